@@ -1,0 +1,67 @@
+# One command each; every target is safe to repeat. `make help` lists them.
+.DEFAULT_GOAL := help
+SHELL := bash
+
+DEMO_SECONDS ?= 180
+BIN := .venv/bin
+UV_VERSION := 0.13.8
+COMPILE = UV_CUSTOM_COMPILE_COMMAND="make lock" build/uv/bin/uv pip compile pyproject.toml \
+	--universal --python-version 3.11 --fork-strategy fewest --generate-hashes --quiet
+
+.PHONY: help
+help: ## print this list
+	@sed -n 's/^\([a-z.]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+
+.PHONY: demo
+demo: setup ## Kafka, Redis, the job and a skewed fleet, balancing before your eyes
+	$(BIN)/trimtab demo --seconds $(DEMO_SECONDS)
+
+.PHONY: test
+test: setup check ## set up, then everything CI runs
+
+.PHONY: check
+check: .venv ## format, lint, types, import contracts, tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest
+
+.PHONY: bench
+bench: setup ## measure every claim; ONLY=name for one
+	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY))
+
+.PHONY: setup
+setup: jdk .venv jars ## JDK, Python environment, jars
+
+.PHONY: jdk
+jdk:
+	@deploy/setup.sh jdk
+
+.PHONY: .venv
+.venv: .venv/installed ## the Python environment alone
+
+.venv/installed: pyproject.toml deploy/requirements-dev.lock deploy/setup.sh
+	@deploy/setup.sh venv
+
+.PHONY: jars
+jars: .venv ## fetch and verify the Spark connector and Kafka jars
+	@$(BIN)/python -m deploy.jars
+
+.PHONY: wheel
+wheel: .venv ## build dist/trimtab-*.whl
+	rm -rf dist build/lib build/bdist.*
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+
+.PHONY: lock
+lock: .venv ## resolve packages and jars anew and rewrite the lock files
+	@test -x build/uv/bin/uv || python3 -m venv build/uv
+	@build/uv/bin/python -m pip install --quiet uv==$(UV_VERSION)
+	$(COMPILE) --upgrade --output-file deploy/requirements.lock
+	$(COMPILE) --upgrade --group dev --constraint deploy/requirements.lock \
+		--output-file deploy/requirements-dev.lock
+
+.PHONY: clean
+clean: ## remove everything made here, except the jar cache
+	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .import_linter_cache spark-warehouse metastore_db

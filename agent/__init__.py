@@ -1,0 +1,1 @@
+"""What runs beside each broker: reporting, obeying, holding its lease."""

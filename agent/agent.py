@@ -1,0 +1,205 @@
+"""The loop beside a broker: hold the lease, agree on ownership, obey, report.
+
+each turn:
+  report, when a report is due                            Kafka; never waits
+  renew the lease, when a third of it has passed          Redis
+  if the lease had lapsed: serve nothing, then agree anew on what is owned
+  obey the commands left over, else wait for new ones and obey those
+A turn that finds the store absent or closed ends early and is tried again after a growing pause.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+from redis import Redis
+
+from agent.broker import Broker
+from agent.holdings import Holdings
+from agent.obeying import Obeyed, Obeyer
+from agent.outbox import Outbox
+from agent.reporting import Reporter
+from agent.seeding import seed
+from sinks.command_streams import CommandStream
+from sinks.errors import Closed, Unavailable
+from sinks.leases import Leases
+from sinks.ownership_store import OwnershipStore
+from trimtab.wire.command import Command, Kind
+
+FIRST_PAUSE_S: Final = 0.1
+LONGEST_PAUSE_S: Final = 2.0
+"""The job counts the seconds of a hand-over: a broker must be back soon after the store is."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """All times in seconds."""
+
+    cluster: str
+    broker: str
+    session: int
+    """When the broker started, epoch milliseconds: its reports' ``start_timestamp``."""
+    report_interval: float = 5.0
+    """Pulsar's shortest. Longer: a hot broker is seen late; shorter: more work for everybody."""
+    report_offset: float = 0.0
+    """Of the first report: a fleet started at once should not report at once."""
+    lease: float = 10.0
+    """Longer: a dead broker's bundles wait; shorter: a pause of the process costs its bundles."""
+    lease_margin: float = 1.0
+    """Serving stops here this long before the lease ends in Redis: for drift between the clocks."""
+    longest_wait: float = 0.5
+    """For commands, at once; must stay below the Redis client's timeout."""
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """What the agent speaks to, and the clock it tells its own time by."""
+
+    store: OwnershipStore
+    leases: Leases
+    commands: CommandStream
+    reporter: Reporter
+    clock: Callable[[], float]
+
+    @classmethod
+    def of(cls, settings: AgentSettings, client: Redis, outbox: Outbox) -> Links:
+        """The real ones; ``client`` belongs to this agent alone, for it waits in reading."""
+        return cls(
+            store=OwnershipStore(client),
+            leases=Leases(client),
+            commands=CommandStream(client, settings.cluster, settings.broker),
+            reporter=Reporter(outbox, settings.cluster, settings.broker),
+            clock=boot_clock,
+        )
+
+
+class Superseded(Exception):
+    """A process that started later uses this broker's name: this one must end."""
+
+
+def boot_clock() -> float:
+    """Seconds that also pass while the machine sleeps, where the system can tell."""
+    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    return time.clock_gettime(clock)
+
+
+class Agent:
+    """One broker's agent. ``serves`` may be asked from any thread; the rest belongs to its own."""
+
+    def __init__(self, broker: Broker, settings: AgentSettings, links: Links) -> None:
+        self._settings = settings
+        self._links = links
+        self._broker = broker
+        self._holdings = Holdings(links.clock)
+        self._obeyer = Obeyer(
+            settings.cluster, settings.broker, broker, links.store, self._holdings
+        )
+        self._backlog: deque[tuple[str, Command]] = deque()
+        self._seeded = False
+        self._renew_at = links.clock()
+        self._report_at = links.clock() + settings.report_offset
+        self._pause = 0.0
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=settings.broker, daemon=True)
+        self._log = structlog.get_logger().bind(cluster=settings.cluster, broker=settings.broker)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask the loop to end; ``join`` waits for it. The lease is left to run out."""
+        self._stopping.set()
+
+    def join(self, timeout_s: float) -> None:
+        self._thread.join(timeout_s)
+
+    def serves(self, bundle: str) -> bool:
+        """Whether clients of this bundle may be served now: it is owned and the lease holds."""
+        return self._seeded and self._holdings.serves(bundle)
+
+    @property
+    def seeded(self) -> bool:
+        """Whether this broker and the store agree on what it owns."""
+        return self._seeded
+
+    def obeyed(self) -> dict[tuple[Kind, Obeyed], int]:
+        """How many commands of each kind have ended how."""
+        return dict(self._obeyer.counts)
+
+    def turn(self) -> float:
+        """One turn of the loop; how many seconds to pause before the next. Raises Superseded."""
+        try:
+            self._report_if_due()
+            self._renew_if_due()
+            if not self._seeded:
+                seed(self._obeyer)
+                self._seeded = True
+            self._obey()
+        except (Unavailable, Closed) as error:
+            if self._pause == 0.0:
+                self._log.warning("waiting for the store", cause=str(error))
+            self._pause = min(max(2 * self._pause, FIRST_PAUSE_S), LONGEST_PAUSE_S)
+        else:
+            self._pause = 0.0
+        return min(self._pause, max(0.0, self._report_at - self._links.clock()))
+
+    def _run(self) -> None:
+        try:
+            while not self._stopping.wait(self.turn()):
+                pass
+        except Superseded as error:
+            self._log.error("ending", cause=str(error))
+        finally:
+            # Also when a broker's own code failed: without this loop nothing may be served.
+            self._holdings.clear()
+
+    def _report_if_due(self) -> None:
+        now = self._links.clock()
+        if now < self._report_at:
+            return
+        # Kept to its beat: a late report does not shift the ones after it, but is not made up for.
+        interval = self._settings.report_interval
+        self._report_at += interval * (1 + (now - self._report_at) // interval)
+        self._links.reporter.report(self._broker.load_report())
+
+    def _renew_if_due(self) -> None:
+        asked_at = self._links.clock()
+        if asked_at < self._renew_at:
+            return
+        settings, session = self._settings, str(self._settings.session)
+        ttl_ms = round(1000 * settings.lease)
+        before = self._links.leases.renew(settings.cluster, settings.broker, session, ttl_ms)
+        if before != session or not self._holdings.leased():
+            # Others may have been given its bundles in the gap: serve nothing until that is known.
+            self._holdings.clear()
+            self._seeded = False
+        if before is not None and int(before) > settings.session:
+            raise Superseded(f"{settings.broker} was started again, in session {before}")
+        # Counted from before the request left: in Redis the lease began later, so it ends later.
+        self._holdings.extend(asked_at + settings.lease - settings.lease_margin)
+        self._renew_at = asked_at + settings.lease / 3
+
+    def _obey(self) -> None:
+        if not self._backlog:
+            self._backlog.extend(self._links.commands.read(self._block_ms()))
+        # A long backlog must cost neither the lease nor a report: the next turn goes on with it.
+        while self._backlog and self._links.clock() < self._due():
+            entry, command = self._backlog[0]
+            obeyed = self._obeyer.obey(command)
+            self._links.commands.acknowledge([entry])
+            self._backlog.popleft()
+            self._log.debug("command", kind=command.kind, bundle=command.bundle, obeyed=obeyed)
+
+    def _block_ms(self) -> int:
+        # Redis waits for ever at 0.
+        free = min(self._due() - self._links.clock(), self._settings.longest_wait)
+        return max(1, round(1000 * free))
+
+    def _due(self) -> float:
+        return min(self._report_at, self._renew_at)

@@ -1,0 +1,86 @@
+"""``trimtab-agent``: the agent beside a broker that serves nothing, to watch commands arrive."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from functools import partial
+from typing import Annotated
+
+import structlog
+import typer
+
+from agent.agent import Agent, AgentSettings, Links
+from agent.outbox import Outbox, kafka_producer
+from sinks.connections import redis_client
+from trimtab.model import InvalidName, parse_subject
+from trimtab.wire.load_report import BundleStats, LocalBrokerData
+
+
+class IdleBroker:
+    """Holds the bundles it is given and says what it is told; every bundle is without traffic."""
+
+    def __init__(self, started_ms: int) -> None:
+        self.started_ms = started_ms
+        self._loaded: set[str] = set()
+
+    def bundles(self) -> set[str]:
+        return self._loaded
+
+    def load_report(self) -> LocalBrokerData:
+        return LocalBrokerData(
+            bundles=sorted(self._loaded),
+            last_stats={bundle: BundleStats() for bundle in sorted(self._loaded)},
+            num_bundles=len(self._loaded),
+            last_update=time.time_ns() // 1_000_000,
+            start_timestamp=self.started_ms,
+        )
+
+    def prepare(self, bundle: str) -> None:
+        typer.echo(f"prepare {bundle}")
+
+    def load(self, bundle: str) -> None:
+        self._loaded.add(bundle)
+        typer.echo(f"load    {bundle}")
+
+    def unload(self, bundle: str) -> None:
+        self._loaded.discard(bundle)
+        typer.echo(f"unload  {bundle}")
+
+
+def run(
+    cluster: Annotated[str, typer.Option(help="Cluster the broker belongs to.")],
+    broker: Annotated[str, typer.Option(help="The broker's id, host:port.")],
+    kafka: Annotated[str, typer.Option(help="Kafka's bootstrap servers.")] = "127.0.0.1:9092",
+    redis: Annotated[
+        str, typer.Option(help="Redis's URL.", envvar="TRIMTAB_REDIS_URL")
+    ] = "redis://127.0.0.1:6379/0",
+    report_interval: Annotated[float, typer.Option(min=0.05, help="Seconds.")] = 5.0,
+) -> None:
+    """Run an agent beside a demonstration broker until SIGTERM or Ctrl-C."""
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    try:
+        parse_subject(f"{cluster}/{broker}")
+    except InvalidName as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(2) from error
+    outbox = Outbox(partial(kafka_producer, kafka))
+    idle = IdleBroker(time.time_ns() // 1_000_000)
+    settings = AgentSettings(cluster, broker, idle.started_ms, report_interval)
+    agent = Agent(idle, settings, Links.of(settings, redis_client(redis), outbox))
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    outbox.start()
+    agent.start()
+    stop.wait()
+    agent.stop()
+    agent.join(5.0)
+    outbox.stop()
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    typer.run(run)

@@ -1,0 +1,193 @@
+"""The process's unsent load reports, and the thread that gets them to Kafka.
+
+Only the newest unsent report of each broker is kept: an old one is worth nothing. The outbox's own
+thread connects, sends and waits, so an absent Kafka costs memory for one report a broker and
+nothing else.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from kafka import KafkaProducer
+from kafka.errors import KafkaError, MessageSizeTooLargeError
+
+from trimtab.wire.keys import LOAD_REPORTS
+
+IN_FLIGHT: Final = 512
+"""Reports the producer may hold unacknowledged; kafka-python itself has no bound. The others wait
+in the outbox, where newer ones replace them."""
+
+FIRST_WAIT_S: Final = 0.2
+LONGEST_WAIT_S: Final = 10.0
+
+
+class Delivery(Protocol):
+    """kafka-python's future of a sent record."""
+
+    def add_callback(self, f: Callable[[object], None]) -> object: ...
+
+    def add_errback(self, f: Callable[[object], None]) -> object: ...
+
+
+class Producer(Protocol):
+    """The part of KafkaProducer that is used."""
+
+    def send(
+        self, topic: str, value: bytes, key: bytes, headers: list[tuple[str, bytes]]
+    ) -> Delivery: ...
+
+    def close(self, timeout: float) -> None: ...
+
+
+@dataclass(slots=True)
+class Counts:
+    """What became of the reports so far."""
+
+    delivered: int = 0
+    superseded: int = 0
+    """Replaced by a newer one before they could be sent."""
+    failed: int = 0
+    """Given up by the producer, or unsent when the outbox closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """An encoded report on its way."""
+
+    key: bytes
+    value: bytes
+    headers: list[tuple[str, bytes]]
+
+
+def kafka_producer(bootstrap: str) -> Producer:
+    """A producer for reports; raises KafkaError while no broker of ``bootstrap`` answers."""
+    # A report is stale long before Kafka's two minutes; the small linger lets a process with many
+    # brokers fill its requests; a topic made by accident would lack LogAppendTime.
+    producer: Producer = KafkaProducer(
+        bootstrap_servers=bootstrap,
+        acks="all",
+        allow_auto_create_topics=False,
+        metrics_enabled=False,
+        linger_ms=5,
+        batch_size=256 * 1024,
+        max_block_ms=2_000,
+        bootstrap_timeout_ms=2_000,
+        request_timeout_ms=5_000,
+        delivery_timeout_ms=15_000,
+        reconnect_backoff_max_ms=5_000,
+    )
+    return producer
+
+
+class Outbox:
+    """The unsent reports of a process's brokers; ``put`` from any thread, never blocks."""
+
+    def __init__(self, connect: Callable[[], Producer], topic: str = LOAD_REPORTS) -> None:
+        self._connect = connect
+        self._topic = topic
+        self._producer: Producer | None = None
+        self._unsent: dict[bytes, Message] = {}
+        self._in_flight = 0
+        self._counts = Counts()
+        self._changed = threading.Condition()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="outbox", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self, timeout_s: float = 5.0) -> None:
+        """Send what is there, within the timeout, and end."""
+        self._stopping.set()
+        with self._changed:
+            self._changed.notify_all()
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+        if self._producer is not None:
+            self._producer.close(timeout_s)
+        with self._changed:
+            self._counts.failed += len(self._unsent)
+            self._unsent.clear()
+
+    def put(self, message: Message) -> None:
+        """Queue a report in place of an older one with the same key."""
+        with self._changed:
+            if self._unsent.pop(message.key, None) is not None:
+                self._counts.superseded += 1
+            self._unsent[message.key] = message
+            self._changed.notify_all()
+
+    def counts(self) -> Counts:
+        """A copy of the counts."""
+        with self._changed:
+            counts = self._counts
+            return Counts(counts.delivered, counts.superseded, counts.failed)
+
+    def pump(self) -> None:
+        """Send all that may be sent now; raises KafkaError, with the unsent kept."""
+        if self._producer is None:
+            self._producer = self._connect()
+        while (message := self._take()) is not None:
+            try:
+                delivery = self._producer.send(
+                    self._topic, value=message.value, key=message.key, headers=message.headers
+                )
+            except MessageSizeTooLargeError as error:
+                self._failed(error)
+                continue
+            except KafkaError:
+                self._put_back(message)
+                raise
+            except ValueError as error:
+                # kafka-python's answer when the topic vanished between two of its look-ups.
+                self._put_back(message)
+                raise KafkaError(str(error)) from error
+            delivery.add_callback(self._delivered)
+            delivery.add_errback(self._failed)
+
+    def _run(self) -> None:
+        wait_s = FIRST_WAIT_S
+        while not self._stopping.is_set():
+            with self._changed:
+                self._changed.wait_for(self._ready)
+            try:
+                self.pump()
+                wait_s = FIRST_WAIT_S
+            except KafkaError:
+                self._stopping.wait(wait_s)
+                wait_s = min(2 * wait_s, LONGEST_WAIT_S)
+
+    def _ready(self) -> bool:
+        sendable = bool(self._unsent) and self._in_flight < IN_FLIGHT
+        return sendable or self._stopping.is_set()
+
+    def _take(self) -> Message | None:
+        with self._changed:
+            if not self._unsent or self._in_flight >= IN_FLIGHT:
+                return None
+            self._in_flight += 1
+            return self._unsent.pop(next(iter(self._unsent)))
+
+    def _put_back(self, message: Message) -> None:
+        with self._changed:
+            self._in_flight -= 1
+            if message.key in self._unsent:
+                self._counts.superseded += 1
+            else:
+                self._unsent[message.key] = message
+
+    def _delivered(self, _metadata: object) -> None:
+        with self._changed:
+            self._in_flight -= 1
+            self._counts.delivered += 1
+            self._changed.notify_all()
+
+    def _failed(self, _error: object) -> None:
+        with self._changed:
+            self._in_flight -= 1
+            self._counts.failed += 1
+            self._changed.notify_all()

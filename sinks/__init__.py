@@ -1,0 +1,1 @@
+"""Redis and Kafka out: ownership, command streams, journal, dead letters."""

@@ -1,0 +1,117 @@
+"""A broker's commands, read from its Redis stream and acknowledged once obeyed.
+
+A command is delivered at least once: again after a restart, or after an answer that was lost on its
+way. Whoever obeys drops a copy by the command's id and epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any, Final
+
+import msgspec
+import redis
+from redis.exceptions import ResponseError
+
+from sinks.connections import TIMEOUT_SECONDS, translated
+from sinks.errors import SinkError
+from trimtab.wire.command import Command
+from trimtab.wire.keys import command_stream
+
+GROUP: Final = "agent"
+MAX_BLOCK_MS: Final = int(TIMEOUT_SECONDS * 800)
+"""Waiting longer would look like a server that hangs."""
+
+_PAGE: Final = 100
+
+_command = msgspec.json.Decoder(Command)
+
+
+class CommandStream:
+    """One broker's reading end. All methods raise StoreUnavailable and Misconfigured."""
+
+    rejected = 0
+    """Entries that were no command for this broker; they were acknowledged and dropped."""
+
+    def __init__(self, client: redis.Redis, cluster: str, broker: str) -> None:
+        self._client = client
+        self._cluster, self._broker = cluster, broker
+        self._stream = command_stream(cluster, broker)
+        self._in_hand: set[str] = set()
+        self._position = "0"
+
+    def read(self, block_ms: int) -> list[tuple[str, Command]]:
+        """What was delivered but not acknowledged before, then what is new; waits for at least one.
+
+        Returns nothing after ``block_ms`` (1 to MAX_BLOCK_MS). What was returned and not
+        acknowledged is not returned again by this object.
+        """
+        if not 0 < block_ms <= MAX_BLOCK_MS:
+            raise ValueError(f"block_ms is {block_ms}, not from 1 to {MAX_BLOCK_MS}")
+        try:
+            with translated(self._client):
+                entries = self._next_entries(block_ms)
+        except SinkError:
+            # The server may have delivered what never arrived: look at the pending ones again.
+            self._position = "0"
+            raise
+        return self._parsed(entries)
+
+    def acknowledge(self, ids: Iterable[str]) -> None:
+        """These are done, whatever became of them."""
+        done = list(ids)
+        if done:
+            with translated(self._client):
+                self._client.xack(self._stream, GROUP, *done)
+            self._in_hand.difference_update(done)
+
+    def _next_entries(self, block_ms: int) -> list[Any]:
+        while self._position != ">":
+            pending = self._fetch(None)
+            self._position = pending[-1][0].decode() if pending else ">"
+            fresh = [entry for entry in pending if entry[0].decode() not in self._in_hand]
+            if fresh:
+                return fresh
+        return self._fetch(block_ms)
+
+    def _fetch(self, block_ms: int | None) -> list[Any]:
+        # Any: the answer's type in redis-py is a union over protocols; ours is RESP2, bytes.
+        streams: Any = {self._stream: self._position}
+        consumer = self._broker
+        try:
+            answer: Any = self._client.xreadgroup(GROUP, consumer, streams, _PAGE, block_ms)
+        except ResponseError as error:
+            if not str(error).startswith("NOGROUP"):
+                raise
+            self._create_group()
+            answer = self._client.xreadgroup(GROUP, consumer, streams, _PAGE, block_ms)
+        return answer[0][1] if answer else []
+
+    def _create_group(self) -> None:
+        # From 0: commands that were written before the broker ever looked are meant for it too.
+        with suppress(ResponseError):
+            self._client.xgroup_create(self._stream, GROUP, id="0", mkstream=True)
+
+    def _parsed(self, entries: list[Any]) -> list[tuple[str, Command]]:
+        commands: list[tuple[str, Command]] = []
+        useless: list[str] = []
+        for entry_id, fields in entries:
+            command = self._parse(fields)
+            if command is None:
+                useless.append(entry_id.decode())
+            else:
+                commands.append((entry_id.decode(), command))
+        self._in_hand.update(entry_id for entry_id, _ in commands)
+        self.acknowledge(useless)
+        self.rejected += len(useless)
+        return commands
+
+    def _parse(self, fields: dict[bytes, bytes] | None) -> Command | None:
+        # A pending entry that was trimmed away comes back without fields.
+        try:
+            command = _command.decode((fields or {}).get(b"command", b""))
+        except msgspec.MsgspecError:
+            return None
+        mine = command.cluster == self._cluster and command.broker == self._broker
+        return command if mine else None

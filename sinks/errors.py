@@ -1,0 +1,38 @@
+"""What can go wrong with a sink, split by what the caller should do about it."""
+
+from __future__ import annotations
+
+
+class SinkError(RuntimeError):
+    """Any of these."""
+
+
+class Unavailable(SinkError):
+    """Wait with back-off, then do the same again; it may have been done, which is harmless."""
+
+
+class StoreUnavailable(Unavailable):
+    """Redis does not answer, or does not take writes at present; names its address."""
+
+
+class KafkaUnavailable(Unavailable):
+    """Kafka does not answer; names its address."""
+
+
+class Closed(SinkError):
+    """Nobody has opened this store since its server started: brokers wait, the job opens it."""
+
+
+class GenerationSpent(SinkError):
+    """This generation was opened on another run of the server, whose last writes may be lost.
+
+    Its epochs may have been seen by brokers: claim a new generation, then open the store with that.
+    """
+
+
+class Fenced(SinkError):
+    """A newer job has taken over: stop."""
+
+
+class Misconfigured(SinkError):
+    """No repetition will help: a password, a right, a topic or a limit is wrong."""

@@ -1,0 +1,151 @@
+"""foreachBatch: what the operators decided reaches Redis once and Kafka at least once.
+
+A batch that Spark repeats asks with the same ids, and Redis answers with the first run's outcome. A
+sink that is away is waited for here, with the batch uncommitted: nothing is lost or decided twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+import stamina
+import structlog
+from pyspark.sql import DataFrame
+
+from sinks.errors import Closed, GenerationSpent, KafkaUnavailable, StoreUnavailable
+from sinks.ownership_store import BatchOutcome, OwnershipStore
+from sinks.publisher import Outgoing, Publisher
+from streaming.exposition import Exposition
+from streaming.gauges import show_dead_letter, show_intake, show_outcomes, show_round
+from streaming.offsets import OffsetLog
+from streaming.tenure import Tenure
+from trimtab import metrics
+from trimtab.issue import BatchId, issued, transitions
+from trimtab.wire import keys
+from trimtab.wire.ownership import Transition
+from trimtab.wire.rows import BatchRecord, DeadLetter, Intake, RoundRecord, Row, Tag
+
+log = structlog.get_logger()
+T = TypeVar("T")
+
+
+class BatchWriter:
+    """One per query; called by Spark with each batch's rows, in order, on one thread."""
+
+    def __init__(
+        self,
+        store: OwnershipStore,
+        publisher: Publisher,
+        tenure: Tenure,
+        offsets: OffsetLog,
+        shown: Exposition,
+    ) -> None:
+        self._store = store
+        self._publisher = publisher
+        self._tenure = tenure
+        self._offsets = offsets
+        self._shown = shown
+        self.clusters: frozenset[str] = frozenset()
+        """Clusters opened so far: whose journals there are to relay."""
+
+    def __call__(self, frame: DataFrame, number: int) -> None:
+        # One action: a second would run both operators again.
+        rows = [Row(*row) for row in frame.collect()]
+        if not rows:
+            return
+        batch = BatchId(self._offsets.query_id(), number)
+        at, ranges = self._offsets.ranges(number)
+        outgoing: list[Outgoing] = []
+        rounds: list[RoundRecord] = []
+        for row in rows:
+            match row.tag:
+                case Tag.DEAD_LETTER:
+                    outgoing.append(self._dead_letter(row))
+                case Tag.INTAKE:
+                    self._intake(msgspec.json.decode(row.payload, type=Intake), at)
+                case Tag.ROUND:
+                    rounds.append(msgspec.json.decode(row.payload, type=RoundRecord))
+        for record in rounds:
+            outgoing += self._dispose(record, batch)
+        done = BatchRecord(
+            query=batch.query,
+            batch=number,
+            generation=self._tenure.generation,
+            at=at,
+            offsets=ranges,
+            rounds=tuple(rounds),
+        )
+        outgoing.append(
+            Outgoing(keys.ROUNDS, f"{batch.query}/{number}", msgspec.json.encode(done))
+        )
+        self._await("kafka", KafkaUnavailable, lambda: self._publisher.publish(outgoing))
+
+    def _dead_letter(self, row: Row) -> Outgoing:
+        payload = bytes(row.payload)
+        show_dead_letter(self._shown, msgspec.json.decode(payload, type=DeadLetter))
+        return Outgoing(keys.DEAD_LETTERS, row.subject, payload)
+
+    def _intake(self, intake: Intake, at: int) -> None:
+        show_intake(self._shown, intake, at)
+        if intake.cluster not in self.clusters:
+            self._await("redis", StoreUnavailable, lambda: self._open(intake.cluster))
+            self.clusters |= {intake.cluster}
+
+    def _dispose(self, record: RoundRecord, batch: BatchId) -> list[Outgoing]:
+        """Write a round's moves; the copies of its commands for Kafka."""
+        show_round(self._shown, record)
+        requests = transitions(record, batch)
+        if not requests:
+            return []
+        done = self._await(
+            "redis", StoreUnavailable, lambda: self._apply(record.cluster, requests, batch)
+        )
+        show_outcomes(self._shown, record.cluster, done.outcomes)
+        if done.repeated:
+            self._shown.count(metrics.REPEATED, record.cluster)
+        return [
+            Outgoing(
+                keys.COMMANDS, f"{command.cluster}/{command.broker}", msgspec.json.encode(command)
+            )
+            for command in issued(requests, done.outcomes)
+        ]
+
+    def _apply(
+        self, cluster: str, requests: tuple[Transition, ...], batch: BatchId
+    ) -> BatchOutcome:
+        while True:
+            try:
+                return self._store.apply_batch(
+                    cluster,
+                    requests,
+                    generation=self._tenure.generation,
+                    query_id=batch.query,
+                    batch=batch.batch,
+                )
+            except Closed as error:
+                log.warning("ownership store is closed", cluster=cluster, cause=str(error))
+                self._open(cluster)
+
+    def _open(self, cluster: str) -> None:
+        try:
+            self._store.open_cluster(cluster, self._tenure.generation)
+        except GenerationSpent as error:
+            # Brokers may have seen epochs of this generation that the server has forgotten.
+            self._tenure.renew()
+            log.warning("new generation", cause=str(error), generation=self._tenure.generation)
+            self._store.open_cluster(cluster, self._tenure.generation)
+        log.info("ownership store is open", cluster=cluster, generation=self._tenure.generation)
+
+    def _await(self, sink: str, away: type[Exception], action: Callable[[], T]) -> T:
+        """Do it, as often as the sink's absence makes necessary."""
+        attempts = stamina.retry_context(
+            on=away, attempts=None, timeout=None, wait_initial=0.2, wait_max=10.0
+        )
+        for attempt in attempts:
+            with attempt:
+                if attempt.num > 1:
+                    self._shown.count(metrics.SINK_WAITS, sink)
+                return action()
+        raise AssertionError("an endless retry ended")

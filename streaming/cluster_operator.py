@@ -1,0 +1,103 @@
+"""Operator ②: a cluster's snapshots, intents and ownership meet, and its rounds are held."""
+
+from __future__ import annotations
+
+from collections.abc import ItemsView, Iterator, MutableMapping
+from typing import Any
+
+from pyspark.sql import Row as SparkRow
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, MapState, TimerValues
+
+from streaming.rows import spark_row
+from trimtab.cluster import SCHEMA, Cluster, Memory
+from trimtab.settings import Settings
+from trimtab.wire.columns import pack, unpack
+from trimtab.wire.rows import Row
+
+
+class ClusterOperator(StatefulProcessor):
+    """Keyed by cluster; rows of no cluster (bad keys) only pass through."""
+
+    def __init__(self, defaults: Settings) -> None:
+        self._defaults = defaults
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._handle = handle
+        self._memory = handle.getValueState("memory", "schema int, payload binary")
+        self._snapshots = handle.getMapState("snapshots", "broker string", "payload binary")
+        self._namespaces = handle.getMapState("namespaces", "namespace string", "payload binary")
+
+    def handleInputRows(
+        self, key: Any, rows: Iterator[Any], timerValues: TimerValues
+    ) -> Iterator[SparkRow]:
+        cluster = self._load(key[0])
+        changed, out = cluster.receive(Row(*row) for row in rows)
+        yield from (spark_row(row) for row in out)
+        if not cluster.name:
+            return
+        now_ms = timerValues.getCurrentProcessingTimeInMs()
+        if changed and cluster.interval_ms == 0:
+            yield spark_row(cluster.hold_round(now_ms))
+        self._save(cluster, now_ms)
+
+    def handleExpiredTimer(
+        self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
+    ) -> Iterator[SparkRow]:
+        cluster = self._load(key[0])
+        now_ms = timerValues.getCurrentProcessingTimeInMs()
+        cluster.timer_fired()
+        if cluster.interval_ms:
+            yield spark_row(cluster.hold_round(now_ms))
+        self._save(cluster, now_ms)
+
+    def _save(self, cluster: Cluster, now_ms: int) -> None:
+        due_ms = cluster.set_timer(now_ms)
+        if due_ms:
+            self._handle.registerTimer(due_ms)
+        self._memory.update((SCHEMA, pack(cluster.memory)))
+
+    def _load(self, name: str) -> Cluster:
+        stored = self._memory.get()
+        if stored and stored[0] != SCHEMA:
+            raise RuntimeError(
+                f"the checkpoint holds clusters of schema {stored[0]}, this job of {SCHEMA}"
+            )
+        memory = unpack(bytes(stored[1]), Memory) if stored else Memory()
+        return Cluster(
+            name, _Mapping(self._snapshots), _Mapping(self._namespaces), memory, self._defaults
+        )
+
+    def close(self) -> None:
+        pass
+
+
+class _Mapping(MutableMapping[str, bytes]):
+    """Spark's MapState as the mapping that the core works on."""
+
+    def __init__(self, state: MapState) -> None:
+        self._state = state
+
+    def __getitem__(self, key: str) -> bytes:
+        value = self._state.getValue((key,))
+        if value is None:
+            raise KeyError(key)
+        return bytes(value[0])
+
+    def __setitem__(self, key: str, value: bytes) -> None:
+        self._state.updateValue((key,), (value,))
+
+    def __delitem__(self, key: str) -> None:
+        if not self._state.containsKey((key,)):
+            raise KeyError(key)
+        self._state.removeKey((key,))
+
+    def __iter__(self) -> Iterator[str]:
+        return (key[0] for key in self._state.keys())
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self._state.keys())
+
+    def items(self) -> ItemsView[str, bytes]:
+        # One scan instead of a round trip to the JVM per key.
+        return {key[0]: bytes(value[0]) for key, value in self._state.iterator()}.items()

@@ -1,0 +1,126 @@
+"""The job's settings: one TOML file, the environment over it, every problem at once.
+
+    trimtab-job --config trimtab.toml        TRIMTAB_REDIS_URL=redis://… TRIMTAB_TRIGGER_SECONDS=0.5
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from trimtab.settings import InvalidSettings, Settings
+from trimtab.snapshot import IntakeSettings
+
+
+class InvalidConfig(ValueError):
+    """The job must not start; ``problems`` names each wrong setting and what it should be."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+class KafkaConfig(BaseSettings):
+    """``options`` go to Spark's connector, ``client`` to the driver's own producers (librdkafka names)."""
+
+    bootstrap: str = "127.0.0.1:9092"
+    starting_offsets: Literal["earliest", "latest"] = "earliest"
+    fetch_wait_ms: int = Field(10, ge=0, le=1000)
+    max_offsets_per_trigger: int = Field(20_000, gt=0)
+    """Reports a batch at most. Too few: a backlog takes long; too many: the batch outgrows memory."""
+    options: dict[str, str] = {}
+    client: dict[str, str] = {}
+
+
+class SparkConfig(BaseSettings):
+    """How the one Spark session is built."""
+
+    master: str = "local[*,4]"
+    """With 4 attempts a task: plain ``local[*]`` gives a dead Python worker no second chance."""
+    jars: list[Path] = []
+    shuffle_partitions: int = Field(2, gt=0)
+    """Fixed by the first run of a checkpoint."""
+    driver_memory: str = "1g"
+    conf: dict[str, str] = {}
+
+
+class JobConfig(BaseSettings):
+    """Everything the job is told from outside."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="TRIMTAB_", env_nested_delimiter="__", extra="forbid"
+    )
+
+    kafka: KafkaConfig = Field(default_factory=KafkaConfig)
+    redis_url: SecretStr = SecretStr("redis://127.0.0.1:6379/0")
+    checkpoint: str = "build/checkpoint"
+    """A path Spark can write: local, or one all executors reach."""
+    trigger_seconds: float = Field(1.0, ge=0, le=3600)
+    """Between batches; 0 runs them back to back. Spark also runs empty ones while timers are set."""
+    metrics_port: int = Field(9780, ge=0, le=65535)
+    """Loopback; 0 picks a free one."""
+    metrics_host: str = "127.0.0.1"
+    spark: SparkConfig = Field(default_factory=SparkConfig)
+    intake: IntakeSettings = Field(default_factory=IntakeSettings)
+    settings: dict[str, Any] = {}
+    """Of the round and its strategies, by trimtab's or Pulsar's names."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        # The file's content comes as init arguments; the environment goes over it.
+        return env_settings, file_secret_settings, init_settings
+
+    def round_settings(self) -> Settings:
+        """The core's settings; raises InvalidSettings."""
+        return Settings().changed(_flat(self.settings))
+
+
+def load_config(path: Path | None) -> JobConfig:
+    """The job's settings from a TOML file and the environment; raises InvalidConfig."""
+    problems: list[str] = []
+    content: dict[str, Any] = {}
+    if path is not None:
+        try:
+            content = tomllib.loads(path.read_text())
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise InvalidConfig([f"{path}: {error}"]) from error
+    # Read apart, so that a wrong strategy setting and a wrong address are told in one message.
+    strategy = content.pop("settings", {})
+    config = None
+    try:
+        config = JobConfig(**content)
+    except ValidationError as error:
+        problems += [f"{_name(e['loc'])}: {e['msg']}" for e in error.errors()]
+    try:
+        Settings().changed(_flat({**strategy, **(config.settings if config else {})}))
+    except InvalidSettings as error:
+        problems += [f"settings.{problem}" for problem in error.problems]
+    if problems or config is None:
+        raise InvalidConfig(problems)
+    return config.model_copy(update={"settings": {**strategy, **config.settings}})
+
+
+def _name(location: tuple[int | str, ...]) -> str:
+    return ".".join(str(part) for part in location)
+
+
+def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """``{"avg": {"low_threshold": 15}}`` as ``{"avg.low_threshold": 15}``."""
+    flat: dict[str, Any] = {}
+    for name, value in tree.items():
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{prefix}{name}.")
+        else:
+            flat[prefix + name] = value
+    return flat

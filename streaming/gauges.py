@@ -1,0 +1,47 @@
+"""What the rows of a batch say to the metrics."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from streaming.exposition import Exposition
+from trimtab import metrics
+from trimtab.wire.ownership import Outcome
+from trimtab.wire.rows import DeadLetter, Intake, RoundRecord
+
+
+def show_intake(shown: Exposition, intake: Intake, batch_ms: int) -> None:
+    for verdict in ("accepted", "duplicate", "old"):
+        shown.count(metrics.REPORTS, intake.cluster, verdict, by=getattr(intake, verdict))
+    age = max(0, batch_ms - intake.newest_ms) / 1000
+    shown.set(metrics.REPORT_AGE, age, intake.cluster)
+
+
+def show_dead_letter(shown: Exposition, letter: DeadLetter) -> None:
+    shown.count(metrics.DEAD_LETTERS, letter.topic, letter.reason)
+
+
+def show_round(shown: Exposition, record: RoundRecord) -> None:
+    """Gauges of brokers that left the view go with them."""
+    cluster = record.cluster
+    shown.count(metrics.ROUNDS, cluster, record.skipped or "planned")
+    for reason, number in Counter(move.reason for move in record.moves).items():
+        shown.count(metrics.DECISIONS, cluster, reason, by=number)
+    for rule, number in Counter(refusal.rule for refusal in record.refusals).items():
+        shown.count(metrics.REFUSALS, cluster, rule, by=number)
+    shown.forget(metrics.USAGE, cluster)
+    for broker, usage in record.usage.items():
+        shown.set(metrics.USAGE, usage, cluster, broker)
+    shown.forget(metrics.HELD_BACK, cluster)
+    for rule, number in record.obstacles.items():
+        shown.set(metrics.HELD_BACK, number, cluster, rule)
+    shown.set(metrics.USAGE_RANGE, record.summary.get("range", 0.0), cluster)
+    shown.set(metrics.BROKERS, record.summary.get("brokers", 0.0), cluster)
+    shown.set(metrics.BUNDLES, record.summary.get("bundles", 0.0), cluster)
+    shown.set(metrics.PROBLEMS, len(record.problems), cluster)
+
+
+def show_outcomes(shown: Exposition, cluster: str, outcomes: Iterable[Outcome]) -> None:
+    for outcome in outcomes:
+        shown.count(metrics.MOVES, cluster, outcome.reason or "accepted")

@@ -1,0 +1,163 @@
+"""`trimtab-job`: reads its settings, asks for what it needs, claims its generation, runs the query."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Final
+
+import structlog
+import typer
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from sinks.connections import redis_client
+from sinks.errors import Fenced, SinkError, Unavailable
+from sinks.generation import claim
+from sinks.journal_relay import JournalRelay
+from sinks.kafka_topics import ensure_topics
+from sinks.ownership_store import OwnershipStore
+from sinks.publisher import Publisher
+from sources.topics import KafkaSource
+from streaming.batch import BatchWriter
+from streaming.config import InvalidConfig, JobConfig, load_config
+from streaming.exposition import Exposition
+from streaming.offsets import OffsetLog
+from streaming.progress import ProgressListener
+from streaming.query import rows
+from streaming.relay import RelayThread
+from streaming.session import spark_session
+from streaming.tenure import Tenure
+from trimtab import metrics
+
+log = structlog.get_logger()
+
+OK: Final = 0
+FAILED: Final = 1
+USAGE: Final = 2
+FENCED: Final = 4
+UNREACHABLE: Final = 5
+
+_LONGEST_PAUSE_SECONDS: Final = 30.0
+
+
+class Job:
+    """One driver: what it holds open, and the query that it starts again when it fails."""
+
+    def __init__(self, config: JobConfig, spark: SparkSession) -> None:
+        self._config = config
+        self._spark = spark
+        self._shown = Exposition()
+        self._ended = threading.Event()
+        self._client = redis_client(config.redis_url.get_secret_value())
+        self._publisher = Publisher(config.kafka.bootstrap, config.kafka.client)
+        self._tenure = Tenure(
+            lambda: claim(config.kafka.bootstrap, "trimtab-job", config.kafka.client), self._shown
+        )
+        self._writer = BatchWriter(
+            OwnershipStore(self._client),
+            self._publisher,
+            self._tenure,
+            OffsetLog(spark, config.checkpoint),
+            self._shown,
+        )
+
+    def run(self) -> int:
+        """Until `stop`, or until a newer job takes over; an exit code."""
+        server = self._shown.serve(self._config.metrics_host, self._config.metrics_port)
+        self._spark.streams.addListener(ProgressListener(self._shown))
+        relay = RelayThread(
+            JournalRelay(self._client, self._publisher), lambda: self._writer.clusters, self._shown
+        )
+        relay.start()
+        log.info(
+            "job runs", generation=self._tenure.generation, metrics_port=server.server_port
+        )
+        try:
+            return self._keep_running()
+        finally:
+            relay.stop()
+            server.shutdown()
+            self._tenure.close()
+
+    def stop(self) -> None:
+        self._ended.set()
+
+    def _keep_running(self) -> int:
+        pause = 1.0
+        while True:
+            query = self._start()
+            try:
+                while not self._ended.is_set() and query.isActive:
+                    query.awaitTermination(1)
+            except PySparkException as error:
+                if "Fenced" in str(error):
+                    log.error("a newer job has taken over; this one stops")
+                    return FENCED
+                log.error("query failed", cause=str(error)[:2000], restart_seconds=pause)
+            finally:
+                query.stop()
+            if self._ended.wait(pause):
+                return OK
+            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+            self._shown.count(metrics.QUERY_RESTARTS)
+
+    def _start(self) -> StreamingQuery:
+        kafka = self._config.kafka
+        source = KafkaSource(
+            kafka.bootstrap,
+            kafka.starting_offsets,
+            kafka.fetch_wait_ms,
+            kafka.max_offsets_per_trigger,
+            kafka.options,
+        )
+        decided = rows(self._spark, source, self._config.intake, self._config.round_settings())
+        return (
+            decided.writeStream.queryName("trimtab")
+            .outputMode("append")
+            .foreachBatch(self._writer)
+            .option("checkpointLocation", self._config.checkpoint)
+            .trigger(processingTime=f"{round(self._config.trigger_seconds * 1000)} milliseconds")
+            .start()
+        )
+
+
+def check_services(config: JobConfig) -> None:
+    """Topics exist and Redis answers; raises SinkError naming the address that does not."""
+    for finding in ensure_topics(config.kafka.bootstrap, config.kafka.client):
+        log.warning("topic", finding=str(finding))
+    OwnershipStore(redis_client(config.redis_url.get_secret_value())).ping()
+
+
+def run(
+    config: Annotated[Path | None, typer.Option(help="A TOML file of settings.")] = None,
+) -> None:
+    """Balance the fleet until stopped."""
+    try:
+        settings = load_config(config)
+        check_services(settings)
+    except InvalidConfig as error:
+        print("wrong settings; nothing was started:", file=sys.stderr)
+        for problem in error.problems:
+            print(f"  {problem}", file=sys.stderr)
+        raise SystemExit(USAGE) from None
+    except SinkError as error:
+        print(f"{error}; nothing was started", file=sys.stderr)
+        raise SystemExit(UNREACHABLE if isinstance(error, Unavailable) else FAILED) from None
+    job = Job(settings, spark_session(settings.spark))
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        job.stop()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    raise SystemExit(job.run())
+
+
+def main() -> None:
+    """The console script."""
+    typer.run(run)

@@ -1,0 +1,67 @@
+"""Reads Spark's offset log: what a batch was made of, known before it runs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+Offsets = dict[str, dict[str, int]]
+"""Topic to partition to the offset after the last one read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A batch's timestamp (epoch ms) and where its reading ended."""
+
+    at: int
+    ends: Offsets
+
+
+@dataclass(slots=True)
+class OffsetLog:
+    """The ``offsets`` folder and ``metadata`` file of one checkpoint, on any file system Spark has."""
+
+    spark: SparkSession
+    checkpoint: str
+    _last: tuple[int, Batch] = field(default=(-1, Batch(0, {})), init=False)
+
+    def query_id(self) -> str:
+        """The id that a restart from this checkpoint keeps."""
+        return str(json.loads(self._read("metadata"))["id"])
+
+    def ranges(self, batch: int) -> tuple[int, dict[str, dict[str, tuple[int, int]]]]:
+        """The batch timestamp, and each partition's first and end offset where something was read."""
+        number, before = self._last
+        if number != batch - 1:
+            before = self._batch(batch - 1) if batch else Batch(0, {})
+        this = self._batch(batch)
+        self._last = (batch, this)
+        ranges: dict[str, dict[str, tuple[int, int]]] = {}
+        for topic, ends in this.ends.items():
+            starts = before.ends.get(topic, {})
+            for partition, end in ends.items():
+                start = starts.get(partition, 0)
+                if end > start:
+                    ranges.setdefault(topic, {})[partition] = (start, end)
+        return this.at, ranges
+
+    def _batch(self, number: int) -> Batch:
+        # A version line, the metadata, then one line a source ("-" for one that has read nothing).
+        _, metadata, *sources = self._read(f"offsets/{number}").splitlines()
+        ends: Offsets = {}
+        for source in sources:
+            ends |= {} if source == "-" else json.loads(source)
+        return Batch(json.loads(metadata)["batchTimestampMs"], ends)
+
+    def _read(self, name: str) -> str:
+        jvm: Any = self.spark.sparkContext._jvm
+        conf = self.spark.sparkContext._jsc.hadoopConfiguration()
+        path = jvm.org.apache.hadoop.fs.Path(f"{self.checkpoint}/{name}")
+        stream = path.getFileSystem(conf).open(path)
+        try:
+            return str(jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        finally:
+            stream.close()

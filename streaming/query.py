@@ -1,0 +1,34 @@
+"""The streaming query: two operators in a chain, with trimtab.control and trimtab.ownership between."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+
+from sources.load_reports import select_reports
+from sources.topics import KafkaSource, select_rows
+from streaming.broker_operator import BrokerOperator
+from streaming.cluster_operator import ClusterOperator
+from trimtab.settings import Settings
+from trimtab.snapshot import IntakeSettings
+from trimtab.wire import keys
+from trimtab.wire.rows import ROW_SCHEMA, Tag
+
+
+def rows(
+    spark: SparkSession, source: KafkaSource, intake: IntakeSettings, defaults: Settings
+) -> DataFrame:
+    """What the sinks are to write, from reports, intents and the ownership journal."""
+    reports = select_reports(source.read(spark, keys.LOAD_REPORTS))
+    snapshots = reports.groupBy("cluster", "broker").transformWithState(
+        BrokerOperator(intake), ROW_SCHEMA, outputMode="Append", timeMode="ProcessingTime"
+    )
+    intents = select_rows(source.read(spark, keys.CONTROL), Tag.INTENT)
+    changes = select_rows(source.read(spark, keys.OWNERSHIP), Tag.CHANGE)
+    return (
+        snapshots.unionByName(intents)
+        .unionByName(changes)
+        .groupBy("cluster")
+        .transformWithState(
+            ClusterOperator(defaults), ROW_SCHEMA, outputMode="Append", timeMode="ProcessingTime"
+        )
+    )

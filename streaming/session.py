@@ -1,0 +1,43 @@
+"""The one place that builds a SparkSession."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from streaming.config import SparkConfig
+
+_ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+
+def spark_session(config: SparkConfig, name: str = "trimtab") -> SparkSession:
+    """A session on loopback with RocksDB state and this interpreter for its workers."""
+    # Workers start with another Python unless they are told.
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    builder = SparkSession.builder.appName(name).master(config.master)
+    conf = {
+        "spark.jars": ",".join(str(jar) for jar in config.jars),
+        "spark.driver.memory": config.driver_memory,
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": str(config.shuffle_partitions),
+        "spark.sql.streaming.stateStore.providerClass": _ROCKSDB,
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+        # Keep what a restart or a replay can need, not a hundred batches of it.
+        "spark.sql.streaming.minBatchesToRetain": "10",
+        "spark.sql.streaming.metricsEnabled": "false",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.redaction.regex": "(?i)secret|password|token|redis.url|sasl",
+        **config.conf,
+    }
+    for key, value in conf.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("WARN")
+    return session

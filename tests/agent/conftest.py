@@ -1,0 +1,30 @@
+"""One Redis for all, a cluster for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from zlib import crc32
+
+import pytest
+from redis import Redis
+
+from deploy.redis_server import RedisServer
+from sinks.connections import redis_client
+from tests.agent.support import Job
+
+
+@pytest.fixture
+def client(redis_server: RedisServer) -> Iterator[Redis]:
+    with redis_client(redis_server.url) as client:
+        yield client
+
+
+@pytest.fixture
+def cluster(request: pytest.FixtureRequest) -> str:
+    return f"agent-{crc32(request.node.nodeid.encode()):08x}"
+
+
+@pytest.fixture
+def job(client: Redis, cluster: str) -> Job:
+    """A job that has opened the store."""
+    return Job(client, cluster)

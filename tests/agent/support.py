@@ -1,0 +1,143 @@
+"""A job, a broker and a clock small enough to see through; store and streams are the real ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from redis import Redis
+
+from agent.broker import CannotLoad
+from agent.holdings import Holdings
+from agent.obeying import Obeyed, Obeyer
+from sinks.command_streams import CommandStream
+from sinks.ownership_store import OwnershipStore
+from trimtab.model import NO_EPOCH
+from trimtab.ownership import Event, State
+from trimtab.wire.command import Command, Kind
+from trimtab.wire.load_report import BundleStats, LocalBrokerData
+from trimtab.wire.ownership import Record, Transition
+
+A, B = "a:8080", "b:8080"
+BUNDLE = "t/ns/0x00000000_0xffffffff"
+SESSION = 1_800_000_000_000
+FREE = Record(state=State.FREE, epoch=NO_EPOCH)
+
+
+class Clock:
+    """Time as a value, in seconds."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Recorder:
+    """A broker that writes down what it was told; while ``broken`` it cannot load."""
+
+    def __init__(self, *loaded: str) -> None:
+        self.loaded = set(loaded)
+        self.broken = False
+        self.told: list[str] = []
+
+    def bundles(self) -> set[str]:
+        return self.loaded
+
+    def load_report(self) -> LocalBrokerData:
+        stats = {bundle: BundleStats() for bundle in sorted(self.loaded)}
+        return LocalBrokerData(last_stats=stats, start_timestamp=SESSION)
+
+    def prepare(self, bundle: str) -> None:
+        self.told.append(f"prepare {bundle}")
+
+    def load(self, bundle: str) -> None:
+        if self.broken:
+            raise CannotLoad(bundle)
+        self.told.append(f"load {bundle}")
+        self.loaded.add(bundle)
+
+    def unload(self, bundle: str) -> None:
+        self.told.append(f"unload {bundle}")
+        self.loaded.discard(bundle)
+
+
+class Job:
+    """What the job asks of one bundle's record, each request a batch of its own."""
+
+    def __init__(self, client: Redis, cluster: str) -> None:
+        self.store = OwnershipStore(client)
+        self.cluster = cluster
+        self._batch = 0
+        self.store.open_cluster(cluster, 1)
+
+    def record(self, bundle: str = BUNDLE) -> Record:
+        return self.store.record(self.cluster, bundle) or FREE
+
+    def assign(self, to: str) -> None:
+        self._apply(Event.ASSIGN, to, {to: Kind.OWN})
+
+    def unload(self, source: str) -> None:
+        self._apply(Event.UNLOAD, None, {source: Kind.UNLOAD})
+
+    def transfer(self, source: str, to: str) -> None:
+        self._apply(Event.TRANSFER, to, {source: Kind.TRANSFER, to: Kind.PREPARE})
+
+    def keep(self) -> None:
+        self._apply(Event.KEEP, None, {})
+
+    def lose(self) -> None:
+        self._apply(Event.LOSE, None, {})
+
+    def _apply(self, event: Event, broker: str | None, told: dict[str, Kind]) -> None:
+        self._batch += 1
+        name = f"{self.cluster}/q/{self._batch}/0"
+        commands = tuple(
+            Command(
+                id=f"{name}/{kind.value}",
+                cluster=self.cluster,
+                broker=receiver,
+                kind=kind,
+                bundle=BUNDLE,
+                destination=broker,
+            )
+            for receiver, kind in told.items()
+        )
+        request = Transition(
+            id=name,
+            bundle=BUNDLE,
+            event=event,
+            expect=self.record().epoch,
+            broker=broker,
+            commands=commands,
+            within_ms=30_000,
+        )
+        outcomes = self.store.apply_batch(
+            self.cluster, [request], generation=1, query_id="q", batch=self._batch
+        ).outcomes
+        assert outcomes[0].accepted, outcomes
+
+
+class Site:
+    """A broker with the obeying half of its agent."""
+
+    def __init__(self, client: Redis, cluster: str, broker_id: str, *loaded: str) -> None:
+        self.clock = Clock()
+        self.broker = Recorder(*loaded)
+        self.holdings = Holdings(self.clock)
+        self.holdings.extend(self.clock.now + 10.0)
+        self.obeyer = Obeyer(cluster, broker_id, self.broker, OwnershipStore(client), self.holdings)
+        self.stream = CommandStream(client, cluster, broker_id)
+
+    def commands(self) -> list[Command]:
+        """What has come, acknowledged at once."""
+        entries = self.stream.read(1)
+        self.stream.acknowledge(entry for entry, _ in entries)
+        return [command for _, command in entries]
+
+    def obey(self) -> list[Obeyed]:
+        return [self.obeyer.obey(command) for command in self.commands()]
+
+
+def lines(verbs: Iterable[str]) -> list[str]:
+    return [f"{verb} {BUNDLE}" for verb in verbs]

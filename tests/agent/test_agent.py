@@ -1,0 +1,190 @@
+"""The loop beside a broker: its lease, its reports, and its patience with an absent store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from redis import Redis
+
+from agent.agent import Agent, AgentSettings, Links, Superseded
+from agent.obeying import Obeyed
+from agent.outbox import Outbox
+from agent.reporting import Reporter
+from sinks.command_streams import CommandStream
+from sinks.connections import redis_client
+from sinks.leases import Leases
+from sinks.ownership_store import OwnershipStore
+from tests.agent.support import BUNDLE, SESSION, A, B, Clock, Job, Recorder, lines
+from tests.agent.test_outbox import Shelf
+from trimtab.ownership import State
+from trimtab.wire.command import Kind
+from trimtab.wire.keys import lease_key
+
+
+class Host:
+    """An agent whose loop is turned by hand; its reports land on a shelf."""
+
+    def __init__(
+        self, client: Redis, cluster: str, broker: str, *loaded: str, session: int = SESSION
+    ) -> None:
+        self.clock = Clock()
+        self.broker = Recorder(*loaded)
+        self.shelf = Shelf()
+        self.outbox = Outbox(lambda: self.shelf)
+        settings = AgentSettings(cluster, broker, session, longest_wait=0.001)
+        links = Links(
+            store=OwnershipStore(client),
+            leases=Leases(client),
+            commands=CommandStream(client, cluster, broker),
+            reporter=Reporter(self.outbox, cluster, broker),
+            clock=self.clock,
+        )
+        self.agent = Agent(self.broker, settings, links)
+
+    def reports(self) -> int:
+        self.outbox.pump()
+        return len(self.shelf.sent)
+
+
+@pytest.fixture
+def host(client: Redis, cluster: str) -> Callable[..., Host]:
+    return lambda broker, *loaded, **more: Host(client, cluster, broker, *loaded, **more)
+
+
+def test_the_first_turn_reports_leases_and_claims(
+    job: Job, client: Redis, host: Callable[..., Host]
+) -> None:
+    one = host(A, BUNDLE)
+    assert not one.agent.serves(BUNDLE)
+    assert one.agent.turn() == 0.0
+    assert one.agent.serves(BUNDLE)
+    assert one.reports() == 1
+    assert job.record().owner == A
+    assert 9_000 < client.pttl(lease_key(job.cluster, A)) <= 10_000
+
+
+def test_a_transfer_between_two_agents(job: Job, host: Callable[..., Host]) -> None:
+    source, destination = host(A, BUNDLE), host(B)
+    for one in (source, destination):
+        one.agent.turn()
+    job.transfer(A, B)
+    for one in (destination, source, destination):
+        one.agent.turn()
+    assert destination.broker.told == lines(["prepare", "load"])
+    assert (source.agent.serves(BUNDLE), destination.agent.serves(BUNDLE)) == (False, True)
+    assert destination.agent.obeyed() == {
+        (Kind.PREPARE, Obeyed.DONE): 1,
+        (Kind.OWN, Obeyed.DONE): 1,
+    }
+
+
+@pytest.mark.usefixtures("job")
+def test_reports_keep_their_beat_and_missed_ones_are_not_made_up_for(
+    host: Callable[..., Host],
+) -> None:
+    one = host(A)
+    for now, reports in ((1000.0, 1), (1004.9, 1), (1005.1, 2), (1023.0, 3), (1025.0, 4)):
+        one.clock.now = now
+        one.agent.turn()
+        assert one.reports() == reports
+
+
+def test_until_a_job_has_opened_the_store_the_broker_reports_and_waits(
+    host: Callable[..., Host], client: Redis, cluster: str
+) -> None:
+    one = host(A, BUNDLE)
+    pauses = [one.agent.turn() for _ in range(6)]
+    assert pauses == pytest.approx([0.1, 0.2, 0.4, 0.8, 1.6, 2.0])
+    assert (one.reports(), one.agent.serves(BUNDLE)) == (1, False)
+    job = Job(client, cluster)
+    assert one.agent.turn() == 0.0
+    assert one.agent.serves(BUNDLE)
+    assert job.record().state is State.OWNED
+
+
+def test_a_pause_ends_when_a_report_is_due(host: Callable[..., Host]) -> None:
+    one = host(A, BUNDLE)
+    one.agent.turn()
+    one.clock.now += 4.95
+    assert one.agent.turn() == pytest.approx(0.05)
+
+
+@pytest.mark.usefixtures("job")
+def test_serving_ends_before_the_lease_can_have_ended(host: Callable[..., Host]) -> None:
+    one = host(A, BUNDLE)
+    one.agent.turn()
+    one.clock.now += 8.9
+    assert one.agent.serves(BUNDLE)
+    one.clock.now += 0.2
+    assert not one.agent.serves(BUNDLE)
+
+
+def test_after_a_lapse_the_records_say_what_is_still_owned(
+    job: Job, host: Callable[..., Host]
+) -> None:
+    one = host(A, BUNDLE)
+    one.agent.turn()
+    one.clock.now += 60.0
+    job.lose()
+    job.assign(B)
+    one.agent.turn()
+    assert not one.agent.serves(BUNDLE)
+    assert one.broker.loaded == set()
+
+
+def test_a_lease_that_ran_out_in_the_store_counts_as_a_lapse(
+    job: Job, client: Redis, host: Callable[..., Host]
+) -> None:
+    """The machine's clock may run slow: what the store says of the lease decides."""
+    one = host(A, BUNDLE)
+    one.agent.turn()
+    client.delete(lease_key(job.cluster, A))
+    job.lose()
+    job.assign(B)
+    one.clock.now += 4.0
+    one.agent.turn()
+    assert not one.agent.serves(BUNDLE)
+
+
+@pytest.mark.usefixtures("job")
+def test_a_broker_that_was_started_again_ends_the_older_process(
+    host: Callable[..., Host],
+) -> None:
+    older, newer = host(A, BUNDLE), host(A, session=SESSION + 1)
+    older.agent.turn()
+    newer.agent.turn()
+    assert newer.agent.serves(BUNDLE)
+    older.clock.now += 4.0
+    with pytest.raises(Superseded):
+        older.agent.turn()
+    assert not older.agent.serves(BUNDLE)
+    newer.clock.now += 4.0
+    newer.agent.turn()
+    assert newer.agent.serves(BUNDLE)
+
+
+def test_a_long_backlog_costs_no_report(
+    job: Job, host: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = host(A)
+    one.agent.turn()
+    load = one.broker.load
+
+    def slowly(bundle: str) -> None:
+        load(bundle)
+        one.clock.now += 5.0
+
+    monkeypatch.setattr(one.broker, "load", slowly)
+    job.assign(A)
+    one.agent.turn()
+    assert one.reports() == 1
+    one.agent.turn()
+    assert one.reports() == 2
+
+
+def test_an_absent_store_is_waited_for(cluster: str) -> None:
+    with redis_client("redis://127.0.0.1:1/0") as nobody:
+        one = Host(nobody, cluster, A, BUNDLE)
+        assert [one.agent.turn() for _ in range(3)] == pytest.approx([0.1, 0.2, 0.4])
+        assert one.reports() == 1

@@ -1,0 +1,185 @@
+"""What a broker does when the job commands, and what it answers to the store."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from redis import Redis
+
+from agent.obeying import Obeyed
+from sinks.errors import Closed, StoreUnavailable
+from sinks.ownership_store import OwnershipStore
+from tests.agent.support import BUNDLE, A, B, Job, Site, lines
+from trimtab.ownership import State
+from trimtab.wire.command import Command, Kind
+from trimtab.wire.keys import open_key, ownership_key
+from trimtab.wire.ownership import Outcome, Transition
+
+
+@pytest.fixture
+def a(client: Redis, cluster: str) -> Site:
+    return Site(client, cluster, A)
+
+
+@pytest.fixture
+def b(client: Redis, cluster: str) -> Site:
+    return Site(client, cluster, B)
+
+
+@pytest.fixture
+def owned(job: Job, a: Site) -> Job:
+    """A job whose bundle ``a`` serves."""
+    job.assign(A)
+    assert a.obey() == [Obeyed.DONE]
+    a.broker.told.clear()
+    return job
+
+
+def test_an_assigned_bundle_is_loaded_and_then_served(job: Job, a: Site) -> None:
+    job.assign(A)
+    assert not a.holdings.serves(BUNDLE)
+    assert a.obey() == [Obeyed.DONE]
+    assert a.broker.told == lines(["load"])
+    assert (job.record().state, job.record().owner) == (State.OWNED, A)
+    assert a.holdings.serves(BUNDLE)
+
+
+def test_an_unloaded_bundle_is_drained_and_given_up(owned: Job, a: Site) -> None:
+    owned.unload(A)
+    assert a.obey() == [Obeyed.DONE]
+    assert a.broker.told == lines(["unload"])
+    assert (owned.record().state, owned.record().owner) == (State.FREE, None)
+    assert not a.holdings.serves(BUNDLE)
+
+
+def test_a_transfer_hands_the_bundle_over(owned: Job, a: Site, b: Site) -> None:
+    owned.transfer(A, B)
+    assert b.obey() == [Obeyed.DONE]
+    assert b.broker.told == lines(["prepare"])
+    assert not b.holdings.serves(BUNDLE)
+
+    assert a.obey() == [Obeyed.DONE]
+    assert a.broker.told == lines(["unload"])
+    assert (owned.record().state, owned.record().owner) == (State.ASSIGNING, B)
+
+    assert b.obey() == [Obeyed.DONE]
+    assert (owned.record().state, owned.record().owner) == (State.OWNED, B)
+    assert (a.holdings.serves(BUNDLE), b.holdings.serves(BUNDLE)) == (False, True)
+
+
+def test_the_destination_has_as_long_as_the_source_had(owned: Job, a: Site, b: Site) -> None:
+    owned.transfer(A, B)
+    a.obey()
+    own = next(command for command in b.commands() if command.kind is Kind.OWN)
+    assert own.deadline - own.issued_at == 30_000
+    assert own.source == A
+
+
+def test_a_command_that_the_job_took_back_changes_nothing(owned: Job, a: Site) -> None:
+    owned.unload(A)
+    late = a.commands()
+    owned.keep()
+    assert [a.obeyer.obey(command) for command in late] == [Obeyed.STALE]
+    assert a.broker.told == []
+    assert a.holdings.serves(BUNDLE)
+
+
+def test_a_command_obeyed_twice_is_dropped(owned: Job, a: Site) -> None:
+    owned.unload(A)
+    (command,) = a.commands()
+    assert a.obeyer.obey(command) is Obeyed.DONE
+    assert a.obeyer.obey(command) is Obeyed.STALE
+    assert a.broker.told == lines(["unload"])
+
+
+def test_commands_that_arrive_in_the_wrong_order_leave_the_newest_in_force(
+    owned: Job, a: Site
+) -> None:
+    owned.unload(A)
+    (unload,) = a.commands()
+    a.obeyer.obey(unload)
+    owned.assign(A)
+    (own,) = a.commands()
+    assert a.obeyer.obey(own) is Obeyed.DONE
+    assert a.obeyer.obey(unload) is Obeyed.STALE
+    assert a.holdings.serves(BUNDLE)
+
+
+def test_an_epoch_once_seen_outlives_a_store_that_forgot_it(
+    owned: Job, a: Site, client: Redis
+) -> None:
+    owned.unload(A)
+    (command,) = a.commands()
+    older = msgspec.structs.replace(command, epoch=owned.record().epoch._replace(counter=1))
+    a.obeyer.obey(command)
+    client.hdel(ownership_key(owned.cluster), BUNDLE)
+    assert a.obeyer.obey(older) is Obeyed.STALE
+
+
+def test_a_broker_that_cannot_load_declines(job: Job, a: Site) -> None:
+    a.broker.broken = True
+    job.assign(A)
+    assert a.obey() == [Obeyed.DECLINED]
+    assert (job.record().state, job.record().owner) == (State.FREE, None)
+    assert not a.holdings.serves(BUNDLE)
+
+
+def test_a_refused_broker_follows_the_record(
+    owned: Job, client: Redis, cluster: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job keeps the bundle where it is after the broker looked and before it reports."""
+    site = Site(client, cluster, A, BUNDLE)
+    owned.unload(A)
+    drain = site.broker.unload
+
+    def kept_meanwhile(bundle: str) -> None:
+        drain(bundle)
+        owned.keep()
+
+    monkeypatch.setattr(site.broker, "unload", kept_meanwhile)
+    assert site.obey() == [Obeyed.REFUSED]
+    assert site.broker.told == lines(["unload", "load"])
+    assert site.holdings.serves(BUNDLE)
+
+
+def test_a_kind_from_a_newer_job_is_dropped(job: Job, a: Site) -> None:
+    split = Command(id="x", cluster=job.cluster, broker=A, kind=Kind.SPLIT, bundle=BUNDLE)
+    assert a.obeyer.obey(split) is Obeyed.UNKNOWN
+    assert a.broker.told == []
+
+
+class LosesAnswers(OwnershipStore):
+    """Applies the first request and loses the answer."""
+
+    lost = 0
+
+    def apply(self, cluster: str, transition: Transition) -> Outcome:
+        outcome = super().apply(cluster, transition)
+        if self.lost == 0:
+            self.lost += 1
+            raise StoreUnavailable("the answer was lost")
+        return outcome
+
+
+def test_a_lost_answer_is_asked_for_again(owned: Job, a: Site, client: Redis) -> None:
+    a.obeyer.store = LosesAnswers(client)
+    owned.unload(A)
+    (command,) = a.commands()
+    with pytest.raises(StoreUnavailable):
+        a.obeyer.obey(command)
+    assert not a.holdings.serves(BUNDLE)
+    assert a.obeyer.obey(command) is Obeyed.DONE
+    assert a.broker.told == lines(["unload"])
+    assert owned.record().state is State.FREE
+
+
+def test_while_the_store_is_closed_a_command_stays_open(owned: Job, a: Site, client: Redis) -> None:
+    owned.unload(A)
+    (command,) = a.commands()
+    key = open_key(owned.cluster)
+    client.rename(key, f"{key}:aside")
+    with pytest.raises(Closed):
+        a.obeyer.obey(command)
+    client.rename(f"{key}:aside", key)
+    assert a.obeyer.obey(command) is Obeyed.DONE
+    assert owned.record().state is State.FREE

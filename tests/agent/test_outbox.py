@@ -1,0 +1,179 @@
+"""Reports reach Kafka in order, or are counted; nobody waits for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+from kafka.errors import KafkaError, KafkaTimeoutError, MessageSizeTooLargeError
+
+from agent.outbox import IN_FLIGHT, Counts, Message, Outbox, kafka_producer
+from agent.reporting import Reporter
+from deploy.kafka_server import KafkaServer
+from tests.agent.support import A, Recorder
+
+
+class Sent:
+    """The future of a record, resolved by hand."""
+
+    def __init__(self, message: Message) -> None:
+        self.message = message
+        self._ended: dict[bool, Callable[[object], None]] = {}
+
+    def add_callback(self, f: Callable[[object], None]) -> None:
+        self._ended[True] = f
+
+    def add_errback(self, f: Callable[[object], None]) -> None:
+        self._ended[False] = f
+
+    def end(self, *, delivered: bool) -> None:
+        self._ended[delivered](None)
+
+
+class Shelf:
+    """A producer that keeps what it is given; ``error`` is what ``send`` raises."""
+
+    def __init__(self) -> None:
+        self.sent: list[Sent] = []
+        self.error: Exception | None = None
+        self.closed = False
+
+    def send(self, topic: str, value: bytes, key: bytes, headers: list[tuple[str, bytes]]) -> Sent:
+        assert topic == "trimtab.load-reports"
+        if self.error is not None:
+            raise self.error
+        self.sent.append(Sent(Message(key, value, headers)))
+        return self.sent[-1]
+
+    def close(self, timeout: float) -> None:
+        assert timeout > 0
+        self.closed = True
+
+
+def report(key: int, value: int = 0) -> Message:
+    return Message(b"%d" % key, b"%d" % value, [])
+
+
+@pytest.fixture
+def shelf() -> Shelf:
+    return Shelf()
+
+
+@pytest.fixture
+def outbox(shelf: Shelf) -> Outbox:
+    return Outbox(lambda: shelf)
+
+
+def test_only_the_newest_unsent_report_of_a_broker_is_kept(outbox: Outbox, shelf: Shelf) -> None:
+    for key, value in ((1, 1), (2, 1), (1, 2), (1, 3)):
+        outbox.put(report(key, value))
+    outbox.pump()
+    assert [(s.message.key, s.message.value) for s in shelf.sent] == [(b"2", b"1"), (b"1", b"3")]
+    assert outbox.counts() == Counts(superseded=2)
+
+
+def test_every_report_is_counted_once(outbox: Outbox, shelf: Shelf) -> None:
+    for key in range(3):
+        outbox.put(report(key))
+    outbox.pump()
+    outbox.put(report(3))
+    shelf.sent[0].end(delivered=True)
+    shelf.sent[1].end(delivered=False)
+    outbox.stop()
+    assert outbox.counts() == Counts(delivered=1, failed=2)
+    assert shelf.closed
+
+
+def test_an_absent_kafka_keeps_one_report_a_broker(shelf: Shelf) -> None:
+    present = False
+
+    def connect() -> Shelf:
+        if not present:
+            raise KafkaTimeoutError("nobody answers")
+        return shelf
+
+    outbox = Outbox(connect)
+    for value in range(100):
+        outbox.put(report(1, value))
+        with pytest.raises(KafkaTimeoutError):
+            outbox.pump()
+    present = True
+    outbox.pump()
+    assert [s.message.value for s in shelf.sent] == [b"99"]
+    assert outbox.counts() == Counts(superseded=99)
+
+
+@pytest.mark.parametrize("error", [KafkaTimeoutError("no metadata"), ValueError("no partition")])
+def test_a_report_that_cannot_be_sent_now_is_sent_later(
+    outbox: Outbox, shelf: Shelf, error: Exception
+) -> None:
+    outbox.put(report(1))
+    shelf.error = error
+    with pytest.raises(KafkaError):
+        outbox.pump()
+    shelf.error = None
+    outbox.pump()
+    assert len(shelf.sent) == 1
+    assert outbox.counts() == Counts()
+
+
+def test_a_giant_does_not_stop_the_others(outbox: Outbox, shelf: Shelf) -> None:
+    outbox.put(report(1))
+    shelf.error = MessageSizeTooLargeError("2 MiB")
+    outbox.pump()
+    shelf.error = None
+    outbox.put(report(2))
+    outbox.pump()
+    assert [s.message.key for s in shelf.sent] == [b"2"]
+    assert outbox.counts() == Counts(failed=1)
+
+
+def test_what_the_producer_holds_is_bounded(outbox: Outbox, shelf: Shelf) -> None:
+    for key in range(IN_FLIGHT + 10):
+        outbox.put(report(key))
+    outbox.pump()
+    assert len(shelf.sent) == IN_FLIGHT
+    shelf.sent[0].end(delivered=True)
+    outbox.pump()
+    assert len(shelf.sent) == IN_FLIGHT + 1
+
+
+def test_reports_are_numbered_within_their_session(outbox: Outbox, shelf: Shelf) -> None:
+    reporter = Reporter(outbox, "c", A)
+    for _ in range(2):
+        reporter.report(Recorder().load_report())
+        outbox.pump()
+    assert [s.message.headers for s in shelf.sent] == [
+        [("trimtab-session", b"1800000000000"), ("trimtab-sequence", b"1")],
+        [("trimtab-session", b"1800000000000"), ("trimtab-sequence", b"2")],
+    ]
+    assert shelf.sent[0].message.key == b"c/a:8080"
+
+
+@pytest.mark.e2e
+def test_a_report_arrives_in_kafka_as_it_was_written(kafka: KafkaServer) -> None:
+    topic = "agent.reports"
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    admin.create_topics([NewTopic(topic, 1)])[topic].result(20)
+    outbox = Outbox(lambda: kafka_producer(kafka.bootstrap), topic)
+    outbox.start()
+    Reporter(outbox, "c", A).report(Recorder("t/ns/0x00000000_0xffffffff").load_report())
+    consumer = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": topic})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    message = consumer.poll(30)
+    consumer.close()
+    outbox.stop()
+    assert message is not None
+    assert message.key() == b"c/a:8080"
+    assert dict(message.headers() or []) == {
+        "trimtab-session": b"1800000000000",
+        "trimtab-sequence": b"1",
+    }
+    assert list(msgspec.json.decode(message.value() or b"")["lastStats"]) == [
+        "t/ns/0x00000000_0xffffffff"
+    ]
+    assert outbox.counts() == Counts(delivered=1)

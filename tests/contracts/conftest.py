@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import redis
+
+from deploy.redis_server import RedisServer
+from sinks.connections import redis_client
+from sinks.ownership_store import OwnershipStore
+
+GENERATION = 5
+
+
+@pytest.fixture
+def client(redis_server: RedisServer) -> Iterator[redis.Redis]:
+    with redis_client(redis_server.url) as connected:
+        yield connected
+
+
+@pytest.fixture
+def cluster(request: pytest.FixtureRequest) -> str:
+    return f"{request.node.name}".replace(" ", "-")
+
+
+@pytest.fixture
+def store(client: redis.Redis, cluster: str) -> OwnershipStore:
+    """Open to GENERATION."""
+    opened = OwnershipStore(client)
+    opened.open_cluster(cluster, GENERATION)
+    return opened

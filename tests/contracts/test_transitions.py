@@ -1,0 +1,291 @@
+"""What the transition script accepts, refuses, writes and says."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+import redis
+
+from sinks.ownership_store import OwnershipStore
+from tests.contracts.asking import BUNDLE, broker, command, commands, entries, job, journal
+from tests.contracts.conftest import GENERATION
+from trimtab.model import NO_EPOCH, Epoch
+from trimtab.ownership import BROKER_EVENTS, TRANSITIONS, Event, OwnerRule, State
+from trimtab.wire.command import Kind
+from trimtab.wire.keys import command_stream, ownership_key
+from trimtab.wire.ownership import Outcome, Record, Refused, Transition
+
+A, B, C = "a:8080", "b:8080", "c:8080"
+STANDING = Epoch(3, 7)
+AFTER = Epoch(GENERATION, 8)
+
+ROWS = [pytest.param(state, event, id=f"{state}-{event}") for state in State for event in Event]
+NAMED = {
+    OwnerRule.KEEP: (A, None),
+    OwnerRule.KEEP_AIM: (A, C),
+    OwnerRule.TAKE: (C, None),
+    OwnerRule.DESTINATION: (B, None),
+    OwnerRule.NOBODY: (None, None),
+}
+"""Owner and destination afterwards, where A owned, B was the destination and C is asked for."""
+
+
+def ask(store: OwnershipStore, cluster: str, transition: Transition) -> Outcome:
+    """As a broker if it names an actor, else as the job in a batch of its own."""
+    if transition.actor is not None:
+        return store.apply(cluster, transition)
+    done = store.apply_batch(
+        cluster, [transition], generation=GENERATION, query_id=transition.id, batch=0
+    )
+    return done.outcomes[0]
+
+
+def put(client: redis.Redis, cluster: str, state: State) -> Record:
+    record = Record(state=state, epoch=STANDING, owner=A, destination=B, by="earlier")
+    if state in {State.FREE, State.DELETED, State.QUARANTINED}:
+        record = msgspec.structs.replace(record, owner=None, destination=None)
+    client.hset(ownership_key(cluster), BUNDLE, msgspec.json.encode(record))
+    return record
+
+
+@pytest.mark.parametrize(("state", "event"), ROWS)
+def test_the_script_accepts_the_rows_of_the_table_and_nothing_else(
+    store: OwnershipStore, client: redis.Redis, cluster: str, state: State, event: Event
+) -> None:
+    before = put(client, cluster, state)
+    actor = (C if event is Event.CLAIM else A) if event in BROKER_EVENTS else None
+    request = Transition(
+        id="now", bundle=BUNDLE, event=event, expect=STANDING, broker=C, actor=actor
+    )
+
+    outcome = ask(store, cluster, request)
+
+    effect = TRANSITIONS[state].get(event)
+    assert outcome.record == store.record(cluster, BUNDLE)
+    if effect is None:
+        assert (outcome.accepted, outcome.reason) == (False, Refused.ILLEGAL)
+        assert outcome.record == before
+        assert journal(client, cluster) == []
+        return
+    owner, destination = NAMED[effect.owner]
+    assert outcome.accepted
+    assert outcome.record is not None
+    assert outcome.record == Record(
+        state=effect.state,
+        epoch=AFTER,
+        owner=owner,
+        destination=destination,
+        since=outcome.record.since,
+        by="now",
+    )
+    [change] = journal(client, cluster)
+    assert (change.cluster, change.bundle, change.event) == (cluster, BUNDLE, event)
+    assert change.record == outcome.record
+
+
+def test_of_two_brokers_that_claim_a_bundle_one_wins(store: OwnershipStore, cluster: str) -> None:
+    first = store.apply(cluster, broker(A, Event.CLAIM))
+    second = store.apply(cluster, broker(B, Event.CLAIM))
+
+    assert first.accepted
+    assert (second.accepted, second.reason) == (False, Refused.STALE_EPOCH)
+    assert second.record == first.record == store.record(cluster, BUNDLE)
+
+
+def test_the_same_request_gets_the_same_answer_and_leaves_one_trace(
+    store: OwnershipStore, client: redis.Redis, cluster: str
+) -> None:
+    claim = broker(A, Event.CLAIM)
+
+    answers = [store.apply(cluster, claim) for _ in range(3)]
+
+    assert answers[0].accepted
+    assert answers == [answers[0]] * 3
+    assert len(journal(client, cluster)) == 1
+
+
+@pytest.mark.parametrize(
+    "expect", [NO_EPOCH, Epoch(3, 6), Epoch(3, 8), Epoch(2, 7), Epoch(4, 7), Epoch(4, 0)]
+)
+def test_any_other_epoch_than_the_records_is_stale(
+    store: OwnershipStore, client: redis.Redis, cluster: str, expect: Epoch
+) -> None:
+    before = put(client, cluster, State.OWNED)
+
+    outcome = ask(store, cluster, job(Event.UNLOAD, expect))
+
+    assert (outcome.accepted, outcome.reason) == (False, Refused.STALE_EPOCH)
+    assert outcome.record == before
+
+
+def test_a_record_from_above_the_open_generation_is_not_taken_back(
+    store: OwnershipStore, client: redis.Redis, cluster: str
+) -> None:
+    ahead = Record(state=State.OWNED, epoch=Epoch(GENERATION + 1, 1), owner=A)
+    client.hset(ownership_key(cluster), BUNDLE, msgspec.json.encode(ahead))
+
+    assert ask(store, cluster, job(Event.UNLOAD, ahead.epoch)).reason is Refused.STALE_EPOCH
+
+
+@pytest.mark.parametrize("event", sorted(BROKER_EVENTS))
+def test_the_job_cannot_speak_for_a_broker(
+    store: OwnershipStore, client: redis.Redis, cluster: str, event: Event
+) -> None:
+    put(client, cluster, State.RELEASING)
+
+    assert ask(store, cluster, job(event, STANDING, A)).reason is Refused.NOT_PERMITTED
+
+
+@pytest.mark.parametrize("event", sorted(set(Event) - BROKER_EVENTS))
+def test_a_broker_cannot_speak_for_the_job(
+    store: OwnershipStore, client: redis.Redis, cluster: str, event: Event
+) -> None:
+    put(client, cluster, State.OWNED)
+
+    assert ask(store, cluster, broker(A, event, STANDING)).reason is Refused.NOT_PERMITTED
+
+
+@pytest.mark.parametrize(
+    ("state", "event"),
+    [
+        (State.ASSIGNING, Event.SERVE),
+        (State.ASSIGNING, Event.DECLINE),
+        (State.RELEASING, Event.RELEASE),
+        (State.RELEASING, Event.HAND_OVER),
+        (State.SPLITTING, Event.RETIRE),
+    ],
+)
+def test_only_the_owner_may_answer(
+    store: OwnershipStore, client: redis.Redis, cluster: str, state: State, event: Event
+) -> None:
+    before = put(client, cluster, state)
+
+    refused = ask(store, cluster, broker(B, event, STANDING))
+
+    assert (refused.accepted, refused.reason) == (False, Refused.NOT_OWNER)
+    assert store.record(cluster, BUNDLE) == before
+    assert ask(store, cluster, broker(A, event, STANDING)).accepted
+
+
+def test_a_broker_claims_for_itself_only(store: OwnershipStore, cluster: str) -> None:
+    assert store.apply(cluster, broker(A, Event.CLAIM, broker=B)).reason is Refused.NOT_OWNER
+
+
+def test_a_request_that_names_nobody_to_own_is_refused(store: OwnershipStore, cluster: str) -> None:
+    assert ask(store, cluster, job(Event.ASSIGN, NO_EPOCH)).reason is Refused.NO_BROKER
+
+    epoch = owned_by(store, cluster, A)
+    unloading = ask(store, cluster, job(Event.UNLOAD, epoch))
+    assert unloading.record is not None
+    to_nobody = broker(A, Event.HAND_OVER, unloading.record.epoch)
+    assert ask(store, cluster, to_nobody).reason is Refused.NO_BROKER
+
+
+def test_a_broker_may_command_nobody_but_the_destination(
+    store: OwnershipStore, client: redis.Redis, cluster: str
+) -> None:
+    put(client, cluster, State.RELEASING)
+    own = command(C, Kind.OWN)
+
+    outcome = ask(store, cluster, broker(A, Event.HAND_OVER, STANDING, commands=(own,)))
+
+    assert outcome.reason is Refused.NOT_PERMITTED
+    assert commands(client, cluster, C) == []
+
+
+def test_a_transfer_goes_from_owner_to_owner_and_tells_both(
+    store: OwnershipStore, client: redis.Redis, cluster: str
+) -> None:
+    epoch = owned_by(store, cluster, A)
+
+    released = ask(
+        store,
+        cluster,
+        job(
+            Event.TRANSFER,
+            epoch,
+            B,
+            commands=(command(A, Kind.TRANSFER), command(B, Kind.PREPARE)),
+            within_ms=30_000,
+        ),
+    ).record
+    assert released is not None
+    assert (released.state, released.owner, released.destination) == (State.RELEASING, A, B)
+    [told] = commands(client, cluster, A)
+    [warned] = commands(client, cluster, B)
+    assert (told.kind, warned.kind) == (Kind.TRANSFER, Kind.PREPARE)
+    assert told.epoch == warned.epoch == released.epoch
+    assert told.generation == GENERATION
+    assert told.issued_at == released.since
+    assert told.deadline == released.since + 30_000
+
+    assigned = ask(
+        store,
+        cluster,
+        broker(A, Event.HAND_OVER, told.epoch, commands=(command(B, Kind.OWN, told.id),)),
+    ).record
+    assert assigned is not None
+    assert (assigned.state, assigned.owner, assigned.destination) == (State.ASSIGNING, B, None)
+    [_, own] = commands(client, cluster, B)
+    assert (own.kind, own.epoch, own.deadline) == (Kind.OWN, assigned.epoch, 0)
+
+    served = ask(store, cluster, broker(B, Event.SERVE, own.epoch)).record
+    assert served is not None
+    assert (served.state, served.owner) == (State.OWNED, B)
+    assert [change.event for change in journal(client, cluster)] == [
+        Event.CLAIM,
+        Event.TRANSFER,
+        Event.HAND_OVER,
+        Event.SERVE,
+    ]
+    assert [change.record.epoch.counter for change in journal(client, cluster)] == [1, 2, 3, 4]
+
+
+def test_a_refused_request_commands_nobody(
+    store: OwnershipStore, client: redis.Redis, cluster: str
+) -> None:
+    asked = job(Event.TRANSFER, NO_EPOCH, B, commands=(command(A, Kind.TRANSFER),))
+
+    assert ask(store, cluster, asked).reason is Refused.ILLEGAL
+    assert commands(client, cluster, A) == []
+
+
+def test_names_and_numbers_reach_redis_unharmed(
+    store: OwnershipStore, client: redis.Redis, cluster: str
+) -> None:
+    """cjson writes slashes with a backslash, empty lists as {} and long numbers as 1.7e+12."""
+    odd = 'a"\\/ü\n:1'
+    told = msgspec.structs.replace(
+        command(odd, Kind.PREPARE), boundaries=(0, 0xFFFFFFFF), reason="a/b\\/c"
+    )
+    asked = job(Event.ASSIGN, NO_EPOCH, odd, id=odd, commands=(told,))
+
+    record = ask(store, cluster, asked).record
+
+    assert record is not None
+    assert (record.owner, record.by) == (odd, odd)
+    assert record.since > 1_700_000_000_000
+    assert client.hget(ownership_key(cluster), BUNDLE) == msgspec.json.encode(record)
+    [received] = commands(client, cluster, odd)
+    assert received == msgspec.structs.replace(
+        told, epoch=record.epoch, generation=GENERATION, issued_at=record.since
+    )
+    [text] = entries(client, command_stream(cluster, odd), b"command")
+    assert BUNDLE.encode() in text
+
+
+def test_records_are_read_in_pages(store: OwnershipStore, cluster: str) -> None:
+    names = {f"public/default/0x{low:08x}_0xffffffff" for low in range(2500)}
+    asked = [job(Event.ASSIGN, NO_EPOCH, A, bundle=name, id=name) for name in sorted(names)]
+    store.apply_batch(cluster, asked, generation=GENERATION, query_id="q", batch=0)
+
+    records = store.records(cluster)
+
+    assert set(records) == names
+    assert {record.by for record in records.values()} == names
+
+
+def owned_by(store: OwnershipStore, cluster: str, name: str) -> Epoch:
+    record = store.apply(cluster, broker(name, Event.CLAIM)).record
+    assert record is not None
+    return record.epoch

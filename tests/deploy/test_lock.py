@@ -1,0 +1,53 @@
+"""What the lock files promise, read as a user would."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import packages_distributions
+from importlib.resources import files
+
+import pytest
+
+from deploy import jars
+
+PACKAGES = (
+    "trimtab",
+    "sources",
+    "sinks",
+    "streaming",
+    "agent",
+    "admin",
+    "simulation",
+    "deploy",
+    "benchmarks",
+)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_import_name_is_ours_alone(package: str) -> None:
+    assert set(packages_distributions()[package]) == {"trimtab"}
+
+
+def test_spark_is_given_the_four_jars_it_lacks() -> None:
+    assert [jar.path.name for jar in jars.locked("connector")] == [
+        "commons-pool2-2.13.1.jar",
+        "kafka-clients-3.9.2.jar",
+        "spark-sql-kafka-0-10_2.13-4.2.0.jar",
+        "spark-token-provider-kafka-0-10_2.13-4.0.0.jar",
+    ]
+
+
+def test_kafka_comes_with_a_voice() -> None:
+    names = {jar.coordinate.rsplit(":", 1)[0] for jar in jars.locked("kafka")}
+    assert {"org.apache.kafka:kafka_2.13", "org.apache.logging.log4j:log4j-slf4j-impl"} <= names
+
+
+def test_no_two_jars_share_a_file() -> None:
+    paths = [jar.path for jar in jars.locked()]
+    assert len(set(paths)) == len(paths)
+
+
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock", "jars.lock"])
+def test_no_lock_names_a_registry(lock: str) -> None:
+    text = files("deploy").joinpath(lock).read_text("utf-8")
+    assert not re.search(r"https?://|--(extra-)?index-url|--find-links|file:", text)

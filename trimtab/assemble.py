@@ -1,0 +1,158 @@
+"""Snapshots and ownership records become one view.
+
+Ownership is read from records; a report only says what load a bundle carries. Where the two disagree
+(normal during a hand-over) the row is left out. While observing only there are no records, and the
+newest report of a bundle is believed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from trimtab.model import NO_EPOCH, namespace_of
+from trimtab.ownership import State
+from trimtab.reasons import Rule
+from trimtab.snapshot import Snapshot
+from trimtab.view import Brokers, Bundles, Ints, View, namespaces_of
+from trimtab.wire.ownership import Record
+
+FREE = Record(state=State.FREE, epoch=NO_EPOCH)
+"""What a bundle without a record is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """What is known of ownership."""
+
+    records: Mapping[str, Record]
+    broken: frozenset[str] = frozenset()
+    """Namespaces whose records overlap or leave a hole."""
+    in_flight: Mapping[str, str] = field(default_factory=dict)
+    """Bundle to destination, for moves issued but not yet journalled."""
+
+
+@dataclass(slots=True)
+class _Rows:
+    """The columns being gathered; ``at`` is the row's place in the concatenated snapshots."""
+
+    at: list[int] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    owner: list[int] = field(default_factory=list)
+    intended: list[int] = field(default_factory=list)
+    epoch: list[tuple[int, int]] = field(default_factory=list)
+    movable: list[bool] = field(default_factory=list)
+
+
+def assemble(
+    cluster: str, snapshots: Sequence[Snapshot], holdings: Holdings | None
+) -> tuple[View, Counter[Rule]]:
+    """The view of live brokers, and how many bundles each rule holds back.
+
+    ``holdings`` is None while observing only. A snapshot's brokers and bundles need not be sorted
+    by the caller; equal inputs in any order give equal views.
+    """
+    brokers = sorted(snapshots, key=lambda snapshot: snapshot.broker)
+    obstacles: Counter[Rule] = Counter()
+    if holdings is None:
+        rows = _reported(brokers, obstacles)
+    else:
+        rows = _recorded(brokers, holdings, obstacles)
+    view = View(
+        cluster=cluster,
+        brokers=_brokers(brokers),
+        bundles=_bundles(brokers, rows),
+        intended=np.array(rows.intended, np.int64),
+    )
+    return view, obstacles
+
+
+def _recorded(brokers: Sequence[Snapshot], holdings: Holdings, obstacles: Counter[Rule]) -> _Rows:
+    rows, place = _Rows(), 0
+    row_of = {snapshot.broker: row for row, snapshot in enumerate(brokers)}
+    for row, snapshot in enumerate(brokers):
+        for bundle in snapshot.bundles:
+            record = holdings.records.get(bundle, FREE)
+            if record.owner in (snapshot.broker, None):
+                obstacle = _obstacle(bundle, record, holdings)
+                destination = holdings.in_flight.get(bundle, record.destination)
+                _append(rows, (place, row, bundle), record, obstacle)
+                rows.intended.append(row_of.get(destination or "", row))
+                if obstacle is not None:
+                    obstacles[obstacle] += 1
+            else:
+                obstacles[Rule.CONFLICT] += 1
+            place += 1
+    return rows
+
+
+def _append(
+    rows: _Rows, where: tuple[int, int, str], record: Record, obstacle: Rule | None
+) -> None:
+    place, row, bundle = where
+    rows.at.append(place)
+    rows.owner.append(row)
+    rows.names.append(bundle)
+    rows.epoch.append(record.epoch)
+    rows.movable.append(obstacle is None)
+
+
+def _obstacle(bundle: str, record: Record, holdings: Holdings) -> Rule | None:
+    """Why the round must leave a bundle that its reporter may well own."""
+    if record.state is State.FREE:
+        return Rule.UNOWNED
+    if record.state is not State.OWNED or bundle in holdings.in_flight:
+        return Rule.IN_FLIGHT
+    if holdings.broken and namespace_of(bundle) in holdings.broken:
+        return Rule.BROKEN_NAMESPACE
+    return None
+
+
+def _reported(brokers: Sequence[Snapshot], obstacles: Counter[Rule]) -> _Rows:
+    newest: dict[str, tuple[int, str]] = {}
+    for snapshot in brokers:
+        for bundle in snapshot.bundles:
+            said = (snapshot.appended_ms, snapshot.broker)
+            newest[bundle] = max(newest.get(bundle, said), said)
+    rows, place = _Rows(), 0
+    for row, snapshot in enumerate(brokers):
+        for bundle in snapshot.bundles:
+            if newest[bundle][1] == snapshot.broker:
+                _append(rows, (place, row, bundle), FREE, None)
+                rows.intended.append(row)
+            else:
+                obstacles[Rule.CONFLICT] += 1
+            place += 1
+    return rows
+
+
+def _brokers(brokers: Sequence[Snapshot]) -> Brokers:
+    nothing = np.zeros((0,))
+    return Brokers(
+        names=tuple(s.broker for s in brokers),
+        resources=np.array([s.resources for s in brokers]).T if brokers else nothing.reshape(5, 0),
+        traffic=np.array([s.traffic for s in brokers]).T if brokers else nothing.reshape(4, 0),
+        topics=np.array([s.topics for s in brokers], np.int64),
+        listed=np.array([s.listed for s in brokers], np.int64),
+        available=np.ones(len(brokers), np.bool_),
+    )
+
+
+def _bundles(brokers: Sequence[Snapshot], rows: _Rows) -> Bundles:
+    at = np.array(rows.at, np.int64)
+    none = np.zeros((4, 0))
+    shown = np.concatenate([np.zeros(0, np.bool_), *(s.shown for s in brokers)])[at]
+    topics: Ints = np.concatenate([np.zeros(0, np.int64), *(s.counts[0] for s in brokers)])[at]
+    return Bundles(
+        names=tuple(rows.names),
+        namespace=namespaces_of(rows.names),
+        owner=np.array(rows.owner, np.int64),
+        short=np.hstack([none, *(s.short for s in brokers)])[:, at],
+        long=np.hstack([none, *(s.long for s in brokers)])[:, at],
+        topics=topics,
+        epoch=np.array(rows.epoch, np.int64).reshape(-1, 2).T,
+        movable=np.array(rows.movable, np.bool_) & shown,
+    )

@@ -1,0 +1,304 @@
+"""Operator ② without its engine: what a cluster remembers, what arrives, when a round is due.
+
+receive(rows):  intents change the settings; changes of ownership replace records and end moves in
+                flight; snapshots replace their broker's.
+round(now):     drop silent brokers, assemble the view, decide, remember the moves, tell the sinks.
+
+State is reached through two mappings, so that the same code runs on Spark's MapState and on dicts
+(replay, tests): broker to packed Snapshot, namespace to its packed records.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, MutableMapping
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeVar
+from zlib import crc32
+
+import msgspec
+import numpy as np
+
+from trimtab.assemble import Holdings, assemble
+from trimtab.load import usages
+from trimtab.model import namespace_of
+from trimtab.ownership import State
+from trimtab.plan import Plan
+from trimtab.reasons import Rule
+from trimtab.round import RoundState, decide
+from trimtab.settings import InvalidSettings, Settings
+from trimtab.snapshot import Snapshot
+from trimtab.tiling import flaws
+from trimtab.view import View
+from trimtab.wire.columns import pack, unpack
+from trimtab.wire.control import Intent, Kind
+from trimtab.wire.ownership import Change, Record
+from trimtab.wire.rows import Intake, PlannedMove, RefusedMove, RoundRecord, Row, Tag, reject
+
+T = TypeVar("T")
+
+SCHEMA: Final = 1
+"""Version of Memory and of the packed values; a reader migrates from the ones before."""
+
+_FORGET: Final = 10
+"""Silences after which a broker's snapshot is dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """A move issued and not yet journalled; forgotten at ``until_ms`` (batch timestamp)."""
+
+    destination: str
+    counter: int
+    """The record's epoch counter it was decided on: any later change of the record ends it."""
+    generation: int
+    until_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """All that ② remembers of a cluster beside its snapshots and records."""
+
+    overrides: dict[str, str | int | float | bool] = field(default_factory=dict)
+    settings_version: int = 0
+    paused: bool = False
+    round: RoundState = field(default_factory=RoundState)
+    due_ms: int = 0
+    """When the round's timer fires (batch timestamp); 0 while none is set."""
+    in_flight: dict[str, Flight] = field(default_factory=dict)
+    appended: dict[str, int] = field(default_factory=dict)
+    """Broker to the LogAppendTime of its newest report: silence is judged without reading snapshots."""
+    flawed: dict[str, list[str]] = field(default_factory=dict)
+    """Namespaces whose records do not tile the ring, with every hole and overlap."""
+    problems: list[str] = field(default_factory=list)
+    """Intents refused since the last round."""
+
+
+@dataclass(slots=True)
+class Cluster:
+    """One cluster's state while a batch works on it; ``memory`` is replaced, never changed."""
+
+    name: str
+    snapshots: MutableMapping[str, bytes]
+    namespaces: MutableMapping[str, bytes]
+    memory: Memory
+    defaults: Settings
+
+    @property
+    def settings(self) -> Settings:
+        """The job's settings with the cluster's own changes on top."""
+        return self.defaults.changed(self.memory.overrides)
+
+    @property
+    def interval_ms(self) -> int:
+        """Between rounds; 0 means one in every batch that changed a snapshot."""
+        return round(self.settings.round.interval * 1000)
+
+    def timer_fired(self) -> None:
+        self.memory = replace(self.memory, due_ms=0)
+
+    def set_timer(self, now_ms: int) -> int:
+        """When to wake for the next round, or 0 if a timer is set already or none is wanted."""
+        if self.memory.due_ms or not self.interval_ms:
+            return 0
+        self.memory = replace(self.memory, due_ms=now_ms + self.interval_ms)
+        return self.memory.due_ms
+
+    def receive(self, rows: Iterable[Row]) -> tuple[bool, list[Row]]:
+        """Take a batch's rows; whether a snapshot changed, and the rows that go on to the sinks."""
+        by_tag: dict[str, list[Row]] = {tag: [] for tag in Tag}
+        for row in rows:
+            by_tag[row.tag].append(row)
+        out = by_tag[Tag.DEAD_LETTER]
+        # The engine promises no order within a batch; LogAppendTime and the position give one.
+        for intent in _parsed(sorted(by_tag[Tag.INTENT], key=_order), Intent, out):
+            self._intend(intent)
+        self._change(_parsed(by_tag[Tag.CHANGE], Change, out))
+        changed = self._hear(by_tag[Tag.SNAPSHOT])
+        if by_tag[Tag.SNAPSHOT]:
+            out.append(self._intake(by_tag[Tag.SNAPSHOT]))
+        return changed, out
+
+    def _intend(self, intent: Intent) -> None:
+        memory = self.memory
+        match intent.kind:
+            case Kind.PAUSE | Kind.RESUME:
+                self.memory = replace(memory, paused=intent.kind is Kind.PAUSE)
+            case Kind.BROKER_LOST:
+                appended = {b: ms for b, ms in memory.appended.items() if b != intent.broker}
+                self.snapshots.pop(intent.broker, None)
+                self.memory = replace(memory, appended=appended)
+            case Kind.SETTINGS:
+                self._override(intent)
+
+    def _override(self, intent: Intent) -> None:
+        overrides = {**self.memory.overrides, **intent.settings}
+        try:
+            self.defaults.changed(overrides)
+        except InvalidSettings as error:
+            said = [f"intent {intent.id}: {problem}" for problem in error.problems]
+            self.memory = replace(self.memory, problems=[*self.memory.problems, *said])
+        else:
+            version = self.memory.settings_version + 1
+            self.memory = replace(self.memory, overrides=overrides, settings_version=version)
+
+    def _change(self, changes: Iterable[Change]) -> None:
+        touched: dict[str, dict[str, Record]] = {}
+        in_flight = dict(self.memory.in_flight)
+        for change in changes:
+            namespace = namespace_of(change.bundle)
+            if namespace not in touched:
+                touched[namespace] = self._records(namespace)
+            known = touched[namespace].get(change.bundle)
+            if known is None or change.record.epoch > known.epoch:
+                touched[namespace][change.bundle] = change.record
+                flight = in_flight.get(change.bundle)
+                if flight and change.record.epoch > (flight.generation, flight.counter):
+                    del in_flight[change.bundle]
+        flawed = dict(self.memory.flawed)
+        for namespace, records in touched.items():
+            self.namespaces[namespace] = pack(records)
+            standing = [b for b, record in records.items() if record.state is not State.DELETED]
+            flawed[namespace] = flaws(standing)
+        flawed = {namespace: found for namespace, found in flawed.items() if found}
+        self.memory = replace(self.memory, in_flight=in_flight, flawed=flawed)
+
+    def _records(self, namespace: str) -> dict[str, Record]:
+        packed = self.namespaces.get(namespace)
+        return unpack(packed, dict[str, Record]) if packed else {}
+
+    def _hear(self, rows: Iterable[Row]) -> bool:
+        appended = dict(self.memory.appended)
+        for row in rows:
+            if row.payload:
+                self.snapshots[row.subject] = row.payload
+                appended[row.subject] = row.appended_ms
+        changed = appended != self.memory.appended
+        self.memory = replace(self.memory, appended=appended)
+        return changed
+
+    def _intake(self, rows: list[Row]) -> Row:
+        intake = Intake(
+            cluster=self.name,
+            accepted=sum(row.accepted for row in rows),
+            duplicate=sum(row.duplicate for row in rows),
+            old=sum(row.old for row in rows),
+            newest_ms=max(self.memory.appended.values(), default=0),
+        )
+        return Row(self.name, Tag.INTAKE, "", msgspec.json.encode(intake), 0)
+
+    def hold_round(self, now_ms: int) -> Row:
+        """Decide once; the round's record for the sinks. ``now_ms`` is the batch timestamp."""
+        settings = self.settings
+        self._forget(now_ms, settings)
+        # One pass over each mapping: a read by key costs Spark a round trip to the JVM.
+        packed, namespaces = dict(self.snapshots.items()), dict(self.namespaces.items())
+        snapshots = [unpack(packed[broker], Snapshot) for broker in self._live(settings)]
+        holdings = None if settings.round.observe_only else self._holdings(namespaces)
+        view, obstacles = assemble(self.name, snapshots, holdings)
+        state = replace(self.memory.round, paused=self.memory.paused)
+        rng = np.random.default_rng([crc32(self.name.encode()), state.number])
+        plan, state = decide(view, state, settings, now_ms, rng)
+        if not settings.round.observe_only:
+            self._launch(plan, now_ms, settings)
+        self.memory = replace(self.memory, round=state)
+        state_hash = self.fingerprint(packed, namespaces)
+        record = self._record(plan, view, obstacles, now_ms, state_hash)
+        self.memory = replace(self.memory, problems=[])
+        return Row(self.name, Tag.ROUND, "", msgspec.json.encode(record), 0)
+
+    def _forget(self, now_ms: int, settings: Settings) -> None:
+        in_flight = {b: f for b, f in self.memory.in_flight.items() if f.until_ms > now_ms}
+        newest = max(self.memory.appended.values(), default=0)
+        horizon = newest - _FORGET * settings.round.silence * 1000
+        appended = {b: ms for b, ms in self.memory.appended.items() if ms >= horizon}
+        for broker in self.memory.appended.keys() - appended.keys():
+            self.snapshots.pop(broker, None)
+        self.memory = replace(self.memory, in_flight=in_flight, appended=appended)
+
+    def _live(self, settings: Settings) -> list[str]:
+        """Brokers heard of lately, by Kafka's clock: a backlog after a downtime silences nobody."""
+        newest = max(self.memory.appended.values(), default=0)
+        horizon = newest - settings.round.silence * 1000
+        return sorted(broker for broker, ms in self.memory.appended.items() if ms >= horizon)
+
+    def _holdings(self, namespaces: Mapping[str, bytes]) -> Holdings:
+        records: dict[str, Record] = {}
+        for packed in namespaces.values():
+            records.update(unpack(packed, dict[str, Record]))
+        flights = {bundle: flight.destination for bundle, flight in self.memory.in_flight.items()}
+        return Holdings(records, frozenset(self.memory.flawed), flights)
+
+    def _launch(self, plan: Plan, now_ms: int, settings: Settings) -> None:
+        until = now_ms + round(settings.round.move_deadline * 1000)
+        flights = {
+            move.bundle: Flight(move.destination, move.epoch.counter, move.epoch.generation, until)
+            for move in plan.moves
+        }
+        self.memory = replace(self.memory, in_flight=self.memory.in_flight | flights)
+
+    def _record(
+        self, plan: Plan, view: View, obstacles: Mapping[Rule, int], now_ms: int
+    ) -> RoundRecord:
+        settings = self.settings
+        problems = [*self.memory.problems]
+        for namespace, found in sorted(self.memory.flawed.items()):
+            problems += [f"{namespace}: {flaw}" for flaw in found]
+        loads = usages(view.brokers.resources, settings.weights)
+        return RoundRecord(
+            cluster=self.name,
+            round=self.memory.round.number,
+            at=now_ms,
+            strategy=settings.round.shedding,
+            placement=settings.round.placement,
+            observe_only=settings.round.observe_only,
+            skipped=plan.skipped.value if plan.skipped else "",
+            moves=tuple(
+                PlannedMove(
+                    bundle=m.bundle,
+                    source=m.source,
+                    destination=m.destination,
+                    reason=m.reason,
+                    epoch=(m.epoch.generation, m.epoch.counter),
+                )
+                for m in plan.moves
+            ),
+            refusals=tuple(
+                RefusedMove(
+                    bundle=r.bundle, source=r.source, rule=r.rule, destination=r.destination
+                )
+                for r in plan.refusals
+            ),
+            obstacles={rule.value: count for rule, count in sorted(obstacles.items())},
+            summary=plan.summary,
+            usage=dict(zip(view.brokers.names, loads.tolist(), strict=True)),
+            problems=tuple(problems),
+            move_deadline_ms=round(settings.round.move_deadline * 1000),
+            settings_version=self.memory.settings_version,
+            state_hash=state_hash,
+        )
+
+    def fingerprint(self, *mappings: Mapping[str, bytes]) -> str:
+        """Hash of everything ② remembers: equal in a replay of the same batches."""
+        digest = hashlib.blake2b(pack(self.memory), digest_size=8)
+        for mapping in mappings:
+            for key, value in sorted(mapping.items()):
+                digest.update(key.encode())
+                digest.update(value)
+        return digest.hexdigest()
+
+
+def _order(row: Row) -> tuple[int, str]:
+    return row.appended_ms, row.subject
+
+
+def _parsed(rows: Iterable[Row], kind: type[T], letters: list[Row]) -> list[T]:
+    """The rows' values; one that does not parse becomes a dead letter instead."""
+    values = []
+    for row in rows:
+        try:
+            values.append(msgspec.json.decode(row.payload, type=kind))
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            letters.append(reject(row, "bad-record", str(error)))
+    return values

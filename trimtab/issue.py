@@ -1,0 +1,76 @@
+"""From a round's record to requests for the ownership store, and from its answers to commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+from trimtab.model import Epoch
+from trimtab.ownership import Event
+from trimtab.wire.command import Command, Kind
+from trimtab.wire.ownership import Outcome, Transition
+from trimtab.wire.rows import PlannedMove, RoundRecord
+
+
+@dataclass(frozen=True, slots=True)
+class BatchId:
+    """Names a batch for ever: batch numbers alone restart with a new checkpoint."""
+
+    query: str
+    batch: int
+
+
+def transitions(record: RoundRecord, batch: BatchId) -> tuple[Transition, ...]:
+    """One transfer a move, in the plan's order; the same batch asks with the same ids.
+
+    Nothing is asked for by a round that only observes.
+    """
+    if record.observe_only:
+        return ()
+    return tuple(_transfer(record, batch, i, move) for i, move in enumerate(record.moves))
+
+
+def _transfer(record: RoundRecord, batch: BatchId, index: int, move: PlannedMove) -> Transition:
+    name = f"{record.cluster}/{batch.query}/{batch.batch}/{index}"
+    told = {move.source: Kind.TRANSFER, move.destination: Kind.PREPARE}
+    commands = tuple(
+        Command(
+            id=f"{name}/{kind.value}",
+            cluster=record.cluster,
+            broker=broker,
+            kind=kind,
+            bundle=move.bundle,
+            source=move.source,
+            destination=move.destination,
+            reason=move.reason,
+            plan=f"{record.cluster}/{record.round}",
+        )
+        for broker, kind in told.items()
+    )
+    return Transition(
+        id=name,
+        bundle=move.bundle,
+        event=Event.TRANSFER,
+        expect=Epoch(*move.epoch),
+        broker=move.destination,
+        commands=commands,
+        within_ms=record.move_deadline_ms,
+    )
+
+
+def issued(requests: Iterable[Transition], outcomes: Iterable[Outcome]) -> Iterator[Command]:
+    """The accepted requests' commands with the stamps that the script put on the brokers' copies."""
+    for request, outcome in zip(requests, outcomes, strict=True):
+        if outcome.accepted and outcome.record is not None:
+            epoch, since = outcome.record.epoch, outcome.record.since
+            deadline = since + request.within_ms if request.within_ms else 0
+            for command in request.commands:
+                yield msgspec.structs.replace(
+                    command,
+                    epoch=epoch,
+                    generation=epoch.generation,
+                    issued_at=since,
+                    deadline=deadline,
+                )

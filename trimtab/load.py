@@ -1,0 +1,40 @@
+"""How the resources of a broker become percentages and one usage number, as columns.
+
+Percentages are binary32, as in Pulsar's ResourceUsage; everything after them is binary64.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.settings import WeightSettings
+from trimtab.view import BANDWIDTH_IN, BANDWIDTH_OUT, CPU, DIRECT_MEMORY, Floats
+
+_COUNTED = [CPU, DIRECT_MEMORY, BANDWIDTH_IN, BANDWIDTH_OUT]
+"""Heap memory has no part in Pulsar's modular usage, whatever its weight."""
+
+
+def percentages(used: Floats, limit: Floats) -> Floats:
+    """Pulsar's ``percentUsage`` of any shape; 0 where the limit is unknown, not capped at 100."""
+    with np.errstate(all="ignore"):
+        ratio = used.astype(np.float32) / limit.astype(np.float32)
+        percent = ratio * np.float32(100)
+    return np.where(limit > 0, percent, np.float32(0)).astype(np.float64)
+
+
+def usage(resources: Floats, weights: WeightSettings) -> Floats:
+    """(n,) Pulsar's ``getMaxResourceUsageWithWeight`` of (5, n) percentages, as a fraction."""
+    weight = [weights.cpu, weights.direct_memory, weights.bandwidth_in, weights.bandwidth_out]
+    with np.errstate(invalid="ignore"):
+        weighted = resources[_COUNTED] * np.array(weight)[:, np.newaxis]
+    # In Pulsar a NaN (an infinite percentage of weight 0) never wins a comparison.
+    highest: Floats = np.fmax.reduce(weighted, axis=0, initial=-np.inf)
+    return highest / 100
+
+
+def unweighted_usage(resources: Floats) -> NDArray[np.float32]:
+    """(n,) Pulsar's ``getMaxResourceUsage``: binary32 to the end, so 7 of 10 is 0.69999999."""
+    percent = resources[_COUNTED].astype(np.float32)
+    highest: NDArray[np.float32] = percent.max(axis=0) / np.float32(100)
+    return highest

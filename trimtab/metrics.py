@@ -1,0 +1,136 @@
+"""The catalogue of metrics: every name that dashboards, alerts and code may use.
+
+Labels stay few: clusters, brokers and closed sets of reasons, never a tenant, a topic or a bundle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Kind(StrEnum):
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One time series family; a counter's exposed name ends in ``_total``."""
+
+    name: str
+    kind: Kind
+    help: str
+    labels: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = ()
+
+
+_SECONDS: Final = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 2.0, 5.0, 10.0, 30.0)
+
+# Intake
+REPORTS: Final = Metric(
+    "trimtab_reports",
+    Kind.COUNTER,
+    "Load reports by what became of them: accepted, duplicate, old.",
+    ("cluster", "verdict"),
+)
+DEAD_LETTERS: Final = Metric(
+    "trimtab_dead_letters", Kind.COUNTER, "Rejected records by topic and reason.", ("topic", "reason")
+)
+REPORT_AGE: Final = Metric(
+    "trimtab_newest_report_age_seconds",
+    Kind.GAUGE,
+    "From Kafka's append time of a cluster's newest report to the batch that took it.",
+    ("cluster",),
+)
+
+# Batches
+BATCHES: Final = Metric("trimtab_batches", Kind.COUNTER, "Batches finished.")
+BATCH_SECONDS: Final = Metric(
+    "trimtab_batch_seconds", Kind.HISTOGRAM, "Length of a batch.", buckets=_SECONDS
+)
+BATCH_STAGE: Final = Metric(
+    "trimtab_batch_stage_seconds", Kind.GAUGE, "Spark's own split of the last batch.", ("stage",)
+)
+INPUT_ROWS: Final = Metric("trimtab_input_rows", Kind.COUNTER, "Kafka records read.", ("topic",))
+LAG: Final = Metric(
+    "trimtab_lag_records", Kind.GAUGE, "Records in Kafka beyond the last batch.", ("topic",)
+)
+STATE_ROWS: Final = Metric("trimtab_state_rows", Kind.GAUGE, "Keys in state.", ("operator",))
+STATE_BYTES: Final = Metric(
+    "trimtab_state_bytes", Kind.GAUGE, "Memory used by state.", ("operator",)
+)
+LAST_PROGRESS: Final = Metric(
+    "trimtab_last_batch_timestamp_seconds", Kind.GAUGE, "When the last batch ended (Unix time)."
+)
+QUERY_RESTARTS: Final = Metric(
+    "trimtab_query_restarts", Kind.COUNTER, "Times the query failed and was started again."
+)
+
+# Decisions
+ROUNDS: Final = Metric(
+    "trimtab_rounds",
+    Kind.COUNTER,
+    "Rounds by outcome: planned, or the rule for which none was.",
+    ("cluster", "outcome"),
+)
+DECISIONS: Final = Metric(
+    "trimtab_decisions",
+    Kind.COUNTER,
+    "Moves decided, by the strategy's reason.",
+    ("cluster", "reason"),
+)
+REFUSALS: Final = Metric(
+    "trimtab_refusals",
+    Kind.COUNTER,
+    "Moves wished for and not granted, by the rule that bound.",
+    ("cluster", "rule"),
+)
+MOVES: Final = Metric(
+    "trimtab_moves",
+    Kind.COUNTER,
+    "Moves written to the ownership store: accepted, or refused with its reason.",
+    ("cluster", "outcome"),
+)
+USAGE: Final = Metric(
+    "trimtab_broker_usage_ratio",
+    Kind.GAUGE,
+    "A broker's weighted usage as the strategies see it.",
+    ("cluster", "broker"),
+)
+USAGE_RANGE: Final = Metric(
+    "trimtab_usage_range_ratio", Kind.GAUGE, "Highest less lowest usage.", ("cluster",)
+)
+BROKERS: Final = Metric("trimtab_brokers", Kind.GAUGE, "Brokers in the last view.", ("cluster",))
+BUNDLES: Final = Metric("trimtab_bundles", Kind.GAUGE, "Bundles in the last view.", ("cluster",))
+HELD_BACK: Final = Metric(
+    "trimtab_held_back_bundles",
+    Kind.GAUGE,
+    "Bundles kept out of the last round, by rule.",
+    ("cluster", "rule"),
+)
+PROBLEMS: Final = Metric(
+    "trimtab_problems",
+    Kind.GAUGE,
+    "Things an operator must look at: namespaces that do not tile, intents refused.",
+    ("cluster",),
+)
+
+# Sinks
+GENERATION: Final = Metric("trimtab_generation", Kind.GAUGE, "This job's generation.")
+REPEATED: Final = Metric(
+    "trimtab_repeated_batches", Kind.COUNTER, "Batches Redis had applied before.", ("cluster",)
+)
+SINK_WAITS: Final = Metric(
+    "trimtab_sink_waits", Kind.COUNTER, "Times a batch had to wait for a sink.", ("sink",)
+)
+SINK_SECONDS: Final = Metric(
+    "trimtab_sink_seconds", Kind.HISTOGRAM, "Time a batch spends in a sink.", ("sink",), _SECONDS
+)
+RELAYED: Final = Metric(
+    "trimtab_journal_relayed", Kind.COUNTER, "Transitions carried to Kafka.", ("cluster",)
+)
+
+CATALOGUE: Final = tuple(value for value in globals().values() if isinstance(value, Metric))

@@ -1,0 +1,69 @@
+"""The nouns every part shares: ids, epochs and the hash range that names a bundle."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple, NewType
+
+BrokerId = NewType("BrokerId", str)
+"""``host:port`` of a broker's web service, Pulsar's ``brokerId``."""
+
+ClusterId = NewType("ClusterId", str)
+
+BundleId = NewType("BundleId", str)
+"""``tenant/namespace/0x40000000_0x80000000``."""
+
+FULL_RANGE_END = 0xFFFFFFFF
+
+_BUNDLE = re.compile(r"([^/\s]+/[^\s]+)/0x([0-9a-f]{8})_0x([0-9a-f]{8})")
+
+SUBJECT_PATTERN = "([!-.0-~]{1,128})/([!-.0-~]{1,256})"
+"""``cluster/broker`` in printable ASCII; the same pattern runs in the JVM and here."""
+
+_SUBJECT = re.compile(SUBJECT_PATTERN)
+
+
+class Epoch(NamedTuple):
+    """Age of an ownership record, compared as two integers (never packed: a Lua number is a double)."""
+
+    generation: int
+    counter: int
+
+
+NO_EPOCH = Epoch(0, 0)
+"""The epoch of a bundle that has no record yet."""
+
+
+class HashRange(NamedTuple):
+    """Half of the 32-bit ring a bundle covers: ``[low, high)``, but the last range includes its end."""
+
+    low: int
+    high: int
+
+
+class InvalidName(ValueError):
+    """A broker, cluster or bundle name that cannot be one."""
+
+
+def parse_bundle(name: str) -> tuple[str, HashRange]:
+    """Split a bundle's name into its namespace and hash range; raises InvalidName."""
+    match = _BUNDLE.fullmatch(name)
+    if match is None:
+        raise InvalidName(f"{name!r} is not namespace/0xLLLLLLLL_0xHHHHHHHH")
+    low, high = int(match[2], 16), int(match[3], 16)
+    if low >= high:
+        raise InvalidName(f"{name!r} is an empty range")
+    return match[1], HashRange(low, high)
+
+
+def namespace_of(bundle: str) -> str:
+    """Namespace of a bundle whose name was parsed before."""
+    return bundle.rsplit("/", 1)[0]
+
+
+def parse_subject(key: str) -> tuple[ClusterId, BrokerId]:
+    """Split a report's Kafka key ``cluster/broker``; raises InvalidName."""
+    match = _SUBJECT.fullmatch(key)
+    if match is None:
+        raise InvalidName(f"{key[:80]!r} is not cluster/broker")
+    return ClusterId(match[1]), BrokerId(match[2])

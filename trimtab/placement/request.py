@@ -1,0 +1,84 @@
+"""One bundle looking for a broker, and what is on its way to each broker already."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from trimtab.view import RATE_IN, RATE_OUT, Floats, Ints, View
+
+
+class Projection:
+    """What each broker carries once moves in flight and the plan so far have landed.
+
+    It belongs to one plan and grows with it: the only value here that changes. Arrivals are counted
+    at once and departures are not, as with Pulsar's preallocated bundles.
+    """
+
+    def __init__(self, view: View) -> None:
+        brokers, bundles = len(view.brokers.names), view.bundles
+        self._view = view
+        self._ranges: _Ranges | None = None
+        # bincount adds in row order, which makes the last bit of a sum Pulsar's.
+        incoming = np.bincount(bundles.owner, bundles.long[RATE_IN], brokers)
+        outgoing = np.bincount(bundles.owner, bundles.long[RATE_OUT], brokers)
+        self.settled: Floats = (incoming + outgoing).astype(np.float64)
+        """(n,) long-term messages/s, in and out, of the bundles a broker has."""
+        self.arriving: Floats = np.zeros(brokers)
+        """(n,) the same of bundles that will arrive."""
+        self.topics: Ints = np.zeros(brokers, dtype=np.int64)
+        """(n,) topics of bundles that will arrive."""
+        for bundle in np.flatnonzero(view.intended != bundles.owner).tolist():
+            self._expect(bundle, int(view.intended[bundle]))
+
+    def add(self, bundle: int, source: int, destination: int) -> None:
+        """Count a planned move of bundle row ``bundle``."""
+        self._expect(bundle, destination)
+        if self._ranges is not None:
+            counts = self._ranges.of(int(self._view.bundles.namespace[bundle]))
+            counts[source] -= 1
+            counts[destination] += 1
+
+    def ranges(self, namespace: int) -> Ints:
+        """(n,) how many bundles of a namespace each broker will have; zeros for one nobody has."""
+        if self._ranges is None:
+            self._ranges = _Ranges(self._view)
+        return self._ranges.of(namespace)
+
+    def _expect(self, bundle: int, destination: int) -> None:
+        rates = self._view.bundles.long[:, bundle]
+        self.arriving[destination] += rates[RATE_IN] + rates[RATE_OUT]
+        self.topics[destination] += self._view.bundles.topics[bundle]
+
+
+class _Ranges:
+    """Bundles of a namespace on each broker, counted when first asked: few namespaces ever are."""
+
+    def __init__(self, view: View) -> None:
+        order = np.argsort(view.bundles.namespace, kind="stable")
+        self._namespaces = view.bundles.namespace[order]
+        self._owners = view.intended[order]
+        self._brokers = len(view.brokers.names)
+        self._counts: dict[int, Ints] = {}
+
+    def of(self, namespace: int) -> Ints:
+        counts = self._counts.get(namespace)
+        if counts is None:
+            first, last = np.searchsorted(self._namespaces, [namespace, namespace + 1])
+            counts = np.bincount(self._owners[first:last], minlength=self._brokers)
+            self._counts[namespace] = counts
+        return counts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Request:
+    """A bundle that needs a broker."""
+
+    view: View
+    projection: Projection
+    bundle: str
+    namespace: int
+    """Its number in the view, -1 for a namespace that has no bundle there."""
+    source: int | None = None
+    """Row of the broker it leaves, which is no candidate; None when nobody owns it."""

@@ -1,0 +1,54 @@
+"""What strategies propose and a round disposes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from trimtab.model import Epoch
+from trimtab.reasons import Reason, Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Shed:
+    """A strategy's wish: take bundle row ``bundle`` off broker row ``source`` of the view.
+
+    ``destination`` is a broker row where the strategy also places (AvgShedder), else None.
+    """
+
+    bundle: int
+    source: int
+    reason: Reason
+    destination: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A move the round stands behind; the store must still hold the record's ``epoch``."""
+
+    bundle: str
+    source: str
+    destination: str
+    reason: Reason
+    epoch: Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A wish the round did not grant, and the rule that bound."""
+
+    bundle: str
+    source: str
+    rule: Rule
+    destination: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One round's output. ``skipped`` says why nothing was proposed, if nothing was."""
+
+    moves: tuple[Move, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    skipped: Rule | None = None
+    summary: dict[str, float] = field(default_factory=dict)
+    """What an operator asks first: ``brokers``, ``bundles``, and as fractions ``usage_min``,
+    ``usage_mean``, ``usage_max``, ``usage_range``."""

@@ -1,0 +1,42 @@
+"""Why a bundle moves, and which rule kept one where it is."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """Why a strategy wants a bundle elsewhere."""
+
+    OVER_AVERAGE = "over-average"
+    UNDER_AVERAGE_PEER = "under-average-peer"
+    """Another broker idles far below the average (ThresholdShedder's lower boundary)."""
+    HIGH_PAIR = "high-pair"
+    """The pair's gap stood above AvgShedder's high threshold often enough."""
+    LOW_PAIR = "low-pair"
+
+
+class Rule(StrEnum):
+    """Why a round was skipped or a wish refused."""
+
+    PAUSED = "paused"
+    DISABLED = "disabled"
+    DOUBT = "doubt"
+    UNCOMPUTABLE = "uncomputable-view"
+    TOO_FEW_BROKERS = "too-few-brokers"
+    BALANCED = "balanced"
+    """The strategy was asked and wants nothing moved (AvgShedder: hits may still be counting)."""
+
+    UNOWNED = "unowned"
+    """No record says the source owns it."""
+    IN_FLIGHT = "in-flight"
+    COOLING_DOWN = "cooling-down"
+    CONFLICT = "conflict"
+    BROKEN_NAMESPACE = "broken-namespace"
+    NOT_MOVABLE = "not-movable"
+    """The view says it stays: heartbeat or SLA namespace, or not in its broker's ``bundles``."""
+    LAST_BUNDLE = "last-bundle"
+    TWICE = "already-in-plan"
+    SAME_BROKER = "same-broker"
+    NO_CANDIDATE = "no-candidate"
+    BUDGET = "budget"

@@ -1,0 +1,427 @@
+"""Every tunable of a decision: unit, default, bounds, what goes wrong at either end, Pulsar's name.
+
+A setting is named by its path (``avg.low_threshold``) or by Pulsar's key, whose unit is converted.
+All problems of a change are reported at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from difflib import get_close_matches
+from typing import Final, cast
+
+from trimtab.tunable import Alias, InvalidSettings, Setting, problem_of, setting, wrong_type
+
+SHEDDING: Final = ("threshold", "avg")
+PLACEMENT: Final = ("least-long-term-rate", "least-resource-usage", "avg")
+
+
+def _minutes(value: float) -> float:
+    return value * 60.0
+
+
+def _milliseconds(value: float) -> float:
+    return value / 1000
+
+
+def _percent(value: float) -> float:
+    return value / 100.0
+
+
+def _mebibytes(value: float) -> float:
+    return value * 1048576.0
+
+
+_CLASSES: Final = {
+    "ThresholdShedder": "threshold",
+    "AvgShedder": "avg",
+    "LeastLongTermMessageRate": "least-long-term-rate",
+    "LeastResourceUsageWithWeight": "least-resource-usage",
+}
+
+
+def _strategy(name: str) -> str:
+    return _CLASSES.get(name.rsplit(".", 1)[-1], name)
+
+
+_DAY: Final = 86_400.0
+_HUGE: Final = 1e15
+
+
+@dataclass(frozen=True, slots=True)
+class RoundSettings:
+    """When a round runs, what it asks, and how much it may do."""
+
+    enabled: bool = setting(
+        True,
+        "",
+        None,
+        "Off: nothing is proposed, the fleet drifts; lookups still find a broker.",
+        Alias("loadBalancerSheddingEnabled"),
+    )
+    observe_only: bool = setting(
+        False, "", None, "On: plans are made and shown but no command is issued."
+    )
+    shedding: str = setting(
+        "threshold",
+        "",
+        SHEDDING,
+        "The strategy that says which bundles leave.",
+        Alias("loadBalancerLoadSheddingStrategy", _strategy),
+    )
+    placement: str = setting(
+        "least-long-term-rate",
+        "",
+        PLACEMENT,
+        "The strategy that says where a bundle goes; avg only together with avg shedding.",
+        Alias("loadBalancerLoadPlacementStrategy", _strategy),
+    )
+    interval: float = setting(
+        60.0,
+        "s",
+        (0.0, _DAY),
+        "Between rounds; 0: a round in every batch that changed a snapshot. Short: rounds judge "
+        "load that has not followed the last moves yet; long: a hot broker suffers.",
+        Alias("loadBalancerSheddingIntervalMinutes", _minutes),
+    )
+    grace_period: float = setting(
+        1800.0,
+        "s",
+        (0.0, _DAY),
+        "A bundle that moved stays so long. Short: bundles bounce; long: a bad move stands.",
+        Alias("loadBalancerSheddingGracePeriodMinutes", _minutes),
+    )
+    silence: float = setting(
+        60.0,
+        "s",
+        (1.0, _DAY),
+        "Without a report for so long, measured against the cluster's newest, a broker gets "
+        "nothing. Short: one lost report takes a broker out; long: bundles go to a dead one.",
+    )
+    forget: float = setting(
+        3600.0,
+        "s",
+        (1.0, 30 * _DAY),
+        "Silence after which all that is known of a broker is dropped. Short: a broker that "
+        "returns starts with unknown averages; long: state grows with every broker name ever used.",
+    )
+    move_deadline: float = setting(
+        30.0,
+        "s",
+        (1.0, 3600.0),
+        "Until a move is repaired or given up. Short: brokers that drain slowly are interrupted; "
+        "long: a bundle of a dead broker waits.",
+        Alias("loadBalancerInFlightServiceUnitStateWaitingTimeInMillis", _milliseconds),
+    )
+    max_moves: int = setting(
+        0,
+        "moves",
+        (0, 1_000_000),
+        "Most moves of one round, 0 for no cap. Low: a skew takes many rounds; high: clients of "
+        "many topics reconnect at once.",
+    )
+    overloaded_threshold: float = setting(
+        0.85,
+        "fraction",
+        (0.0, 100.0),
+        "Above it a broker is placed on only when there is no other. Low: every broker counts as "
+        "overloaded and placement is blind; high: full brokers receive.",
+        Alias("loadBalancerBrokerOverloadedThresholdPercentage", _percent),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdSettings:
+    """ThresholdShedder: brokers that stand above the average."""
+
+    threshold: float = setting(
+        0.1,
+        "fraction",
+        (0.0, 1.0),
+        "Distance from the average usage that counts as too much. Low: sheds on noise; high: a "
+        "skew stays for ever.",
+        Alias("loadBalancerBrokerThresholdShedderPercentage", _percent),
+    )
+    min_throughput: float = setting(
+        10 * 1048576.0,
+        "B/s",
+        (0.0, _HUGE),
+        "Less than this is not worth a move. Low: bundles move for nothing; high: brokers busy "
+        "with small messages never shed.",
+        Alias("loadBalancerBundleUnloadMinThroughputThreshold", _mebibytes),
+    )
+    lower_boundary: bool = setting(
+        False,
+        "",
+        None,
+        "On: the busiest broker also sheds when another idles far below the average. Off: one idle "
+        "broker among many busy ones stays idle.",
+        Alias("lowerBoundarySheddingEnabled"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AvgSettings:
+    """AvgShedder: the busiest broker paired with the idlest, and so inwards."""
+
+    low_threshold: float = setting(
+        15.0,
+        "points",
+        (0.0, 10_000.0),
+        "Gap of a pair, in percentage points, that counts as a low hit. Low: pairs never rest; "
+        "high: a lasting moderate skew is accepted.",
+        Alias("loadBalancerAvgShedderLowThreshold"),
+    )
+    high_threshold: float = setting(
+        40.0,
+        "points",
+        (0.0, 10_000.0),
+        "Gap that counts as a high hit. Low: short peaks move bundles; high: a real overload waits "
+        "for the low hits.",
+        Alias("loadBalancerAvgShedderHighThreshold"),
+    )
+    low_hits: int = setting(
+        8,
+        "rounds",
+        (0, 10_000),
+        "Consecutive low hits before a pair sheds. Low: acts on noise; high: acts late.",
+        Alias("loadBalancerAvgShedderHitCountLowThreshold"),
+    )
+    high_hits: int = setting(
+        2,
+        "rounds",
+        (0, 10_000),
+        "Consecutive high hits before a pair sheds. Low: acts on one odd report; high: acts late.",
+        Alias("loadBalancerAvgShedderHitCountHighThreshold"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class UnloadSettings:
+    """How much moves between two brokers that are compared with one another."""
+
+    min_rate: float = setting(
+        1000.0,
+        "messages/s",
+        (0.0, _HUGE),
+        "Less than this is not worth a move. Low: bundles move for nothing; high: small fleets "
+        "never balance.",
+        Alias("minUnloadMessage"),
+    )
+    min_throughput: float = setting(
+        1048576.0,
+        "B/s",
+        (0.0, _HUGE),
+        "The same in bytes, asked when the message rates are close.",
+        Alias("minUnloadMessageThroughput"),
+    )
+    max_share: float = setting(
+        0.2,
+        "fraction",
+        (0.0, 1.0),
+        "Share of the pair's difference that moves at once; 0.5 makes both equal. Low: many "
+        "rounds; above 0.5: the pair swaps roles.",
+        Alias("maxUnloadPercentage"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementSettings:
+    """Which brokers a bundle may go to, and which are equally good."""
+
+    max_topics: int = setting(
+        50_000,
+        "topics",
+        (0, 2**31 - 1),
+        "A broker that has more is passed over while another has not. Low: the cap decides instead "
+        "of the load; high: a broker runs out of memory for topics.",
+        Alias("loadBalancerBrokerMaxTopics"),
+    )
+    distribute_evenly: bool = setting(
+        True,
+        "",
+        None,
+        "On: the bundles of a namespace spread by count before load is asked. Off: a namespace may "
+        "gather on one broker.",
+        Alias("loadBalancerDistributeBundlesEvenlyEnabled"),
+    )
+    usage_difference: float = setting(
+        0.1,
+        "fraction",
+        (0.0, 1.0),
+        "How far below the average a broker must be for least-resource-usage to prefer it. Low: "
+        "the idlest takes everything; high: placement is random.",
+        Alias("loadBalancerAverageResourceUsageDifferenceThresholdPercentage", _percent),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WeightSettings:
+    """How resources become one usage number, and how slowly it forgets."""
+
+    cpu: float = setting(
+        1.0,
+        "weight",
+        (0.0, 100.0),
+        "0: busy processors are not seen; above 1: usage exceeds the machine's.",
+        Alias("loadBalancerCPUResourceWeight"),
+    )
+    memory: float = setting(
+        0.0,
+        "weight",
+        (0.0, 100.0),
+        "Heap. Above 0: the garbage collector's rhythm looks like load. Not part of usage in "
+        "Pulsar's modular strategies.",
+        Alias("loadBalancerMemoryResourceWeight"),
+    )
+    direct_memory: float = setting(
+        0.0,
+        "weight",
+        (0.0, 100.0),
+        "Above 0: pooled buffers that are never given back look like load.",
+        Alias("loadBalancerDirectMemoryResourceWeight"),
+    )
+    bandwidth_in: float = setting(
+        1.0,
+        "weight",
+        (0.0, 100.0),
+        "0: a full receiving link is not seen.",
+        Alias(
+            "loadBalancerBandwidthInResourceWeight",
+            misspelt="loadBalancerBandwithInResourceWeight",
+        ),
+    )
+    bandwidth_out: float = setting(
+        1.0,
+        "weight",
+        (0.0, 100.0),
+        "0: a full sending link is not seen.",
+        Alias(
+            "loadBalancerBandwidthOutResourceWeight",
+            misspelt="loadBalancerBandwithOutResourceWeight",
+        ),
+    )
+    history: float = setting(
+        0.9,
+        "fraction",
+        (0.0, 1.0),
+        "Weight of the past in a strategy's own average of usage, one step a run. 0: follows every "
+        "report; 1: the first report decides for ever.",
+        Alias("loadBalancerHistoryResourcePercentage"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings of a cluster's rounds."""
+
+    round: RoundSettings = field(default_factory=RoundSettings)
+    threshold: ThresholdSettings = field(default_factory=ThresholdSettings)
+    avg: AvgSettings = field(default_factory=AvgSettings)
+    unload: UnloadSettings = field(default_factory=UnloadSettings)
+    placement: PlacementSettings = field(default_factory=PlacementSettings)
+    weights: WeightSettings = field(default_factory=WeightSettings)
+
+    @classmethod
+    def parse(cls, values: Mapping[str, object]) -> Settings:
+        """The defaults, changed; see `changed`."""
+        return cls().changed(values)
+
+    def changed(self, values: Mapping[str, object]) -> Settings:
+        """These settings with ``values`` over them, by dotted or Pulsar's name.
+
+        Raises InvalidSettings with every problem found.
+        """
+        problems: list[str] = []
+        accepted: dict[str, object] = {}
+        for name, value in values.items():
+            if name not in _MISSPELT:
+                _accept(name, value, accepted, problems)
+        current = self.dumped()
+        for name in values.keys() & _MISSPELT.keys():
+            path = _MISSPELT[name]
+            # Pulsar reads the old spelling while the right one has its default.
+            if accepted.get(path, current[path]) == _DEFAULTS.dumped()[path]:
+                accepted.pop(path, None)
+                _accept(name, values[name], accepted, problems)
+        changed = self._with(accepted)
+        problems += _contradictions(changed)
+        if problems:
+            raise InvalidSettings(problems)
+        return changed
+
+    def dumped(self) -> dict[str, object]:
+        """Every setting by dotted name, in order of name; `parse` of it gives an equal value."""
+        groups = cast(dict[str, dict[str, object]], asdict(self))
+        return {
+            f"{group}.{name}": value
+            for group, members in sorted(groups.items())
+            for name, value in sorted(members.items())
+        }
+
+    def _with(self, accepted: Mapping[str, object]) -> Settings:
+        groups: dict[str, dict[str, object]] = {}
+        for path, value in accepted.items():
+            group, name = path.split(".")
+            groups.setdefault(group, {})[name] = value
+        return replace(
+            self,
+            **{
+                group: replace(getattr(self, group), **members) for group, members in groups.items()
+            },
+        )
+
+
+def catalogue() -> Iterator[tuple[str, object, Setting]]:
+    """Every setting: dotted name, default, and what is known of it."""
+    for group in fields(Settings):
+        for member in fields(getattr(_DEFAULTS, group.name)):
+            yield f"{group.name}.{member.name}", member.default, member.metadata["setting"]
+
+
+_DEFAULTS: Final = Settings()
+_TYPES: Final = {path: (type(default), known) for path, default, known in catalogue()}
+_ALIASES: Final = {
+    known.alias.key: path for path, (_, known) in _TYPES.items() if known.alias is not None
+}
+_MISSPELT: Final = {
+    known.alias.misspelt: path
+    for path, (_, known) in _TYPES.items()
+    if known.alias is not None and known.alias.misspelt is not None
+}
+
+
+def _accept(name: str, value: object, accepted: dict[str, object], problems: list[str]) -> None:
+    """Add ``value`` to ``accepted`` under its path, or say in ``problems`` why not."""
+    path = name if name in _TYPES else _ALIASES.get(name) or _MISSPELT.get(name)
+    if path is None:
+        problems.append(f"{name}: no such setting{_nearest(name)}")
+        return
+    kind, known = _TYPES[path]
+    problem = wrong_type(value, kind)
+    if problem is None:
+        if path != name and known.alias is not None:
+            value = known.alias.convert(value)
+        problem = problem_of(value, kind, known)
+    if problem is not None:
+        problems.append(f"{name}: {problem}")
+    elif path in accepted and accepted[path] != value:
+        problems.append(f"{name}: {path} is given twice, as {accepted[path]!r} and {value!r}")
+    else:
+        accepted[path] = float(cast(float, value)) if kind is float else value
+
+
+def _nearest(name: str) -> str:
+    near = get_close_matches(name, [*_TYPES, *_ALIASES], n=1)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def _contradictions(settings: Settings) -> Iterator[str]:
+    if settings.avg.low_threshold > settings.avg.high_threshold:
+        yield "avg.low_threshold: must not be above avg.high_threshold"
+    if settings.round.forget < settings.round.silence:
+        yield "round.forget: must not be below round.silence"
+    # Pulsar refuses to start otherwise: AvgShedder's placement reads what its shedding decided.
+    if (settings.round.shedding == "avg") != (settings.round.placement == "avg"):
+        yield "round.placement: avg placement and avg shedding go together or not at all"

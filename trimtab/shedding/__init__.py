@@ -1,0 +1,31 @@
+"""Which bundles should leave their brokers: one strategy a file, chosen by name.
+
+A shedder only proposes. It sees the available brokers, must skip bundles that are not ``movable``,
+and need not care for cool-downs, budgets or destinations: the round does, once for all strategies.
+The order of its wishes is the order in which they are granted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol, TypeVar
+
+from trimtab.plan import Shed
+from trimtab.settings import Settings
+from trimtab.shedding import avg, threshold
+from trimtab.view import View
+
+H = TypeVar("H")
+
+
+class Shedder(Protocol[H]):
+    """A shedding strategy with its history ``H`` (None for one that keeps none)."""
+
+    def __call__(self, view: View, history: H, settings: Settings) -> tuple[Sequence[Shed], H]:
+        """What should move, and the history after this round."""
+
+
+SHEDDERS: Final[Mapping[str, Shedder[Any]]] = {
+    "threshold": threshold.shed,
+    "avg": avg.shed,
+}

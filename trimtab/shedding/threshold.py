@@ -1,0 +1,99 @@
+"""Shed from every broker that stands well above the average usage (Pulsar ThresholdShedder).
+
+for each broker: average = usage, or past * history + (1 - history) * usage
+mean = mean of the averages; done if it is 0
+for each broker with average >= mean + threshold:
+  need = throughput * (average - mean - threshold + 0.05); skip it if need < min_throughput
+  if it lists more than one bundle: take its largest until need is covered, one at least
+if nothing was taken and lower_boundary:
+  advance the averages once more, as Pulsar does; mean again
+  if some broker stands below mean - threshold:
+    from the highest one above that line with more than one bundle, take throughput * threshold / 2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from trimtab.load import usage
+from trimtab.plan import Shed
+from trimtab.reasons import Reason
+from trimtab.settings import Settings
+from trimtab.shedding.busiest import Ranking
+from trimtab.view import THROUGHPUT_IN, THROUGHPUT_OUT, Bools, Brokers, Floats, View
+
+_MARGIN: Final = 0.05
+"""Pulsar's ADDITIONAL_THRESHOLD_PERCENT_MARGIN: shed a little below the line."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdHistory:
+    """Average usage by broker name, one step a run."""
+
+    usage: dict[str, float] = field(default_factory=dict)
+
+
+def shed(
+    view: View, history: ThresholdHistory, settings: Settings
+) -> tuple[Sequence[Shed], ThresholdHistory]:
+    """The largest bundles of every broker above the line."""
+    names, limits = view.brokers.names, settings.threshold
+    loads = usage(view.brokers.resources, settings.weights)
+    past = np.array([history.usage.get(name, np.nan) for name in names])
+    averages = _advance(past, loads, settings.weights.history)
+    mean = _mean(averages)
+    if mean == 0:
+        return (), _remember(names, averages)
+    need = _throughput(view.brokers) * (averages - mean - limits.threshold + _MARGIN)
+    hot = (averages >= mean + limits.threshold) & (need >= limits.min_throughput)
+    sheds = _take(view, need, hot & (view.brokers.listed > 1), Reason.OVER_AVERAGE)
+    if not sheds and limits.lower_boundary:
+        averages = _advance(averages, loads, settings.weights.history)
+        sheds = _lower_boundary(view, averages, settings)
+    return sheds, _remember(names, averages)
+
+
+def _advance(past: Floats, loads: Floats, kept: float) -> Floats:
+    return np.where(np.isnan(past), loads, past * kept + (1 - kept) * loads)
+
+
+def _mean(averages: Floats) -> float:
+    # cumsum adds one by one as Pulsar does; sum would add pairwise and differ in the last bit.
+    return float(np.cumsum(averages)[-1]) / len(averages) if averages.size else 0.0
+
+
+def _throughput(brokers: Brokers) -> Floats:
+    throughput: Floats = brokers.traffic[THROUGHPUT_IN] + brokers.traffic[THROUGHPUT_OUT]
+    return throughput
+
+
+def _take(view: View, need: Floats, hot: Bools, reason: Reason) -> list[Shed]:
+    sources = np.flatnonzero(hot)
+    sheds = []
+    for source, rows, sizes in Ranking(view, sources, np.full(len(sources), THROUGHPUT_IN)):
+        covered = np.cumsum(sizes[:-1])
+        count = 1 + int(np.count_nonzero(covered < need[source]))
+        sheds += [Shed(row, source, reason) for row in rows[:count].tolist()]
+    return sheds
+
+
+def _lower_boundary(view: View, averages: Floats, settings: Settings) -> list[Shed]:
+    threshold = settings.threshold.threshold
+    floor = _mean(averages) - threshold
+    able = (view.brokers.listed > 1) & (averages > floor)
+    if not able.any() or not (averages < floor).any():
+        return []
+    # The first of equals, as Pulsar's strict comparison keeps it.
+    busiest = int(np.argmax(np.where(able, averages, -np.inf)))
+    need = _throughput(view.brokers) * threshold * 0.5
+    chosen = np.zeros(len(averages), dtype=np.bool_)
+    chosen[busiest] = need[busiest] >= settings.threshold.min_throughput
+    return _take(view, need, chosen, Reason.UNDER_AVERAGE_PEER)
+
+
+def _remember(names: Sequence[str], averages: Floats) -> ThresholdHistory:
+    return ThresholdHistory(dict(zip(names, averages.tolist(), strict=True)))

@@ -1,0 +1,58 @@
+"""MessagePack for frozen dataclasses that hold columns: Spark state and rows between operators.
+
+An array travels as its row count (0 for one dimension, 8 bytes so that the data stays aligned) and its
+raw little-endian bytes; its type is the field's annotation. Decoded arrays are read-only views of the
+message. Nothing here is pickle: state read back cannot run code.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final, TypeVar, get_args
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+T = TypeVar("T")
+
+_PREFIX: Final = 8
+
+
+def _encode_array(value: object) -> bytes:
+    if not isinstance(value, np.ndarray):
+        raise NotImplementedError(f"{type(value).__name__} is not a column")
+    rows = value.shape[0] if value.ndim == 2 else 0
+    return rows.to_bytes(_PREFIX, "little") + value.tobytes()
+
+
+def _decode_array(annotation: Any, data: object) -> NDArray[Any]:
+    if not isinstance(data, bytes):
+        raise NotImplementedError(f"{annotation} is not a column")
+    rows = int.from_bytes(data[:_PREFIX], "little")
+    column = np.frombuffer(data, _dtype(annotation), offset=_PREFIX)
+    return column.reshape(rows, -1) if rows else column
+
+
+@lru_cache
+def _dtype(annotation: Any) -> np.dtype[Any]:
+    return np.dtype(get_args(get_args(annotation)[1])[0])
+
+
+# Sorted keys: equal values are equal bytes, whatever order they were built in.
+_ENCODER: Final = msgspec.msgpack.Encoder(enc_hook=_encode_array, order="deterministic")
+
+
+@lru_cache
+def _decoder(kind: type[T]) -> msgspec.msgpack.Decoder[T]:
+    return msgspec.msgpack.Decoder(kind, dec_hook=_decode_array)
+
+
+def pack(value: object) -> bytes:
+    """Bytes of a dataclass or Struct whose fields are plain values and columns."""
+    return _ENCODER.encode(value)
+
+
+def unpack(data: bytes, kind: type[T]) -> T:
+    """The value that `pack` took; raises msgspec.ValidationError where the fields do not fit."""
+    return _decoder(kind).decode(data)

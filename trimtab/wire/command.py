@@ -1,0 +1,48 @@
+"""One instruction to one broker: an entry of its Redis stream and a record on trimtab.commands."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from trimtab.model import NO_EPOCH, Epoch
+
+
+class Kind(StrEnum):
+    """What a broker is told to do."""
+
+    UNLOAD = "unload"
+    """Stop serving the bundle and give it up."""
+    TRANSFER = "transfer"
+    """Stop serving the bundle and hand it to ``destination``."""
+    PREPARE = "prepare"
+    """The bundle is on its way from ``source``: warm up, do not serve."""
+    OWN = "own"
+    """The bundle is yours: serve it and say so."""
+    SPLIT = "split"
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """``id`` is deterministic, so a repeated batch repeats it and readers drop the copy.
+
+    ``epoch`` is the record's epoch after the transition that issued the command: a broker obeys
+    only while it has seen no higher one. ``issued_at`` and ``deadline`` are Redis TIME, epoch
+    milliseconds.
+    """
+
+    id: str
+    cluster: str
+    broker: str
+    kind: Kind
+    bundle: str
+    epoch: Epoch = NO_EPOCH
+    generation: int = 0
+    source: str | None = None
+    destination: str | None = None
+    boundaries: tuple[int, ...] = ()
+    reason: str = ""
+    plan: str = ""
+    issued_at: int = 0
+    deadline: int = 0
+    v: int = 1

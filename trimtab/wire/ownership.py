@@ -1,0 +1,84 @@
+"""An ownership record as it stands in Redis and, with its bundle and cause, on the journal."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from trimtab.model import Epoch
+from trimtab.ownership import Event, State
+from trimtab.wire.command import Command
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Who owns a bundle. ``since`` is Redis TIME in epoch milliseconds."""
+
+    state: State
+    epoch: Epoch
+    owner: str | None = None
+    destination: str | None = None
+    since: int = 0
+    by: str = ""
+    """Id of the request that wrote it: the same request again finds its mark and is not refused."""
+    v: int = 1
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One accepted transition on the journal; Kafka key ``cluster/bundle``."""
+
+    cluster: str
+    bundle: str
+    event: Event
+    record: Record
+    v: int = 1
+
+
+class Transition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A request to the transition script: do ``event`` to ``bundle`` if its epoch is ``expect``.
+
+    ``id`` names the request for ever. The new epoch is ``(open generation, expect.counter + 1)``.
+    """
+
+    id: str
+    bundle: str
+    event: Event
+    expect: Epoch
+    broker: str | None = None
+    """Whom TAKE and KEEP_AIM name."""
+    actor: str | None = None
+    """The broker that asks; nobody is the job. It must own the bundle, or CLAIM it for itself."""
+    commands: tuple[Command, ...] = ()
+    """Go to broker streams if the request is accepted; the script stamps their epoch, generation,
+    ``issued_at`` and ``deadline``. A broker's own may only go to the record's destination."""
+    within_ms: int = 0
+    """How long the commands have, counted from the script's run; 0 sets no deadline."""
+
+
+class Refused(StrEnum):
+    """Why a Transition was not carried out."""
+
+    STALE_EPOCH = "stale-epoch"
+    """The record has another epoch than expected: read it again, then decide anew."""
+    ILLEGAL = "illegal-transition"
+    """The table has no such row."""
+    NOT_PERMITTED = "not-permitted"
+    """A broker's event from the job, or the job's from a broker."""
+    NOT_OWNER = "not-owner"
+    NO_BROKER = "no-broker"
+    """The event needs a broker that neither the request nor the record names."""
+    OLDER_BATCH = "repeated-older-batch"
+    """A later batch of this query has been applied: the checkpoint went back."""
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What became of one Transition: accepted, or refused for a reason.
+
+    ``record`` is as it now stands, None where there is none (OLDER_BATCH: not looked up).
+    """
+
+    id: str
+    bundle: str
+    accepted: bool
+    reason: Refused | None = None
+    record: Record | None = None

@@ -1,0 +1,153 @@
+"""What travels between the operators and to the sinks: tagged rows and their payloads."""
+
+from __future__ import annotations
+
+import base64
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+import msgspec
+
+HEAD: Final = 256
+"""Bytes of a rejected record that its dead letter keeps."""
+
+
+class Tag(StrEnum):
+    """What a row carries."""
+
+    SNAPSHOT = "snapshot"
+    """① to ②: a packed Snapshot."""
+    INTENT = "intent"
+    """trimtab.control to ②."""
+    CHANGE = "change"
+    """trimtab.ownership to ②."""
+    DEAD_LETTER = "dead-letter"
+    """① or ② to the sinks: a DeadLetter as JSON."""
+    INTAKE = "intake"
+    """② to the sinks: an Intake as JSON."""
+    ROUND = "round"
+    """② to the sinks: a RoundRecord as JSON."""
+
+
+class Row(NamedTuple):
+    """The one row type of the stream; ``subject`` is a broker or where a record stood."""
+
+    cluster: str
+    tag: str
+    subject: str
+    payload: bytes
+    appended_ms: int
+    accepted: int = 0
+    duplicate: int = 0
+    old: int = 0
+
+
+ROW_SCHEMA: Final = (
+    "cluster string, tag string, subject string, payload binary, appended_ms bigint, "
+    "accepted int, duplicate int, old int"
+)
+
+
+class DeadLetter(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A rejected record on trimtab.dead-letters; ``head`` is base64 of its first bytes."""
+
+    reason: str
+    detail: str
+    topic: str
+    partition: int
+    offset: int
+    key: str
+    size: int
+    head: str
+    v: int = 1
+
+
+class Intake(msgspec.Struct, frozen=True, kw_only=True):
+    """What one batch brought for one cluster."""
+
+    cluster: str
+    accepted: int = 0
+    duplicate: int = 0
+    old: int = 0
+    newest_ms: int = 0
+    """LogAppendTime of the newest report."""
+
+
+class PlannedMove(msgspec.Struct, frozen=True, kw_only=True):
+    """A move as the round recorded it; ``epoch`` is the record's it was decided on."""
+
+    bundle: str
+    source: str
+    destination: str
+    reason: str
+    epoch: tuple[int, int]
+
+
+class RefusedMove(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A wish that was not granted and the rule that bound."""
+
+    bundle: str
+    source: str
+    rule: str
+    destination: str | None = None
+
+
+class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One round for ``trimtab.rounds`` and the plan key; ``at`` is the batch timestamp (epoch ms)."""
+
+    cluster: str
+    round: int
+    at: int
+    strategy: str
+    placement: str
+    observe_only: bool
+    skipped: str
+    """Empty, or the rule for which no strategy was asked."""
+    moves: tuple[PlannedMove, ...]
+    refusals: tuple[RefusedMove, ...]
+    obstacles: dict[str, int]
+    """How many bundles each rule kept out of the round."""
+    summary: dict[str, float]
+    usage: dict[str, float]
+    """Each broker's usage as the strategies see it (fraction)."""
+    problems: tuple[str, ...]
+    """What an operator must look at: namespaces that do not tile, intents that were refused."""
+    move_deadline_ms: int
+    settings_version: int
+    state_hash: str
+    v: int = 1
+
+
+def reject(row: Row, reason: str, detail: str) -> Row:
+    """The dead letter of a control or ownership record, whose ``subject`` is its position."""
+    topic, partition, offset = row.subject.rsplit("/", 2)
+    letter = DeadLetter(
+        reason=reason,
+        detail=detail,
+        topic=topic,
+        partition=int(partition),
+        offset=int(offset),
+        key=row.cluster,
+        size=len(row.payload),
+        head=head_of(row.payload),
+    )
+    return Row(row.cluster, Tag.DEAD_LETTER, row.subject, msgspec.json.encode(letter), 0)
+
+
+def head_of(value: bytes) -> str:
+    """The first bytes of a rejected record, as a dead letter keeps them."""
+    return base64.b64encode(value[:HEAD]).decode()
+
+
+class BatchRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What is needed to run a batch again: Kafka key ``query/batch`` on trimtab.rounds."""
+
+    query: str
+    batch: int
+    generation: int
+    at: int
+    """The batch timestamp: what timers and rounds saw as now (epoch ms)."""
+    offsets: dict[str, dict[str, tuple[int, int]]]
+    """Topic to partition to its first offset and the one after its last; absent: nothing was read."""
+    rounds: tuple[RoundRecord, ...]
+    v: int = 1
