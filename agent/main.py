@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 import time
 from functools import partial
 from typing import Annotated
 
-import structlog
 import typer
 
 from agent.agent import Agent, AgentSettings, Links
+from agent.logs import log_to_stderr
 from agent.outbox import Outbox, kafka_producer
 from sinks.connections import redis_client
 from trimtab.model import InvalidName, parse_subject
@@ -60,7 +59,7 @@ def run(
     report_interval: Annotated[float, typer.Option(min=0.05, help="Seconds.")] = 5.0,
 ) -> None:
     """Run an agent beside a demonstration broker until SIGTERM or Ctrl-C."""
-    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    log_to_stderr()
     try:
         parse_subject(f"{cluster}/{broker}")
     except InvalidName as error:

@@ -6,16 +6,15 @@ Snapshots go to stdout as JSON lines, everything else to stderr.
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
-import structlog
 import typer
 
+from agent.logs import log_to_stderr
 from simulation.fleet import Fleet, FleetSettings
 from simulation.load_model import load_model
 from simulation.profile import InvalidProfile, Profile, read_profile
@@ -32,11 +31,12 @@ def simulate(  # noqa: PLR0913 - the options of a command line
     profile: Annotated[Path | None, typer.Option(help="TOML file with a [fleet] table.")] = None,
     brokers: Annotated[int | None, typer.Option(help="Instead of the profile's.")] = None,
     bundles: Annotated[int | None, typer.Option(help="Instead of the profile's.")] = None,
+    namespaces: Annotated[int | None, typer.Option(help="Instead of the profile's.")] = None,
     seed: Annotated[int | None, typer.Option(help="Instead of the profile's.")] = None,
 ) -> None:
     """Run simulated brokers, each with its agent, and print what becomes of them."""
-    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
-    given = {"brokers": brokers, "bundles": bundles, "seed": seed}
+    log_to_stderr()
+    given = {"brokers": brokers, "bundles": bundles, "namespaces": namespaces, "seed": seed}
     try:
         chosen = read_profile(profile) if profile else Profile()
         chosen = replace(chosen, **{name: n for name, n in given.items() if n is not None})

@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from pyspark.sql import Row as SparkRow
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.streaming.stateful_processor import TimerValues
+from pyspark.sql.streaming.stateful_processor import (
+    StatefulProcessor,
+    StatefulProcessorHandle,
+    TimerValues,
+)
 
 from sources.load_reports import ReportRow, arrival_of, dead_letter
 from streaming.rows import spark_row

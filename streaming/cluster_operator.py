@@ -6,8 +6,13 @@ from collections.abc import ItemsView, Iterator, MutableMapping
 from typing import Any
 
 from pyspark.sql import Row as SparkRow
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, MapState, TimerValues
+from pyspark.sql.streaming.stateful_processor import (
+    ExpiredTimerInfo,
+    MapState,
+    StatefulProcessor,
+    StatefulProcessorHandle,
+    TimerValues,
+)
 
 from streaming.rows import spark_row
 from trimtab.cluster import SCHEMA, Cluster, Memory

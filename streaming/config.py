@@ -9,11 +9,12 @@ import tomllib
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import BaseModel, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from trimtab.settings import InvalidSettings, Settings
+from trimtab.settings import Settings
 from trimtab.snapshot import IntakeSettings
+from trimtab.tunable import InvalidSettings
 
 
 class InvalidConfig(ValueError):
@@ -24,25 +25,25 @@ class InvalidConfig(ValueError):
         self.problems = problems
 
 
-class KafkaConfig(BaseSettings):
+class KafkaConfig(BaseModel, extra="forbid"):
     """``options`` go to Spark's connector, ``client`` to the driver's own producers (librdkafka names)."""
 
     bootstrap: str = "127.0.0.1:9092"
     starting_offsets: Literal["earliest", "latest"] = "earliest"
-    fetch_wait_ms: int = Field(10, ge=0, le=1000)
-    max_offsets_per_trigger: int = Field(20_000, gt=0)
+    fetch_wait_ms: int = Field(default=10, ge=0, le=1000)
+    max_offsets_per_trigger: int = Field(default=20_000, gt=0)
     """Reports a batch at most. Too few: a backlog takes long; too many: the batch outgrows memory."""
     options: dict[str, str] = {}
     client: dict[str, str] = {}
 
 
-class SparkConfig(BaseSettings):
+class SparkConfig(BaseModel, extra="forbid"):
     """How the one Spark session is built."""
 
     master: str = "local[*,4]"
     """With 4 attempts a task: plain ``local[*]`` gives a dead Python worker no second chance."""
     jars: list[Path] = []
-    shuffle_partitions: int = Field(2, gt=0)
+    shuffle_partitions: int = Field(default=2, gt=0)
     """Fixed by the first run of a checkpoint."""
     driver_memory: str = "1g"
     conf: dict[str, str] = {}
@@ -55,16 +56,16 @@ class JobConfig(BaseSettings):
         env_prefix="TRIMTAB_", env_nested_delimiter="__", extra="forbid"
     )
 
-    kafka: KafkaConfig = Field(default_factory=KafkaConfig)
+    kafka: KafkaConfig = KafkaConfig()
     redis_url: SecretStr = SecretStr("redis://127.0.0.1:6379/0")
     checkpoint: str = "build/checkpoint"
     """A path Spark can write: local, or one all executors reach."""
-    trigger_seconds: float = Field(1.0, ge=0, le=3600)
+    trigger_seconds: float = Field(default=1.0, ge=0, le=3600)
     """Between batches; 0 runs them back to back. Spark also runs empty ones while timers are set."""
-    metrics_port: int = Field(9780, ge=0, le=65535)
+    metrics_port: int = Field(default=9780, ge=0, le=65535)
     """Loopback; 0 picks a free one."""
     metrics_host: str = "127.0.0.1"
-    spark: SparkConfig = Field(default_factory=SparkConfig)
+    spark: SparkConfig = SparkConfig()
     intake: IntakeSettings = Field(default_factory=IntakeSettings)
     settings: dict[str, Any] = {}
     """Of the round and its strategies, by trimtab's or Pulsar's names."""

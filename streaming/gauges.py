@@ -36,7 +36,7 @@ def show_round(shown: Exposition, record: RoundRecord) -> None:
     shown.forget(metrics.HELD_BACK, cluster)
     for rule, number in record.obstacles.items():
         shown.set(metrics.HELD_BACK, number, cluster, rule)
-    shown.set(metrics.USAGE_RANGE, record.summary.get("range", 0.0), cluster)
+    shown.set(metrics.USAGE_RANGE, record.summary.get("usage_range", 0.0), cluster)
     shown.set(metrics.BROKERS, record.summary.get("brokers", 0.0), cluster)
     shown.set(metrics.BUNDLES, record.summary.get("bundles", 0.0), cluster)
     shown.set(metrics.PROBLEMS, len(record.problems), cluster)

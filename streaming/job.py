@@ -13,7 +13,7 @@ import structlog
 import typer
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from sinks.connections import redis_client
 from sinks.errors import Fenced, SinkError, Unavailable

@@ -7,13 +7,13 @@ import time
 from typing import Any
 
 import structlog
-from pyspark.sql.streaming import StreamingQueryListener
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
     QueryProgressEvent,
     QueryStartedEvent,
     QueryTerminatedEvent,
     SourceProgress,
+    StreamingQueryListener,
 )
 
 from streaming.exposition import Exposition

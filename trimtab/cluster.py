@@ -21,15 +21,16 @@ import msgspec
 import numpy as np
 
 from trimtab.assemble import Holdings, assemble
-from trimtab.load import usages
+from trimtab.load import usage
 from trimtab.model import namespace_of
 from trimtab.ownership import State
 from trimtab.plan import Plan
 from trimtab.reasons import Rule
 from trimtab.round import RoundState, decide
-from trimtab.settings import InvalidSettings, Settings
+from trimtab.settings import Settings
 from trimtab.snapshot import Snapshot
 from trimtab.tiling import flaws
+from trimtab.tunable import InvalidSettings
 from trimtab.view import View
 from trimtab.wire.columns import pack, unpack
 from trimtab.wire.control import Intent, Kind
@@ -239,13 +240,18 @@ class Cluster:
         self.memory = replace(self.memory, in_flight=self.memory.in_flight | flights)
 
     def _record(
-        self, plan: Plan, view: View, obstacles: Mapping[Rule, int], now_ms: int
+        self,
+        plan: Plan,
+        view: View,
+        obstacles: Mapping[Rule, int],
+        now_ms: int,
+        state_hash: str,
     ) -> RoundRecord:
         settings = self.settings
         problems = [*self.memory.problems]
         for namespace, found in sorted(self.memory.flawed.items()):
             problems += [f"{namespace}: {flaw}" for flaw in found]
-        loads = usages(view.brokers.resources, settings.weights)
+        loads = usage(view.brokers.resources, settings.weights)
         return RoundRecord(
             cluster=self.name,
             round=self.memory.round.number,

@@ -12,25 +12,23 @@ decide(view, state, settings, now, rng):
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
 
-from trimtab.filters import CAPS, FILTERS, narrowed, reachable
+from trimtab.disposal import Disposal
 from trimtab.load import usage
-from trimtab.model import Epoch
 from trimtab.placement import PLACERS
 from trimtab.placement.least_resource_usage import LeastResourceUsageHistory
-from trimtab.placement.request import Projection, Request
-from trimtab.plan import Move, Plan, Refusal, Shed
+from trimtab.placement.request import Projection
+from trimtab.plan import Plan
 from trimtab.reasons import Rule
 from trimtab.settings import Settings
 from trimtab.shedding import SHEDDERS
 from trimtab.shedding.avg import AvgHistory
 from trimtab.shedding.threshold import ThresholdHistory
-from trimtab.view import Bools, Ints, View, available_part, is_monitoring
+from trimtab.view import View, available_part
 
 MIN_BROKERS: Final = 2
 """With fewer there is nowhere to go."""
@@ -83,9 +81,14 @@ def decide(
     name = settings.round.shedding
     wishes, history = SHEDDERS[name](seen, state.histories.of(name), settings)
     histories = state.histories.having(name, history)
-    disposal = _Disposal(seen, state.recent, histories, settings, rng)
-    plan = replace(disposal.plan(wishes), summary=_summary(seen, settings))
-    state = replace(state, histories=disposal.histories)
+    plan = Plan(skipped=Rule.BALANCED)
+    if wishes:
+        name, projection = settings.round.placement, Projection(seen)
+        placer = PLACERS[name](seen, projection, histories.of(name), settings)
+        plan = Disposal(seen, projection, placer, settings, rng).plan(wishes, state.recent)
+        histories = histories.having(name, placer.remembered())
+    plan = replace(plan, summary=_summary(seen, settings))
+    state = replace(state, histories=histories)
     if not settings.round.observe_only:
         state = replace(state, recent=state.recent | {move.bundle: now_ms for move in plan.moves})
     return plan, state
@@ -138,123 +141,3 @@ def _without_recent(view: View, recent: dict[str, int]) -> View:
     if recent:
         movable[[row for row, name in enumerate(view.bundles.names) if name in recent]] = False
     return replace(view, bundles=replace(view.bundles, movable=movable))
-
-
-class _Disposal:
-    """Grants or refuses the wishes of one round, each in sight of those granted before."""
-
-    def __init__(
-        self,
-        view: View,
-        recent: dict[str, int],
-        histories: Histories,
-        settings: Settings,
-        rng: np.random.Generator,
-    ) -> None:
-        self.histories = histories
-        self._view, self._recent, self._settings, self._rng = view, recent, settings, rng
-        self._planned: set[int] = set()
-        self._loads = usage(view.brokers.resources, settings.weights)
-
-    def plan(self, wishes: Sequence[Shed]) -> Plan:
-        """Every wish as a move or a refusal."""
-        if not wishes:
-            return Plan(skipped=Rule.BALANCED)
-        self._projection = Projection(self._view)
-        self._staying = _staying(self._view)
-        moves, refusals = [], []
-        for wish in wishes:
-            rule = self._objection(wish)
-            destination = None if rule else self._destination(wish)
-            if destination is None:
-                refusals.append(self._refused(wish, rule or Rule.NO_CANDIDATE))
-            else:
-                moves.append(self._moved(wish, destination))
-        return Plan(moves=tuple(moves), refusals=tuple(refusals))
-
-    def _objection(self, wish: Shed) -> Rule | None:
-        bundles, budget = self._view.bundles, self._settings.round.max_moves
-        if wish.bundle in self._planned:
-            return Rule.TWICE
-        if not bundles.movable[wish.bundle]:
-            return self._immovable(wish.bundle)
-        if bundles.owner[wish.bundle] != wish.source:
-            return Rule.UNOWNED
-        if wish.destination == wish.source:
-            return Rule.SAME_BROKER
-        if self._staying[wish.source] <= 1:
-            return Rule.LAST_BUNDLE
-        if budget and len(self._planned) >= budget:
-            return Rule.BUDGET
-        return None
-
-    def _immovable(self, bundle: int) -> Rule:
-        if self._view.intended[bundle] != self._view.bundles.owner[bundle]:
-            return Rule.IN_FLIGHT
-        recent = self._view.bundles.names[bundle] in self._recent
-        return Rule.COOLING_DOWN if recent else Rule.NOT_MOVABLE
-
-    def _destination(self, wish: Shed) -> int | None:
-        """A broker row for the wish, in Pulsar's order of asking; None if there is none at all."""
-        request = Request(
-            view=self._view,
-            projection=self._projection,
-            bundle=self._view.bundles.names[wish.bundle],
-            namespace=int(self._view.bundles.namespace[wish.bundle]),
-            source=wish.source,
-        )
-        allowed = reachable(request)
-        if not allowed.any():
-            return None
-        # Evenness counts bundles, which would undo what the pair was chosen for: it has no say
-        # where the shedder placed.
-        capped = narrowed(request, allowed, CAPS, self._settings)
-        if wish.destination is not None and capped[wish.destination]:
-            return wish.destination
-        chosen = self._draw(request, narrowed(request, allowed, FILTERS, self._settings))
-        if self._loads[chosen] > self._settings.round.overloaded_threshold:
-            chosen = self._draw(request, allowed)
-        return chosen
-
-    def _draw(self, request: Request, candidates: Bools) -> int:
-        name = self._settings.round.placement
-        rows: Ints = np.flatnonzero(candidates)
-        best, history = PLACERS[name](request, rows, self.histories.of(name), self._settings)
-        self.histories = self.histories.having(name, history)
-        return int(best[self._rng.integers(len(best))])
-
-    def _moved(self, wish: Shed, destination: int) -> Move:
-        names = self._view.brokers.names
-        self._planned.add(wish.bundle)
-        self._staying[wish.source] -= 1
-        self._staying[destination] += 1
-        self._projection.add(wish.bundle, wish.source, destination)
-        generation, counter = self._view.bundles.epoch[:, wish.bundle].tolist()
-        return Move(
-            bundle=self._view.bundles.names[wish.bundle],
-            source=names[wish.source],
-            destination=names[destination],
-            reason=wish.reason,
-            epoch=Epoch(generation, counter),
-        )
-
-    def _refused(self, wish: Shed, rule: Rule) -> Refusal:
-        names = self._view.brokers.names
-        return Refusal(
-            bundle=self._view.bundles.names[wish.bundle],
-            source=names[wish.source],
-            rule=rule,
-            destination=None if wish.destination is None else names[wish.destination],
-        )
-
-
-def _staying(view: View) -> Ints:
-    """(n,) bundles each broker will have that count as its own: heartbeat and SLA ones do not.
-
-    Pulsar counts those, so its "sole bundle" protection never holds on a broker that has any.
-    """
-    names, brokers = view.bundles.names, len(view.brokers.names)
-    bound = np.flatnonzero(~view.bundles.movable).tolist()
-    bound = [row for row in bound if is_monitoring(names[row])]
-    counts = np.bincount(view.intended, minlength=brokers)
-    return counts - np.bincount(view.intended[bound], minlength=brokers)

@@ -3,30 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+
+_WHOLE: Final = (".unload", ".dest", ".usage")
+"""Objects that must not have a member more than Pulsar's; elsewhere ours may say more."""
 
 
 def differences(ours: Any, theirs: Any, path: str = "") -> Iterator[str]:
     """One line for each value that Pulsar gave and trimtab did not, or gave otherwise."""
-    if path.endswith((".hitHigh", ".hitLow")):
-        # Pulsar also keeps zeros and brokers that are gone; neither can decide anything.
-        theirs = {broker: hits for broker, hits in theirs.items() if hits and broker in ours}
-    elif ".percent." in path:
-        theirs = float(np.float32(theirs))
+    ours, theirs = _comparable(ours, theirs, path)
     if isinstance(theirs, dict) and isinstance(ours, dict):
-        for key, value in theirs.items():
-            if key != "graceDropped":
-                missing = key not in ours
-                yield from [f"{path}.{key} is missing"] if missing else ()
-                yield from () if missing else differences(ours[key], value, f"{path}.{key}")
-        if path.endswith((".unload", ".dest", ".usage")) and ours.keys() - theirs.keys():
-            yield f"{path}: {sorted(ours.keys() - theirs.keys())} only here"
-    elif isinstance(theirs, list) and path.endswith((".rounds", ".samples", ".history")):
-        if len(ours) != len(theirs):
-            yield f"{path}: {len(ours)} rounds, not {len(theirs)}"
-        for number, (mine, other) in enumerate(zip(ours, theirs, strict=False)):
+        yield from _members(ours, theirs, path)
+    elif path.endswith((".rounds", ".samples", ".history")) and len(ours) == len(theirs):
+        for number, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
             yield from differences(mine, other, f"{path}[{number}]")
     elif ours != theirs:
         yield f"{path}: {ours!r}, not {theirs!r}"
+
+
+def _comparable(ours: Any, theirs: Any, path: str) -> tuple[Any, Any]:
+    if path.endswith((".hitHigh", ".hitLow")):
+        # Pulsar also keeps zeros and brokers that are gone; neither can decide anything.
+        return ours, {broker: hits for broker, hits in theirs.items() if hits and broker in ours}
+    if ".percent." in path:
+        # The recording prints the shortest text of a binary32 number.
+        return ours, float(np.float32(theirs))
+    return ours, theirs
+
+
+def _members(ours: Any, theirs: Any, path: str) -> Iterator[str]:
+    for key in theirs.keys() - {"graceDropped"}:
+        if key in ours:
+            yield from differences(ours[key], theirs[key], f"{path}.{key}")
+        else:
+            yield f"{path}.{key} is missing"
+    if path.endswith(_WHOLE) and ours.keys() != theirs.keys():
+        yield f"{path}: {sorted(ours.keys() ^ theirs.keys())} on one side only"

@@ -1,4 +1,4 @@
-"""The iteration order of Java's hash maps, which breaks ties and orders sums in Pulsar's classes."""
+"""The iteration order of Java's hash maps: it breaks ties and orders sums in Pulsar's classes."""
 
 from __future__ import annotations
 

@@ -16,16 +16,15 @@ import numpy as np
 from tests.support.javaish import ConcurrentHashMap, HashMap, shedding_order
 from trimtab import averages
 from trimtab.load import percentages, unweighted_usage, usage
-from trimtab.model import namespace_of
 from trimtab.placement import PLACERS
 from trimtab.placement.least_resource_usage import LeastResourceUsageHistory
-from trimtab.placement.request import Projection, Request
+from trimtab.placement.request import Projection
 from trimtab.plan import Shed
 from trimtab.settings import Settings, catalogue
 from trimtab.shedding import SHEDDERS
 from trimtab.shedding.avg import AvgHistory
 from trimtab.shedding.threshold import ThresholdHistory
-from trimtab.view import Brokers, Bundles, View, is_monitoring, namespaces_of
+from trimtab.view import Brokers, Bundles, View, namespaces_of
 
 Json = dict[str, Any]
 
@@ -60,7 +59,8 @@ def supported(case: Json) -> bool:
 
 
 def _rounds(case: Json) -> list[Json]:
-    return case["rounds"] if "rounds" in case else [case]
+    rounds: list[Json] = case.get("rounds", [case])
+    return rounds
 
 
 def _settings(case: Json, turn: Json) -> Settings:
@@ -80,7 +80,8 @@ def _percent(broker: Json) -> np.ndarray:
 
 
 def _listed(broker: Json) -> list[str]:
-    return list(dict.fromkeys(broker.get("bundles", broker.get("lastStats", {}))))
+    listed: list[str] = broker["bundles"] if "bundles" in broker else [*broker.get("lastStats", {})]
+    return list(dict.fromkeys(listed))
 
 
 def _aggregated(broker: Json) -> Json:
@@ -113,7 +114,9 @@ def _brokers(brokers: Mapping[str, Json], order: Iterable[str]) -> Brokers:
     )
 
 
-def _view(turn: Json, brokers: Brokers, order: Iterable[str], movable: Callable[[str], bool]) -> View:
+def _view(
+    turn: Json, brokers: Brokers, order: Iterable[str], movable: Callable[[str], bool]
+) -> View:
     """The bundles that some broker lists, those of ``order`` first and in that order."""
     row_of = {name: row for row, name in enumerate(brokers.names)}
     owner = {
@@ -153,7 +156,10 @@ class LoadData:
     def update(self, turn: Json) -> None:
         if not self.in_place:
             self.brokers, self.bundles = ConcurrentHashMap(), ConcurrentHashMap()
-        for order, keys in ((self.bundles, turn.get("bundles", {})), (self.brokers, turn["brokers"])):
+        for order, keys in (
+            (self.bundles, turn.get("bundles", {})),
+            (self.brokers, turn["brokers"]),
+        ):
             for key in keys:
                 order.put(key)
             order.retain(keys)
@@ -207,13 +213,17 @@ class _Threshold:
         view = _view(turn, brokers, order, _may_shed(turn, settings, order))
         past = self._history.usage
         if self._notified:
-            active = turn.get("activeBrokers", turn["brokers"])
+            active = set(turn["activeBrokers"] if "activeBrokers" in turn else turn["brokers"])
             past = {name: value for name, value in past.items() if name in active}
         sheds, history = SHEDDERS["threshold"](view, ThresholdHistory(past), settings)
         self._history = ThresholdHistory({**past, **history.usage})
         return {
             "unload": _unload(view, sheds),
-            "trace": {"brokerOrder": list(brokers.names), "bundleOrder": order, "usage": self._history.usage},
+            "trace": {
+                "brokerOrder": list(brokers.names),
+                "bundleOrder": order,
+                "usage": self._history.usage,
+            },
         }
 
 
@@ -272,15 +282,12 @@ class _Avg:
         target = self.plan.get(bundle)
         history = replace(self.history, targets={} if target is None else {bundle: target})
         names = list(view.brokers.names) if candidates is None else candidates
-        best, _ = PLACERS["avg"](_request(view, bundle), _rows(view, names), history, settings)
+        placer = PLACERS["avg"](view, Projection(view), history, settings)
+        best = placer.best(bundle, _rows(view, names))
         chosen = sorted(view.brokers.names[row] for row in best.tolist())
         if target is not None and chosen == [target]:
             return target
         return {"random": True, "candidates": chosen}
-
-
-def _request(view: View, bundle: str, projection: Projection | None = None) -> Request:
-    return Request(view, projection or Projection(view), bundle, -1)
 
 
 def _rows(view: View, names: Iterable[str]) -> np.ndarray:
@@ -303,7 +310,10 @@ def _unload(view: View, sheds: Sequence[Shed]) -> dict[str, list[str]]:
     return dict(sorted(unload.items()))
 
 
-_SHEDDERS: Final[dict[str, Callable[[Json], Any]]] = {"ThresholdShedder": _Threshold, "AvgShedder": _Avg}
+_SHEDDERS: Final[dict[str, Callable[[Json], Any]]] = {
+    "ThresholdShedder": _Threshold,
+    "AvgShedder": _Avg,
+}
 
 
 def _shed(case: Json) -> Json:
@@ -311,7 +321,7 @@ def _shed(case: Json) -> Json:
     return {"rounds": [shedder.run(case, turn) for turn in _rounds(case)]}
 
 
-_PLACERS: Final = {
+_PLACERS: Final[dict[str, tuple[str, Any]]] = {
     "LeastLongTermMessageRate": ("least-long-term-rate", None),
     "LeastResourceUsageWithWeight": ("least-resource-usage", LeastResourceUsageHistory()),
     "AvgShedder": ("avg", AvgHistory()),
@@ -321,7 +331,7 @@ _PLACERS: Final = {
 def _place(case: Json) -> Json:
     if case["strategy"] == "AvgShedder":
         return _place_planned(case)
-    placer, history = _PLACERS[case["strategy"]]
+    name, history = _PLACERS[case["strategy"]]
     answers, last = [], None
     for turn in _rounds(case):
         last = turn if "brokers" in turn else last
@@ -332,25 +342,29 @@ def _place(case: Json) -> Json:
         rows = _rows(view, names)
         if not rows.size:
             # The load manager never asks with no candidates; Pulsar's strategies then say nobody.
-            if history is not None:
+            if isinstance(history, LeastResourceUsageHistory):
                 live = {n: u for n, u in history.usage.items() if n in view.brokers.names}
                 history = LeastResourceUsageHistory(live)
-            trace = {"candidateOrder": [], "usage": history.usage if history is not None else {}}
+            trace = {"candidateOrder": [], "usage": _usage(history)}
             answers.append({"present": False, "best": [], "trace": trace})
             continue
-        request = _request(view, turn.get("bundle", ""), projection)
-        best, history = PLACERS[placer](request, rows, history, settings)
+        placer = PLACERS[name](view, projection, history, settings)
+        best, history = placer.best(turn.get("bundle", ""), rows), placer.remembered()
         answers.append(
             {
                 "present": True,
                 "best": sorted(view.brokers.names[row] for row in best.tolist()),
                 "trace": {
                     "candidateOrder": list(names),
-                    **({"usage": history.usage} if history is not None else {}),
+                    "usage": _usage(history),
                 },
             }
         )
     return {"rounds": answers}
+
+
+def _usage(history: object) -> dict[str, float]:
+    return history.usage if isinstance(history, LeastResourceUsageHistory) else {}
 
 
 def _placing_view(turn: Json) -> tuple[View, Projection]:

@@ -1,7 +1,7 @@
 """Where a bundle goes: one strategy a file, chosen by name.
 
-A placer gets the candidates that the filters left, at least one, in the order of ties, and returns
-all that are equally good; the round draws one of them.
+A placer is opened for one plan. It gets the candidates that the filters left, at least one, in the
+order of ties, and returns all that are equally good; the round draws one of them.
 """
 
 from __future__ import annotations
@@ -9,25 +9,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Protocol, TypeVar
 
-from trimtab.placement import avg, least_long_term_rate, least_resource_usage
-from trimtab.placement.request import Request
+from trimtab.placement.avg import Avg
+from trimtab.placement.least_long_term_rate import LeastLongTermRate
+from trimtab.placement.least_resource_usage import LeastResourceUsage
+from trimtab.placement.request import Projection
 from trimtab.settings import Settings
-from trimtab.view import Ints
+from trimtab.view import Ints, View
 
-H = TypeVar("H")
-
-
-class Placer(Protocol[H]):
-    """A placement strategy with its history ``H`` (None for one that keeps none)."""
-
-    def __call__(
-        self, request: Request, candidates: Ints, history: H, settings: Settings
-    ) -> tuple[Ints, H]:
-        """The best of ``candidates`` as sorted rows, and the history after this call."""
+H_co = TypeVar("H_co", covariant=True)
 
 
-PLACERS: Final[Mapping[str, Placer[Any]]] = {
-    "least-long-term-rate": least_long_term_rate.place,
-    "least-resource-usage": least_resource_usage.place,
-    "avg": avg.place,
+class Placer(Protocol[H_co]):
+    """A placement strategy at work on one plan, with its history (None if it keeps none)."""
+
+    def __init__(
+        self, view: View, projection: Projection, history: H_co, settings: Settings
+    ) -> None: ...
+
+    def best(self, bundle: str, candidates: Ints) -> Ints:
+        """The best of ``candidates`` (broker rows), sorted."""
+
+    def remembered(self) -> H_co:
+        """The history after every call of `best` so far."""
+
+
+PLACERS: Final[Mapping[str, type[Placer[Any]]]] = {
+    "least-long-term-rate": LeastLongTermRate,
+    "least-resource-usage": LeastResourceUsage,
+    "avg": Avg,
 }

@@ -8,23 +8,30 @@ from __future__ import annotations
 
 import numpy as np
 
-from trimtab.placement.request import Request
+from trimtab.placement.request import Projection
 from trimtab.settings import Settings
 from trimtab.shedding.avg import AvgHistory
-from trimtab.view import Ints
+from trimtab.view import Ints, View
 
 
-def place(
-    request: Request,
-    candidates: Ints,
-    history: AvgHistory,
-    settings: Settings,  # noqa: ARG001 - the contract of a placer
-) -> tuple[Ints, AvgHistory]:
-    """The planned broker if it is a candidate, else all candidates."""
-    target = history.targets.get(request.bundle)
-    if target is not None:
-        names = request.view.brokers.names
-        for row in candidates.tolist():
-            if names[row] == target:
-                return np.array([row]), history
-    return np.sort(candidates), history
+class Avg:
+    """A Placer that shares AvgShedder's history."""
+
+    def __init__(
+        self,
+        view: View,
+        projection: Projection,  # noqa: ARG002 - the contract of a placer
+        history: AvgHistory,
+        settings: Settings,  # noqa: ARG002
+    ) -> None:
+        self._row_of = {name: row for row, name in enumerate(view.brokers.names)}
+        self._history = history
+
+    def best(self, bundle: str, candidates: Ints) -> Ints:
+        """The planned broker if it is a candidate, else all candidates."""
+        planned = self._row_of.get(self._history.targets.get(bundle, ""), -1)
+        return np.array([planned]) if planned in candidates else np.sort(candidates)
+
+    def remembered(self) -> AvgHistory:
+        """The plan, as it was."""
+        return self._history

@@ -12,16 +12,30 @@ from __future__ import annotations
 import numpy as np
 
 from trimtab.load import usage
-from trimtab.placement.request import Request
+from trimtab.placement.request import Projection
 from trimtab.settings import Settings
-from trimtab.view import Ints
+from trimtab.view import Ints, View
 
 
-def place(
-    request: Request, candidates: Ints, history: None, settings: Settings
-) -> tuple[Ints, None]:
-    """The candidates with the least long-term rate."""
-    loads = usage(request.view.brokers.resources[:, candidates], settings.weights)
-    rate = request.projection.arriving[candidates] + request.projection.settled[candidates]
-    score = np.where(loads > settings.round.overloaded_threshold, np.inf, rate)
-    return np.sort(candidates[score == score.min()]), history
+class LeastLongTermRate:
+    """A Placer without a history."""
+
+    def __init__(
+        self,
+        view: View,
+        projection: Projection,
+        history: None,  # noqa: ARG002 - the contract of a placer
+        settings: Settings,
+    ) -> None:
+        loads = usage(view.brokers.resources, settings.weights)
+        self._overloaded = loads > settings.round.overloaded_threshold
+        self._projection = projection
+
+    def best(self, bundle: str, candidates: Ints) -> Ints:  # noqa: ARG002 - any bundle alike
+        """The candidates with the least long-term rate."""
+        rate = self._projection.arriving[candidates] + self._projection.settled[candidates]
+        score = np.where(self._overloaded[candidates], np.inf, rate)
+        return np.sort(candidates[score == score.min()])
+
+    def remembered(self) -> None:
+        """Nothing."""

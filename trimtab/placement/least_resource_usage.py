@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from trimtab.load import usage
-from trimtab.placement.request import Request
+from trimtab.placement.request import Projection
 from trimtab.settings import Settings
-from trimtab.view import RATE_IN, RATE_OUT, Ints
+from trimtab.view import RATE_IN, RATE_OUT, Ints, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,24 +26,37 @@ class LeastResourceUsageHistory:
     usage: dict[str, float] = field(default_factory=dict)
 
 
-def place(
-    request: Request,
-    candidates: Ints,
-    history: LeastResourceUsageHistory,
-    settings: Settings,
-) -> tuple[Ints, LeastResourceUsageHistory]:
-    """The candidates well below the average; their averages advance."""
-    brokers, kept = request.view.brokers, settings.weights.history
-    names = [brokers.names[row] for row in candidates.tolist()]
-    loads = usage(brokers.resources[:, candidates], settings.weights)
-    rates = brokers.traffic[:, candidates]
-    idle = (brokers.listed[candidates] == 0) | ((rates[RATE_IN] == 0) & (rates[RATE_OUT] == 0))
-    past = np.array([history.usage.get(name, np.nan) for name in names])
-    average = np.where(idle | np.isnan(past), loads, past * kept + (1 - kept) * loads)
-    # cumsum adds one by one as Pulsar does; sum would add pairwise and differ in the last bit.
-    mean = np.cumsum(average)[-1] / len(candidates)
-    best = candidates[average + settings.placement.usage_difference <= mean]
-    live = set(brokers.names)
-    kept_usage = {name: value for name, value in history.usage.items() if name in live}
-    advanced = kept_usage | dict(zip(names, average.tolist(), strict=True))
-    return np.sort(best if best.size else candidates), LeastResourceUsageHistory(advanced)
+class LeastResourceUsage:
+    """A Placer that remembers each broker's average usage."""
+
+    def __init__(
+        self,
+        view: View,
+        projection: Projection,  # noqa: ARG002 - the contract of a placer
+        history: LeastResourceUsageHistory,
+        settings: Settings,
+    ) -> None:
+        brokers = view.brokers
+        self._names = brokers.names
+        self._usage = usage(brokers.resources, settings.weights)
+        self._average = np.array([history.usage.get(name, np.nan) for name in brokers.names])
+        silent = (brokers.traffic[RATE_IN] == 0) & (brokers.traffic[RATE_OUT] == 0)
+        self._idle = (brokers.listed == 0) | silent
+        self._kept = settings.weights.history
+        self._difference = settings.placement.usage_difference
+
+    def best(self, bundle: str, candidates: Ints) -> Ints:  # noqa: ARG002 - any bundle alike
+        """The candidates well below the average; their averages advance."""
+        now, past = self._usage[candidates], self._average[candidates]
+        fresh = self._idle[candidates] | np.isnan(past)
+        average = np.where(fresh, now, past * self._kept + (1 - self._kept) * now)
+        self._average[candidates] = average
+        # cumsum adds one by one as Pulsar does; sum would add pairwise and differ in the last bit.
+        mean = np.cumsum(average)[-1] / len(candidates)
+        best = candidates[average + self._difference <= mean]
+        return np.sort(best if best.size else candidates)
+
+    def remembered(self) -> LeastResourceUsageHistory:
+        """The averages of the view's brokers; those of brokers that are gone are dropped."""
+        averages = zip(self._names, self._average.tolist(), strict=True)
+        return LeastResourceUsageHistory({name: a for name, a in averages if a == a})

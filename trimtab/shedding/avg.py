@@ -14,6 +14,7 @@ for each pair with enough hits of either kind on either side, busiest first:
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -24,7 +25,7 @@ from trimtab.load import usage
 from trimtab.plan import Shed
 from trimtab.reasons import Reason
 from trimtab.settings import AvgSettings, Settings, UnloadSettings
-from trimtab.shedding.busiest import Ranking
+from trimtab.shedding.busiest import largest_first
 from trimtab.view import RATE_IN, THROUGHPUT_IN, Bools, Floats, Ints, View
 
 
@@ -110,7 +111,7 @@ def _select(view: View, pairs: _Pairs, limits: UnloadSettings) -> list[Shed]:
         )
     }
     sheds = []
-    for source, rows, sizes in Ranking(view, sources, measure):
+    for source, rows, sizes in largest_first(view, sources, measure):
         left, idle, reason = pair_of[source]
         for row in _fill(rows, sizes, left):
             sheds.append(Shed(row, source, reason, idle))
@@ -124,10 +125,12 @@ def _gap(view: View, pairs: _Pairs, incoming: int) -> Floats:
 
 def _fill(rows: Ints, sizes: Floats, left: float) -> list[int]:
     """The rows that fit one after another into ``left``, sizes descending."""
-    chosen = []
-    first = int(np.searchsorted(-sizes, -left))
-    for row, size in zip(rows[first:].tolist(), sizes[first:].tolist(), strict=True):
-        if 0 < size <= left:
-            chosen.append(row)
-            left -= size
-    return chosen
+    chosen: list[int] = []
+    ascending = (-sizes).tolist()
+    at = bisect_left(ascending, -left)
+    while at < len(ascending) and ascending[at] < 0:
+        chosen.append(at)
+        left += ascending[at]
+        at = bisect_left(ascending, -left, at + 1)
+    fitting: list[int] = rows[chosen].tolist()
+    return fitting

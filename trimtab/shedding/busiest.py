@@ -10,30 +10,25 @@ import numpy as np
 from trimtab.view import Floats, Ints, View
 
 
-class Ranking:
-    """Iterates over ``sources`` in their order: broker row, its bundle rows, their sizes.
+def largest_first(view: View, sources: Ints, measure: Ints) -> Iterator[tuple[int, Ints, Floats]]:
+    """For each of ``sources``, in their order: broker row, its bundle rows, their sizes.
 
     A size is a bundle's short-term traffic in and out: ``measure`` is RATE_IN or THROUGHPUT_IN for
-    each source. Equal sizes keep the view's order. A source with no movable bundle is passed
-    over.
+    each source. Equal sizes keep the view's order. A source with no movable bundle is passed over.
     """
-
-    def __init__(self, view: View, sources: Ints, measure: Ints) -> None:
-        place = np.full(len(view.brokers.names), -1)
-        place[sources] = np.arange(len(sources))
-        at = place[view.bundles.owner]
-        rows = np.flatnonzero((at >= 0) & view.bundles.movable)
-        at = at[rows]
-        short, incoming = view.bundles.short, measure[at]
-        sizes = short[incoming, rows] + short[incoming + 1, rows]
-        order = np.lexsort((-sizes, at))
-        self._sources = sources
-        self._rows: Ints = rows[order]
-        self._sizes: Floats = sizes[order]
-        self._ends = np.searchsorted(at[order], np.arange(len(sources) + 1))
-
-    def __iter__(self) -> Iterator[tuple[int, Ints, Floats]]:
-        bounds = pairwise(self._ends.tolist())
-        for source, (first, last) in zip(self._sources.tolist(), bounds, strict=True):
-            if first < last:
-                yield source, self._rows[first:last], self._sizes[first:last]
+    place = np.full(len(view.brokers.names), -1)
+    place[sources] = np.arange(len(sources))
+    at = place[view.bundles.owner]
+    rows = np.flatnonzero((at >= 0) & view.bundles.movable)
+    # NumPy sorts 16-bit integers by radix, ten times as fast as a general stable sort; and sorting
+    # each broker's few bundles by size is three times as fast as one sort of all of them.
+    at = at[rows].astype(np.int16 if len(sources) < 2**15 else np.int64)
+    rows = rows[np.argsort(at, kind="stable")]
+    ends = np.concatenate(([0], np.cumsum(np.bincount(at, minlength=len(sources)))))
+    short, sizes_of = view.bundles.short, zip(sources.tolist(), measure.tolist(), strict=True)
+    for (source, incoming), (first, last) in zip(sizes_of, pairwise(ends.tolist()), strict=True):
+        if first < last:
+            own = rows[first:last]
+            sizes = short[incoming, own] + short[incoming + 1, own]
+            order = np.argsort(-sizes, kind="stable")
+            yield source, own[order], sizes[order]

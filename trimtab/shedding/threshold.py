@@ -23,7 +23,7 @@ from trimtab.load import usage
 from trimtab.plan import Shed
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
-from trimtab.shedding.busiest import Ranking
+from trimtab.shedding.busiest import largest_first
 from trimtab.view import THROUGHPUT_IN, THROUGHPUT_OUT, Bools, Brokers, Floats, View
 
 _MARGIN: Final = 0.05
@@ -73,8 +73,9 @@ def _throughput(brokers: Brokers) -> Floats:
 
 def _take(view: View, need: Floats, hot: Bools, reason: Reason) -> list[Shed]:
     sources = np.flatnonzero(hot)
+    measure = np.full(len(sources), THROUGHPUT_IN)
     sheds = []
-    for source, rows, sizes in Ranking(view, sources, np.full(len(sources), THROUGHPUT_IN)):
+    for source, rows, sizes in largest_first(view, sources, measure):
         covered = np.cumsum(sizes[:-1])
         count = 1 + int(np.count_nonzero(covered < need[source]))
         sheds += [Shed(row, source, reason) for row in rows[:count].tolist()]

@@ -30,13 +30,14 @@ def _decode_array(annotation: Any, data: object) -> NDArray[Any]:
     if not isinstance(data, bytes):
         raise NotImplementedError(f"{annotation} is not a column")
     rows = int.from_bytes(data[:_PREFIX], "little")
-    column = np.frombuffer(data, _dtype(annotation), offset=_PREFIX)
+    column: NDArray[Any] = np.frombuffer(data, _dtype(annotation), offset=_PREFIX)
     return column.reshape(rows, -1) if rows else column
 
 
 @lru_cache
 def _dtype(annotation: Any) -> np.dtype[Any]:
-    return np.dtype(get_args(get_args(annotation)[1])[0])
+    scalar: type[np.generic] = get_args(get_args(annotation)[1])[0]
+    return np.dtype(scalar)
 
 
 # Sorted keys: equal values are equal bytes, whatever order they were built in.
@@ -44,7 +45,7 @@ _ENCODER: Final = msgspec.msgpack.Encoder(enc_hook=_encode_array, order="determi
 
 
 @lru_cache
-def _decoder(kind: type[T]) -> msgspec.msgpack.Decoder[T]:
+def _decoder(kind: Any) -> msgspec.msgpack.Decoder[Any]:
     return msgspec.msgpack.Decoder(kind, dec_hook=_decode_array)
 
 
@@ -55,4 +56,5 @@ def pack(value: object) -> bytes:
 
 def unpack(data: bytes, kind: type[T]) -> T:
     """The value that `pack` took; raises msgspec.ValidationError where the fields do not fit."""
-    return _decoder(kind).decode(data)
+    value: T = _decoder(kind).decode(data)
+    return value

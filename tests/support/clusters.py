@@ -1,0 +1,151 @@
+"""Builders of views: ``cluster(hot=0.9, cold=0.1)``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from trimtab.load import percentages
+from trimtab.view import (
+    BANDWIDTH_OUT,
+    CPU,
+    THROUGHPUT_IN,
+    THROUGHPUT_OUT,
+    Brokers,
+    Bundles,
+    Floats,
+    View,
+    namespaces_of,
+)
+
+Four = tuple[float, float, float, float]
+"""Messages/s in and out, bytes/s in and out."""
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """One bundle of a broker; ``name`` is made up unless given."""
+
+    short: Four = (0.0, 0.0, 0.0, 0.0)
+    long: Four | None = None
+    """As ``short`` unless given."""
+    name: str | None = None
+    topics: int = 1
+    movable: bool = True
+    going_to: str | None = None
+    """The broker it is in flight to."""
+
+
+@dataclass(frozen=True)
+class Broker:
+    """One broker; its traffic is the sum of its bundles' unless given."""
+
+    usage: float = 0.0
+    """Of the processor, as a fraction."""
+    bundles: Sequence[Bundle] = ()
+    traffic: Four | None = None
+    bandwidth_out: float = 0.0
+    topics: int = 0
+    listed: int | None = None
+    available: bool = True
+
+
+def rates(*messages: float) -> list[Bundle]:
+    """Bundles with these message rates, all incoming."""
+    return [Bundle((rate, 0.0, 0.0, 0.0)) for rate in messages]
+
+
+def throughputs(*numbers: float) -> list[Bundle]:
+    """Bundles with these bytes/s, half in and half out."""
+    return [Bundle((0.0, 0.0, number / 2, number / 2)) for number in numbers]
+
+
+def cluster(**brokers: float | Broker) -> View:
+    """A view of brokers by name; a number is the usage of a broker with four equal bundles."""
+    return view_of({name: _broker(given) for name, given in brokers.items()})
+
+
+def _broker(given: float | Broker) -> Broker:
+    if isinstance(given, Broker):
+        return given
+    share = (given * 2500.0, 0.0, given * 2.5e7, 0.0)
+    return Broker(given, [Bundle(share)] * 4)
+
+
+@dataclass
+class _Columns:
+    names: list[str] = field(default_factory=list)
+    owner: list[int] = field(default_factory=list)
+    intended: list[int] = field(default_factory=list)
+    bundles: list[Bundle] = field(default_factory=list)
+
+
+def view_of(brokers: Mapping[str, Broker]) -> View:
+    """A view with brokers in order of name and each broker's bundles in order of name."""
+    names = sorted(brokers)
+    given = [brokers[name] for name in names]
+    columns = _Columns()
+    for row, name in enumerate(names):
+        named = {
+            bundle.name or f"t/{name}/0x{i:08x}_0x{i + 1:08x}": bundle
+            for i, bundle in enumerate(brokers[name].bundles)
+        }
+        for bundle in sorted(named):
+            going_to = named[bundle].going_to
+            columns.names.append(bundle)
+            columns.owner.append(row)
+            columns.intended.append(row if going_to is None else names.index(going_to))
+            columns.bundles.append(named[bundle])
+    return View(
+        cluster="test",
+        brokers=_brokers(names, given),
+        bundles=_bundles(columns),
+        intended=np.array(columns.intended, dtype=np.int64),
+    )
+
+
+def _brokers(names: Sequence[str], given: Sequence[Broker]) -> Brokers:
+    resources = np.zeros((5, len(given)))
+    hundred = np.full(len(given), 100.0)
+    resources[CPU] = percentages(np.array([b.usage * 100 for b in given]), hundred)
+    resources[BANDWIDTH_OUT] = percentages(
+        np.array([b.bandwidth_out * 100 for b in given]), hundred
+    )
+    return Brokers(
+        names=tuple(names),
+        resources=resources,
+        traffic=np.array([_traffic(broker) for broker in given]).reshape(-1, 4).T,
+        topics=np.array([broker.topics for broker in given], dtype=np.int64),
+        listed=np.array(
+            [len(b.bundles) if b.listed is None else b.listed for b in given], dtype=np.int64
+        ),
+        available=np.array([broker.available for broker in given], dtype=np.bool_),
+    )
+
+
+def _traffic(broker: Broker) -> Floats:
+    if broker.traffic is not None:
+        return np.array(broker.traffic)
+    return np.array([bundle.short for bundle in broker.bundles]).reshape(-1, 4).sum(axis=0)
+
+
+def _bundles(columns: _Columns) -> Bundles:
+    given = columns.bundles
+    return Bundles(
+        names=tuple(columns.names),
+        namespace=namespaces_of(columns.names),
+        owner=np.array(columns.owner, dtype=np.int64),
+        short=np.array([b.short for b in given]).reshape(-1, 4).T,
+        long=np.array([b.long or b.short for b in given]).reshape(-1, 4).T,
+        topics=np.array([b.topics for b in given], dtype=np.int64),
+        epoch=np.zeros((2, len(given)), dtype=np.int64),
+        movable=np.array([b.movable and b.going_to is None for b in given], dtype=np.bool_),
+    )
+
+
+def sizes(view: View, rows: Iterable[int]) -> list[float]:
+    """Short-term bytes/s, in and out, of bundle rows."""
+    short = view.bundles.short
+    return [float(short[THROUGHPUT_IN, row] + short[THROUGHPUT_OUT, row]) for row in rows]

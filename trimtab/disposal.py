@@ -1,0 +1,138 @@
+"""Grants or refuses the wishes of one round, each in sight of those granted before.
+
+The rules that keep a plan safe live here, once for all strategies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from trimtab.filters import CAPS, FILTERS, narrowed, reachable
+from trimtab.load import usage
+from trimtab.model import Epoch
+from trimtab.placement import Placer
+from trimtab.placement.request import Projection, Request
+from trimtab.plan import Move, Plan, Refusal, Shed
+from trimtab.reasons import Rule
+from trimtab.settings import Settings
+from trimtab.view import Bools, Ints, View, is_monitoring
+
+
+class Disposal:
+    """One plan in the making. ``projection`` is the one that ``placer`` was opened with."""
+
+    def __init__(
+        self,
+        view: View,
+        projection: Projection,
+        placer: Placer[Any],
+        settings: Settings,
+        rng: np.random.Generator,
+    ) -> None:
+        self._view, self._projection, self._placer = view, projection, placer
+        self._settings, self._rng = settings, rng
+        self._planned: set[int] = set()
+        self._staying = _staying(view)
+        loads = usage(view.brokers.resources, settings.weights)
+        self._overloaded = loads > settings.round.overloaded_threshold
+
+    def plan(self, wishes: Sequence[Shed], cooling: Collection[str]) -> Plan:
+        """Every wish as a move or a refusal; ``cooling`` names the bundles that moved lately."""
+        moves, refusals = [], []
+        for wish in wishes:
+            rule = self._objection(wish, cooling)
+            destination = None if rule else self._destination(wish)
+            if destination is None:
+                refusals.append(self._refused(wish, rule or Rule.NO_CANDIDATE))
+            else:
+                moves.append(self._moved(wish, destination))
+        return Plan(moves=tuple(moves), refusals=tuple(refusals))
+
+    def _objection(self, wish: Shed, cooling: Collection[str]) -> Rule | None:
+        bundles = self._view.bundles
+        if wish.bundle in self._planned:
+            return Rule.TWICE
+        if self._view.intended[wish.bundle] != bundles.owner[wish.bundle]:
+            return Rule.IN_FLIGHT
+        if bundles.names[wish.bundle] in cooling:
+            return Rule.COOLING_DOWN
+        if not bundles.movable[wish.bundle]:
+            return Rule.NOT_MOVABLE
+        return self._broker_objection(wish)
+
+    def _broker_objection(self, wish: Shed) -> Rule | None:
+        budget = self._settings.round.max_moves
+        if self._view.bundles.owner[wish.bundle] != wish.source:
+            return Rule.UNOWNED
+        if wish.destination == wish.source:
+            return Rule.SAME_BROKER
+        if self._staying[wish.source] <= 1:
+            return Rule.LAST_BUNDLE
+        if budget and len(self._planned) >= budget:
+            return Rule.BUDGET
+        return None
+
+    def _destination(self, wish: Shed) -> int | None:
+        """A broker row for the wish, in Pulsar's order of asking; None if there is none at all."""
+        request = Request(
+            view=self._view,
+            projection=self._projection,
+            bundle=self._view.bundles.names[wish.bundle],
+            namespace=int(self._view.bundles.namespace[wish.bundle]),
+            source=wish.source,
+        )
+        allowed = reachable(request)
+        if not allowed.any():
+            return None
+        # Evenness counts bundles, which would undo what the pair was chosen for: it has no say
+        # where the shedder placed.
+        capped = narrowed(request, allowed, CAPS, self._settings)
+        if wish.destination is not None and capped[wish.destination]:
+            return wish.destination
+        chosen = self._draw(request, narrowed(request, allowed, FILTERS, self._settings))
+        if self._overloaded[chosen]:
+            chosen = self._draw(request, allowed)
+        return chosen
+
+    def _draw(self, request: Request, candidates: Bools) -> int:
+        best = self._placer.best(request.bundle, np.flatnonzero(candidates))
+        return int(best[self._rng.integers(len(best))])
+
+    def _moved(self, wish: Shed, destination: int) -> Move:
+        names = self._view.brokers.names
+        self._planned.add(wish.bundle)
+        self._staying[wish.source] -= 1
+        self._staying[destination] += 1
+        self._projection.add(wish.bundle, wish.source, destination)
+        generation, counter = self._view.bundles.epoch[:, wish.bundle].tolist()
+        return Move(
+            bundle=self._view.bundles.names[wish.bundle],
+            source=names[wish.source],
+            destination=names[destination],
+            reason=wish.reason,
+            epoch=Epoch(generation, counter),
+        )
+
+    def _refused(self, wish: Shed, rule: Rule) -> Refusal:
+        names = self._view.brokers.names
+        return Refusal(
+            bundle=self._view.bundles.names[wish.bundle],
+            source=names[wish.source],
+            rule=rule,
+            destination=None if wish.destination is None else names[wish.destination],
+        )
+
+
+def _staying(view: View) -> Ints:
+    """(n,) bundles each broker will have that count as its own: heartbeat and SLA ones do not.
+
+    Pulsar counts those, so its "sole bundle" protection never holds on a broker that has any.
+    """
+    names, brokers = view.bundles.names, len(view.brokers.names)
+    bound = np.flatnonzero(~view.bundles.movable).tolist()
+    bound = [row for row in bound if is_monitoring(names[row])]
+    counts = np.bincount(view.intended, minlength=brokers)
+    return counts - np.bincount(view.intended[bound], minlength=brokers)
