@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from trimtab.model import SUBJECT_PATTERN
+from sources.records import CLUSTER_PATTERN
 from trimtab.wire.rows import Tag
 
 
@@ -46,9 +46,8 @@ def select_rows(records: DataFrame, tag: Tag) -> DataFrame:
     A record whose key cannot be one goes to the cluster "" and from there to the dead letters.
     """
     subject = f.coalesce(f.col("key").cast("string"), f.lit(""))
-    cluster = SUBJECT_PATTERN.split("/")[0]
     return records.select(
-        f.regexp_extract(subject, f"^{cluster}(/.*)?$", 1).alias("cluster"),
+        f.regexp_extract(subject, rf"^{CLUSTER_PATTERN}\z", 1).alias("cluster"),
         f.lit(tag.value).alias("tag"),
         f.concat_ws("/", "topic", "partition", "offset").alias("subject"),
         f.coalesce(f.col("value"), f.lit(b"")).alias("payload"),

@@ -14,7 +14,7 @@ import stamina
 import structlog
 from pyspark.sql import DataFrame
 
-from sinks.errors import Closed, GenerationSpent, KafkaUnavailable, StoreUnavailable
+from sinks.errors import Closed, Fenced, GenerationSpent, KafkaUnavailable, StoreUnavailable
 from sinks.ownership_store import BatchOutcome, OwnershipStore
 from sinks.publisher import Outgoing, Publisher
 from streaming.exposition import Exposition
@@ -47,14 +47,22 @@ class BatchWriter:
         self._tenure = tenure
         self._offsets = offsets
         self._shown = shown
+        self.fenced = False
+        """Whether a newer job has taken over: there is no point in another attempt."""
         self.clusters: frozenset[str] = frozenset()
         """Clusters opened so far: whose journals there are to relay."""
 
     def __call__(self, frame: DataFrame, number: int) -> None:
         # One action: a second would run both operators again.
         rows = [Row(*row) for row in frame.collect()]
-        if not rows:
-            return
+        try:
+            if rows:
+                self._write(rows, number)
+        except Fenced:
+            self.fenced = True
+            raise
+
+    def _write(self, rows: list[Row], number: int) -> None:
         batch = BatchId(self._offsets.query_id(), number)
         at, ranges = self._offsets.ranges(number)
         outgoing: list[Outgoing] = []
@@ -77,9 +85,7 @@ class BatchWriter:
             offsets=ranges,
             rounds=tuple(rounds),
         )
-        outgoing.append(
-            Outgoing(keys.ROUNDS, f"{batch.query}/{number}", msgspec.json.encode(done))
-        )
+        outgoing.append(Outgoing(keys.ROUNDS, f"{batch.query}/{number}", msgspec.json.encode(done)))
         self._await("kafka", KafkaUnavailable, lambda: self._publisher.publish(outgoing))
 
     def _dead_letter(self, row: Row) -> Outgoing:

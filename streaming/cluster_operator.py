@@ -37,27 +37,24 @@ class ClusterOperator(StatefulProcessor):
         self, key: Any, rows: Iterator[Any], timerValues: TimerValues
     ) -> Iterator[SparkRow]:
         cluster = self._load(key[0])
-        changed, out = cluster.receive(Row(*row) for row in rows)
-        yield from (spark_row(row) for row in out)
-        if not cluster.name:
-            return
         now_ms = timerValues.getCurrentProcessingTimeInMs()
-        if changed and cluster.interval_ms == 0:
-            yield spark_row(cluster.hold_round(now_ms))
-        self._save(cluster, now_ms)
+        out, due_ms = cluster.take((Row(*row) for row in rows), now_ms)
+        if cluster.name:
+            self._save(cluster, due_ms)
+        yield from map(spark_row, out)
 
     def handleExpiredTimer(
-        self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
+        self,
+        key: Any,
+        timerValues: TimerValues,
+        expiredTimerInfo: ExpiredTimerInfo,  # noqa: ARG002 - Spark passes it by this name
     ) -> Iterator[SparkRow]:
         cluster = self._load(key[0])
-        now_ms = timerValues.getCurrentProcessingTimeInMs()
-        cluster.timer_fired()
-        if cluster.interval_ms:
-            yield spark_row(cluster.hold_round(now_ms))
-        self._save(cluster, now_ms)
+        row, due_ms = cluster.wake(timerValues.getCurrentProcessingTimeInMs())
+        self._save(cluster, due_ms)
+        yield spark_row(row)
 
-    def _save(self, cluster: Cluster, now_ms: int) -> None:
-        due_ms = cluster.set_timer(now_ms)
+    def _save(self, cluster: Cluster, due_ms: int) -> None:
         if due_ms:
             self._handle.registerTimer(due_ms)
         self._memory.update((SCHEMA, pack(cluster.memory)))
@@ -98,10 +95,10 @@ class _Mapping(MutableMapping[str, bytes]):
         self._state.removeKey((key,))
 
     def __iter__(self) -> Iterator[str]:
-        return (key[0] for key in self._state.keys())
+        return (key for key, _ in self.items())
 
     def __len__(self) -> int:
-        return sum(1 for _ in self._state.keys())
+        return len(self.items())
 
     def items(self) -> ItemsView[str, bytes]:
         # One scan instead of a round trip to the JVM per key.

@@ -1,6 +1,6 @@
 """The job's settings: one TOML file, the environment over it, every problem at once.
 
-    trimtab-job --config trimtab.toml        TRIMTAB_REDIS_URL=redis://… TRIMTAB_TRIGGER_SECONDS=0.5
+trimtab-job --config trimtab.toml        TRIMTAB_REDIS_URL=redis://… TRIMTAB_TRIGGER_SECONDS=0.5
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class InvalidConfig(ValueError):
 
 
 class KafkaConfig(BaseModel, extra="forbid"):
-    """``options`` go to Spark's connector, ``client`` to the driver's own producers (librdkafka names)."""
+    """``options`` go to Spark's connector, ``client`` to the driver's producers (librdkafka)."""
 
     bootstrap: str = "127.0.0.1:9092"
     starting_offsets: Literal["earliest", "latest"] = "earliest"
     fetch_wait_ms: int = Field(default=10, ge=0, le=1000)
     max_offsets_per_trigger: int = Field(default=20_000, gt=0)
-    """Reports a batch at most. Too few: a backlog takes long; too many: the batch outgrows memory."""
+    """Reports a batch at most. Few: a backlog takes long; many: the batch outgrows memory."""
     options: dict[str, str] = {}
     client: dict[str, str] = {}
 
@@ -61,30 +61,35 @@ class JobConfig(BaseSettings):
     checkpoint: str = "build/checkpoint"
     """A path Spark can write: local, or one all executors reach."""
     trigger_seconds: float = Field(default=1.0, ge=0, le=3600)
-    """Between batches; 0 runs them back to back. Spark also runs empty ones while timers are set."""
+    """Between batches, empty ones too; 0 runs them back to back."""
     metrics_port: int = Field(default=9780, ge=0, le=65535)
     """Loopback; 0 picks a free one."""
     metrics_host: str = "127.0.0.1"
     spark: SparkConfig = SparkConfig()
-    intake: IntakeSettings = Field(default_factory=IntakeSettings)
+    intake: dict[str, Any] = {}
+    """Of operator ①; see IntakeSettings."""
     settings: dict[str, Any] = {}
     """Of the round and its strategies, by trimtab's or Pulsar's names."""
 
     @classmethod
     def settings_customise_sources(
         cls,
-        settings_cls: type[BaseSettings],
+        settings_cls: type[BaseSettings],  # noqa: ARG003 - pydantic passes it by this name
         init_settings: PydanticBaseSettingsSource,
         env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the same
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         # The file's content comes as init arguments; the environment goes over it.
         return env_settings, file_secret_settings, init_settings
 
+    def intake_settings(self) -> IntakeSettings:
+        """Operator ①'s settings; raises InvalidSettings."""
+        return IntakeSettings.parse(self.intake)
+
     def round_settings(self) -> Settings:
         """The core's settings; raises InvalidSettings."""
-        return Settings().changed(_flat(self.settings))
+        return _parse_settings(self.settings)
 
 
 def load_config(path: Path | None) -> JobConfig:
@@ -97,19 +102,25 @@ def load_config(path: Path | None) -> JobConfig:
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise InvalidConfig([f"{path}: {error}"]) from error
     # Read apart, so that a wrong strategy setting and a wrong address are told in one message.
-    strategy = content.pop("settings", {})
+    core = {name: content.pop(name, {}) for name in ("intake", "settings")}
     config = None
     try:
         config = JobConfig(**content)
+        core = {name: {**given, **getattr(config, name)} for name, given in core.items()}
     except ValidationError as error:
         problems += [f"{_name(e['loc'])}: {e['msg']}" for e in error.errors()]
-    try:
-        Settings().changed(_flat({**strategy, **(config.settings if config else {})}))
-    except InvalidSettings as error:
-        problems += [f"settings.{problem}" for problem in error.problems]
+    for name, parse in (("intake", IntakeSettings.parse), ("settings", _parse_settings)):
+        try:
+            parse(core[name])
+        except InvalidSettings as error:
+            problems += [f"{name}.{problem}" for problem in error.problems]
     if problems or config is None:
         raise InvalidConfig(problems)
-    return config.model_copy(update={"settings": {**strategy, **config.settings}})
+    return config.model_copy(update=core)
+
+
+def _parse_settings(tree: dict[str, Any]) -> Settings:
+    return Settings.parse(_flat(tree))
 
 
 def _name(location: tuple[int | str, ...]) -> str:

@@ -42,7 +42,7 @@ class Exposition:
         return live
 
     def serve(self, host: str, port: int) -> WSGIServer:
-        """Answer ``/metrics`` on a thread of its own; the server tells its port and can be shut down."""
+        """Answer ``/metrics`` on a thread of its own; the server tells its port."""
         server, _ = start_http_server(port, host, self.registry)
         return server
 

@@ -1,4 +1,4 @@
-"""`trimtab-job`: reads its settings, asks for what it needs, claims its generation, runs the query."""
+"""`trimtab-job`: reads its settings, claims its generation, keeps the query running."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from sinks.connections import redis_client
-from sinks.errors import Fenced, SinkError, Unavailable
+from sinks.errors import SinkError, Unavailable
 from sinks.generation import claim
 from sinks.journal_relay import JournalRelay
 from sinks.kafka_topics import ensure_topics
@@ -42,7 +42,8 @@ USAGE: Final = 2
 FENCED: Final = 4
 UNREACHABLE: Final = 5
 
-_LONGEST_PAUSE_SECONDS: Final = 30.0
+_SHORTEST_PAUSE_SECONDS: Final = 1.0
+_LONGEST: Final = 30.0
 
 
 class Job:
@@ -74,9 +75,7 @@ class Job:
             JournalRelay(self._client, self._publisher), lambda: self._writer.clusters, self._shown
         )
         relay.start()
-        log.info(
-            "job runs", generation=self._tenure.generation, metrics_port=server.server_port
-        )
+        log.info("job runs", generation=self._tenure.generation, metrics_port=server.server_port)
         try:
             return self._keep_running()
         finally:
@@ -88,23 +87,33 @@ class Job:
         self._ended.set()
 
     def _keep_running(self) -> int:
-        pause = 1.0
+        pause = _SHORTEST_PAUSE_SECONDS
         while True:
             query = self._start()
-            try:
-                while not self._ended.is_set() and query.isActive:
-                    query.awaitTermination(1)
-            except PySparkException as error:
-                if "Fenced" in str(error):
-                    log.error("a newer job has taken over; this one stops")
-                    return FENCED
-                log.error("query failed", cause=str(error)[:2000], restart_seconds=pause)
-            finally:
-                query.stop()
+            error = self._watch(query)
+            if self._ended.is_set():
+                return OK
+            if self._writer.fenced:
+                log.error("a newer job has taken over; this one stops")
+                return FENCED
+            # A query that got as far as a batch failed anew, not again.
+            pause = _SHORTEST_PAUSE_SECONDS if query.lastProgress else min(2 * pause, _LONGEST)
+            log.error("query failed", cause=error, restart_seconds=pause)
+            self._shown.count(metrics.QUERY_RESTARTS)
             if self._ended.wait(pause):
                 return OK
-            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
-            self._shown.count(metrics.QUERY_RESTARTS)
+
+    def _watch(self, query: StreamingQuery) -> str:
+        """Wait until the query fails or the job is to end; why it failed."""
+        try:
+            while not self._ended.is_set():
+                if query.awaitTermination(1):
+                    break
+        except PySparkException as error:
+            return str(error)[:2000]
+        finally:
+            query.stop()
+        return ""
 
     def _start(self) -> StreamingQuery:
         kafka = self._config.kafka
@@ -115,7 +124,9 @@ class Job:
             kafka.max_offsets_per_trigger,
             kafka.options,
         )
-        decided = rows(self._spark, source, self._config.intake, self._config.round_settings())
+        decided = rows(
+            self._spark, source, self._config.intake_settings(), self._config.round_settings()
+        )
         return (
             decided.writeStream.queryName("trimtab")
             .outputMode("append")

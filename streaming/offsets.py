@@ -22,7 +22,7 @@ class Batch:
 
 @dataclass(slots=True)
 class OffsetLog:
-    """The ``offsets`` folder and ``metadata`` file of one checkpoint, on any file system Spark has."""
+    """The offsets and metadata of one checkpoint, on any file system Spark has."""
 
     spark: SparkSession
     checkpoint: str
@@ -33,7 +33,7 @@ class OffsetLog:
         return str(json.loads(self._read("metadata"))["id"])
 
     def ranges(self, batch: int) -> tuple[int, dict[str, dict[str, tuple[int, int]]]]:
-        """The batch timestamp, and each partition's first and end offset where something was read."""
+        """The batch timestamp, and first and end offset of each partition that was read."""
         number, before = self._last
         if number != batch - 1:
             before = self._batch(batch - 1) if batch else Batch(0, {})

@@ -54,7 +54,7 @@ class ProgressListener(StreamingQueryListener):
             lag = sum(newest.get(p, end) - end for p, end in partitions.items())
             self._shown.set(metrics.LAG, lag, topic)
 
-    def onQueryIdle(self, event: QueryIdleEvent) -> None:
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: ARG002 - Spark's interface
         self._shown.set(metrics.LAST_PROGRESS, time.time())
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:

@@ -1,4 +1,4 @@
-"""The streaming query: two operators in a chain, with trimtab.control and trimtab.ownership between."""
+"""The streaming query: two operators in a chain, intents and ownership joining between them."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from trimtab import metrics
 log = structlog.get_logger()
 
 _PAUSE_SECONDS: Final = 0.1
-"""Between two looks at an empty journal: what a round's knowledge of ownership lags behind at least."""
+"""Between two looks at the journal: a round knows of ownership about so late."""
 _LONGEST_PAUSE_SECONDS: Final = 10.0
 
 

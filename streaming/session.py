@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.resources import as_file, files
 from typing import Final
 
 from pyspark.sql import SparkSession
@@ -11,6 +12,8 @@ from pyspark.sql import SparkSession
 from streaming.config import SparkConfig
 
 _ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+_JAVA: Final = "spark.driver.extraJavaOptions"
 
 
 def spark_session(config: SparkConfig, name: str = "trimtab") -> SparkSession:
@@ -38,6 +41,7 @@ def spark_session(config: SparkConfig, name: str = "trimtab") -> SparkSession:
     }
     for key, value in conf.items():
         builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("WARN")
-    return session
+    with as_file(files("streaming") / "log4j2.properties") as logging:
+        # Read once, when the JVM starts; a JVM that runs already keeps what it has.
+        java = f"{config.conf.get(_JAVA, '')} -Dlog4j2.configurationFile={logging.as_uri()}"
+        return builder.config(_JAVA, java.strip()).getOrCreate()

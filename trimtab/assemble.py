@@ -1,8 +1,8 @@
 """Snapshots and ownership records become one view.
 
-Ownership is read from records; a report only says what load a bundle carries. Where the two disagree
-(normal during a hand-over) the row is left out. While observing only there are no records, and the
-newest report of a bundle is believed.
+Ownership is read from records; a report only says what load a bundle carries. Where the two
+disagree (normal during a hand-over) the row is left out. While observing only there are no records,
+and the newest report of a bundle is believed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from trimtab.model import NO_EPOCH, namespace_of
 from trimtab.ownership import State
 from trimtab.reasons import Rule
 from trimtab.snapshot import Snapshot
-from trimtab.view import Brokers, Bundles, Ints, View, namespaces_of
+from trimtab.view import Brokers, Bundles, Ints, View, is_monitoring, namespaces_of
 from trimtab.wire.ownership import Record
 
 FREE = Record(state=State.FREE, epoch=NO_EPOCH)
@@ -102,6 +102,8 @@ def _append(
 
 def _obstacle(bundle: str, record: Record, holdings: Holdings) -> Rule | None:
     """Why the round must leave a bundle that its reporter may well own."""
+    if is_monitoring(bundle):
+        return Rule.NOT_MOVABLE
     if record.state is State.FREE:
         return Rule.UNOWNED
     if record.state is not State.OWNED or bundle in holdings.in_flight:
@@ -121,8 +123,11 @@ def _reported(brokers: Sequence[Snapshot], obstacles: Counter[Rule]) -> _Rows:
     for row, snapshot in enumerate(brokers):
         for bundle in snapshot.bundles:
             if newest[bundle][1] == snapshot.broker:
-                _append(rows, (place, row, bundle), FREE, None)
+                obstacle = Rule.NOT_MOVABLE if is_monitoring(bundle) else None
+                _append(rows, (place, row, bundle), FREE, obstacle)
                 rows.intended.append(row)
+                if obstacle is not None:
+                    obstacles[obstacle] += 1
             else:
                 obstacles[Rule.CONFLICT] += 1
             place += 1

@@ -11,33 +11,27 @@ State is reached through two mappings, so that the same code runs on Spark's Map
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeVar
+from typing import Final
 from zlib import crc32
 
-import msgspec
 import numpy as np
 
 from trimtab.assemble import Holdings, assemble
-from trimtab.load import usage
 from trimtab.model import namespace_of
 from trimtab.ownership import State
 from trimtab.plan import Plan
-from trimtab.reasons import Rule
+from trimtab.recording import Context, recorded
 from trimtab.round import RoundState, decide
 from trimtab.settings import Settings
 from trimtab.snapshot import Snapshot
 from trimtab.tiling import flaws
 from trimtab.tunable import InvalidSettings
-from trimtab.view import View
 from trimtab.wire.columns import pack, unpack
 from trimtab.wire.control import Intent, Kind
 from trimtab.wire.ownership import Change, Record
-from trimtab.wire.rows import Intake, PlannedMove, RefusedMove, RoundRecord, Row, Tag, reject
-
-T = TypeVar("T")
+from trimtab.wire.rows import Intake, Row, Tag, json_row, parsed
 
 SCHEMA: Final = 1
 """Version of Memory and of the packed values; a reader migrates from the ones before."""
@@ -69,7 +63,7 @@ class Memory:
     """When the round's timer fires (batch timestamp); 0 while none is set."""
     in_flight: dict[str, Flight] = field(default_factory=dict)
     appended: dict[str, int] = field(default_factory=dict)
-    """Broker to the LogAppendTime of its newest report: silence is judged without reading snapshots."""
+    """Broker to the LogAppendTime of its newest report, to judge silence by."""
     flawed: dict[str, list[str]] = field(default_factory=dict)
     """Namespaces whose records do not tile the ring, with every hole and overlap."""
     problems: list[str] = field(default_factory=list)
@@ -96,10 +90,25 @@ class Cluster:
         """Between rounds; 0 means one in every batch that changed a snapshot."""
         return round(self.settings.round.interval * 1000)
 
-    def timer_fired(self) -> None:
-        self.memory = replace(self.memory, due_ms=0)
+    def take(self, rows: Iterable[Row], now_ms: int) -> tuple[list[Row], int]:
+        """A batch's rows: what goes on to the sinks, and the timer to set (0: none)."""
+        changed, out = self.receive(rows)
+        if not self.name:
+            return out, 0
+        if changed and self.interval_ms == 0:
+            out.append(self.hold_round(now_ms))
+        return out, self._set_timer(now_ms)
 
-    def set_timer(self, now_ms: int) -> int:
+    def wake(self, now_ms: int) -> tuple[Row, int]:
+        """The timer fired: the round, and the next timer.
+
+        A round even where the interval has become 0 since: a batch that changes the state must be
+        seen by the sinks, or nobody could run it again.
+        """
+        self.memory = replace(self.memory, due_ms=0)
+        return self.hold_round(now_ms), self._set_timer(now_ms)
+
+    def _set_timer(self, now_ms: int) -> int:
         """When to wake for the next round, or 0 if a timer is set already or none is wanted."""
         if self.memory.due_ms or not self.interval_ms:
             return 0
@@ -113,11 +122,13 @@ class Cluster:
             by_tag[row.tag].append(row)
         out = by_tag[Tag.DEAD_LETTER]
         # The engine promises no order within a batch; LogAppendTime and the position give one.
-        for intent in _parsed(sorted(by_tag[Tag.INTENT], key=_order), Intent, out):
+        for intent in parsed(sorted(by_tag[Tag.INTENT], key=_order), Intent, out):
             self._intend(intent)
-        self._change(_parsed(by_tag[Tag.CHANGE], Change, out))
+        self._change(parsed(by_tag[Tag.CHANGE], Change, out))
         changed = self._hear(by_tag[Tag.SNAPSHOT])
-        if by_tag[Tag.SNAPSHOT]:
+        if self.name and any(by_tag[tag] for tag in (Tag.SNAPSHOT, Tag.INTENT, Tag.CHANGE)):
+            # Also where nothing was reported: a batch that changes the state must be seen by the
+            # sinks, or nobody could run it again.
             out.append(self._intake(by_tag[Tag.SNAPSHOT]))
         return changed, out
 
@@ -150,7 +161,7 @@ class Cluster:
         for change in changes:
             namespace = namespace_of(change.bundle)
             if namespace not in touched:
-                touched[namespace] = self._records(namespace)
+                touched[namespace] = self.records(namespace)
             known = touched[namespace].get(change.bundle)
             if known is None or change.record.epoch > known.epoch:
                 touched[namespace][change.bundle] = change.record
@@ -165,19 +176,18 @@ class Cluster:
         flawed = {namespace: found for namespace, found in flawed.items() if found}
         self.memory = replace(self.memory, in_flight=in_flight, flawed=flawed)
 
-    def _records(self, namespace: str) -> dict[str, Record]:
+    def records(self, namespace: str) -> dict[str, Record]:
+        """The records of a namespace, by bundle."""
         packed = self.namespaces.get(namespace)
         return unpack(packed, dict[str, Record]) if packed else {}
 
     def _hear(self, rows: Iterable[Row]) -> bool:
-        appended = dict(self.memory.appended)
-        for row in rows:
-            if row.payload:
-                self.snapshots[row.subject] = row.payload
-                appended[row.subject] = row.appended_ms
-        changed = appended != self.memory.appended
-        self.memory = replace(self.memory, appended=appended)
-        return changed
+        changed = {row.subject: row for row in rows if row.payload}
+        for broker, row in changed.items():
+            self.snapshots[broker] = row.payload
+        appended = {broker: row.appended_ms for broker, row in changed.items()}
+        self.memory = replace(self.memory, appended=self.memory.appended | appended)
+        return bool(changed)
 
     def _intake(self, rows: list[Row]) -> Row:
         intake = Intake(
@@ -187,7 +197,7 @@ class Cluster:
             old=sum(row.old for row in rows),
             newest_ms=max(self.memory.appended.values(), default=0),
         )
-        return Row(self.name, Tag.INTAKE, "", msgspec.json.encode(intake), 0)
+        return json_row(self.name, Tag.INTAKE, intake)
 
     def hold_round(self, now_ms: int) -> Row:
         """Decide once; the round's record for the sinks. ``now_ms`` is the batch timestamp."""
@@ -205,9 +215,24 @@ class Cluster:
             self._launch(plan, now_ms, settings)
         self.memory = replace(self.memory, round=state)
         state_hash = self.fingerprint(packed, namespaces)
-        record = self._record(plan, view, obstacles, now_ms, state_hash)
+        context = Context(
+            now_ms=now_ms,
+            number=state.number,
+            settings=settings,
+            settings_version=self.memory.settings_version,
+            problems=self._problems(),
+            state_hash=state_hash,
+        )
         self.memory = replace(self.memory, problems=[])
-        return Row(self.name, Tag.ROUND, "", msgspec.json.encode(record), 0)
+        return json_row(self.name, Tag.ROUND, recorded(plan, view, obstacles, context))
+
+    def _problems(self) -> tuple[str, ...]:
+        flaws = [
+            f"{namespace}: {flaw}"
+            for namespace, found in sorted(self.memory.flawed.items())
+            for flaw in found
+        ]
+        return (*self.memory.problems, *flaws)
 
     def _forget(self, now_ms: int, settings: Settings) -> None:
         in_flight = {b: f for b, f in self.memory.in_flight.items() if f.until_ms > now_ms}
@@ -239,52 +264,6 @@ class Cluster:
         }
         self.memory = replace(self.memory, in_flight=self.memory.in_flight | flights)
 
-    def _record(
-        self,
-        plan: Plan,
-        view: View,
-        obstacles: Mapping[Rule, int],
-        now_ms: int,
-        state_hash: str,
-    ) -> RoundRecord:
-        settings = self.settings
-        problems = [*self.memory.problems]
-        for namespace, found in sorted(self.memory.flawed.items()):
-            problems += [f"{namespace}: {flaw}" for flaw in found]
-        loads = usage(view.brokers.resources, settings.weights)
-        return RoundRecord(
-            cluster=self.name,
-            round=self.memory.round.number,
-            at=now_ms,
-            strategy=settings.round.shedding,
-            placement=settings.round.placement,
-            observe_only=settings.round.observe_only,
-            skipped=plan.skipped.value if plan.skipped else "",
-            moves=tuple(
-                PlannedMove(
-                    bundle=m.bundle,
-                    source=m.source,
-                    destination=m.destination,
-                    reason=m.reason,
-                    epoch=(m.epoch.generation, m.epoch.counter),
-                )
-                for m in plan.moves
-            ),
-            refusals=tuple(
-                RefusedMove(
-                    bundle=r.bundle, source=r.source, rule=r.rule, destination=r.destination
-                )
-                for r in plan.refusals
-            ),
-            obstacles={rule.value: count for rule, count in sorted(obstacles.items())},
-            summary=plan.summary,
-            usage=dict(zip(view.brokers.names, loads.tolist(), strict=True)),
-            problems=tuple(problems),
-            move_deadline_ms=round(settings.round.move_deadline * 1000),
-            settings_version=self.memory.settings_version,
-            state_hash=state_hash,
-        )
-
     def fingerprint(self, *mappings: Mapping[str, bytes]) -> str:
         """Hash of everything ② remembers: equal in a replay of the same batches."""
         digest = hashlib.blake2b(pack(self.memory), digest_size=8)
@@ -295,16 +274,6 @@ class Cluster:
         return digest.hexdigest()
 
 
-def _order(row: Row) -> tuple[int, str]:
-    return row.appended_ms, row.subject
-
-
-def _parsed(rows: Iterable[Row], kind: type[T], letters: list[Row]) -> list[T]:
-    """The rows' values; one that does not parse becomes a dead letter instead."""
-    values = []
-    for row in rows:
-        try:
-            values.append(msgspec.json.decode(row.payload, type=kind))
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            letters.append(reject(row, "bad-record", str(error)))
-    return values
+def _order(row: Row) -> tuple[int, str, int]:
+    place, offset = row.subject.rsplit("/", 1)
+    return row.appended_ms, place, int(offset)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-import msgspec
-
 from trimtab.model import Epoch
 from trimtab.ownership import Event
 from trimtab.wire.command import Command, Kind
@@ -61,16 +59,10 @@ def _transfer(record: RoundRecord, batch: BatchId, index: int, move: PlannedMove
 
 
 def issued(requests: Iterable[Transition], outcomes: Iterable[Outcome]) -> Iterator[Command]:
-    """The accepted requests' commands with the stamps that the script put on the brokers' copies."""
+    """The accepted requests' commands, stamped as the script stamped the brokers' copies."""
     for request, outcome in zip(requests, outcomes, strict=True):
         if outcome.accepted and outcome.record is not None:
             epoch, since = outcome.record.epoch, outcome.record.since
             deadline = since + request.within_ms if request.within_ms else 0
             for command in request.commands:
-                yield msgspec.structs.replace(
-                    command,
-                    epoch=epoch,
-                    generation=epoch.generation,
-                    issued_at=since,
-                    deadline=deadline,
-                )
+                yield command.stamped(epoch, since, deadline)

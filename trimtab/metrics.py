@@ -37,7 +37,10 @@ REPORTS: Final = Metric(
     ("cluster", "verdict"),
 )
 DEAD_LETTERS: Final = Metric(
-    "trimtab_dead_letters", Kind.COUNTER, "Rejected records by topic and reason.", ("topic", "reason")
+    "trimtab_dead_letters",
+    Kind.COUNTER,
+    "Rejected records by topic and reason.",
+    ("topic", "reason"),
 )
 REPORT_AGE: Final = Metric(
     "trimtab_newest_report_age_seconds",

@@ -24,7 +24,7 @@ _SUBJECT = re.compile(SUBJECT_PATTERN)
 
 
 class Epoch(NamedTuple):
-    """Age of an ownership record, compared as two integers (never packed: a Lua number is a double)."""
+    """Age of an ownership record: two integers, never packed (a Lua number is a double)."""
 
     generation: int
     counter: int
@@ -35,7 +35,7 @@ NO_EPOCH = Epoch(0, 0)
 
 
 class HashRange(NamedTuple):
-    """Half of the 32-bit ring a bundle covers: ``[low, high)``, but the last range includes its end."""
+    """The part of the 32-bit ring a bundle covers: ``[low, high)``; the last one has its end."""
 
     low: int
     high: int

@@ -11,15 +11,16 @@ fold(snapshot, reports):
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 
 from trimtab import averages
 from trimtab.load import percentages
+from trimtab.tunable import InvalidSettings, problem_of, setting
 from trimtab.view import Bools, Floats, Ints
 from trimtab.wire.load_report import LoadReport
 
@@ -29,15 +30,40 @@ SCHEMA: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class IntakeSettings:
-    """What operator ① needs; fixed while the job runs. All in seconds."""
+    """What operator ① needs; fixed while the job runs."""
 
-    half_life: float = 30.0
-    """Of the smoothed resources. Short: follows noise; long: a hot broker is seen late."""
-    sample_interval: float = 60.0
-    """One sample of a bundle's averages an interval. Pulsar's brokers refresh their rates each 60 s."""
-    session_silence: float = 60.0
-    """An older session is believed again once the newer one has been silent so long (a broker whose
-    clock was set back would otherwise be ignored for ever)."""
+    half_life: float = setting(
+        30.0,
+        "s",
+        (0.001, 86_400.0),
+        "Of the smoothed resources. Short: follows noise; long: a hot broker is seen late.",
+    )
+    sample_interval: float = setting(
+        60.0,
+        "s",
+        (0.0, 86_400.0),
+        "Between two samples of a bundle's averages; Pulsar refreshes its rates each 60 s. Short: "
+        "averages follow noise; long: they describe a load that is gone.",
+    )
+    session_silence: float = setting(
+        60.0,
+        "s",
+        (1.0, 86_400.0),
+        "An older session is believed again once the newer one was silent so long. Short: late "
+        "reports of a stopped broker count; long: one whose clock was set back stays unheard.",
+    )
+
+    @classmethod
+    def parse(cls, values: Mapping[str, object]) -> IntakeSettings:
+        """Defaults with ``values`` over them; raises InvalidSettings with all problems."""
+        known = {each.name: each.metadata["setting"] for each in fields(cls)}
+        problems = [f"{name}: no such setting" for name in values if name not in known]
+        for name in values.keys() & known.keys():
+            problem = problem_of(values[name], float, known[name])
+            problems += [f"{name}: {problem}"] if problem else []
+        if problems:
+            raise InvalidSettings(sorted(problems))
+        return cls(**{name: float(cast(float, value)) for name, value in values.items()})
 
 
 class Dropped(StrEnum):
@@ -119,9 +145,7 @@ def _position(arrival: Arrival) -> tuple[int, int, int]:
     return (arrival.session, arrival.sequence, arrival.appended_ms)
 
 
-def _order(
-    snapshot: Snapshot | None, arrival: Arrival, settings: IntakeSettings
-) -> Dropped | None:
+def _order(snapshot: Snapshot | None, arrival: Arrival, settings: IntakeSettings) -> Dropped | None:
     if snapshot is None:
         return None
     last, position = (snapshot.session, snapshot.sequence), (arrival.session, arrival.sequence)

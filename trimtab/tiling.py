@@ -8,7 +8,7 @@ from trimtab.model import FULL_RANGE_END, parse_bundle
 
 
 def flaws(bundles: Iterable[str]) -> list[str]:
-    """Every hole and overlap among one namespace's bundles, each in a sentence; empty if they tile."""
+    """Every hole and overlap among one namespace's bundles, a sentence each."""
     found = []
     covered, last = 0, ""
     for bundle, (low, high) in sorted(

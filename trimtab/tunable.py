@@ -52,6 +52,9 @@ def problem_of(value: object, kind: type, known: Setting) -> str | None:
     return wrong_type(value, kind) or _out_of_bounds(value, known)
 
 
+_LARGEST: Final = 1 << 63
+"""JSON and TOML know no bound of integers, but the arithmetic does."""
+
 _WORDS: Final = {bool: "true or false", int: "a whole number", float: "a number", str: "a word"}
 
 
@@ -61,6 +64,8 @@ def wrong_type(value: object, kind: type) -> str | None:
         fits = kind is bool and isinstance(value, bool)
     else:
         fits = isinstance(value, int | float if kind is float else kind)
+    if fits and isinstance(value, int) and abs(value) >= _LARGEST:
+        return f"must be {_WORDS[kind]} of less than 64 bits"
     return None if fits else f"must be {_WORDS[kind]}, not {value!r}"
 
 

@@ -12,10 +12,11 @@ from agent.obeying import Obeyed, Obeyer
 from sinks.command_streams import CommandStream
 from sinks.ownership_store import OwnershipStore
 from trimtab.model import NO_EPOCH
-from trimtab.ownership import Event, State
+from trimtab.ownership import Event, IllegalTransition, State
 from trimtab.wire.command import Command, Kind
+from trimtab.wire.keys import command_stream
 from trimtab.wire.load_report import BundleStats, LocalBrokerData
-from trimtab.wire.ownership import Record, Transition
+from trimtab.wire.ownership import Record, Refused, Transition
 
 A, B = "a:8080", "b:8080"
 BUNDLE = "t/ns/0x00000000_0xffffffff"
@@ -75,21 +76,22 @@ class Job:
         return self.store.record(self.cluster, bundle) or FREE
 
     def assign(self, to: str) -> None:
-        self._apply(Event.ASSIGN, to, {to: Kind.OWN})
+        self.ask(Event.ASSIGN, to, {to: Kind.OWN})
 
     def unload(self, source: str) -> None:
-        self._apply(Event.UNLOAD, None, {source: Kind.UNLOAD})
+        self.ask(Event.UNLOAD, None, {source: Kind.UNLOAD})
 
     def transfer(self, source: str, to: str) -> None:
-        self._apply(Event.TRANSFER, to, {source: Kind.TRANSFER, to: Kind.PREPARE})
+        self.ask(Event.TRANSFER, to, {source: Kind.TRANSFER, to: Kind.PREPARE})
 
     def keep(self) -> None:
-        self._apply(Event.KEEP, None, {})
+        self.ask(Event.KEEP, None, {})
 
     def lose(self) -> None:
-        self._apply(Event.LOSE, None, {})
+        self.ask(Event.LOSE, None, {})
 
-    def _apply(self, event: Event, broker: str | None, told: dict[str, Kind]) -> None:
+    def ask(self, event: Event, broker: str | None, told: dict[str, Kind]) -> None:
+        """Raises IllegalTransition where the table has no such row."""
         self._batch += 1
         name = f"{self.cluster}/q/{self._batch}/0"
         commands = tuple(
@@ -115,6 +117,8 @@ class Job:
         outcomes = self.store.apply_batch(
             self.cluster, [request], generation=1, query_id="q", batch=self._batch
         ).outcomes
+        if outcomes[0].reason is Refused.ILLEGAL:
+            raise IllegalTransition(self.record().state, event, BUNDLE)
         assert outcomes[0].accepted, outcomes
 
 
@@ -128,12 +132,19 @@ class Site:
         self.holdings.extend(self.clock.now + 10.0)
         self.obeyer = Obeyer(cluster, broker_id, self.broker, OwnershipStore(client), self.holdings)
         self.stream = CommandStream(client, cluster, broker_id)
+        self.seen: list[Command] = []
+        self._client, self._key = client, command_stream(cluster, broker_id)
 
     def commands(self) -> list[Command]:
         """What has come, acknowledged at once."""
+        # Waiting for nothing, even for 1 ms, takes the server up to its next tick.
+        if self._client.xlen(self._key) == len(self.seen):
+            return []
         entries = self.stream.read(1)
         self.stream.acknowledge(entry for entry, _ in entries)
-        return [command for _, command in entries]
+        commands = [command for _, command in entries]
+        self.seen += commands
+        return commands
 
     def obey(self) -> list[Obeyed]:
         return [self.obeyer.obey(command) for command in self.commands()]

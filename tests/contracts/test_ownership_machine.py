@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 import hypothesis.strategies as st
+import pytest
 import redis
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
@@ -96,16 +97,18 @@ class Histories(RuleBasedStateMachine):
     ) -> None:
         self._ask_as_broker(self._request(bundle, event, other, actor=actor, stale=stale))
 
-    @rule(bundle=bundles, other=names, data=st.data())
-    def the_next_step_is_legal(self, bundle: str, other: str, data: st.DataObject) -> None:
-        old = self.model.records.get(bundle, Record(state=State.FREE, epoch=NO_EPOCH))
-        event = data.draw(st.sampled_from(sorted(TRANSITIONS[old.state])))
-        if event not in BROKER_EVENTS:
-            self._ask_as_job([self._request(bundle, event, other)])
-        elif event is Event.CLAIM:
-            self._ask_as_broker(self._request(bundle, event, other, actor=other))
-        else:
-            self._ask_as_broker(self._request(bundle, event, old.destination, actor=old.owner))
+    @rule(steps=st.lists(st.tuples(bundles, names, st.integers(0, 11)), min_size=4, max_size=12))
+    def legal_steps_follow_each_other(self, steps: list[tuple[str, str, int]]) -> None:
+        for bundle, other, choice in steps:
+            old = self.model.records.get(bundle, Record(state=State.FREE, epoch=NO_EPOCH))
+            legal = sorted(TRANSITIONS[old.state])
+            event = legal[choice % len(legal)]
+            if event not in BROKER_EVENTS:
+                self._ask_as_job([self._request(bundle, event, other)])
+            elif event is Event.CLAIM:
+                self._ask_as_broker(self._request(bundle, event, other, actor=other))
+            else:
+                self._ask_as_broker(self._request(bundle, event, old.destination, actor=old.owner))
 
     @rule(asked=st.lists(st.tuples(bundles, events, names | st.none(), st.booleans()), max_size=4))
     def the_job_asks(self, asked: list[tuple[str, Event, str | None, bool]]) -> None:
@@ -115,44 +118,24 @@ class Histories(RuleBasedStateMachine):
         ]
         self._ask_as_job(requests)
 
-    @rule()
-    def the_job_repeats_its_batch(self) -> None:
-        if self.last is not None:
-            requests, done = self.last
-            assert self._run(requests) == BatchOutcome(done.outcomes, repeated=True)
-
-    @rule()
-    def an_older_job_comes_late(self) -> None:
-        if self.generation > 1:
-            try:
-                self.store.apply_batch(
-                    self.cluster,
-                    [self._request(BUNDLES[0], Event.ASSIGN, "a")],
-                    generation=self.generation - 1,
-                    query_id="older",
-                    batch=1,
-                )
-            except Fenced:
-                return
-            raise AssertionError("an older job was let in")
-
-    @rule()
-    def the_next_job_starts(self) -> None:
-        self.generation += 1
-        self.store.open_cluster(self.cluster, self.generation)
-
-    @rule()
-    def redis_loses_everything(self) -> None:
-        for key in self.client.scan_iter(match=f"trimtab:{{{self.cluster}}}:*"):
-            self.client.delete(key)
-        self.model = Model()
-        self.last = None
-        try:
-            self.store.apply(self.cluster, self._request(BUNDLES[0], Event.CLAIM, actor="a"))
-        except Closed:
-            self.the_next_job_starts()
-        else:
-            raise AssertionError("a claim on a store that nobody opened")
+    @rule(disaster=st.sampled_from(["repeated batch", "older job", "new job", "empty store"]))
+    def something_goes_wrong(self, disaster: str) -> None:
+        match disaster:
+            case "repeated batch" if self.last is not None:
+                requests, done = self.last
+                assert self._run(requests) == BatchOutcome(done.outcomes, repeated=True)
+            case "older job" if self.generation > 1:
+                with pytest.raises(Fenced):
+                    self._run([self._request(BUNDLES[0], Event.ASSIGN, "a")], self.generation - 1)
+            case "new job":
+                self._open_next()
+            case "empty store":
+                self._lose_everything()
+                with pytest.raises(Closed):
+                    self.store.apply(
+                        self.cluster, self._request(BUNDLES[0], Event.CLAIM, actor="a")
+                    )
+                self._open_next()
 
     @invariant()
     def records_are_the_models(self) -> None:
@@ -227,10 +210,24 @@ class Histories(RuleBasedStateMachine):
             self._check(request, outcome)
         self.last = (requests, done)
 
-    def _run(self, requests: list[Transition]) -> BatchOutcome:
+    def _run(self, requests: list[Transition], generation: int = 0) -> BatchOutcome:
         return self.store.apply_batch(
-            self.cluster, requests, generation=self.generation, query_id="q", batch=self.batch
+            self.cluster,
+            requests,
+            generation=generation or self.generation,
+            query_id="q",
+            batch=self.batch,
         )
+
+    def _open_next(self) -> None:
+        self.generation += 1
+        self.store.open_cluster(self.cluster, self.generation)
+
+    def _lose_everything(self) -> None:
+        for key in self.client.scan_iter(match=f"trimtab:{{{self.cluster}}}:*"):
+            self.client.delete(key)
+        self.model = Model()
+        self.last = None
 
     def _check(self, asked: Transition, outcome: Outcome) -> None:
         refused = self.model.apply(asked, self.generation)
@@ -255,5 +252,5 @@ class Histories(RuleBasedStateMachine):
 def test_the_script_does_what_the_model_does(client: redis.Redis) -> None:
     Histories.client = client
     run_state_machine_as_test(
-        Histories, settings=settings(max_examples=30, stateful_step_count=40, deadline=None)
+        Histories, settings=settings(max_examples=100, stateful_step_count=30, deadline=None)
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,8 +11,6 @@ from trimtab.load import percentages
 from trimtab.view import (
     BANDWIDTH_OUT,
     CPU,
-    THROUGHPUT_IN,
-    THROUGHPUT_OUT,
     Brokers,
     Bundles,
     Floats,
@@ -128,7 +126,8 @@ def _brokers(names: Sequence[str], given: Sequence[Broker]) -> Brokers:
 def _traffic(broker: Broker) -> Floats:
     if broker.traffic is not None:
         return np.array(broker.traffic)
-    return np.array([bundle.short for bundle in broker.bundles]).reshape(-1, 4).sum(axis=0)
+    total: Floats = np.array([b.short for b in broker.bundles]).reshape(-1, 4).sum(axis=0)
+    return total
 
 
 def _bundles(columns: _Columns) -> Bundles:
@@ -143,9 +142,3 @@ def _bundles(columns: _Columns) -> Bundles:
         epoch=np.zeros((2, len(given)), dtype=np.int64),
         movable=np.array([b.movable and b.going_to is None for b in given], dtype=np.bool_),
     )
-
-
-def sizes(view: View, rows: Iterable[int]) -> list[float]:
-    """Short-term bytes/s, in and out, of bundle rows."""
-    short = view.bundles.short
-    return [float(short[THROUGHPUT_IN, row] + short[THROUGHPUT_OUT, row]) for row in rows]

@@ -1,8 +1,9 @@
 """A case of Pulsar's recorded decisions becomes views; the answer has the form of the recording.
 
-The order of Java's maps is passed in as the order of rows. One more thing is Java's: AvgShedder's
-plan is keyed by a bundle's numbers, not its name. `ValueKeyedPlan` rebuilds that memory from the
-moves that trimtab's own AvgShedder chose, so that the rest can be compared decision for decision.
+The order of Java's maps is passed in as the order of rows. Where trimtab remembers otherwise on
+purpose, Pulsar's memory is kept here and passed in, so that the rest can be compared decision for
+decision: AvgShedder's plan is keyed by a bundle's numbers, not its name (`ValueKeyedPlan`, fed with
+the moves that trimtab's own AvgShedder chose), and its hits outlive their brokers.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 
 from tests.support.javaish import ConcurrentHashMap, HashMap, shedding_order
 from trimtab import averages
+from trimtab.hits import Hits
 from trimtab.load import percentages, unweighted_usage, usage
 from trimtab.placement import PLACERS
 from trimtab.placement.least_resource_usage import LeastResourceUsageHistory
@@ -249,7 +251,13 @@ class _Avg:
         order = shedding_order(self._load.bundles)
         view = _view(turn, brokers, order, _may_shed(turn, settings, order))
         scores = usage(brokers.resources, settings.weights) * 100
-        sheds, self.history = SHEDDERS["avg"](view, self.history, settings)
+        sheds, history = SHEDDERS["avg"](view, self.history, settings)
+        # Pulsar keeps the hits of brokers that left, until a round in which no pair stands apart.
+        apart = scores.size and scores.max() - scores.min() >= settings.avg.low_threshold
+        past = self.history if apart else AvgHistory()
+        low = Hits({**_of_absent(past.low, brokers), **history.low.counts})
+        high = Hits({**_of_absent(past.high, brokers), **history.high.counts})
+        self.history = AvgHistory(low, high, history.targets)
         names = view.brokers.names
         for shed in sheds:
             assert shed.destination is not None
@@ -283,16 +291,19 @@ class _Avg:
         history = replace(self.history, targets={} if target is None else {bundle: target})
         names = list(view.brokers.names) if candidates is None else candidates
         placer = PLACERS["avg"](view, Projection(view), history, settings)
-        best = placer.best(bundle, _rows(view, names))
-        chosen = sorted(view.brokers.names[row] for row in best.tolist())
-        if target is not None and chosen == [target]:
+        best = placer.best(bundle, _rows(view, names)).tolist()
+        if target is not None and [view.brokers.names[row] for row in best] == [target]:
             return target
-        return {"random": True, "candidates": chosen}
+        return {"random": True, "candidates": sorted(names)}
+
+
+def _of_absent(hits: Hits, brokers: Brokers) -> dict[str, int]:
+    return {name: count for name, count in hits.counts.items() if name not in brokers.names}
 
 
 def _rows(view: View, names: Iterable[str]) -> np.ndarray:
     row_of = {name: row for row, name in enumerate(view.brokers.names)}
-    return np.array([row_of[name] for name in names], dtype=np.int64)
+    return np.array([row_of[name] for name in names if name in row_of], dtype=np.int64)
 
 
 def _may_shed(turn: Json, settings: Settings, order: Iterable[str]) -> Callable[[str], bool]:

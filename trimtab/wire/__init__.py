@@ -1,1 +1,1 @@
-"""The formats that processes share: load reports, snapshots, commands, records, intents, key names."""
+"""The formats that processes share: load reports, rows, commands, records, intents, key names."""

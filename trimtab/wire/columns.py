@@ -1,8 +1,8 @@
 """MessagePack for frozen dataclasses that hold columns: Spark state and rows between operators.
 
-An array travels as its row count (0 for one dimension, 8 bytes so that the data stays aligned) and its
-raw little-endian bytes; its type is the field's annotation. Decoded arrays are read-only views of the
-message. Nothing here is pickle: state read back cannot run code.
+An array travels as its row count (0 for one dimension, 8 bytes so that the data stays aligned) and
+its raw little-endian bytes; its type is the field's annotation. Decoded arrays are read-only views
+of the message. Nothing here is pickle: state read back cannot run code.
 """
 
 from __future__ import annotations
@@ -44,9 +44,8 @@ def _dtype(annotation: Any) -> np.dtype[Any]:
 _ENCODER: Final = msgspec.msgpack.Encoder(enc_hook=_encode_array, order="deterministic")
 
 
-@lru_cache
-def _decoder(kind: Any) -> msgspec.msgpack.Decoder[Any]:
-    return msgspec.msgpack.Decoder(kind, dec_hook=_decode_array)
+_DECODERS: Final[dict[Any, msgspec.msgpack.Decoder[Any]]] = {}
+"""One per type: making one costs a hundred times what using it does."""
 
 
 def pack(value: object) -> bytes:
@@ -56,5 +55,8 @@ def pack(value: object) -> bytes:
 
 def unpack(data: bytes, kind: type[T]) -> T:
     """The value that `pack` took; raises msgspec.ValidationError where the fields do not fit."""
-    value: T = _decoder(kind).decode(data)
+    decoder = _DECODERS.get(kind)
+    if decoder is None:
+        decoder = _DECODERS[kind] = msgspec.msgpack.Decoder(kind, dec_hook=_decode_array)
+    value: T = decoder.decode(data)
     return value

@@ -46,3 +46,13 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, ren
     issued_at: int = 0
     deadline: int = 0
     v: int = 1
+
+    def stamped(self, epoch: Epoch, issued_at: int, deadline: int) -> Command:
+        """The command as the script sends it to its broker."""
+        return msgspec.structs.replace(
+            self,
+            epoch=epoch,
+            generation=epoch.generation,
+            issued_at=issued_at,
+            deadline=deadline,
+        )

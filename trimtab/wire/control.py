@@ -20,7 +20,7 @@ class Kind(StrEnum):
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """``id`` names the intent for its outcome; ``at`` is the writer's clock (epoch ms), for people only."""
+    """``id`` names it for its outcome; ``at`` is the writer's clock (epoch ms), for people."""
 
     id: str
     kind: Kind

@@ -1,7 +1,7 @@
 """Pulsar's load report (`LocalBrokerData`), decoded from bytes straight into columns.
 
-The JSON is what ``GET /admin/v2/broker-stats/load-report`` serves. Unknown members are ignored. Every
-value is checked here once: inside, a report is finite, in range and has bundles that can exist.
+The JSON is what ``GET /admin/v2/broker-stats/load-report`` serves. Unknown members are ignored.
+Every value is checked here once: inside, a report is finite, in range and has possible bundles.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from trimtab.model import InvalidName, parse_bundle
 from trimtab.view import Bools, Floats, Ints
 
 LIMIT: Final = 1e15
-"""No rate, throughput or resource of a broker is larger; sums and binary32 ratios stay finite below."""
+"""No figure of a broker is larger; sums and binary32 ratios stay finite below."""
 
 UNKNOWN: Final = -1.0
 """What Pulsar reports for a resource it cannot read."""
@@ -138,19 +138,21 @@ def decode(value: bytes) -> LoadReport:
     bundles = tuple(sorted(stats))
     _check_bundles(bundles)
     cells = chain.from_iterable(map(msgspec.structs.astuple, map(stats.__getitem__, bundles)))
-    columns = np.fromiter(cells, np.float64, 8 * len(bundles)).reshape(-1, 8).T.copy()
-    resources = _resources(data)
-    totals = np.array(
-        [
-            data.msg_rate_in,
-            data.msg_rate_out,
-            data.msg_throughput_in,
-            data.msg_throughput_out,
-            data.num_topics,
-            data.start_timestamp,
-        ],
-        dtype=np.float64,
+    figures = (
+        data.msg_rate_in,
+        data.msg_rate_out,
+        data.msg_throughput_in,
+        data.msg_throughput_out,
+        data.num_topics,
+        data.start_timestamp,
     )
+    resources = _resources(data)
+    try:
+        columns = np.fromiter(cells, np.float64, 8 * len(bundles)).reshape(-1, 8).T.copy()
+        totals = np.array(figures, np.float64)
+    except OverflowError as error:
+        # JSON knows no bound of integers.
+        raise PoisonReport(Poison.RANGE, str(error)) from error
     for values in (columns, totals):
         if values.size and not (values.min() >= 0 and values.max() <= LIMIT):
             raise PoisonReport(Poison.RANGE, "a rate or count is negative or beyond 1e15")

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
-from trimtab.model import Epoch
+from trimtab.model import Epoch, parse_bundle
 from trimtab.ownership import Event, State
 from trimtab.wire.command import Command
+
+_LARGEST: Final = 1 << 53
+"""A Lua number is a double: larger integers are not exact there."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -25,13 +29,21 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One accepted transition on the journal; Kafka key ``cluster/bundle``."""
+    """One accepted transition on the journal; Kafka key ``cluster/bundle``.
+
+    Raises ValueError where the bundle cannot be one, or a number would not fit a reader's state.
+    """
 
     cluster: str
     bundle: str
     event: Event
     record: Record
     v: int = 1
+
+    def __post_init__(self) -> None:
+        parse_bundle(self.bundle)
+        if not all(0 <= number < _LARGEST for number in (*self.record.epoch, self.record.since)):
+            raise ValueError("an epoch or a time is negative or beyond 2^53")
 
 
 class Transition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

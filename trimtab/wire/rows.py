@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterable
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 import msgspec
+
+
+class _OfCluster(Protocol):
+    @property
+    def cluster(self) -> str: ...
+
+
+T = TypeVar("T", bound=_OfCluster)
 
 HEAD: Final = 256
 """Bytes of a rejected record that its dead letter keeps."""
@@ -93,7 +102,7 @@ class RefusedMove(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One round for ``trimtab.rounds`` and the plan key; ``at`` is the batch timestamp (epoch ms)."""
+    """One round as trimtab.rounds keeps it; ``at`` is the batch timestamp (epoch ms)."""
 
     cluster: str
     round: int
@@ -118,7 +127,29 @@ class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     v: int = 1
 
 
-def reject(row: Row, reason: str, detail: str) -> Row:
+def json_row(cluster: str, tag: Tag, value: msgspec.Struct) -> Row:
+    """A row from the cluster's operator to the sinks."""
+    return Row(cluster, tag, "", msgspec.json.encode(value), 0)
+
+
+def parsed(rows: Iterable[Row], kind: type[T], letters: list[Row]) -> list[T]:
+    """The rows' values; one that does not parse, or says another cluster than its key, becomes a
+    dead letter in ``letters`` instead."""
+    values = []
+    for row in rows:
+        try:
+            value = msgspec.json.decode(row.payload, type=kind)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            letters.append(_reject(row, "bad-record", str(error)))
+            continue
+        if row.cluster and value.cluster == row.cluster:
+            values.append(value)
+        else:
+            letters.append(_reject(row, "wrong-cluster", f"the record says {value.cluster!r}"))
+    return values
+
+
+def _reject(row: Row, reason: str, detail: str) -> Row:
     """The dead letter of a control or ownership record, whose ``subject`` is its position."""
     topic, partition, offset = row.subject.rsplit("/", 2)
     letter = DeadLetter(
@@ -148,6 +179,6 @@ class BatchRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     at: int
     """The batch timestamp: what timers and rounds saw as now (epoch ms)."""
     offsets: dict[str, dict[str, tuple[int, int]]]
-    """Topic to partition to its first offset and the one after its last; absent: nothing was read."""
+    """Topic to partition to its first offset and the one after its last, where any was read."""
     rounds: tuple[RoundRecord, ...]
     v: int = 1

@@ -1,0 +1,17 @@
+"""Every benchmark: a function that returns its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from benchmarks import intake
+from benchmarks.figures import Figure
+
+Benchmark = Callable[[Path], Sequence[Figure]]
+"""Called with an empty folder that is removed afterwards; its module's docstring is its document."""
+
+BENCHMARKS: Final[Mapping[str, Benchmark]] = {
+    "intake": intake.measure,
+}

@@ -1,0 +1,63 @@
+"""docs/benchmarks.md, made from the committed runs so that it cannot say anything else."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from benchmarks.catalogue import BENCHMARKS
+from benchmarks.figures import Figure, Run
+from benchmarks.table import bar_of, number
+
+RESULTS: Final = Path(__file__).parent / "results.json"
+DOCUMENT: Final = Path("docs") / "benchmarks.md"
+
+_HEAD: Final = """\
+# Benchmarks
+
+Generated from `benchmarks/results.json` by `.venv/bin/python -m benchmarks --document`: do not edit.
+`make bench` measures everything anew and writes `build/bench.json`, `ONLY=name` one of them;
+`python -m benchmarks --record` keeps the outcome. Both sides of a ratio are measured in one run, in
+turn, so that a busy machine slows both; an absolute bar holds for the machine that it names.
+"""
+
+_HOLDS: Final = {True: "yes", False: "**no**", None: ""}
+
+
+def read_runs(path: Path) -> dict[str, Run]:
+    """Runs by benchmark; none where there is no file."""
+    if not path.exists():
+        return {}
+    runs = msgspec.json.decode(path.read_bytes(), type=list[Run])
+    return {run.benchmark: run for run in runs}
+
+
+def document(runs: Mapping[str, Run]) -> str:
+    """The document, benchmarks in the order of the catalogue."""
+    sections = ["\n".join(_section(runs[name])) for name in BENCHMARKS if name in runs]
+    return "\n".join([_HEAD, *sections])
+
+
+def _section(run: Run) -> Iterator[str]:
+    title, _, text = (sys.modules[BENCHMARKS[run.benchmark].__module__].__doc__ or "").partition(
+        "\n"
+    )
+    machine = run.machine
+    load = "{:.1f} before, {:.1f} after".format(machine.load_before[0], machine.load_after[0])
+    versions = ", ".join(f"{name} {number}" for name, number in machine.versions.items())
+    yield f"## {run.benchmark}\n"
+    yield f"{title}\n{text.rstrip()}\n"
+    yield "| figure | value | unit | bar | holds | |\n|---|---:|---|---|---|---|"
+    yield from (_row(figure) for figure in run.figures)
+    yield f"\n`{run.command}`, {run.at} UTC, {run.seconds:.0f} s. {machine.cores} cores of"
+    yield f"{machine.processor}, {number(machine.memory_gib)} GiB, load average {load}."
+    yield f"{versions}.\n"
+
+
+def _row(figure: Figure) -> str:
+    value, holds = number(figure.value), _HOLDS[figure.holds]
+    return f"| `{figure.name}` | {value} | {figure.unit} | {bar_of(figure)} | {holds} | {figure.says} |"

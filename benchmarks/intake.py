@@ -1,0 +1,185 @@
+"""How much intake Spark leaves over: bundle rows a second against Spark's own reading.
+
+A topic of load reports is read in batches back to back, by several queries in turn in one Spark
+session: `read` (Kafka into a no-op sink), `from_json` (the same, parsed by Spark with the report's
+real schema), `operator` (our operator ① into a no-op sink), `empty` (two chained operators that
+compute nothing) and `full` (the job's query: both operators, then the real foreachBatch into Redis
+and Kafka). The bar is judged on `full`, which does all that the job does. Times are trigger to
+commit, medians over all passes, the first batches of each left out.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from benchmarks.batches import Batches, drain, drain_into
+from benchmarks.empty import empty_pair
+from benchmarks.figures import Bar, Figure, Limit, figure
+from benchmarks.reports import fill, sql_type
+from deploy import jars
+from deploy.stack import Stack
+from sinks.connections import redis_client
+from sinks.generation import claim
+from sinks.kafka_topics import ensure_topics
+from sinks.ownership_store import OwnershipStore
+from sinks.publisher import Publisher
+from sources.load_reports import select_reports
+from sources.topics import KafkaSource
+from streaming.batch import BatchWriter
+from streaming.broker_operator import BrokerOperator
+from streaming.config import SparkConfig
+from streaming.exposition import Exposition
+from streaming.offsets import OffsetLog
+from streaming.query import rows
+from streaming.session import spark_session
+from streaming.tenure import Tenure
+from trimtab.settings import Settings
+from trimtab.snapshot import IntakeSettings
+from trimtab.wire import keys
+from trimtab.wire.rows import ROW_SCHEMA
+
+BROKERS: Final = 100
+BUNDLES: Final = 100
+BATCH: Final = 1_500
+BATCHES: Final = 9
+PASSES: Final = 3
+RECORDS: Final = BATCH * BATCHES
+
+Side = Callable[[], Batches]
+
+
+def measure(folder: Path) -> list[Figure]:
+    """All sides in turn, `PASSES` times over."""
+    with Stack(folder / "run") as stack:
+        ensure_topics(stack.kafka_bootstrap)
+        size = fill(stack.kafka_bootstrap, BROKERS, BUNDLES, RECORDS // BROKERS)
+        spark = spark_session(SparkConfig(jars=jars.connector_jars()), "trimtab-intake")
+        try:
+            sides = _sides(spark, stack, folder)
+            passes = [{name: side() for name, side in sides.items()} for _ in range(PASSES)]
+        finally:
+            spark.stop()
+    return _figures({name: [done[name] for done in passes] for name in sides}, size)
+
+
+def _sides(spark: SparkSession, stack: Stack, folder: Path) -> dict[str, Side]:
+    source = KafkaSource(stack.kafka_bootstrap, max_offsets=BATCH)
+    plain = partial(drain, records=RECORDS, sink=None, folder=folder)
+
+    def parsed() -> DataFrame:
+        text = f.col("value").cast("string")
+        return source.read(spark, keys.LOAD_REPORTS).select(f.from_json(text, sql_type()))
+
+    return {
+        "read": lambda: plain(source.read(spark, keys.LOAD_REPORTS)),
+        "from_json": lambda: plain(parsed()),
+        "operator": lambda: plain(_operator(spark, source)),
+        "empty": lambda: plain(empty_pair(spark, source)),
+        "full": lambda: _full(spark, source, stack, tempfile.mkdtemp(dir=folder)),
+    }
+
+
+def _operator(spark: SparkSession, source: KafkaSource) -> DataFrame:
+    reports = select_reports(source.read(spark, keys.LOAD_REPORTS))
+    return reports.groupBy("cluster", "broker").transformWithState(
+        BrokerOperator(IntakeSettings()), ROW_SCHEMA, "Append", "ProcessingTime"
+    )
+
+
+def _full(spark: SparkSession, source: KafkaSource, stack: Stack, checkpoint: str) -> Batches:
+    """The query and the sinks as ``streaming.job`` puts them together."""
+    shown = Exposition()
+    tenure = Tenure(lambda: claim(stack.kafka_bootstrap, "trimtab-bench"), shown)
+    writer = BatchWriter(
+        OwnershipStore(redis_client(stack.redis_url)),
+        Publisher(stack.kafka_bootstrap),
+        tenure,
+        OffsetLog(spark, checkpoint),
+        shown,
+    )
+    try:
+        decided = rows(spark, source, IntakeSettings(), Settings())
+        return drain_into(decided, RECORDS, writer, checkpoint)
+    finally:
+        tenure.close()
+
+
+def _figures(sides: dict[str, list[Batches]], size: int) -> list[Figure]:
+    rates = {name: _rates(passes) for name, passes in sides.items()}
+    cpu = {name: [1e6 / BUNDLES * done.cpu for done in passes] for name, passes in sides.items()}
+    middle = {name: median(values) for name, values in rates.items()}
+    raw = {f"{name} rows/s": values for name, values in rates.items()}
+    share = Bar(Limit.AT_LEAST, 0.25)
+    return [
+        figure(
+            "intake.ratio",
+            middle["full"] / middle["read"],
+            "of Spark's read",
+            f"the job's whole query, {size / 1000:.0f} kB and {BUNDLES} bundles a report, {BATCH} "
+            "reports a batch",
+            share,
+            raw,
+        ),
+        figure(
+            "intake.operator_ratio",
+            middle["operator"] / middle["read"],
+            "of Spark's read",
+            "operator ① alone into a no-op sink",
+        ),
+        figure(
+            "intake.from_json_ratio",
+            middle["full"] / middle["from_json"],
+            "of from_json",
+            "the job's whole query against Spark parsing alone",
+        ),
+        figure(
+            "intake.empty_ratio",
+            middle["empty"] / middle["read"],
+            "of Spark's read",
+            "two chained operators that compute nothing: the most the job's query could reach",
+        ),
+        *(
+            figure(f"intake.{name}", rate, "bundle rows/s", f"`{name}`")
+            for name, rate in middle.items()
+        ),
+        *(
+            figure(
+                f"intake.{name}_cpu",
+                median(seconds),
+                "CPU s a million rows",
+                f"`{name}`, driver, JVM and Python workers together",
+                raw={"CPU s a million rows": seconds},
+            )
+            for name, seconds in cpu.items()
+        ),
+        *_stages(sides["full"]),
+    ]
+
+
+def _rates(passes: list[Batches]) -> list[float]:
+    return [
+        count * BUNDLES / seconds
+        for done in passes
+        for count, seconds in zip(done.rows, done.seconds, strict=True)
+    ]
+
+
+def _stages(passes: list[Batches]) -> list[Figure]:
+    """Where a batch of the whole query spends its time, by Spark's own account."""
+    return [
+        figure(
+            f"intake.full_{stage}",
+            1000 * median(seconds for done in passes for seconds in done.stages[stage]),
+            "ms a batch",
+            f"`full`: Spark's {stage}",
+        )
+        for stage in passes[0].stages
+    ]

@@ -1,0 +1,104 @@
+"""Runs recorded batches again without Spark: the same functions on plain dicts.
+
+for each batch of one query, in order:
+  fold the load reports it read into their brokers' snapshots
+  give each cluster those, its intents and its changes of ownership
+  hold the rounds whose timer was due at the batch's timestamp
+What comes out is what the job decided then, and what it remembered.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import msgspec
+
+from sources.arrivals import take_reports
+from sources.records import Record, Report, report_of, row_of
+from trimtab.cluster import Cluster, Memory
+from trimtab.settings import Settings
+from trimtab.snapshot import IntakeSettings
+from trimtab.wire import keys
+from trimtab.wire.rows import BatchRecord, RoundRecord, Row, Tag
+
+_TAGS = {keys.CONTROL: Tag.INTENT, keys.OWNERSHIP: Tag.CHANGE}
+
+
+class Contradiction(ValueError):
+    """Two records of one batch disagree: the job was not deterministic, or the topic is mixed."""
+
+
+@dataclass(slots=True)
+class Replay:
+    """The state of both operators; ``run`` the batches of one query in order, from its first."""
+
+    intake: IntakeSettings
+    defaults: Settings
+    snapshots: dict[tuple[str, str], bytes] = field(default_factory=dict)
+    """Operator ①: cluster and broker to the packed snapshot."""
+    clusters: dict[str, Cluster] = field(default_factory=dict)
+    """Operator ②, by cluster."""
+
+    def run(self, at: int, records: Iterable[Record]) -> list[Row]:
+        """One batch: its timestamp and what it read; the rows that went to the sinks."""
+        rows = self._read(records)
+        out: list[Row] = []
+        for name in sorted(rows):
+            taken, _ = self._cluster(name).take(rows[name], at)
+            out += taken
+        # Spark expires timers after the input, and one that is due now is due.
+        for cluster in list(self.clusters.values()):
+            if 0 < cluster.memory.due_ms <= at:
+                out.append(cluster.wake(at)[0])
+        return out
+
+    def fingerprint(self, cluster: str) -> str:
+        """Hash of what is remembered of a cluster now."""
+        state = self._cluster(cluster)
+        return state.fingerprint(state.snapshots, state.namespaces)
+
+    def _read(self, records: Iterable[Record]) -> dict[str, list[Row]]:
+        reports: dict[tuple[str, str], list[Report]] = defaultdict(list)
+        rows: dict[str, list[Row]] = defaultdict(list)
+        for record in records:
+            if record.topic == keys.LOAD_REPORTS:
+                subject, report = report_of(record)
+                reports[subject].append(report)
+            else:
+                row = row_of(record, _TAGS[record.topic])
+                rows[row.cluster].append(row)
+        for subject, taken in reports.items():
+            stored = self.snapshots.get(subject, b"")
+            out, payload = take_reports(subject, taken, stored, self.intake)
+            if payload:
+                self.snapshots[subject] = payload
+            for row in out:
+                rows[row.cluster].append(row)
+        return rows
+
+    def _cluster(self, name: str) -> Cluster:
+        if name not in self.clusters:
+            self.clusters[name] = Cluster(name, {}, {}, Memory(), self.defaults)
+        return self.clusters[name]
+
+
+def rounds_of(rows: Iterable[Row]) -> dict[str, RoundRecord]:
+    """The rounds among a batch's rows, by cluster: a batch holds at most one for each."""
+    decoded = (msgspec.json.decode(r.payload, type=RoundRecord) for r in rows if r.tag == Tag.ROUND)
+    return {record.cluster: record for record in decoded}
+
+
+def distinct(recorded: Iterable[BatchRecord]) -> Iterator[BatchRecord]:
+    """Each batch once and in order; one that Spark repeated was recorded again.
+
+    Raises Contradiction where a repetition says anything else than the first run did, its
+    generation apart.
+    """
+    known: dict[tuple[str, int], BatchRecord] = {}
+    for record in recorded:
+        first = known.setdefault((record.query, record.batch), record)
+        if msgspec.structs.replace(record, generation=first.generation) != first:
+            raise Contradiction(f"batch {record.batch} of query {record.query} was recorded twice")
+    yield from (known[key] for key in sorted(known))

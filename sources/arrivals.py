@@ -1,0 +1,141 @@
+"""What becomes of a broker's records on trimtab.load-reports: arrivals, a snapshot, dead letters.
+
+The same functions run in operator ① and in a replay of what it read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, Protocol
+
+import msgspec
+
+from trimtab.snapshot import Arrival, Dropped, IntakeSettings, Snapshot, fold
+from trimtab.wire import keys, load_report
+from trimtab.wire.columns import pack, unpack
+from trimtab.wire.load_report import Poison, PoisonReport
+from trimtab.wire.rows import HEAD, DeadLetter, Row, Tag, head_of
+
+SIZE_LIMIT: Final = 1 << 20
+"""Bytes of a report; only the first HEAD bytes of a larger one cross to Python."""
+
+NOBODY: Final = ("", "")
+"""Cluster and broker of a record whose key names none."""
+
+_HEADER_DIGITS: Final = 18
+"""More would not fit the 64 bits of the state."""
+
+
+class ReportRow(Protocol):
+    """A record as `sources.load_reports.select_reports` shows it to operator ①."""
+
+    @property
+    def value(self) -> bytes | bytearray:
+        """All of it, or the first HEAD bytes of one above SIZE_LIMIT."""
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def key(self) -> bytes | bytearray | None:
+        """Only of a record whose key is not cluster/broker."""
+
+    @property
+    def session(self) -> bytes | bytearray | None: ...
+
+    @property
+    def sequence(self) -> bytes | bytearray | None: ...
+
+    @property
+    def partition(self) -> int: ...
+
+    @property
+    def offset(self) -> int: ...
+
+    @property
+    def appended_ms(self) -> int: ...
+
+
+def take_reports(
+    subject: tuple[str, str], rows: Iterable[ReportRow], stored: bytes, settings: IntakeSettings
+) -> tuple[list[Row], bytes]:
+    """A batch of one broker's reports: the rows that go on, and its packed snapshot afterwards.
+
+    ``stored`` is the snapshot before, empty for none; what is returned is empty if it stays so.
+    """
+    arrivals, out = _sift(subject, rows)
+    if not arrivals:
+        return out, b""
+    cluster, broker = subject
+    before = unpack(stored, Snapshot) if stored else None
+    after, dropped = fold(before, broker, arrivals, settings)
+    payload = pack(after) if after is not None and after is not before else b""
+    duplicate = sum(verdict is Dropped.DUPLICATE for _, verdict in dropped)
+    snapshot = Row(
+        cluster=cluster,
+        tag=Tag.SNAPSHOT,
+        subject=broker,
+        payload=payload,
+        appended_ms=after.appended_ms if after else 0,
+        accepted=len(arrivals) - len(dropped),
+        duplicate=duplicate,
+        old=len(dropped) - duplicate,
+    )
+    return [*out, snapshot], payload
+
+
+def _sift(subject: tuple[str, str], rows: Iterable[ReportRow]) -> tuple[list[Arrival], list[Row]]:
+    """Checked reports, and a dead letter for each of the others."""
+    arrivals, letters = [], []
+    for row in rows:
+        try:
+            if subject == NOBODY:
+                raise PoisonReport(Poison.KEY, "the Kafka key is not cluster/broker")
+            arrivals.append(arrival_of(row))
+        except PoisonReport as error:
+            letters.append(_dead_letter(subject, row, error))
+    return arrivals, letters
+
+
+def arrival_of(row: ReportRow) -> Arrival:
+    """The checked report of a row; raises PoisonReport.
+
+    Without headers the broker's start orders its sessions and the Kafka offset its reports.
+    """
+    if row.size > SIZE_LIMIT:
+        raise PoisonReport(Poison.SIZE, f"{row.size} bytes, the limit is {SIZE_LIMIT}")
+    session, sequence = _whole(row.session), _whole(row.sequence)
+    report = load_report.decode(bytes(row.value))
+    return Arrival(
+        appended_ms=row.appended_ms,
+        session=report.start_ms if session is None else session,
+        sequence=row.offset if sequence is None else sequence,
+        report=report,
+    )
+
+
+def _whole(header: bytes | bytearray | None) -> int | None:
+    if header is None:
+        return None
+    if not (header.isdigit() and len(header) <= _HEADER_DIGITS):
+        raise PoisonReport(Poison.HEADERS, f"{bytes(header[:40])!r} is not a whole number")
+    return int(header)
+
+
+def _dead_letter(subject: tuple[str, str], row: ReportRow, error: PoisonReport) -> Row:
+    """The row that tells the sinks what was rejected, where it stands and why."""
+    key = "/".join(subject)
+    if subject == NOBODY:
+        key = bytes(row.key or b"").decode(errors="replace")[:HEAD]
+    letter = DeadLetter(
+        reason=error.poison,
+        detail=str(error),
+        topic=keys.LOAD_REPORTS,
+        partition=row.partition,
+        offset=row.offset,
+        key=key,
+        size=row.size,
+        head=head_of(bytes(row.value)),
+    )
+    where = f"{row.partition}/{row.offset}"
+    return Row(subject[0], Tag.DEAD_LETTER, where, msgspec.json.encode(letter), row.appended_ms)

@@ -1,0 +1,48 @@
+"""The columnar shedders against their plain twins, on the same random clusters."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.clusters import view_of
+from tests.support.plain import PlainAvg, PlainThreshold, Wish
+from tests.support.random_clusters import Cluster, all_settings, clusters
+from trimtab.plan import Shed
+from trimtab.settings import Settings
+from trimtab.shedding import avg, threshold
+from trimtab.view import View
+
+fleets = st.lists(clusters(), min_size=1, max_size=4)
+
+
+def said(view: View, sheds: list[Shed] | tuple[Shed, ...]) -> list[Wish]:
+    names = view.brokers.names
+    return [
+        (
+            view.bundles.names[shed.bundle],
+            names[shed.source],
+            None if shed.destination is None else names[shed.destination],
+        )
+        for shed in sheds
+    ]
+
+
+@given(fleets, all_settings())
+def test_threshold(fleets: list[Cluster], settings: Settings) -> None:
+    plain, history = PlainThreshold(), threshold.ThresholdHistory()
+    for view in map(view_of, fleets):
+        sheds, history = threshold.shed(view, history, settings)
+        assert said(view, tuple(sheds)) == plain.shed(view, settings)
+        if view.brokers.names:
+            assert history.usage == plain.average
+
+
+@given(fleets, all_settings())
+def test_avg(fleets: list[Cluster], settings: Settings) -> None:
+    plain, history = PlainAvg(), avg.AvgHistory()
+    for view in map(view_of, fleets):
+        sheds, history = avg.shed(view, history, settings)
+        assert said(view, tuple(sheds)) == plain.shed(view, settings)
+        assert history.low.counts == plain.low
+        assert history.high.counts == plain.high

@@ -1,0 +1,101 @@
+"""The job's settings: where they come from, and that every problem is told at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from streaming.config import InvalidConfig, JobConfig, load_config
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "trimtab.toml"
+    path.write_text(text)
+    return path
+
+
+def problems(path: Path) -> list[str]:
+    with pytest.raises(InvalidConfig) as caught:
+        load_config(path)
+    return caught.value.problems
+
+
+def test_without_a_file_the_defaults_stand() -> None:
+    assert load_config(None) == JobConfig()
+
+
+def test_a_file_may_use_our_names_and_pulsars(tmp_path: Path) -> None:
+    config = load_config(
+        written(
+            tmp_path,
+            """
+            trigger_seconds = 0.5
+            [kafka]
+            bootstrap = "kafka:9092"
+            [intake]
+            half_life = 5.0
+            [settings]
+            loadBalancerAvgShedderLowThreshold = 20
+            [settings.round]
+            shedding = "avg"
+            placement = "avg"
+            """,
+        )
+    )
+    assert (config.trigger_seconds, config.kafka.bootstrap) == (0.5, "kafka:9092")
+    assert config.intake_settings().half_life == 5.0
+    assert config.round_settings().round.shedding == "avg"
+    assert config.round_settings().avg.low_threshold == 20.0
+
+
+def test_the_environment_goes_over_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path, 'redis_url = "redis://a:1"\n[kafka]\nbootstrap = "a:1"\n')
+    monkeypatch.setenv("TRIMTAB_REDIS_URL", "redis://:secret@b:2")
+    monkeypatch.setenv("TRIMTAB_KAFKA__BOOTSTRAP", "b:2")
+    config = load_config(path)
+    assert config.kafka.bootstrap == "b:2"
+    assert config.redis_url.get_secret_value() == "redis://:secret@b:2"
+    assert "secret" not in repr(config)
+
+
+def test_every_problem_is_told_at_once(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        """
+        trigger_seconds = -1
+        nonsense = 1
+        [kafka]
+        fetch_wait_ms = "soon"
+        [settings.round]
+        interval = -5
+        shedding = "avgg"
+        [settings.avg]
+        low_treshold = 15
+        [intake]
+        halflife = 3
+        """,
+    )
+    said = "\n".join(problems(path))
+    for name in (
+        "trigger_seconds",
+        "nonsense",
+        "kafka.fetch_wait_ms",
+        "settings.round.interval",
+        "settings.round.shedding",
+        "intake.halflife",
+        "did you mean avg.low_threshold?",
+    ):
+        assert name in said
+
+
+@pytest.mark.parametrize("half_life", ["0.0", "-1.0", "nan", "inf"])
+def test_an_impossible_half_life_is_refused(tmp_path: Path, half_life: str) -> None:
+    assert "half_life" in problems(written(tmp_path, f"[intake]\nhalf_life = {half_life}\n"))[0]
+
+
+def test_a_file_that_is_not_there_or_not_toml_is_named(tmp_path: Path) -> None:
+    assert "missing.toml" in problems(tmp_path / "missing.toml")[0]
+    assert "trimtab.toml" in problems(written(tmp_path, "= ="))[0]

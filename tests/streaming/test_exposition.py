@@ -1,0 +1,74 @@
+"""The catalogue and what the driver serves are the same thing."""
+
+from __future__ import annotations
+
+from urllib.request import urlopen
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from streaming.exposition import Exposition
+from streaming.gauges import show_intake, show_round
+from tests.support.clusters_by_rows import cluster, held, skewed, snapshot_row
+from tests.support.reports import bundle
+from trimtab import metrics
+from trimtab.wire.rows import Intake
+
+
+def value(shown: Exposition, name: str, **labels: str) -> float | None:
+    return shown.registry.get_sample_value(name, labels)
+
+
+def test_every_metric_of_the_catalogue_is_served_with_its_help() -> None:
+    server = Exposition().serve("127.0.0.1", 0)
+    try:
+        with urlopen(f"http://127.0.0.1:{server.server_port}/metrics", timeout=5) as answer:
+            text = answer.read().decode()
+    finally:
+        server.shutdown()
+        server.server_close()
+    served = {family.name: family.documentation for family in text_string_to_metric_families(text)}
+    for metric in metrics.CATALOGUE:
+        assert served[metric.name] == metric.help
+
+
+def test_names_are_ours_and_unique() -> None:
+    names = [metric.name for metric in metrics.CATALOGUE]
+    assert len(set(names)) == len(names)
+    assert all(name.startswith("trimtab_") for name in names)
+
+
+def test_a_metric_of_another_kind_is_refused() -> None:
+    with pytest.raises(TypeError, match="trimtab_brokers is a gauge"):
+        Exposition().count(metrics.BROKERS, "c")
+
+
+def test_a_round_shows_usage_decisions_and_range() -> None:
+    shown, it = Exposition(), cluster()
+    it.receive(skewed([bundle(0, 2), bundle(1, 2)]))
+    show_round(shown, held(it, 5000))
+    assert value(shown, "trimtab_broker_usage_ratio", cluster="c", broker="a:1") == pytest.approx(
+        0.9
+    )
+    assert value(shown, "trimtab_usage_range_ratio", cluster="c") == pytest.approx(0.8)
+    assert value(shown, "trimtab_decisions_total", cluster="c", reason="high-pair") == 1
+    assert value(shown, "trimtab_rounds_total", cluster="c", outcome="planned") == 1
+
+
+def test_a_broker_that_left_has_no_usage() -> None:
+    shown, it = Exposition(), cluster()
+    it.receive(skewed([bundle(0, 1)]))
+    show_round(shown, held(it, 1))
+    it.receive([snapshot_row("c:1", {}, at_ms=999_000)])
+    show_round(shown, held(it, 2))
+    assert value(shown, "trimtab_broker_usage_ratio", cluster="c", broker="a:1") is None
+    assert value(shown, "trimtab_broker_usage_ratio", cluster="c", broker="c:1") is not None
+
+
+def test_intake_counts_verdicts_and_ages() -> None:
+    shown = Exposition()
+    intake = Intake(cluster="c", accepted=3, duplicate=2, old=1, newest_ms=4_000)
+    show_intake(shown, intake, batch_ms=5_500)
+    for verdict, count in (("accepted", 3), ("duplicate", 2), ("old", 1)):
+        assert value(shown, "trimtab_reports_total", cluster="c", verdict=verdict) == count
+    assert value(shown, "trimtab_newest_report_age_seconds", cluster="c") == 1.5

@@ -1,0 +1,202 @@
+"""Operator ② without Spark: what arrives, what is remembered, what a round tells."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tests.support.clusters_by_rows import (
+    change_row,
+    cluster,
+    held,
+    intent_row,
+    skewed,
+    snapshot_row,
+)
+from tests.support.reports import bundle
+from trimtab.cluster import Memory
+from trimtab.ownership import State
+from trimtab.wire.columns import pack, unpack
+from trimtab.wire.control import Intent, Kind
+from trimtab.wire.rows import DeadLetter, Intake, Row, Tag
+
+QUARTERS = [bundle(i) for i in range(4)]
+
+
+def test_a_skewed_pair_moves_half_of_the_difference() -> None:
+    it = cluster()
+    changed, _ = it.receive(skewed(QUARTERS))
+    record = held(it, 5000)
+    assert changed
+    assert [(m.bundle, m.source, m.destination) for m in record.moves] == [
+        (name, "a:1", "b:1") for name in QUARTERS[:2]
+    ]
+    assert record.moves[0].epoch == (1, 1)
+    assert (record.at, record.round) == (5000, 1)
+    assert record.usage == {"a:1": pytest.approx(0.9), "b:1": pytest.approx(0.1)}
+
+
+def test_a_move_in_flight_is_not_decided_again() -> None:
+    it = cluster({"round.grace_period": 0.0})
+    it.receive(skewed(QUARTERS))
+    moved = {move.bundle for move in held(it, 5000).moves}
+    again = held(it, 5001)
+    assert moved
+    assert moved.isdisjoint(move.bundle for move in again.moves)
+    assert again.obstacles == {"in-flight": len(moved)}
+
+
+def test_a_move_that_never_happened_is_decided_again_after_its_deadline() -> None:
+    it = cluster({"round.grace_period": 0.0, "round.move_deadline": 30.0})
+    it.receive(skewed(QUARTERS))
+    first = {move.bundle for move in held(it, 5000).moves}
+    assert first.isdisjoint(move.bundle for move in held(it, 34_999).moves)
+    assert first <= {move.bundle for move in held(it, 35_000).moves}
+
+
+def test_a_later_record_ends_the_flight() -> None:
+    it = cluster({"round.grace_period": 0.0})
+    it.receive(skewed(QUARTERS))
+    held(it, 5000)
+    it.receive([change_row(QUARTERS[0], "a:1", counter=1), change_row(QUARTERS[1], "b:1", 4)])
+    assert set(it.memory.in_flight) == {QUARTERS[0]}
+
+
+def test_an_older_record_never_replaces_a_newer_one() -> None:
+    it = cluster()
+    it.receive([change_row(QUARTERS[0], "new:1", counter=5)])
+    it.receive([change_row(QUARTERS[0], "old:1", counter=4)])
+    assert it.records("t/ns")[QUARTERS[0]].owner == "new:1"
+
+
+def test_records_with_a_hole_stop_their_namespace_and_are_told() -> None:
+    it = cluster()
+    it.receive(skewed(QUARTERS[:3]))
+    record = held(it, 5000)
+    assert record.moves == ()
+    assert record.obstacles == {"broken-namespace": 3}
+    assert record.problems == ("t/ns: nothing covers 0xc0000000_0xffffffff",)
+
+
+def test_a_deleted_range_does_not_overlap_its_children() -> None:
+    it = cluster()
+    it.receive([change_row(bundle(0, 1), "a:1", 9, State.DELETED), *skewed(QUARTERS)])
+    assert it.memory.flawed == {}
+
+
+def test_a_silent_broker_leaves_the_view_by_kafkas_clock() -> None:
+    it = cluster({"round.silence": 60.0})
+    it.receive(skewed(QUARTERS))
+    it.receive([snapshot_row("c:1", {}, at_ms=62_000)])
+    record = held(it, 1)
+    assert set(record.usage) == {"c:1"}
+    assert record.skipped == "too-few-brokers"
+    it.receive([snapshot_row("c:1", {}, at_ms=602_000)])
+    held(it, 2)
+    assert set(it.snapshots) == {"c:1"}
+
+
+def test_a_lost_broker_is_gone_until_it_reports_anew() -> None:
+    it = cluster()
+    it.receive(skewed(QUARTERS))
+    it.receive([intent_row(Intent(id="1", kind=Kind.BROKER_LOST, cluster="c", broker="b:1"))])
+    assert set(held(it, 1).usage) == {"a:1"}
+    it.receive([snapshot_row("b:1", {})])
+    assert set(held(it, 2).usage) == {"a:1", "b:1"}
+
+
+def test_a_paused_cluster_keeps_reading_and_decides_nothing() -> None:
+    it = cluster()
+    it.receive([intent_row(Intent(id="1", kind=Kind.PAUSE, cluster="c")), *skewed(QUARTERS)])
+    paused = held(it, 1)
+    it.receive([intent_row(Intent(id="2", kind=Kind.RESUME, cluster="c"))])
+    assert (paused.skipped, paused.moves) == ("paused", ())
+    assert held(it, 2).moves
+
+
+def test_settings_change_by_intent_and_a_wrong_one_changes_nothing() -> None:
+    it = cluster()
+    wrong: dict[str, str | int | float | bool] = {"round.max_moves": -1, "no.such": 1}
+    it.receive(
+        [
+            intent_row(
+                Intent(id="ok", kind=Kind.SETTINGS, cluster="c", settings={"round.max_moves": 1})
+            ),
+            intent_row(Intent(id="bad", kind=Kind.SETTINGS, cluster="c", settings=wrong), 1),
+            *skewed(QUARTERS),
+        ]
+    )
+    record = held(it, 1)
+    assert len(record.moves) == 1
+    assert record.settings_version == 1
+    assert len([problem for problem in record.problems if problem.startswith("intent bad")]) == 2
+    assert held(it, 2).problems == ()
+
+
+def test_observing_only_plans_without_records_and_launches_nothing() -> None:
+    it = cluster({"round.observe_only": True})
+    it.receive([row for row in skewed(QUARTERS) if row.tag == Tag.SNAPSHOT])
+    record = held(it, 1)
+    assert record.observe_only
+    assert len(record.moves) == 2
+    assert it.memory.in_flight == {}
+
+
+def test_a_record_that_does_not_parse_becomes_a_dead_letter() -> None:
+    it = cluster()
+    poison = [
+        Row("c", tag, f"trimtab.{tag}/0/{at}", payload, 0)
+        for tag in (Tag.INTENT, Tag.CHANGE)
+        for at, payload in enumerate((b"", b"{", b"[" * 5000, b'{"id":1}', b"\xff"))
+    ]
+    _, out = it.receive([*poison, snapshot_row("a:1", {})])
+    letters = [msgspec.json.decode(row.payload, type=DeadLetter) for row in out[:-1]]
+    assert [letter.offset for letter in letters] == [*range(5), *range(5)]
+    assert {letter.reason for letter in letters} == {"bad-record"}
+    assert set(it.snapshots) == {"a:1"}
+
+
+def test_the_intake_of_a_batch_is_told() -> None:
+    it = cluster()
+    rows = [
+        snapshot_row("a:1", {}),
+        Row("c", Tag.SNAPSHOT, "b:1", b"", 900, accepted=0, duplicate=2, old=1),
+    ]
+    changed, (told,) = it.receive(rows)
+    intake = msgspec.json.decode(told.payload, type=Intake)
+    assert changed
+    assert (intake.accepted, intake.duplicate, intake.old) == (1, 2, 1)
+    assert intake.newest_ms == 1000
+
+
+def test_what_changed_nothing_asks_for_no_round() -> None:
+    it = cluster()
+    it.receive([snapshot_row("a:1", {})])
+    changed, _ = it.receive([Row("c", Tag.SNAPSHOT, "a:1", b"", 1000, duplicate=1)])
+    assert not changed
+
+
+def test_memory_survives_its_bytes() -> None:
+    it = cluster()
+    it.receive(skewed(QUARTERS))
+    held(it, 5000)
+    assert unpack(pack(it.memory), Memory) == it.memory
+
+
+def test_the_state_hash_follows_the_state_and_only_the_state() -> None:
+    hashes = []
+    for cpu in (90.0, 90.0, 91.0):
+        it = cluster()
+        it.receive([snapshot_row("a:1", {QUARTERS[0]: 1.0}, cpu=cpu)])
+        hashes.append(held(it, 5000).state_hash)
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_the_timer_is_set_once_and_follows_the_interval() -> None:
+    it = cluster({"round.interval": 5.0})
+    off = Intent(id="1", kind=Kind.SETTINGS, cluster="c", settings={"round.interval": 0})
+    assert it.take([snapshot_row("a:1", {})], 1000)[1] == 6000
+    assert it.take([snapshot_row("a:1", {}, at_ms=2000)], 2000)[1] == 0
+    assert it.wake(6001)[1] == 11_001
+    assert it.take([intent_row(off)], 7000)[1] == 0
+    assert it.wake(11_001)[1] == 0

@@ -1,0 +1,64 @@
+"""A round's moves as requests to the store, and its answers as commands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+
+from tests.support.clusters_by_rows import cluster, held, skewed
+from tests.support.reports import bundle
+from trimtab.issue import BatchId, issued, transitions
+from trimtab.model import Epoch
+from trimtab.ownership import Event, State
+from trimtab.wire.command import Kind
+from trimtab.wire.ownership import Outcome, Record, Refused
+from trimtab.wire.rows import RoundRecord
+
+BATCH = BatchId("query-1", 7)
+
+
+def decided() -> RoundRecord:
+    it = cluster({"round.move_deadline": 30.0})
+    it.receive(skewed([bundle(0, 2), bundle(1, 2)]))
+    return held(it, 5000)
+
+
+def test_a_move_tells_the_source_to_hand_over_and_the_destination_to_prepare() -> None:
+    (request,) = transitions(decided(), BATCH)
+    assert (request.id, request.event) == ("c/query-1/7/0", Event.TRANSFER)
+    assert (request.expect, request.broker) == (Epoch(1, 1), "b:1")
+    assert request.within_ms == 30_000
+    assert [(c.id, c.broker, c.kind) for c in request.commands] == [
+        ("c/query-1/7/0/transfer", "a:1", Kind.TRANSFER),
+        ("c/query-1/7/0/prepare", "b:1", Kind.PREPARE),
+    ]
+
+
+def test_a_repeated_batch_asks_with_the_same_ids_and_another_batch_does_not() -> None:
+    record = decided()
+    assert transitions(record, BATCH) == transitions(record, BATCH)
+    (later,) = transitions(record, replace(BATCH, batch=8))
+    assert later.id == "c/query-1/8/0"
+
+
+def test_observing_only_asks_for_nothing() -> None:
+    assert transitions(msgspec.structs.replace(decided(), observe_only=True), BATCH) == ()
+
+
+def test_accepted_requests_become_commands_as_the_script_stamped_them() -> None:
+    requests = transitions(decided(), BATCH)
+    record = Record(state=State.RELEASING, epoch=Epoch(4, 2), owner="a:1", since=1_000)
+    outcome = Outcome(id=requests[0].id, bundle=requests[0].bundle, accepted=True, record=record)
+    first, second = issued(requests, [outcome])
+    assert (first.epoch, first.generation) == (Epoch(4, 2), 4)
+    assert (first.issued_at, first.deadline) == (1_000, 31_000)
+    assert second.kind is Kind.PREPARE
+
+
+def test_a_refused_request_issues_nothing() -> None:
+    requests = transitions(decided(), BATCH)
+    refused = Outcome(
+        id=requests[0].id, bundle=requests[0].bundle, accepted=False, reason=Refused.STALE_EPOCH
+    )
+    assert list(issued(requests, [refused])) == []

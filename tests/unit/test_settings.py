@@ -1,0 +1,149 @@
+"""Settings: names, units, bounds, and every problem at once."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+
+from trimtab.placement import PLACERS
+from trimtab.settings import PLACEMENT, SHEDDING, RoundSettings, Settings, catalogue
+from trimtab.shedding import SHEDDERS
+from trimtab.tunable import InvalidSettings
+
+
+def problems(**values: object) -> list[str]:
+    with pytest.raises(InvalidSettings) as raised:
+        Settings.parse({name.replace("__", "."): value for name, value in values.items()})
+    return raised.value.problems
+
+
+def test_pulsar_names_bring_their_units() -> None:
+    settings = Settings.parse(
+        {
+            "loadBalancerSheddingIntervalMinutes": 2,
+            "loadBalancerSheddingGracePeriodMinutes": 5,
+            "loadBalancerInFlightServiceUnitStateWaitingTimeInMillis": 45_000,
+            "loadBalancerBrokerOverloadedThresholdPercentage": 70,
+            "loadBalancerBundleUnloadMinThroughputThreshold": 0.01,
+            "loadBalancerAvgShedderLowThreshold": 20,
+            "loadBalancerLoadSheddingStrategy": (
+                "org.apache.pulsar.broker.loadbalance.impl.AvgShedder"
+            ),
+            "loadBalancerLoadPlacementStrategy": (
+                "org.apache.pulsar.broker.loadbalance.impl.AvgShedder"
+            ),
+        }
+    )
+    assert settings.round == replace(
+        RoundSettings(),
+        interval=120.0,
+        grace_period=300.0,
+        move_deadline=45.0,
+        overloaded_threshold=0.7,
+        shedding="avg",
+        placement="avg",
+    )
+    assert settings.threshold.min_throughput == 0.01 * 1048576
+    assert settings.avg.low_threshold == 20.0
+
+
+def test_every_problem_is_said_at_once() -> None:
+    assert problems(
+        avg__low_treshold=10,
+        avg__low_hits=2.5,
+        round__enabled="yes",
+        round__interval=math.nan,
+        round__grace_period=-1,
+        round__shedding="uniform",
+        weights__cpu=True,
+        loadBalancerAvgShedderHighThreshhold=40,
+        loadBalancerSheddingIntervalMinutes="1",
+    ) == [
+        "avg.low_treshold: no such setting (did you mean avg.low_threshold?)",
+        "avg.low_hits: must be a whole number, not 2.5",
+        "round.enabled: must be true or false, not 'yes'",
+        "round.interval: must be finite, not nan",
+        "round.grace_period: must be from 0 to 86400 s, not -1",
+        "round.shedding: must be one of threshold, avg",
+        "weights.cpu: must be a number, not True",
+        "loadBalancerAvgShedderHighThreshhold: no such setting"
+        " (did you mean loadBalancerAvgShedderHighThreshold?)",
+        "loadBalancerSheddingIntervalMinutes: must be a number, not '1'",
+    ]
+
+
+def test_settings_that_contradict_one_another() -> None:
+    assert problems(avg__low_threshold=50, round__shedding="avg", round__forget=10) == [
+        "avg.low_threshold: must not be above avg.high_threshold",
+        "round.forget: must not be below round.silence",
+        "round.placement: avg placement and avg shedding go together or not at all",
+    ]
+    assert problems(round__placement="avg") == [
+        "round.placement: avg placement and avg shedding go together or not at all"
+    ]
+
+
+def test_one_setting_under_two_names() -> None:
+    assert problems(avg__low_threshold=10, loadBalancerAvgShedderLowThreshold=12) == [
+        "loadBalancerAvgShedderLowThreshold: avg.low_threshold is given twice, as 10.0 and 12"
+    ]
+    agreed = Settings.parse({"avg.low_threshold": 10, "loadBalancerAvgShedderLowThreshold": 10})
+    assert agreed.avg.low_threshold == 10.0
+
+
+@pytest.mark.parametrize(
+    ("given", "weight"),
+    [
+        ({"loadBalancerBandwithInResourceWeight": 0.25}, 0.25),
+        (
+            {
+                "loadBalancerBandwidthInResourceWeight": 1.0,
+                "loadBalancerBandwithInResourceWeight": 0.25,
+            },
+            0.25,
+        ),
+        (
+            {
+                "loadBalancerBandwidthInResourceWeight": 0.5,
+                "loadBalancerBandwithInResourceWeight": 0.25,
+            },
+            0.5,
+        ),
+    ],
+)
+def test_the_misspelt_key_counts_while_the_right_one_is_untouched(
+    given: dict[str, object], weight: float
+) -> None:
+    assert Settings.parse(given).weights.bandwidth_in == weight
+
+
+def test_a_refused_change_leaves_the_settings_alone() -> None:
+    settings = Settings.parse({"avg.low_hits": 3})
+    with pytest.raises(InvalidSettings):
+        settings.changed({"avg.low_hits": 4, "avg.high_hits": -1})
+    assert settings.changed({"avg.high_hits": 1}).avg.low_hits == 3
+
+
+def test_dumped_settings_survive_json() -> None:
+    settings = Settings.parse({"avg.low_threshold": 12.5, "round.observe_only": True})
+    dumped = settings.dumped()
+    assert list(dumped) == sorted(dumped)
+    assert Settings.parse(json.loads(json.dumps(dumped))) == settings
+
+
+def test_every_default_is_within_its_own_bounds() -> None:
+    assert Settings.parse(Settings().dumped()) == Settings()
+
+
+def test_every_setting_argues_for_itself() -> None:
+    for path, _, known in catalogue():
+        assert known.why, path
+        assert known.unit or not isinstance(known.bounds, tuple) or path.startswith("round."), path
+
+
+def test_strategies_and_settings_name_the_same() -> None:
+    assert set(SHEDDING) == set(SHEDDERS)
+    assert set(PLACEMENT) == set(PLACERS)

@@ -1,0 +1,135 @@
+"""Operator ①: order, duplicates, smoothing, and when a bundle's averages take a sample."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.reports import EVERY_REPORT, arrival, bundle, report
+from trimtab.snapshot import Arrival, Dropped, IntakeSettings, Snapshot, fold
+from trimtab.view import CPU, RATE_IN
+from trimtab.wire.columns import pack, unpack
+
+ONE, TWO = bundle(0), bundle(1)
+
+
+def after(*arrivals: Arrival, settings: IntakeSettings = EVERY_REPORT) -> Snapshot:
+    told, _ = fold(None, "b:8080", arrivals, settings)
+    assert told is not None
+    return told
+
+
+def test_the_newest_report_of_a_shuffled_batch_is_the_one_that_stands() -> None:
+    told = after(*(arrival(n, report({ONE: n * 10.0})) for n in (2, 3, 1)))
+    assert told.sequence == 3
+    assert told.stats[RATE_IN].tolist() == [30.0]
+
+
+def test_a_duplicate_and_an_older_report_change_nothing() -> None:
+    first = after(arrival(5, report({ONE: 7.0})))
+    second, dropped = fold(first, "b:8080", [arrival(5), arrival(4)], EVERY_REPORT)
+    assert second is first
+    assert [verdict for _, verdict in dropped] == [Dropped.OLD, Dropped.DUPLICATE]
+
+
+def test_a_restarted_broker_starts_a_session_whose_sequence_begins_anew() -> None:
+    told = after(arrival(90, session=1), arrival(1, report({ONE: 1.0}), session=2, seconds=91))
+    assert (told.session, told.sequence) == (2, 1)
+
+
+def test_an_older_session_is_believed_again_once_the_newer_one_is_silent() -> None:
+    """A broker whose clock was set back must not be ignored for ever."""
+    newer = after(arrival(1, session=9, seconds=0))
+    _, soon = fold(newer, "b:8080", [arrival(1, session=8, seconds=60)], EVERY_REPORT)
+    later, none = fold(newer, "b:8080", [arrival(1, session=8, seconds=61)], EVERY_REPORT)
+    assert [verdict for _, verdict in soon] == [Dropped.OLD]
+    assert none == []
+    assert later is not None
+    assert later.session == 8
+
+
+def test_smoothed_figures_lose_half_of_the_difference_each_half_life() -> None:
+    told = after(
+        arrival(1, report({}, cpu=80.0), seconds=0), arrival(2, report({}, cpu=40.0), seconds=10)
+    )
+    assert told.resources[CPU] == 40.0
+    assert told.smoothed[CPU] == pytest.approx(60.0)
+
+
+def test_time_does_not_run_backwards_in_an_average() -> None:
+    told = after(
+        arrival(1, report({}, cpu=80.0), seconds=10), arrival(2, report({}, cpu=40.0), seconds=5)
+    )
+    assert told.appended_ms == 10_000
+    assert told.smoothed[CPU] == 80.0
+
+
+def test_averages_are_pulsars_running_means() -> None:
+    told = after(*(arrival(n, report({ONE: rate})) for n, rate in enumerate((10.0, 20.0, 30.0))))
+    assert told.short[RATE_IN].tolist() == [20.0]
+    assert told.samples.tolist() == [3]
+
+
+def test_a_changed_statistic_is_sampled_once_an_interval() -> None:
+    settings = replace(EVERY_REPORT, sample_interval=60.0)
+    rates = [(0, 10.0), (10, 20.0), (20, 30.0), (60, 30.0), (70, 50.0)]
+    told = after(*(arrival(s, report({ONE: rate})) for s, rate in rates), settings=settings)
+    assert told.short[RATE_IN].tolist() == [20.0]
+    assert told.news.tolist() == [True]
+
+
+def test_a_statistic_that_a_broker_repeats_is_no_sample() -> None:
+    told = after(*(arrival(n, report({ONE: 10.0 if n == 0 else 40.0})) for n in range(5)))
+    assert told.samples.tolist() == [2]
+    assert told.short[RATE_IN].tolist() == [25.0]
+
+
+def test_an_idle_bundle_keeps_sampling_its_zeros() -> None:
+    told = after(*(arrival(n, report({ONE: 90.0 if n == 0 else 0.0})) for n in range(3)))
+    assert told.short[RATE_IN].tolist() == [30.0]
+
+
+def test_a_bundle_that_moved_in_starts_its_averages_and_others_keep_theirs() -> None:
+    told = after(arrival(1, report({TWO: 10.0})), arrival(2, report({ONE: 5.0, TWO: 30.0})))
+    assert told.bundles == (ONE, TWO)
+    assert told.short[RATE_IN].tolist() == [5.0, 20.0]
+    assert told.samples.tolist() == [1, 2]
+
+
+def test_a_heartbeat_keeps_the_bundles_and_renews_the_resources() -> None:
+    told = after(arrival(1, report({ONE: 10.0}, cpu=20.0)), arrival(2, report(None, cpu=80.0)))
+    assert told.bundles == (ONE,)
+    assert told.short[RATE_IN].tolist() == [10.0]
+    assert told.resources[CPU] == 80.0
+
+
+def test_a_snapshot_survives_its_bytes() -> None:
+    told = after(arrival(1, report({ONE: 10.0, TWO: 3.0})))
+    copy = unpack(pack(told), Snapshot)
+    for field in fields(Snapshot):
+        before, again = getattr(told, field.name), getattr(copy, field.name)
+        assert np.array_equal(before, again), field.name
+
+
+@given(
+    rates=st.lists(st.floats(0, 1e6), min_size=1, max_size=8),
+    seed=st.integers(0, 99),
+    cut=st.integers(0, 8),
+)
+def test_any_order_within_batches_gives_the_state_of_the_clean_stream(
+    rates: list[float], seed: int, cut: int
+) -> None:
+    """Duplicated, shuffled within a batch, and split into two batches anywhere."""
+    clean = [arrival(n, report({ONE: rate, TWO: 1.0})) for n, rate in enumerate(rates)]
+    head, tail = clean[:cut] * 2, clean[cut:] * 2
+    random.Random(seed).shuffle(head)
+    random.Random(seed).shuffle(tail)
+    told, _ = fold(None, "b:8080", head, EVERY_REPORT)
+    told, _ = fold(told, "b:8080", tail, EVERY_REPORT)
+    assert told is not None
+    assert pack(told) == pack(after(*clean))

@@ -1,0 +1,68 @@
+"""A round as it is told to the sinks: its plan in names and figures, and what bound it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from trimtab.load import usage
+from trimtab.plan import Plan
+from trimtab.reasons import Rule
+from trimtab.settings import Settings
+from trimtab.view import View
+from trimtab.wire.rows import PlannedMove, RefusedMove, RoundRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a round's record says beside its plan; ``now_ms`` is the batch timestamp."""
+
+    now_ms: int
+    number: int
+    settings: Settings
+    settings_version: int
+    problems: tuple[str, ...]
+    state_hash: str
+
+
+def recorded(
+    plan: Plan, view: View, obstacles: Mapping[Rule, int], context: Context
+) -> RoundRecord:
+    """The round's record; ``obstacles`` counts the bundles each rule kept out of the view."""
+    settings = context.settings
+    loads = usage(view.brokers.resources, settings.weights)
+    return RoundRecord(
+        cluster=view.cluster,
+        round=context.number,
+        at=context.now_ms,
+        strategy=settings.round.shedding,
+        placement=settings.round.placement,
+        observe_only=settings.round.observe_only,
+        skipped=plan.skipped.value if plan.skipped else "",
+        moves=tuple(
+            PlannedMove(
+                bundle=move.bundle,
+                source=move.source,
+                destination=move.destination,
+                reason=move.reason,
+                epoch=(move.epoch.generation, move.epoch.counter),
+            )
+            for move in plan.moves
+        ),
+        refusals=tuple(
+            RefusedMove(
+                bundle=refusal.bundle,
+                source=refusal.source,
+                rule=refusal.rule,
+                destination=refusal.destination,
+            )
+            for refusal in plan.refusals
+        ),
+        obstacles={rule.value: count for rule, count in sorted(obstacles.items())},
+        summary=plan.summary,
+        usage=dict(zip(view.brokers.names, loads.tolist(), strict=True)),
+        problems=context.problems,
+        move_deadline_ms=round(settings.round.move_deadline * 1000),
+        settings_version=context.settings_version,
+        state_hash=context.state_hash,
+    )
