@@ -88,8 +88,7 @@ def _wait(
 
 
 def _recent(query: StreamingQuery) -> list[Progress]:
-    # recentProgress is of StreamingQueryProgress, a dict whose stubs do not say so.
-    return [dict(progress) for progress in query.recentProgress]  # type: ignore[call-overload]
+    return [dict(progress) for progress in query.recentProgress]
 
 
 def cpu_seconds(others: Collection[int]) -> float:

@@ -10,7 +10,7 @@ from benchmarks import intake
 from benchmarks.figures import Figure
 
 Benchmark = Callable[[Path], Sequence[Figure]]
-"""Called with an empty folder that is removed afterwards; its module's docstring is its document."""
+"""Called with an empty folder, removed afterwards; its module's docstring goes to the document."""
 
 BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "intake": intake.measure,

@@ -19,7 +19,7 @@ DOCUMENT: Final = Path("docs") / "benchmarks.md"
 _HEAD: Final = """\
 # Benchmarks
 
-Generated from `benchmarks/results.json` by `.venv/bin/python -m benchmarks --document`: do not edit.
+Generated from `benchmarks/results.json` by `python -m benchmarks --document`: do not edit.
 `make bench` measures everything anew and writes `build/bench.json`, `ONLY=name` one of them;
 `python -m benchmarks --record` keeps the outcome. Both sides of a ratio are measured in one run, in
 turn, so that a busy machine slows both; an absolute bar holds for the machine that it names.
@@ -47,7 +47,7 @@ def _section(run: Run) -> Iterator[str]:
         "\n"
     )
     machine = run.machine
-    load = "{:.1f} before, {:.1f} after".format(machine.load_before[0], machine.load_after[0])
+    load = f"{machine.load_before[0]:.1f} before, {machine.load_after[0]:.1f} after"
     versions = ", ".join(f"{name} {number}" for name, number in machine.versions.items())
     yield f"## {run.benchmark}\n"
     yield f"{title}\n{text.rstrip()}\n"
@@ -60,4 +60,5 @@ def _section(run: Run) -> Iterator[str]:
 
 def _row(figure: Figure) -> str:
     value, holds = number(figure.value), _HOLDS[figure.holds]
-    return f"| `{figure.name}` | {value} | {figure.unit} | {bar_of(figure)} | {holds} | {figure.says} |"
+    cells = (f"`{figure.name}`", value, figure.unit, bar_of(figure), holds, figure.says)
+    return f"| {' | '.join(cells)} |"

@@ -1,4 +1,4 @@
-"""The empty pair: two stateful operators in a chain that compute nothing, Spark's floor for ours."""
+"""The empty pair: two chained stateful operators that compute nothing, Spark's floor for ours."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def fill(bootstrap: str, brokers: int, bundles: int, each: int) -> int:
     for broker, sequence, data in reports(brokers, bundles, each):
         value = encode(data)
         size += len(value)
-        headers = [
+        headers: list[tuple[str, str | bytes | None]] = [
             (keys.SESSION_HEADER, str(data.start_timestamp).encode()),
             (keys.SEQUENCE_HEADER, str(sequence).encode()),
         ]

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,11 +24,21 @@ class ServerError(RuntimeError):
 class Process:
     """One command, started and ended any number of times."""
 
-    def __init__(self, name: str, command: Sequence[str], *, folder: Path, log: Path) -> None:
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        folder: Path,
+        log: Path,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """`environment`: all of it; without one the child has this process's."""
         self.name = name
         self.log = log
         self._command = command
         self._folder = folder
+        self._environment = environment
         self._child: subprocess.Popen[bytes] | None = None
 
     @property
@@ -75,6 +85,7 @@ class Process:
             self._child = subprocess.Popen(
                 [*_tied_to_parent(), *self._command],
                 cwd=self._folder,
+                env=self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

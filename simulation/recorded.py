@@ -38,6 +38,20 @@ class RecordedTopics:
             for record in self.all(keys.ROUNDS)
         ]
 
+    def end(self, topic: str, partition: int = 0) -> int:
+        """The offset that the partition's next record will have."""
+        here = TopicPartition(topic, partition)
+        return self._consumer.get_watermark_offsets(here, timeout=TIMEOUT_SECONDS)[1]
+
+    def newest_batches(self, number: int) -> list[BatchRecord]:
+        """The last so many of them, in order."""
+        here = TopicPartition(keys.ROUNDS, 0)
+        low, high = self._consumer.get_watermark_offsets(here, timeout=TIMEOUT_SECONDS)
+        return [
+            msgspec.json.decode(record.value or b"", type=BatchRecord)
+            for record in self._between(keys.ROUNDS, 0, max(low, high - number), high)
+        ]
+
     def all(self, topic: str) -> Iterator[Record]:
         """What the topic holds now, partition after partition."""
         for partition in sorted(self._partitions(topic)):

@@ -94,16 +94,15 @@ def namespaces_of(bundles: Iterable[str]) -> Ints:
 def available_part(view: View) -> View:
     """The view without brokers that are not available, as strategies see it.
 
-    A bundle on its way from such a broker counts as arrived, one on its way to it as staying; one
-    that would be on no broker is left out. Neither is movable.
+    A bundle on its way from such a broker counts as arrived, and is not movable; one on its way to
+    it, or at home on it, is left out.
     """
     here = view.brokers.available
     if here.all():
         return view
     brokers, bundles = view.brokers, view.bundles
     owner = np.where(here[bundles.owner], bundles.owner, view.intended)
-    intended = np.where(here[view.intended], view.intended, owner)
-    kept = here[owner]
+    kept = here[view.intended]
     row = np.cumsum(here) - 1
     movable = bundles.movable & (bundles.owner == view.intended)
     return replace(
@@ -126,5 +125,5 @@ def available_part(view: View) -> View:
             epoch=bundles.epoch[:, kept],
             movable=movable[kept],
         ),
-        intended=row[intended[kept]],
+        intended=row[view.intended[kept]],
     )

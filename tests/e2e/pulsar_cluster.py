@@ -1,4 +1,4 @@
-"""A real Pulsar cluster with a load, run by scripts that a developer has; see `test_real_pulsar`."""
+"""A real Pulsar cluster and its load, from the scripts that `test_real_pulsar` asks for."""
 
 from __future__ import annotations
 

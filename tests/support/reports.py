@@ -23,7 +23,7 @@ def report(
     rates: Mapping[str, float] | None = None, cpu: float = 50.0, start_ms: int = 1
 ) -> LoadReport:
     """A report with the given messages/s in of each bundle; None makes a heartbeat."""
-    stats = None
+    stats: dict[str, BundleStats] | None = None
     if rates is not None:
         stats = {name: BundleStats(msg_rate_in=rate, topics=1) for name, rate in rates.items()}
     data = LocalBrokerData(

@@ -181,12 +181,23 @@ def test_the_available_part_keeps_what_will_be_there() -> None:
     assert part.brokers.names == ("a", "b")
     owners = [part.brokers.names[row] for row in part.bundles.owner]
     assert list(zip(part.bundles.names, owners, strict=True)) == [
-        ("t/a/0x00000000_0x00000001", "a"),
         ("t/a/0x00000001_0x00000002", "a"),
         ("t/dead/0x00000000_0x00000001", "b"),
     ]
     assert part.intended.tolist() == part.bundles.owner.tolist()
-    assert part.bundles.movable.tolist() == [False, True, False]
+    assert part.bundles.movable.tolist() == [True, False]
+
+
+def test_a_bundle_on_its_way_to_a_lost_broker_does_not_count_as_staying() -> None:
+    """Its move may yet succeed; then the other bundle would be the last."""
+    leaving = Bundle((0, 0, 40 * MB, 0), going_to="lost")
+    view = cluster(
+        hot=Broker(0.9, [leaving, *throughputs(40 * MB)]),
+        cold=Broker(0.1),
+        lost=Broker(available=False),
+    )
+    plan, _ = hold(view)
+    assert [refusal.rule for refusal in plan.refusals] == [Rule.LAST_BUNDLE]
 
 
 def test_a_full_destination_of_a_pair_is_replaced() -> None:

@@ -65,7 +65,7 @@ class BundleStats(msgspec.Struct, gc=False, rename="camel"):
     cache_size: int = 0
 
 
-class LocalBrokerData(msgspec.Struct, rename="camel", omit_defaults=True):
+class LocalBrokerData(msgspec.Struct, rename="camel"):
     """The report as Pulsar spells it; only this module and the agent see it."""
 
     cpu: Resource = msgspec.field(default_factory=Resource)
@@ -77,7 +77,8 @@ class LocalBrokerData(msgspec.Struct, rename="camel", omit_defaults=True):
     msg_rate_out: float = 0.0
     msg_throughput_in: float = 0.0
     msg_throughput_out: float = 0.0
-    last_stats: dict[str, BundleStats] | None = None
+    last_stats: dict[str, BundleStats] | None | msgspec.UnsetType = msgspec.UNSET
+    """Unset (or null) makes the report a heartbeat."""
     bundles: list[str] = []
     num_topics: int = 0
     num_bundles: int = 0
@@ -134,7 +135,7 @@ def encode(report: LocalBrokerData) -> bytes:
 def decode(value: bytes) -> LoadReport:
     """Columns of a report; raises PoisonReport for anything a view must not see."""
     data = _parse(value)
-    stats = data.last_stats or {}
+    stats = data.last_stats if isinstance(data.last_stats, dict) else {}
     bundles = tuple(sorted(stats))
     _check_bundles(bundles)
     cells = chain.from_iterable(map(msgspec.structs.astuple, map(stats.__getitem__, bundles)))
@@ -167,7 +168,7 @@ def decode(value: bytes) -> LoadReport:
         persistent=data.persistent_topics_enabled,
         non_persistent=data.non_persistent_topics_enabled,
         listed=len(listed),
-        heartbeat=data.last_stats is None,
+        heartbeat=not isinstance(data.last_stats, dict),
         bundles=bundles,
         shown=np.fromiter((b in listed for b in bundles), np.bool_, len(bundles)),
         stats=columns[:4],

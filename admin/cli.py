@@ -1,0 +1,146 @@
+"""`trimtab`: for people at a terminal. What was asked for goes to stdout, all else to stderr."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from admin.demo import Demo, DemoOptions
+from admin.demo_parts import METRICS_PORT, DemoFailed
+from admin.demo_view import summary
+from deploy import doctor as checks
+from deploy.finding import Finding, bad, good
+from deploy.jars import JarError
+from deploy.ports import is_free
+from deploy.process import ServerError
+from simulation.profile import InvalidProfile
+from sinks.errors import SinkError, Unavailable
+from sinks.kafka_topics import ensure_topics
+from streaming.config import InvalidConfig, load_config
+
+OK: Final = 0
+FAILED: Final = 1
+USAGE: Final = 2
+UNREACHABLE: Final = 5
+FINDINGS: Final = 6
+INTERRUPTED: Final = 130
+
+# Typer's own tracebacks would show local variables, and with them passwords.
+app = typer.Typer(
+    name="trimtab",
+    help="Keeps a fleet of Pulsar-style brokers balanced with the fewest moves.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+Config = Annotated[
+    Path | None, typer.Option(help="A TOML file of settings; TRIMTAB_... variables go over it.")
+]
+
+
+@app.command()
+def doctor(
+    kafka: Annotated[
+        str | None, typer.Option(help="Your own Kafka.", envvar="TRIMTAB_KAFKA__BOOTSTRAP")
+    ] = None,
+    redis: Annotated[
+        str | None, typer.Option(help="URL of your own Redis.", envvar="TRIMTAB_REDIS_URL")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Say what is missing here, each with the next command to type; 6 if anything is."""
+    findings = [*checks.examine(kafka=kafka, redis=redis), _check_metrics_port()]
+    if json:
+        report = {"v": 1, "findings": [asdict(finding) for finding in findings]}
+        print(msgspec.json.encode(report).decode())
+    else:
+        _show_findings(findings)
+    raise typer.Exit(OK if all(finding.ok for finding in findings) else FINDINGS)
+
+
+@app.command()
+def demo(
+    seconds: Annotated[float, typer.Option(min=1, help="How long it runs.")] = 180,
+    seed: Annotated[int | None, typer.Option(min=0, help="Another fleet of the same kind.")] = None,
+    brokers: Annotated[int | None, typer.Option(help="Instead of 12.")] = None,
+    bundles: Annotated[int | None, typer.Option(help="Instead of 480.")] = None,
+    plain: Annotated[bool, typer.Option("--plain", help="Lines instead of a picture.")] = False,
+) -> None:
+    """Watch the job balance a simulated fleet on an embedded Kafka and Redis; 1 if it did not."""
+    console = Console(stderr=True)
+    run = Demo(DemoOptions(seconds, seed, brokers, bundles, plain), console)
+    try:
+        run.run()
+    except InvalidProfile as error:
+        raise _end(str(error), USAGE) from None
+    except (DemoFailed, ServerError, JarError, SinkError) as error:
+        raise _end(f"{error}\nNext: trimtab doctor", FAILED) from None
+    except KeyboardInterrupt:
+        raise _end("interrupted before the fleet ran", INTERRUPTED) from None
+    print(summary(run.story, run.moves))
+    raise typer.Exit(OK if run.story.balanced_since else FAILED)
+
+
+@app.command()
+def job(config: Config = None) -> None:
+    """Balance a fleet until stopped; the same as trimtab-job."""
+    # Only here: Spark takes a second to import, and doctor must run where it cannot be.
+    from streaming.job import run
+
+    run(config)
+
+
+@app.command()
+def topics(config: Config = None) -> None:
+    """Make the Kafka topics that are missing; 6 if one that exists would make the job wrong."""
+    try:
+        settings = load_config(config)
+        findings = ensure_topics(settings.kafka.bootstrap, settings.kafka.client)
+    except InvalidConfig as error:
+        raise _end("\n".join(["wrong settings:", *error.problems]), USAGE) from None
+    except SinkError as error:
+        code = UNREACHABLE if isinstance(error, Unavailable) else FAILED
+        raise _end(
+            f"{error}\nNext: trimtab doctor --kafka {settings.kafka.bootstrap}", code
+        ) from None
+    for finding in findings:
+        print(finding)
+    raise typer.Exit(FINDINGS if findings else OK)
+
+
+def main() -> None:
+    """The console script."""
+    app()
+
+
+def _check_metrics_port() -> Finding:
+    if is_free(METRICS_PORT):
+        return good("metrics port", f"127.0.0.1:{METRICS_PORT} is free")
+    taken = f"127.0.0.1:{METRICS_PORT} is taken, which is right if a job runs here"
+    return bad("metrics port", taken, f"ss -ltnp 'sport = {METRICS_PORT}'")
+
+
+def _show_findings(findings: list[Finding]) -> None:
+    console = Console()
+    table = Table("", "what", "found", box=None, pad_edge=False)
+    for finding in findings:
+        mark = "[green]ok[/]" if finding.ok else "[red]no[/]"
+        table.add_row(mark, finding.name, finding.detail)
+    console.print(table)
+    for finding in findings:
+        if not finding.ok:
+            # Not wrapped, so that it can be copied.
+            console.print(
+                f"{finding.name}: {finding.next_command}", soft_wrap=True, highlight=False
+            )
+
+
+def _end(message: str, code: int) -> typer.Exit:
+    typer.echo(message, err=True)
+    return typer.Exit(code)

@@ -1,0 +1,120 @@
+"""The processes of a demo beside Kafka and Redis: the job and the fleet, each with its log."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import sys
+import sysconfig
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+from deploy import jars
+from deploy.ports import free_port, is_free
+from deploy.process import Process
+from deploy.stack import Stack
+from simulation.profile import Profile, read_profile
+
+METRICS_PORT: Final = 9780
+REPORT_SECONDS: Final = 1.0
+_LOG_LINES: Final = 20
+
+
+class DemoFailed(RuntimeError):
+    """The demo cannot go on; the message says what to look at."""
+
+
+@contextmanager
+def clean_folder(folder: Path) -> Iterator[None]:
+    """An empty `folder` that no other demo uses meanwhile."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_suffix(".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise DemoFailed(
+                f"another demo is using {folder}. See who: fuser -v {lock.name}"
+            ) from None
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        yield
+
+
+def settings_file(folder: Path, name: str) -> Path:
+    """A copy of one of the committed files, beside the logs of the run that used it."""
+    copy = folder / name
+    copy.write_text(files("deploy").joinpath(name).read_text("utf-8"), "utf-8")
+    return copy
+
+
+def low_threshold(job_settings: Path) -> float:
+    """Points."""
+    return float(tomllib.loads(job_settings.read_text())["settings"]["avg"]["low_threshold"])
+
+
+def fleet_profile(path: Path, given: Mapping[str, int | None]) -> Profile:
+    """The committed fleet, changed as asked; raises InvalidProfile."""
+    profile = read_profile(path)
+    changes = {name: number for name, number in given.items() if number is not None}
+    bundles = changes.get("bundles", profile.bundles)
+    # A smaller fleet has fewer namespaces too; each needs a bundle.
+    changes["namespaces"] = max(1, min(profile.namespaces, bundles))
+    return replace(profile, **changes)
+
+
+def metrics_port() -> int:
+    return METRICS_PORT if is_free(METRICS_PORT) else free_port()
+
+
+def job(folder: Path, stack: Stack, port: int) -> Process:
+    """The password of Redis goes through the environment: a command line is for all to read."""
+    return Process(
+        "the job",
+        [str(Path(sysconfig.get_path("scripts")) / "trimtab-job"), "--config", "demo_job.toml"],
+        folder=folder,
+        log=folder / "job.log",
+        environment=_environment(
+            TRIMTAB_KAFKA__BOOTSTRAP=stack.kafka_bootstrap,
+            TRIMTAB_REDIS_URL=stack.redis_url,
+            TRIMTAB_CHECKPOINT=str(folder / "checkpoint"),
+            TRIMTAB_METRICS_PORT=str(port),
+            TRIMTAB_SPARK__JARS=json.dumps([str(jar) for jar in jars.connector_jars()]),
+        ),
+    )
+
+
+def fleet(folder: Path, stack: Stack, profile: Profile) -> Process:
+    """Its log has the snapshots among its other lines."""
+    command = [sys.executable, "-m", "simulation", "--profile", "demo_fleet.toml"]
+    for name in ("brokers", "bundles", "namespaces", "seed"):
+        command += [f"--{name}", str(getattr(profile, name))]
+    command += ["--kafka", stack.kafka_bootstrap, "--report-interval", str(REPORT_SECONDS)]
+    return Process(
+        "the fleet",
+        command,
+        folder=folder,
+        log=folder / "fleet.log",
+        environment=_environment(TRIMTAB_REDIS_URL=stack.redis_url),
+    )
+
+
+def check(*processes: Process) -> None:
+    """Raises DemoFailed with the end of the log of one that has ended."""
+    for process in processes:
+        if not process.running:
+            lines = process.log.read_text("utf-8", errors="replace").splitlines()
+            end = "\n".join(lines[-_LOG_LINES:])
+            raise DemoFailed(f"{process.name} ended; the end of {process.log}:\n{end}")
+
+
+def _environment(**ours: str) -> dict[str, str]:
+    """This process's, but with no settings of trimtab that were meant for a real fleet."""
+    theirs = {k: v for k, v in os.environ.items() if not k.startswith("TRIMTAB_")}
+    return theirs | ours

@@ -1,0 +1,153 @@
+"""The job watches three real Pulsar brokers, and what it sees is what they said.
+
+    TRIMTAB_REALPULSAR=folder pytest -s -m pulsar tests/e2e
+
+The folder is the user's own. It holds `up.sh N modular`, which returns once a fresh cluster of N
+brokers on this host serves and has printed for each `ready <web service URL> <broker service URL>`;
+it must add the lines of $EXTRA_CONF to the brokers' configuration. `down.sh` stops what that
+started, however far it got. `pulsar-perf` is Pulsar's own, pointed at the cluster.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.evidence import Evidence, show
+from tests.e2e.observed_job import CLUSTER, PHASES, Phase, observe
+from trimtab.reasons import Rule
+from trimtab.view import is_monitoring
+from trimtab.wire import keys
+from trimtab.wire.rows import RoundRecord
+
+pytestmark = [pytest.mark.e2e, pytest.mark.pulsar, pytest.mark.slow, pytest.mark.timeout(900)]
+
+STATS = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
+COUNTS = ("topics", "consumerCount", "producerCount", "cacheSize")
+
+
+@pytest.fixture(scope="module")
+def evidence(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
+    scripts = os.environ.get("TRIMTAB_REALPULSAR")
+    if not scripts:
+        pytest.skip("TRIMTAB_REALPULSAR does not name a folder of scripts for real brokers")
+    found = observe(Path(scripts), tmp_path_factory.mktemp("pulsar"))
+    show(found)
+    return found
+
+
+def rounds_of(evidence: Evidence, phase: Phase) -> list[RoundRecord]:
+    version = PHASES.index(phase)
+    return [record for record in evidence.rounds if record.settings_version == version]
+
+
+def single(value: float) -> float:
+    """Rounded to binary32, in which Pulsar computes percentages."""
+    rounded: float = struct.unpack("f", struct.pack("f", value))[0]
+    return rounded
+
+
+def usage(said: dict[str, Any]) -> float:
+    """Pulsar's weighted usage of a report, under its default weights."""
+    percents = [
+        single(single(single(resource["usage"]) / single(resource["limit"])) * 100)
+        for resource in (said["cpu"], said["bandwidthIn"], said["bandwidthOut"])
+        if resource["limit"] > 0
+    ]
+    return max([0.0, *percents]) / 100
+
+
+def test_every_round_sees_the_usage_that_the_brokers_reported(evidence: Evidence) -> None:
+    seen = [(batch.batch, record) for batch in evidence.batches for record in batch.rounds]
+    assert seen
+    for number, record in seen:
+        newest = evidence.newest_by(number)
+        assert record.usage == {broker: usage(said) for broker, said in newest.items()}
+
+
+def test_the_jobs_state_is_the_newest_report_of_each_broker(evidence: Evidence) -> None:
+    newest = evidence.newest_by(evidence.last_round)
+    assert len(newest) == 3
+    assert evidence.snapshots.keys() == newest.keys()
+    for broker, said in newest.items():
+        snapshot = evidence.snapshots[broker]
+        assert list(snapshot.traffic) == [said[name] for name in STATS]
+        assert snapshot.session == snapshot.start_ms == said["startTimestamp"]
+        assert snapshot.version == said["brokerVersionString"]
+        assert (snapshot.topics, snapshot.listed) == (said["numTopics"], len(said["bundles"]))
+
+
+def test_the_jobs_bundles_are_the_reported_ones(evidence: Evidence) -> None:
+    for broker, said in evidence.newest_by(evidence.last_round).items():
+        snapshot = evidence.snapshots[broker]
+        assert set(snapshot.bundles) == said["lastStats"].keys()
+        for row, bundle in enumerate(snapshot.bundles):
+            stats = said["lastStats"][bundle]
+            assert list(snapshot.stats[:, row]) == [stats[name] for name in STATS]
+            assert list(snapshot.counts[:, row]) == [stats[name] for name in COUNTS]
+            assert snapshot.shown[row] == (bundle in said["bundles"])
+        sums = snapshot.stats.sum(axis=1)
+        # Pulsar sums its bundles itself; one may be counted anew between the two.
+        assert sums == pytest.approx([said[name] for name in STATS], rel=0.05, abs=1.0)
+
+
+def test_averages_stay_within_what_was_reported(evidence: Evidence) -> None:
+    spoken = evidence.read_by(evidence.last_round)
+    for broker, snapshot in evidence.snapshots.items():
+        for row, bundle in enumerate(snapshot.bundles):
+            said = [
+                report.said["lastStats"][bundle]
+                for report in spoken
+                if report.broker == broker and bundle in report.said["lastStats"]
+            ]
+            for column, name in enumerate(STATS):
+                values = [stats[name] for stats in said]
+                low, high = min(values) - 1e-6, max(values) + 1e-6
+                assert low <= snapshot.short[column, row] <= high
+                assert low <= snapshot.long[column, row] <= high
+
+
+@pytest.mark.parametrize("phase", PHASES, ids=lambda phase: phase.name)
+def test_a_plan_or_the_rule_that_bound_it_is_told(evidence: Evidence, phase: Phase) -> None:
+    held = rounds_of(evidence, phase)
+    assert held
+    for record in held:
+        assert (record.strategy, record.placement) == (phase.shedding, phase.placement)
+        assert record.observe_only
+        assert record.problems == ()
+        assert bool(record.skipped) != bool(record.moves or record.refusals)
+
+
+@pytest.mark.parametrize("phase", PHASES[:2], ids=lambda phase: phase.name)
+def test_brokers_of_one_host_are_balanced(evidence: Evidence, phase: Phase) -> None:
+    """They report the host's CPU, read at different times: a gap of 10 points is a real one."""
+    held = rounds_of(evidence, phase)
+    if all(max(r.usage.values()) - min(r.usage.values()) < 0.1 for r in held):
+        assert {record.skipped for record in held} == {Rule.BALANCED.value}
+
+
+def test_a_strategy_told_to_act_on_any_gap_plans_moves(evidence: Evidence) -> None:
+    owners = {bundle: b for b, s in evidence.snapshots.items() for bundle in s.bundles}
+    for record in rounds_of(evidence, PHASES[-1]):
+        assert record.moves
+        for move in record.moves:
+            assert owners[move.bundle] == move.source
+            assert move.destination in evidence.snapshots.keys() - {move.source}
+
+
+def test_heartbeat_bundles_are_seen_and_stay(evidence: Evidence) -> None:
+    beats = {b for s in evidence.snapshots.values() for b in s.bundles if is_monitoring(b)}
+    assert len(beats) == len(evidence.snapshots)
+    last = list(evidence.rounds)[-1]
+    assert last.obstacles == {Rule.NOT_MOVABLE.value: len(beats)}
+    assert not beats & {move.bundle for record in evidence.rounds for move in record.moves}
+
+
+def test_an_observer_commands_nobody(evidence: Evidence) -> None:
+    assert evidence.commands == 0
+    assert evidence.dead_letters == 0
+    assert evidence.redis_keys <= {keys.open_key(CLUSTER), keys.plan_key(CLUSTER)}

@@ -1,0 +1,161 @@
+"""A driver killed with kill -9 in the middle of a batch repeats it and does nothing twice."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import pytest
+import redis
+from confluent_kafka import Producer
+
+from deploy.kafka_server import KafkaServer
+from deploy.redis_server import RedisServer
+from simulation.load_model import load_model
+from simulation.profile import Profile
+from simulation.recorded import RecordedTopics
+from simulation.replay import Replay, distinct, rounds_of
+from sinks.connections import redis_client
+from streaming.config import JobConfig, load_config
+from tests.support.commands import changes, in_streams, published
+from tests.support.jobs import Driver, write_settings
+from tests.support.seesaw import Seesaw
+from tests.support.waiting import eventually
+from trimtab.wire import keys
+from trimtab.wire.command import Kind
+from trimtab.wire.control import Intent
+from trimtab.wire.control import Kind as IntentKind
+from trimtab.wire.rows import BatchRecord
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+
+CLUSTER = "killed"
+FLEET = Profile(brokers=4, bundles=32, namespaces=4, low=0.3, high=0.7, seed=7)
+
+
+@dataclass
+class Bench:
+    """The services, the job and a fleet, and what they have left behind."""
+
+    kafka: KafkaServer
+    client: redis.Redis
+    config: JobConfig
+    driver: Driver
+    topics: RecordedTopics
+
+    def begun(self, number: int) -> bool:
+        """Always: the batch's offsets are written, and that is all."""
+        return number >= 0
+
+    def applied(self, number: int) -> bool:
+        """Whether Redis has carried out what the batch decided."""
+        # Any query: there is but one.
+        found = self.client.hgetall(keys.applied_key(CLUSTER))
+        return any(int(value.split(b" ", 1)[0]) == number for value in found.values())
+
+    def recorded(self, number: int) -> bool:
+        """Whether Kafka has the batch's record."""
+        return any(record.batch == number for record in self.topics.newest_batches(5))
+
+    def kill_once(self, reached: Callable[[int], bool]) -> int:
+        """Kill the driver in a batch that has come so far; the batch's number."""
+        while True:
+            self.driver.start()
+            self.driver.await_batches(4)
+
+            def hit() -> bool:
+                number = self.driver.under_way()
+                return number is not None and reached(number)
+
+            eventually(hit, f"a batch that is {reached.__name__}", pause=0.0005)
+            self.driver.kill()
+            # It may have been committed in the instant before the kill: then try again.
+            if (number := self.driver.under_way()) is not None:
+                return number
+
+    def come_to_rest(self) -> None:
+        """Pause the rounds, wait until the last moves are over, and stop the job."""
+        pause = Intent(id="rest", kind=IntentKind.PAUSE, cluster=CLUSTER)
+        producer = Producer({"bootstrap.servers": self.kafka.bootstrap})
+        producer.produce(keys.CONTROL, key=CLUSTER, value=msgspec.json.encode(pause))
+        assert producer.flush(10) == 0
+        eventually(self._resting, "the rounds to be paused and the journal to be relayed")
+        self.driver.await_batches(3)
+        self.driver.stop()
+
+    def _resting(self) -> bool:
+        rounds = [each for batch in self.topics.newest_batches(20) for each in batch.rounds]
+        relayed = self.client.xlen(keys.journal_key(CLUSTER)) == 0
+        return bool(rounds) and rounds[-1].skipped == "paused" and relayed
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    with (
+        KafkaServer(tmp_path / "kafka") as kafka,
+        RedisServer(tmp_path / "redis") as server,
+        redis_client(server.url) as client,
+        closing(RecordedTopics(kafka.bootstrap)) as topics,
+        Seesaw(load_model(FLEET), kafka.bootstrap, server.url, CLUSTER),
+    ):
+        settings = write_settings(tmp_path, kafka.bootstrap, server.url)
+        driver = Driver(tmp_path, settings)
+        yield Bench(kafka, client, load_config(settings), driver, topics)
+        if driver.running:
+            driver.kill()
+
+
+def test_a_driver_killed_once(bench: Bench) -> None:
+    killed = bench.kill_once(bench.applied)
+    finish(bench, [killed])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_driver_killed_five_times(bench: Bench) -> None:
+    moments = (bench.begun, bench.applied, bench.recorded, bench.applied, bench.recorded)
+    finish(bench, [bench.kill_once(reached) for reached in moments])
+
+
+def finish(bench: Bench, killed: list[int]) -> None:
+    """One more start, then everything that was left behind is compared."""
+    bench.driver.start()
+    bench.driver.await_batches(8)
+    bench.come_to_rest()
+    batches = bench.topics.batches()
+    moves = sum(len(each.moves) for batch in distinct(batches) for each in batch.rounds)
+    repeated = {n for n, times in Counter(b.batch for b in batches).items() if times > 1}
+    print(f"{len(batches)} records, {moves} moves; killed in {killed}, repeated {sorted(repeated)}")
+    assert moves > 20
+    assert set(killed) <= {batch.batch for batch in batches}
+    assert len({batch.generation for batch in batches}) == len(killed) + 1
+    the_state_equals_that_of_an_undisturbed_run(bench, batches)
+    no_command_was_applied_twice(bench)
+
+
+def the_state_equals_that_of_an_undisturbed_run(bench: Bench, batches: list[BatchRecord]) -> None:
+    replay = Replay(bench.config.intake_settings(), bench.config.round_settings())
+    for batch in distinct(batches):
+        rows = replay.run(batch.at, bench.topics.read_by(batch))
+        again = rounds_of(rows)
+        assert again == {record.cluster: record for record in batch.rounds}, batch.batch
+
+
+def no_command_was_applied_twice(bench: Bench) -> None:
+    told = in_streams(bench.client, CLUSTER)
+    assert not [name for name, times in Counter(c.id for c in told).items() if times > 1]
+
+    copies = {c.id: c for c in published(bench.topics.all(keys.COMMANDS))}
+    assert copies == {c.id: c for c in told if c.kind in (Kind.TRANSFER, Kind.PREPARE)}
+
+    epochs = defaultdict(list)
+    for change in changes(bench.topics.all(keys.OWNERSHIP)):
+        # The relay may repeat what it carried; it never goes back.
+        if not epochs[change.bundle] or epochs[change.bundle][-1] != change.record:
+            epochs[change.bundle].append(change.record)
+    for bundle, records in epochs.items():
+        assert [r.epoch for r in records] == sorted({r.epoch for r in records}), bundle

@@ -1,0 +1,45 @@
+"""What brokers were told and what became of it, read where it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+import redis
+
+from sources.records import Record
+from trimtab.wire.command import Command
+from trimtab.wire.keys import command_stream
+from trimtab.wire.ownership import Change
+
+
+def in_streams(client: redis.Redis, cluster: str) -> list[Command]:
+    """Every command in every broker's stream."""
+    streams = client.scan_iter(match=command_stream(_escaped(cluster), "*"))
+    return [
+        _command(fields) for stream in sorted(streams) for _, fields in _entries(client, stream)
+    ]
+
+
+def published(records: Iterable[Record]) -> list[Command]:
+    """Commands of trimtab.commands, repetitions too."""
+    return [msgspec.json.decode(record.value or b"", type=Command) for record in records]
+
+
+def changes(records: Iterable[Record]) -> list[Change]:
+    """Changes of trimtab.ownership in the order of the journal, repetitions too."""
+    return [msgspec.json.decode(record.value or b"", type=Change) for record in records]
+
+
+def _entries(client: redis.Redis, stream: bytes) -> Any:
+    # Any: the answer's type in redis-py is a union over protocols; ours is RESP2, bytes.
+    return client.xrange(stream)
+
+
+def _command(fields: dict[bytes, bytes]) -> Command:
+    return msgspec.json.decode(fields[b"command"], type=Command)
+
+
+def _escaped(cluster: str) -> str:
+    return cluster.replace("[", "\\[").replace("*", "\\*")

@@ -1,0 +1,127 @@
+"""`trimtab-job` as a child process, and the settings file it is started with."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import psutil
+
+from deploy import jars
+from deploy.process import Process
+from tests.support.waiting import eventually
+
+QUICK: Mapping[str, object] = {
+    "round.shedding": "avg",
+    "round.placement": "avg",
+    "round.interval": 1.0,
+    "round.grace_period": 2.0,
+    "round.silence": 20.0,
+    "round.move_deadline": 10.0,
+    "avg.low_hits": 1,
+    "avg.high_hits": 1,
+    "unload.min_rate": 10.0,
+}
+"""A round a second that acts on what it sees first."""
+
+
+def write_settings(
+    folder: Path,
+    kafka: str,
+    redis: str,
+    settings: Mapping[str, object] = QUICK,
+    spark: Mapping[str, str] | None = None,
+) -> Path:
+    """A job's TOML file in ``folder``, where its checkpoint will be too."""
+    lines = [
+        f"redis_url = {json.dumps(redis)}",
+        f"checkpoint = {json.dumps(str(folder / 'checkpoint'))}",
+        "trigger_seconds = 0.2",
+        "metrics_port = 0",
+        "[kafka]",
+        f"bootstrap = {json.dumps(kafka)}",
+        "[spark]",
+        f"jars = {json.dumps([str(jar) for jar in jars.connector_jars()])}",
+        *(f"{name} = {json.dumps(value)}" for name, value in (spark or {}).items()),
+        "[intake]",
+        "sample_interval = 1.0",
+        "[settings]",
+        *(f"{name} = {json.dumps(value)}" for name, value in settings.items()),
+    ]
+    file = folder / "trimtab.toml"
+    file.write_text("\n".join(lines) + "\n")
+    return file
+
+
+def run_to_its_end(*arguments: str, seconds: float = 60.0) -> subprocess.CompletedProcess[str]:
+    """Start the job where it is not expected to stay."""
+    command = [_job(), *arguments]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=seconds, check=False, cwd="/"
+    )
+
+
+class Driver:
+    """A job with a checkpoint; it can be killed in the middle of a batch and started again."""
+
+    def __init__(self, folder: Path, settings: Path) -> None:
+        self.checkpoint = folder / "checkpoint"
+        self._process = Process(
+            "trimtab-job",
+            [_job(), "--config", str(settings)],
+            folder=folder,
+            log=folder / "job.log",
+        )
+
+    def start(self) -> None:
+        self._process.start(lambda: self._process.running, 10.0)
+
+    def stop(self) -> None:
+        """SIGTERM, as an operator would."""
+        self._process.stop(30.0)
+
+    def kill(self) -> None:
+        """SIGKILL for the driver, its JVM and its Python workers, all at once."""
+        driver = psutil.Process(self._process.pid)
+        for process in (driver, *driver.children(recursive=True)):
+            process.kill()
+        self._process.kill()
+
+    @property
+    def running(self) -> bool:
+        return self._process.running
+
+    def said(self) -> str:
+        """Its log so far."""
+        return self._process.log.read_text("utf-8", errors="replace")
+
+    def under_way(self) -> int | None:
+        """The batch that has begun and is not committed."""
+        begun = _newest(self.checkpoint / "offsets")
+        return begun if begun > _newest(self.checkpoint / "commits") else None
+
+    def committed(self) -> int:
+        """The newest batch that is done, -1 before the first."""
+        return _newest(self.checkpoint / "commits")
+
+    def await_batches(self, number: int, seconds: float = 90.0) -> None:
+        """Until so many more batches are committed."""
+        goal = self.committed() + number
+        eventually(lambda: not self.running or self.committed() >= goal, f"batch {goal}", seconds)
+        assert self.running, self.said()[-3000:]
+
+
+def _newest(folder: Path) -> int:
+    try:
+        return max(
+            (int(file.name) for file in folder.iterdir() if file.name.isdecimal()), default=-1
+        )
+    except FileNotFoundError:
+        return -1
+
+
+def _job() -> str:
+    return str(Path(sys.executable).parent / "trimtab-job")

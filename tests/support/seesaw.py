@@ -1,0 +1,80 @@
+"""A fleet that never comes to rest: half of its brokers are busy, and every few seconds the others."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import Final
+
+from agent.agent import Agent, AgentSettings, Links
+from agent.outbox import Outbox, kafka_producer
+from simulation.broker import SimulatedBroker
+from simulation.load_model import LoadModel
+from sinks.connections import redis_client
+from trimtab.wire.load_report import LocalBrokerData
+
+SWING_MS: Final = 3000
+HEAVY: Final = 1.6
+LIGHT: Final = 0.4
+REPORT_SECONDS: Final = 0.3
+
+
+class SeesawBroker(SimulatedBroker):
+    """Its every figure is far above the model's in one swing and far below it in the next."""
+
+    def __init__(self, model: LoadModel, row: int) -> None:
+        super().__init__(model, row, model.owned_at_start(row), _wall_ms)
+        self._side = row % 2
+
+    def load_report(self) -> LocalBrokerData:
+        report = super().load_report()
+        factor = HEAVY if _wall_ms() // SWING_MS % 2 == self._side else LIGHT
+        report.cpu.usage = min(report.cpu.usage * factor, report.cpu.limit)
+        for figures in (report, *(report.last_stats or {}).values()):
+            figures.msg_rate_in *= factor
+            figures.msg_rate_out *= factor
+            figures.msg_throughput_in *= factor
+            figures.msg_throughput_out *= factor
+        return report
+
+
+class Seesaw:
+    """Real agents on real Kafka and Redis; ``with`` starts and stops them."""
+
+    def __init__(self, model: LoadModel, kafka: str, redis: str, cluster: str) -> None:
+        self._outbox = Outbox(partial(kafka_producer, kafka))
+        self._agents = [
+            self._agent(SeesawBroker(model, row), name, cluster, redis)
+            for row, name in enumerate(model.brokers)
+        ]
+
+    def __enter__(self) -> Seesaw:
+        self._outbox.start()
+        for agent in self._agents:
+            agent.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for agent in self._agents:
+            agent.stop()
+        for agent in self._agents:
+            agent.join(5.0)
+        self._outbox.stop()
+
+    @property
+    def seeded(self) -> bool:
+        """Whether every broker and the store agree on who owns what."""
+        return all(agent.seeded for agent in self._agents)
+
+    def _agent(self, broker: SeesawBroker, name: str, cluster: str, redis: str) -> Agent:
+        settings = AgentSettings(
+            cluster=cluster,
+            broker=name,
+            session=broker.started_ms,
+            report_interval=REPORT_SECONDS,
+        )
+        return Agent(broker, settings, Links.of(settings, redis_client(redis), self._outbox))
+
+
+def _wall_ms() -> int:
+    return time.time_ns() // 1_000_000
