@@ -36,9 +36,9 @@ class Process:
         """`environment`: all of it; without one the child has this process's."""
         self.name = name
         self.log = log
-        self._command = command
+        self.command = command
         self._folder = folder
-        self._environment = environment
+        self.environment = environment
         self._child: subprocess.Popen[bytes] | None = None
 
     @property
@@ -83,9 +83,9 @@ class Process:
     def _spawn(self) -> None:
         with self.log.open("ab") as log:
             self._child = subprocess.Popen(
-                [*_tied_to_parent(), *self._command],
+                [*_tied_to_parent(), *self.command],
                 cwd=self._folder,
-                env=self._environment,
+                env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -6,6 +6,7 @@ sink that is away is waited for here, with the batch uncommitted: nothing is los
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -51,6 +52,11 @@ class BatchWriter:
         """Whether a newer job has taken over: there is no point in another attempt."""
         self.clusters: frozenset[str] = frozenset()
         """Clusters opened so far: whose journals there are to relay."""
+        self._ended = threading.Event()
+
+    def give_up(self) -> None:
+        """Wait for no sink any longer: the batch is left uncommitted for the next start."""
+        self._ended.set()
 
     def __call__(self, frame: DataFrame, number: int) -> None:
         # One action: a second would run both operators again.
@@ -95,9 +101,9 @@ class BatchWriter:
 
     def _intake(self, intake: Intake, at: int) -> None:
         show_intake(self._shown, intake, at)
-        if intake.cluster not in self.clusters:
-            self._await("redis", StoreUnavailable, lambda: self._open(intake.cluster))
-            self.clusters |= {intake.cluster}
+        # In every batch: a server that came back is closed to the brokers until the job opens it,
+        # and a cluster in balance gives the job no other reason to look.
+        self._await("redis", StoreUnavailable, lambda: self._open(intake.cluster))
 
     def _dispose(self, record: RoundRecord, batch: BatchId) -> list[Outgoing]:
         """Write a round's moves; the copies of its commands for Kafka."""
@@ -142,16 +148,23 @@ class BatchWriter:
             self._tenure.renew()
             log.warning("new generation", cause=str(error), generation=self._tenure.generation)
             self._store.open_cluster(cluster, self._tenure.generation)
-        log.info("ownership store is open", cluster=cluster, generation=self._tenure.generation)
+        if cluster not in self.clusters:
+            self.clusters |= {cluster}
+            log.info("ownership store is open", cluster=cluster)
 
     def _await(self, sink: str, away: type[Exception], action: Callable[[], T]) -> T:
-        """Do it, as often as the sink's absence makes necessary."""
+        """Do it, as often as the sink's absence makes necessary, or until `give_up`."""
         attempts = stamina.retry_context(
-            on=away, attempts=None, timeout=None, wait_initial=0.2, wait_max=10.0
+            on=lambda error: isinstance(error, away) and not self._ended.is_set(),
+            attempts=None,
+            timeout=None,
+            wait_initial=0.2,
+            wait_max=5.0,
         )
         for attempt in attempts:
             with attempt:
                 if attempt.num > 1:
                     self._shown.count(metrics.SINK_WAITS, sink)
-                return action()
+                with self._shown.timed(metrics.SINK_SECONDS, sink):
+                    return action()
         raise AssertionError("an endless retry ended")

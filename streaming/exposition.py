@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import TypeVar
 from wsgiref.simple_server import WSGIServer
 
@@ -30,6 +31,11 @@ class Exposition:
     def observe(self, metric: Metric, value: float, *labels: str) -> None:
         live = self._of(metric, Histogram)
         (live.labels(*labels) if labels else live).observe(value)
+
+    def timed(self, metric: Metric, *labels: str) -> AbstractContextManager[object]:
+        """Observe how long the block takes, whether it succeeds or not."""
+        live = self._of(metric, Histogram)
+        return (live.labels(*labels) if labels else live).time()
 
     def forget(self, metric: Metric, *labels: str) -> None:
         """Drop the series whose first labels are these: a broker that left has no usage."""

@@ -85,6 +85,7 @@ class Job:
 
     def stop(self) -> None:
         self._ended.set()
+        self._writer.give_up()
 
     def _keep_running(self) -> int:
         pause = _SHORTEST_PAUSE_SECONDS

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
 Offsets = dict[str, dict[str, int]]
 """Topic to partition to the offset after the last one read."""
+
+
+_SOURCES: Final = 3
+"""Reports, intents and ownership: each keeps its own log of where it began."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,8 @@ class OffsetLog:
         number, before = self._last
         if number != batch - 1:
             before = self._batch(batch - 1) if batch else Batch(0, {})
+        if not before.ends:
+            before = Batch(0, self._first())
         this = self._batch(batch)
         self._last = (batch, this)
         ranges: dict[str, dict[str, tuple[int, int]]] = {}
@@ -47,6 +53,15 @@ class OffsetLog:
                 if end > start:
                     ranges.setdefault(topic, {})[partition] = (start, end)
         return this.at, ranges
+
+    def _first(self) -> Offsets:
+        """Where the query began to read: not at 0 with "latest", or once retention has passed."""
+        starts: Offsets = {}
+        for source in range(_SOURCES):
+            # A zero byte, which very old versions looked for, then a version line.
+            _, _, offsets = self._read(f"sources/{source}/0").partition("\n")
+            starts |= json.loads(offsets)
+        return starts
 
     def _batch(self, number: int) -> Batch:
         # A version line, the metadata, then one line a source ("-" for one that has read nothing).

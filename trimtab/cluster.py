@@ -36,9 +36,6 @@ from trimtab.wire.rows import Intake, Row, Tag, json_row, parsed
 SCHEMA: Final = 1
 """Version of Memory and of the packed values; a reader migrates from the ones before."""
 
-_FORGET: Final = 10
-"""Silences after which a broker's snapshot is dropped."""
-
 
 @dataclass(frozen=True, slots=True)
 class Flight:
@@ -236,12 +233,20 @@ class Cluster:
 
     def _forget(self, now_ms: int, settings: Settings) -> None:
         in_flight = {b: f for b, f in self.memory.in_flight.items() if f.until_ms > now_ms}
+        # What never reached the journal did not happen: the bundle need not rest for it.
+        missed = self.memory.in_flight.keys() - in_flight.keys()
+        recent = {b: ms for b, ms in self.memory.round.recent.items() if b not in missed}
         newest = max(self.memory.appended.values(), default=0)
-        horizon = newest - _FORGET * settings.round.silence * 1000
+        horizon = newest - settings.round.forget * 1000
         appended = {b: ms for b, ms in self.memory.appended.items() if ms >= horizon}
         for broker in self.memory.appended.keys() - appended.keys():
             self.snapshots.pop(broker, None)
-        self.memory = replace(self.memory, in_flight=in_flight, appended=appended)
+        self.memory = replace(
+            self.memory,
+            in_flight=in_flight,
+            appended=appended,
+            round=replace(self.memory.round, recent=recent),
+        )
 
     def _live(self, settings: Settings) -> list[str]:
         """Brokers heard of lately, by Kafka's clock: a backlog after a downtime silences nobody."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+import streaming
 from streaming.exposition import Exposition
 from streaming.gauges import show_intake, show_round
 from tests.support.clusters_by_rows import cluster, held, skewed, snapshot_row
@@ -30,6 +32,12 @@ def test_every_metric_of_the_catalogue_is_served_with_its_help() -> None:
     served = {family.name: family.documentation for family in text_string_to_metric_families(text)}
     for metric in metrics.CATALOGUE:
         assert served[metric.name] == metric.help
+
+
+def test_every_metric_of_the_catalogue_is_fed_by_the_job() -> None:
+    names = {name for name, each in vars(metrics).items() if isinstance(each, metrics.Metric)}
+    code = "".join(path.read_text() for path in Path(streaming.__file__).parent.glob("*.py"))
+    assert {name for name in names if f"metrics.{name}" not in code} == set()
 
 
 def test_names_are_ours_and_unique() -> None:

@@ -46,8 +46,11 @@ def test_a_move_in_flight_is_not_decided_again() -> None:
     assert again.obstacles == {"in-flight": len(moved)}
 
 
-def test_a_move_that_never_happened_is_decided_again_after_its_deadline() -> None:
-    it = cluster({"round.grace_period": 0.0, "round.move_deadline": 30.0})
+@pytest.mark.parametrize("grace_period", [0.0, 1800.0])
+def test_a_move_that_never_happened_is_decided_again_after_its_deadline(
+    grace_period: float,
+) -> None:
+    it = cluster({"round.grace_period": grace_period, "round.move_deadline": 30.0})
     it.receive(skewed(QUARTERS))
     first = {move.bundle for move in held(it, 5000).moves}
     assert first.isdisjoint(move.bundle for move in held(it, 34_999).moves)
@@ -85,7 +88,7 @@ def test_a_deleted_range_does_not_overlap_its_children() -> None:
 
 
 def test_a_silent_broker_leaves_the_view_by_kafkas_clock() -> None:
-    it = cluster({"round.silence": 60.0})
+    it = cluster({"round.silence": 60.0, "round.forget": 600.0})
     it.receive(skewed(QUARTERS))
     it.receive([snapshot_row("c:1", {}, at_ms=62_000)])
     record = held(it, 1)

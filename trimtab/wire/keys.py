@@ -44,8 +44,3 @@ def command_stream(cluster: str, broker: str) -> str:
 def lease_key(cluster: str, broker: str) -> str:
     """String with an expiry: proof that a broker lives."""
     return f"trimtab:{{{cluster}}}:lease:{broker}"
-
-
-def plan_key(cluster: str) -> str:
-    """String: the last round's plan and reasons, for people."""
-    return f"trimtab:{{{cluster}}}:plan"

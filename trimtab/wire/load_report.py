@@ -21,6 +21,9 @@ from trimtab.view import Bools, Floats, Ints
 LIMIT: Final = 1e15
 """No figure of a broker is larger; sums and binary32 ratios stay finite below."""
 
+_LEAST: Final = 1e-9
+"""No resource has a smaller limit; a percentage of a smaller one would be infinite in binary32."""
+
 UNKNOWN: Final = -1.0
 """What Pulsar reports for a resource it cannot read."""
 
@@ -77,7 +80,7 @@ class LocalBrokerData(msgspec.Struct, rename="camel"):
     msg_rate_out: float = 0.0
     msg_throughput_in: float = 0.0
     msg_throughput_out: float = 0.0
-    last_stats: dict[str, BundleStats] | None | msgspec.UnsetType = msgspec.UNSET
+    last_stats: dict[str, BundleStats] | msgspec.UnsetType | None = msgspec.UNSET
     """Unset (or null) makes the report a heartbeat."""
     bundles: list[str] = []
     num_topics: int = 0
@@ -201,9 +204,11 @@ def _check_bundles(bundles: tuple[str, ...]) -> None:
 def _resources(data: LocalBrokerData) -> Floats:
     given = (data.cpu, data.memory, data.direct_memory, data.bandwidth_in, data.bandwidth_out)
     columns = np.array([[r.usage for r in given], [r.limit for r in given]])
-    usage = columns[0]
+    usage, limit = columns
     # A limit <= 0 means "unknown" in Pulsar (a NIC of speed -1 makes the sum negative), so only its
     # size is bounded; a negative usage other than -1 is nobody's meaning.
     if np.abs(columns).max() > LIMIT or ((usage < 0) & (usage != UNKNOWN)).any():
         raise PoisonReport(Poison.RANGE, "a resource is negative or beyond 1e15")
+    if ((limit > 0) & (limit < _LEAST)).any():
+        raise PoisonReport(Poison.RANGE, f"the limit of a resource is below {_LEAST:g}")
     return columns
