@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import msgspec
-from redis import Redis
 
 from deploy import jars
+from deploy.process import Process
 from deploy.stack import Stack
+from simulation.recorded import RecordedTopics
+from sinks.connections import redis_client
 from sinks.publisher import Outgoing, Publisher
-from streaming.config import SparkConfig
+from streaming.config import SparkConfig, load_config
 from streaming.session import spark_session
-from tests.e2e import evidence as found
 from tests.e2e import pulsar_cluster
+from tests.e2e.evidence import Evidence, gather
+from tests.support.jobs import Driver
+from tests.support.waiting import eventually
 from trimtab.wire import keys
 from trimtab.wire.control import Intent, Kind
-from trimtab.wire.rows import BatchRecord
+from trimtab.wire.rows import RoundRecord
 
 CLUSTER = "real"
 BROKERS = 3
 
 _ROUNDS = 3
 """Of each phase at least."""
+_PATIENCE = 240.0
 _IDLE = 0.01
-"""A broker's first CPU value, which stands for a minute, is far below."""
 
 _PULSAR = "org.apache.pulsar.broker.loadbalance.impl."
 
@@ -63,79 +67,60 @@ PHASES = (
         {"threshold.threshold": 0.0, "threshold.min_throughput": 0.0},
     ),
 )
+"""The settings' version in a phase is its place here."""
 
 
-def observe(scripts: Path, folder: Path) -> found.Evidence:
-    """Run all of it once; raises TimeoutError when something does not come about."""
-    with (
-        Stack(folder / "run") as stack,
-        pulsar_cluster.pulsar_cluster(scripts, BROKERS, folder) as urls,
-    ):
-        pulsar_cluster.prepare(urls)
-        checkpoint = str(folder / "checkpoint")
-        with (
-            pulsar_cluster.load(scripts, folder),
-            _job(stack, checkpoint, folder),
-            _poller(stack.kafka_bootstrap, urls, folder),
-        ):
-            _lead(stack.kafka_bootstrap)
-        return _gather(stack, checkpoint)
+@contextmanager
+def observe(scripts: Path, folder: Path) -> Iterator[Evidence]:
+    """Run all of it once."""
+    jars.fetch()
+    with Stack(folder / "services") as stack, ExitStack() as later:
+        topics = later.enter_context(closing(RecordedTopics(stack.kafka_bootstrap)))
+        settings = _write_settings(folder, stack)
+        driver = Driver(folder, settings)
+        with pulsar_cluster.running(scripts, BROKERS, folder) as urls, ExitStack() as running:
+            pulsar_cluster.prepare(urls)
+            running.enter_context(pulsar_cluster.load(scripts, folder))
+            running.callback(driver.stop)
+            driver.start()
+            running.enter_context(_polled(stack.kafka_bootstrap, urls, folder))
+            _lead(topics, Publisher(stack.kafka_bootstrap), driver)
+        spark = spark_session(SparkConfig(master="local[2]"), "evidence")
+        later.callback(spark.stop)
+        config, client = load_config(settings), redis_client(stack.redis_url)
+        yield gather(topics, config, client, spark, driver.committed())
 
 
-def _lead(bootstrap: str) -> None:
-    """Each phase for some rounds, the first from when all brokers tell their true CPU."""
-    listener, publisher = found.Listener(bootstrap), Publisher(bootstrap)
-    listener.wait(_awake, 240)
+def _lead(topics: RecordedTopics, publisher: Publisher, driver: Driver) -> None:
+    """Each phase for some rounds in which all brokers tell their true CPU."""
     for version, phase in enumerate(PHASES):
         if phase.settings:
             intent = Intent(
                 id=phase.name, kind=Kind.SETTINGS, cluster=CLUSTER, settings=phase.settings
             )
             publisher.publish([Outgoing(keys.CONTROL, CLUSTER, msgspec.json.encode(intent))])
-        for _ in range(_ROUNDS):
-            last = listener.wait(_of(version), 60)
-    # A batch that is followed by another is committed.
-    listener.wait(lambda batch: batch.batch > last.batch, 60)
+        eventually(partial(_seen, topics, version), phase.name, _PATIENCE, pause=1.0)
+    # What has been recorded is committed once another batch is.
+    driver.await_batches(1)
 
 
-def _awake(batch: BatchRecord) -> bool:
-    return any(len(r.usage) == BROKERS and min(r.usage.values()) > _IDLE for r in batch.rounds)
+def _seen(topics: RecordedTopics, version: int) -> bool:
+    """Whether enough rounds were held under the settings' version."""
+    rounds = [record for batch in topics.batches() for record in batch.rounds]
+    return sum(r.settings_version == version and awake(r) for r in rounds) >= _ROUNDS
 
 
-def _of(version: int) -> Callable[[BatchRecord], bool]:
-    """Whether a batch holds a round under the settings' version."""
-    return lambda batch: any(record.settings_version == version for record in batch.rounds)
+def awake(record: RoundRecord) -> bool:
+    """Whether every broker told its true CPU: the first value, which stands a minute, is none."""
+    return len(record.usage) == BROKERS and min(record.usage.values()) > _IDLE
 
 
-def _gather(stack: Stack, checkpoint: str) -> found.Evidence:
-    bootstrap = stack.kafka_bootstrap
-    batches = found.batches(bootstrap)
-    last = max(batch.batch for batch in batches[:-1] if batch.rounds)
-    spark = spark_session(SparkConfig(master="local[2]"), "evidence")
-    try:
-        snapshots = found.snapshots_after(spark, checkpoint, last)
-    finally:
-        spark.stop()
-    with Redis.from_url(stack.redis_url, decode_responses=True) as client:
-        redis_keys = set(client.scan_iter("trimtab:*"))
-    return found.Evidence(
-        reports=found.reports(bootstrap),
-        batches=[batch for batch in batches if batch.batch <= last],
-        snapshots=snapshots,
-        commands=found.count(bootstrap, keys.COMMANDS),
-        dead_letters=found.count(bootstrap, keys.DEAD_LETTERS),
-        redis_keys=redis_keys,
-    )
-
-
-@contextmanager
-def _job(stack: Stack, checkpoint: str, folder: Path) -> Iterator[None]:
-    jars.fetch()
-    config = folder / "trimtab.toml"
-    config.write_text(
+def _write_settings(folder: Path, stack: Stack) -> Path:
+    file = folder / "trimtab.toml"
+    file.write_text(
         f"""
 redis_url = {json.dumps(stack.redis_url)}
-checkpoint = {json.dumps(checkpoint)}
+checkpoint = {json.dumps(str(folder / "checkpoint"))}
 metrics_port = 0
 kafka.bootstrap = {json.dumps(stack.kafka_bootstrap)}
 spark.jars = {json.dumps([str(jar) for jar in jars.connector_jars()])}
@@ -146,31 +131,19 @@ observe_only = true
 interval = 5.0
 shedding = "avg"
 placement = "avg"
-""",
-        "utf-8",
+"""
     )
-    command = [str(Path(sys.executable).with_name("trimtab-job")), "--config", str(config)]
-    with _running(command, folder / "job.log"):
-        yield
+    return file
 
 
 @contextmanager
-def _poller(bootstrap: str, urls: list[str], folder: Path) -> Iterator[None]:
+def _polled(bootstrap: str, urls: list[str], folder: Path) -> Iterator[None]:
     options = ["--kafka", bootstrap, "--cluster", CLUSTER, "--every", "2"]
     command = [sys.executable, "-m", "tests.e2e.poll_reports", *options, *urls]
-    with _running(command, folder / "poller.log"):
+    root = Path(__file__).parents[2]
+    poller = Process("the poller", command, folder=root, log=folder / "poller.log")
+    poller.start(lambda: poller.running, 10.0)
+    try:
         yield
-
-
-@contextmanager
-def _running(command: list[str], log: Path) -> Iterator[None]:
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
-        try:
-            yield
-        finally:
-            process.terminate()
-            try:
-                process.wait(30)
-            except subprocess.TimeoutExpired:
-                process.kill()
+    finally:
+        poller.stop()

@@ -13,6 +13,8 @@ from urllib.request import Request, urlopen
 
 import msgspec
 
+from deploy.process import Process
+
 NAMESPACE = "load/real"
 BUNDLES = 16
 TOPICS = 24
@@ -27,7 +29,7 @@ _READY = re.compile(r"ready (http://\S+) (pulsar://\S+)")
 
 
 @contextmanager
-def pulsar_cluster(scripts: Path, brokers: int, logs: Path) -> Iterator[list[str]]:
+def running(scripts: Path, brokers: int, logs: Path) -> Iterator[list[str]]:
     """The web service URLs of a fresh cluster."""
     with ExitStack() as started:
         started.callback(_run, [scripts / "down.sh"], logs / "down.log", _STOP_SECONDS)
@@ -41,11 +43,17 @@ def pulsar_cluster(scripts: Path, brokers: int, logs: Path) -> Iterator[list[str
 
 
 def prepare(urls: list[str]) -> None:
-    """A namespace to load, and heartbeat bundles as a fleet that is watched has them."""
+    """A namespace to load, skewed, and heartbeat bundles as a fleet that is watched has them."""
     (cluster,) = ask(urls[0], "/admin/v2/clusters")
     tenant = {"allowedClusters": [cluster], "adminRoles": []}
     ask(urls[0], f"/admin/v2/tenants/{NAMESPACE.split('/')[0]}", tenant)
     ask(urls[0], f"/admin/v2/namespaces/{NAMESPACE}", {"bundles": {"numBundles": BUNDLES}})
+    skewed = [url for idler, url in enumerate(reversed(urls)) for _ in range(idler + 1)]
+    for topic in range(TOPICS):
+        # The broker that is asked takes the topic's bundle if nobody has it. Left to themselves all
+        # would go to those whose first CPU value, which looks idle, still stands.
+        owner = skewed[topic % len(skewed)]
+        ask(owner, f"/lookup/v2/topic/persistent/{NAMESPACE}/topic-{topic}?authoritative=true")
     for url in urls:
         with urlopen(f"{url}/admin/v2/brokers/health", timeout=30) as answer:
             answer.read()
@@ -66,7 +74,7 @@ def ask(url: str, path: str, body: object = None) -> Any:
 
 
 @contextmanager
-def load(scripts: Path, logs: Path, rate: int = 600) -> Iterator[None]:
+def load(scripts: Path, folder: Path, rate: int = 600) -> Iterator[None]:
     """Messages of 1 KiB, so many a second over all topics, read as they come."""
     # The default heap of pulsar-perf is more than this load needs.
     environment = {**os.environ, "PERF_HEAP": "600m"}
@@ -74,15 +82,15 @@ def load(scripts: Path, logs: Path, rate: int = 600) -> Iterator[None]:
     commands = (["consume", "-ss", "reader"], ["produce", "-r", str(rate), "-s", "1024"])
     with ExitStack() as started:
         for command in commands:
-            log = started.enter_context((logs / f"{command[0]}.log").open("wb"))
-            process = subprocess.Popen(
-                [scripts / "pulsar-perf", *command, *topics],
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env=environment,
+            process = Process(
+                command[0],
+                [str(scripts / "pulsar-perf"), *command, *topics],
+                folder=folder,
+                log=folder / f"{command[0]}.log",
+                environment=environment,
             )
-            started.callback(process.wait, _STOP_SECONDS)
-            started.callback(process.terminate)
+            started.callback(process.stop)
+            process.start(lambda: process.running, 10.0)  # noqa: B023 - start() is done with it
         yield
 
 

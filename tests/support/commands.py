@@ -16,10 +16,8 @@ from trimtab.wire.ownership import Change
 
 def in_streams(client: redis.Redis, cluster: str) -> list[Command]:
     """Every command in every broker's stream."""
-    streams = client.scan_iter(match=command_stream(_escaped(cluster), "*"))
-    return [
-        _command(fields) for stream in sorted(streams) for _, fields in _entries(client, stream)
-    ]
+    streams = sorted(client.scan_iter(match=command_stream(cluster, "*")))
+    return [_command(fields) for each in streams for _, fields in _entries(client, each)]
 
 
 def published(records: Iterable[Record]) -> list[Command]:
@@ -39,7 +37,3 @@ def _entries(client: redis.Redis, stream: bytes) -> Any:
 
 def _command(fields: dict[bytes, bytes]) -> Command:
     return msgspec.json.decode(fields[b"command"], type=Command)
-
-
-def _escaped(cluster: str) -> str:
-    return cluster.replace("[", "\\[").replace("*", "\\*")

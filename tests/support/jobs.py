@@ -107,7 +107,7 @@ class Driver:
         """The newest batch that is done, -1 before the first."""
         return _newest(self.checkpoint / "commits")
 
-    def await_batches(self, number: int, seconds: float = 90.0) -> None:
+    def await_batches(self, number: int, seconds: float = 300.0) -> None:
         """Until so many more batches are committed."""
         goal = self.committed() + number
         eventually(lambda: not self.running or self.committed() >= goal, f"batch {goal}", seconds)
@@ -115,12 +115,9 @@ class Driver:
 
 
 def _newest(folder: Path) -> int:
-    try:
-        return max(
-            (int(file.name) for file in folder.iterdir() if file.name.isdecimal()), default=-1
-        )
-    except FileNotFoundError:
+    if not folder.exists():
         return -1
+    return max((int(file.name) for file in folder.iterdir() if file.name.isdecimal()), default=-1)
 
 
 def _job() -> str:

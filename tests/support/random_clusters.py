@@ -7,9 +7,14 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from tests.support.clusters import Broker, Bundle, Four
+from trimtab.placement import PLACERS
 from trimtab.settings import Settings
+from trimtab.shedding import SHEDDERS
 
 Cluster = dict[str, Broker]
+
+PAIRS = [(s, p) for s in SHEDDERS for p in PLACERS if (s == "avg") == (p == "avg")]
+"""Every shedder with every placement that it goes with."""
 
 usages = st.one_of(
     st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.7, 0.85, 0.9]), st.floats(0, 1.2, allow_nan=False)
@@ -51,15 +56,7 @@ def clusters(draw: st.DrawFn, least: int = 0) -> Cluster:
 @st.composite
 def all_settings(draw: st.DrawFn) -> Settings:
     """Settings that act readily, with every strategy."""
-    shedding, placement = draw(
-        st.sampled_from(
-            [
-                ("threshold", "least-long-term-rate"),
-                ("threshold", "least-resource-usage"),
-                ("avg", "avg"),
-            ]
-        )
-    )
+    shedding, placement = draw(st.sampled_from(PAIRS))
     low = draw(st.sampled_from([0.0, 5.0, 15.0]))
     return Settings.parse(
         {

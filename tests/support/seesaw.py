@@ -1,4 +1,4 @@
-"""A fleet that never comes to rest: half of its brokers are busy, and every few seconds the others."""
+"""A fleet that never comes to rest: half of it is busy, and every few seconds the other half."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agent.outbox import Outbox, kafka_producer
 from simulation.broker import SimulatedBroker
 from simulation.load_model import LoadModel
 from sinks.connections import redis_client
-from trimtab.wire.load_report import LocalBrokerData
+from trimtab.wire.load_report import BundleStats, LocalBrokerData
 
 SWING_MS: Final = 3000
 HEAVY: Final = 1.6
@@ -30,7 +30,8 @@ class SeesawBroker(SimulatedBroker):
         report = super().load_report()
         factor = HEAVY if _wall_ms() // SWING_MS % 2 == self._side else LIGHT
         report.cpu.usage = min(report.cpu.usage * factor, report.cpu.limit)
-        for figures in (report, *(report.last_stats or {}).values()):
+        every: list[LocalBrokerData | BundleStats] = [report, *(report.last_stats or {}).values()]
+        for figures in every:
             figures.msg_rate_in *= factor
             figures.msg_rate_out *= factor
             figures.msg_throughput_in *= factor

@@ -67,7 +67,7 @@ def test_every_problem_is_said_at_once() -> None:
         "round.enabled: must be true or false, not 'yes'",
         "round.interval: must be finite, not nan",
         "round.grace_period: must be from 0 to 86400 s, not -1",
-        "round.shedding: must be one of threshold, avg",
+        f"round.shedding: must be one of {', '.join(SHEDDING)}",
         "weights.cpu: must be a number, not True",
         "loadBalancerAvgShedderHighThreshhold: no such setting"
         " (did you mean loadBalancerAvgShedderHighThreshold?)",

@@ -1,0 +1,100 @@
+"""The real job in this process, on a session that tests share."""
+
+from __future__ import annotations
+
+import threading
+import urllib.request
+from typing import Self
+
+import msgspec
+import redis
+from prometheus_client.parser import text_string_to_metric_families
+from pyspark.sql import SparkSession
+
+from deploy.ports import free_port
+from simulation.recorded import RecordedTopics
+from simulation.replay import Replay, distinct
+from sinks.publisher import Outgoing, Publisher
+from streaming.config import JobConfig
+from streaming.job import Job, check_services
+from tests.support.verdicts import replayed
+from tests.support.waiting import eventually
+from trimtab.wire import keys
+from trimtab.wire.control import Intent, Kind
+from trimtab.wire.rows import BatchRecord
+
+PATIENCE = 300.0
+"""Seconds for what takes one on a quiet machine."""
+
+
+class Running:
+    """Started and stopped by ``with``, any number of times on one checkpoint."""
+
+    def __init__(self, config: JobConfig, spark: SparkSession) -> None:
+        self.config = config.model_copy(update={"metrics_port": free_port()})
+        self._spark = spark
+        self.topics = RecordedTopics(config.kafka.bootstrap)
+
+    def __enter__(self) -> Self:
+        check_services(self.config)
+        self.job = Job(self.config, self._spark)
+        self._thread = threading.Thread(target=self.job.run, name="job", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.job.stop()
+        self._thread.join(PATIENCE)
+        assert not self._thread.is_alive(), "the job does not stop"
+
+    def metric(self, name: str, **labels: str) -> float:
+        """A sample's value as Prometheus would read it now; 0 while there is none."""
+        url = f"http://127.0.0.1:{self.config.metrics_port}/metrics"
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            text = answer.read().decode()
+        return sum(
+            sample.value
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+            if sample.name == name and labels.items() <= sample.labels.items()
+        )
+
+    def await_metric(self, at_least: float, name: str, **labels: str) -> None:
+        eventually(
+            lambda: self.metric(name, **labels) >= at_least,
+            f"{name}{labels} at {at_least}",
+            PATIENCE,
+            pause=0.2,
+        )
+
+    def batches(self, cluster: str) -> list[BatchRecord]:
+        """What was recorded of the batches in which the cluster held a round."""
+        return [
+            batch
+            for batch in distinct(self.topics.batches())
+            if any(record.cluster == cluster for record in batch.rounds)
+        ]
+
+    def replayed(self, query: str) -> Replay:
+        """An undisturbed run fed the query's recorded batches."""
+        return replayed(self.topics, self.config, query)
+
+    def pause(self, cluster: str) -> None:
+        """Send the cluster's operator an intent to decide nothing."""
+        intent = Intent(id="pause", kind=Kind.PAUSE, cluster=cluster)
+        value = msgspec.json.encode(intent)
+        Publisher(self.config.kafka.bootstrap).publish([Outgoing(keys.CONTROL, cluster, value)])
+
+    def await_rest(self, client: redis.Redis, cluster: str) -> None:
+        """Until the pause holds and the journal has been relayed and read."""
+        eventually(lambda: self._rests(client, cluster), "rest", PATIENCE, pause=0.2)
+
+    def await_rest_of_journal(self, client: redis.Redis, cluster: str) -> None:
+        """Until all that brokers and job have changed is on Kafka."""
+        journal = keys.journal_key(cluster)
+        eventually(lambda: client.xlen(journal) == 0, "an empty journal", PATIENCE)
+
+    def _rests(self, client: redis.Redis, cluster: str) -> bool:
+        batches = self.batches(cluster)
+        paused = bool(batches) and batches[-1].rounds[-1].skipped == "paused"
+        return paused and client.xlen(keys.journal_key(cluster)) == 0

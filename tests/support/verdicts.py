@@ -1,0 +1,50 @@
+"""What must hold of everything a job has left behind, whatever happened to it."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+import redis
+
+from simulation.recorded import RecordedTopics
+from simulation.replay import Replay, distinct, rounds_of
+from streaming.config import JobConfig
+from tests.support.commands import changes, in_streams, published
+from trimtab.wire import keys
+from trimtab.wire.command import Kind
+from trimtab.wire.ownership import Record
+
+
+def replayed(topics: RecordedTopics, config: JobConfig, query: str) -> Replay:
+    """An undisturbed run fed the query's recorded batches: it decided and remembered the same."""
+    replay = Replay(config.intake_settings(), config.round_settings())
+    for batch in distinct(topics.batches()):
+        if batch.query == query:
+            again = rounds_of(replay.run(batch.at, topics.read_by(batch)))
+            assert again == {record.cluster: record for record in batch.rounds}, batch.batch
+    return replay
+
+
+def assert_nothing_was_done_twice(
+    topics: RecordedTopics, client: redis.Redis, cluster: str
+) -> None:
+    """Commands stand once in the streams and all of the job's on Kafka; epochs only grow."""
+    told = in_streams(client, cluster)
+    assert not [name for name, times in Counter(c.id for c in told).items() if times > 1]
+
+    copies = {c.id: c for c in published(topics.all(keys.COMMANDS)) if c.cluster == cluster}
+    assert copies == {c.id: c for c in told if c.kind in (Kind.TRANSFER, Kind.PREPARE)}
+
+    journal: dict[str, list[Record]] = defaultdict(list)
+    for change in changes(topics.all(keys.OWNERSHIP)):
+        # The relay may repeat what it carried last; it never goes back.
+        known = journal[change.bundle]
+        if change.cluster == cluster and change.record not in known[-_PAGE:]:
+            known.append(change.record)
+    for bundle, records in journal.items():
+        epochs = [record.epoch for record in records]
+        assert epochs == sorted(set(epochs)), bundle
+
+
+_PAGE = 1000
+"""Entries that the relay carries at once, and so may repeat."""
