@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from dataclasses import asdict
+from http.client import HTTPException
 from pathlib import Path
 from typing import Annotated, Final
+from urllib.request import urlopen
 
 import msgspec
 import typer
@@ -12,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from admin.demo import Demo, DemoOptions
-from admin.demo_parts import METRICS_PORT, DemoFailed
+from admin.demo_parts import METRICS_PORT, DemoFailed, spark_jars
 from admin.demo_view import summary
 from deploy import doctor as checks
 from deploy.finding import Finding, bad, good
@@ -23,6 +27,7 @@ from simulation.profile import InvalidProfile
 from sinks.errors import SinkError, Unavailable
 from sinks.kafka_topics import ensure_topics
 from streaming.config import InvalidConfig, load_config
+from trimtab import metrics
 
 OK: Final = 0
 FAILED: Final = 1
@@ -89,10 +94,17 @@ def demo(
 
 @app.command()
 def job(config: Config = None) -> None:
-    """Balance a fleet until stopped; the same as trimtab-job."""
+    """Balance a fleet until stopped: trimtab-job with the connector's jars from the cache."""
     # Only here: Spark takes a second to import, and doctor must run where it cannot be.
     from streaming.job import run
 
+    try:
+        # Settings that are wrong are run's to tell.
+        with suppress(InvalidConfig):
+            if not load_config(config).spark.jars:
+                os.environ["TRIMTAB_SPARK__JARS"] = spark_jars()
+    except JarError as error:
+        raise _end(str(error), FAILED) from None
     run(config)
 
 
@@ -120,10 +132,17 @@ def main() -> None:
 
 
 def _check_metrics_port() -> Finding:
+    address = f"127.0.0.1:{METRICS_PORT}"
     if is_free(METRICS_PORT):
-        return good("metrics port", f"127.0.0.1:{METRICS_PORT} is free")
-    taken = f"127.0.0.1:{METRICS_PORT} is taken, which is right if a job runs here"
-    return bad("metrics port", taken, f"ss -ltnp 'sport = {METRICS_PORT}'")
+        return good("metrics port", f"{address} is free")
+    # Nothing is wrong where a job runs already.
+    with (
+        suppress(OSError, HTTPException),
+        urlopen(f"http://{address}/metrics", timeout=2) as answer,
+    ):
+        if metrics.GENERATION.name.encode() in answer.read():
+            return good("metrics port", f"{address} is served by a trimtab job")
+    return bad("metrics port", f"{address} is taken", f"ss -ltnp 'sport = {METRICS_PORT}'")
 
 
 def _show_findings(findings: list[Finding]) -> None:

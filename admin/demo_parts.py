@@ -73,6 +73,11 @@ def metrics_port() -> int:
     return METRICS_PORT if is_free(METRICS_PORT) else free_port()
 
 
+def spark_jars() -> str:
+    """The connector's jars as the job's setting ``spark.jars`` in the environment."""
+    return json.dumps([str(jar) for jar in jars.connector_jars()])
+
+
 def job(folder: Path, stack: Stack, port: int) -> Process:
     """The password of Redis goes through the environment: a command line is for all to read."""
     return Process(
@@ -85,7 +90,7 @@ def job(folder: Path, stack: Stack, port: int) -> Process:
             TRIMTAB_REDIS_URL=stack.redis_url,
             TRIMTAB_CHECKPOINT=str(folder / "checkpoint"),
             TRIMTAB_METRICS_PORT=str(port),
-            TRIMTAB_SPARK__JARS=json.dumps([str(jar) for jar in jars.connector_jars()]),
+            TRIMTAB_SPARK__JARS=spark_jars(),
         ),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 
+from trimtab.reasons import Rule
 from trimtab.wire.rows import RoundRecord
 
 
@@ -62,5 +63,6 @@ def reasons(record: RoundRecord) -> str:
     """``high-pair 18, low-pair 9``: the moves of a round by reason, or why it made none."""
     counted = Counter(move.reason for move in record.moves)
     if not counted:
-        return record.skipped or "nothing to move"
+        # Said of any round in which the strategy wanted nothing, also while its hits are counting.
+        return "no moves" if record.skipped == Rule.BALANCED else record.skipped
     return ", ".join(f"{reason} {number}" for reason, number in sorted(counted.items()))

@@ -10,10 +10,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from kafka import KafkaProducer
-from kafka.errors import KafkaError, MessageSizeTooLargeError
+from kafka.errors import KafkaError, KafkaTimeoutError, MessageSizeTooLargeError
 
 from trimtab.wire.keys import LOAD_REPORTS
 
@@ -67,7 +67,7 @@ def kafka_producer(bootstrap: str) -> Producer:
     """A producer for reports; raises KafkaError while no broker of ``bootstrap`` answers."""
     # A report is stale long before Kafka's two minutes; the small linger lets a process with many
     # brokers fill its requests; a topic made by accident would lack LogAppendTime.
-    producer: Producer = KafkaProducer(
+    producer = KafkaProducer(
         bootstrap_servers=bootstrap,
         acks="all",
         allow_auto_create_topics=False,
@@ -80,7 +80,29 @@ def kafka_producer(bootstrap: str) -> Producer:
         delivery_timeout_ms=15_000,
         reconnect_backoff_max_ms=5_000,
     )
-    return producer
+    return _Closing(producer)
+
+
+@dataclass(frozen=True, slots=True)
+class _Closing:
+    """A KafkaProducer that ends its thread and sockets also with reports that nobody took."""
+
+    # Any: kafka-python has no annotations.
+    producer: Any
+
+    def send(
+        self, topic: str, value: bytes, key: bytes, headers: list[tuple[str, bytes]]
+    ) -> Delivery:
+        delivery: Delivery = self.producer.send(topic, value=value, key=key, headers=headers)
+        return delivery
+
+    def close(self, timeout: float) -> None:
+        try:
+            self.producer.close(timeout)
+        except KafkaTimeoutError:
+            # Its flush has given up, and with it the rest of its close.
+            self.producer._sender.force_close()
+            self.producer._sender.join(timeout)
 
 
 class Outbox:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from benchmarks import intake
+from benchmarks import intake, latency, memory
 from benchmarks.figures import Figure
 
 Benchmark = Callable[[Path], Sequence[Figure]]
@@ -14,4 +14,6 @@ Benchmark = Callable[[Path], Sequence[Figure]]
 
 BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "intake": intake.measure,
+    "latency": latency.measure,
+    "memory": memory.measure,
 }

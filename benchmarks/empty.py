@@ -1,9 +1,17 @@
-"""The empty pair: two chained stateful operators that compute nothing, Spark's floor for ours."""
+"""The empty pair: two chained stateful operators that compute nothing, Spark's floor for ours.
+
+``python -m benchmarks.empty BOOTSTRAP SECONDS`` runs it as the job runs its query, over what
+arrives meanwhile, and prints the batches' seconds as JSON.
+"""
 
 from __future__ import annotations
 
+import json
+import sys
+import tempfile
+import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import Row as SparkRow
@@ -14,12 +22,17 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 
+from deploy import jars
 from sources.load_reports import select_reports
 from sources.topics import KafkaSource, select_rows
+from streaming.config import SparkConfig
+from streaming.session import spark_session
 from trimtab.wire import keys
 from trimtab.wire.rows import Tag
 
-_SCHEMA = "cluster string, rows int"
+_SCHEMA: Final = "cluster string, rows int"
+_WARM_UP_SHARE: Final = 0.5
+"""Of the time: until then the JVM compiles more than it runs."""
 
 
 class Counting(StatefulProcessor):
@@ -56,3 +69,33 @@ def empty_pair(spark: SparkSession, source: KafkaSource) -> DataFrame:
         .groupBy("cluster")
         .transformWithState(Counting(), _SCHEMA, outputMode="Append", timeMode="ProcessingTime")
     )
+
+
+def run(bootstrap: str, seconds: float) -> list[float]:
+    """Batch seconds, trigger to commit, of the batches after the warm-up."""
+    conf = {"spark.sql.streaming.numRecentProgressUpdates": "10000"}
+    spark = spark_session(SparkConfig(jars=jars.connector_jars(), conf=conf), "trimtab-empty")
+    source = KafkaSource(bootstrap, starting_offsets="latest")
+    with tempfile.TemporaryDirectory() as checkpoint:
+        query = (
+            empty_pair(spark, source)
+            .writeStream.outputMode("append")
+            .foreachBatch(_collect)
+            .option("checkpointLocation", checkpoint)
+            .trigger(processingTime="0 seconds")
+            .start()
+        )
+        time.sleep(seconds)
+        batches = [dict(progress) for progress in query.recentProgress]
+        query.stop()
+        spark.stop()
+    took = [b["durationMs"]["triggerExecution"] / 1000 for b in batches if b["numInputRows"]]
+    return took[int(_WARM_UP_SHARE * len(took)) :]
+
+
+def _collect(frame: DataFrame, _number: int) -> None:
+    frame.collect()
+
+
+if __name__ == "__main__":
+    print(json.dumps(run(sys.argv[1], float(sys.argv[2]))))

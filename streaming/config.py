@@ -102,11 +102,12 @@ def load_config(path: Path | None) -> JobConfig:
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise InvalidConfig([f"{path}: {error}"]) from error
     # Read apart, so that a wrong strategy setting and a wrong address are told in one message.
-    core = {name: content.pop(name, {}) for name in ("intake", "settings")}
+    core = {name: _table(content, name, problems) for name in ("intake", "settings")}
     config = None
     try:
         config = JobConfig(**content)
-        core = {name: {**given, **getattr(config, name)} for name, given in core.items()}
+        # By single setting: one in the environment must not hide the file's others beside it.
+        core = {name: given | _flat(getattr(config, name)) for name, given in core.items()}
     except ValidationError as error:
         problems += [f"{_name(e['loc'])}: {e['msg']}" for e in error.errors()]
     for name, parse in (("intake", IntakeSettings.parse), ("settings", _parse_settings)):
@@ -117,6 +118,15 @@ def load_config(path: Path | None) -> JobConfig:
     if problems or config is None:
         raise InvalidConfig(problems)
     return config.model_copy(update=core)
+
+
+def _table(content: dict[str, Any], name: str, problems: list[str]) -> dict[str, Any]:
+    """Take a table out of the file's content, flat."""
+    given = content.pop(name, {})
+    if isinstance(given, dict):
+        return _flat(given)
+    problems.append(f"{name}: must be a table, not {given!r}")
+    return {}
 
 
 def _parse_settings(tree: dict[str, Any]) -> Settings:

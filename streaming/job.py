@@ -70,7 +70,8 @@ class Job:
     def run(self) -> int:
         """Until `stop`, or until a newer job takes over; an exit code."""
         server = self._shown.serve(self._config.metrics_host, self._config.metrics_port)
-        self._spark.streams.addListener(ProgressListener(self._shown))
+        listener = ProgressListener(self._shown)
+        self._spark.streams.addListener(listener)
         relay = RelayThread(
             JournalRelay(self._client, self._publisher), lambda: self._writer.clusters, self._shown
         )
@@ -81,6 +82,8 @@ class Job:
         finally:
             relay.stop()
             server.shutdown()
+            server.server_close()
+            self._spark.streams.removeListener(listener)
             self._tenure.close()
 
     def stop(self) -> None:
@@ -152,6 +155,7 @@ def run(
     try:
         settings = load_config(config)
         check_services(settings)
+        job = Job(settings, spark_session(settings.spark))
     except InvalidConfig as error:
         print("wrong settings; nothing was started:", file=sys.stderr)
         for problem in error.problems:
@@ -160,7 +164,6 @@ def run(
     except SinkError as error:
         print(f"{error}; nothing was started", file=sys.stderr)
         raise SystemExit(UNREACHABLE if isinstance(error, Unavailable) else FAILED) from None
-    job = Job(settings, spark_session(settings.spark))
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
         job.stop()

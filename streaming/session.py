@@ -43,5 +43,6 @@ def spark_session(config: SparkConfig, name: str = "trimtab") -> SparkSession:
         builder = builder.config(key, value)
     with as_file(files("streaming") / "log4j2.properties") as logging:
         # Read once, when the JVM starts; a JVM that runs already keeps what it has.
-        java = f"{config.conf.get(_JAVA, '')} -Dlog4j2.configurationFile={logging.as_uri()}"
+        # A deep stack: Spark matches a failed batch's whole traceback against a recursive pattern.
+        java = f"-Xss4m -Dlog4j2.configurationFile={logging.as_uri()} {config.conf.get(_JAVA, '')}"
         return builder.config(_JAVA, java.strip()).getOrCreate()

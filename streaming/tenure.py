@@ -15,6 +15,8 @@ class Claim(Protocol):
     @property
     def generation(self) -> int: ...
 
+    def assert_held(self) -> None: ...
+
     def close(self) -> None: ...
 
 
@@ -32,6 +34,11 @@ class Tenure:
         return self._claim.generation
 
     def renew(self) -> None:
+        """Claim a higher generation; raises Fenced where a newer job holds one.
+
+        Without the question a driver that slept through its succession would fence its successor.
+        """
+        self._claim.assert_held()
         spent, self._claim = self._claim, self._make()
         spent.close()
         self._show()

@@ -99,3 +99,13 @@ def test_an_impossible_half_life_is_refused(tmp_path: Path, half_life: str) -> N
 def test_a_file_that_is_not_there_or_not_toml_is_named(tmp_path: Path) -> None:
     assert "missing.toml" in problems(tmp_path / "missing.toml")[0]
     assert "trimtab.toml" in problems(written(tmp_path, "= ="))[0]
+
+
+def test_a_setting_in_the_environment_leaves_the_others_of_its_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The environment's table once replaced the file's: silence fell back to its default."""
+    path = written(tmp_path, "[settings.round]\nsilence = 7.0\ninterval = 9.0\n")
+    monkeypatch.setenv("TRIMTAB_SETTINGS__ROUND__INTERVAL", "2")
+    settings = load_config(path).round_settings().round
+    assert (settings.silence, settings.interval) == (7.0, 2.0)

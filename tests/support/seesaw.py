@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import logging
 import time
+import warnings
 from functools import partial
 from typing import Final
 
@@ -50,6 +53,8 @@ class Seesaw:
         ]
 
     def __enter__(self) -> Seesaw:
+        # Captured records would keep the sockets alive that __exit__ sees off.
+        logging.getLogger("kafka").setLevel(logging.CRITICAL)
         self._outbox.start()
         for agent in self._agents:
             agent.start()
@@ -61,6 +66,11 @@ class Seesaw:
         for agent in self._agents:
             agent.join(5.0)
         self._outbox.stop()
+        with warnings.catch_warnings():
+            # kafka-python leaves the socket of a refused connection to the garbage collector.
+            warnings.simplefilter("ignore", ResourceWarning)
+            del self._outbox, self._agents
+            gc.collect()
 
     @property
     def seeded(self) -> bool:

@@ -1,0 +1,73 @@
+"""`trimtab-job` as a process of its own, and what its metrics say of it meanwhile."""
+
+from __future__ import annotations
+
+import json
+import sys
+import urllib.request
+from pathlib import Path
+from typing import Final, Self
+from urllib.error import URLError
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from deploy import jars
+from deploy.ports import LOOPBACK, free_port
+from deploy.process import Process
+from deploy.stack import Stack
+from trimtab import metrics
+
+_COMMAND: Final = "from streaming.job import main; main()"
+_START_SECONDS: Final = 120.0
+
+
+class JobProcess:
+    """``with`` starts and stops it; batches run back to back."""
+
+    def __init__(self, stack: Stack, folder: Path, settings: str) -> None:
+        folder.mkdir()
+        port = free_port()
+        self._url = f"http://{LOOPBACK}:{port}/metrics"
+        config = folder / "job.toml"
+        config.write_text(
+            f"redis_url = {json.dumps(stack.redis_url)}\n"
+            f"checkpoint = {json.dumps(str(folder / 'checkpoint'))}\n"
+            "trigger_seconds = 0.0\n"
+            f"metrics_port = {port}\n"
+            f"[kafka]\nbootstrap = {json.dumps(stack.kafka_bootstrap)}\n"
+            f"[spark]\njars = {json.dumps([str(jar) for jar in jars.connector_jars()])}\n"
+            f"{settings}"
+        )
+        command = [sys.executable, "-c", _COMMAND, "--config", str(config)]
+        self._process = Process("trimtab-job", command, folder=folder, log=folder / "job.log")
+
+    def __enter__(self) -> Self:
+        self._process.start(self._ready, _START_SECONDS)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.stop()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def stages(self) -> dict[str, float]:
+        """Seconds of each stage of the last batch, by Spark's account."""
+        return {
+            sample.labels[metrics.BATCH_STAGE.labels[0]]: sample.value
+            for family in text_string_to_metric_families(self._metrics())
+            for sample in family.samples
+            if sample.name == metrics.BATCH_STAGE.name
+        }
+
+    def _ready(self) -> bool:
+        try:
+            return bool(self._metrics())
+        except URLError:
+            return False
+
+    def _metrics(self) -> str:
+        with urllib.request.urlopen(self._url, timeout=5) as answer:
+            content: bytes = answer.read()
+        return content.decode()

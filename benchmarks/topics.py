@@ -1,0 +1,57 @@
+"""What Kafka knows of a run once it is over: when each report was appended, each batch begun."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+from confluent_kafka import Consumer, Message, TopicPartition
+
+from trimtab.wire import keys
+from trimtab.wire.rows import BatchRecord
+
+_TIMEOUT_SECONDS: Final = 10.0
+
+
+def append_times(bootstrap: str) -> dict[str, dict[int, int]]:
+    """Broker to sequence number to the report's LogAppendTime (epoch ms)."""
+    times: dict[str, dict[int, int]] = defaultdict(dict)
+    for message in records(bootstrap, keys.LOAD_REPORTS):
+        _, broker = (message.key() or b"").decode().split("/")
+        headers = dict(message.headers() or ())
+        sequence = int(headers[keys.SEQUENCE_HEADER] or b"")
+        times[broker][sequence] = message.timestamp()[1]
+    return times
+
+
+def batch_starts(bootstrap: str) -> dict[str, int]:
+    """``query/batch`` to the batch timestamp (epoch ms)."""
+    batches = (
+        msgspec.json.decode(message.value() or b"", type=BatchRecord)
+        for message in records(bootstrap, keys.ROUNDS)
+    )
+    return {f"{batch.query}/{batch.batch}": batch.at for batch in batches}
+
+
+def records(bootstrap: str, topic: str) -> Iterator[Message]:
+    """All that the topic holds now, partition by partition."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "bench", "log_level": 0})
+    try:
+        for partition in consumer.list_topics(topic, _TIMEOUT_SECONDS).topics[topic].partitions:
+            at = TopicPartition(topic, partition)
+            low, high = consumer.get_watermark_offsets(at, _TIMEOUT_SECONDS)
+            consumer.assign([TopicPartition(topic, partition, low)])
+            yield from _until(consumer, low, high)
+    finally:
+        consumer.close()
+
+
+def _until(consumer: Consumer, low: int, high: int) -> Iterator[Message]:
+    while low < high:
+        for message in consumer.consume(1000, _TIMEOUT_SECONDS):
+            if message.error() is not None:
+                raise RuntimeError(str(message.error()))
+            low = (message.offset() or 0) + 1
+            yield message

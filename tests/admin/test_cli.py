@@ -1,0 +1,107 @@
+"""The command line: what goes to stdout, and what each exit code means."""
+
+from __future__ import annotations
+
+import json
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from admin import cli
+from deploy.finding import Finding, bad, good
+from deploy.ports import free_port
+
+RIGHT = good("JDK", "17.0.1 at /usr/bin/java")
+WRONG = bad("jars", "2 of 40 (a.jar: missing)", "python -m deploy.jars")
+
+
+def examined(*findings: Finding, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deploy.doctor.examine", lambda **_: list(findings))
+    monkeypatch.setattr(cli, "is_free", lambda _: True)
+
+
+def test_a_healthy_machine_gives_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    examined(RIGHT, monkeypatch=monkeypatch)
+    result = CliRunner().invoke(cli.app, ["doctor"])
+    assert result.exit_code == 0
+    assert "17.0.1 at /usr/bin/java" in result.stdout
+
+
+def test_each_finding_comes_with_its_next_command_and_gives_6(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    examined(RIGHT, WRONG, monkeypatch=monkeypatch)
+    result = CliRunner().invoke(cli.app, ["doctor"])
+    assert result.exit_code == 6
+    assert "jars: python -m deploy.jars" in result.stdout.splitlines()
+
+
+def test_findings_for_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    examined(RIGHT, WRONG, monkeypatch=monkeypatch)
+    result = CliRunner().invoke(cli.app, ["doctor", "--json"])
+    assert result.exit_code == 6
+    said = json.loads(result.stdout)
+    assert said["v"] == 1
+    assert [(f["name"], f["ok"]) for f in said["findings"]] == [
+        ("JDK", True),
+        ("jars", False),
+        ("metrics port", True),
+    ]
+    assert said["findings"][1]["next_command"] == "python -m deploy.jars"
+
+
+@pytest.mark.parametrize(("content", "code"), [(b"trimtab_generation 1.0", 0), (b"else", 6)])
+def test_the_metrics_port_may_be_a_job_s_and_nobody_else_s(
+    content: bytes, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deploy.doctor.examine", lambda **_: [])
+    monkeypatch.setattr(cli, "is_free", lambda _: False)
+    monkeypatch.setattr(cli, "urlopen", lambda *_, **__: BytesIO(content))
+    assert CliRunner().invoke(cli.app, ["doctor"]).exit_code == code
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["no-such-command"], id="command"),
+        pytest.param(["demo", "--no-such-option"], id="option"),
+        pytest.param(["demo", "--seconds", "soon"], id="not a number"),
+        pytest.param(["demo", "--seconds", "0"], id="out of bounds"),
+        pytest.param([], id="nothing asked"),
+    ],
+)
+def test_wrong_usage_gives_2_and_leaves_stdout_empty(arguments: list[str]) -> None:
+    result = CliRunner().invoke(cli.app, arguments)
+    assert result.exit_code == 2
+    assert arguments == [] or result.stdout == ""
+
+
+def test_a_fleet_that_cannot_be_gives_2_and_starts_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(cli.app, ["demo", "--brokers", "1"])
+    assert result.exit_code == 2
+    assert "brokers must be at least 2" in result.stderr
+    assert not list(tmp_path.rglob("*.log"))
+
+
+def test_a_kafka_that_is_not_there_gives_5_and_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sinks.kafka_topics.TIMEOUT_SECONDS", 0.5)
+    address = f"127.0.0.1:{free_port()}"
+    monkeypatch.setenv("TRIMTAB_KAFKA__BOOTSTRAP", address)
+    result = CliRunner().invoke(cli.app, ["topics"])
+    assert result.exit_code == 5
+    assert address in result.stderr
+    assert result.stdout == ""
+
+
+def test_wrong_settings_are_told_at_once_and_give_2(tmp_path: Path) -> None:
+    settings = tmp_path / "trimtab.toml"
+    settings.write_text('trigger_seconds = -1\n[settings.avg]\nlow_hits = "few"\n')
+    result = CliRunner().invoke(cli.app, ["topics", "--config", str(settings)])
+    assert result.exit_code == 2
+    assert "trigger_seconds" in result.stderr
+    assert "settings.avg.low_hits" in result.stderr

@@ -1,0 +1,102 @@
+"""What a demo starts: its committed settings hold together, and a password stays out of sight."""
+
+from __future__ import annotations
+
+import os
+from importlib.resources import files
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from admin import demo_parts
+from admin.demo_feed import newest_snapshot
+from deploy.stack import Stack
+from simulation.closed_loop import ClosedLoop, Pace
+from simulation.load_model import load_model
+from simulation.profile import InvalidProfile
+from streaming.config import load_config
+
+JOB = Path(str(files("deploy").joinpath("demo_job.toml")))
+FLEET = Path(str(files("deploy").joinpath("demo_fleet.toml")))
+
+
+def test_the_committed_settings_keep_avg_shedder_s_thresholds() -> None:
+    settings = load_config(JOB).round_settings()
+    assert (settings.avg.low_threshold, settings.avg.high_threshold) == (15.0, 40.0)
+    assert settings.round.shedding == settings.round.placement == "avg"
+    assert settings.round.interval == 5.0
+    assert demo_parts.low_threshold(JOB) == 15.0
+
+
+@pytest.mark.parametrize("seed", [1, 11, 27, 42])
+def test_the_committed_fleet_comes_to_rest_under_the_committed_settings(seed: int) -> None:
+    """By the range that the job sees, noise and all, and for good."""
+    config = load_config(JOB)
+    model = load_model(demo_parts.fleet_profile(FLEET, {"seed": seed}))
+    pace = Pace(demo_parts.REPORT_SECONDS, config.intake_settings())
+    loop = ClosedLoop(model, config.round_settings(), pace)
+    ranges = [step.plan.summary["usage_range"] for step in loop.steps(20)]
+    assert ranges[0] > 0.6
+    assert max(ranges[8:]) < 0.15
+
+
+def test_a_smaller_fleet_has_no_namespace_without_a_bundle() -> None:
+    profile = demo_parts.fleet_profile(FLEET, {"brokers": 4, "bundles": 20, "seed": None})
+    assert (profile.brokers, profile.bundles, profile.namespaces) == (4, 20, 20)
+    assert len(load_model(profile).bundles) == 20
+
+
+def test_a_fleet_that_cannot_be_is_refused() -> None:
+    with pytest.raises(InvalidProfile, match="bundles must be at least brokers"):
+        demo_parts.fleet_profile(FLEET, {"brokers": 12, "bundles": 3})
+
+
+def test_a_password_is_in_the_environment_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRIMTAB_KAFKA__OPTIONS", '{"kafka.sasl.jaas.config": "production"}')
+    monkeypatch.setattr("deploy.jars.connector_jars", lambda: [])
+    url = "redis://:hunter2@127.0.0.1:1/0"
+    stack = cast(Stack, SimpleNamespace(kafka_bootstrap="127.0.0.1:2", redis_url=url))
+    profile = demo_parts.fleet_profile(FLEET, {})
+    for process in (
+        demo_parts.job(tmp_path, stack, 9780),
+        demo_parts.fleet(tmp_path, stack, profile),
+    ):
+        assert "hunter2" not in " ".join(process.command)
+        assert process.environment is not None
+        assert process.environment["TRIMTAB_REDIS_URL"] == url
+        assert "TRIMTAB_KAFKA__OPTIONS" not in process.environment
+        assert process.environment["PATH"] == os.environ["PATH"]
+
+
+def test_a_second_demo_in_the_same_folder_is_refused_and_the_first_keeps_its_files(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "demo"
+    with demo_parts.clean_folder(folder):
+        (folder / "job.log").write_text("mine")
+        with (
+            pytest.raises(demo_parts.DemoFailed, match="another demo"),
+            demo_parts.clean_folder(folder),
+        ):
+            pass
+        assert (folder / "job.log").read_text() == "mine"
+    with demo_parts.clean_folder(folder):
+        assert list(folder.iterdir()) == []
+
+
+def test_the_newest_whole_snapshot_is_found_among_log_lines(tmp_path: Path) -> None:
+    log = tmp_path / "fleet.log"
+    assert newest_snapshot(log) is None
+    whole = (
+        '{"at":%d,"brokers":{"b:1":{"usage":0.5,"bundles":2,"seeded":true}},'
+        '"moves":3,"commands":{},"reports":9,"lostReports":0}\n'
+    )
+    rows = [whole % 1, whole % 2, "agent waits broker=b:1\n", (whole % 3)[:40]]
+    log.write_text("".join(rows))
+    found = newest_snapshot(log)
+    assert found is not None
+    assert (found.at, found.moves) == (2, 3)

@@ -1,0 +1,135 @@
+"""What a demo says of its rounds: when the fleet came to rest, and what it came to."""
+
+from __future__ import annotations
+
+import pytest
+from rich.console import Console
+
+from admin.demo_story import Story, reasons
+from admin.demo_view import Scene, line, picture, summary
+from simulation.fleet import BrokerSnapshot, FleetSnapshot
+from trimtab.model import Epoch
+from trimtab.wire.rows import PlannedMove, RoundRecord
+
+
+def record(
+    number: int, points: float, moves: tuple[str, ...] = (), brokers: int = 2
+) -> RoundRecord:
+    """A round that saw this range and moved a bundle for each reason."""
+    return RoundRecord(
+        cluster="demo",
+        round=number,
+        at=0,
+        strategy="avg",
+        placement="avg",
+        observe_only=False,
+        skipped="" if moves else "balanced",
+        moves=tuple(
+            PlannedMove(
+                bundle=f"demo/ns-00/0x0000000{i}_0x0000000{i + 1}",
+                source="hot:8080",
+                destination="cold:8080",
+                reason=reason,
+                epoch=Epoch(1, 1),
+            )
+            for i, reason in enumerate(moves)
+        ),
+        refusals=(),
+        obstacles={},
+        summary={"brokers": brokers, "usage_range": points / 100},
+        usage={},
+        problems=(),
+        move_deadline_ms=30_000,
+        settings_version=0,
+        state_hash="",
+    )
+
+
+def story(*points: float) -> Story:
+    """A round of each range, five seconds apart, from the tenth second on."""
+    told = Story(brokers=2, threshold=15.0)
+    for number, range_ in enumerate(points, start=1):
+        told = told.told(record(number, range_), 5.0 + 5 * number)
+    return told
+
+
+@pytest.mark.parametrize(
+    ("points", "since"),
+    [
+        pytest.param([65, 30, 10, 9], 20.0, id="came to rest"),
+        pytest.param([65, 10, 16, 9], 25.0, id="a relapse starts it anew"),
+        pytest.param([65, 30, 15], None, id="the threshold itself is not below it"),
+        pytest.param([], None, id="no round"),
+    ],
+)
+def test_balanced_since_the_first_of_the_rounds_that_stayed_below(
+    points: list[float], since: float | None
+) -> None:
+    told = story(*points).balanced_since
+    assert (told and told.elapsed) == since
+
+
+def test_rounds_that_missed_brokers_or_are_repeated_are_left_out() -> None:
+    told = story(65).told(record(2, 3, brokers=1), 15).told(record(1, 3), 16)
+    assert [round.range for round in told.rounds] == pytest.approx([65])
+
+
+@pytest.mark.parametrize(
+    ("points", "said"),
+    [
+        (
+            [65, 30, 9],
+            "range 65.0 -> 9.0 points with 7 moves, below 15 from 20 s on"
+            " (10 s after the first round)",
+        ),
+        ([65, 30], "range 65.0 -> 30.0 points with 7 moves, not below 15 after 15 s"),
+        ([], "no round saw the whole fleet: nothing was balanced"),
+    ],
+)
+def test_the_summary_is_one_line(points: list[float], said: str) -> None:
+    assert summary(story(*points), moves=7) == said
+
+
+def test_reasons_are_counted() -> None:
+    assert (
+        reasons(record(1, 50, ("low-pair", "high-pair", "low-pair"))) == "high-pair 1, low-pair 2"
+    )
+    assert reasons(record(1, 50)) == "no moves"
+
+
+def scene(told: Story) -> Scene:
+    fleet = FleetSnapshot(
+        at=0,
+        brokers={
+            "cold:8080": BrokerSnapshot(usage=0.2, bundles=3, seeded=True),
+            "hot:8080": BrokerSnapshot(usage=0.85, bundles=12, seeded=True),
+        },
+        moves=4,
+        commands={},
+        reports=0,
+        lost_reports=0,
+    )
+    url = "http://127.0.0.1:9780/metrics"
+    return Scene(told, fleet, elapsed=12.3, left=60.0, metrics_url=url, logs="build/demo")
+
+
+def test_a_line_for_where_no_picture_can_be_drawn() -> None:
+    told = Story(2, 15.0)
+    assert line(scene(told)) == "  12 s  the job starts, no round yet, 60 s left"
+    told = told.told(record(1, 65, ("high-pair",)), 12)
+    assert line(scene(told)) == (
+        "  12 s  round 1, range 65.0 points (goal below 15), 4 moves, 60 s left, high-pair 1"
+    )
+
+
+def test_the_picture_has_a_bar_for_each_broker_and_the_last_moves() -> None:
+    told = Story(2, 15.0).told(record(1, 65, ("high-pair",)), 12).told(record(2, 30), 17)
+    console = Console(width=120)
+    with console.capture() as capture:
+        console.print(picture(scene(told)))
+    lines = capture.get().splitlines()
+    assert lines[0].split() == ["cold:8080", "20", "%", "3", "bundles", "█" * 10]
+    assert lines[1].count("█") == round(0.85 * 50)
+    assert lines[3].startswith("last moves, round 1: high-pair 1; demo/ns-00/")
+    assert "hot:8080 -> cold:8080" in lines[3]
+    assert "http://127.0.0.1:9780/metrics" in lines[4]

@@ -1,0 +1,59 @@
+"""One Spark session, one Kafka and one Redis for every test here; a test names its own cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from deploy import jars
+from deploy.kafka_server import KafkaServer
+from deploy.redis_server import RedisServer
+from sinks.publisher import Publisher
+from streaming.config import SparkConfig, load_config
+from streaming.session import spark_session
+from tests.support.jobs import write_settings
+from tests.support.running import Running
+
+LIMIT_SECONDS = 600
+"""Of a test, where other work shares the machine."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.spark)
+            item.add_marker(pytest.mark.timeout(LIMIT_SECONDS))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    jars.fetch()
+    config = SparkConfig(master="local[2,4]", jars=jars.connector_jars(), shuffle_partitions=2)
+    session = spark_session(config, "tests")
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
+    """Apart from the other tests' Kafka: the job's topics are as the job makes them."""
+    jars.fetch()
+    with KafkaServer(tmp_path_factory.mktemp("kafka")) as server:
+        yield server
+
+
+@pytest.fixture
+def publisher(kafka: KafkaServer) -> Publisher:
+    return Publisher(kafka.bootstrap, {"message.max.bytes": str(32 << 20)})
+
+
+@pytest.fixture
+def running(
+    spark: SparkSession, kafka: KafkaServer, redis_server: RedisServer, tmp_path: Path
+) -> Running:
+    """A job that is not started yet."""
+    settings = write_settings(tmp_path, kafka.bootstrap, redis_server.url)
+    return Running(load_config(settings), spark)

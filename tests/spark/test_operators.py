@@ -1,0 +1,178 @@
+"""The operators do what the engine-free functions do, and refuse another schema's state."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession, functions
+from pyspark.sql import Row as SparkRow
+from pyspark.sql.streaming.tws_tester import TwsTester
+
+from sources.arrivals import take_reports
+from sources.load_reports import select_reports
+from sources.records import Record, Report, report_of, row_of
+from sources.topics import select_rows
+from streaming.broker_operator import BrokerOperator
+from streaming.cluster_operator import ClusterOperator
+from streaming.rows import spark_row
+from tests.spark import corpus
+from tests.support.reports import bundle
+from trimtab.cluster import Cluster, Memory
+from trimtab.settings import Settings
+from trimtab.snapshot import IntakeSettings
+from trimtab.wire import keys
+from trimtab.wire.columns import pack
+from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
+from trimtab.wire.rows import Row, Tag
+
+SUBJECT = ("c", "b:1")
+INTAKE = IntakeSettings(sample_interval=1.0)
+KAFKA = (
+    "topic string, partition int, offset bigint, at bigint, key binary, value binary, "
+    "headers array<struct<key string, value binary>>"
+)
+
+
+def said(cpu: float, broker: int = 0) -> bytes:
+    mine = [bundle(2 * broker), bundle(2 * broker + 1)]
+    stats = {name: BundleStats(msg_rate_in=10.0 * cpu, topics=1) for name in mine}
+    return encode(LocalBrokerData(cpu=Resource(cpu, 100.0), last_stats=stats, bundles=mine))
+
+
+def record(offset: int, value: bytes | None, key: bytes | None = b"c/b:1") -> Record:
+    return Record(keys.LOAD_REPORTS, 0, offset, 1000 * offset, key, value)
+
+
+BATCHES = (
+    [record(2, said(30.0)), record(1, said(20.0)), record(3, b"{")],
+    [record(2, said(99.0)), record(4, said(40.0))],
+    [record(1, said(99.0))],
+)
+"""News, poison, a duplicate and something old."""
+
+
+def test_the_broker_operator_is_take_reports() -> None:
+    tester = TwsTester(_PairKeyed(INTAKE), timeMode="ProcessingTime")
+    stored = b""
+    for batch in BATCHES:
+        reports = [report_of(each)[1] for each in batch]
+        out, payload = take_reports(SUBJECT, reports, stored, INTAKE)
+        stored = payload or stored
+        assert tester.test(SUBJECT, [_named(each) for each in reports]) == list(map(spark_row, out))
+        assert tester.peekValueState("snapshot", SUBJECT) == (1, stored)
+
+
+@pytest.mark.parametrize("interval", [0.0, 3.0], ids=["a round a batch", "a timer"])
+def test_the_cluster_operator_is_the_cluster(interval: float) -> None:
+    settings = Settings().changed({"round.interval": interval, "round.observe_only": True})
+    tester = TwsTester(ClusterOperator(settings), timeMode="ProcessingTime")
+    cluster = Cluster("c", {}, {}, Memory(), settings)
+    for second, rows in enumerate(_snapshots(), 1):
+        fired = tester.setProcessingTime(4000 * second)
+        woken: list[Row] = []
+        if 0 < cluster.memory.due_ms <= 4000 * second:
+            woken = [cluster.wake(4000 * second)[0]]
+        assert list(fired) == list(map(spark_row, woken))
+        out, _ = cluster.take(rows, 4000 * second)
+        assert tester.test("c", list(map(spark_row, rows))) == list(map(spark_row, out))
+        assert tester.peekValueState("memory", "c") == (1, pack(cluster.memory))
+    assert cluster.memory.round.number >= 2
+
+
+def test_a_broker_operator_refuses_another_schema() -> None:
+    tester = TwsTester(_PairKeyed(INTAKE), timeMode="ProcessingTime")
+    tester.updateValueState("snapshot", SUBJECT, (99, b""))
+    with pytest.raises(RuntimeError, match=re.escape("snapshots of schema 99, this job of 1")):
+        tester.test(SUBJECT, [_named(report_of(BATCHES[0][0])[1])])
+
+
+def test_a_cluster_operator_refuses_another_schema() -> None:
+    tester = TwsTester(ClusterOperator(Settings()), timeMode="ProcessingTime")
+    tester.updateValueState("memory", "c", (99, b""))
+    with pytest.raises(RuntimeError, match=re.escape("clusters of schema 99, this job of 1")):
+        tester.test("c", [spark_row(_snapshots()[0][0])])
+
+
+def test_spark_reads_a_report_as_a_replay_does(spark: SparkSession) -> None:
+    good = said(50.0)
+    bad = corpus.reports("c", good)
+    records = [
+        *(Record(keys.LOAD_REPORTS, 3, i, i, b.key, b.value, b.headers) for i, b in enumerate(bad)),
+        Record(
+            keys.LOAD_REPORTS,
+            3,
+            1000,
+            7,
+            b"c/b:1",
+            good,
+            ((keys.SESSION_HEADER, b"1"), (keys.SESSION_HEADER, b"2"), ("else", None)),
+        ),
+    ]
+    rows = select_reports(_kafka(spark, records)).collect()
+    assert [((r.cluster, r.broker), _report(r)) for r in rows] == list(map(report_of, records))
+
+
+def test_spark_reads_an_intent_as_a_replay_does(spark: SparkSession) -> None:
+    named = [
+        b"c",
+        b"c/x",
+        b"c/x/y z",
+        b"/c",
+        b"c d",
+        b"c\n",
+        b"c/\n",
+        b"",
+        None,
+        b"\xff",
+        b"c/\xff",
+    ]
+    records = [Record(keys.CONTROL, 0, i, i, key, b"{}") for i, key in enumerate(named)]
+    rows = select_rows(_kafka(spark, records), Tag.INTENT).collect()
+    found = [Row(*row)._replace(payload=bytes(row.payload)) for row in rows]
+    assert found == [row_of(each, Tag.INTENT) for each in records]
+
+
+class _PairKeyed(BrokerOperator):
+    """TwsTester knows keys of one column only, and wraps it in a tuple."""
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[SparkRow]:
+        return super().handleInputRows(key[0], rows, timerValues)
+
+
+def _snapshots() -> list[list[Row]]:
+    """Batches of two brokers' snapshots, as operator ① makes them."""
+    stored = dict.fromkeys(("b:0", "b:1"), b"")
+    batches = []
+    for sequence in range(1, 5):
+        rows = []
+        for i, broker in enumerate(stored):
+            report = report_of(record(sequence, said(20.0 + 40.0 * i, i)))[1]
+            out, stored[broker] = take_reports(("c", broker), [report], stored[broker], INTAKE)
+            rows += out
+        batches.append(rows)
+    return batches
+
+
+def _named(report: Report) -> SparkRow:
+    names = Report.__slots__
+    return SparkRow(*names)(*(getattr(report, name) for name in names))
+
+
+def _report(row: SparkRow) -> Report:
+    raw = (row[name] for name in Report.__slots__)
+    # Any: a column is whatever its name says.
+    values: list[Any] = [bytes(v) if isinstance(v, bytearray) else v for v in raw]
+    return Report(*values)
+
+
+def _kafka(spark: SparkSession, records: Sequence[Record]) -> DataFrame:
+    """The records as Spark's Kafka source shows them."""
+    rows = [
+        (r.topic, r.partition, r.offset, r.at, r.key, r.value, list(r.headers) or None)
+        for r in records
+    ]
+    frame = spark.createDataFrame(rows, KAFKA)
+    return frame.withColumn("timestamp", functions.timestamp_millis("at"))

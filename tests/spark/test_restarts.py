@@ -1,0 +1,153 @@
+"""The query end to end: it decides, and goes on from its checkpoint where it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import streaming.query
+from deploy.kafka_server import KafkaServer
+from deploy.redis_server import RedisServer
+from sinks.connections import redis_client
+from sinks.errors import Closed
+from sinks.ownership_store import OwnershipStore
+from sinks.publisher import Outgoing, Publisher
+from streaming.broker_operator import BrokerOperator
+from streaming.config import load_config
+from tests.support.jobs import QUICK, write_settings
+from tests.support.reports import bundle
+from tests.support.running import PATIENCE, Running
+from tests.support.verdicts import assert_nothing_was_done_twice
+from tests.support.waiting import eventually
+from trimtab.model import NO_EPOCH
+from trimtab.ownership import Event
+from trimtab.wire import keys
+from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
+from trimtab.wire.ownership import Transition
+
+CLUSTER = "restarted"
+HELD = {"cold:1": [bundle(0, 8)], "hot:1": [bundle(i, 8) for i in range(1, 8)]}
+CPU = {"cold:1": 10.0, "hot:1": 80.0}
+
+
+@pytest.fixture
+def running(
+    spark: SparkSession, kafka: KafkaServer, redis_server: RedisServer, tmp_path: Path
+) -> Running:
+    """A round in every batch that changes a snapshot."""
+    settings = {**QUICK, "round.interval": 0.0}
+    file = write_settings(tmp_path, kafka.bootstrap, redis_server.url, settings)
+    return Running(load_config(file), spark)
+
+
+def test_it_decides_and_goes_on_where_it_was(
+    running: Running, publisher: Publisher, redis_server: RedisServer
+) -> None:
+    with redis_client(redis_server.url) as client:
+        store = OwnershipStore(client)
+        with running:
+            report(publisher, 1)
+            eventually(lambda: seeded(store), "an open store", PATIENCE, pause=0.2)
+            # Reports go on until the records are known: a round needs both.
+            sequence = iter(range(2, 10_000))
+            eventually(lambda: moved(running, publisher, next(sequence)), "a move", PATIENCE, 0.5)
+            last = next(sequence)
+            report(publisher, last)
+            running.await_metric(
+                2 * last, "trimtab_reports_total", cluster=CLUSTER, verdict="accepted"
+            )
+            before = running.batches(CLUSTER)[-1]
+            generation = running.metric("trimtab_generation")
+        with running:
+            report(publisher, last)
+            running.await_metric(2, "trimtab_reports_total", cluster=CLUSTER, verdict="duplicate")
+            report(publisher, last + 1)
+            running.await_metric(2, "trimtab_reports_total", cluster=CLUSTER, verdict="accepted")
+            after = eventually(
+                lambda: [b for b in running.batches(CLUSTER) if b.batch > before.batch],
+                "a round after the restart",
+                PATIENCE,
+            )[-1]
+            assert running.metric("trimtab_generation") > generation
+            running.await_rest_of_journal(client, CLUSTER)
+        assert after.query == before.query
+        assert after.rounds[0].round > before.rounds[0].round
+        running.replayed(after.query)
+        assert_nothing_was_done_twice(running.topics, client, CLUSTER)
+
+
+def test_a_checkpoint_of_another_schema_is_refused(
+    running: Running,
+    publisher: Publisher,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    # Defined in here, it travels to the workers by value: they would import the real one.
+    class Newer(BrokerOperator):
+        def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:
+            out = list(super().handleInputRows(key, rows, timerValues))
+            self._snapshot.update((99, b"from the future"))
+            return iter(out)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(streaming.query, "BrokerOperator", Newer)
+        with running:
+            report(publisher, 1)
+            running.await_metric(1, "trimtab_batches_total")
+            running.await_metric(0, "trimtab_lag_records")
+    with running:
+        report(publisher, 2)
+        running.await_metric(1, "trimtab_query_restarts_total")
+    said = capfd.readouterr()
+    assert "the checkpoint holds snapshots of schema 99, this job of 1" in said.out + said.err
+
+
+def report(publisher: Publisher, sequence: int) -> None:
+    headers = ((keys.SESSION_HEADER, b"1"), (keys.SEQUENCE_HEADER, b"%d" % sequence))
+    publisher.publish(
+        Outgoing(keys.LOAD_REPORTS, f"{CLUSTER}/{broker}", said(broker), headers) for broker in HELD
+    )
+
+
+def said(broker: str) -> bytes:
+    stats = {name: BundleStats(msg_rate_in=1000.0, topics=1) for name in HELD[broker]}
+    return encode(
+        LocalBrokerData(
+            cpu=Resource(CPU[broker], 100.0),
+            last_stats=stats,
+            bundles=HELD[broker],
+            msg_rate_in=1000.0 * len(stats),
+            start_timestamp=1,
+        )
+    )
+
+
+def seeded(store: OwnershipStore) -> bool:
+    """Have each broker claim its bundles; whether the store let it."""
+    claims = [(broker, name) for broker, held in HELD.items() for name in held]
+    try:
+        return all(
+            store.apply(
+                CLUSTER,
+                Transition(
+                    id=f"claim/{name}",
+                    bundle=name,
+                    event=Event.CLAIM,
+                    expect=NO_EPOCH,
+                    broker=broker,
+                    actor=broker,
+                ),
+            ).accepted
+            for broker, name in claims
+        )
+    except Closed:
+        return False
+
+
+def moved(running: Running, publisher: Publisher, sequence: int) -> bool:
+    report(publisher, sequence)
+    return any(record.moves for batch in running.batches(CLUSTER) for record in batch.rounds)

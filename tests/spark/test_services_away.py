@@ -1,0 +1,134 @@
+"""Redis or Kafka gone while the job runs: it waits, resumes, and nothing is lost or done twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import redis
+from pyspark.sql import SparkSession
+
+from deploy.kafka_server import KafkaServer
+from deploy.redis_server import RedisServer
+from simulation.load_model import load_model
+from simulation.profile import Profile
+from sinks.connections import redis_client
+from sinks.errors import Closed
+from sinks.ownership_store import OwnershipStore
+from streaming.config import load_config
+from tests.support.jobs import QUICK, write_settings
+from tests.support.running import PATIENCE, Running
+from tests.support.seesaw import Seesaw
+from tests.support.verdicts import assert_nothing_was_done_twice
+from tests.support.waiting import eventually
+from trimtab.model import NO_EPOCH
+from trimtab.ownership import Event
+from trimtab.wire.ownership import Transition
+
+# kafka-python, in the agents, leaves the socket of a refused connection to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+
+CLUSTER = "away"
+FLEET = Profile(brokers=4, bundles=16, namespaces=2, low=0.3, high=0.7, seed=3)
+BUNDLE = "some/where/0x00000000_0xffffffff"
+
+
+@dataclass
+class Bench:
+    """Services of this test alone, a restless fleet, and the job."""
+
+    kafka: KafkaServer
+    server: RedisServer
+    client: redis.Redis
+    running: Running
+
+    def moves(self) -> int:
+        return sum(len(r.moves) for b in self.running.batches(CLUSTER) for r in b.rounds)
+
+    def await_moves(self, more: int = 3) -> None:
+        goal = self.moves() + more
+        eventually(lambda: self.moves() >= goal, f"{goal} moves", PATIENCE, pause=0.5)
+
+    def finish(self) -> None:
+        """The job has ended: is what it left behind as if nothing had happened?"""
+        query = self.running.batches(CLUSTER)[-1].query
+        self.running.replayed(query)
+        assert_nothing_was_done_twice(self.running.topics, self.client, CLUSTER)
+
+
+@pytest.fixture
+def settings() -> dict[str, object]:
+    return dict(QUICK)
+
+
+@pytest.fixture
+def bench(tmp_path: Path, spark: SparkSession, settings: dict[str, object]) -> Iterator[Bench]:
+    with ExitStack() as stack:
+        kafka = stack.enter_context(KafkaServer(tmp_path / "kafka"))
+        server = stack.enter_context(RedisServer(tmp_path / "redis"))
+        client = stack.enter_context(redis_client(server.url))
+        stack.enter_context(Seesaw(load_model(FLEET), kafka.bootstrap, server.url, CLUSTER))
+        config = load_config(write_settings(tmp_path, kafka.bootstrap, server.url, settings))
+        yield Bench(kafka, server, client, Running(config, spark))
+
+
+def test_redis_killed_and_started_again(bench: Bench) -> None:
+    with bench.running:
+        bench.await_moves()
+        generation = bench.running.metric("trimtab_generation")
+        bench.server.kill()
+        bench.running.await_metric(1, "trimtab_sink_waits_total", sink="redis")
+        bench.server.start()
+        bench.await_moves()
+        # What its last second held may be lost: those epochs must not be given out again.
+        assert bench.running.metric("trimtab_generation") > generation
+        pause(bench)
+    bench.finish()
+
+
+def test_kafka_killed_and_started_again(bench: Bench) -> None:
+    with bench.running:
+        bench.await_moves()
+        bench.kafka.kill()
+        bench.kafka.start()
+        bench.await_moves()
+        pause(bench)
+    bench.finish()
+
+
+@pytest.mark.parametrize("settings", [{**QUICK, "round.enabled": False}], ids=["idle"])
+def test_a_restarted_redis_is_opened_even_if_there_is_nothing_to_decide(bench: Bench) -> None:
+    with bench.running:
+        eventually(lambda: may_claim(bench), "the store to be open", PATIENCE, pause=0.2)
+        bench.server.kill()
+        bench.server.start()
+        eventually(lambda: may_claim(bench), "the store to be open again", PATIENCE, pause=0.2)
+
+
+def test_a_job_that_waits_for_redis_can_be_stopped(bench: Bench) -> None:
+    with bench.running:
+        bench.await_moves(1)
+        bench.server.kill()
+        bench.running.await_metric(1, "trimtab_sink_waits_total", sink="redis")
+    bench.server.start()
+
+
+def may_claim(bench: Bench) -> bool:
+    """Whether the store answers a broker; a refusal is an answer."""
+    claim = Transition(
+        id="probe", bundle=BUNDLE, event=Event.CLAIM, expect=NO_EPOCH, broker="b:1", actor="b:1"
+    )
+    try:
+        OwnershipStore(bench.client).apply(CLUSTER, claim)
+    except Closed:
+        return False
+    return True
+
+
+def pause(bench: Bench) -> None:
+    """No further moves, and those under way journalled: only then can all sides be compared."""
+    bench.running.pause(CLUSTER)
+    bench.running.await_rest(bench.client, CLUSTER)
