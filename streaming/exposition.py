@@ -13,6 +13,10 @@ from trimtab.metrics import CATALOGUE, Kind, Metric
 T = TypeVar("T")
 
 
+class PortTaken(RuntimeError):
+    """The metrics cannot be served where they were told to."""
+
+
 class Exposition:
     """Every metric of the catalogue, in a registry of its own."""
 
@@ -48,8 +52,17 @@ class Exposition:
         return live
 
     def serve(self, host: str, port: int) -> WSGIServer:
-        """Answer ``/metrics`` on a thread of its own; the server tells its port."""
-        server, _ = start_http_server(port, host, self.registry)
+        """Answer ``/metrics`` on a thread of its own; the server tells its port.
+
+        Raises PortTaken where it cannot.
+        """
+        try:
+            server, _ = start_http_server(port, host, self.registry)
+        except OSError as error:
+            raise PortTaken(
+                f"metrics cannot be served on {host}:{port} ({error.strerror}): choose another "
+                "metrics_port, or 0 for any"
+            ) from error
         return server
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Final
 
 import structlog
 import typer
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -25,7 +27,7 @@ from sinks.publisher import Publisher
 from sources.topics import KafkaSource
 from streaming.batch import BatchWriter
 from streaming.config import InvalidConfig, JobConfig, load_config
-from streaming.exposition import Exposition
+from streaming.exposition import Exposition, PortTaken
 from streaming.offsets import OffsetLog
 from streaming.progress import ProgressListener
 from streaming.query import rows
@@ -49,10 +51,10 @@ _LONGEST: Final = 30.0
 class Job:
     """One driver: what it holds open, and the query that it starts again when it fails."""
 
-    def __init__(self, config: JobConfig, spark: SparkSession) -> None:
+    def __init__(self, config: JobConfig, spark: SparkSession, shown: Exposition) -> None:
         self._config = config
         self._spark = spark
-        self._shown = Exposition()
+        self._shown = shown
         self._ended = threading.Event()
         self._client = redis_client(config.redis_url.get_secret_value())
         self._publisher = Publisher(config.kafka.bootstrap, config.kafka.client)
@@ -69,21 +71,19 @@ class Job:
 
     def run(self) -> int:
         """Until `stop`, or until a newer job takes over; an exit code."""
-        server = self._shown.serve(self._config.metrics_host, self._config.metrics_port)
         listener = ProgressListener(self._shown)
         self._spark.streams.addListener(listener)
         relay = RelayThread(
             JournalRelay(self._client, self._publisher), lambda: self._writer.clusters, self._shown
         )
         relay.start()
-        log.info("job runs", generation=self._tenure.generation, metrics_port=server.server_port)
+        log.info("job runs", generation=self._tenure.generation)
         try:
             return self._keep_running()
         finally:
             relay.stop()
-            server.shutdown()
-            server.server_close()
-            self._spark.streams.removeListener(listener)
+            with suppress(Py4JError):
+                self._spark.streams.removeListener(listener)
             self._tenure.close()
 
     def stop(self) -> None:
@@ -110,13 +110,12 @@ class Job:
     def _watch(self, query: StreamingQuery) -> str:
         """Wait until the query fails or the job is to end; why it failed."""
         try:
-            while not self._ended.is_set():
-                if query.awaitTermination(1):
-                    break
-        except PySparkException as error:
-            return str(error)[:2000]
-        finally:
+            while not self._ended.is_set() and not query.awaitTermination(1):
+                pass
             query.stop()
+        except (PySparkException, Py4JError) as error:
+            # A signal to the whole process group also ends the JVM, perhaps before us.
+            return str(error)[:2000]
         return ""
 
     def _start(self) -> StreamingQuery:
@@ -155,12 +154,18 @@ def run(
     try:
         settings = load_config(config)
         check_services(settings)
-        job = Job(settings, spark_session(settings.spark))
+        shown = Exposition()
+        server = shown.serve(settings.metrics_host, settings.metrics_port)
+        log.info("metrics are served", host=settings.metrics_host, port=server.server_port)
+        job = Job(settings, spark_session(settings.spark), shown)
     except InvalidConfig as error:
         print("wrong settings; nothing was started:", file=sys.stderr)
         for problem in error.problems:
             print(f"  {problem}", file=sys.stderr)
         raise SystemExit(USAGE) from None
+    except PortTaken as error:
+        print(f"{error}; nothing was started", file=sys.stderr)
+        raise SystemExit(FAILED) from None
     except SinkError as error:
         print(f"{error}; nothing was started", file=sys.stderr)
         raise SystemExit(UNREACHABLE if isinstance(error, Unavailable) else FAILED) from None

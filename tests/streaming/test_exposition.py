@@ -9,7 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import streaming
-from streaming.exposition import Exposition
+from streaming.exposition import Exposition, PortTaken
 from streaming.gauges import show_intake, show_round
 from tests.support.clusters_by_rows import cluster, held, skewed, snapshot_row
 from tests.support.reports import bundle
@@ -32,6 +32,16 @@ def test_every_metric_of_the_catalogue_is_served_with_its_help() -> None:
     served = {family.name: family.documentation for family in text_string_to_metric_families(text)}
     for metric in metrics.CATALOGUE:
         assert served[metric.name] == metric.help
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    server = Exposition().serve("127.0.0.1", 0)
+    try:
+        with pytest.raises(PortTaken, match=f"127.0.0.1:{server.server_port}.*metrics_port"):
+            Exposition().serve("127.0.0.1", server.server_port)
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def test_every_metric_of_the_catalogue_is_fed_by_the_job() -> None:

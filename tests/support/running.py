@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import threading
-import urllib.request
 from typing import Self
 
 import msgspec
 import redis
-from prometheus_client.parser import text_string_to_metric_families
 from pyspark.sql import SparkSession
 
-from deploy.ports import free_port
 from simulation.recorded import RecordedTopics
 from simulation.replay import Replay, distinct
 from sinks.publisher import Outgoing, Publisher
 from streaming.config import JobConfig
+from streaming.exposition import Exposition
 from streaming.job import Job, check_services
 from tests.support.verdicts import replayed
 from tests.support.waiting import eventually
@@ -31,13 +29,14 @@ class Running:
     """Started and stopped by ``with``, any number of times on one checkpoint."""
 
     def __init__(self, config: JobConfig, spark: SparkSession) -> None:
-        self.config = config.model_copy(update={"metrics_port": free_port()})
+        self.config = config
         self._spark = spark
         self.topics = RecordedTopics(config.kafka.bootstrap)
 
     def __enter__(self) -> Self:
         check_services(self.config)
-        self.job = Job(self.config, self._spark)
+        self.shown = Exposition()
+        self.job = Job(self.config, self._spark, self.shown)
         self._thread = threading.Thread(target=self.job.run, name="job", daemon=True)
         self._thread.start()
         return self
@@ -49,12 +48,9 @@ class Running:
 
     def metric(self, name: str, **labels: str) -> float:
         """A sample's value as Prometheus would read it now; 0 while there is none."""
-        url = f"http://127.0.0.1:{self.config.metrics_port}/metrics"
-        with urllib.request.urlopen(url, timeout=10) as answer:
-            text = answer.read().decode()
         return sum(
             sample.value
-            for family in text_string_to_metric_families(text)
+            for family in self.shown.registry.collect()
             for sample in family.samples
             if sample.name == name and labels.items() <= sample.labels.items()
         )
