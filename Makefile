@@ -25,11 +25,19 @@ check: .venv ## format, lint, types, import contracts, tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest
+	$(BIN)/pytest -m "not slow"
 
 .PHONY: bench
 bench: setup ## measure every claim; ONLY=name for one
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY))
+
+.PHONY: faults
+faults: setup ## kill the driver, Kafka and Redis under the running job
+	$(BIN)/pytest -v tests/faults tests/spark
+
+.PHONY: pulsar
+pulsar: setup ## observe real Pulsar brokers; TRIMTAB_REALPULSAR names the scripts that start them
+	$(BIN)/pytest -s -m pulsar tests/e2e
 
 .PHONY: setup
 setup: jdk .venv jars ## JDK, Python environment, jars

@@ -11,6 +11,7 @@ build/bench.log.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import tempfile
@@ -25,6 +26,7 @@ import msgspec
 import typer
 from rich.console import Console
 
+from agent.logs import log_to_stderr
 from benchmarks.catalogue import BENCHMARKS
 from benchmarks.document import DOCUMENT, RESULTS, document, read_runs
 from benchmarks.figures import Run
@@ -53,6 +55,7 @@ def main(
     if record or write:
         return
     BUILD.mkdir(exist_ok=True)
+    log_to_stderr(logging.WARNING)
     runs = {name: _run(name) for name in ([only] if only else BENCHMARKS)}
     _save(OUTCOME, runs)
     console = Console()

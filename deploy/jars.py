@@ -63,7 +63,7 @@ def locked(*parts: str) -> list[Jar]:
 
 
 def connector_jars() -> list[Path]:
-    """What `spark.jars` must name so that Spark can speak to Kafka."""
+    """What `spark.jars` must name: the Kafka connector, and a local file system that forks less."""
     return _present("connector")
 
 

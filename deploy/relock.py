@@ -20,6 +20,8 @@ SPARK_CONNECTOR = (
     "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
 )
 # PySpark brings the rest of what the connector needs (Scala, Hadoop's client, compression).
+# Hadoop's own local file system forks a `chmod` for every file of a checkpoint.
+LOCAL_FILES = ("com.globalmentor:hadoop-bare-naked-local-fs:0.1.0",)
 SPARK_LACKS = ("spark-sql-kafka", "spark-token-provider", "kafka-clients", "commons-pool2")
 
 KAFKA = (
@@ -33,8 +35,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         connector = maven.resolve(SPARK_CONNECTOR, scratch)
+        lacking = (name for name in connector if name.split(":")[1].startswith(SPARK_LACKS))
         parts = {
-            "connector": [name for name in connector if name.split(":")[1].startswith(SPARK_LACKS)],
+            "connector": [*lacking, *LOCAL_FILES],
             "kafka": maven.resolve(KAFKA, scratch),
         }
         LOCK.write_text("\n".join(_lines(parts.items(), scratch)) + "\n", "utf-8")

@@ -18,6 +18,7 @@ from trimtab.wire import keys
 
 _APPEND_TIME: Final = {"message.timestamp.type": "LogAppendTime"}
 _COMPACTED: Final = {"cleanup.policy": "compact"}
+_WEEK_MS: Final = str(7 * 24 * 3600 * 1000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,8 @@ TOPICS: Final = (
     # Brokers' clocks are not trusted: averages and silence go by the time Kafka got the report.
     Topic(keys.LOAD_REPORTS, 4, _APPEND_TIME, {"max.message.bytes": str(1 << 20)}),
     Topic(keys.CONTROL, 1, _APPEND_TIME),
-    Topic(keys.OWNERSHIP, 1, {**_APPEND_TIME, **_COMPACTED}),
+    # A replay of recorded batches needs the changes themselves: they stay a week uncompacted.
+    Topic(keys.OWNERSHIP, 1, {**_APPEND_TIME, **_COMPACTED}, {"min.compaction.lag.ms": _WEEK_MS}),
     Topic(keys.COMMANDS, 1),
     Topic(keys.ROUNDS, 1, config={"max.message.bytes": str(LARGEST_RECORD)}),
     Topic(keys.DEAD_LETTERS, 1),

@@ -80,7 +80,17 @@ class Cluster:
     @property
     def settings(self) -> Settings:
         """The job's settings with the cluster's own changes on top."""
-        return self.defaults.changed(self.memory.overrides)
+        return self._resolved()[0]
+
+    def _resolved(self) -> tuple[Settings, list[str]]:
+        """The settings, and why the cluster's own are left out, if they are.
+
+        They were valid when they came; a job started with other settings may contradict them.
+        """
+        try:
+            return self.defaults.changed(self.memory.overrides), []
+        except InvalidSettings as error:
+            return self.defaults, [f"changed settings are left out: {p}" for p in error.problems]
 
     @property
     def interval_ms(self) -> int:
@@ -229,7 +239,7 @@ class Cluster:
             for namespace, found in sorted(self.memory.flawed.items())
             for flaw in found
         ]
-        return (*self.memory.problems, *flaws)
+        return (*self._resolved()[1], *self.memory.problems, *flaws)
 
     def _forget(self, now_ms: int, settings: Settings) -> None:
         in_flight = {b: f for b, f in self.memory.in_flight.items() if f.until_ms > now_ms}

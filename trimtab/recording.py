@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from trimtab.load import usage
 from trimtab.plan import Plan
@@ -11,6 +13,9 @@ from trimtab.reasons import Rule
 from trimtab.settings import Settings
 from trimtab.view import View
 from trimtab.wire.rows import PlannedMove, RefusedMove, RoundRecord
+
+_MOST: Final = 1000
+"""Refusals, and problems, that a record spells out: it must fit a Kafka record whatever happens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +61,19 @@ def recorded(
                 rule=refusal.rule,
                 destination=refusal.destination,
             )
-            for refusal in plan.refusals
+            for refusal in plan.refusals[:_MOST]
         ),
+        refused=dict(Counter(refusal.rule.value for refusal in plan.refusals)),
         obstacles={rule.value: count for rule, count in sorted(obstacles.items())},
         summary=plan.summary,
         usage=dict(zip(view.brokers.names, loads.tolist(), strict=True)),
-        problems=context.problems,
+        problems=_shortened(context.problems),
         move_deadline_ms=round(settings.round.move_deadline * 1000),
         settings_version=context.settings_version,
         state_hash=context.state_hash,
     )
+
+
+def _shortened(problems: tuple[str, ...]) -> tuple[str, ...]:
+    left_out = len(problems) - _MOST
+    return problems if left_out <= 0 else (*problems[:_MOST], f"and {left_out} more")

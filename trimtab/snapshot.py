@@ -220,6 +220,16 @@ def _remember(old: Snapshot, new: Snapshot, heartbeat: bool, settings: IntakeSet
     unseen = known.samples == 0
     due = new.appended_ms - old.sampled_ms >= settings.sample_interval * 1000
     mask = unseen | (news & due)
+    if not mask.any():
+        # Most reports: brokers report more often than their averages take samples.
+        return replace(
+            new,
+            sampled_ms=old.sampled_ms,
+            samples=known.samples,
+            news=news,
+            short=known.short,
+            long=known.long,
+        )
     short, _ = averages.sample(known.short, known.samples, new.stats, mask, averages.SHORT_SAMPLES)
     long, samples = averages.sample(
         known.long, known.samples, new.stats, mask, averages.LONG_SAMPLES

@@ -35,6 +35,7 @@ def record(
             for i, reason in enumerate(moves)
         ),
         refusals=(),
+        refused={},
         obstacles={},
         summary={"brokers": brokers, "usage_range": points / 100},
         usage={},

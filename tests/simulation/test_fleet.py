@@ -79,6 +79,7 @@ def moving(bundle: str, source: str, destination: str, epoch: tuple[int, int]) -
             ),
         ),
         refusals=(),
+        refused={},
         obstacles={},
         summary={},
         usage={},

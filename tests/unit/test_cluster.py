@@ -203,3 +203,13 @@ def test_the_timer_is_set_once_and_follows_the_interval() -> None:
     assert it.wake(6001)[1] == 11_001
     assert it.take([intent_row(off)], 7000)[1] == 0
     assert it.wake(11_001)[1] == 0
+
+
+def test_changed_settings_that_a_new_job_contradicts_are_left_out_and_told() -> None:
+    before = cluster()
+    low = Intent(id="1", kind=Kind.SETTINGS, cluster="c", settings={"avg.low_threshold": 30.0})
+    before.receive([intent_row(low)])
+    after = cluster({"avg.high_threshold": 20.0})
+    after.memory = before.memory
+    assert after.settings.avg.low_threshold == 15.0
+    assert held(after, 1).problems[0].startswith("changed settings are left out: avg.low")

@@ -114,6 +114,9 @@ class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Empty, or the rule for which no strategy was asked."""
     moves: tuple[PlannedMove, ...]
     refusals: tuple[RefusedMove, ...]
+    """The first of them, where there are very many."""
+    refused: dict[str, int]
+    """All of them, by rule."""
     obstacles: dict[str, int]
     """How many bundles each rule kept out of the round."""
     summary: dict[str, float]
