@@ -116,17 +116,7 @@ class StepFleet:
     """``with`` starts and stops it."""
 
     def __init__(self, kafka: str, redis: str) -> None:
-        bundles = BROKERS * BUNDLES
-        profile = Profile(
-            brokers=BROKERS,
-            bundles=bundles,
-            namespaces=bundles // 16,
-            low=_USAGE,
-            high=_USAGE,
-            rate_sigma=0.0,
-            cost_sigma=0.0,
-        )
-        model = load_model(profile)
+        model = step_model()
         self.brokers = {name: StepBroker(model, row) for row, name in enumerate(model.brokers)}
         self._outbox = Outbox(partial(kafka_producer, kafka))
         self._receipts: dict[str, deque[Receipt]] = {name: deque() for name in model.brokers}
@@ -180,6 +170,21 @@ class StepFleet:
         links = Links.of(settings, client, self._outbox)
         links = replace(links, commands=TimedCommands(client, name, self._noted))
         return Agent(broker, settings, links)
+
+
+def step_model() -> LoadModel:
+    """Who owns what at the start: all bundles and all brokers alike."""
+    bundles = BROKERS * BUNDLES
+    profile = Profile(
+        brokers=BROKERS,
+        bundles=bundles,
+        namespaces=bundles // 16,
+        low=_USAGE,
+        high=_USAGE,
+        rate_sigma=0.0,
+        cost_sigma=0.0,
+    )
+    return load_model(profile)
 
 
 def wall_ms() -> int:
