@@ -30,7 +30,7 @@ def test_a_report_of_a_hundred_bundles_is_as_large_as_a_real_one_and_always_new(
     ]
     values = [encode(data) for _, _, data in made]
     assert all(20_000 < len(value) < 30_000 for value in values)
-    assert len({value for value in values}) == len(values)
+    assert len(set(values)) == len(values)
     assert all(len(decode(value).bundles) == 100 for value in values)
 
 

@@ -52,7 +52,7 @@ def fleet(kafka: KafkaServer, redis_server: RedisServer, model: LoadModel) -> It
     fleet.stop()
 
 
-def until(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
+def until(condition: Callable[[], bool], seconds: float = 60.0) -> bool:
     """Real processes are waited for, up to a limit."""
     end = time.monotonic() + seconds
     while not condition() and time.monotonic() < end:

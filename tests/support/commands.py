@@ -25,9 +25,14 @@ def published(records: Iterable[Record]) -> list[Command]:
     return [msgspec.json.decode(record.value or b"", type=Command) for record in records]
 
 
-def changes(records: Iterable[Record]) -> list[Change]:
-    """Changes of trimtab.ownership in the order of the journal, repetitions too."""
-    return [msgspec.json.decode(record.value or b"", type=Change) for record in records]
+def changes(records: Iterable[Record], cluster: str) -> list[Change]:
+    """A cluster's changes on trimtab.ownership in the order of the journal, repetitions too."""
+    prefix = f"{cluster}/".encode()
+    return [
+        msgspec.json.decode(record.value or b"", type=Change)
+        for record in records
+        if (record.key or b"").startswith(prefix)
+    ]
 
 
 def _entries(client: redis.Redis, stream: bytes) -> Any:

@@ -36,10 +36,10 @@ def assert_nothing_was_done_twice(
     assert copies == {c.id: c for c in told if c.kind in (Kind.TRANSFER, Kind.PREPARE)}
 
     journal: dict[str, list[Record]] = defaultdict(list)
-    for change in changes(topics.all(keys.OWNERSHIP)):
+    for change in changes(topics.all(keys.OWNERSHIP), cluster):
         # The relay may repeat what it carried last; it never goes back.
         known = journal[change.bundle]
-        if change.cluster == cluster and change.record not in known[-_PAGE:]:
+        if change.record not in known[-_PAGE:]:
             known.append(change.record)
     for bundle, records in journal.items():
         epochs = [record.epoch for record in records]
