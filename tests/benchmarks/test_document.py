@@ -19,8 +19,8 @@ def test_the_document_is_the_one_made_from_the_committed_run() -> None:
     assert (ROOT / DOCUMENT).read_text() == document(read_runs(RESULTS))
 
 
-def test_every_benchmark_has_a_committed_run() -> None:
-    assert list(read_runs(RESULTS)) == list(BENCHMARKS)
+def test_committed_runs_are_of_benchmarks_that_exist() -> None:
+    assert read_runs(RESULTS).keys() <= BENCHMARKS.keys()
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,8 @@ def test_a_missed_bar_stands_out() -> None:
     text = document({"latency": run(slow)})
     assert "| `latency.p99` | 1.25 | s | <= 1 (a quiet machine) | **no** | the slowest |" in text
     assert "`make bench ONLY=latency`, 2026-01-02 03:04 UTC, 60 s." in text
-    assert "2 cores of a processor, 8 GiB, load average 0.5 before, 1.5 after." in text
+    running = " ".join(text.split())
+    assert "2 cores of a processor, 8 GiB, load average 0.5 before, 1.5 after." in running
 
 
 def test_a_run_reads_back_as_it_was_written() -> None:
