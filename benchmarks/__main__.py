@@ -16,7 +16,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -82,8 +82,9 @@ def _run(name: str) -> Run:
     )
 
 
-def _save(path: Path, runs: dict[str, Run]) -> None:
-    encoded = msgspec.json.format(msgspec.json.encode(list(runs.values())), indent=1)
+def _save(path: Path, runs: Mapping[str, Run]) -> None:
+    ordered = [runs[name] for name in BENCHMARKS if name in runs]
+    encoded = msgspec.json.format(msgspec.json.encode(ordered), indent=1)
     path.write_bytes(encoded + b"\n")
 
 

@@ -97,8 +97,8 @@ def cpu_seconds(others: Collection[int]) -> float:
     for process in [psutil.Process(os.getpid()), *psutil.Process().children(recursive=True)]:
         try:
             if process.pid not in others:
-                times = process.cpu_times()
-                total += times.user + times.system
+                # A worker that ended counts among its daemon's children from then on.
+                total += sum(process.cpu_times()[:4])
         except psutil.NoSuchProcess:
             continue
     return total
