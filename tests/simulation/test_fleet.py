@@ -126,7 +126,8 @@ def test_a_fleet_claims_reports_and_obeys(
 def reader(kafka: KafkaServer) -> Iterator[Callable[[], dict[str, tuple[str, ...]]]]:
     """What each broker's newest report lists, after one more look at the topic."""
     consumer = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": CLUSTER})
-    consumer.assign([TopicPartition(LOAD_REPORTS, 0, 0)])
+    partitions = consumer.list_topics(LOAD_REPORTS, timeout=20).topics[LOAD_REPORTS].partitions
+    consumer.assign([TopicPartition(LOAD_REPORTS, partition, 0) for partition in partitions])
     bundles: dict[str, tuple[str, ...]] = {}
 
     def listen() -> dict[str, tuple[str, ...]]:
