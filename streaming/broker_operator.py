@@ -14,10 +14,8 @@ from pyspark.sql.streaming.stateful_processor import (
 
 from sources.arrivals import ReportRow, take_reports
 from streaming.rows import spark_row
+from streaming.state import STATE, payload_of
 from trimtab.snapshot import SCHEMA, IntakeSettings
-
-STATE = "schema int, payload binary"
-"""Our own version and bytes: a new field must not stop a query over an old checkpoint."""
 
 
 class BrokerOperator(StatefulProcessor):
@@ -37,21 +35,11 @@ class BrokerOperator(StatefulProcessor):
     ) -> Iterator[SparkRow]:
         subject = cast("tuple[str, str]", tuple(key))
         reports = cast("Iterator[ReportRow]", rows)
-        out, payload = take_reports(subject, reports, self._stored(), self._settings)
+        stored = payload_of(self._snapshot.get(), SCHEMA, "snapshots")
+        out, payload = take_reports(subject, reports, stored, self._settings)
         if payload:
             self._snapshot.update((SCHEMA, payload))
         yield from map(spark_row, out)
-
-    def _stored(self) -> bytes:
-        stored = self._snapshot.get()
-        if not stored:
-            return b""
-        schema, payload = stored
-        if schema != SCHEMA:
-            raise RuntimeError(
-                f"the checkpoint holds snapshots of schema {schema}, this job of {SCHEMA}"
-            )
-        return bytes(payload)
 
     def close(self) -> None:
         pass

@@ -15,6 +15,7 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 
 from streaming.rows import spark_row
+from streaming.state import STATE, payload_of
 from trimtab.cluster import SCHEMA, Cluster, Memory
 from trimtab.settings import Settings
 from trimtab.wire.columns import pack, unpack
@@ -29,7 +30,7 @@ class ClusterOperator(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
-        self._memory = handle.getValueState("memory", "schema int, payload binary")
+        self._memory = handle.getValueState("memory", STATE)
         self._snapshots = handle.getMapState("snapshots", "broker string", "payload binary")
         self._namespaces = handle.getMapState("namespaces", "namespace string", "payload binary")
 
@@ -60,12 +61,8 @@ class ClusterOperator(StatefulProcessor):
         self._memory.update((SCHEMA, pack(cluster.memory)))
 
     def _load(self, name: str) -> Cluster:
-        stored = self._memory.get()
-        if stored and stored[0] != SCHEMA:
-            raise RuntimeError(
-                f"the checkpoint holds clusters of schema {stored[0]}, this job of {SCHEMA}"
-            )
-        memory = unpack(bytes(stored[1]), Memory) if stored else Memory()
+        stored = payload_of(self._memory.get(), SCHEMA, "clusters")
+        memory = unpack(stored, Memory) if stored else Memory()
         return Cluster(
             name, _Mapping(self._snapshots), _Mapping(self._namespaces), memory, self._defaults
         )

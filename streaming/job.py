@@ -28,11 +28,13 @@ from sources.topics import KafkaSource
 from streaming.batch import BatchWriter
 from streaming.config import InvalidConfig, JobConfig, load_config
 from streaming.exposition import Exposition, PortTaken
+from streaming.failure import cause_of
 from streaming.offsets import OffsetLog
 from streaming.progress import ProgressListener
 from streaming.query import rows
 from streaming.relay import RelayThread
 from streaming.session import spark_session
+from streaming.state import ForeignCheckpoint
 from streaming.tenure import Tenure
 from trimtab import metrics
 
@@ -100,6 +102,13 @@ class Job:
             if self._writer.fenced:
                 log.error("a newer job has taken over; this one stops")
                 return FENCED
+            if ForeignCheckpoint.__name__ in error:
+                log.error(
+                    "start the version that wrote the checkpoint, or set another `checkpoint`",
+                    cause=error,
+                    checkpoint=self._config.checkpoint,
+                )
+                return FAILED
             # A query that got as far as a batch failed anew, not again.
             pause = _SHORTEST_PAUSE_SECONDS if query.lastProgress else min(2 * pause, _LONGEST)
             log.error("query failed", cause=error, restart_seconds=pause)
@@ -115,7 +124,7 @@ class Job:
             query.stop()
         except (PySparkException, Py4JError) as error:
             # A signal to the whole process group also ends the JVM, perhaps before us.
-            return str(error)[:2000]
+            return cause_of(str(error))
         return ""
 
     def _start(self) -> StreamingQuery:

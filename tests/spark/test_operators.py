@@ -18,6 +18,7 @@ from sources.topics import select_rows
 from streaming.broker_operator import BrokerOperator
 from streaming.cluster_operator import ClusterOperator
 from streaming.rows import spark_row
+from streaming.state import ForeignCheckpoint
 from tests.spark import corpus
 from tests.support.reports import bundle
 from trimtab.cluster import Cluster, Memory
@@ -85,14 +86,14 @@ def test_the_cluster_operator_is_the_cluster(interval: float) -> None:
 def test_a_broker_operator_refuses_another_schema() -> None:
     tester = TwsTester(_PairKeyed(INTAKE), timeMode="ProcessingTime")
     tester.updateValueState("snapshot", SUBJECT, (99, b""))
-    with pytest.raises(RuntimeError, match=re.escape("snapshots of schema 99, this job of 1")):
+    with pytest.raises(ForeignCheckpoint, match=re.escape("snapshots of schema 99, this job of 1")):
         tester.test(SUBJECT, [_named(report_of(BATCHES[0][0])[1])])
 
 
 def test_a_cluster_operator_refuses_another_schema() -> None:
     tester = TwsTester(ClusterOperator(Settings()), timeMode="ProcessingTime")
     tester.updateValueState("memory", "c", (99, b""))
-    with pytest.raises(RuntimeError, match=re.escape("clusters of schema 99, this job of 1")):
+    with pytest.raises(ForeignCheckpoint, match=re.escape("clusters of schema 99, this job of 1")):
         tester.test("c", [spark_row(_snapshots()[0][0])])
 
 

@@ -18,6 +18,7 @@ from sinks.ownership_store import OwnershipStore
 from sinks.publisher import Outgoing, Publisher
 from streaming.broker_operator import BrokerOperator
 from streaming.config import load_config
+from streaming.job import FAILED, OK
 from tests.support.jobs import QUICK, write_settings
 from tests.support.reports import bundle
 from tests.support.running import PATIENCE, Running
@@ -101,7 +102,8 @@ def test_a_checkpoint_of_another_schema_is_refused(
             running.await_metric(0, "trimtab_lag_records")
     with running:
         report(publisher, 2)
-        running.await_metric(1, "trimtab_query_restarts_total")
+        eventually(lambda: running.exit_codes[1:], "the end of the job", PATIENCE, pause=0.2)
+    assert running.exit_codes == [OK, FAILED]
     said = capfd.readouterr()
     assert "the checkpoint holds snapshots of schema 99, this job of 1" in said.out + said.err
 

@@ -32,12 +32,13 @@ class Running:
         self.config = config
         self._spark = spark
         self.topics = RecordedTopics(config.kafka.bootstrap)
+        self.exit_codes: list[int] = []
 
     def __enter__(self) -> Self:
         check_services(self.config)
         self.shown = Exposition()
         self.job = Job(self.config, self._spark, self.shown)
-        self._thread = threading.Thread(target=self.job.run, name="job", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="job", daemon=True)
         self._thread.start()
         return self
 
@@ -45,6 +46,9 @@ class Running:
         self.job.stop()
         self._thread.join(PATIENCE)
         assert not self._thread.is_alive(), "the job does not stop"
+
+    def _run(self) -> None:
+        self.exit_codes.append(self.job.run())
 
     def metric(self, name: str, **labels: str) -> float:
         """A sample's value as Prometheus would read it now; 0 while there is none."""
