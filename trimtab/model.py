@@ -40,6 +40,9 @@ class HashRange(NamedTuple):
     low: int
     high: int
 
+    def __str__(self) -> str:
+        return f"0x{self.low:08x}_0x{self.high:08x}"
+
 
 class InvalidName(ValueError):
     """A broker, cluster or bundle name that cannot be one."""

@@ -22,6 +22,7 @@ from trimtab.load import usage
 from trimtab.placement import PLACERS
 from trimtab.placement.least_resource_usage import LeastResourceUsageHistory
 from trimtab.placement.request import Projection
+from trimtab.placement.round_robin import RoundRobinHistory
 from trimtab.plan import Plan
 from trimtab.reasons import Rule
 from trimtab.settings import Settings
@@ -46,6 +47,7 @@ class Histories:
     least_resource_usage: LeastResourceUsageHistory = field(
         default_factory=LeastResourceUsageHistory
     )
+    round_robin: RoundRobinHistory = field(default_factory=RoundRobinHistory)
 
     def of(self, strategy: str) -> Any:
         """A strategy's history, None if it keeps none."""

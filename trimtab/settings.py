@@ -13,8 +13,8 @@ from typing import Final, cast
 
 from trimtab.tunable import Alias, InvalidSettings, Setting, problem_of, setting, wrong_type
 
-SHEDDING: Final = ("threshold", "avg")
-PLACEMENT: Final = ("least-long-term-rate", "least-resource-usage", "avg")
+SHEDDING: Final = ("threshold", "overload", "uniform", "avg")
+PLACEMENT: Final = ("least-long-term-rate", "least-resource-usage", "round-robin", "avg")
 
 
 def _minutes(value: float) -> float:
@@ -35,9 +35,12 @@ def _mebibytes(value: float) -> float:
 
 _CLASSES: Final = {
     "ThresholdShedder": "threshold",
+    "OverloadShedder": "overload",
+    "UniformLoadShedder": "uniform",
     "AvgShedder": "avg",
     "LeastLongTermMessageRate": "least-long-term-rate",
     "LeastResourceUsageWithWeight": "least-resource-usage",
+    "RoundRobinBrokerSelector": "round-robin",
 }
 
 
@@ -162,6 +165,28 @@ class ThresholdSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class UniformSettings:
+    """UniformLoadShedder: the broker with the most traffic against the one with the least."""
+
+    rate_difference: float = setting(
+        50.0,
+        "percent",
+        (0.0, _HUGE),
+        "How much more messages than the least a broker may carry; 0: messages are not compared. "
+        "Low: sheds on noise; high: only bytes count.",
+        Alias("loadBalancerMsgRateDifferenceShedderThreshold"),
+    )
+    throughput_ratio: float = setting(
+        4.0,
+        "times",
+        (0.0, _HUGE),
+        "How many times the least bytes a broker may carry; 0: bytes are not compared. Low: sheds "
+        "on noise; high: brokers with large messages never shed.",
+        Alias("loadBalancerMsgThroughputMultiplierDifferenceShedderThreshold"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class AvgSettings:
     """AvgShedder: the busiest broker paired with the idlest, and so inwards."""
 
@@ -223,6 +248,14 @@ class UnloadSettings:
         "Share of the pair's difference that moves at once; 0.5 makes both equal. Low: many "
         "rounds; above 0.5: the pair swaps roles.",
         Alias("maxUnloadPercentage"),
+    )
+    max_bundles: int = setting(
+        -1,
+        "bundles",
+        (-1, 1_000_000),
+        "Most that uniform takes off a broker in one round, -1 for no cap. 0: it takes none; low: "
+        "many rounds; high: many small bundles move at once.",
+        Alias("maxUnloadBundleNumPerShedding"),
     )
 
 
@@ -318,6 +351,7 @@ class Settings:
 
     round: RoundSettings = field(default_factory=RoundSettings)
     threshold: ThresholdSettings = field(default_factory=ThresholdSettings)
+    uniform: UniformSettings = field(default_factory=UniformSettings)
     avg: AvgSettings = field(default_factory=AvgSettings)
     unload: UnloadSettings = field(default_factory=UnloadSettings)
     placement: PlacementSettings = field(default_factory=PlacementSettings)

@@ -9,6 +9,7 @@ from tests.support.clusters import Broker, Bundle, cluster
 from trimtab.placement import PLACERS
 from trimtab.placement.least_resource_usage import LeastResourceUsageHistory
 from trimtab.placement.request import Projection
+from trimtab.placement.round_robin import RoundRobinHistory
 from trimtab.settings import Settings
 from trimtab.view import View
 
@@ -99,3 +100,13 @@ def test_least_resource_usage_takes_all_who_are_well_below_the_average(
 ) -> None:
     best, _ = least_usage(usages, LeastResourceUsageHistory(), Settings())
     assert best == expected
+
+
+def test_round_robin_takes_one_after_the_other() -> None:
+    view, history, taken = cluster(a=0.1, b=0.2, c=0.3), RoundRobinHistory(), []
+    for candidates in ([0, 1, 2], [0, 1, 2], [0, 1, 2], [0, 1, 2], [0, 2], [0, 2], [1, 2]):
+        placer = PLACERS["round-robin"](view, Projection(view), history, Settings())
+        taken += named(view, placer.best("t/n/0x00000000_0xffffffff", np.array(candidates)))
+        history = placer.remembered()
+    # The fifth call takes a new order of two; the last one too, for "a" is no candidate any more.
+    assert taken == ["a", "b", "c", "a", "a", "c", "b"]

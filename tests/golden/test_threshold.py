@@ -4,32 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.clusters import Broker, Bundle, cluster, throughputs
+from tests.support.clusters import Broker, cluster, throughputs
+from tests.support.picking import picked as wishes
+from tests.support.picking import ten
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
 from trimtab.shedding.threshold import ThresholdHistory, shed
 from trimtab.view import View
 
-MIB = 1048576
 MB = 1e6
-
-TEN = [Bundle((0, 0, i * MIB, i * MIB)) for i in range(1, 11)]
-"""i MiB/s in and as much out, 110 MiB/s together."""
-
-
-def ten(*recent: int) -> list[Bundle]:
-    """TEN, of which some may not move."""
-    return [Bundle(b.short, movable=i not in recent) for i, b in enumerate(TEN, 1)]
 
 
 def picked(view: View, **settings: object) -> list[tuple[str, int]]:
     """(broker, number of the bundle from 1 on) in the order of the wishes."""
-    sheds, _ = shed(view, ThresholdHistory(), Settings.parse({**settings}))
-    return [(view.brokers.names[s.source], _number(view.bundles.names[s.bundle])) for s in sheds]
-
-
-def _number(bundle: str) -> int:
-    return int(bundle.rsplit("_", 1)[1], 16)
+    return wishes("threshold", view, ThresholdHistory(), **settings)
 
 
 @pytest.mark.parametrize(

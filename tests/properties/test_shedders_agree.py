@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.clusters import view_of
-from tests.support.plain import PlainAvg, PlainThreshold, Wish
+from tests.support.plain import PlainAvg, PlainOverload, PlainThreshold, PlainUniform, Wish
 from tests.support.random_clusters import Cluster, all_settings, clusters
 from trimtab.plan import Shed
 from trimtab.settings import Settings
-from trimtab.shedding import avg, threshold
+from trimtab.shedding import avg, overload, threshold, uniform
 from trimtab.view import View
 
 fleets = st.lists(clusters(), min_size=1, max_size=4)
@@ -36,6 +36,20 @@ def test_threshold(fleets: list[Cluster], settings: Settings) -> None:
         assert said(view, tuple(sheds)) == plain.shed(view, settings)
         if view.brokers.names:
             assert history.usage == plain.average
+
+
+@given(clusters(), all_settings())
+def test_overload(fleet: Cluster, settings: Settings) -> None:
+    view = view_of(fleet)
+    sheds, _ = overload.shed(view, None, settings)
+    assert said(view, tuple(sheds)) == PlainOverload().shed(view, settings)
+
+
+@given(clusters(), all_settings())
+def test_uniform(fleet: Cluster, settings: Settings) -> None:
+    view = view_of(fleet)
+    sheds, _ = uniform.shed(view, None, settings)
+    assert said(view, tuple(sheds)) == PlainUniform().shed(view, settings)
 
 
 @given(fleets, all_settings())

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -18,10 +20,13 @@ from tests.support.javaish import ConcurrentHashMap, HashMap, shedding_order
 from trimtab import averages
 from trimtab.hits import Hits
 from trimtab.load import percentages, unweighted_usage, usage
+from trimtab.model import HashRange
 from trimtab.placement import PLACERS
 from trimtab.placement.least_resource_usage import LeastResourceUsageHistory
 from trimtab.placement.request import Projection
+from trimtab.placement.round_robin import RoundRobinHistory
 from trimtab.plan import Shed
+from trimtab.ring import bundle_at, equal_edges, position
 from trimtab.settings import Settings, catalogue
 from trimtab.shedding import SHEDDERS
 from trimtab.shedding.avg import AvgHistory
@@ -199,6 +204,24 @@ def _value(bundle: Json) -> tuple[Any, ...]:
     return (*(tuple(_numbers(four, FOUR)) for four in fours), *samples, bundle.get("topics", 0))
 
 
+class _Plain:
+    """A shedder without a history over a case's rounds."""
+
+    def __init__(self, name: str, case: Json) -> None:
+        self._shed = SHEDDERS[name]
+        self._load = LoadData(case.get("inPlace", False))
+
+    def run(self, case: Json, turn: Json) -> Json:
+        self._load.update(turn)
+        settings = _settings(case, turn)
+        order = shedding_order(self._load.bundles)
+        brokers = _brokers(turn["brokers"], self._load.brokers)
+        view = _view(turn, brokers, order, _may_shed(turn, settings, order))
+        sheds, _ = self._shed(view, None, settings)
+        trace = {"brokerOrder": list(brokers.names), "bundleOrder": order}
+        return {"unload": _unload(view, sheds), "trace": trace}
+
+
 class _Threshold:
     """ThresholdShedder over a case's rounds."""
 
@@ -323,6 +346,8 @@ def _unload(view: View, sheds: Sequence[Shed]) -> dict[str, list[str]]:
 
 _SHEDDERS: Final[dict[str, Callable[[Json], Any]]] = {
     "ThresholdShedder": _Threshold,
+    "OverloadShedder": partial(_Plain, "overload"),
+    "UniformLoadShedder": partial(_Plain, "uniform"),
     "AvgShedder": _Avg,
 }
 
@@ -336,12 +361,15 @@ _PLACERS: Final[dict[str, tuple[str, Any]]] = {
     "LeastLongTermMessageRate": ("least-long-term-rate", None),
     "LeastResourceUsageWithWeight": ("least-resource-usage", LeastResourceUsageHistory()),
     "AvgShedder": ("avg", AvgHistory()),
+    "RoundRobinBrokerSelector": ("round-robin", RoundRobinHistory()),
 }
 
 
 def _place(case: Json) -> Json:
     if case["strategy"] == "AvgShedder":
         return _place_planned(case)
+    if case["strategy"] == "RoundRobinBrokerSelector":
+        return _place_in_turn(case)
     name, history = _PLACERS[case["strategy"]]
     answers, last = [], None
     for turn in _rounds(case):
@@ -371,6 +399,22 @@ def _place(case: Json) -> Json:
                 },
             }
         )
+    return {"rounds": answers}
+
+
+def _place_in_turn(case: Json) -> Json:
+    """Round robin: candidates keep the order in which the case lists them."""
+    history, answers, view = RoundRobinHistory(), [], None
+    for turn in _rounds(case):
+        if "brokers" in turn:
+            view, _ = _placing_view(turn)
+        assert view is not None
+        settings, names = _settings(case, turn), view.brokers.names
+        rows = _rows(view, turn.get("candidates", names))
+        placer = PLACERS["round-robin"](view, Projection(view), history, settings)
+        (best,) = placer.best(turn.get("bundle", ""), rows).tolist()
+        answers.append({"choice": names[best]})
+        history = placer.remembered()
     return {"rounds": answers}
 
 
@@ -456,9 +500,31 @@ def _bundle_data(case: Json) -> Json:
     return {"samples": answers}
 
 
+def _hash(case: Json) -> Json:
+    return {"positions": {topic: f"0x{position(topic):08x}" for topic in case["topics"]}}
+
+
+def _bundle_of(case: Json) -> Json:
+    given = case.get("boundaries")
+    edges = [int(edge, 16) for edge in given] if given else equal_edges(case["numBundles"])
+    return {
+        # The recording leaves out longer lists.
+        "bundles": [str(HashRange(*pair)) for pair in pairwise(edges) if len(edges) <= 65],
+        "of": {
+            topic: {
+                "topic": topic,
+                "bundle": f"{case['namespace']}/{bundle_at(edges, position(topic))}",
+            }
+            for topic in case["topics"]
+        },
+    }
+
+
 OPERATIONS: Final[dict[str, Callable[[Json], Json]]] = {
     "shed": _shed,
     "place": _place,
     "resource": _resource,
     "bundle_data": _bundle_data,
+    "hash": _hash,
+    "bundle_of": _bundle_of,
 }

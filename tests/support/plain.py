@@ -5,7 +5,7 @@ Slow on purpose and sharing nothing with trimtab's columns but the settings.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from trimtab.settings import Settings
@@ -118,6 +118,68 @@ def _pick(broker: PlainBroker, need: float) -> list[Wish]:
             wishes.append((bundle.name, broker.name, None))
             marked += bundle.throughput
     return wishes
+
+
+class PlainOverload:
+    """OverloadShedder; it remembers nothing."""
+
+    def shed(self, view: View, settings: Settings) -> list[Wish]:
+        limit = settings.round.overloaded_threshold
+        wishes: list[Wish] = []
+        for broker in brokers_of(view, settings):
+            if broker.usage >= limit and broker.listed > 1:
+                wishes += _pick(broker, broker.throughput * (broker.usage - limit + 0.05))
+        return wishes
+
+
+class PlainUniform:
+    """UniformLoadShedder in unbounded integers; it remembers nothing."""
+
+    def shed(self, view: View, settings: Settings) -> list[Wish]:
+        brokers, limits = brokers_of(view, settings), settings.uniform
+        if not brokers:
+            return []
+        rate = Extremes(brokers, lambda each: each.rate)
+        if limits.rate_difference > 0 and rate.percent > limits.rate_difference:
+            return rate.shed(settings.unload.min_rate, settings)
+        bytes_ = Extremes(brokers, lambda each: each.throughput)
+        if limits.throughput_ratio > 0 and bytes_.ratio > limits.throughput_ratio:
+            return bytes_.shed(settings.unload.min_throughput, settings)
+        return []
+
+
+class Extremes:
+    """The brokers with the most and the least of one measure."""
+
+    def __init__(
+        self,
+        brokers: list[PlainBroker],
+        measure: Callable[[PlainBroker | PlainBundle], float],
+    ) -> None:
+        self._measure = measure
+        self._source = brokers[0]
+        for broker in brokers:
+            if measure(broker) > measure(self._source):
+                self._source = broker
+        least = min(measure(broker) for broker in brokers)
+        least = 1.0 if least <= 1e-6 else least
+        most = measure(self._source)
+        self._gap = most - least
+        self.percent = (most - least) * 100 / least
+        self.ratio = most / least
+
+    def shed(self, minimum: float, settings: Settings) -> list[Wish]:
+        left, cap = int(self._gap * settings.unload.max_share), settings.unload.max_bundles
+        wishes: list[Wish] = []
+        if self._source.listed <= 1 or left < minimum:
+            return wishes
+        for bundle in sorted(self._source.bundles, key=lambda b: -self._measure(b)):
+            if cap != -1 and len(wishes) >= cap:
+                break
+            if self._measure(bundle) <= left + 1000:
+                wishes.append((bundle.name, self._source.name, None))
+                left -= int(self._measure(bundle))
+        return wishes
 
 
 class PlainAvg:

@@ -57,7 +57,7 @@ def test_every_problem_is_said_at_once() -> None:
         round__enabled="yes",
         round__interval=math.nan,
         round__grace_period=-1,
-        round__shedding="uniform",
+        round__shedding="fastest",
         weights__cpu=True,
         loadBalancerAvgShedderHighThreshhold=40,
         loadBalancerSheddingIntervalMinutes="1",

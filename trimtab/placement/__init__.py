@@ -13,6 +13,7 @@ from trimtab.placement.avg import Avg
 from trimtab.placement.least_long_term_rate import LeastLongTermRate
 from trimtab.placement.least_resource_usage import LeastResourceUsage
 from trimtab.placement.request import Projection
+from trimtab.placement.round_robin import RoundRobin
 from trimtab.settings import Settings
 from trimtab.view import Ints, View
 
@@ -36,5 +37,6 @@ class Placer(Protocol[H_co]):
 PLACERS: Final[Mapping[str, type[Placer[Any]]]] = {
     "least-long-term-rate": LeastLongTermRate,
     "least-resource-usage": LeastResourceUsage,
+    "round-robin": RoundRobin,
     "avg": Avg,
 }

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 from trimtab.plan import Shed
 from trimtab.settings import Settings
-from trimtab.shedding import avg, threshold
+from trimtab.shedding import avg, overload, threshold, uniform
 from trimtab.view import View
 
 H = TypeVar("H")
@@ -27,5 +27,7 @@ class Shedder(Protocol[H]):
 
 SHEDDERS: Final[Mapping[str, Shedder[Any]]] = {
     "threshold": threshold.shed,
+    "overload": overload.shed,
+    "uniform": uniform.shed,
     "avg": avg.shed,
 }

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
 
-from trimtab.view import Floats, Ints, View
+from trimtab.plan import Shed
+from trimtab.reasons import Reason
+from trimtab.view import THROUGHPUT_IN, THROUGHPUT_OUT, Bools, Brokers, Floats, Ints, View
+
+MARGIN: Final = 0.05
+"""Pulsar's ADDITIONAL_THRESHOLD_PERCENT_MARGIN: shed a little below the line."""
+
+
+def throughput(brokers: Brokers) -> Floats:
+    """(n,) bytes/s in and out."""
+    both: Floats = brokers.traffic[THROUGHPUT_IN] + brokers.traffic[THROUGHPUT_OUT]
+    return both
 
 
 def largest_first(view: View, sources: Ints, measure: Ints) -> Iterator[tuple[int, Ints, Floats]]:
@@ -32,3 +44,18 @@ def largest_first(view: View, sources: Ints, measure: Ints) -> Iterator[tuple[in
             sizes = short[incoming, own] + short[incoming + 1, own]
             order = np.argsort(-sizes, kind="stable")
             yield source, own[order], sizes[order]
+
+
+def take_until(view: View, need: Floats, chosen: Bools, reason: Reason) -> list[Shed]:
+    """The largest bundles of each chosen broker until ``need`` (n,) bytes/s are covered.
+
+    One at least, however large (Pulsar OverloadShedder and ThresholdShedder).
+    """
+    sources = np.flatnonzero(chosen)
+    measure = np.full(len(sources), THROUGHPUT_IN)
+    sheds = []
+    for source, rows, sizes in largest_first(view, sources, measure):
+        covered = np.cumsum(sizes[:-1])
+        count = 1 + int(np.count_nonzero(covered < need[source]))
+        sheds += [Shed(row, source, reason) for row in rows[:count].tolist()]
+    return sheds

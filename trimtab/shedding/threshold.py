@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 import numpy as np
 
@@ -23,11 +22,8 @@ from trimtab.load import usage
 from trimtab.plan import Shed
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
-from trimtab.shedding.busiest import largest_first
-from trimtab.view import THROUGHPUT_IN, THROUGHPUT_OUT, Bools, Brokers, Floats, View
-
-_MARGIN: Final = 0.05
-"""Pulsar's ADDITIONAL_THRESHOLD_PERCENT_MARGIN: shed a little below the line."""
+from trimtab.shedding.busiest import MARGIN, take_until, throughput
+from trimtab.view import Floats, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +44,9 @@ def shed(
     mean = _mean(averages)
     if mean == 0:
         return (), _remember(names, averages)
-    need = _throughput(view.brokers) * (averages - mean - limits.threshold + _MARGIN)
+    need = throughput(view.brokers) * (averages - mean - limits.threshold + MARGIN)
     hot = (averages >= mean + limits.threshold) & (need >= limits.min_throughput)
-    sheds = _take(view, need, hot & (view.brokers.listed > 1), Reason.OVER_AVERAGE)
+    sheds = take_until(view, need, hot & (view.brokers.listed > 1), Reason.OVER_AVERAGE)
     if not sheds and limits.lower_boundary:
         averages = _advance(averages, loads, settings.weights.history)
         sheds = _lower_boundary(view, averages, settings)
@@ -66,22 +62,6 @@ def _mean(averages: Floats) -> float:
     return float(np.cumsum(averages)[-1]) / len(averages) if averages.size else 0.0
 
 
-def _throughput(brokers: Brokers) -> Floats:
-    throughput: Floats = brokers.traffic[THROUGHPUT_IN] + brokers.traffic[THROUGHPUT_OUT]
-    return throughput
-
-
-def _take(view: View, need: Floats, hot: Bools, reason: Reason) -> list[Shed]:
-    sources = np.flatnonzero(hot)
-    measure = np.full(len(sources), THROUGHPUT_IN)
-    sheds = []
-    for source, rows, sizes in largest_first(view, sources, measure):
-        covered = np.cumsum(sizes[:-1])
-        count = 1 + int(np.count_nonzero(covered < need[source]))
-        sheds += [Shed(row, source, reason) for row in rows[:count].tolist()]
-    return sheds
-
-
 def _lower_boundary(view: View, averages: Floats, settings: Settings) -> list[Shed]:
     threshold = settings.threshold.threshold
     floor = _mean(averages) - threshold
@@ -90,10 +70,10 @@ def _lower_boundary(view: View, averages: Floats, settings: Settings) -> list[Sh
         return []
     # The first of equals, as Pulsar's strict comparison keeps it.
     busiest = int(np.argmax(np.where(able, averages, -np.inf)))
-    need = _throughput(view.brokers) * threshold * 0.5
+    need = throughput(view.brokers) * threshold * 0.5
     chosen = np.zeros(len(averages), dtype=np.bool_)
     chosen[busiest] = need[busiest] >= settings.threshold.min_throughput
-    return _take(view, need, chosen, Reason.UNDER_AVERAGE_PEER)
+    return take_until(view, need, chosen, Reason.UNDER_AVERAGE_PEER)
 
 
 def _remember(names: Sequence[str], averages: Floats) -> ThresholdHistory:

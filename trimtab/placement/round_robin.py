@@ -1,0 +1,57 @@
+"""Place on one broker after the other (Pulsar RoundRobinBrokerSelector).
+
+turn = calls so far; the order of brokers is kept from call to call
+best = the broker at place (turn mod number of candidates) of the kept order
+the order is taken anew from the candidates when their number differs from its length, or when the
+broker whose turn it is is no candidate
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from trimtab.placement.request import Projection
+from trimtab.settings import Settings
+from trimtab.view import Ints, View
+
+_TURNS: Final = 2**31
+"""Pulsar's counter is an int that starts again at 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundRobinHistory:
+    """Whose turn it is."""
+
+    turn: int = 0
+    order: tuple[str, ...] = ()
+
+
+class RoundRobin:
+    """A Placer that remembers its turn."""
+
+    def __init__(
+        self,
+        view: View,
+        projection: Projection,  # noqa: ARG002 - the contract of a placer
+        history: RoundRobinHistory,
+        settings: Settings,  # noqa: ARG002
+    ) -> None:
+        self._names = view.brokers.names
+        self._history = history
+
+    def best(self, bundle: str, candidates: Ints) -> Ints:  # noqa: ARG002 - any bundle alike
+        """The one candidate whose turn it is."""
+        rows = {self._names[row]: row for row in candidates.tolist()}
+        turn, order = self._history.turn, self._history.order
+        at = turn % len(rows)
+        if len(order) != len(rows) or order[at] not in rows:
+            order = tuple(rows)
+        self._history = RoundRobinHistory((turn + 1) % _TURNS, order)
+        return np.array([rows[order[at]]])
+
+    def remembered(self) -> RoundRobinHistory:
+        """The turn after every call so far."""
+        return self._history

@@ -1,0 +1,36 @@
+"""Topics on the hash ring: which bundle of a namespace holds one (Pulsar NamespaceBundles)."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from zlib import crc32
+
+from trimtab.model import FULL_RANGE_END, HashRange
+
+RING = 1 << 32
+
+
+def position(topic: str) -> int:
+    """Where a topic stands: CRC-32 of its whole name, ``persistent://`` and partition included."""
+    return crc32(topic.encode())
+
+
+def equal_edges(bundles: int) -> list[int]:
+    """The edges of a namespace that starts with so many bundles; the last one takes the rest.
+
+    Raises ValueError for less than one.
+    """
+    if bundles < 1:
+        raise ValueError(f"a namespace has at least one bundle, not {bundles}")
+    size = RING // bundles
+    return [*(i * size for i in range(bundles)), FULL_RANGE_END]
+
+
+def bundle_at(edges: Sequence[int], where: int) -> HashRange:
+    """The range that holds a position; ``edges`` ascend from 0 to FULL_RANGE_END.
+
+    The end of the ring belongs to the last range; Pulsar fails there (one topic in 2^32).
+    """
+    row = min(bisect_right(edges, where), len(edges) - 1)
+    return HashRange(edges[row - 1], edges[row])

@@ -1,0 +1,26 @@
+"""Shed from every broker whose usage is at its limit (Pulsar OverloadShedder).
+
+for each broker with usage >= overloaded_threshold that lists more than one bundle:
+  need = throughput * (usage - overloaded_threshold + 0.05)
+  take its largest until need is covered, one at least
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trimtab.load import usage
+from trimtab.plan import Shed
+from trimtab.reasons import Reason
+from trimtab.settings import Settings
+from trimtab.shedding.busiest import MARGIN, take_until, throughput
+from trimtab.view import View
+
+
+def shed(view: View, history: None, settings: Settings) -> tuple[Sequence[Shed], None]:
+    """The largest bundles of every overloaded broker, whatever the others carry."""
+    limit = settings.round.overloaded_threshold
+    loads = usage(view.brokers.resources, settings.weights)
+    need = throughput(view.brokers) * (loads - limit + MARGIN)
+    hot = (loads >= limit) & (view.brokers.listed > 1)
+    return take_until(view, need, hot, Reason.OVERLOADED), history

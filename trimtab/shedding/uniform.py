@@ -1,0 +1,85 @@
+"""Shed from one broker that carries far more traffic than the least (Pulsar UniformLoadShedder).
+
+least, most = the brokers' message rates (in + out); a least of 0 counts as 1
+if most is more than rate_difference percent above least: measure by rate
+else if most is more than throughput_ratio times least in bytes/s: measure by throughput
+left = whole part of (most - least) * max_share; nothing if it is below the measure's minimum
+if the broker with most lists more than one bundle:
+  its bundles, largest first: take each <= left + 1000, and lower left by its whole part
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from trimtab.plan import Shed
+from trimtab.reasons import Reason
+from trimtab.settings import Settings, UnloadSettings
+from trimtab.shedding.busiest import largest_first
+from trimtab.view import RATE_IN, THROUGHPUT_IN, Floats, Ints, View
+
+_ZERO: Final = 1e-6
+_ALLOWANCE: Final = 1000
+"""Pulsar's: a bundle may exceed what is left by so many messages, or bytes, a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Excess:
+    """What the busiest broker by one measure should lose."""
+
+    source: int
+    measure: int
+    gap: float
+    minimum: float
+    reason: Reason
+
+
+def shed(view: View, history: None, settings: Settings) -> tuple[Sequence[Shed], None]:
+    """Bundles of the one broker with the most messages, or else the most bytes."""
+    excess = _excess(view, settings) if view.brokers.names else None
+    if excess is None or view.brokers.listed[excess.source] <= 1:
+        return (), history
+    left = int(excess.gap * settings.unload.max_share)
+    if left < excess.minimum:
+        return (), history
+    sources, measure = np.array([excess.source]), np.array([excess.measure])
+    return [
+        Shed(row, source, excess.reason)
+        for source, rows, sizes in largest_first(view, sources, measure)
+        for row in _fill(rows, sizes, left, settings.unload)
+    ], history
+
+
+def _excess(view: View, settings: Settings) -> _Excess | None:
+    limits, unload = settings.uniform, settings.unload
+    source, least, most = _extremes(view, RATE_IN)
+    if 0 < limits.rate_difference < (most - least) * 100 / least:
+        return _Excess(source, RATE_IN, most - least, unload.min_rate, Reason.RATE_GAP)
+    source, least, most = _extremes(view, THROUGHPUT_IN)
+    if 0 < limits.throughput_ratio < most / least:
+        gap, minimum = most - least, unload.min_throughput
+        return _Excess(source, THROUGHPUT_IN, gap, minimum, Reason.THROUGHPUT_GAP)
+    return None
+
+
+def _extremes(view: View, incoming: int) -> tuple[int, float, float]:
+    """The row of the broker with the most traffic, the least traffic and the most."""
+    traffic: Floats = view.brokers.traffic[incoming] + view.brokers.traffic[incoming + 1]
+    source = int(np.argmax(traffic))
+    least = float(traffic.min())
+    return source, 1.0 if least <= _ZERO else least, float(traffic[source])
+
+
+def _fill(rows: Ints, sizes: Floats, left: int, unload: UnloadSettings) -> list[int]:
+    chosen: list[int] = []
+    for row, size in zip(rows.tolist(), sizes.tolist(), strict=True):
+        if 0 <= unload.max_bundles <= len(chosen):
+            break
+        if size <= left + _ALLOWANCE:
+            chosen.append(row)
+            left -= int(size)
+    return chosen
