@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 from contextlib import suppress
 from dataclasses import asdict
 from http.client import HTTPException
@@ -23,6 +25,7 @@ from deploy.finding import Finding, bad, good
 from deploy.jars import JarError
 from deploy.ports import is_free
 from deploy.process import ServerError
+from simulation.parity import decision
 from simulation.profile import InvalidProfile
 from sinks.errors import SinkError, Unavailable
 from sinks.kafka_topics import ensure_topics
@@ -90,6 +93,20 @@ def demo(
         raise _end("interrupted before the fleet ran", INTERRUPTED) from None
     print(summary(run.story, run.moves))
     raise typer.Exit(OK if run.story.balanced_since else FAILED)
+
+
+@app.command()
+def parity() -> None:
+    """Answer cases of Pulsar's decisions, a JSON line each, from stdin; 1 if one has no answer."""
+    failed = 0
+    for line in sys.stdin:
+        if line.strip():
+            decided = decision(line)
+            failed += "error" in decided
+            # Whoever asks over a pipe waits for each answer.
+            print(json.dumps(decided), flush=True)
+    if failed:
+        raise _end(f"{failed} cases have no answer", FAILED)
 
 
 @app.command()

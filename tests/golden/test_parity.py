@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import pytest
 
+from simulation.parity import answer
 from tests.support.compare import differences
-from tests.support.parity import answer
 
 HERE: Final = Path(__file__).parent / "parity"
 

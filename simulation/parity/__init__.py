@@ -1,0 +1,59 @@
+"""Answers cases of Pulsar's recorded decisions through the functions that the job uses.
+
+One JSON case a line in, one decision a line out, in the form of the recording; the order of ties
+is Java's. `trimtab parity` is its command.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Final
+
+from simulation.parity import figures, place, shed, topics
+from simulation.parity.cases import Json
+
+OPERATIONS: Final[dict[str, Callable[[Json], Json]]] = {
+    "shed": shed.shed,
+    "place": place.place,
+    "resource": figures.resource,
+    "bundle_data": figures.bundle_data,
+    "hash": topics.positions,
+    "bundle_of": topics.bundle_of,
+}
+
+
+class Unsupported(ValueError):
+    """An operation or strategy that trimtab does not have."""
+
+
+def answer(case: Json) -> Json:
+    """What trimtab decides; raises Unsupported."""
+    if not supported(case):
+        asked = " ".join(str(case[key]) for key in ("op", "strategy") if key in case)
+        raise Unsupported(f"trimtab cannot answer {asked!r}")
+    return {"id": case["id"], "op": case["op"], **OPERATIONS[case["op"]](case)}
+
+
+def supported(case: Json) -> bool:
+    """Whether `answer` knows the case's operation and strategy."""
+    match case.get("op"):
+        case "shed":
+            return case.get("strategy") in shed.STRATEGIES
+        case "place":
+            return case.get("strategy") in place.STRATEGIES
+        case "resource":
+            return "broker" in case
+    return case.get("op") in OPERATIONS
+
+
+def decision(line: str) -> Json:
+    """The answer to a line; one that has none gives ``error`` instead, as the recording does."""
+    known: Json = {}
+    try:
+        case = json.loads(line)
+        known = {key: case[key] for key in ("id", "op")}
+        return answer(case)
+    # A case may be wrong in any way, and the ones after it are still to be answered.
+    except Exception as error:
+        return {**known, "error": f"{type(error).__name__}: {error}"}

@@ -1,0 +1,144 @@
+"""A case of the recorded format as views, with the order of Java's maps as the order of rows.
+
+Brokers, bundles and settings are read here; the operations of the other modules answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from simulation.parity.java_maps import ConcurrentHashMap, HashMap
+from trimtab import averages
+from trimtab.load import percentages
+from trimtab.settings import Settings, catalogue
+from trimtab.view import Brokers, Bundles, View, namespaces_of
+
+Json = dict[str, Any]
+
+RESOURCES: Final = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
+FOUR: Final = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
+DEFAULTS: Final = dict(zip(FOUR, averages.DEFAULT_STATS, strict=True))
+UNKNOWN_BUNDLE: Final = {"shortTerm": DEFAULTS, "longTerm": DEFAULTS}
+KEYS: Final = frozenset(
+    key
+    for _, _, known in catalogue()
+    if known.alias is not None
+    for key in (known.alias.key, known.alias.misspelt)
+    if key is not None
+)
+
+
+def rounds_of(case: Json) -> list[Json]:
+    rounds: list[Json] = case.get("rounds", [case])
+    return rounds
+
+
+def settings_of(case: Json, turn: Json) -> Settings:
+    conf = {**case.get("conf", {}), **(turn.get("conf", {}) if turn is not case else {})}
+    return Settings.parse({key: value for key, value in conf.items() if key in KEYS})
+
+
+def numbers(source: Json, keys: Sequence[str]) -> list[float]:
+    return [float(source.get(key, 0.0)) for key in keys]
+
+
+def percent(broker: Json) -> np.ndarray:
+    given = [broker.get(key) or {} for key in RESOURCES]
+    used = np.array([float(resource.get("usage", 0.0)) for resource in given])
+    limit = np.array([float(resource.get("limit", 0.0)) for resource in given])
+    return percentages(used, limit)
+
+
+def listed(broker: Json) -> list[str]:
+    listed: list[str] = broker["bundles"] if "bundles" in broker else [*broker.get("lastStats", {})]
+    return list(dict.fromkeys(listed))
+
+
+def aggregated(broker: Json) -> Json:
+    """A broker with only ``lastStats``: Pulsar sums them up itself."""
+    if "bundles" in broker or "lastStats" not in broker:
+        return broker
+    stats = [*broker["lastStats"].values()]
+    totals = {key: sum_in_order(s.get(key, 0.0) for s in stats) for key in FOUR}
+    return {**broker, **totals, "numTopics": sum(int(s.get("topics", 0)) for s in stats)}
+
+
+def sum_in_order(values: Iterable[float]) -> float:
+    """Java's sum: one by one, where Python's `sum` may compensate."""
+    total = 0.0
+    for value in values:
+        total += value
+    return total
+
+
+def brokers_of(brokers: Mapping[str, Json], order: Iterable[str]) -> Brokers:
+    names = tuple(order)
+    given = [aggregated(brokers[name]) for name in names]
+    return Brokers(
+        names=names,
+        resources=np.array([percent(broker) for broker in given]).reshape(-1, 5).T,
+        traffic=np.array([numbers(broker, FOUR) for broker in given]).reshape(-1, 4).T,
+        topics=np.array([int(broker.get("numTopics", 0)) for broker in given], dtype=np.int64),
+        listed=np.array([len(listed(broker)) for broker in given], dtype=np.int64),
+        available=np.ones(len(names), dtype=np.bool_),
+    )
+
+
+def view_of(
+    turn: Json, brokers: Brokers, order: Iterable[str], movable: Callable[[str], bool]
+) -> View:
+    """The bundles that some broker lists, those of ``order`` first and in that order."""
+    row_of = {name: row for row, name in enumerate(brokers.names)}
+    owner = {
+        bundle: row_of[name]
+        for name, broker in turn["brokers"].items()
+        for bundle in listed(broker)
+    }
+    names = [b for b in dict.fromkeys([*order, *owner]) if b in owner]
+    known = turn.get("bundles", {})
+    given = [known.get(name, UNKNOWN_BUNDLE) for name in names]
+    owners = np.array([owner[name] for name in names], dtype=np.int64)
+    return View(
+        cluster="parity",
+        brokers=brokers,
+        bundles=Bundles(
+            names=tuple(names),
+            namespace=namespaces_of(names),
+            owner=owners,
+            short=np.array([numbers(b["shortTerm"], FOUR) for b in given]).reshape(-1, 4).T,
+            long=np.array([numbers(b["longTerm"], FOUR) for b in given]).reshape(-1, 4).T,
+            topics=np.array([int(b.get("topics", 0)) for b in given], dtype=np.int64),
+            epoch=np.zeros((2, len(names)), dtype=np.int64),
+            movable=np.array([n in known and movable(n) for n in names], dtype=np.bool_),
+        ),
+        intended=owners,
+    )
+
+
+@dataclass
+class LoadData:
+    """The order of LoadData's maps, which live on when a case updates its data in place."""
+
+    in_place: bool
+    brokers: HashMap = field(default_factory=ConcurrentHashMap)
+    bundles: HashMap = field(default_factory=ConcurrentHashMap)
+
+    def update(self, turn: Json) -> None:
+        if not self.in_place:
+            self.brokers, self.bundles = ConcurrentHashMap(), ConcurrentHashMap()
+        for order, keys in (
+            (self.bundles, turn.get("bundles", {})),
+            (self.brokers, turn["brokers"]),
+        ):
+            for key in keys:
+                order.put(key)
+            order.retain(keys)
+
+
+def rows_of(view: View, names: Iterable[str]) -> np.ndarray:
+    row_of = {name: row for row, name in enumerate(view.brokers.names)}
+    return np.array([row_of[name] for name in names if name in row_of], dtype=np.int64)

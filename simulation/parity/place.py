@@ -1,0 +1,124 @@
+"""``place``: a placement strategy asked for one bundle after the other."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from simulation.parity.avg import Avg
+from simulation.parity.cases import (
+    FOUR,
+    Json,
+    brokers_of,
+    numbers,
+    rounds_of,
+    rows_of,
+    settings_of,
+    view_of,
+)
+from simulation.parity.java_maps import ConcurrentHashMap, HashMap
+from trimtab.placement import PLACERS
+from trimtab.placement.least_resource_usage import LeastResourceUsageHistory
+from trimtab.placement.request import Projection
+from trimtab.placement.round_robin import RoundRobinHistory
+from trimtab.shedding.avg import AvgHistory
+from trimtab.view import View
+
+STRATEGIES: Final[dict[str, tuple[str, Any]]] = {
+    "LeastLongTermMessageRate": ("least-long-term-rate", None),
+    "LeastResourceUsageWithWeight": ("least-resource-usage", LeastResourceUsageHistory()),
+    "AvgShedder": ("avg", AvgHistory()),
+    "RoundRobinBrokerSelector": ("round-robin", RoundRobinHistory()),
+}
+
+
+def place(case: Json) -> Json:
+    if case["strategy"] == "AvgShedder":
+        return _planned(case)
+    if case["strategy"] == "RoundRobinBrokerSelector":
+        return _in_turn(case)
+    name, history = STRATEGIES[case["strategy"]]
+    answers, last = [], None
+    for turn in rounds_of(case):
+        last = turn if "brokers" in turn else last
+        assert last is not None
+        settings = settings_of(case, turn)
+        view, projection = _placing_view(last)
+        names = HashMap(turn.get("candidates", view.brokers.names))
+        rows = rows_of(view, names)
+        if not rows.size:
+            # The load manager never asks with no candidates; Pulsar's strategies then say nobody.
+            if isinstance(history, LeastResourceUsageHistory):
+                live = {n: u for n, u in history.usage.items() if n in view.brokers.names}
+                history = LeastResourceUsageHistory(live)
+            trace = {"candidateOrder": [], "usage": _usage(history)}
+            answers.append({"present": False, "best": [], "trace": trace})
+            continue
+        placer = PLACERS[name](view, projection, history, settings)
+        best, history = placer.best(turn.get("bundle", ""), rows), placer.remembered()
+        answers.append(
+            {
+                "present": True,
+                "best": sorted(view.brokers.names[row] for row in best.tolist()),
+                "trace": {
+                    "candidateOrder": list(names),
+                    "usage": _usage(history),
+                },
+            }
+        )
+    return {"rounds": answers}
+
+
+def _in_turn(case: Json) -> Json:
+    """Round robin: candidates keep the order in which the case lists them."""
+    history, answers, view = RoundRobinHistory(), [], None
+    for turn in rounds_of(case):
+        if "brokers" in turn:
+            view, _ = _placing_view(turn)
+        assert view is not None
+        settings, names = settings_of(case, turn), view.brokers.names
+        rows = rows_of(view, turn.get("candidates", names))
+        placer = PLACERS["round-robin"](view, Projection(view), history, settings)
+        (best,) = placer.best(turn.get("bundle", ""), rows).tolist()
+        answers.append({"choice": names[best]})
+        history = placer.remembered()
+    return {"rounds": answers}
+
+
+def _usage(history: object) -> dict[str, float]:
+    return history.usage if isinstance(history, LeastResourceUsageHistory) else {}
+
+
+def _placing_view(turn: Json) -> tuple[View, Projection]:
+    """A snapshot for placement: sums run in the order in which a broker lists its bundles."""
+    brokers = dict(turn["brokers"])
+    known = dict(turn.get("bundles", {}))
+    for name, broker in brokers.items():
+        if "timeAverage" in broker:
+            given = broker["timeAverage"]
+            long = {"msgRateIn": given.get("longTermMsgRateIn", 0.0)}
+            long["msgRateOut"] = given.get("longTermMsgRateOut", 0.0)
+            known[f"time/average/{name}"] = {"shortTerm": {}, "longTerm": long}
+            brokers[name] = {**broker, "bundles": [f"time/average/{name}"]}
+    columns = brokers_of(turn["brokers"], ConcurrentHashMap(brokers))
+    view = view_of({"brokers": brokers, "bundles": known}, columns, (), lambda _: True)
+    projection = Projection(view)
+    for row, name in enumerate(columns.names):
+        waiting = brokers[name].get("preallocated", {})
+        for bundle in ConcurrentHashMap(waiting):
+            rate_in, rate_out = numbers(waiting[bundle]["longTerm"], FOUR[:2])
+            projection.arriving[row] += rate_in + rate_out
+    return view, projection
+
+
+def _planned(case: Json) -> Json:
+    avg = Avg({})
+    history = [avg.run(case, turn) for turn in case.get("history", ())]
+    answers, view = [], None
+    for turn in rounds_of(case):
+        if "brokers" in turn:
+            view, _ = _placing_view(turn)
+            avg.plan.observe(turn.get("bundles", {}))
+        assert view is not None
+        settings, bundle = settings_of(case, turn), turn.get("bundle", "")
+        answers.append({"choice": avg.select(view, bundle, settings, turn.get("candidates"))})
+    return {"history": history, "rounds": answers} if "history" in case else {"rounds": answers}

@@ -1,0 +1,75 @@
+"""``shed``: a shedder over a case's rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+from simulation.parity.avg import Avg
+from simulation.parity.cases import Json, LoadData, brokers_of, rounds_of, settings_of, view_of
+from simulation.parity.java_maps import shedding_order
+from simulation.parity.unloads import may_shed, unload_of
+from trimtab.shedding import SHEDDERS
+from trimtab.shedding.threshold import ThresholdHistory
+
+
+class _Plain:
+    """A shedder without a history over a case's rounds."""
+
+    def __init__(self, name: str, case: Json) -> None:
+        self._shed = SHEDDERS[name]
+        self._load = LoadData(case.get("inPlace", False))
+
+    def run(self, case: Json, turn: Json) -> Json:
+        self._load.update(turn)
+        settings = settings_of(case, turn)
+        order = shedding_order(self._load.bundles)
+        brokers = brokers_of(turn["brokers"], self._load.brokers)
+        view = view_of(turn, brokers, order, may_shed(turn, settings, order))
+        sheds, _ = self._shed(view, None, settings)
+        trace = {"brokerOrder": list(brokers.names), "bundleOrder": order}
+        return {"unload": unload_of(view, sheds), "trace": trace}
+
+
+class _Threshold:
+    """ThresholdShedder over a case's rounds."""
+
+    def __init__(self, case: Json) -> None:
+        self._notified = case.get("notifyActive", True)
+        self._load = LoadData(case.get("inPlace", False))
+        self._history = ThresholdHistory()
+
+    def run(self, case: Json, turn: Json) -> Json:
+        self._load.update(turn)
+        settings = settings_of(case, turn)
+        brokers = brokers_of(turn["brokers"], self._load.brokers)
+        order = shedding_order(self._load.bundles)
+        view = view_of(turn, brokers, order, may_shed(turn, settings, order))
+        past = self._history.usage
+        if self._notified:
+            active = set(turn["activeBrokers"] if "activeBrokers" in turn else turn["brokers"])
+            past = {name: value for name, value in past.items() if name in active}
+        sheds, history = SHEDDERS["threshold"](view, ThresholdHistory(past), settings)
+        self._history = ThresholdHistory({**past, **history.usage})
+        return {
+            "unload": unload_of(view, sheds),
+            "trace": {
+                "brokerOrder": list(brokers.names),
+                "bundleOrder": order,
+                "usage": self._history.usage,
+            },
+        }
+
+
+STRATEGIES: Final[dict[str, Callable[[Json], Any]]] = {
+    "ThresholdShedder": _Threshold,
+    "OverloadShedder": partial(_Plain, "overload"),
+    "UniformLoadShedder": partial(_Plain, "uniform"),
+    "AvgShedder": Avg,
+}
+
+
+def shed(case: Json) -> Json:
+    shedder = STRATEGIES[case["strategy"]](case)
+    return {"rounds": [shedder.run(case, turn) for turn in rounds_of(case)]}
