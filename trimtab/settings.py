@@ -260,6 +260,35 @@ class UnloadSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SplitSettings:
+    """How much traffic a bundle may carry, and where it is divided."""
+
+    max_rate: float = setting(
+        30_000.0,
+        "messages/s",
+        (0.0, _HUGE),
+        "More is too much for one bundle. Low: many small bundles; high: a bundle that no broker "
+        "can carry stays whole.",
+        Alias("loadBalancerNamespaceBundleMaxMsgRate"),
+    )
+    max_throughput: float = setting(
+        100 * 1048576.0,
+        "B/s",
+        (0.0, _HUGE),
+        "The same in bytes.",
+        Alias("loadBalancerNamespaceBundleMaxBandwidthMbytes", _mebibytes),
+    )
+    difference: float = setting(
+        0.1,
+        "fraction",
+        (0.0, 100.0),
+        "By how much flow_or_qps_equally_divide wants a limit passed. 0: a bundle at the limit is "
+        "divided again and again; high: large bundles stay.",
+        Alias("flowOrQpsDifferenceThresholdPercentage", _percent),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class PlacementSettings:
     """Which brokers a bundle may go to, and which are equally good."""
 
@@ -355,6 +384,7 @@ class Settings:
     avg: AvgSettings = field(default_factory=AvgSettings)
     unload: UnloadSettings = field(default_factory=UnloadSettings)
     placement: PlacementSettings = field(default_factory=PlacementSettings)
+    split: SplitSettings = field(default_factory=SplitSettings)
     weights: WeightSettings = field(default_factory=WeightSettings)
 
     @classmethod

@@ -10,14 +10,16 @@ import json
 from collections.abc import Callable
 from typing import Final
 
-from simulation.parity import figures, place, shed, topics
+from simulation.parity import figures, place, shed, splits, topics
 from simulation.parity.cases import Json
+from trimtab.splitting import DIVIDERS
 
 OPERATIONS: Final[dict[str, Callable[[Json], Json]]] = {
     "shed": shed.shed,
     "place": place.place,
     "resource": figures.resource,
     "bundle_data": figures.bundle_data,
+    "split_positions": splits.split_positions,
     "hash": topics.positions,
     "bundle_of": topics.bundle_of,
 }
@@ -42,6 +44,8 @@ def supported(case: Json) -> bool:
             return case.get("strategy") in shed.STRATEGIES
         case "place":
             return case.get("strategy") in place.STRATEGIES
+        case "split_positions":
+            return case.get("algorithm") in DIVIDERS
         case "resource":
             return "broker" in case
     return case.get("op") in OPERATIONS

@@ -41,6 +41,7 @@ def recording() -> list[tuple[dict[str, Any], dict[str, Any]]]:
         ("place", "AvgShedder", 45),
         ("resource", None, 31),
         ("bundle_data", None, 25),
+        ("split_positions", None, 136),
         ("hash", None, 29),
         ("bundle_of", None, 45),
     ],

@@ -1,0 +1,69 @@
+"""``split_positions``: where an algorithm divides a bundle, and the bundles that gives."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from simulation.parity.cases import FOUR, Json, numbers, settings_of
+from simulation.parity.java_maps import HashMap
+from trimtab.model import parse_bundle
+from trimtab.ring import position
+from trimtab.splitting import DIVIDERS
+from trimtab.splitting.request import CannotSplit, Flaw, SplitRequest, children
+
+_WORDS: Final = {
+    Flaw.TOO_SMALL: "{} bundle can't be split further since range not larger than 1",
+    Flaw.OUTSIDE: "The given fixed keys must between the key range of the {} bundle",
+    Flaw.EMPTY_CHILD: "Cannot create bundle object for an empty key range",
+    Flaw.NO_POSITION: "SplitBoundaries can't be empty",
+}
+
+
+def split_positions(case: Json) -> Json:
+    """``boundaries`` null where there is nothing to divide; a flaw in Pulsar's words."""
+    request = _request(case)
+    try:
+        cuts = DIVIDERS[case["algorithm"]](request, settings_of(case, case).split)
+    except CannotSplit as error:
+        return {"boundaryError": _in_java(case, error)}
+    if not cuts:
+        return {"boundaries": None}
+    answered: Json = {"boundaries": [f"0x{cut:08x}" for cut in cuts]}
+    try:
+        return {**answered, "bundles": list(map(str, children(request.bundle, cuts)))}
+    except CannotSplit as error:
+        return {**answered, "splitError": _in_java(case, error)}
+
+
+def _in_java(case: Json, error: CannotSplit) -> str:
+    words = _WORDS[error.flaw].format(_bundle(case))
+    return f"java.lang.IllegalArgumentException: {words}"
+
+
+def _bundle(case: Json) -> str:
+    return f"{case.get('namespace', 'tenant/ns')}/{case.get('range', '0x00000000_0xffffffff')}"
+
+
+def _request(case: Json) -> SplitRequest:
+    topics = {topic["name"]: topic for topic in case["topics"]}
+    silent = [name for name, topic in topics.items() if topic.get("noStats")]
+    # Statistics are summed in the order of Java's map of them.
+    ordered = [*HashMap(name for name in topics if name not in silent), *silent]
+    given = [[0.0] * 4 if name in silent else numbers(topics[name], FOUR) for name in ordered]
+    where = [_position(topics[name].get("pos"), position(name)) for name in ordered]
+    wanted = case.get("positions")
+    return SplitRequest(
+        bundle=parse_bundle(_bundle(case))[1],
+        positions=np.array(where, dtype=np.int64),
+        traffic=np.array(given).reshape(-1, 4).T,
+        wanted=None if wanted is None else tuple(_position(at, 0) for at in wanted),
+        forced=case.get("force", False),
+    )
+
+
+def _position(given: str | int | None, otherwise: int) -> int:
+    if given is None:
+        return otherwise
+    return int(given, 16) if isinstance(given, str) else given

@@ -1,0 +1,130 @@
+"""Where a bundle is divided, on cases that can be worked out by hand (Pulsar's own numbers)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trimtab.model import FULL_RANGE_END, HashRange
+from trimtab.settings import SplitSettings
+from trimtab.splitting import DIVIDERS
+from trimtab.splitting.request import CannotSplit, SplitRequest, children
+
+WHOLE = HashRange(0, FULL_RANGE_END)
+MEGABYTES = 1e6
+
+
+def bundle(
+    *topics: int,
+    of: HashRange = WHOLE,
+    rates: dict[int, float] | None = None,
+    sizes: dict[int, float] | None = None,
+    wanted: tuple[int, ...] | None = None,
+    forced: bool = False,
+) -> SplitRequest:
+    """A bundle with topics at these positions, all traffic incoming."""
+    where = [*topics, *(rates or {}), *(sizes or {})]
+    traffic = np.zeros((4, len(where)))
+    traffic[0] = [(rates or {}).get(at, 0.0) for at in where]
+    traffic[2] = [(sizes or {}).get(at, 0.0) for at in where]
+    return SplitRequest(of, np.array(where, dtype=np.int64), traffic, wanted, forced)
+
+
+@pytest.mark.parametrize(
+    ("topics", "boundary"),
+    [
+        pytest.param((10, 20), [15], id="two"),
+        pytest.param((10, 20, 30), [15], id="of an odd number the lower half is smaller"),
+        pytest.param((1, 5, 9, 100), [7], id="four"),
+        pytest.param((3, 4), [3], id="neighbours: the lower one goes up"),
+        pytest.param((7, 7, 7), [7], id="all at one position"),
+        pytest.param((0, FULL_RANGE_END), [2147483647], id="both ends"),
+        pytest.param((5,), [], id="one topic"),
+        pytest.param((), [], id="none"),
+    ],
+)
+def test_topic_count(topics: tuple[int, ...], boundary: list[int]) -> None:
+    divide = DIVIDERS["topic_count_equally_divide"]
+    assert divide(bundle(*reversed(topics)), SplitSettings()) == boundary
+
+
+def test_range() -> None:
+    divide = DIVIDERS["range_equally_divide"]
+    assert divide(bundle(), SplitSettings()) == [0x7FFFFFFF]
+    assert divide(bundle(of=HashRange(4, 7)), SplitSettings()) == [5]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "topics", "forced", "boundaries"),
+    [
+        pytest.param(
+            (1100, 1000, -1, 0, 1, 100, 800, 500, 200),
+            (2, 3),
+            False,
+            [100, 200, 500, 800],
+            id="those inside, sorted",
+        ),
+        pytest.param((1, 2), (), True, [2], id="forced: however few topics"),
+        pytest.param((1, 2), (5,), False, [], id="one topic is not divided"),
+        pytest.param((1, 1000), (2, 3), False, [], id="the edges are not inside"),
+    ],
+)
+def test_specified(
+    wanted: tuple[int, ...], topics: tuple[int, ...], forced: bool, boundaries: list[int]
+) -> None:
+    request = bundle(*topics, of=HashRange(1, 1000), wanted=wanted, forced=forced)
+    assert DIVIDERS["specified_positions_divide"](request, SplitSettings()) == boundaries
+
+
+@pytest.mark.parametrize("wanted", [None, ()])
+def test_specified_wants_a_position(wanted: tuple[int, ...] | None) -> None:
+    with pytest.raises(CannotSplit, match="0x00000000_0xffffffff: no position is given"):
+        DIVIDERS["specified_positions_divide"](bundle(2, 3, wanted=wanted), SplitSettings())
+
+
+@pytest.mark.parametrize(
+    ("rates", "boundaries"),
+    [
+        pytest.param({100: 500, 200: 500, 300: 500, 400: 500}, [251], id="two and two"),
+        pytest.param({100: 500, 200: 599}, [], id="1099 are below 1000 + 10 %"),
+        pytest.param({100: 500, 200: 600}, [151], id="1100 are not"),
+        pytest.param({100: 2000, 200: 0.5}, [151], id="one topic alone is too much"),
+        pytest.param({100: 400, 101: 400, 102: 400}, [102], id="neighbours"),
+        pytest.param({100: 600, 200: 400, 300: 200}, [251], id="exactly 1000 do not cut"),
+        pytest.param({100: 2000}, [], id="one topic cannot be divided"),
+    ],
+)
+def test_messages(rates: dict[int, float], boundaries: list[int]) -> None:
+    divide = DIVIDERS["flow_or_qps_equally_divide"]
+    assert divide(bundle(rates=rates), SplitSettings(max_rate=1000)) == boundaries
+
+
+def test_bytes_cut_more_than_once() -> None:
+    sizes = {10: 60 * MEGABYTES, 20: 60 * MEGABYTES, 31: 60 * MEGABYTES}
+    divide = DIVIDERS["flow_or_qps_equally_divide"]
+    assert divide(bundle(sizes=sizes), SplitSettings(max_throughput=100 * 1048576)) == [16, 26]
+
+
+@pytest.mark.parametrize(
+    ("of", "boundaries", "why"),
+    [
+        pytest.param((5, 6), (5,), "too small", id="no inside"),
+        pytest.param((5, 9), (5,), "does not lie inside", id="the lower edge"),
+        pytest.param((5, 9), (9,), "does not lie inside", id="the upper edge"),
+        pytest.param((5, 9), (7, 7), "an empty child", id="twice the same"),
+    ],
+)
+def test_boundaries_that_make_no_bundles(
+    of: tuple[int, int], boundaries: tuple[int, ...], why: str
+) -> None:
+    with pytest.raises(CannotSplit, match=why):
+        children(HashRange(*of), boundaries)
+
+
+@given(st.sets(st.integers(1, 998), max_size=20))
+def test_children_tile_their_parent(boundaries: set[int]) -> None:
+    parts = children(HashRange(0, 999), boundaries)
+    assert [part.low for part in parts] == [0, *sorted(boundaries)]
+    assert [part.high for part in parts] == [*sorted(boundaries), 999]

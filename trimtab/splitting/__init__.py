@@ -1,0 +1,23 @@
+"""Where a bundle is divided: one algorithm a file, chosen by Pulsar's name for it.
+
+A divider gives the boundaries of the children, none where there is nothing to divide. It does not
+judge them: `children` does, once for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from trimtab.settings import SplitSettings
+from trimtab.splitting import flow_or_qps, range_equally, specified, topic_count
+from trimtab.splitting.request import SplitRequest
+
+Divider = Callable[[SplitRequest, SplitSettings], list[int]]
+
+DIVIDERS: Final[Mapping[str, Divider]] = {
+    "range_equally_divide": range_equally.divide,
+    "topic_count_equally_divide": topic_count.divide,
+    "specified_positions_divide": specified.divide,
+    "flow_or_qps_equally_divide": flow_or_qps.divide,
+}

@@ -1,0 +1,55 @@
+"""A bundle to divide, what stands in it, and the children that boundaries make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+
+from trimtab.model import HashRange
+from trimtab.view import Floats, Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SplitRequest:
+    """One bundle with its k topics."""
+
+    bundle: HashRange
+    positions: Ints
+    """(k,) on the ring, in any order."""
+    traffic: Floats
+    """(4, k) messages/s in and out, bytes/s in and out; zeros where they are not known."""
+    wanted: tuple[int, ...] | None = None
+    """Positions an operator asks for."""
+    forced: bool = False
+    """Divide at ``wanted`` however few topics there are."""
+
+
+class Flaw(StrEnum):
+    """Why a bundle cannot be divided so."""
+
+    TOO_SMALL = "it is too small to be divided"
+    OUTSIDE = "a boundary does not lie inside it"
+    EMPTY_CHILD = "two boundaries are equal, which makes an empty child"
+    NO_POSITION = "no position is given"
+
+
+class CannotSplit(ValueError):
+    """Boundaries that `children` refuses, or none where one is needed."""
+
+    def __init__(self, bundle: HashRange, flaw: Flaw) -> None:
+        super().__init__(f"{bundle}: {flaw}")
+        self.flaw = flaw
+
+
+def children(bundle: HashRange, boundaries: Iterable[int]) -> list[HashRange]:
+    """The ranges between the boundaries; raises CannotSplit (Pulsar NamespaceBundleFactory)."""
+    edges = sorted(boundaries)
+    if bundle.high - bundle.low <= 1:
+        raise CannotSplit(bundle, Flaw.TOO_SMALL)
+    if edges and not (bundle.low < edges[0] and edges[-1] < bundle.high):
+        raise CannotSplit(bundle, Flaw.OUTSIDE)
+    if len(set(edges)) < len(edges):
+        raise CannotSplit(bundle, Flaw.EMPTY_CHILD)
+    return [HashRange(*pair) for pair in pairwise((bundle.low, *edges, bundle.high))]
