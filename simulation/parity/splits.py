@@ -7,7 +7,6 @@ from typing import Final
 import numpy as np
 
 from simulation.parity.cases import FOUR, Json, numbers, settings_of
-from simulation.parity.java_maps import HashMap
 from trimtab.model import parse_bundle
 from trimtab.ring import position
 from trimtab.splitting import DIVIDERS
@@ -48,11 +47,9 @@ def _bundle(case: Json) -> str:
 
 def _request(case: Json) -> SplitRequest:
     topics = {topic["name"]: topic for topic in case["topics"]}
-    silent = [name for name, topic in topics.items() if topic.get("noStats")]
-    # Statistics are summed in the order of Java's map of them.
-    ordered = [*HashMap(name for name in topics if name not in silent), *silent]
-    given = [[0.0] * 4 if name in silent else numbers(topics[name], FOUR) for name in ordered]
-    where = [_position(topics[name].get("pos"), position(name)) for name in ordered]
+    silent = {name for name, topic in topics.items() if topic.get("noStats")}
+    given = [[0.0] * 4 if name in silent else numbers(topics[name], FOUR) for name in topics]
+    where = [_position(topics[name].get("pos"), position(name)) for name in topics]
     wanted = case.get("positions")
     return SplitRequest(
         bundle=parse_bundle(_bundle(case))[1],

@@ -128,3 +128,12 @@ def test_children_tile_their_parent(boundaries: set[int]) -> None:
     parts = children(HashRange(0, 999), boundaries)
     assert [part.low for part in parts] == [0, *sorted(boundaries)]
     assert [part.high for part in parts] == [*sorted(boundaries), 999]
+
+
+def test_of_topics_at_one_position_the_last_one_counts() -> None:
+    """5 + 700 + 700 pass 1000 at the third; were 5 counted for both, they would not."""
+    traffic = np.zeros((4, 3))
+    traffic[0] = [5, 700, 700]
+    request = SplitRequest(WHOLE, np.array([0, 0, 100]), traffic)
+    divide = DIVIDERS["flow_or_qps_equally_divide"]
+    assert divide(request, SplitSettings(max_rate=1000)) == [1, 51]
