@@ -19,9 +19,9 @@ SPARK_CONNECTOR = (
     # Not published everywhere at 4.2.0; 4.0.0 was tried beside the 4.2.0 connector.
     "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
 )
-# PySpark brings the rest of what the connector needs (Scala, Hadoop's client, compression).
 # Hadoop's own local file system forks a `chmod` for every file of a checkpoint.
 LOCAL_FILES = ("com.globalmentor:hadoop-bare-naked-local-fs:0.1.0",)
+# PySpark brings the rest of what the connector needs (Scala, Hadoop's client, compression).
 SPARK_LACKS = ("spark-sql-kafka", "spark-token-provider", "kafka-clients", "commons-pool2")
 
 KAFKA = (

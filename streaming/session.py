@@ -22,7 +22,7 @@ _LOCAL_FILES: Final = "hadoop-bare-naked-local-fs"
 """Jar of a file system that sets modes itself, where Hadoop's forks a `chmod`: 17 a batch."""
 
 _WORKERS: Final = "streaming.workers"
-"""Python workers fork from this module: with Spark's own, half of their time went to `gc`."""
+"""Python workers fork from this module: with Spark's own, most of their time went to `gc`."""
 
 _JAVA: Final = "spark.driver.extraJavaOptions"
 

@@ -75,7 +75,6 @@ class Avg:
         self._scores = HashMap()
         self.plan = ValueKeyedPlan(in_place)
         self.history = AvgHistory()
-        self.by_name: dict[str, str] = {}
 
     def run(self, case: Json, turn: Json) -> Json:
         self._load.update(turn)

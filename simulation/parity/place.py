@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from simulation.parity.avg import Avg
@@ -20,23 +22,15 @@ from trimtab.placement import PLACERS
 from trimtab.placement.least_resource_usage import LeastResourceUsageHistory
 from trimtab.placement.request import Projection
 from trimtab.placement.round_robin import RoundRobinHistory
-from trimtab.shedding.avg import AvgHistory
 from trimtab.view import View
-
-STRATEGIES: Final[dict[str, tuple[str, Any]]] = {
-    "LeastLongTermMessageRate": ("least-long-term-rate", None),
-    "LeastResourceUsageWithWeight": ("least-resource-usage", LeastResourceUsageHistory()),
-    "AvgShedder": ("avg", AvgHistory()),
-    "RoundRobinBrokerSelector": ("round-robin", RoundRobinHistory()),
-}
 
 
 def place(case: Json) -> Json:
-    if case["strategy"] == "AvgShedder":
-        return _planned(case)
-    if case["strategy"] == "RoundRobinBrokerSelector":
-        return _in_turn(case)
-    name, history = STRATEGIES[case["strategy"]]
+    return STRATEGIES[case["strategy"]](case)
+
+
+def _best(name: str, history: Any, case: Json) -> Json:
+    """The equally good brokers; Pulsar draws one of them."""
     answers, last = [], None
     for turn in rounds_of(case):
         last = turn if "brokers" in turn else last
@@ -122,3 +116,13 @@ def _planned(case: Json) -> Json:
         settings, bundle = settings_of(case, turn), turn.get("bundle", "")
         answers.append({"choice": avg.select(view, bundle, settings, turn.get("candidates"))})
     return {"history": history, "rounds": answers} if "history" in case else {"rounds": answers}
+
+
+STRATEGIES: Final[dict[str, Callable[[Json], Json]]] = {
+    "LeastLongTermMessageRate": partial(_best, "least-long-term-rate", None),
+    "LeastResourceUsageWithWeight": partial(
+        _best, "least-resource-usage", LeastResourceUsageHistory()
+    ),
+    "AvgShedder": _planned,
+    "RoundRobinBrokerSelector": _in_turn,
+}

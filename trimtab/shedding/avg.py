@@ -25,7 +25,7 @@ from trimtab.load import usage
 from trimtab.plan import Shed
 from trimtab.reasons import Reason
 from trimtab.settings import AvgSettings, Settings, UnloadSettings
-from trimtab.shedding.busiest import largest_first
+from trimtab.shedding.busiest import largest_first, traffic
 from trimtab.view import RATE_IN, THROUGHPUT_IN, Bools, Floats, Ints, View
 
 
@@ -118,9 +118,9 @@ def _select(view: View, pairs: _Pairs, limits: UnloadSettings) -> list[Shed]:
     return sheds
 
 
-def _gap(view: View, pairs: _Pairs, incoming: int) -> Floats:
-    traffic: Floats = view.brokers.traffic[incoming] + view.brokers.traffic[incoming + 1]
-    return traffic[pairs.busy] - traffic[pairs.idle]
+def _gap(view: View, pairs: _Pairs, measure: int) -> Floats:
+    carried = traffic(view.brokers, measure)
+    return carried[pairs.busy] - carried[pairs.idle]
 
 
 def _fill(rows: Ints, sizes: Floats, left: float) -> list[int]:

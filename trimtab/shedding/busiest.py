@@ -10,15 +10,15 @@ import numpy as np
 
 from trimtab.plan import Shed
 from trimtab.reasons import Reason
-from trimtab.view import THROUGHPUT_IN, THROUGHPUT_OUT, Bools, Brokers, Floats, Ints, View
+from trimtab.view import THROUGHPUT_IN, Bools, Brokers, Floats, Ints, View
 
 MARGIN: Final = 0.05
 """Pulsar's ADDITIONAL_THRESHOLD_PERCENT_MARGIN: shed a little below the line."""
 
 
-def throughput(brokers: Brokers) -> Floats:
-    """(n,) bytes/s in and out."""
-    both: Floats = brokers.traffic[THROUGHPUT_IN] + brokers.traffic[THROUGHPUT_OUT]
+def traffic(brokers: Brokers, measure: int) -> Floats:
+    """(n,) in and out together; ``measure`` is RATE_IN or THROUGHPUT_IN."""
+    both: Floats = brokers.traffic[measure] + brokers.traffic[measure + 1]
     return both
 
 

@@ -13,14 +13,14 @@ from trimtab.load import usage
 from trimtab.plan import Shed
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
-from trimtab.shedding.busiest import MARGIN, take_until, throughput
-from trimtab.view import View
+from trimtab.shedding.busiest import MARGIN, take_until, traffic
+from trimtab.view import THROUGHPUT_IN, View
 
 
 def shed(view: View, history: None, settings: Settings) -> tuple[Sequence[Shed], None]:
     """The largest bundles of every overloaded broker, whatever the others carry."""
     limit = settings.round.overloaded_threshold
     loads = usage(view.brokers.resources, settings.weights)
-    need = throughput(view.brokers) * (loads - limit + MARGIN)
+    need = traffic(view.brokers, THROUGHPUT_IN) * (loads - limit + MARGIN)
     hot = (loads >= limit) & (view.brokers.listed > 1)
     return take_until(view, need, hot, Reason.OVERLOADED), history

@@ -22,8 +22,8 @@ from trimtab.load import usage
 from trimtab.plan import Shed
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
-from trimtab.shedding.busiest import MARGIN, take_until, throughput
-from trimtab.view import Floats, View
+from trimtab.shedding.busiest import MARGIN, take_until, traffic
+from trimtab.view import THROUGHPUT_IN, Floats, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def shed(
     mean = _mean(averages)
     if mean == 0:
         return (), _remember(names, averages)
-    need = throughput(view.brokers) * (averages - mean - limits.threshold + MARGIN)
+    need = traffic(view.brokers, THROUGHPUT_IN) * (averages - mean - limits.threshold + MARGIN)
     hot = (averages >= mean + limits.threshold) & (need >= limits.min_throughput)
     sheds = take_until(view, need, hot & (view.brokers.listed > 1), Reason.OVER_AVERAGE)
     if not sheds and limits.lower_boundary:
@@ -70,7 +70,7 @@ def _lower_boundary(view: View, averages: Floats, settings: Settings) -> list[Sh
         return []
     # The first of equals, as Pulsar's strict comparison keeps it.
     busiest = int(np.argmax(np.where(able, averages, -np.inf)))
-    need = throughput(view.brokers) * threshold * 0.5
+    need = traffic(view.brokers, THROUGHPUT_IN) * threshold * 0.5
     chosen = np.zeros(len(averages), dtype=np.bool_)
     chosen[busiest] = need[busiest] >= settings.threshold.min_throughput
     return take_until(view, need, chosen, Reason.UNDER_AVERAGE_PEER)

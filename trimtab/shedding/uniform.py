@@ -19,7 +19,7 @@ import numpy as np
 from trimtab.plan import Shed
 from trimtab.reasons import Reason
 from trimtab.settings import Settings, UnloadSettings
-from trimtab.shedding.busiest import largest_first
+from trimtab.shedding.busiest import largest_first, traffic
 from trimtab.view import RATE_IN, THROUGHPUT_IN, Floats, Ints, View
 
 _ZERO: Final = 1e-6
@@ -66,12 +66,12 @@ def _excess(view: View, settings: Settings) -> _Excess | None:
     return None
 
 
-def _extremes(view: View, incoming: int) -> tuple[int, float, float]:
+def _extremes(view: View, measure: int) -> tuple[int, float, float]:
     """The row of the broker with the most traffic, the least traffic and the most."""
-    traffic: Floats = view.brokers.traffic[incoming] + view.brokers.traffic[incoming + 1]
-    source = int(np.argmax(traffic))
-    least = float(traffic.min())
-    return source, 1.0 if least <= _ZERO else least, float(traffic[source])
+    carried = traffic(view.brokers, measure)
+    source = int(np.argmax(carried))
+    least = float(carried.min())
+    return source, 1.0 if least <= _ZERO else least, float(carried[source])
 
 
 def _fill(rows: Ints, sizes: Floats, left: int, unload: UnloadSettings) -> list[int]:
