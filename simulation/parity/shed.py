@@ -10,8 +10,10 @@ from simulation.parity.avg import Avg
 from simulation.parity.cases import Json, LoadData, brokers_of, rounds_of, settings_of, view_of
 from simulation.parity.java_maps import shedding_order
 from simulation.parity.unloads import may_shed, unload_of
+from trimtab.settings import Settings
 from trimtab.shedding import SHEDDERS
 from trimtab.shedding.threshold import ThresholdHistory
+from trimtab.view import View
 
 
 class _Plain:
@@ -22,13 +24,8 @@ class _Plain:
         self._load = LoadData(case.get("inPlace", False))
 
     def run(self, case: Json, turn: Json) -> Json:
-        self._load.update(turn)
-        settings = settings_of(case, turn)
-        order = shedding_order(self._load.bundles)
-        brokers = brokers_of(turn["brokers"], self._load.brokers)
-        view = view_of(turn, brokers, order, may_shed(turn, settings, order))
+        view, settings, trace = _seen(self._load, case, turn)
         sheds, _ = self._shed(view, None, settings)
-        trace = {"brokerOrder": list(brokers.names), "bundleOrder": order}
         return {"unload": unload_of(view, sheds), "trace": trace}
 
 
@@ -41,11 +38,7 @@ class _Threshold:
         self._history = ThresholdHistory()
 
     def run(self, case: Json, turn: Json) -> Json:
-        self._load.update(turn)
-        settings = settings_of(case, turn)
-        brokers = brokers_of(turn["brokers"], self._load.brokers)
-        order = shedding_order(self._load.bundles)
-        view = view_of(turn, brokers, order, may_shed(turn, settings, order))
+        view, settings, trace = _seen(self._load, case, turn)
         past = self._history.usage
         if self._notified:
             active = set(turn["activeBrokers"] if "activeBrokers" in turn else turn["brokers"])
@@ -54,12 +47,18 @@ class _Threshold:
         self._history = ThresholdHistory({**past, **history.usage})
         return {
             "unload": unload_of(view, sheds),
-            "trace": {
-                "brokerOrder": list(brokers.names),
-                "bundleOrder": order,
-                "usage": self._history.usage,
-            },
+            "trace": {**trace, "usage": self._history.usage},
         }
+
+
+def _seen(load: LoadData, case: Json, turn: Json) -> tuple[View, Settings, Json]:
+    """The view of a turn, its settings, and the orders that decide its ties."""
+    load.update(turn)
+    settings = settings_of(case, turn)
+    brokers = brokers_of(turn["brokers"], load.brokers)
+    order = shedding_order(load.bundles)
+    view = view_of(turn, brokers, order, may_shed(turn, settings, order))
+    return view, settings, {"brokerOrder": list(brokers.names), "bundleOrder": order}
 
 
 STRATEGIES: Final[dict[str, Callable[[Json], Any]]] = {
