@@ -17,9 +17,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from admin.broker_conf import imported
 from admin.demo import Demo, DemoOptions
 from admin.demo_parts import METRICS_PORT, DemoFailed, spark_jars
 from admin.demo_view import summary
+from admin.java_properties import MalformedProperties, parse
+from admin.settings_file import tables
 from deploy import doctor as checks
 from deploy.finding import Finding, bad, good
 from deploy.jars import JarError
@@ -31,6 +34,7 @@ from sinks.errors import SinkError, Unavailable
 from sinks.kafka_topics import ensure_topics
 from streaming.config import InvalidConfig, load_config
 from trimtab import metrics
+from trimtab.tunable import InvalidSettings
 
 OK: Final = 0
 FAILED: Final = 1
@@ -46,6 +50,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+config_commands = typer.Typer(help="Settings of the job.", no_args_is_help=True)
+app.add_typer(config_commands, name="config")
 
 Config = Annotated[
     Path | None, typer.Option(help="A TOML file of settings; TRIMTAB_... variables go over it.")
@@ -141,6 +147,29 @@ def topics(config: Config = None) -> None:
     for finding in findings:
         print(finding)
     raise typer.Exit(FINDINGS if findings else OK)
+
+
+@config_commands.command("import")
+def import_broker_conf(
+    file: Annotated[Path, typer.Argument(help="A Pulsar broker.conf.")],
+    every: Annotated[bool, typer.Option("--all", help="Defaults too.")] = False,
+) -> None:
+    """Print the settings a broker.conf means, as tables for --config; 2 if one cannot be taken."""
+    try:
+        found = imported(parse(file.read_bytes().decode("iso-8859-1")))
+    except OSError as error:
+        raise _end(f"{file}: {error.strerror}", USAGE) from None
+    except (MalformedProperties, InvalidSettings) as error:
+        raise _end("\n".join([f"{file}: nothing is imported:", *error.problems]), USAGE) from None
+    for note in found.notes:
+        typer.echo(note, err=True)
+    typer.echo(
+        f"{file}: settings imported: {len(found.sources)}, of them other than Pulsar's defaults: "
+        f"{found.changed}; keys not imported: {found.not_imported}, not about load balancing: "
+        f"{found.ignored}",
+        err=True,
+    )
+    print(tables(found.settings, found.sources, every=every), end="")
 
 
 def main() -> None:
