@@ -20,6 +20,7 @@ from typing import Final
 import structlog
 from redis import Redis
 
+from agent.actions import obey
 from agent.broker import Broker
 from agent.holdings import Holdings
 from agent.obeying import Obeyed, Obeyer
@@ -191,7 +192,7 @@ class Agent:
         # A long backlog must cost neither the lease nor a report: the next turn goes on with it.
         while self._backlog and self._links.clock() < self._due():
             entry, command = self._backlog[0]
-            obeyed = self._obeyer.obey(command)
+            obeyed = obey(self._obeyer, command)
             self._links.commands.acknowledge([entry])
             self._backlog.popleft()
             self._log.debug("command", kind=command.kind, bundle=command.bundle, obeyed=obeyed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from trimtab.wire.load_report import LocalBrokerData
@@ -15,9 +15,10 @@ class CannotLoad(Exception):
 class Broker(Protocol):
     """The embedding broker. One thread, the agent's, makes all calls, one at a time.
 
-    ``prepare``, ``load`` and ``unload`` must be harmless when repeated, for a command whose answer
-    was lost is obeyed again; and they hold up the agent's loop, so one that takes longer than the
-    lease costs the broker its bundles. Whatever serves clients asks ``Agent.serves`` first.
+    ``prepare``, ``load``, ``unload`` and ``split`` must be harmless when repeated, for a command
+    whose answer was lost is obeyed again; and they hold up the agent's loop, so one that takes
+    longer than the lease costs the broker its bundles. Whatever serves clients asks
+    ``Agent.serves`` first.
     """
 
     def bundles(self) -> Collection[str]:
@@ -38,4 +39,13 @@ class Broker(Protocol):
 
     def unload(self, bundle: str) -> None:
         """Drain a bundle and close its topics; returns when nothing of it is written here."""
+        ...
+
+    def topics(self, bundle: str) -> Mapping[int, Sequence[float]]:
+        """A bundle's topics by their position (`trimtab.ring.position`), each with its messages/s
+        in and out and bytes/s in and out; zeros where they are not known."""
+        ...
+
+    def split(self, bundle: str, children: Sequence[str]) -> None:
+        """Know the topics of a loaded bundle by its children from now on; they stay open."""
         ...

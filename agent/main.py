@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated
 
@@ -47,6 +48,14 @@ class IdleBroker:
     def unload(self, bundle: str) -> None:
         self._loaded.discard(bundle)
         typer.echo(f"unload  {bundle}")
+
+    def topics(self, bundle: str) -> dict[int, tuple[float, ...]]:  # noqa: ARG002 - it has none
+        return {}
+
+    def split(self, bundle: str, children: Sequence[str]) -> None:
+        self._loaded.discard(bundle)
+        self._loaded.update(children)
+        typer.echo(f"split   {bundle}")
 
 
 def run(

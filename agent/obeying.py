@@ -1,20 +1,18 @@
-"""Doing what the job commands, one bundle at a time.
+"""One broker and its records: what it may serve, and what it tells the store.
 
-A command holds while the bundle's record has the epoch the command was issued at. Its action and
-the transition that reports it are harmless to repeat: the transition's id is
-``{command id}/{event}``, so the store answers the second asking as it did the first. Where the
-store refuses, the broker is brought in line with the record instead.
+A transition that reports a command is harmless to repeat: its id is ``{command id}/{event}``, so
+the store answers the second asking as it did the first. Where the store refuses, the broker is
+brought in line with the record instead.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Final
 
 from agent.broker import Broker, CannotLoad
+from agent.dividing import within
 from agent.holdings import Holdings
 from sinks.ownership_store import OwnershipStore
 from trimtab.model import NO_EPOCH, Epoch
@@ -36,8 +34,6 @@ class Obeyed(StrEnum):
     """The record has moved on: the command came late or twice."""
     DECLINED = "declined"
     """The broker cannot load the bundle."""
-    UNKNOWN = "unknown"
-    """A kind this agent does not know: a newer job commands it."""
 
 
 class Obeyer:
@@ -58,18 +54,6 @@ class Obeyer:
         self.holdings = holdings
         self.counts: Counter[tuple[Kind, Obeyed]] = Counter()
         self._highest: dict[str, Epoch] = {}
-
-    def obey(self, command: Command) -> Obeyed:
-        """Act and report; raises StoreUnavailable or Closed, and may be repeated after these."""
-        action = ACTIONS.get(command.kind)
-        if action is None:
-            obeyed = Obeyed.UNKNOWN
-        elif not self._holds(command):
-            obeyed = Obeyed.STALE
-        else:
-            obeyed = action(self, command)
-        self.counts[command.kind, obeyed] += 1
-        return obeyed
 
     def settle(self, bundle: str, record: Record | None) -> None:
         """Make the broker, and what it may serve, agree with the record."""
@@ -103,11 +87,24 @@ class Obeyer:
 
     def report(self, command: Command, event: Event, *commands: Command) -> Obeyed:
         """Tell the store what was done for ``command``, and follow what it answers."""
-        outcome = self._apply(command, event, commands)
+        outcome = self.apply(command, event, commands)
         self.settle(command.bundle, outcome.record)
         return Obeyed.DONE if outcome.accepted else Obeyed.REFUSED
 
-    def _apply(self, command: Command, event: Event, commands: tuple[Command, ...]) -> Outcome:
+    def divided(self, bundle: str) -> tuple[str, ...]:
+        """Parts of a bundle that is no more, as far as this broker serves them."""
+        records = self.store.records(self.cluster)
+        parts = (name for name, record in records.items() if self.serves_by(record))
+        return tuple(sorted(part for part in parts if within(bundle, part)))
+
+    def apply(
+        self,
+        command: Command,
+        event: Event,
+        commands: tuple[Command, ...] = (),
+        children: tuple[str, ...] = (),
+    ) -> Outcome:
+        """Ask the store for what answers ``command``."""
         transition = Transition(
             id=f"{command.id}/{event.value}",
             bundle=command.bundle,
@@ -115,11 +112,13 @@ class Obeyer:
             expect=command.epoch,
             actor=self.broker_id,
             commands=commands,
+            children=children,
             within_ms=max(0, command.deadline - command.issued_at),
         )
         return self.store.apply(self.cluster, transition)
 
-    def _holds(self, command: Command) -> bool:
+    def holds(self, command: Command) -> bool:
+        """Whether a command is still to be obeyed; its record may have moved on."""
         if command.epoch < self._highest.get(command.bundle, NO_EPOCH):
             return False
         record = self.store.record(self.cluster, command.bundle)
@@ -133,49 +132,3 @@ class Obeyer:
 
     def _saw(self, bundle: str, epoch: Epoch) -> None:
         self._highest[bundle] = max(epoch, self._highest.get(bundle, NO_EPOCH))
-
-
-def _unload(obeyer: Obeyer, command: Command) -> Obeyed:
-    obeyer.stop_serving(command.bundle)
-    return obeyer.report(command, Event.RELEASE)
-
-
-def _transfer(obeyer: Obeyer, command: Command) -> Obeyed:
-    obeyer.stop_serving(command.bundle)
-    if command.destination is None:
-        return obeyer.report(command, Event.RELEASE)
-    own = Command(
-        id=f"{command.id}/own",
-        cluster=command.cluster,
-        broker=command.destination,
-        kind=Kind.OWN,
-        bundle=command.bundle,
-        source=obeyer.broker_id,
-        reason=command.reason,
-        plan=command.plan,
-    )
-    return obeyer.report(command, Event.HAND_OVER, own)
-
-
-def _prepare(obeyer: Obeyer, command: Command) -> Obeyed:
-    obeyer.broker.prepare(command.bundle)
-    return Obeyed.DONE
-
-
-def _own(obeyer: Obeyer, command: Command) -> Obeyed:
-    try:
-        obeyer.load(command.bundle)
-    except CannotLoad:
-        obeyer.report(command, Event.DECLINE)
-        return Obeyed.DECLINED
-    return obeyer.report(command, Event.SERVE)
-
-
-ACTIONS: Final[Mapping[Kind, Callable[[Obeyer, Command], Obeyed]]] = MappingProxyType(
-    {
-        Kind.UNLOAD: _unload,
-        Kind.TRANSFER: _transfer,
-        Kind.PREPARE: _prepare,
-        Kind.OWN: _own,
-    }
-)

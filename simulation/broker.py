@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -45,3 +45,9 @@ class SimulatedBroker:
 
     def unload(self, bundle: str) -> None:
         self._loaded -= {bundle}
+
+    def topics(self, bundle: str) -> Mapping[int, tuple[float, ...]]:
+        return self._model.topics(bundle)
+
+    def split(self, bundle: str, children: Sequence[str]) -> None:
+        self._loaded = (self._loaded - {bundle}) | set(children)

@@ -4,6 +4,9 @@ A bundle's messages cost CPU in proportion to their rate and a factor of its own
 scaled so that the initial owners spread from the profile's low to its high usage:
 
 usage(broker) = base + sum of the costs of the bundles it owns
+
+A bundle's topics stand evenly in its range and are all alike; what it is divided into has the load
+of the topics it holds.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from typing import Final
 import numpy as np
 
 from simulation.profile import Profile
+from trimtab.model import parse_bundle
 from trimtab.view import RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT, Floats, Ints
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource
 
@@ -30,6 +34,19 @@ DIRECT_MIB: Final = 8192.0
 HEAP_SHARE: Final = 0.4
 DIRECT_SHARE: Final = 0.1
 """Memory does not follow load here; direct memory stays below ``low``, so that CPU leads."""
+
+
+Four = tuple[float, ...]
+"""Messages/s in and out, bytes/s in and out."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Parts:
+    """Owned bundles with the rows of the model that they are, or are parts of."""
+
+    names: list[str]
+    rows: Ints
+    shares: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +67,14 @@ class LoadModel:
 
     def usage(self, owned: Iterable[str]) -> float:
         """Expected usage, a fraction, of a broker that owns these bundles."""
-        return float(self.profile.base + self.cost[self._rows(owned)].sum())
+        parts = self._parts(owned)
+        return float(self.profile.base + self.cost[parts.rows] @ parts.shares)
+
+    def topics(self, bundle: str) -> dict[int, Four]:
+        """Positions of a bundle's topics, and the traffic of each, free of noise."""
+        row = self._row(bundle)
+        each = tuple((self.traffic[:, row] / TOPICS).tolist())
+        return dict.fromkeys(self._positions(row, bundle), each)
 
     def owned_at_start(self, broker: int) -> tuple[str, ...]:
         """Names of the bundles of a broker row before anything moved."""
@@ -61,17 +85,17 @@ class LoadModel:
     ) -> LocalBrokerData:
         """What the broker says of itself; the totals are the sums of its bundles' figures."""
         profile = self.profile
-        rows = self._rows(owned)
-        noise = np.maximum(rng.normal(1.0, profile.noise, rows.size), 0.0)
-        traffic = self.traffic[:, rows] * noise
+        parts = self._parts(owned)
+        noise = np.maximum(rng.normal(1.0, profile.noise, parts.rows.size), 0.0) * parts.shares
+        traffic = self.traffic[:, parts.rows] * noise
         totals = traffic.sum(axis=1)
-        busy = profile.base + float(self.cost[rows] @ noise)
+        busy = profile.base + float(self.cost[parts.rows] @ noise)
         cpu = _cpu(busy * rng.normal(1.0, profile.noise), profile)
         bandwidth_in = _link(totals[THROUGHPUT_IN], profile)
         bandwidth_out = _link(totals[THROUGHPUT_OUT], profile)
         direct = Resource(usage=DIRECT_SHARE * DIRECT_MIB, limit=DIRECT_MIB)
-        names = [self.bundles[row] for row in rows]
-        topics = TOPICS * len(names)
+        names, counts = parts.names, np.rint(parts.shares * TOPICS).astype(int).tolist()
+        topics = sum(counts)
         return LocalBrokerData(
             cpu=cpu,
             memory=Resource(usage=HEAP_SHARE * HEAP_MIB, limit=HEAP_MIB),
@@ -82,7 +106,7 @@ class LoadModel:
             msg_rate_out=float(totals[RATE_OUT]),
             msg_throughput_in=float(totals[THROUGHPUT_IN]),
             msg_throughput_out=float(totals[THROUGHPUT_OUT]),
-            last_stats=dict(zip(names, _stats(traffic), strict=True)),
+            last_stats=dict(zip(names, _stats(traffic, counts), strict=True)),
             bundles=names,
             num_topics=topics,
             num_bundles=len(names),
@@ -98,9 +122,33 @@ class LoadModel:
             ),
         )
 
-    def _rows(self, owned: Iterable[str]) -> Ints:
+    def _parts(self, owned: Iterable[str]) -> _Parts:
         # Sorted, for a set's order differs between processes and would make the noise differ too.
-        return np.array(sorted(self.row[bundle] for bundle in owned), dtype=np.int64)
+        found = sorted((self._row(bundle), bundle) for bundle in owned)
+        rows = np.array([row for row, _ in found], dtype=np.int64)
+        shares = [self._share(row, bundle) for row, bundle in found]
+        return _Parts([bundle for _, bundle in found], rows, np.array(shares, dtype=np.float64))
+
+    def _row(self, bundle: str) -> int:
+        """Of a bundle of the start, or of the one that a bundle is a part of."""
+        row = self.row.get(bundle)
+        if row is not None:
+            return row
+        namespace, (low, high) = parse_bundle(bundle)
+        for whole, row in self.row.items():
+            of, (first, last) = parse_bundle(whole)
+            if of == namespace and first <= low and high <= last:
+                return row
+        raise KeyError(bundle)
+
+    def _share(self, row: int, bundle: str) -> float:
+        return 1.0 if bundle == self.bundles[row] else len(self._positions(row, bundle)) / TOPICS
+
+    def _positions(self, row: int, bundle: str) -> list[int]:
+        _, (first, last) = parse_bundle(self.bundles[row])
+        _, (low, high) = parse_bundle(bundle)
+        places = (first + (2 * i + 1) * (last - first) // (2 * TOPICS) for i in range(TOPICS))
+        return [place for place in places if low <= place < high]
 
 
 def load_model(profile: Profile) -> LoadModel:
@@ -181,17 +229,17 @@ def _link(bytes_per_second: float, profile: Profile) -> Resource:
     return Resource(usage=float(bytes_per_second) * 8 / 1000, limit=profile.nic_gbps * 1e6)
 
 
-def _stats(traffic: Floats) -> list[BundleStats]:
-    columns = zip(*traffic.tolist(), strict=True)
+def _stats(traffic: Floats, topics: list[int]) -> list[BundleStats]:
+    columns = zip(*traffic.tolist(), topics, strict=True)
     return [
         BundleStats(
             msg_rate_in=rate_in,
             msg_rate_out=rate_out,
             msg_throughput_in=bytes_in,
             msg_throughput_out=bytes_out,
-            topics=TOPICS,
-            consumer_count=TOPICS,
-            producer_count=TOPICS,
+            topics=count,
+            consumer_count=count,
+            producer_count=count,
         )
-        for rate_in, rate_out, bytes_in, bytes_out in columns
+        for rate_in, rate_out, bytes_in, bytes_out, count in columns
     ]

@@ -144,6 +144,7 @@ class _Request(msgspec.Struct, frozen=True, omit_defaults=True):
     within: int | None = None
     commands: tuple[tuple[int, str, str], ...] = ()
     """Index of the command's stream in KEYS (from 1), its broker, its JSON."""
+    children: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +170,7 @@ def _call(cluster: str, caller: list[str], transitions: Sequence[Transition]) ->
             each.actor,
             each.within_ms or None,
             tuple((indexes[c.broker], c.broker, _unstamped(c)) for c in each.commands),
+            each.children,
         )
         for each in transitions
     ]

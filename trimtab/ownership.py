@@ -125,6 +125,7 @@ TRANSITIONS: MappingProxyType[State, MappingProxyType[Event, Effect]] = MappingP
         State.SPLITTING: MappingProxyType(
             {
                 Event.RETIRE: Effect(State.DELETED, OwnerRule.NOBODY),
+                Event.DECLINE: Effect(State.OWNED, OwnerRule.KEEP),
                 Event.KEEP: Effect(State.OWNED, OwnerRule.KEEP),
                 Event.LOSE: Effect(State.FREE, OwnerRule.NOBODY),
             }

@@ -2,8 +2,8 @@
 --
 -- KEYS: open, ownership, journal, applied, then every command stream a transition may append to.
 -- ARGV: cluster; the job's generation, query id and batch ("", "", "" from a broker); the transitions
---       as JSON: {id, bundle, event, expect, broker, actor, within, commands}, each command being
---       {index of its stream in KEYS, its broker, its JSON without the stamps}.
+--       as JSON: {id, bundle, event, expect, broker, actor, within, commands, children}, each command
+--       being {index of its stream in KEYS, its broker, its JSON without the stamps}.
 -- Returns {status, detail}: applied or repeated with the outcomes as JSON; closed with why; fenced
 --       with the open generation; older with the batch that was applied last.
 --
@@ -82,6 +82,30 @@ local function broker_refusal(request, record, rule, owner)
   return not commands_may_go(request, record) and REFUSED.NOT_PERMITTED
 end
 
+local function record_of(bundle)
+  local text = redis.call("HGET", OWNERSHIP, bundle)
+  return text and cjson.decode(text) or { state = "Free", epoch = { 0, 0 } }, text
+end
+
+-- Whether the children cover the bundle exactly once, and none of them stands already.
+local function tile(bundle, children)
+  local namespace, low, high = string.match(bundle, "^(.+)/(0x%x+)_(0x%x+)$")
+  local at = low
+  for _, child in ipairs(children) do
+    local of, from, to = string.match(child, "^(.+)/(0x%x+)_(0x%x+)$")
+    -- Of one width and in lower case, hexadecimal compares as text.
+    if of ~= namespace or from ~= at or #to ~= #from or to <= from then
+      return false
+    end
+    local _, text = record_of(child)
+    if text and cjson.decode(text).state ~= "Deleted" then
+      return false
+    end
+    at = to
+  end
+  return at == high
+end
+
 -- What the request makes of the record: {state, owner, destination}, or nil and why not.
 local function judge(request, record)
   local expect = request.expect
@@ -108,19 +132,35 @@ local function judge(request, record)
   if refused then
     return nil, refused
   end
+  local children = request.children or {}
+  local divides = record.state == "Splitting" and state == "Deleted"
+  if divides ~= (#children > 0) or divides and not tile(request.bundle, children) then
+    return nil, REFUSED.NOT_TILING
+  end
   return { state = state, owner = owner, destination = destination }
 end
 
-local function write(request, record, after)
-  local epoch = string.format("[%s,%.0f]", generation, record.epoch[2] + 1)
+local function put(request, bundle, counter, after)
+  local epoch = string.format("[%s,%.0f]", generation, counter)
   local written = '{"state":"' .. after.state .. '","epoch":' .. epoch
     .. member("owner", after.owner) .. member("destination", after.destination)
     .. string.format(',"since":%.0f', now) .. member("by", request.id) .. "}"
 
-  redis.call("HSET", OWNERSHIP, request.bundle, written)
+  redis.call("HSET", OWNERSHIP, bundle, written)
   redis.call("XADD", JOURNAL, "*", "change", '{"cluster":' .. quoted(cluster)
-    .. member("bundle", request.bundle) .. member("event", request.event)
+    .. member("bundle", bundle) .. member("event", request.event)
     .. ',"record":' .. written .. "}")
+  return written, epoch
+end
+
+local function write(request, record, after)
+  local written, epoch = put(request, request.bundle, record.epoch[2] + 1, after)
+  for _, child in ipairs(request.children or {}) do
+    local known = record_of(child)
+    -- Above the parent's as well: a broker tells late commands by it.
+    local counter = math.max(known.epoch[2], record.epoch[2]) + 1
+    put(request, child, counter, { state = "Owned", owner = record.owner })
+  end
 
   local deadline = request.within and string.format(',"deadline":%.0f', now + request.within) or ""
   for _, command in ipairs(request.commands or {}) do
@@ -139,8 +179,7 @@ local function outcome(request, refused, text)
 end
 
 local function apply(request)
-  local text = redis.call("HGET", OWNERSHIP, request.bundle)
-  local record = text and cjson.decode(text) or { state = "Free", epoch = { 0, 0 } }
+  local record, text = record_of(request.bundle)
   if record.by == request.id then
     return outcome(request, nil, text)
   end

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from redis import Redis
 
+from agent.actions import obey
 from agent.broker import CannotLoad
 from agent.holdings import Holdings
 from agent.obeying import Obeyed, Obeyer
@@ -13,13 +14,14 @@ from sinks.command_streams import CommandStream
 from sinks.ownership_store import OwnershipStore
 from trimtab.model import NO_EPOCH
 from trimtab.ownership import Event, IllegalTransition, State
-from trimtab.wire.command import Command, Kind
+from trimtab.wire.command import Command, Division, Kind
 from trimtab.wire.keys import command_stream
 from trimtab.wire.load_report import BundleStats, LocalBrokerData
 from trimtab.wire.ownership import Record, Refused, Transition
 
 A, B = "a:8080", "b:8080"
 BUNDLE = "t/ns/0x00000000_0xffffffff"
+HALVES = ("t/ns/0x00000000_0x7fffffff", "t/ns/0x7fffffff_0xffffffff")
 SESSION = 1_800_000_000_000
 FREE = Record(state=State.FREE, epoch=NO_EPOCH)
 
@@ -41,6 +43,7 @@ class Recorder:
         self.loaded = set(loaded)
         self.broken = False
         self.told: list[str] = []
+        self.positions: list[int] = []
 
     def bundles(self) -> set[str]:
         return self.loaded
@@ -61,6 +64,14 @@ class Recorder:
     def unload(self, bundle: str) -> None:
         self.told.append(f"unload {bundle}")
         self.loaded.discard(bundle)
+
+    def topics(self, bundle: str) -> Mapping[int, Sequence[float]]:  # noqa: ARG002 - of any
+        return dict.fromkeys(self.positions, (0.0, 0.0, 0.0, 0.0))
+
+    def split(self, bundle: str, children: Sequence[str]) -> None:
+        self.told.append(f"split {bundle}")
+        self.loaded.discard(bundle)
+        self.loaded.update(children)
 
 
 class Job:
@@ -84,13 +95,25 @@ class Job:
     def transfer(self, source: str, to: str) -> None:
         self.ask(Event.TRANSFER, to, {source: Kind.TRANSFER, to: Kind.PREPARE})
 
+    def split(self, source: str, algorithm: str = "range_equally_divide") -> None:
+        division = Division(
+            algorithm=algorithm, max_rate=1000.0, max_throughput=1e9, difference=0.1
+        )
+        self.ask(Event.SPLIT, None, {source: Kind.SPLIT}, division)
+
     def keep(self) -> None:
         self.ask(Event.KEEP, None, {})
 
     def lose(self) -> None:
         self.ask(Event.LOSE, None, {})
 
-    def ask(self, event: Event, broker: str | None, told: dict[str, Kind]) -> None:
+    def ask(
+        self,
+        event: Event,
+        broker: str | None,
+        told: dict[str, Kind],
+        division: Division | None = None,
+    ) -> None:
         """Raises IllegalTransition where the table has no such row."""
         self._batch += 1
         name = f"{self.cluster}/q/{self._batch}/0"
@@ -102,6 +125,7 @@ class Job:
                 kind=kind,
                 bundle=BUNDLE,
                 destination=broker,
+                division=division,
             )
             for receiver, kind in told.items()
         )
@@ -147,7 +171,7 @@ class Site:
         return commands
 
     def obey(self) -> list[Obeyed]:
-        return [self.obeyer.obey(command) for command in self.commands()]
+        return [obey(self.obeyer, command) for command in self.commands()]
 
 
 def lines(verbs: Iterable[str]) -> list[str]:

@@ -6,12 +6,13 @@ import msgspec
 import pytest
 from redis import Redis
 
+from agent.actions import obey
 from agent.obeying import Obeyed
 from sinks.errors import Closed, StoreUnavailable
 from sinks.ownership_store import OwnershipStore
-from tests.agent.support import BUNDLE, A, B, Job, Site, lines
+from tests.agent.support import BUNDLE, HALVES, A, B, Job, Site, lines
 from trimtab.ownership import State
-from trimtab.wire.command import Command, Kind
+from trimtab.wire.command import Kind
 from trimtab.wire.keys import open_key, ownership_key
 from trimtab.wire.ownership import Outcome, Transition
 
@@ -79,7 +80,7 @@ def test_a_command_that_the_job_took_back_changes_nothing(owned: Job, a: Site) -
     owned.unload(A)
     late = a.commands()
     owned.keep()
-    assert [a.obeyer.obey(command) for command in late] == [Obeyed.STALE]
+    assert [obey(a.obeyer, command) for command in late] == [Obeyed.STALE]
     assert a.broker.told == []
     assert a.holdings.serves(BUNDLE)
 
@@ -87,8 +88,8 @@ def test_a_command_that_the_job_took_back_changes_nothing(owned: Job, a: Site) -
 def test_a_command_obeyed_twice_is_dropped(owned: Job, a: Site) -> None:
     owned.unload(A)
     (command,) = a.commands()
-    assert a.obeyer.obey(command) is Obeyed.DONE
-    assert a.obeyer.obey(command) is Obeyed.STALE
+    assert obey(a.obeyer, command) is Obeyed.DONE
+    assert obey(a.obeyer, command) is Obeyed.STALE
     assert a.broker.told == lines(["unload"])
 
 
@@ -97,11 +98,11 @@ def test_commands_that_arrive_in_the_wrong_order_leave_the_newest_in_force(
 ) -> None:
     owned.unload(A)
     (unload,) = a.commands()
-    a.obeyer.obey(unload)
+    obey(a.obeyer, unload)
     owned.assign(A)
     (own,) = a.commands()
-    assert a.obeyer.obey(own) is Obeyed.DONE
-    assert a.obeyer.obey(unload) is Obeyed.STALE
+    assert obey(a.obeyer, own) is Obeyed.DONE
+    assert obey(a.obeyer, unload) is Obeyed.STALE
     assert a.holdings.serves(BUNDLE)
 
 
@@ -111,9 +112,9 @@ def test_an_epoch_once_seen_outlives_a_store_that_forgot_it(
     owned.unload(A)
     (command,) = a.commands()
     older = msgspec.structs.replace(command, epoch=owned.record().epoch._replace(counter=1))
-    a.obeyer.obey(command)
+    obey(a.obeyer, command)
     client.hdel(ownership_key(owned.cluster), BUNDLE)
-    assert a.obeyer.obey(older) is Obeyed.STALE
+    assert obey(a.obeyer, older) is Obeyed.STALE
 
 
 def test_a_broker_that_cannot_load_declines(job: Job, a: Site) -> None:
@@ -142,10 +143,30 @@ def test_a_refused_broker_follows_the_record(
     assert site.holdings.serves(BUNDLE)
 
 
-def test_a_kind_from_a_newer_job_is_dropped(job: Job, a: Site) -> None:
-    split = Command(id="x", cluster=job.cluster, broker=A, kind=Kind.SPLIT, bundle=BUNDLE)
-    assert a.obeyer.obey(split) is Obeyed.UNKNOWN
+def test_a_divided_bundle_is_served_as_its_halves(owned: Job, a: Site) -> None:
+    owned.split(A)
+    assert a.obey() == [Obeyed.DONE]
+    assert a.broker.told == lines(["split"])
+    assert owned.record().state is State.DELETED
+    assert [owned.record(half).owner for half in HALVES] == [A, A]
+    assert [a.holdings.serves(name) for name in (BUNDLE, *HALVES)] == [False, True, True]
+
+
+def test_a_bundle_that_cannot_be_divided_stays_whole(owned: Job, a: Site) -> None:
+    """With one topic there is nothing to share out."""
+    a.broker.positions = [17]
+    owned.split(A, "topic_count_equally_divide")
+    assert a.obey() == [Obeyed.DECLINED]
     assert a.broker.told == []
+    assert (owned.record().state, owned.record().owner) == (State.OWNED, A)
+    assert a.holdings.serves(BUNDLE)
+
+
+def test_the_owners_topics_say_where_a_bundle_is_divided(owned: Job, a: Site) -> None:
+    a.broker.positions = [10, 20, 30, 50]
+    owned.split(A, "topic_count_equally_divide")
+    assert a.obey() == [Obeyed.DONE]
+    assert a.holdings.bundles() == ("t/ns/0x00000000_0x00000019", "t/ns/0x00000019_0xffffffff")
 
 
 class LosesAnswers(OwnershipStore):
@@ -166,11 +187,24 @@ def test_a_lost_answer_is_asked_for_again(owned: Job, a: Site, client: Redis) ->
     owned.unload(A)
     (command,) = a.commands()
     with pytest.raises(StoreUnavailable):
-        a.obeyer.obey(command)
+        obey(a.obeyer, command)
     assert not a.holdings.serves(BUNDLE)
-    assert a.obeyer.obey(command) is Obeyed.DONE
+    assert obey(a.obeyer, command) is Obeyed.DONE
     assert a.broker.told == lines(["unload"])
     assert owned.record().state is State.FREE
+
+
+def test_a_division_whose_answer_was_lost_stands(owned: Job, a: Site, client: Redis) -> None:
+    """Asked again, the broker's topics would say something else."""
+    a.obeyer.store = LosesAnswers(client)
+    a.broker.positions = [10, 20]
+    owned.split(A, "topic_count_equally_divide")
+    (command,) = a.commands()
+    with pytest.raises(StoreUnavailable):
+        obey(a.obeyer, command)
+    a.broker.positions = [100, 200]
+    assert obey(a.obeyer, command) is Obeyed.DONE
+    assert a.holdings.bundles() == ("t/ns/0x00000000_0x0000000f", "t/ns/0x0000000f_0xffffffff")
 
 
 def test_while_the_store_is_closed_a_command_stays_open(owned: Job, a: Site, client: Redis) -> None:
@@ -179,7 +213,7 @@ def test_while_the_store_is_closed_a_command_stays_open(owned: Job, a: Site, cli
     key = open_key(owned.cluster)
     client.rename(key, f"{key}:aside")
     with pytest.raises(Closed):
-        a.obeyer.obey(command)
+        obey(a.obeyer, command)
     client.rename(f"{key}:aside", key)
-    assert a.obeyer.obey(command) is Obeyed.DONE
+    assert obey(a.obeyer, command) is Obeyed.DONE
     assert owned.record().state is State.FREE

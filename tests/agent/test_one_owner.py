@@ -10,8 +10,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from redis import Redis
 
+from agent.actions import obey
 from agent.obeying import SERVING
-from tests.agent.support import BUNDLE, A, B, Job, Site
+from tests.agent.support import BUNDLE, HALVES, A, B, Job, Site
 from trimtab.ownership import IllegalTransition
 
 _example = count()
@@ -23,12 +24,13 @@ JOB: dict[str, Callable[[Job], None]] = {
     "a to b": lambda job: job.transfer(A, B),
     "b to a": lambda job: job.transfer(B, A),
     "keep": lambda job: job.keep(),
+    "split": lambda job: job.split(job.record().owner or A),
 }
 AGENTS: dict[str, Callable[[Site, Site], object]] = {
     "a obeys": lambda a, _: a.obey(),
     "b obeys": lambda _, b: b.obey(),
-    "a repeats": lambda a, _: [a.obeyer.obey(command) for command in a.seen],
-    "b repeats": lambda _, b: [b.obeyer.obey(command) for command in b.seen],
+    "a repeats": lambda a, _: [obey(a.obeyer, command) for command in a.seen],
+    "b repeats": lambda _, b: [obey(b.obeyer, command) for command in b.seen],
 }
 
 
@@ -49,5 +51,8 @@ def test_at_most_one_serves_and_it_is_the_owner(client: Redis, events: list[str]
         record = job.record()
         serving = [broker for broker, site in sites.items() if site.holdings.serves(BUNDLE)]
         assert serving in ([], [record.owner]), (event, record)
+        for half in HALVES:
+            both = [broker for broker, site in sites.items() if site.holdings.serves(half)]
+            assert both in ([], [job.record(half).owner]), (event, half)
     # Every command is obeyed by now: what the record says is what is so.
     assert bool(serving) == (record.state in SERVING)

@@ -14,6 +14,7 @@ from trimtab.wire.keys import command_stream, journal_key
 from trimtab.wire.ownership import Change, Transition
 
 BUNDLE = "public/default/0x00000000_0x40000000"
+HALVES = ("public/default/0x00000000_0x20000000", "public/default/0x20000000_0x40000000")
 
 
 def job(event: Event, expect: Epoch, broker: str | None = None, **more: object) -> Transition:

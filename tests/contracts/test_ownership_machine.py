@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 import hypothesis.strategies as st
+import msgspec
 import pytest
 import redis
 from hypothesis import settings
@@ -13,17 +14,29 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from sinks.errors import Closed, Fenced
 from sinks.ownership_store import BatchOutcome, OwnershipStore
 from tests.contracts.asking import commands, journal
-from trimtab.model import NO_EPOCH, Epoch
+from trimtab.model import NO_EPOCH, Epoch, HashRange, parse_bundle
 from trimtab.ownership import BROKER_EVENTS, TRANSITIONS, Event, OwnerRule, State
 from trimtab.wire.command import Command, Kind
 from trimtab.wire.ownership import Outcome, Record, Refused, Transition
 
-BUNDLES = tuple(f"t/n/0x{low}0000000_0x{low + 4}0000000" for low in (0, 4))
+BUNDLES = (
+    "t/n/0x00000000_0x40000000",
+    "t/n/0x40000000_0x80000000",
+    "t/n/0x00000000_0x20000000",
+    "t/n/0x20000000_0x40000000",
+)
+"""Two bundles, and the halves of the first."""
 BROKERS = ("a", "b", "c")
 
 bundles = st.sampled_from(BUNDLES)
 names = st.sampled_from(BROKERS)
 events = st.sampled_from(Event)
+
+
+def halves(bundle: str) -> tuple[str, ...]:
+    namespace, (low, high) = parse_bundle(bundle)
+    middle = (low + high) // 2
+    return tuple(f"{namespace}/{HashRange(*part)}" for part in ((low, middle), (middle, high)))
 
 
 class Model:
@@ -61,18 +74,40 @@ class Model:
         if refused is None:
             self.records[asked.bundle] = new
             self.accepted.append(asked)
+            for child in asked.children:
+                self._bear(asked, child, old, generation)
         return refused
+
+    def _bear(self, asked: Transition, child: str, parent: Record, generation: int) -> None:
+        known = self.records.get(child, Record(state=State.FREE, epoch=NO_EPOCH))
+        counter = max(known.epoch.counter, parent.epoch.counter) + 1
+        self.records[child] = Record(
+            state=State.OWNED, epoch=Epoch(generation, counter), owner=parent.owner, by=asked.id
+        )
 
     def _refused(self, asked: Transition, old: Record, new: Record) -> Refused | None:
         if new.owner is None and asked.event in {Event.CLAIM, Event.ASSIGN, Event.HAND_OVER}:
             return Refused.NO_BROKER
-        if asked.actor is None:
-            return None
+        if asked.actor is not None:
+            refused = self._not_the_brokers(asked, old, new)
+            if refused is not None:
+                return refused
+        divides = old.state is State.SPLITTING and new.state is State.DELETED
+        known = [self.records[child].state for child in asked.children if child in self.records]
+        if divides != bool(asked.children) or any(state is not State.DELETED for state in known):
+            return Refused.NOT_TILING
+        return None
+
+    def _not_the_brokers(self, asked: Transition, old: Record, new: Record) -> Refused | None:
         if asked.actor != (new.owner if asked.event is Event.CLAIM else old.owner):
             return Refused.NOT_OWNER
         if any(command.broker != old.destination for command in asked.commands):
             return Refused.NOT_PERMITTED
         return None
+
+
+def _dividing(asked: Transition) -> Transition:
+    return msgspec.structs.replace(asked, children=halves(asked.bundle))
 
 
 class Histories(RuleBasedStateMachine):
@@ -91,11 +126,18 @@ class Histories(RuleBasedStateMachine):
         self.highest: dict[str, Epoch] = {}
         self.store.open_cluster(self.cluster, self.generation)
 
-    @rule(bundle=bundles, event=events, actor=names, other=names | st.none(), stale=st.booleans())
+    @rule(
+        bundle=bundles,
+        event=events,
+        actor=names,
+        other=names | st.none(),
+        how=st.sampled_from(["plainly", "late", "dividing"]),
+    )
     def a_broker_asks(
-        self, bundle: str, event: Event, actor: str, other: str | None, stale: bool
+        self, bundle: str, event: Event, actor: str, other: str | None, how: str
     ) -> None:
-        self._ask_as_broker(self._request(bundle, event, other, actor=actor, stale=stale))
+        asked = self._request(bundle, event, other, actor=actor, stale=how == "late")
+        self._ask_as_broker(_dividing(asked) if how == "dividing" else asked)
 
     @rule(steps=st.lists(st.tuples(bundles, names, st.integers(0, 11)), min_size=4, max_size=12))
     def legal_steps_follow_each_other(self, steps: list[tuple[str, str, int]]) -> None:
@@ -108,7 +150,9 @@ class Histories(RuleBasedStateMachine):
             elif event is Event.CLAIM:
                 self._ask_as_broker(self._request(bundle, event, other, actor=other))
             else:
-                self._ask_as_broker(self._request(bundle, event, old.destination, actor=old.owner))
+                divides = (old.state, event) == (State.SPLITTING, Event.RETIRE)
+                asked = self._request(bundle, event, old.destination, actor=old.owner)
+                self._ask_as_broker(_dividing(asked) if divides else asked)
 
     @rule(asked=st.lists(st.tuples(bundles, events, names | st.none(), st.booleans()), max_size=4))
     def the_job_asks(self, asked: list[tuple[str, Event, str | None, bool]]) -> None:
@@ -156,7 +200,11 @@ class Histories(RuleBasedStateMachine):
         assert [
             (change.bundle, change.event, change.record.by)
             for change in journal(self.client, self.cluster)
-        ] == [(asked.bundle, asked.event, asked.id) for asked in accepted]
+        ] == [
+            (bundle, asked.event, asked.id)
+            for asked in accepted
+            for bundle in (asked.bundle, *asked.children)
+        ]
         for name in BROKERS:
             told = [command.id for command in commands(self.client, self.cluster, name)]
             assert told == [

@@ -7,7 +7,7 @@ import pytest
 import redis
 
 from sinks.ownership_store import OwnershipStore
-from tests.contracts.asking import BUNDLE, broker, command, commands, entries, job, journal
+from tests.contracts.asking import BUNDLE, HALVES, broker, command, commands, entries, job, journal
 from tests.contracts.conftest import GENERATION
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import BROKER_EVENTS, TRANSITIONS, Event, OwnerRule, State
@@ -54,8 +54,15 @@ def test_the_script_accepts_the_rows_of_the_table_and_nothing_else(
 ) -> None:
     before = put(client, cluster, state)
     actor = (C if event is Event.CLAIM else A) if event in BROKER_EVENTS else None
+    divides = (state, event) == (State.SPLITTING, Event.RETIRE)
     request = Transition(
-        id="now", bundle=BUNDLE, event=event, expect=STANDING, broker=C, actor=actor
+        id="now",
+        bundle=BUNDLE,
+        event=event,
+        expect=STANDING,
+        broker=C,
+        actor=actor,
+        children=HALVES if divides else (),
     )
 
     outcome = ask(store, cluster, request)
@@ -78,9 +85,10 @@ def test_the_script_accepts_the_rows_of_the_table_and_nothing_else(
         since=outcome.record.since,
         by="now",
     )
-    [change] = journal(client, cluster)
+    change, *halves = journal(client, cluster)
     assert (change.cluster, change.bundle, change.event) == (cluster, BUNDLE, event)
     assert change.record == outcome.record
+    assert [half.bundle for half in halves] == (list(HALVES) if divides else [])
 
 
 def test_of_two_brokers_that_claim_a_bundle_one_wins(store: OwnershipStore, cluster: str) -> None:
@@ -152,7 +160,7 @@ def test_a_broker_cannot_speak_for_the_job(
         (State.ASSIGNING, Event.DECLINE),
         (State.RELEASING, Event.RELEASE),
         (State.RELEASING, Event.HAND_OVER),
-        (State.SPLITTING, Event.RETIRE),
+        (State.SPLITTING, Event.DECLINE),
     ],
 )
 def test_only_the_owner_may_answer(
@@ -255,9 +263,7 @@ def test_names_and_numbers_reach_redis_unharmed(
 ) -> None:
     """cjson writes slashes with a backslash, empty lists as {} and long numbers as 1.7e+12."""
     odd = 'a"\\/ü\n:1'
-    told = msgspec.structs.replace(
-        command(odd, Kind.PREPARE), boundaries=(0, 0xFFFFFFFF), reason="a/b\\/c"
-    )
+    told = msgspec.structs.replace(command(odd, Kind.PREPARE), source="é", reason="a/b\\/c")
     asked = job(Event.ASSIGN, NO_EPOCH, odd, id=odd, commands=(told,))
 
     record = ask(store, cluster, asked).record
@@ -272,6 +278,64 @@ def test_names_and_numbers_reach_redis_unharmed(
     )
     [text] = entries(client, command_stream(cluster, odd), b"command")
     assert BUNDLE.encode() in text
+
+
+def test_a_divided_bundle_lives_on_in_its_children(
+    store: OwnershipStore, client: redis.Redis, cluster: str
+) -> None:
+    """Their epochs stand above the parent's, and above those of an earlier life."""
+    put(client, cluster, State.SPLITTING)
+    earlier = Record(state=State.DELETED, epoch=Epoch(2, 20))
+    client.hset(ownership_key(cluster), HALVES[1], msgspec.json.encode(earlier))
+
+    assert ask(store, cluster, broker(A, Event.RETIRE, STANDING, children=HALVES)).accepted
+
+    records = store.records(cluster)
+    assert (records[BUNDLE].state, records[BUNDLE].owner) == (State.DELETED, None)
+    assert [(records[half].state, records[half].owner) for half in HALVES] == [(State.OWNED, A)] * 2
+    counters = [records[half].epoch.counter for half in HALVES]
+    assert counters == [STANDING.counter + 1, 21]
+
+
+@pytest.mark.parametrize(
+    "children",
+    [
+        pytest.param((), id="none"),
+        pytest.param((BUNDLE,), id="itself"),
+        pytest.param(HALVES[:1], id="a hole at the end"),
+        pytest.param(HALVES[1:], id="a hole at the start"),
+        pytest.param(HALVES[::-1], id="out of order"),
+        pytest.param((HALVES[0], HALVES[0], HALVES[1]), id="twice"),
+        pytest.param((HALVES[0], "public/other/0x20000000_0x40000000"), id="another namespace"),
+        pytest.param((HALVES[0], "public/default/0x20000000_0x50000000"), id="beyond the end"),
+        pytest.param(
+            (HALVES[0], "public/default/0x20000000_0x20000000", HALVES[1]), id="an empty one"
+        ),
+        pytest.param((HALVES[0], "public/default/0x20000000"), id="no bundle"),
+    ],
+)
+def test_children_tile_their_parent_or_are_refused(
+    store: OwnershipStore, client: redis.Redis, cluster: str, children: tuple[str, ...]
+) -> None:
+    before = put(client, cluster, State.SPLITTING)
+
+    refused = ask(store, cluster, broker(A, Event.RETIRE, STANDING, children=children))
+
+    assert (refused.accepted, refused.reason) == (False, Refused.NOT_TILING)
+    assert store.records(cluster) == {BUNDLE: before}
+
+
+def test_a_child_that_stands_already_is_not_made_again(
+    store: OwnershipStore, client: redis.Redis, cluster: str
+) -> None:
+    put(client, cluster, State.SPLITTING)
+    standing = Record(state=State.OWNED, epoch=Epoch(1, 1), owner=B)
+    client.hset(ownership_key(cluster), HALVES[0], msgspec.json.encode(standing))
+
+    refused = ask(store, cluster, broker(A, Event.RETIRE, STANDING, children=HALVES))
+
+    assert refused.reason is Refused.NOT_TILING
+    assert store.record(cluster, HALVES[0]) == standing
 
 
 def test_records_are_read_in_pages(store: OwnershipStore, cluster: str) -> None:

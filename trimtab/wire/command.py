@@ -21,6 +21,18 @@ class Kind(StrEnum):
     OWN = "own"
     """The bundle is yours: serve it and say so."""
     SPLIT = "split"
+    """Divide the bundle as ``division`` says and say into what, or that it cannot be divided."""
+
+
+class Division(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Where an owner divides a bundle: Pulsar's algorithm, and limits that one of them reads."""
+
+    algorithm: str
+    max_rate: float
+    """Messages/s of a child."""
+    max_throughput: float
+    """Bytes/s of a child."""
+    difference: float
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -40,7 +52,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, ren
     generation: int = 0
     source: str | None = None
     destination: str | None = None
-    boundaries: tuple[int, ...] = ()
+    division: Division | None = None
     reason: str = ""
     plan: str = ""
     issued_at: int = 0

@@ -63,6 +63,8 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     commands: tuple[Command, ...] = ()
     """Go to broker streams if the request is accepted; the script stamps their epoch, generation,
     ``issued_at`` and ``deadline``. A broker's own may only go to the record's destination."""
+    children: tuple[str, ...] = ()
+    """Of a bundle that is divided (RETIRE): ascending, they tile it, and its owner owns them."""
     within_ms: int = 0
     """How long the commands have, counted from the script's run; 0 sets no deadline."""
 
@@ -77,6 +79,8 @@ class Refused(StrEnum):
     NOT_PERMITTED = "not-permitted"
     """A broker's event from the job, or the job's from a broker."""
     NOT_OWNER = "not-owner"
+    NOT_TILING = "not-tiling"
+    """The children do not tile the bundle, or one of them is a bundle already."""
     NO_BROKER = "no-broker"
     """The event needs a broker that neither the request nor the record names."""
     OLDER_BATCH = "repeated-older-batch"

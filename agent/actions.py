@@ -1,0 +1,99 @@
+"""Doing what the job commands, one bundle at a time.
+
+A command holds while the bundle's record has the epoch the command was issued at. Its action is
+harmless to repeat, and so is what it reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from agent.broker import CannotLoad
+from agent.dividing import children_of
+from agent.obeying import Obeyed, Obeyer
+from trimtab.ownership import Event, State
+from trimtab.splitting.request import CannotSplit
+from trimtab.wire.command import Command, Kind
+
+
+def obey(obeyer: Obeyer, command: Command) -> Obeyed:
+    """Act and report; raises StoreUnavailable or Closed, and may be repeated after these."""
+    held = obeyer.holds(command)
+    obeyed = ACTIONS[command.kind](obeyer, command) if held else Obeyed.STALE
+    obeyer.counts[command.kind, obeyed] += 1
+    return obeyed
+
+
+def _unload(obeyer: Obeyer, command: Command) -> Obeyed:
+    obeyer.stop_serving(command.bundle)
+    return obeyer.report(command, Event.RELEASE)
+
+
+def _transfer(obeyer: Obeyer, command: Command) -> Obeyed:
+    obeyer.stop_serving(command.bundle)
+    if command.destination is None:
+        return obeyer.report(command, Event.RELEASE)
+    own = Command(
+        id=f"{command.id}/own",
+        cluster=command.cluster,
+        broker=command.destination,
+        kind=Kind.OWN,
+        bundle=command.bundle,
+        source=obeyer.broker_id,
+        reason=command.reason,
+        plan=command.plan,
+    )
+    return obeyer.report(command, Event.HAND_OVER, own)
+
+
+def _prepare(obeyer: Obeyer, command: Command) -> Obeyed:
+    obeyer.broker.prepare(command.bundle)
+    return Obeyed.DONE
+
+
+def _own(obeyer: Obeyer, command: Command) -> Obeyed:
+    try:
+        obeyer.load(command.bundle)
+    except CannotLoad:
+        obeyer.report(command, Event.DECLINE)
+        return Obeyed.DECLINED
+    return obeyer.report(command, Event.SERVE)
+
+
+def _split(obeyer: Obeyer, command: Command) -> Obeyed:
+    bundle, division = command.bundle, command.division
+    record = obeyer.store.record(obeyer.cluster, bundle)
+    if record is not None and record.state is State.DELETED:
+        # Done before, and the answer was lost: by now the topics may tell of other children.
+        children = obeyer.divided(bundle)
+    else:
+        try:
+            if division is None:
+                return obeyer.report(command, Event.DECLINE)
+            children = children_of(bundle, division, obeyer.broker.topics(bundle))
+        except CannotSplit:
+            obeyer.report(command, Event.DECLINE)
+            return Obeyed.DECLINED
+        outcome = obeyer.apply(command, Event.RETIRE, children=children)
+        record = outcome.record
+        if not outcome.accepted:
+            obeyer.settle(bundle, record)
+            return Obeyed.REFUSED
+    obeyer.holdings.drop(bundle)
+    obeyer.broker.split(bundle, children)
+    for part in (bundle, *children):
+        obeyer.settle(part, obeyer.store.record(obeyer.cluster, part))
+    return Obeyed.DONE
+
+
+ACTIONS: Final[Mapping[Kind, Callable[[Obeyer, Command], Obeyed]]] = MappingProxyType(
+    {
+        Kind.UNLOAD: _unload,
+        Kind.TRANSFER: _transfer,
+        Kind.PREPARE: _prepare,
+        Kind.OWN: _own,
+        Kind.SPLIT: _split,
+    }
+)
