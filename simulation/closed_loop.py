@@ -19,7 +19,8 @@ from trimtab.assemble import Holdings, assemble
 from trimtab.model import Epoch
 from trimtab.ownership import State
 from trimtab.plan import Move, Plan
-from trimtab.round import RoundState, decide
+from trimtab.round import decide
+from trimtab.round_state import RoundState
 from trimtab.settings import Settings
 from trimtab.snapshot import Arrival, IntakeSettings, Snapshot, fold
 from trimtab.wire.load_report import decode, encode

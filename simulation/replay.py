@@ -17,7 +17,8 @@ import msgspec
 
 from sources.arrivals import take_reports
 from sources.records import Record, Report, report_of, row_of
-from trimtab.cluster import Cluster, Memory
+from trimtab.cluster import Cluster
+from trimtab.memory import Memory
 from trimtab.settings import Settings
 from trimtab.snapshot import IntakeSettings
 from trimtab.wire import keys

@@ -16,7 +16,8 @@ from pyspark.sql.streaming.stateful_processor import (
 
 from streaming.rows import spark_row
 from streaming.state import STATE, payload_of
-from trimtab.cluster import SCHEMA, Cluster, Memory
+from trimtab.cluster import Cluster
+from trimtab.memory import SCHEMA, Memory
 from trimtab.settings import Settings
 from trimtab.wire.columns import pack, unpack
 from trimtab.wire.rows import Row

@@ -17,7 +17,7 @@ from trimtab.model import NO_EPOCH, namespace_of
 from trimtab.ownership import State
 from trimtab.reasons import Rule
 from trimtab.snapshot import Snapshot
-from trimtab.view import Brokers, Bundles, Ints, View, is_monitoring, namespaces_of
+from trimtab.view import Brokers, Bundles, View, is_monitoring, namespaces_of
 from trimtab.wire.ownership import Record
 
 FREE = Record(state=State.FREE, epoch=NO_EPOCH)
@@ -61,11 +61,16 @@ def assemble(
         rows = _reported(brokers, obstacles)
     else:
         rows = _recorded(brokers, holdings, obstacles)
+    bundles = _bundles(brokers, rows)
+    counts = np.bincount(bundles.namespace, minlength=len(bundles.namespaces)).tolist()
+    records = {} if holdings is None else holdings.records
     view = View(
         cluster=cluster,
         brokers=_brokers(brokers),
-        bundles=_bundles(brokers, rows),
+        bundles=bundles,
         intended=np.array(rows.intended, np.int64),
+        sizes=dict(zip(bundles.namespaces, counts, strict=True)),
+        splitting=frozenset(b for b, r in records.items() if r.state is State.SPLITTING),
     )
     return view, obstacles
 
@@ -143,6 +148,12 @@ def _brokers(brokers: Sequence[Snapshot]) -> Brokers:
         topics=np.array([s.topics for s in brokers], np.int64),
         listed=np.array([s.listed for s in brokers], np.int64),
         available=np.ones(len(brokers), np.bool_),
+        averages=np.full((2, len(brokers)), np.nan),
+        reported_ms=np.array([s.appended_ms for s in brokers], np.int64),
+        relieved_ms=np.zeros(len(brokers), np.int64),
+        versions=tuple(s.version for s in brokers),
+        load_managers=tuple(s.load_manager for s in brokers),
+        persistent=np.array([s.persistent for s in brokers], np.bool_),
     )
 
 
@@ -150,14 +161,16 @@ def _bundles(brokers: Sequence[Snapshot], rows: _Rows) -> Bundles:
     at = np.array(rows.at, np.int64)
     none = np.zeros((4, 0))
     shown = np.concatenate([np.zeros(0, np.bool_), *(s.shown for s in brokers)])[at]
-    topics: Ints = np.concatenate([np.zeros(0, np.int64), *(s.counts[0] for s in brokers)])[at]
+    namespace, namespaces = namespaces_of(rows.names)
     return Bundles(
         names=tuple(rows.names),
-        namespace=namespaces_of(rows.names),
+        namespace=namespace,
+        namespaces=namespaces,
         owner=np.array(rows.owner, np.int64),
         short=np.hstack([none, *(s.short for s in brokers)])[:, at],
         long=np.hstack([none, *(s.long for s in brokers)])[:, at],
-        topics=topics,
+        stats=np.hstack([none, *(s.stats for s in brokers)])[:, at],
+        counts=np.hstack([none.astype(np.int64), *(s.counts for s in brokers)])[:, at],
         epoch=np.array(rows.epoch, np.int64).reshape(-1, 2).T,
         movable=np.array(rows.movable, np.bool_) & shown,
     )

@@ -12,18 +12,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, MutableMapping
-from dataclasses import dataclass, field, replace
-from typing import Final
+from dataclasses import dataclass, replace
 from zlib import crc32
 
 import numpy as np
 
 from trimtab.assemble import Holdings, assemble
+from trimtab.intents import obeyed
+from trimtab.memory import Flight, Memory
 from trimtab.model import namespace_of
-from trimtab.ownership import State
+from trimtab.ownership import Event, State
 from trimtab.plan import Plan
 from trimtab.recording import Context, recorded
-from trimtab.round import RoundState, decide
+from trimtab.round import decide
 from trimtab.settings import Settings
 from trimtab.snapshot import Snapshot
 from trimtab.tiling import flaws
@@ -32,39 +33,6 @@ from trimtab.wire.columns import pack, unpack
 from trimtab.wire.control import Intent, Kind
 from trimtab.wire.ownership import Change, Record
 from trimtab.wire.rows import Intake, Row, Tag, json_row, parsed
-
-SCHEMA: Final = 1
-"""Version of Memory and of the packed values; a reader migrates from the ones before."""
-
-
-@dataclass(frozen=True, slots=True)
-class Flight:
-    """A move issued and not yet journalled; forgotten at ``until_ms`` (batch timestamp)."""
-
-    destination: str
-    counter: int
-    """The record's epoch counter it was decided on: any later change of the record ends it."""
-    generation: int
-    until_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """All that ② remembers of a cluster beside its snapshots and records."""
-
-    overrides: dict[str, str | int | float | bool] = field(default_factory=dict)
-    settings_version: int = 0
-    paused: bool = False
-    round: RoundState = field(default_factory=RoundState)
-    due_ms: int = 0
-    """When the round's timer fires (batch timestamp); 0 while none is set."""
-    in_flight: dict[str, Flight] = field(default_factory=dict)
-    appended: dict[str, int] = field(default_factory=dict)
-    """Broker to the LogAppendTime of its newest report, to judge silence by."""
-    flawed: dict[str, list[str]] = field(default_factory=dict)
-    """Namespaces whose records do not tile the ring, with every hole and overlap."""
-    problems: list[str] = field(default_factory=list)
-    """Intents refused since the last round."""
 
 
 @dataclass(slots=True)
@@ -140,31 +108,13 @@ class Cluster:
         return changed, out
 
     def _intend(self, intent: Intent) -> None:
-        memory = self.memory
-        match intent.kind:
-            case Kind.PAUSE | Kind.RESUME:
-                self.memory = replace(memory, paused=intent.kind is Kind.PAUSE)
-            case Kind.BROKER_LOST:
-                appended = {b: ms for b, ms in memory.appended.items() if b != intent.broker}
-                self.snapshots.pop(intent.broker, None)
-                self.memory = replace(memory, appended=appended)
-            case Kind.SETTINGS:
-                self._override(intent)
-
-    def _override(self, intent: Intent) -> None:
-        overrides = {**self.memory.overrides, **intent.settings}
-        try:
-            self.defaults.changed(overrides)
-        except InvalidSettings as error:
-            said = [f"intent {intent.id}: {problem}" for problem in error.problems]
-            self.memory = replace(self.memory, problems=[*self.memory.problems, *said])
-        else:
-            version = self.memory.settings_version + 1
-            self.memory = replace(self.memory, overrides=overrides, settings_version=version)
+        self.memory = obeyed(self.memory, intent, self.defaults)
+        if intent.kind is Kind.BROKER_LOST:
+            self.snapshots.pop(intent.broker, None)
 
     def _change(self, changes: Iterable[Change]) -> None:
         touched: dict[str, dict[str, Record]] = {}
-        in_flight = dict(self.memory.in_flight)
+        in_flight, halves = dict(self.memory.in_flight), dict(self.memory.round.halves)
         for change in changes:
             namespace = namespace_of(change.bundle)
             if namespace not in touched:
@@ -172,16 +122,25 @@ class Cluster:
             known = touched[namespace].get(change.bundle)
             if known is None or change.record.epoch > known.epoch:
                 touched[namespace][change.bundle] = change.record
+                if change.event is Event.RETIRE and change.record.state is State.OWNED:
+                    halves[change.bundle] = change.record.since
                 flight = in_flight.get(change.bundle)
                 if flight and change.record.epoch > (flight.generation, flight.counter):
                     del in_flight[change.bundle]
-        flawed = dict(self.memory.flawed)
+        self._tile(touched)
+        halves = halves if self.settings.split.unload_children else {}
+        state = replace(self.memory.round, halves=halves)
+        self.memory = replace(self.memory, in_flight=in_flight, round=state)
+
+    def _tile(self, touched: Mapping[str, dict[str, Record]]) -> None:
+        flawed, sizes = dict(self.memory.flawed), dict(self.memory.sizes)
         for namespace, records in touched.items():
             self.namespaces[namespace] = pack(records)
             standing = [b for b, record in records.items() if record.state is not State.DELETED]
             flawed[namespace] = flaws(standing)
+            sizes[namespace] = len(standing)
         flawed = {namespace: found for namespace, found in flawed.items() if found}
-        self.memory = replace(self.memory, in_flight=in_flight, flawed=flawed)
+        self.memory = replace(self.memory, flawed=flawed, sizes=sizes)
 
     def records(self, namespace: str) -> dict[str, Record]:
         """The records of a namespace, by bundle."""
@@ -215,6 +174,12 @@ class Cluster:
         snapshots = [unpack(packed[broker], Snapshot) for broker in self._live(settings)]
         holdings = None if settings.round.observe_only else self._holdings(namespaces)
         view, obstacles = assemble(self.name, snapshots, holdings)
+        view = replace(
+            view,
+            policies=self.memory.policies,
+            now_ms=now_ms,
+            sizes=view.sizes if holdings is None else self.memory.sizes,
+        )
         state = replace(self.memory.round, paused=self.memory.paused)
         rng = np.random.default_rng([crc32(self.name.encode()), state.number])
         plan, state = decide(view, state, settings, now_ms, rng)
@@ -276,6 +241,10 @@ class Cluster:
         flights = {
             move.bundle: Flight(move.destination, move.epoch.counter, move.epoch.generation, until)
             for move in plan.moves
+        }
+        flights |= {
+            split.bundle: Flight(split.broker, split.epoch.counter, split.epoch.generation, until)
+            for split in plan.splits
         }
         self.memory = replace(self.memory, in_flight=self.memory.in_flight | flights)
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.filters import CAPS, FILTERS, narrowed, reachable
+from trimtab.filters import CAPS, FILTERS, may_unload, narrowed, reachable
 from trimtab.load import usage
 from trimtab.model import Epoch
 from trimtab.placement import Placer
-from trimtab.placement.request import Projection, Request
 from trimtab.plan import Move, Plan, Refusal, Shed
 from trimtab.reasons import Rule
+from trimtab.request import Projection, Request, request_of
 from trimtab.settings import Settings
 from trimtab.view import Bools, Ints, View, is_monitoring
 
@@ -43,12 +43,11 @@ class Disposal:
         """Every wish as a move or a refusal; ``cooling`` names the bundles that moved lately."""
         moves, refusals = [], []
         for wish in wishes:
-            rule = self._objection(wish, cooling)
-            destination = None if rule else self._destination(wish)
-            if destination is None:
-                refusals.append(self._refused(wish, rule or Rule.NO_CANDIDATE))
+            answer = self._objection(wish, cooling) or self._destination(wish)
+            if isinstance(answer, Rule):
+                refusals.append(self._refused(wish, answer))
             else:
-                moves.append(self._moved(wish, destination))
+                moves.append(self._moved(wish, answer))
         return Plan(moves=tuple(moves), refusals=tuple(refusals))
 
     def _objection(self, wish: Shed, cooling: Collection[str]) -> Rule | None:
@@ -75,18 +74,16 @@ class Disposal:
             return Rule.BUDGET
         return None
 
-    def _destination(self, wish: Shed) -> int | None:
-        """A broker row for the wish, in Pulsar's order of asking; None if there is none at all."""
-        request = Request(
-            view=self._view,
-            projection=self._projection,
-            bundle=self._view.bundles.names[wish.bundle],
-            namespace=int(self._view.bundles.namespace[wish.bundle]),
-            source=wish.source,
-        )
+    def _destination(self, wish: Shed) -> int | Rule:
+        """A broker row for the wish, in Pulsar's order of asking; or what leaves none."""
+        source = None if wish.or_stay else wish.source
+        request = request_of(self._view, self._projection, wish.bundle, source)
         allowed = reachable(request)
         if not allowed.any():
-            return None
+            others = np.count_nonzero(self._view.brokers.available) > 1
+            return Rule.ISOLATED if others else Rule.NO_CANDIDATE
+        if not may_unload(request):
+            return Rule.ANTI_AFFINITY
         # Evenness counts bundles, which would undo what the pair was chosen for: it has no say
         # where the shedder placed.
         capped = narrowed(request, allowed, CAPS, self._settings)
@@ -95,7 +92,7 @@ class Disposal:
         chosen = self._draw(request, narrowed(request, allowed, FILTERS, self._settings))
         if self._overloaded[chosen]:
             chosen = self._draw(request, allowed)
-        return chosen
+        return Rule.SAME_BROKER if chosen == wish.source else chosen
 
     def _draw(self, request: Request, candidates: Bools) -> int:
         best = self._placer.best(request.bundle, np.flatnonzero(candidates))

@@ -9,7 +9,7 @@ from trimtab.model import Epoch
 from trimtab.ownership import Event
 from trimtab.wire.command import Command, Kind
 from trimtab.wire.ownership import Outcome, Transition
-from trimtab.wire.rows import PlannedMove, RoundRecord
+from trimtab.wire.rows import PlannedMove, PlannedSplit, RoundRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +21,15 @@ class BatchId:
 
 
 def transitions(record: RoundRecord, batch: BatchId) -> tuple[Transition, ...]:
-    """One transfer a move, in the plan's order; the same batch asks with the same ids.
+    """One a move and one a split, in the plan's order; the same batch asks with the same ids.
 
     Nothing is asked for by a round that only observes.
     """
     if record.observe_only:
         return ()
-    return tuple(_transfer(record, batch, i, move) for i, move in enumerate(record.moves))
+    moves = [_transfer(record, batch, i, move) for i, move in enumerate(record.moves)]
+    splits = enumerate(record.splits, len(moves))
+    return (*moves, *(_division(record, batch, i, split) for i, split in splits))
 
 
 def _transfer(record: RoundRecord, batch: BatchId, index: int, move: PlannedMove) -> Transition:
@@ -54,6 +56,29 @@ def _transfer(record: RoundRecord, batch: BatchId, index: int, move: PlannedMove
         expect=Epoch(*move.epoch),
         broker=move.destination,
         commands=commands,
+        within_ms=record.move_deadline_ms,
+    )
+
+
+def _division(record: RoundRecord, batch: BatchId, index: int, split: PlannedSplit) -> Transition:
+    name = f"{record.cluster}/{batch.query}/{batch.batch}/{index}"
+    command = Command(
+        id=f"{name}/{Kind.SPLIT.value}",
+        cluster=record.cluster,
+        broker=split.broker,
+        kind=Kind.SPLIT,
+        bundle=split.bundle,
+        source=split.broker,
+        reason=split.reason,
+        plan=f"{record.cluster}/{record.round}",
+        division=record.division,
+    )
+    return Transition(
+        id=name,
+        bundle=split.bundle,
+        event=Event.SPLIT,
+        expect=Epoch(*split.epoch),
+        commands=(command,),
         within_ms=record.move_deadline_ms,
     )
 

@@ -12,7 +12,7 @@ from trimtab.settings import WeightSettings
 from trimtab.view import BANDWIDTH_IN, BANDWIDTH_OUT, CPU, DIRECT_MEMORY, Floats
 
 _COUNTED = [CPU, DIRECT_MEMORY, BANDWIDTH_IN, BANDWIDTH_OUT]
-"""Heap memory has no part in Pulsar's modular usage, whatever its weight."""
+"""Heap memory has no part in the usage of Pulsar's modular manager, whatever its weight."""
 
 
 def percentages(used: Floats, limit: Floats) -> Floats:
@@ -26,8 +26,18 @@ def percentages(used: Floats, limit: Floats) -> Floats:
 def usage(resources: Floats, weights: WeightSettings) -> Floats:
     """(n,) Pulsar's ``getMaxResourceUsageWithWeight`` of (5, n) percentages, as a fraction."""
     weight = [weights.cpu, weights.direct_memory, weights.bandwidth_in, weights.bandwidth_out]
+    return _greatest(resources[_COUNTED], weight)
+
+
+def usage_with_memory(resources: Floats, weights: WeightSettings) -> Floats:
+    """(n,) the same with heap memory: BrokerLoadData's usage, of the extensible manager."""
+    weight = [weights.cpu, weights.memory, weights.direct_memory]
+    return _greatest(resources, [*weight, weights.bandwidth_in, weights.bandwidth_out])
+
+
+def _greatest(percent: Floats, weight: list[float]) -> Floats:
     with np.errstate(invalid="ignore"):
-        weighted = resources[_COUNTED] * np.array(weight)[:, np.newaxis]
+        weighted = percent * np.array(weight)[:, np.newaxis]
     # In Pulsar a NaN (an infinite percentage of weight 0) never wins a comparison.
     highest: Floats = np.fmax.reduce(weighted, axis=0, initial=-np.inf)
     return highest / 100

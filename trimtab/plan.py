@@ -19,6 +19,16 @@ class Shed:
     source: int
     reason: Reason
     destination: int | None = None
+    or_stay: bool = False
+    """Whether it may stay, if placement finds no better broker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Divide:
+    """A trigger's wish: divide bundle row ``bundle`` of the view."""
+
+    bundle: int
+    reason: Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +38,16 @@ class Move:
     bundle: str
     source: str
     destination: str
+    reason: Reason
+    epoch: Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A division the round stands behind; the owner finds the place."""
+
+    bundle: str
+    broker: str
     reason: Reason
     epoch: Epoch
 
@@ -48,6 +68,7 @@ class Plan:
 
     moves: tuple[Move, ...] = ()
     refusals: tuple[Refusal, ...] = ()
+    splits: tuple[Split, ...] = ()
     skipped: Rule | None = None
     summary: dict[str, float] = field(default_factory=dict)
     """What an operator asks first: ``brokers``, ``bundles``, and as fractions ``usage_min``,

@@ -1,4 +1,4 @@
-"""Why a bundle moves, and which rule kept one where it is."""
+"""Why a bundle moves or is divided, and which rule kept one where it is."""
 
 from __future__ import annotations
 
@@ -6,19 +6,29 @@ from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """Why a strategy wants a bundle elsewhere."""
+    """Why a strategy wants a bundle elsewhere, or divided."""
 
     OVER_AVERAGE = "over-average"
     UNDER_AVERAGE_PEER = "under-average-peer"
     """Another broker idles far below the average (ThresholdShedder's lower boundary)."""
     OVERLOADED = "overloaded"
     """Usage at the limit that a broker should not reach."""
+    UNDERLOADED = "underloaded"
+    """The broker it goes to carries next to nothing (TransferShedder)."""
     RATE_GAP = "rate-gap"
     """Far more messages than the broker with the least (UniformLoadShedder)."""
     THROUGHPUT_GAP = "throughput-gap"
     HIGH_PAIR = "high-pair"
     """The pair's gap stood above AvgShedder's high threshold often enough."""
     LOW_PAIR = "low-pair"
+
+    DIVIDED = "divided"
+    """It is half of a bundle that was too large where it stands."""
+    TOO_MANY_TOPICS = "too-many-topics"
+    TOO_MANY_SESSIONS = "too-many-sessions"
+    TOO_MANY_MESSAGES = "too-many-messages"
+    TOO_MUCH_TRAFFIC = "too-much-traffic"
+    """Bytes in and out together."""
 
 
 class Rule(StrEnum):
@@ -43,5 +53,9 @@ class Rule(StrEnum):
     LAST_BUNDLE = "last-bundle"
     TWICE = "already-in-plan"
     SAME_BROKER = "same-broker"
+    ISOLATED = "isolated"
+    """Its isolation policy allows no other broker that is there."""
+    ANTI_AFFINITY = "anti-affinity"
+    """All brokers it may go to have as much of its anti-affinity group as its own."""
     NO_CANDIDATE = "no-candidate"
     BUDGET = "budget"

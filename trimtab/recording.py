@@ -10,9 +10,10 @@ from typing import Final
 from trimtab.load import usage
 from trimtab.plan import Plan
 from trimtab.reasons import Rule
-from trimtab.settings import Settings
+from trimtab.settings import Settings, SplitSettings
 from trimtab.view import View
-from trimtab.wire.rows import PlannedMove, RefusedMove, RoundRecord
+from trimtab.wire.command import Division
+from trimtab.wire.rows import PlannedMove, PlannedSplit, RefusedMove, RoundRecord
 
 _MOST: Final = 1000
 """Refusals, and problems, that a record spells out: it must fit a Kafka record whatever happens."""
@@ -71,6 +72,25 @@ def recorded(
         move_deadline_ms=round(settings.round.move_deadline * 1000),
         settings_version=context.settings_version,
         state_hash=context.state_hash,
+        splits=tuple(
+            PlannedSplit(
+                bundle=split.bundle,
+                broker=split.broker,
+                reason=split.reason,
+                epoch=(split.epoch.generation, split.epoch.counter),
+            )
+            for split in plan.splits
+        ),
+        division=_division(settings.split) if plan.splits else None,
+    )
+
+
+def _division(settings: SplitSettings) -> Division:
+    return Division(
+        algorithm=settings.algorithm,
+        max_rate=settings.max_rate,
+        max_throughput=settings.max_throughput,
+        difference=settings.difference,
     )
 
 

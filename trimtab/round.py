@@ -3,8 +3,11 @@
 decide(view, state, settings, now, rng):
   count the round; forget moves older than the grace period
   say why and stop if it is paused, disabled, cannot be computed, or has fewer than two brokers
-  hide from the strategy what is cooling down or in flight, and brokers that are not available
-  ask the shedder; for each wish, in its order:
+  advance the brokers' averages by the reports that are new
+  hide from the strategies what is cooling down or in flight, and brokers that are not available
+  ask the split trigger; what is to be divided does not move
+  wish for a new place for the halves of what was divided, then ask the shedder
+  for each wish, in order:
     refuse it if it repeats a bundle, is not movable, would take a broker's last bundle, or is over
     budget; find it a broker, or refuse it; note the move, so that the next wish sees it
 """
@@ -12,95 +15,111 @@ decide(view, state, settings, now, rng):
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
 from trimtab.disposal import Disposal
 from trimtab.load import usage
+from trimtab.model import Epoch
 from trimtab.placement import PLACERS
-from trimtab.placement.least_resource_usage import LeastResourceUsageHistory
-from trimtab.placement.request import Projection
-from trimtab.placement.round_robin import RoundRobinHistory
-from trimtab.plan import Plan
-from trimtab.reasons import Rule
+from trimtab.plan import Divide, Plan, Shed, Split
+from trimtab.reasons import Reason, Rule
+from trimtab.request import Projection
+from trimtab.round_state import RoundState, begun, rested
 from trimtab.settings import Settings
 from trimtab.shedding import SHEDDERS
-from trimtab.shedding.avg import AvgHistory
-from trimtab.shedding.threshold import ThresholdHistory
+from trimtab.smoothing import advance, remembered
+from trimtab.splitting.triggers import TRIGGERS
 from trimtab.view import View, available_part
 
 MIN_BROKERS: Final = 2
 """With fewer there is nowhere to go."""
 
 
-@dataclass(frozen=True, slots=True)
-class Histories:
-    """What each strategy that remembers remembers; a field is the strategy's name with underscores.
-
-    A new field needs a default: a state written before it existed must still be read.
-    """
-
-    threshold: ThresholdHistory = field(default_factory=ThresholdHistory)
-    avg: AvgHistory = field(default_factory=AvgHistory)
-    least_resource_usage: LeastResourceUsageHistory = field(
-        default_factory=LeastResourceUsageHistory
-    )
-    round_robin: RoundRobinHistory = field(default_factory=RoundRobinHistory)
-
-    def of(self, strategy: str) -> Any:
-        """A strategy's history, None if it keeps none."""
-        return getattr(self, strategy.replace("-", "_"), None)
-
-    def having(self, strategy: str, history: Any) -> Histories:
-        """These histories with one strategy's replaced."""
-        if history is None:
-            return self
-        return replace(self, **{strategy.replace("-", "_"): history})
-
-
-@dataclass(frozen=True, slots=True)
-class RoundState:
-    """What a cluster's rounds remember from one to the next."""
-
-    number: int = 0
-    paused: bool = False
-    histories: Histories = field(default_factory=Histories)
-    recent: dict[str, int] = field(default_factory=dict)
-    """Bundle to the time (ms) a round moved it, while its grace period lasts."""
-
-
 def decide(
     view: View, state: RoundState, settings: Settings, now_ms: int, rng: np.random.Generator
 ) -> tuple[Plan, RoundState]:
     """The round's plan and the state after it; the caller seeds ``rng`` from (cluster, round)."""
-    state = _begun(state, settings, now_ms)
+    state = begun(state, settings, now_ms)
     obstacle = _obstacle(view, state, settings)
     if obstacle is not None:
         return Plan(skipped=obstacle, summary=_summary(view, settings)), state
+    view, state = _smoothed(view, state, settings)
     seen = available_part(_without_recent(view, state.recent))
+    divides, state = _divided(seen, state, settings)
+    splits = tuple(_split(seen, divide) for divide in divides)
+    seen = _staying(seen, [divide.bundle for divide in divides])
+    plan, state = _moved(seen, state, settings, rng)
+    skipped = None if plan.moves or plan.refusals or splits else Rule.BALANCED
+    plan = replace(plan, splits=splits, skipped=skipped, summary=_summary(seen, settings))
+    return plan, state if settings.round.observe_only else rested(plan, state, now_ms)
+
+
+def _divided(
+    view: View, state: RoundState, settings: Settings
+) -> tuple[Sequence[Divide], RoundState]:
+    if not settings.split.enabled:
+        return (), state
+    name = settings.split.trigger
+    divides, history = TRIGGERS[name](view, state.histories.of(name), settings)
+    return divides, replace(state, histories=state.histories.having(name, history))
+
+
+def _split(view: View, divide: Divide) -> Split:
+    bundles = view.bundles
+    generation, counter = bundles.epoch[:, divide.bundle].tolist()
+    return Split(
+        bundle=bundles.names[divide.bundle],
+        broker=view.brokers.names[bundles.owner[divide.bundle]],
+        reason=divide.reason,
+        epoch=Epoch(generation, counter),
+    )
+
+
+def _moved(
+    view: View, state: RoundState, settings: Settings, rng: np.random.Generator
+) -> tuple[Plan, RoundState]:
     name = settings.round.shedding
-    wishes, history = SHEDDERS[name](seen, state.histories.of(name), settings)
+    wanted, history = SHEDDERS[name](view, state.histories.of(name), settings)
     histories = state.histories.having(name, history)
-    plan = Plan(skipped=Rule.BALANCED)
+    halves, waiting = _halves(view, state.halves)
+    wishes = [*halves, *wanted]
+    plan = Plan()
     if wishes:
-        name, projection = settings.round.placement, Projection(seen)
-        placer = PLACERS[name](seen, projection, histories.of(name), settings)
-        plan = Disposal(seen, projection, placer, settings, rng).plan(wishes, state.recent)
+        name, projection = settings.round.placement, Projection(view)
+        placer = PLACERS[name](view, projection, histories.of(name), settings)
+        plan = Disposal(view, projection, placer, settings, rng).plan(wishes, state.recent)
         histories = histories.having(name, placer.remembered())
-    plan = replace(plan, summary=_summary(seen, settings))
-    state = replace(state, histories=histories)
-    if not settings.round.observe_only:
-        state = replace(state, recent=state.recent | {move.bundle: now_ms for move in plan.moves})
-    return plan, state
+    return plan, replace(state, histories=histories, halves=waiting)
 
 
-def _begun(state: RoundState, settings: Settings, now_ms: int) -> RoundState:
-    # Strictly before: a bundle moved exactly a grace period ago still stays, as in Pulsar.
-    horizon = now_ms - settings.round.grace_period * 1000
-    recent = {bundle: moved for bundle, moved in state.recent.items() if moved >= horizon}
-    return replace(state, number=state.number + 1, recent=recent)
+def _halves(view: View, waiting: Mapping[str, int]) -> tuple[list[Shed], dict[str, int]]:
+    """A wish for each half that its owner reports by now, and the halves still waited for."""
+    if not waiting:
+        return [], {}
+    bundles = view.bundles
+    row_of = {name: row for row, name in enumerate(bundles.names) if name in waiting}
+    owners = bundles.owner.tolist()
+    wishes = [
+        Shed(row, owners[row], Reason.DIVIDED, or_stay=True)
+        for row in row_of.values()
+        if bundles.movable[row]
+    ]
+    return wishes, {name: since for name, since in waiting.items() if name not in row_of}
+
+
+def _smoothed(view: View, state: RoundState, settings: Settings) -> tuple[View, RoundState]:
+    """The view with the brokers' averages and reliefs; those of brokers that left are dropped."""
+    brokers = view.brokers
+    averages = advance(state.averages, brokers, settings.weights)
+    relieved = [state.relieved.get(name, 0) for name in brokers.names]
+    brokers = replace(brokers, averages=averages, relieved_ms=np.array(relieved, dtype=np.int64))
+    known = {name: at for name, at in zip(brokers.names, relieved, strict=True) if at}
+    state = replace(state, averages=remembered(brokers, averages), relieved=known)
+    return replace(view, brokers=brokers), state
 
 
 def _obstacle(view: View, state: RoundState, settings: Settings) -> Rule | None:
@@ -137,9 +156,17 @@ def _summary(view: View, settings: Settings) -> dict[str, float]:
     return figures
 
 
-def _without_recent(view: View, recent: dict[str, int]) -> View:
+def _without_recent(view: View, recent: Mapping[str, int]) -> View:
     """The view with bundles that are cooling down or in flight marked as not movable."""
-    movable = view.bundles.movable & (view.intended == view.bundles.owner)
-    if recent:
-        movable[[row for row, name in enumerate(view.bundles.names) if name in recent]] = False
+    names = view.bundles.names if recent else ()
+    cooling = [row for row, name in enumerate(names) if name in recent]
+    return _staying(view, np.flatnonzero(view.intended != view.bundles.owner).tolist() + cooling)
+
+
+def _staying(view: View, rows: list[int]) -> View:
+    """The view with bundle ``rows`` marked as not movable."""
+    if not rows:
+        return view
+    movable = view.bundles.movable.copy()
+    movable[rows] = False
     return replace(view, bundles=replace(view.bundles, movable=movable))

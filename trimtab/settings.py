@@ -13,8 +13,21 @@ from typing import Final, cast
 
 from trimtab.tunable import Alias, InvalidSettings, Setting, problem_of, setting, wrong_type
 
-SHEDDING: Final = ("threshold", "overload", "uniform", "avg")
-PLACEMENT: Final = ("least-long-term-rate", "least-resource-usage", "round-robin", "avg")
+SHEDDING: Final = ("threshold", "overload", "uniform", "avg", "transfer")
+PLACEMENT: Final = (
+    "least-long-term-rate",
+    "least-resource-usage",
+    "least-average-usage",
+    "round-robin",
+    "avg",
+)
+SPLIT_TRIGGERS: Final = ("long-term", "instantaneous")
+SPLIT_ALGORITHMS: Final = (
+    "range_equally_divide",
+    "topic_count_equally_divide",
+    "specified_positions_divide",
+    "flow_or_qps_equally_divide",
+)
 
 
 def _minutes(value: float) -> float:
@@ -38,6 +51,7 @@ _CLASSES: Final = {
     "OverloadShedder": "overload",
     "UniformLoadShedder": "uniform",
     "AvgShedder": "avg",
+    "TransferShedder": "transfer",
     "LeastLongTermMessageRate": "least-long-term-rate",
     "LeastResourceUsageWithWeight": "least-resource-usage",
     "RoundRobinBrokerSelector": "round-robin",
@@ -45,6 +59,9 @@ _CLASSES: Final = {
 
 
 def _strategy(name: str) -> str:
+    # Both of Pulsar's managers have a class of this name; the extensible one averages.
+    if name.endswith(".extensions.strategy.LeastResourceUsageWithWeight"):
+        return "least-average-usage"
     return _CLASSES.get(name.rsplit(".", 1)[-1], name)
 
 
@@ -223,6 +240,87 @@ class AvgSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class TransferSettings:
+    """TransferShedder: the deviation of average usage brought below a target, in pairs."""
+
+    target_deviation: float = setting(
+        0.25,
+        "fraction",
+        (0.0, 100.0),
+        "Standard deviation of usage that is accepted. Low: sheds on noise; high: a skew stays.",
+        Alias("loadBalancerBrokerLoadTargetStd"),
+    )
+    hits: int = setting(
+        3,
+        "rounds",
+        (0, 10_000),
+        "Consecutive rounds out of balance before it acts, in the one after. Low: acts on noise; "
+        "high: acts late.",
+        Alias("loadBalancerSheddingConditionHitCountThreshold"),
+    )
+    directed: bool = setting(
+        True,
+        "",
+        None,
+        "On: it names the destination and may swap bundles. Off: placement chooses.",
+        Alias("loadBalancerTransferEnabled"),
+    )
+    max_brokers: int = setting(
+        3,
+        "brokers",
+        (0, 1_000_000),
+        "Most that shed in one round. Low: many rounds; high: much moves at once.",
+        Alias("loadBalancerMaxNumberOfBrokerSheddingPerCycle"),
+    )
+    top_bundles: int = setting(
+        10,
+        "bundles",
+        (1, 1_000_000),
+        "How many of a broker's largest bundles are looked at. Low: nothing fits; high: many small "
+        "bundles move, for the smallest come first.",
+        Alias("loadBalancerMaxNumberOfBundlesInBundleLoadReport"),
+    )
+    delay: float = setting(
+        180.0,
+        "s",
+        (0.0, _DAY),
+        "After a broker shed, rounds wait until its report is so much younger. Short: judged on "
+        "load that has left; long: one shedding broker holds up the fleet.",
+        Alias("loadBalanceSheddingDelayInSeconds"),
+    )
+    report_life: float = setting(
+        1800.0,
+        "s",
+        (0.0, 30 * _DAY),
+        "A broker whose report is older has no say in mean and deviation. Short: slow reporters "
+        "are not seen; long: load that is gone counts.",
+        Alias("loadBalancerBrokerLoadDataTTLInSeconds"),
+    )
+    with_policies: bool = setting(
+        False,
+        "",
+        None,
+        "On: bundles under an isolation policy or in an anti-affinity group may move. Off: they "
+        "stay, however hot.",
+        Alias("loadBalancerSheddingBundlesWithPoliciesEnabled"),
+    )
+    checked_swaps: bool = setting(
+        True,
+        "",
+        None,
+        "On: a bundle that moved lately, or is not owned, is not swapped back. Off: as in Pulsar, "
+        "such bundles are asked for; the round refuses them and the swap is half done.",
+    )
+    credit_swaps: bool = setting(
+        True,
+        "",
+        None,
+        "On: what a swap brings back counts when the next move is judged. Off: as in Pulsar unless "
+        "it runs in debug mode, pairs that swap are shed too far.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class UnloadSettings:
     """How much moves between two brokers that are compared with one another."""
 
@@ -261,8 +359,51 @@ class UnloadSettings:
 
 @dataclass(frozen=True, slots=True)
 class SplitSettings:
-    """How much traffic a bundle may carry, and where it is divided."""
+    """When a bundle is divided, and where."""
 
+    enabled: bool = setting(
+        True,
+        "",
+        None,
+        "Off: bundles are divided by operators only; one hot bundle stays hot.",
+        Alias("loadBalancerAutoBundleSplitEnabled"),
+    )
+    trigger: str = setting(
+        "long-term",
+        "",
+        SPLIT_TRIGGERS,
+        "Which rates are judged: long-term averages at once (Pulsar's modular manager), or the "
+        "instantaneous ones after some hits (the extensible one).",
+    )
+    algorithm: str = setting(
+        "range_equally_divide",
+        "",
+        SPLIT_ALGORITHMS,
+        "Where the owner divides; only range_equally_divide needs no look at the topics.",
+        Alias("defaultNamespaceBundleSplitAlgorithm"),
+    )
+    unload_children: bool = setting(
+        True,
+        "",
+        None,
+        "On: the halves leave their broker at once and are placed anew. Off: they stay until a "
+        "round moves them.",
+        Alias("loadBalancerAutoUnloadSplitBundlesEnabled"),
+    )
+    max_topics: int = setting(
+        1000,
+        "topics",
+        (0, 2**31 - 1),
+        "More is too many for one bundle. Low: many small bundles; high: moving one takes long.",
+        Alias("loadBalancerNamespaceBundleMaxTopics"),
+    )
+    max_sessions: int = setting(
+        1000,
+        "sessions",
+        (-(2**31), 2**31 - 1),
+        "The same of producers and consumers together; 0 or less: they are not counted.",
+        Alias("loadBalancerNamespaceBundleMaxSessions"),
+    )
     max_rate: float = setting(
         30_000.0,
         "messages/s",
@@ -277,6 +418,30 @@ class SplitSettings:
         (0.0, _HUGE),
         "The same in bytes.",
         Alias("loadBalancerNamespaceBundleMaxBandwidthMbytes", _mebibytes),
+    )
+    max_bundles: int = setting(
+        128,
+        "bundles",
+        (1, 1_000_000),
+        "Most of one namespace; then nothing is divided any more. Low: hot bundles stay whole; "
+        "high: lookups and reports grow.",
+        Alias("loadBalancerNamespaceMaximumBundles"),
+    )
+    hits: int = setting(
+        3,
+        "rounds",
+        (0, 10_000),
+        "Consecutive rounds over a limit before the instantaneous trigger divides, in the one "
+        "after. Low: divides on a peak; high: late.",
+        Alias("loadBalancerNamespaceBundleSplitConditionHitCountThreshold"),
+    )
+    max_per_round: int = setting(
+        10,
+        "bundles",
+        (0, 1_000_000),
+        "Most that the instantaneous trigger divides in one round, 0 for no cap. Low: many "
+        "rounds; high: clients of many topics reconnect at once.",
+        Alias("loadBalancerMaxNumberOfBundlesToSplitPerCycle"),
     )
     difference: float = setting(
         0.1,
@@ -312,9 +477,34 @@ class PlacementSettings:
         0.1,
         "fraction",
         (0.0, 1.0),
-        "How far below the average a broker must be for least-resource-usage to prefer it. Low: "
-        "the idlest takes everything; high: placement is random.",
+        "How far below the average a broker must be for least-resource-usage and "
+        "least-average-usage to prefer it. Low: the idlest takes everything; high: placement is "
+        "random.",
         Alias("loadBalancerAverageResourceUsageDifferenceThresholdPercentage", _percent),
+    )
+    load_manager: str = setting(
+        "",
+        "",
+        None,
+        "Brokers that report another load manager class get nothing while others can; empty: any "
+        "class will do. Wrong: no broker fits and the setting is not heeded.",
+        Alias("loadManagerClassName"),
+    )
+    prefer_later_versions: bool = setting(
+        False,
+        "",
+        None,
+        "On: only brokers of the highest version get bundles, which fills the first upgraded ones. "
+        "Off: an upgrade is not seen.",
+        Alias("preferLaterVersions"),
+    )
+    failure_domains: bool = setting(
+        False,
+        "",
+        None,
+        "On: an anti-affinity group spreads over failure domains before brokers. Off: one domain "
+        "may hold all of a group.",
+        Alias("failureDomainsEnabled"),
     )
 
 
@@ -382,6 +572,7 @@ class Settings:
     threshold: ThresholdSettings = field(default_factory=ThresholdSettings)
     uniform: UniformSettings = field(default_factory=UniformSettings)
     avg: AvgSettings = field(default_factory=AvgSettings)
+    transfer: TransferSettings = field(default_factory=TransferSettings)
     unload: UnloadSettings = field(default_factory=UnloadSettings)
     placement: PlacementSettings = field(default_factory=PlacementSettings)
     split: SplitSettings = field(default_factory=SplitSettings)

@@ -7,14 +7,15 @@ tool's edge. Strategies see rows (integers), never names.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.model import namespace_of
+from trimtab.policies import NO_POLICIES, Policies
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -25,6 +26,12 @@ RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT = range(4)
 
 CPU, MEMORY, DIRECT_MEMORY, BANDWIDTH_IN, BANDWIDTH_OUT = range(5)
 """Rows of every ``resources`` matrix."""
+
+TOPICS, CONSUMERS, PRODUCERS, CACHE = range(4)
+"""Rows of ``Bundles.counts``: three counts and bytes."""
+
+USAGE, THROUGHPUT = range(2)
+"""Rows of ``Brokers.averages``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,6 +48,17 @@ class Brokers:
     """Bundles each broker says it has loaded: what "sole bundle" is judged by."""
     available: Bools
     """False for a broker that may not receive: silent, draining, unknown to the registry."""
+    averages: Floats
+    """(2, n) usage as a fraction, memory included, and bytes/s in and out: `trimtab.smoothing`."""
+    reported_ms: Ints
+    """When its newest report was appended, 0 for a broker that has not reported."""
+    relieved_ms: Ints
+    """When a round last took a bundle off it, 0 where none did."""
+    versions: tuple[str, ...]
+    load_managers: tuple[str, ...]
+    """Class names, empty where the broker does not say."""
+    persistent: Bools
+    """Whether it serves persistent topics."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,14 +67,18 @@ class Bundles:
 
     names: tuple[str, ...]
     namespace: Ints
-    """(m,) the same number for bundles of the same namespace, from 0 on; see `namespaces_of`."""
+    """(m,) row in ``namespaces``."""
+    namespaces: tuple[str, ...]
     owner: Ints
     """Broker row."""
     short: Floats
     """(4, m) averages over about 10 samples."""
     long: Floats
     """(4, m) averages over about 1000 samples."""
-    topics: Ints
+    stats: Floats
+    """(4, m) as last reported."""
+    counts: Ints
+    """(4, m) as last reported."""
     epoch: Ints
     """(2, m) generation and counter of the record, 0 where there is none."""
     movable: Bools
@@ -73,6 +95,13 @@ class View:
     bundles: Bundles
     intended: Ints
     """(m,) broker row once moves in flight have landed; else that of ``bundles.owner``."""
+    policies: Policies = NO_POLICIES
+    now_ms: int = 0
+    """The round's time, by the clock of ``Brokers.relieved_ms``."""
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """How many bundles each namespace has, by the records."""
+    splitting: frozenset[str] = frozenset()
+    """Bundles being divided, by the records, whether or not a broker reports them."""
 
 
 _MONITORING = re.compile(r"(?:pulsar|sla-monitor)/(?:[^/]+/)?[^/:]+:\d+/[^/]+")
@@ -83,12 +112,11 @@ def is_monitoring(bundle: str) -> bool:
     return bundle.startswith(("pulsar/", "sla-monitor/")) and bool(_MONITORING.fullmatch(bundle))
 
 
-def namespaces_of(bundles: Iterable[str]) -> Ints:
-    """(m,) numbers for ``Bundles.namespace``, in order of first appearance."""
+def namespaces_of(bundles: Iterable[str]) -> tuple[Ints, tuple[str, ...]]:
+    """``Bundles.namespace`` and ``Bundles.namespaces``, in order of first appearance."""
     numbers: dict[str, int] = {}
-    return np.array(
-        [numbers.setdefault(namespace_of(b), len(numbers)) for b in bundles], dtype=np.int64
-    )
+    column = [numbers.setdefault(namespace_of(b), len(numbers)) for b in bundles]
+    return np.array(column, dtype=np.int64), tuple(numbers)
 
 
 def available_part(view: View) -> View:
@@ -114,14 +142,22 @@ def available_part(view: View) -> View:
             topics=brokers.topics[here],
             listed=brokers.listed[here],
             available=brokers.available[here],
+            averages=brokers.averages[:, here],
+            reported_ms=brokers.reported_ms[here],
+            relieved_ms=brokers.relieved_ms[here],
+            versions=tuple(compress(brokers.versions, here.tolist())),
+            load_managers=tuple(compress(brokers.load_managers, here.tolist())),
+            persistent=brokers.persistent[here],
         ),
         bundles=Bundles(
             names=tuple(compress(bundles.names, kept.tolist())),
             namespace=bundles.namespace[kept],
+            namespaces=bundles.namespaces,
             owner=row[owner[kept]],
             short=bundles.short[:, kept],
             long=bundles.long[:, kept],
-            topics=bundles.topics[kept],
+            stats=bundles.stats[:, kept],
+            counts=bundles.counts[:, kept],
             epoch=bundles.epoch[:, kept],
             movable=movable[kept],
         ),

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable
 from typing import Final
 
-from simulation.parity import figures, place, shed, splits, topics
+from simulation.parity import figures, filtering, place, shed, splits, topics, transfer, triggers
 from simulation.parity.cases import Json
 from trimtab.splitting import DIVIDERS
 
@@ -20,8 +20,14 @@ OPERATIONS: Final[dict[str, Callable[[Json], Json]]] = {
     "resource": figures.resource,
     "bundle_data": figures.bundle_data,
     "split_positions": splits.split_positions,
+    "split_needed": triggers.split_needed,
+    "split_needed_ext": triggers.split_needed_ext,
     "hash": topics.positions,
     "bundle_of": topics.bundle_of,
+    "filter": filtering.filtered,
+    "anti_affinity": filtering.anti_affinity,
+    "transfer_shed": transfer.transfer_shed,
+    "topk": transfer.topk,
 }
 
 
@@ -46,8 +52,6 @@ def supported(case: Json) -> bool:
             return case.get("strategy") in place.STRATEGIES
         case "split_positions":
             return case.get("algorithm") in DIVIDERS
-        case "resource":
-            return "broker" in case
     return case.get("op") in OPERATIONS
 
 

@@ -23,11 +23,11 @@ from simulation.parity.cases import (
     view_of,
 )
 from simulation.parity.java_maps import HashMap, shedding_order
-from simulation.parity.unloads import may_shed, unload_of
+from simulation.parity.unloads import dropped_by_grace, may_shed, unload_of
 from trimtab.hits import Hits
 from trimtab.load import usage
 from trimtab.placement import PLACERS
-from trimtab.placement.request import Projection
+from trimtab.request import Projection
 from trimtab.settings import Settings
 from trimtab.shedding import SHEDDERS
 from trimtab.shedding.avg import AvgHistory
@@ -85,7 +85,7 @@ class Avg:
             self._scores.put(name)
         brokers = brokers_of(turn["brokers"], self._scores)
         order = shedding_order(self._load.bundles)
-        view = view_of(turn, brokers, order, may_shed(turn, settings, order))
+        view = view_of(turn, brokers, order, may_shed(case, turn, settings, order))
         scores = usage(brokers.resources, settings.weights) * 100
         sheds, history = SHEDDERS["avg"](view, self.history, settings)
         # Pulsar keeps the hits of brokers that left, until a round in which no pair stands apart.
@@ -99,9 +99,9 @@ class Avg:
             assert shed.destination is not None
             self.plan.put(view.bundles.names[shed.bundle], names[shed.destination])
         answered: Json = {
+            **dropped_by_grace(case, turn, settings),
             "unload": unload_of(view, sheds),
             "dest": {b: self.select(view, b, settings) for b in sorted(self.history.targets)},
-            "byName": dict(sorted(self.history.targets.items())),
             "trace": {
                 "brokerOrder": list(self._load.brokers),
                 "bundleOrder": order,

@@ -42,6 +42,12 @@ def settings_of(case: Json, turn: Json) -> Settings:
     return Settings.parse({key: value for key, value in conf.items() if key in KEYS})
 
 
+def traced(case: Json, answered: Json) -> Json:
+    """The answer with its trace only where the case asks for one."""
+    kept: Json = {k: v for k, v in answered.items() if k != "trace" or case.get("trace", False)}
+    return kept
+
+
 def numbers(source: Json, keys: Sequence[str]) -> list[float]:
     return [float(source.get(key, 0.0)) for key in keys]
 
@@ -85,6 +91,12 @@ def brokers_of(brokers: Mapping[str, Json], order: Iterable[str]) -> Brokers:
         topics=np.array([int(broker.get("numTopics", 0)) for broker in given], dtype=np.int64),
         listed=np.array([len(listed(broker)) for broker in given], dtype=np.int64),
         available=np.ones(len(names), dtype=np.bool_),
+        averages=np.full((2, len(names)), np.nan),
+        reported_ms=np.zeros(len(names), dtype=np.int64),
+        relieved_ms=np.zeros(len(names), dtype=np.int64),
+        versions=("",) * len(names),
+        load_managers=("",) * len(names),
+        persistent=np.ones(len(names), dtype=np.bool_),
     )
 
 
@@ -102,16 +114,19 @@ def view_of(
     known = turn.get("bundles", {})
     given = [known.get(name, UNKNOWN_BUNDLE) for name in names]
     owners = np.array([owner[name] for name in names], dtype=np.int64)
+    namespace, namespaces = namespaces_of(names)
     return View(
         cluster="parity",
         brokers=brokers,
         bundles=Bundles(
             names=tuple(names),
-            namespace=namespaces_of(names),
+            namespace=namespace,
+            namespaces=namespaces,
             owner=owners,
             short=np.array([numbers(b["shortTerm"], FOUR) for b in given]).reshape(-1, 4).T,
             long=np.array([numbers(b["longTerm"], FOUR) for b in given]).reshape(-1, 4).T,
-            topics=np.array([int(b.get("topics", 0)) for b in given], dtype=np.int64),
+            stats=np.zeros((4, len(names))),
+            counts=np.array([(int(b.get("topics", 0)), 0, 0, 0) for b in given]).reshape(-1, 4).T,
             epoch=np.zeros((2, len(names)), dtype=np.int64),
             movable=np.array([n in known and movable(n) for n in names], dtype=np.bool_),
         ),

@@ -14,20 +14,47 @@ from simulation.parity.cases import (
     percent,
     settings_of,
 )
+from simulation.parity.load_data import Reports
 from trimtab import averages
 from trimtab.load import unweighted_usage, usage
+from trimtab.view import MEMORY
 
 
 def resource(case: Json) -> Json:
+    if "samples" in case:
+        return averages_of(case)
     settings = settings_of(case, case)
     shares = percent(case["broker"])
     column = shares[:, np.newaxis]
     return {
         **_totals(case["broker"]),
-        "percent": dict(zip(RESOURCES, shares.tolist(), strict=True)),
+        "percent": dict(zip(RESOURCES, map(_shortest, shares), strict=True)),
         "max": float(unweighted_usage(column)[0]),
         "maxWithWeight": float(usage(column, settings.weights)[0]),
     }
+
+
+def _shortest(percentage: float) -> float:
+    """As the recording prints a binary32 number."""
+    return float(str(np.float32(percentage)))
+
+
+def averages_of(case: Json) -> Json:
+    """BrokerLoadData after each of the samples of one broker."""
+    settings, answers = settings_of(case, case), []
+    reports = Reports()
+    for sample in case["samples"]:
+        reports.update({"b:8080": sample}, settings)
+        # The extensible manager divides the greatest percentage in binary64, the modular in 32.
+        greatest = np.delete(percent(sample), MEMORY).max() / 100
+        answers.append(
+            {
+                "maxResourceUsage": float(greatest),
+                "weightedMaxEMA": reports.past.usage["b:8080"],
+                "msgThroughputEMA": reports.past.throughput["b:8080"],
+            }
+        )
+    return {"samples": answers}
 
 
 def _totals(broker: Json) -> Json:

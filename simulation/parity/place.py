@@ -15,13 +15,16 @@ from simulation.parity.cases import (
     rounds_of,
     rows_of,
     settings_of,
+    traced,
     view_of,
 )
 from simulation.parity.java_maps import ConcurrentHashMap, HashMap
+from simulation.parity.load_data import Reports
+from simulation.parity.load_data import view_of as load_data_view
 from trimtab.placement import PLACERS
 from trimtab.placement.least_resource_usage import LeastResourceUsageHistory
-from trimtab.placement.request import Projection
 from trimtab.placement.round_robin import RoundRobinHistory
+from trimtab.request import Projection
 from trimtab.view import View
 
 
@@ -44,7 +47,7 @@ def _best(name: str, history: Any, case: Json) -> Json:
             if isinstance(history, LeastResourceUsageHistory):
                 live = {n: u for n, u in history.usage.items() if n in view.brokers.names}
                 history = LeastResourceUsageHistory(live)
-            trace = {"candidateOrder": [], "usage": _usage(history)}
+            trace = {"candidateOrder": [], **_usage(history)}
             answers.append({"present": False, "best": [], "trace": trace})
             continue
         placer = PLACERS[name](view, projection, history, settings)
@@ -55,11 +58,11 @@ def _best(name: str, history: Any, case: Json) -> Json:
                 "best": sorted(view.brokers.names[row] for row in best.tolist()),
                 "trace": {
                     "candidateOrder": list(names),
-                    "usage": _usage(history),
+                    **_usage(history),
                 },
             }
         )
-    return {"rounds": answers}
+    return {"rounds": [traced(case, answered) for answered in answers]}
 
 
 def _in_turn(case: Json) -> Json:
@@ -78,8 +81,8 @@ def _in_turn(case: Json) -> Json:
     return {"rounds": answers}
 
 
-def _usage(history: object) -> dict[str, float]:
-    return history.usage if isinstance(history, LeastResourceUsageHistory) else {}
+def _usage(history: object) -> Json:
+    return {"usage": history.usage} if isinstance(history, LeastResourceUsageHistory) else {}
 
 
 def _placing_view(turn: Json) -> tuple[View, Projection]:
@@ -106,7 +109,7 @@ def _placing_view(turn: Json) -> tuple[View, Projection]:
 
 def _planned(case: Json) -> Json:
     avg = Avg({})
-    history = [avg.run(case, turn) for turn in case.get("history", ())]
+    history = [traced({}, avg.run(case, turn)) for turn in case.get("history", ())]
     answers, view = [], None
     for turn in rounds_of(case):
         if "brokers" in turn:
@@ -118,6 +121,23 @@ def _planned(case: Json) -> Json:
     return {"history": history, "rounds": answers} if "history" in case else {"rounds": answers}
 
 
+def _by_average(case: Json) -> Json:
+    """The extensible manager's placement, over load data that lives on."""
+    reports, answers, given = Reports(), [], {}
+    for turn in rounds_of(case):
+        settings = settings_of(case, turn)
+        if "brokers" in turn:
+            given = turn["brokers"]
+            reports.update(given, settings)
+        asked = HashMap(turn.get("candidates", reports.order))
+        view = load_data_view(reports.brokers(given, asked), (), ())
+        rows, names = rows_of(view, asked), view.brokers.names
+        placer = PLACERS["least-average-usage"](view, Projection(view), None, settings)
+        best = placer.best("", rows).tolist() if rows.size else []
+        answers.append({"present": bool(best), "best": sorted(names[row] for row in best)})
+    return {"rounds": answers}
+
+
 STRATEGIES: Final[dict[str, Callable[[Json], Json]]] = {
     "LeastLongTermMessageRate": partial(_best, "least-long-term-rate", None),
     "LeastResourceUsageWithWeight": partial(
@@ -125,4 +145,5 @@ STRATEGIES: Final[dict[str, Callable[[Json], Json]]] = {
     ),
     "AvgShedder": _planned,
     "RoundRobinBrokerSelector": _in_turn,
+    "extensions.LeastResourceUsageWithWeight": _by_average,
 }

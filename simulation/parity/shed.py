@@ -7,9 +7,17 @@ from functools import partial
 from typing import Any, Final
 
 from simulation.parity.avg import Avg
-from simulation.parity.cases import Json, LoadData, brokers_of, rounds_of, settings_of, view_of
+from simulation.parity.cases import (
+    Json,
+    LoadData,
+    brokers_of,
+    rounds_of,
+    settings_of,
+    traced,
+    view_of,
+)
 from simulation.parity.java_maps import shedding_order
-from simulation.parity.unloads import may_shed, unload_of
+from simulation.parity.unloads import dropped_by_grace, may_shed, unload_of
 from trimtab.settings import Settings
 from trimtab.shedding import SHEDDERS
 from trimtab.shedding.threshold import ThresholdHistory
@@ -26,7 +34,11 @@ class _Plain:
     def run(self, case: Json, turn: Json) -> Json:
         view, settings, trace = _seen(self._load, case, turn)
         sheds, _ = self._shed(view, None, settings)
-        return {"unload": unload_of(view, sheds), "trace": trace}
+        return {
+            **dropped_by_grace(case, turn, settings),
+            "unload": unload_of(view, sheds),
+            "trace": trace,
+        }
 
 
 class _Threshold:
@@ -46,6 +58,7 @@ class _Threshold:
         sheds, history = SHEDDERS["threshold"](view, ThresholdHistory(past), settings)
         self._history = ThresholdHistory({**past, **history.usage})
         return {
+            **dropped_by_grace(case, turn, settings),
             "unload": unload_of(view, sheds),
             "trace": {**trace, "usage": self._history.usage},
         }
@@ -57,7 +70,7 @@ def _seen(load: LoadData, case: Json, turn: Json) -> tuple[View, Settings, Json]
     settings = settings_of(case, turn)
     brokers = brokers_of(turn["brokers"], load.brokers)
     order = shedding_order(load.bundles)
-    view = view_of(turn, brokers, order, may_shed(turn, settings, order))
+    view = view_of(turn, brokers, order, may_shed(case, turn, settings, order))
     return view, settings, {"brokerOrder": list(brokers.names), "bundleOrder": order}
 
 
@@ -71,4 +84,5 @@ STRATEGIES: Final[dict[str, Callable[[Json], Any]]] = {
 
 def shed(case: Json) -> Json:
     shedder = STRATEGIES[case["strategy"]](case)
-    return {"rounds": [shedder.run(case, turn) for turn in rounds_of(case)]}
+    rounds = [shedder.run(case, turn) for turn in rounds_of(case)]
+    return {"rounds": [traced(case, answered) for answered in rounds]}

@@ -10,11 +10,27 @@ from trimtab.settings import Settings
 from trimtab.view import View
 
 
-def may_shed(turn: Json, settings: Settings, order: Iterable[str]) -> Callable[[str], bool]:
-    grace_ms = settings.round.grace_period * 1000
-    recent = {b for b, ago in turn.get("recentlyUnloaded", {}).items() if ago <= grace_ms}
+def may_shed(
+    case: Json, turn: Json, settings: Settings, order: Iterable[str]
+) -> Callable[[str], bool]:
+    recent, _ = resting(case, turn, settings)
     allowed = set(order) - recent
     return allowed.__contains__
+
+
+def resting(case: Json, turn: Json, settings: Settings) -> tuple[set[str], set[str]]:
+    """Bundles that moved lately, and those whose grace period is over."""
+    given: dict[str, int] = turn.get("recentlyUnloaded", {})
+    grace_ms = settings.round.grace_period * 1000
+    over = {bundle for bundle, ago in given.items() if ago > grace_ms}
+    dropped = over if case.get("applyGrace", True) else set()
+    return set(given) - dropped, dropped
+
+
+def dropped_by_grace(case: Json, turn: Json, settings: Settings) -> Json:
+    """``graceDropped``, which the recording has only where there is something in it."""
+    _, dropped = resting(case, turn, settings)
+    return {"graceDropped": sorted(dropped)} if dropped else {}
 
 
 def unload_of(view: View, sheds: Sequence[Shed]) -> dict[str, list[str]]:

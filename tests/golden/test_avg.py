@@ -9,10 +9,11 @@ import pytest
 
 from tests.support.clusters import Broker, cluster, rates
 from trimtab.placement.avg import Avg
-from trimtab.placement.request import Projection
 from trimtab.plan import Plan
 from trimtab.reasons import Reason, Rule
-from trimtab.round import RoundState, decide
+from trimtab.request import Projection
+from trimtab.round import decide
+from trimtab.round_state import RoundState
 from trimtab.settings import Settings
 from trimtab.shedding.avg import AvgHistory, shed
 from trimtab.view import RATE_IN, View
@@ -82,6 +83,7 @@ def test_documented_example() -> None:
 
 
 def test_two_high_hits_then_the_count_starts_again() -> None:
+    """Acceptance case C7: half of 20000 - 2000 is 9000, ten bundles of 900."""
     view = cluster(hot=busy(0.8, [900] * 11, 20000), cold=quiet(0.3), mid=quiet(0.5))
     settings, history = Settings.parse(AVG | {"maxUnloadPercentage": 0.5}), AvgHistory()
     said = []
@@ -93,6 +95,7 @@ def test_two_high_hits_then_the_count_starts_again() -> None:
 
 
 def test_eight_low_hits() -> None:
+    """Acceptance case C8: a fifth of 20000 - 2000 is 3600, four bundles of 900."""
     view = cluster(hot=busy(0.6, [900] * 11, 20000), cold=quiet(0.4))
     history, said = AvgHistory(), []
     for _ in range(8):
@@ -102,6 +105,7 @@ def test_eight_low_hits() -> None:
 
 
 def test_a_low_hit_in_between_starts_the_high_count_again() -> None:
+    """Acceptance case C9."""
     history, said, high, low = AvgHistory(), [], [], []
     for usage in (0.8, 0.6, 0.8, 0.8):
         view = cluster(hot=busy(usage, [900] * 11, 20000), cold=quiet(0.3))
@@ -115,7 +119,10 @@ def test_a_low_hit_in_between_starts_the_high_count_again() -> None:
 
 
 def test_hits_are_spent_even_when_too_little_would_move() -> None:
-    """A fifth of 3000 msg/s is below the floor of 1000, and the bytes/s do not differ."""
+    """Acceptance case C10: a fifth of 3000 msg/s is below the floor of 1000.
+
+    The bytes/s do not differ.
+    """
     view = cluster(hot=busy(0.8, [900], 5000), cold=quiet(0.3))
     history = AvgHistory()
     for _ in range(2):
@@ -128,14 +135,18 @@ def test_hits_are_spent_even_when_too_little_would_move() -> None:
     ("sizes", "rate", "taken"),
     [
         pytest.param(
-            [5000, 3000, 900, 700, 300, 0], 11000, [900, 700], id="1800: 200 left, 300 is too big"
+            [5000, 3000, 900, 700, 300, 0],
+            11000,
+            [900, 700],
+            id="C11: 1800: 200 left, 300 is too big",
         ),
-        pytest.param([3600], 21000, [3600], id="3800: Pulsar takes even a sole bundle"),
+        pytest.param([3600], 21000, [3600], id="C12: 3800: Pulsar takes even a sole bundle"),
     ],
 )
 def test_bundles_are_taken_while_they_fit(
     sizes: list[float], rate: float, taken: list[float]
 ) -> None:
+    """Acceptance cases C11 and C12."""
     view = cluster(hot=busy(0.8, sizes, rate), cold=quiet(0.3))
     settings = Settings.parse(AVG | {"avg.high_hits": 1})
     wishes, _ = moves(view, AvgHistory(), settings)
@@ -151,14 +162,17 @@ def test_the_round_keeps_the_sole_bundle() -> None:
 
 
 def test_pairs_act_one_by_one_from_the_outside() -> None:
+    """Acceptance case C13: 80 with 30 and 75 with 35, as C7 each."""
     view = cluster(
         a=busy(0.80, [900] * 11, 20000),
         b=busy(0.75, [900] * 11, 20000),
         y=quiet(0.35),
         z=quiet(0.30),
     )
-    settings = Settings.parse(AVG | {"maxUnloadPercentage": 0.5, "avg.high_hits": 1})
-    wishes, _ = moves(view, AvgHistory(), settings)
+    settings = Settings.parse(AVG | {"maxUnloadPercentage": 0.5})
+    early, history = moves(view, AvgHistory(), settings)
+    wishes, _ = moves(view, history, settings)
+    assert early == []
     assert wishes == [(900.0, "a", "z")] * 10 + [(900.0, "b", "y")] * 10
 
 

@@ -16,7 +16,10 @@ from tests.support.picking import TEN, picked, ten
     ],
 )
 def test_a_full_link_sheds_the_largest(recent: tuple[int, ...], expected: list[int]) -> None:
-    """110 MiB/s * (0.999000015 - 0.85 + 0.05): the bandwidth counts as the processor does."""
+    """Acceptance case B1: 110 MiB/s * (0.999000015 - 0.85 + 0.05).
+
+    The bandwidth counts as the processor does.
+    """
     view = cluster(x=Broker(0, ten(*recent), bandwidth_out=0.999))
     assert picked("overload", view) == [("x", n) for n in expected]
 
@@ -30,10 +33,12 @@ def test_a_full_link_sheds_the_largest(recent: tuple[int, ...], expected: list[i
     ],
 )
 def test_the_line_itself_is_overload(usage: float, expected: list[int]) -> None:
+    """Acceptance case B2."""
     assert picked("overload", cluster(x=Broker(usage, TEN))) == [("x", n) for n in expected]
 
 
 def test_a_sole_bundle_stays() -> None:
+    """Acceptance case B2, the last part."""
     assert picked("overload", cluster(x=Broker(1.0, TEN[:1]))) == []
 
 

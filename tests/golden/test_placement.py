@@ -8,8 +8,8 @@ import pytest
 from tests.support.clusters import Broker, Bundle, cluster
 from trimtab.placement import PLACERS
 from trimtab.placement.least_resource_usage import LeastResourceUsageHistory
-from trimtab.placement.request import Projection
 from trimtab.placement.round_robin import RoundRobinHistory
+from trimtab.request import Projection
 from trimtab.settings import Settings
 from trimtab.view import View
 
@@ -36,6 +36,7 @@ def named(view: View, rows: np.ndarray) -> list[str]:
 
 
 def test_least_long_term_rate_passes_over_the_overloaded() -> None:
+    """Acceptance case E1."""
     assert least_rate(cluster(b1=lasting(0, 100), b2=lasting(0, 200), b3=lasting(0, 300))) == ["b1"]
     assert least_rate(cluster(b1=lasting(0, 400), b2=lasting(0, 200), b3=lasting(0, 300))) == ["b2"]
     hot = cluster(b1=lasting(0, 400), b2=lasting(0.9, 200), b3=lasting(0, 300))
@@ -44,6 +45,7 @@ def test_least_long_term_rate_passes_over_the_overloaded() -> None:
 
 
 def test_least_long_term_rate_takes_anyone_when_all_are_overloaded() -> None:
+    """Acceptance case E1, the last part: the round draws one of them."""
     view = cluster(b1=lasting(0.9, 100), b2=lasting(0.95, 200), b3=lasting(0.86, 300))
     assert least_rate(view) == ["b1", "b2", "b3"]
 
@@ -71,9 +73,10 @@ def least_usage(
 
 
 def test_least_resource_usage_judges_by_averages_that_advance_each_call() -> None:
+    """Acceptance case E2: half of the past counts, 5 points below the mean are preferred."""
     settings = Settings.parse({"weights.history": 0.5, "placement.usage_difference": 0.05})
     history = LeastResourceUsageHistory()
-    said = []
+    said, averages = [], []
     for usages in (
         [0.10, 0.30, 0.60],
         [0.20, 0.30, 0.50],
@@ -83,8 +86,13 @@ def test_least_resource_usage_judges_by_averages_that_advance_each_call() -> Non
     ):
         best, history = least_usage(usages, history, settings)
         said.append(best)
+        averages.append(list(history.usage.values()))
     assert said == [[1], [1], [1], [2], [3]]
-    assert list(history.usage.values()) == pytest.approx([0.31875, 0.225, 0.0])
+    assert averages[0] == pytest.approx([0.10, 0.30, 0.60])
+    assert averages[1] == pytest.approx([0.15, 0.30, 0.55])
+    assert averages[2] == pytest.approx([0.225, 0.30, 0.475])
+    assert averages[3] == pytest.approx([0.2875, 0.25, 0.4625])
+    assert averages[4] == pytest.approx([0.31875, 0.225, 0.0])
 
 
 @pytest.mark.parametrize(
@@ -98,15 +106,45 @@ def test_least_resource_usage_judges_by_averages_that_advance_each_call() -> Non
 def test_least_resource_usage_takes_all_who_are_well_below_the_average(
     usages: list[float], expected: list[int]
 ) -> None:
+    """Acceptance case E3."""
     best, _ = least_usage(usages, LeastResourceUsageHistory(), Settings())
     assert best == expected
 
 
-def test_round_robin_takes_one_after_the_other() -> None:
-    view, history, taken = cluster(a=0.1, b=0.2, c=0.3), RoundRobinHistory(), []
-    for candidates in ([0, 1, 2], [0, 1, 2], [0, 1, 2], [0, 1, 2], [0, 2], [0, 2], [1, 2]):
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        pytest.param(0.5, 1.0, [1], id="the first is 25 points below the mean of those known"),
+        pytest.param(1.0, 1.0, [1, 2, 3], id="nobody is: also the one nothing is known of"),
+    ],
+)
+def test_least_average_usage(first: float, second: float, expected: list[int]) -> None:
+    """Acceptance case E4: the third broker has not reported."""
+    view = cluster(b1=Broker(first), b2=Broker(second), b3=Broker(reported_ms=0))
+    placer = PLACERS["least-average-usage"](view, Projection(view), None, Settings())
+    best = placer.best("t/n/0x00000000_0xffffffff", everyone(view))
+    assert [row + 1 for row in best.tolist()] == expected
+
+
+@pytest.mark.parametrize(
+    ("calls", "expected"),
+    [
+        pytest.param([[1, 2, 3]] * 4, [1, 2, 3, 1], id="in turn"),
+        pytest.param(
+            [*[[1, 2, 3]] * 2, *[[1, 2, 4]] * 3],
+            [1, 2, 4, 1, 2],
+            id="the third call's broker is gone: a new order",
+        ),
+        pytest.param(
+            [*[[1, 2, 3]] * 4, *[[2, 4]] * 2], [1, 2, 3, 1, 2, 4], id="a new number: a new order"
+        ),
+    ],
+)
+def test_round_robin_takes_one_after_the_other(calls: list[list[int]], expected: list[int]) -> None:
+    """Acceptance case E5: the candidates of each call, and who is taken."""
+    view, history, taken = cluster(b0=0.0, b1=0.0, b2=0.0, b3=0.0, b4=0.0), RoundRobinHistory(), []
+    for candidates in calls:
         placer = PLACERS["round-robin"](view, Projection(view), history, Settings())
-        taken += named(view, placer.best("t/n/0x00000000_0xffffffff", np.array(candidates)))
+        taken += placer.best("t/n/0x00000000_0xffffffff", np.array(candidates)).tolist()
         history = placer.remembered()
-    # The fifth call takes a new order of two; the last one too, for "a" is no candidate any more.
-    assert taken == ["a", "b", "c", "a", "a", "c", "b"]
+    assert taken == expected

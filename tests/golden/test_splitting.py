@@ -13,7 +13,7 @@ from trimtab.splitting import DIVIDERS
 from trimtab.splitting.request import CannotSplit, SplitRequest, children
 
 WHOLE = HashRange(0, FULL_RANGE_END)
-MEGABYTES = 1e6
+MIB = 1048576.0
 
 
 def bundle(
@@ -46,14 +46,39 @@ def bundle(
     ],
 )
 def test_topic_count(topics: tuple[int, ...], boundary: list[int]) -> None:
+    """Acceptance case A9."""
     divide = DIVIDERS["topic_count_equally_divide"]
     assert divide(bundle(*reversed(topics)), SplitSettings()) == boundary
 
 
-def test_range() -> None:
-    divide = DIVIDERS["range_equally_divide"]
-    assert divide(bundle(), SplitSettings()) == [0x7FFFFFFF]
-    assert divide(bundle(of=HashRange(4, 7)), SplitSettings()) == [5]
+@pytest.mark.parametrize(
+    ("low", "high", "boundary"),
+    [
+        (0, 0xFFFFFFFF, 0x7FFFFFFF),
+        (0, 0x7FFFFFFF, 0x3FFFFFFF),
+        (0x40000000, 0x80000000, 0x60000000),
+        (0xC0000000, 0xFFFFFFFF, 0xDFFFFFFF),
+        (0, 0x0FFFFFFF, 0x07FFFFFF),
+        (10, 0xFFFFFFFF, 2147483652),
+        (4, 7, 5),
+        (0, 2, 1),
+    ],
+)
+def test_range(low: int, high: int, boundary: int) -> None:
+    """Acceptance case A8."""
+    parent = HashRange(low, high)
+    found = DIVIDERS["range_equally_divide"](bundle(of=parent), SplitSettings())
+    assert found == [boundary]
+    assert children(parent, found) == [(low, boundary), (boundary, high)]
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (0xFFFFFFFE, 0xFFFFFFFF)])
+def test_a_single_position_is_not_divided(low: int, high: int) -> None:
+    """Acceptance case A8, the last part."""
+    parent = HashRange(low, high)
+    found = DIVIDERS["range_equally_divide"](bundle(of=parent), SplitSettings())
+    with pytest.raises(CannotSplit, match="too small"):
+        children(parent, found)
 
 
 @pytest.mark.parametrize(
@@ -74,6 +99,7 @@ def test_range() -> None:
 def test_specified(
     wanted: tuple[int, ...], topics: tuple[int, ...], forced: bool, boundaries: list[int]
 ) -> None:
+    """Acceptance case A10."""
     request = bundle(*topics, of=HashRange(1, 1000), wanted=wanted, forced=forced)
     assert DIVIDERS["specified_positions_divide"](request, SplitSettings()) == boundaries
 
@@ -97,14 +123,23 @@ def test_specified_wants_a_position(wanted: tuple[int, ...] | None) -> None:
     ],
 )
 def test_messages(rates: dict[int, float], boundaries: list[int]) -> None:
+    """Acceptance case A11: at most 1000 messages/s."""
     divide = DIVIDERS["flow_or_qps_equally_divide"]
     assert divide(bundle(rates=rates), SplitSettings(max_rate=1000)) == boundaries
 
 
 def test_bytes_cut_more_than_once() -> None:
-    sizes = {10: 60 * MEGABYTES, 20: 60 * MEGABYTES, 31: 60 * MEGABYTES}
-    divide = DIVIDERS["flow_or_qps_equally_divide"]
-    assert divide(bundle(sizes=sizes), SplitSettings(max_throughput=100 * 1048576)) == [16, 26]
+    """Acceptance case A12: three of 60 MiB/s where 100 are allowed.
+
+    Pulsar's modular manager makes three bundles of it; its extensible one, which wants exactly one
+    boundary, counts a failure and asks again (docs/pulsar-differences.md).
+    """
+    sizes = {10: 60 * MIB, 20: 60 * MIB, 31: 60 * MIB}
+    found = DIVIDERS["flow_or_qps_equally_divide"](
+        bundle(sizes=sizes), SplitSettings(max_throughput=100 * MIB)
+    )
+    assert found == [16, 26]
+    assert children(HashRange(0, 40), found) == [(0, 16), (16, 26), (26, 40)]
 
 
 @pytest.mark.parametrize(

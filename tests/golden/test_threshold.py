@@ -30,6 +30,7 @@ def picked(view: View, **settings: object) -> list[tuple[str, int]]:
 def test_the_largest_bundles_of_a_hot_broker_leave(
     recent: tuple[int, ...], expected: list[int]
 ) -> None:
+    """Acceptance case B3: 110 MiB/s * (0.999000015 - 0.4995 - 0.1 + 0.05)."""
     view = cluster(x=Broker(0.999, ten(*recent)), idle=Broker())
     assert picked(view) == [("x", n) for n in expected]
 
@@ -42,14 +43,20 @@ def test_the_largest_bundles_of_a_hot_broker_leave(
     ],
 )
 def test_need_is_reckoned_from_binary32_percentages(second: float, count: int) -> None:
-    """60, 30 and 30 %: the mean is 0.40000002543 because 30 % is 30.000001907 %."""
+    """Acceptance case B4: 60, 30 and 30 % of which 160 MB/s on the hot one.
+
+    The mean is 0.40000002543 because 30 % is 30.000001907 %.
+    """
     bundles = throughputs(12 * MB, second * MB, *[1 * MB] * 3)
     hot = Broker(0.6, bundles, traffic=(0, 0, 80 * MB, 80 * MB))
     assert len(picked(cluster(a=hot, b=Broker(0.3), c=Broker(0.3)))) == count
 
 
 def test_a_broker_that_cooled_down_is_shed_for_nine_rounds() -> None:
-    """The average forgets by a tenth a run: Pulsar's staleness, kept because it decides."""
+    """Acceptance case B5: the average forgets by a tenth a run.
+
+    Pulsar's staleness, kept because it decides.
+    """
     bundles = throughputs(*[40 * MB] * 4)
     history = ThresholdHistory()
     counts, averages = [], []
@@ -70,6 +77,7 @@ def busy(usage: float, bundles: int = 4) -> Broker:
 
 
 def test_one_idle_broker_among_four_makes_the_others_shed() -> None:
+    """Acceptance case B6: 50 % are 12.5 points above the average of 37.5."""
     view = cluster(a=busy(0.5), b=busy(0.5), c=busy(0.5), idle=Broker())
     assert [source for source, _ in picked(view)] == ["a", "b", "c"]
 
@@ -84,6 +92,7 @@ def test_one_idle_broker_among_four_makes_the_others_shed() -> None:
     ],
 )
 def test_these_skews_are_not_seen(usages: list[float], lower_boundary: bool) -> None:
+    """Acceptance cases B6 and B8."""
     view = cluster(**{f"b{i}": busy(usage) for i, usage in enumerate(usages)})
     assert picked(view, lowerBoundarySheddingEnabled=lower_boundary) == []
 
@@ -98,6 +107,7 @@ def test_these_skews_are_not_seen(usages: list[float], lower_boundary: bool) -> 
 def test_lower_boundary_takes_from_the_first_busiest_broker(
     bundles: int, expected: list[tuple[str, int]]
 ) -> None:
+    """Acceptance case B7: five brokers at 50 % and an idle one."""
     brokers = {f"b{i}": busy(0.5, bundles) for i in range(5)}
     view = cluster(**brokers, idle=Broker())
     assert picked(view, lowerBoundarySheddingEnabled=True) == expected
@@ -113,6 +123,7 @@ def test_lower_boundary_says_why() -> None:
 
 
 def test_a_sole_bundle_stays() -> None:
+    """Acceptance case B8, the second part."""
     assert picked(cluster(hot=busy(0.9, 1), cold=Broker())) == []
 
 

@@ -24,16 +24,17 @@ def pair(most: float, least: float, bundles: list[Bundle], **settings: object) -
 @pytest.mark.parametrize(
     ("most", "least", "bundles", "expected"),
     [
-        pytest.param(24000, 8000, BY_RATE, [3], id="3200 left: 4000 is within 1000 above"),
-        pytest.param(12000, 8000, BY_RATE, [], id="50 % is not above 50 %"),
-        pytest.param(12001, 8000, BY_RATE, [], id="800 are below the minimum of 1000"),
-        pytest.param(13000, 8000, SMALL, [1, 3], id="1000 left: 1900, then 100 at -900"),
-        pytest.param(500, 0, SMALL, [], id="a least of 0 counts as 1; 99 are below the minimum"),
-        pytest.param(6000, 0, SMALL, [1, 3, 4], id="1199 left: 1900, then 100 and 50"),
+        pytest.param(24000, 8000, BY_RATE, [3], id="C1: 3200 left: 4000 is within 1000 above"),
+        pytest.param(12000, 8000, BY_RATE, [], id="C2: 50 % is not above 50 %"),
+        pytest.param(12001, 8000, BY_RATE, [], id="C2: 800 are below the minimum of 1000"),
+        pytest.param(13000, 8000, SMALL, [1, 3], id="C3: 1000 left: 1900, then 100 at -900"),
+        pytest.param(500, 0, SMALL, [], id="C4: a least of 0 counts as 1; 99 are too few"),
+        pytest.param(6000, 0, SMALL, [1, 3, 4], id="C4: 1199 left: 1900, then 100 and 50"),
         pytest.param(24000, 8000, BY_RATE[:1], [], id="a sole bundle stays"),
     ],
 )
 def test_messages(most: float, least: float, bundles: list[Bundle], expected: list[int]) -> None:
+    """Acceptance cases C1, C2, C3 and C4."""
     assert pair(most, least, bundles) == expected
 
 
@@ -43,7 +44,7 @@ def test_the_cap_counts_bundles(cap: int, expected: list[int]) -> None:
 
 
 def test_bytes_are_compared_where_messages_are_alike() -> None:
-    """8 MB/s against 1.5: 1363148 left, which the bundle of 0.5 MB fits."""
+    """Acceptance case C5: 8 MB/s against 1.5: 1363148 left, which the bundle of 0.5 MB fits."""
     mib = 1048576
     view = cluster(
         a=Broker(0, throughputs(3 * mib, 1.5 * mib, 0.5 * mib), traffic=(0, 0, 8 * mib, 0)),
@@ -56,15 +57,12 @@ def test_bytes_are_compared_where_messages_are_alike() -> None:
     ("off", "source"),
     [
         pytest.param({}, "c", id="both exceed: messages decide"),
-        pytest.param(
-            {"loadBalancerMsgThroughputMultiplierDifferenceShedderThreshold": 0},
-            "c",
-            id="messages only",
-        ),
-        pytest.param({"loadBalancerMsgRateDifferenceShedderThreshold": 0}, "d", id="bytes only"),
+        pytest.param({"uniform.throughput_ratio": 0}, "c", id="messages only"),
+        pytest.param({"uniform.rate_difference": 0}, "d", id="bytes only"),
     ],
 )
 def test_the_source_has_the_most_of_what_is_measured(off: dict[str, object], source: str) -> None:
+    """Acceptance case C6: brokers with so many thousand messages/s and MB/s."""
     load = {"a": (50, 50), "b": (60, 60), "c": (70, 70), "d": (10, 80), "e": (20, 10)}
     view = cluster(
         **{
@@ -72,8 +70,8 @@ def test_the_source_has_the_most_of_what_is_measured(off: dict[str, object], sou
             for name, (rate, size) in load.items()
         }
     )
-    limits = {"maxUnloadPercentage": 0.5, "maxUnloadBundleNumPerShedding": 2}
-    assert picked("uniform", view, **limits, **off) == [(source, 1), (source, 2)]
+    limits = {"uniform.throughput_ratio": 2, "unload.max_share": 0.5, "unload.max_bundles": 1}
+    assert picked("uniform", view, **limits | off) == [(source, 1)]
 
 
 def test_brokers_above_two_gigabytes_a_second_are_compared_too() -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Iterable
+from itertools import compress
 from random import Random
 
 import numpy as np
@@ -10,24 +13,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.clusters import view_of
-from tests.support.random_clusters import Cluster, all_settings, clusters
+from tests.support.random_clusters import Cluster, all_settings, clusters, policies
 from trimtab.disposal import Disposal
+from trimtab.model import namespace_of
 from trimtab.placement import PLACERS
-from trimtab.placement.request import Projection
 from trimtab.plan import Plan, Shed
+from trimtab.policies import NO_POLICIES, Policies
 from trimtab.reasons import Reason
-from trimtab.round import Histories, RoundState, decide
+from trimtab.request import Projection
+from trimtab.round import decide
+from trimtab.round_state import Histories, RoundState
 from trimtab.settings import Settings
 from trimtab.view import View, available_part, is_monitoring
 
 INTERVAL_MS = 60_000
 
 
-def rounds_of(fleets: list[Cluster], settings: Settings) -> list[tuple[View, Plan]]:
+def rounds_of(
+    fleets: list[Cluster], settings: Settings, policies: Policies = NO_POLICIES
+) -> list[tuple[View, Plan]]:
     """A round on each of ``fleets``, one after another."""
     state, held = RoundState(), []
     for number, fleet in enumerate(fleets):
-        view = view_of(fleet)
+        view = view_of(fleet, policies)
         rng = np.random.default_rng([1, state.number])
         plan, state = decide(view, state, settings, number * INTERVAL_MS, rng)
         held.append((view, plan))
@@ -78,6 +86,31 @@ def test_moves_lead_from_the_owner_to_another_available_broker(
             assert available[move.destination]
             assert move.destination != move.source == brokers.names[bundles.owner[row]]
             assert bundles.movable[row]
+
+
+@given(fleets, all_settings(), policies())
+def test_no_move_leads_where_a_policy_forbids(
+    fleets: list[Cluster], settings: Settings, demanded: Policies
+) -> None:
+    """Brokers are named a to h: hosts without a port."""
+    for view, plan in rounds_of(fleets, settings, demanded):
+        there = set(compress(view.brokers.names, view.brokers.available.tolist()))
+        for move in plan.moves:
+            assert move.destination in allowed(demanded, namespace_of(move.bundle), there)
+
+
+def allowed(policies: Policies, namespace: str, there: set[str]) -> set[str]:
+    for policy in policies.isolation.values():
+        if any(re.fullmatch(pattern, namespace) for pattern in policy.namespaces):
+            primary = matching(policy.primary, there)
+            few = len(primary) < policy.min_available
+            return primary | (matching(policy.secondary, there) if few else set())
+    reserved = [matching(policy.primary, there) for policy in policies.isolation.values()]
+    return there.difference(*reserved)
+
+
+def matching(patterns: Iterable[str], names: set[str]) -> set[str]:
+    return {name for name in names for pattern in patterns if re.fullmatch(pattern, name)}
 
 
 @given(fleets, all_settings())

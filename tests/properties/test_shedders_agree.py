@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 
 from tests.support.clusters import view_of
 from tests.support.plain import PlainAvg, PlainOverload, PlainThreshold, PlainUniform, Wish
+from tests.support.plain_transfer import PlainTransfer
 from tests.support.random_clusters import Cluster, all_settings, clusters
 from trimtab.plan import Shed
 from trimtab.settings import Settings
-from trimtab.shedding import avg, overload, threshold, uniform
+from trimtab.shedding import avg, overload, threshold, transfer, uniform
 from trimtab.view import View
 
 fleets = st.lists(clusters(), min_size=1, max_size=4)
@@ -60,3 +61,14 @@ def test_avg(fleets: list[Cluster], settings: Settings) -> None:
         assert said(view, tuple(sheds)) == plain.shed(view, settings)
         assert history.low.counts == plain.low
         assert history.high.counts == plain.high
+
+
+@given(fleets, all_settings())
+def test_transfer(fleets: list[Cluster], settings: Settings) -> None:
+    """The plain one knows no versions."""
+    settings = settings.changed({"placement.prefer_later_versions": False})
+    plain, history = PlainTransfer(), transfer.TransferHistory()
+    for view in map(view_of, fleets):
+        sheds, history = transfer.shed(view, history, settings)
+        assert said(view, tuple(sheds)) == plain.shed(view, settings)
+        assert history.hits == plain.hits

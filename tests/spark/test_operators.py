@@ -21,7 +21,8 @@ from streaming.rows import spark_row
 from streaming.state import ForeignCheckpoint
 from tests.spark import corpus
 from tests.support.reports import bundle
-from trimtab.cluster import Cluster, Memory
+from trimtab.cluster import Cluster
+from trimtab.memory import Memory
 from trimtab.settings import Settings
 from trimtab.snapshot import IntakeSettings
 from trimtab.wire import keys

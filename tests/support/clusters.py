@@ -8,15 +8,21 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from trimtab.load import percentages
+from trimtab.policies import NO_POLICIES, Policies
 from trimtab.view import (
     BANDWIDTH_OUT,
     CPU,
+    THROUGHPUT_IN,
+    THROUGHPUT_OUT,
     Brokers,
     Bundles,
     Floats,
     View,
     namespaces_of,
 )
+
+NOW_MS = 1_000_000_000
+"""When the view is looked at, and its brokers reported."""
 
 Four = tuple[float, float, float, float]
 """Messages/s in and out, bytes/s in and out."""
@@ -31,6 +37,7 @@ class Bundle:
     """As ``short`` unless given."""
     name: str | None = None
     topics: int = 1
+    sessions: int = 0
     movable: bool = True
     going_to: str | None = None
     """The broker it is in flight to."""
@@ -48,6 +55,11 @@ class Broker:
     topics: int = 0
     listed: int | None = None
     available: bool = True
+    reported_ms: int = NOW_MS
+    relieved_ms: int = 0
+    version: str = "4.0.8"
+    load_manager: str = ""
+    persistent: bool = True
 
 
 def rates(*messages: float) -> list[Bundle]:
@@ -80,7 +92,7 @@ class _Columns:
     bundles: list[Bundle] = field(default_factory=list)
 
 
-def view_of(brokers: Mapping[str, Broker]) -> View:
+def view_of(brokers: Mapping[str, Broker], policies: Policies = NO_POLICIES) -> View:
     """A view with brokers in order of name and each broker's bundles in order of name."""
     names = sorted(brokers)
     given = [brokers[name] for name in names]
@@ -101,6 +113,8 @@ def view_of(brokers: Mapping[str, Broker]) -> View:
         brokers=_brokers(names, given),
         bundles=_bundles(columns),
         intended=np.array(columns.intended, dtype=np.int64),
+        policies=policies,
+        now_ms=NOW_MS,
     )
 
 
@@ -120,6 +134,12 @@ def _brokers(names: Sequence[str], given: Sequence[Broker]) -> Brokers:
             [len(b.bundles) if b.listed is None else b.listed for b in given], dtype=np.int64
         ),
         available=np.array([broker.available for broker in given], dtype=np.bool_),
+        averages=np.array([_averages(broker) for broker in given]).reshape(-1, 2).T,
+        reported_ms=np.array([broker.reported_ms for broker in given], dtype=np.int64),
+        relieved_ms=np.array([broker.relieved_ms for broker in given], dtype=np.int64),
+        versions=tuple(broker.version for broker in given),
+        load_managers=tuple(broker.load_manager for broker in given),
+        persistent=np.array([broker.persistent for broker in given], dtype=np.bool_),
     )
 
 
@@ -130,15 +150,23 @@ def _traffic(broker: Broker) -> Floats:
     return total
 
 
+def _averages(broker: Broker) -> tuple[float, float]:
+    traffic = _traffic(broker)
+    return broker.usage, float(traffic[THROUGHPUT_IN] + traffic[THROUGHPUT_OUT])
+
+
 def _bundles(columns: _Columns) -> Bundles:
     given = columns.bundles
+    namespace, namespaces = namespaces_of(columns.names)
     return Bundles(
         names=tuple(columns.names),
-        namespace=namespaces_of(columns.names),
+        namespace=namespace,
+        namespaces=namespaces,
         owner=np.array(columns.owner, dtype=np.int64),
         short=np.array([b.short for b in given]).reshape(-1, 4).T,
         long=np.array([b.long or b.short for b in given]).reshape(-1, 4).T,
-        topics=np.array([b.topics for b in given], dtype=np.int64),
+        stats=np.array([b.short for b in given]).reshape(-1, 4).T,
+        counts=np.array([(b.topics, b.sessions, 0, 0) for b in given], np.int64).reshape(-1, 4).T,
         epoch=np.zeros((2, len(given)), dtype=np.int64),
         movable=np.array([b.movable and b.going_to is None for b in given], dtype=np.bool_),
     )

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from tests.support.reports import snapshot
-from trimtab.cluster import Cluster, Memory
+from trimtab.cluster import Cluster
+from trimtab.memory import Memory
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
 from trimtab.settings import Settings

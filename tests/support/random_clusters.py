@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from tests.support.clusters import Broker, Bundle, Four
+from tests.support.clusters import NOW_MS, Broker, Bundle, Four
 from trimtab.placement import PLACERS
+from trimtab.policies import Isolation, Policies
 from trimtab.settings import Settings
 from trimtab.shedding import SHEDDERS
 
@@ -49,8 +50,32 @@ def clusters(draw: st.DrawFn, least: int = 0) -> Cluster:
             bundles=bundles,
             topics=draw(st.integers(0, 60)),
             available=draw(st.integers(0, 7)) > 0,
+            reported_ms=NOW_MS - draw(st.sampled_from([0, 0, 0, 0, 4_000_000])),
+            relieved_ms=draw(st.sampled_from([0, 0, 0, 0, 0, NOW_MS - 10_000])),
+            version=draw(st.sampled_from(["4.0.8", "4.0.8", "4.1.0"])),
         )
     return brokers
+
+
+@st.composite
+def policies(draw: st.DrawFn) -> Policies:
+    """Isolation, groups and domains for the names that `clusters` uses."""
+    host = st.sampled_from(["[a-c]", "[d-h]", "a", "b|d", "z"])
+    hosts = st.lists(host, max_size=2).map(tuple)
+    isolation = st.builds(
+        Isolation,
+        namespaces=st.sampled_from([("t/one",), ("t/.*",), ("x/.*",)]),
+        primary=hosts,
+        secondary=hosts,
+        min_available=st.integers(1, 3),
+    )
+    groups = st.dictionaries(st.sampled_from(["t/one", "t/two"]), st.sampled_from(["g", "G", "h"]))
+    domains = st.dictionaries(st.sampled_from("abcdefgh"), st.sampled_from(["d1", "d2"]))
+    return Policies(
+        isolation=draw(st.dictionaries(st.sampled_from(["p", "q"]), isolation)),
+        groups=draw(groups),
+        domains=draw(domains),
+    )
 
 
 @st.composite
@@ -76,6 +101,15 @@ def all_settings(draw: st.DrawFn) -> Settings:
             "unload.max_share": draw(st.sampled_from([0.1, 0.5, 1.0])),
             "placement.distribute_evenly": draw(st.booleans()),
             "placement.max_topics": draw(st.sampled_from([30, 50000])),
+            "placement.prefer_later_versions": draw(st.booleans()),
+            "placement.failure_domains": draw(st.booleans()),
+            "transfer.target_deviation": draw(st.sampled_from([0.0, 0.05, 0.25])),
+            "transfer.hits": draw(st.sampled_from([0, 0, 1])),
+            "transfer.directed": draw(st.booleans()),
+            "transfer.max_brokers": draw(st.sampled_from([1, 3])),
+            "transfer.top_bundles": draw(st.sampled_from([2, 10])),
+            "transfer.with_policies": draw(st.booleans()),
+            "transfer.credit_swaps": draw(st.booleans()),
             "weights.history": draw(st.sampled_from([0.0, 0.5, 0.9])),
         }
     )

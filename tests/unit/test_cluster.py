@@ -14,7 +14,7 @@ from tests.support.clusters_by_rows import (
     snapshot_row,
 )
 from tests.support.reports import bundle
-from trimtab.cluster import Memory
+from trimtab.memory import Memory
 from trimtab.ownership import State
 from trimtab.wire.columns import pack, unpack
 from trimtab.wire.control import Intent, Kind

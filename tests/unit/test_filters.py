@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from tests.support.clusters import Broker, Bundle, cluster
-from trimtab.filters import evenness, narrowed, reachable, topic_cap
-from trimtab.placement.request import Projection, Request
+from trimtab.filters import narrowed, reachable
+from trimtab.filters.room import evenness, topic_cap
+from trimtab.request import Projection, Request
 from trimtab.settings import Settings
 from trimtab.view import View
 

@@ -14,7 +14,8 @@ from tests.support.clusters import Broker, Bundle, cluster, rates, throughputs
 from trimtab.model import Epoch
 from trimtab.plan import Move, Plan
 from trimtab.reasons import Reason, Rule
-from trimtab.round import Histories, RoundState, decide
+from trimtab.round import decide
+from trimtab.round_state import Histories, RoundState
 from trimtab.settings import Settings
 from trimtab.shedding.avg import AvgHistory
 from trimtab.view import View, available_part, is_monitoring

@@ -9,8 +9,18 @@ from dataclasses import replace
 import pytest
 
 from trimtab.placement import PLACERS
-from trimtab.settings import PLACEMENT, SHEDDING, RoundSettings, Settings, catalogue
+from trimtab.settings import (
+    PLACEMENT,
+    SHEDDING,
+    SPLIT_ALGORITHMS,
+    SPLIT_TRIGGERS,
+    RoundSettings,
+    Settings,
+    catalogue,
+)
 from trimtab.shedding import SHEDDERS
+from trimtab.splitting import DIVIDERS
+from trimtab.splitting.triggers import TRIGGERS
 from trimtab.tunable import InvalidSettings
 
 
@@ -139,11 +149,13 @@ def test_every_default_is_within_its_own_bounds() -> None:
 
 
 def test_every_setting_argues_for_itself() -> None:
-    for path, _, known in catalogue():
+    for path, default, known in catalogue():
         assert known.why, path
-        assert known.unit or not isinstance(known.bounds, tuple) or path.startswith("round."), path
+        assert bool(known.unit) == (type(default) in (int, float)), path
 
 
 def test_strategies_and_settings_name_the_same() -> None:
     assert set(SHEDDING) == set(SHEDDERS)
     assert set(PLACEMENT) == set(PLACERS)
+    assert set(SPLIT_TRIGGERS) == set(TRIGGERS)
+    assert set(SPLIT_ALGORITHMS) == set(DIVIDERS)

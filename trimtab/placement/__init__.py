@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from typing import Any, Final, Protocol, TypeVar
 
 from trimtab.placement.avg import Avg
+from trimtab.placement.least_average_usage import LeastAverageUsage
 from trimtab.placement.least_long_term_rate import LeastLongTermRate
 from trimtab.placement.least_resource_usage import LeastResourceUsage
-from trimtab.placement.request import Projection
 from trimtab.placement.round_robin import RoundRobin
+from trimtab.request import Projection
 from trimtab.settings import Settings
 from trimtab.view import Ints, View
 
@@ -37,6 +38,7 @@ class Placer(Protocol[H_co]):
 PLACERS: Final[Mapping[str, type[Placer[Any]]]] = {
     "least-long-term-rate": LeastLongTermRate,
     "least-resource-usage": LeastResourceUsage,
+    "least-average-usage": LeastAverageUsage,
     "round-robin": RoundRobin,
     "avg": Avg,
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trimtab.placement.request import Projection
+from trimtab.request import Projection
 from trimtab.settings import Settings
 from trimtab.shedding.avg import AvgHistory
 from trimtab.view import Ints, View

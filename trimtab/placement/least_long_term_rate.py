@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from trimtab.load import usage
-from trimtab.placement.request import Projection
+from trimtab.request import Projection
 from trimtab.settings import Settings
 from trimtab.view import Ints, View
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from trimtab.load import usage
-from trimtab.placement.request import Projection
+from trimtab.request import Projection
 from trimtab.settings import Settings
 from trimtab.view import RATE_IN, RATE_OUT, Ints, View
 

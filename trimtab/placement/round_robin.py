@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from trimtab.placement.request import Projection
+from trimtab.request import Projection
 from trimtab.settings import Settings
 from trimtab.view import Ints, View
 

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 from trimtab.plan import Shed
 from trimtab.settings import Settings
-from trimtab.shedding import avg, overload, threshold, uniform
+from trimtab.shedding import avg, overload, threshold, transfer, uniform
 from trimtab.view import View
 
 H = TypeVar("H")
@@ -30,4 +30,5 @@ SHEDDERS: Final[Mapping[str, Shedder[Any]]] = {
     "overload": overload.shed,
     "uniform": uniform.shed,
     "avg": avg.shed,
+    "transfer": transfer.shed,
 }

@@ -6,6 +6,8 @@ from enum import StrEnum
 
 import msgspec
 
+from trimtab.policies import Isolation
+
 
 class Kind(StrEnum):
     """What is asked for."""
@@ -17,6 +19,12 @@ class Kind(StrEnum):
     RESUME = "resume"
     BROKER_LOST = "broker-lost"
     """``broker``'s lease ran out: it leaves the view until it reports anew."""
+    ISOLATION = "isolation"
+    """The isolation policy ``name`` is ``isolation``; without one it ends."""
+    ANTI_AFFINITY = "anti-affinity"
+    """The namespace ``name`` is in the anti-affinity group ``group``; in none if it is empty."""
+    FAILURE_DOMAIN = "failure-domain"
+    """The failure domain ``name`` is made up of ``brokers``."""
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -29,4 +37,8 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     by: str = ""
     broker: str = ""
     settings: dict[str, str | int | float | bool] = {}
+    name: str = ""
+    isolation: Isolation | None = None
+    group: str = ""
+    brokers: tuple[str, ...] = ()
     v: int = 1

@@ -9,6 +9,8 @@ from typing import Final, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
+from trimtab.wire.command import Division
+
 
 class _OfCluster(Protocol):
     @property
@@ -101,6 +103,15 @@ class RefusedMove(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     destination: str | None = None
 
 
+class PlannedSplit(msgspec.Struct, frozen=True, kw_only=True):
+    """A division as the round recorded it; ``epoch`` is the record's it was decided on."""
+
+    bundle: str
+    broker: str
+    reason: str
+    epoch: tuple[int, int]
+
+
 class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One round as trimtab.rounds keeps it; ``at`` is the batch timestamp (epoch ms)."""
 
@@ -127,6 +138,9 @@ class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     move_deadline_ms: int
     settings_version: int
     state_hash: str
+    splits: tuple[PlannedSplit, ...] = ()
+    division: Division | None = None
+    """How the owners of ``splits`` shall divide."""
     v: int = 1
 
 

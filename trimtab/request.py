@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trimtab.view import RATE_IN, RATE_OUT, Floats, Ints, View
+from trimtab.isolation import Permits
+from trimtab.view import RATE_IN, RATE_OUT, TOPICS, Floats, Ints, View
 
 
 class Projection:
@@ -20,6 +21,8 @@ class Projection:
         brokers, bundles = len(view.brokers.names), view.bundles
         self._view = view
         self._ranges: _Ranges | None = None
+        self._members: dict[str, list[int]] = {}
+        self.permits = Permits(view)
         # bincount adds in row order, which makes the last bit of a sum Pulsar's.
         incoming = np.bincount(bundles.owner, bundles.long[RATE_IN], brokers)
         outgoing = np.bincount(bundles.owner, bundles.long[RATE_OUT], brokers)
@@ -46,10 +49,19 @@ class Projection:
             self._ranges = _Ranges(self._view)
         return self._ranges.of(namespace)
 
+    def members(self, group: str) -> list[int]:
+        """Rows of the namespaces in an anti-affinity group."""
+        members = self._members.get(group)
+        if members is None:
+            group_of, names = self._view.policies.group_of, self._view.bundles.namespaces
+            members = [row for row, name in enumerate(names) if group_of(name) == group]
+            self._members[group] = members
+        return members
+
     def _expect(self, bundle: int, destination: int) -> None:
         rates = self._view.bundles.long[:, bundle]
         self.arriving[destination] += rates[RATE_IN] + rates[RATE_OUT]
-        self.topics[destination] += self._view.bundles.topics[bundle]
+        self.topics[destination] += self._view.bundles.counts[TOPICS, bundle]
 
 
 class _Ranges:
@@ -82,3 +94,14 @@ class Request:
     """Its number in the view, -1 for a namespace that has no bundle there."""
     source: int | None = None
     """Row of the broker it leaves, which is no candidate; None when nobody owns it."""
+
+
+def request_of(view: View, projection: Projection, bundle: int, source: int | None) -> Request:
+    """What bundle row ``bundle`` asks for when it leaves broker row ``source``, or nobody."""
+    return Request(
+        view=view,
+        projection=projection,
+        bundle=view.bundles.names[bundle],
+        namespace=int(view.bundles.namespace[bundle]),
+        source=source,
+    )

@@ -1,0 +1,147 @@
+"""The extensible manager's load data as views: a report of each broker, which lives on.
+
+Here the order of brokers is that of Pulsar's map, which lives on as well, and ties among bundles
+fall as Pulsar's partial sort leaves them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final
+
+import numpy as np
+
+from simulation.parity.cases import FOUR, Json, brokers_of, numbers
+from simulation.parity.java_maps import ConcurrentHashMap, HashMap
+from trimtab.settings import Settings
+from trimtab.smoothing import BrokerAverages, advance, remembered
+from trimtab.view import THROUGHPUT, USAGE, Brokers, Bundles, Floats, Ints, View, namespaces_of
+
+NOW_MS: Final = 10**12
+COUNTS: Final = ("topics", "consumerCount", "producerCount", "cacheSize")
+_OVERRIDES: Final = {"weightedMaxEMA": USAGE, "msgThroughputEMA": THROUGHPUT}
+
+
+@dataclass
+class Reports:
+    """BrokerLoadData of every broker, fed with one sample a turn."""
+
+    order: HashMap = field(default_factory=ConcurrentHashMap)
+    past: BrokerAverages = field(default_factory=BrokerAverages)
+
+    def update(self, given: Mapping[str, Json], settings: Settings) -> None:
+        reporting = {name: b for name, b in given.items() if not b.get("noLoadData", False)}
+        for name in reporting:
+            self.order.put(name)
+        self.order.retain(reporting)
+        brokers = self._columns(reporting)
+        averages = advance(replace(self.past, reported_ms={}), brokers, settings.weights)
+        for row, name in enumerate(brokers.names):
+            for key, figure in _OVERRIDES.items():
+                if key in given[name]:
+                    averages[figure, row] = float(given[name][key])
+        self.past = remembered(brokers, averages)
+
+    def brokers(self, given: Mapping[str, Json], others: Iterable[str]) -> Brokers:
+        """Those that reported, in the map's order, then the others."""
+        known = self._columns(given)
+        averages = [[of.get(n, np.nan) for n in known.names] for of in self._averages()]
+        missing = [name for name in dict.fromkeys(others) if name not in known.names]
+        rest = brokers_of({name: {} for name in missing}, missing)
+        return joined(replace(known, averages=np.array(averages).reshape(2, -1)), rest)
+
+    def trace(self) -> Json:
+        usage, throughput = self._averages()
+        averages = {name: [usage[name], throughput[name]] for name in sorted(self.order)}
+        return {"brokerOrder": list(self.order), "ema": averages}
+
+    def _averages(self) -> tuple[dict[str, float], dict[str, float]]:
+        return self.past.usage, self.past.throughput
+
+    def _columns(self, given: Mapping[str, Json]) -> Brokers:
+        names = list(self.order)
+        brokers = {name: {"bundles": [], **given[name]} for name in names}
+        ages = [int(given[name].get("updatedAgoMs", 0)) for name in names]
+        reported = np.array([NOW_MS - age for age in ages], dtype=np.int64)
+        return replace(brokers_of(brokers, names), reported_ms=reported)
+
+
+def joined(known: Brokers, rest: Brokers) -> Brokers:
+    """Two sets of brokers as one, in that order."""
+    parts: dict[str, Any] = {}
+    for each in fields(Brokers):
+        first, second = getattr(known, each.name), getattr(rest, each.name)
+        plain = isinstance(first, tuple)
+        parts[each.name] = first + second if plain else np.concatenate((first, second), axis=-1)
+    return Brokers(**parts)
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A bundle as a broker lists it, and who holds it by the channel; rows of brokers."""
+
+    bundle: str
+    lister: int
+    holder: int
+    stats: Json
+    may_go: bool = True
+
+
+def view_of(brokers: Brokers, listings: Sequence[Listing], recent: Iterable[str]) -> View:
+    """A view of what is listed; what is held is what it intends."""
+    names = [each.bundle for each in listings]
+    resting = set(recent)
+    namespace, namespaces = namespaces_of(names)
+    stats = np.array([numbers(each.stats, FOUR) for each in listings]).reshape(-1, 4).T
+    counts = [[int(each.stats.get(key, 0)) for key in COUNTS] for each in listings]
+    return View(
+        cluster="parity",
+        brokers=brokers,
+        bundles=Bundles(
+            names=tuple(names),
+            namespace=namespace,
+            namespaces=namespaces,
+            owner=np.array([each.lister for each in listings], dtype=np.int64),
+            short=stats,
+            long=stats,
+            stats=stats,
+            counts=np.array(counts, dtype=np.int64).reshape(-1, 4).T,
+            epoch=np.zeros((2, len(names)), dtype=np.int64),
+            movable=np.array([e.may_go and e.bundle not in resting for e in listings], np.bool_),
+        ),
+        intended=np.array([each.holder for each in listings], dtype=np.int64),
+        now_ms=NOW_MS,
+    )
+
+
+class PartialSortFailed(ValueError):
+    """Pulsar cannot sort the front of no bundles."""
+
+
+def partial_sort(sizes: Floats, most: int) -> Ints:
+    """The order that TopKBundles.partitionSort leaves, up to the sorting of its front."""
+    values = [tuple(reversed(size)) for size in sizes.T.tolist()]
+    order = list(range(len(values)))
+    start, end, target = 0, len(order) - 1, min(most, len(order)) - 1
+    if not order:
+        return np.array(order, dtype=np.int64)
+    while start < end:
+        low, middle, high = start, start, end
+        pivot = values[order[high]]
+        while middle <= high:
+            value = values[order[middle]]
+            if pivot < value:
+                order[low], order[middle] = order[middle], order[low]
+                low, middle = low + 1, middle + 1
+            elif pivot > value:
+                order[middle], order[high] = order[high], order[middle]
+                high -= 1
+            else:
+                middle += 1
+        if low <= target < middle:
+            break
+        start, end = (start, low - 1) if target < low else (middle, end)
+    if end < 0:
+        raise PartialSortFailed(f"fromIndex(0) > toIndex({end})")
+    return np.array(order, dtype=np.int64)

@@ -1,0 +1,90 @@
+"""Which change of ownership stands, where Pulsar's brokers resolve conflicts between records.
+
+Pulsar's brokers each judge every record they read (ServiceUnitStateDataConflictResolver): by its
+version, its ``force`` flag and the brokers it names. Here one script decides, for a request that
+names the epoch it was decided on; readers believe the newest epoch. docs/pulsar-differences.md.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.support import clusters
+from tests.support.clusters_by_rows import change_row, cluster
+from tests.support.reports import bundle
+from trimtab.disposal import Disposal
+from trimtab.ownership import Event, IllegalTransition, OwnerRule, State, effect_of
+from trimtab.placement import PLACERS
+from trimtab.plan import Shed
+from trimtab.reasons import Reason, Rule
+from trimtab.request import Projection
+from trimtab.settings import Settings
+
+BUNDLE = bundle(0)
+
+
+@pytest.mark.parametrize(
+    ("before", "told", "owner"),
+    [
+        pytest.param([5], 4, "old:1", id="v5, then v4: the old one stands"),
+        pytest.param([5], 5, "old:1", id="v5 twice: the first one stands"),
+        pytest.param([5], 6, "new:1", id="v5, then v6"),
+        pytest.param([5], 7, "new:1", id="v5, then v7: the journal may be compacted"),
+        pytest.param([], 2, "new:1", id="v2 first, likewise"),
+    ],
+)
+def test_a_reader_believes_the_newest_record(before: list[int], told: int, owner: str) -> None:
+    """Acceptance case E11, as Pulsar on a system topic.
+
+    On its metadata store a gap is refused; so does the script that writes here, for which a request
+    must name the epoch that stands (tests/contracts/test_transitions.py).
+    """
+    it = cluster()
+    it.receive([change_row(BUNDLE, "old:1", counter) for counter in before])
+    it.receive([change_row(BUNDLE, "new:1", told)])
+    assert it.records("t/ns")[BUNDLE].owner == owner
+
+
+@pytest.mark.parametrize(
+    ("state", "event"),
+    [
+        pytest.param(State.OWNED, Event.ASSIGN, id="given away while it is served"),
+        pytest.param(State.OWNED, Event.CLAIM, id="claimed while it is served"),
+        pytest.param(State.RELEASING, Event.UNLOAD, id="unloaded twice"),
+        pytest.param(State.DELETED, Event.CLAIM, id="claimed after a split"),
+    ],
+)
+def test_nothing_is_forced(state: State, event: Event) -> None:
+    """Acceptance case E11: Pulsar accepts any next version with ``force``, which is not known here.
+
+    What it serves for has rows of its own: LOSE, KEEP, READMIT, RESTORE.
+    """
+    with pytest.raises(IllegalTransition, match=f"{event} is not possible while .* is {state}"):
+        effect_of(event, state, BUNDLE)
+
+
+@pytest.mark.parametrize(
+    ("state", "event", "after"),
+    [
+        pytest.param(State.OWNED, Event.UNLOAD, State.RELEASING, id="of a, not of b"),
+        pytest.param(State.ASSIGNING, Event.SERVE, State.OWNED, id="by a, not by b"),
+    ],
+)
+def test_a_step_cannot_name_another_owner(state: State, event: Event, after: State) -> None:
+    """Acceptance case E11: Pulsar compares the brokers of both records, and keeps the old one.
+
+    Here the event says which broker the record names, and these two leave it as it is.
+    """
+    assert effect_of(event, state, BUNDLE) == (after, OwnerRule.KEEP)
+
+
+def test_nothing_is_transferred_to_its_owner() -> None:
+    """Acceptance case E11: Pulsar keeps the old record; here the round refuses to ask."""
+    view, settings = clusters.cluster(a=0.9, b=0.1), Settings()
+    projection = Projection(view)
+    placer = PLACERS["least-long-term-rate"](view, projection, None, settings)
+    disposal = Disposal(view, projection, placer, settings, np.random.default_rng(1))
+    plan = disposal.plan([Shed(0, 0, Reason.OVERLOADED, destination=0)], ())
+    assert plan.moves == ()
+    assert [refusal.rule for refusal in plan.refusals] == [Rule.SAME_BROKER]

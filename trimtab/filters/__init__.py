@@ -1,0 +1,98 @@
+"""Which brokers a bundle may go to, in the order in which Pulsar's managers ask.
+
+`reachable` is the set that no preference may leave. Each of FILTERS then narrows it, and one that
+would leave nobody is not heeded; of EXTENSIBLE, the extensible manager's, all bind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from trimtab.filters.affinity import Counted, counts, may_leave, spread
+from trimtab.filters.room import evenness, topic_cap, topic_room
+from trimtab.filters.software import latest_version, load_manager_class
+from trimtab.model import namespace_of
+from trimtab.request import Request
+from trimtab.settings import Settings
+from trimtab.view import Bools
+
+Filter = Callable[[Request, Bools, Settings], Bools]
+"""(request, candidates, settings) to the candidates that are left; all of shape (n,)."""
+
+
+def permitted(request: Request) -> Bools:
+    """Brokers that are available and that the namespace's policies allow."""
+    available = request.view.brokers.available
+    return request.projection.permits.of(namespace_of(request.bundle), available)
+
+
+def reachable(request: Request) -> Bools:
+    """Brokers that may receive at all: permitted, and not the one the bundle leaves."""
+    allowed = permitted(request)
+    if request.source is not None:
+        # A copy: a permit may be shared with other requests.
+        allowed = allowed & (np.arange(len(allowed)) != request.source)
+    return allowed
+
+
+def anti_affinity(request: Request, candidates: Bools, settings: Settings) -> Bools:
+    """Brokers with the fewest namespaces of the bundle's anti-affinity group."""
+    return spread(request.view, candidates, counts(request, Counted.NAMESPACES), settings)
+
+
+def bundle_anti_affinity(request: Request, candidates: Bools, settings: Settings) -> Bools:
+    """The same by bundles, as the extensible manager counts."""
+    return spread(request.view, candidates, counts(request, Counted.BUNDLES), settings)
+
+
+CAPS: Final[tuple[Filter, ...]] = (
+    topic_cap,
+    anti_affinity,
+    load_manager_class,
+    latest_version,
+)
+"""What also binds a destination that a shedder chose itself."""
+
+FILTERS: Final[tuple[Filter, ...]] = (
+    topic_cap,
+    anti_affinity,
+    evenness,
+    load_manager_class,
+    latest_version,
+)
+
+EXTENSIBLE: Final[tuple[Filter, ...]] = (
+    load_manager_class,
+    topic_room,
+    latest_version,
+    bundle_anti_affinity,
+)
+
+
+def narrowed(
+    request: Request, candidates: Bools, filters: tuple[Filter, ...], settings: Settings
+) -> Bools:
+    """``candidates`` after each of ``filters`` in turn, without those that would leave nobody."""
+    for narrow in filters:
+        if not candidates.any():
+            break
+        left = narrow(request, candidates, settings)
+        candidates = left if left.any() else candidates
+    return candidates
+
+
+def transferable(request: Request, destination: int, settings: Settings) -> bool:
+    """Whether the extensible manager would let the bundle go to ``destination``."""
+    candidates = permitted(request)
+    for narrow in EXTENSIBLE:
+        candidates = narrow(request, candidates, settings)
+    return bool(candidates[destination])
+
+
+def may_unload(request: Request) -> bool:
+    """Whether its anti-affinity group lets the bundle leave ``request.source``."""
+    had = counts(request, Counted.NAMESPACES)
+    return request.source is None or may_leave(request.source, permitted(request), had)

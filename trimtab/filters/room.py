@@ -1,0 +1,29 @@
+"""Keeps brokers that have room for more topics, and those with fewest bundles of the namespace."""
+
+from __future__ import annotations
+
+from trimtab.request import Request
+from trimtab.settings import Settings
+from trimtab.view import Bools
+
+
+def topic_cap(request: Request, candidates: Bools, settings: Settings) -> Bools:
+    """Brokers within the topic cap, counting arrivals (Pulsar filterBrokersWithLargeTopicCount)."""
+    topics = request.view.brokers.topics + request.projection.topics
+    return candidates & (topics <= settings.placement.max_topics)
+
+
+def topic_room(request: Request, candidates: Bools, settings: Settings) -> Bools:
+    """Brokers below the topic cap (Pulsar BrokerMaxTopicCountFilter, of the extensible manager)."""
+    return candidates & (request.view.brokers.topics < settings.placement.max_topics)
+
+
+def evenness(request: Request, candidates: Bools, settings: Settings) -> Bools:
+    """Brokers with the fewest bundles of the namespace (Pulsar removeMostServicingBrokers)."""
+    if not candidates.any():
+        return candidates
+    if not (settings.placement.distribute_evenly or request.bundle.startswith("pulsar/system/")):
+        return candidates
+    ranges = request.projection.ranges(request.namespace)
+    fewest: Bools = candidates & (ranges == ranges[candidates].min())
+    return fewest

@@ -1,0 +1,67 @@
+"""Keeps brokers of the right software (Pulsar BrokerVersionFilter, LoadManagerClassFilter).
+
+A version is semantic: numbers, then pre-release (below the release), then build (above it).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from trimtab.request import Request
+from trimtab.settings import Settings
+from trimtab.view import Bools, Ints
+
+_VERSION: Final = re.compile(
+    r"(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?", re.ASCII
+)
+
+_Identifier = tuple[bool, int, str]
+_Order = tuple[int, int, int, bool, tuple[_Identifier, ...], tuple[_Identifier, ...]]
+
+
+def load_manager_class(request: Request, candidates: Bools, settings: Settings) -> Bools:
+    """Brokers of the wanted class, and those that do not say theirs."""
+    wanted = settings.placement.load_manager
+    if not wanted:
+        return candidates
+    classes = request.view.brokers.load_managers
+    return candidates & np.array([name in ("", wanted) for name in classes], dtype=np.bool_)
+
+
+def latest_version(request: Request, candidates: Bools, settings: Settings) -> Bools:
+    """Brokers of the highest version; not heeded where one candidate's cannot be read."""
+    if not settings.placement.prefer_later_versions or not candidates.any():
+        return candidates
+    ranks = _ranks(request.view.brokers.versions)
+    if (ranks[candidates] < 0).any():
+        return candidates
+    latest: Bools = candidates & (ranks == ranks[candidates].max())
+    return latest
+
+
+@lru_cache(maxsize=8)
+def _ranks(versions: tuple[str, ...]) -> Ints:
+    """(n,) the place of each in their order, -1 where it is no version."""
+    orders = {version: _order(version) for version in set(versions)}
+    ascending = sorted({order for order in orders.values() if order is not None})
+    rank = {order: place for place, order in enumerate(ascending)}
+    places = ((orders[version], version) for version in versions)
+    return np.array([-1 if o is None else rank[o] for o, _ in places], dtype=np.int64)
+
+
+def _order(version: str) -> _Order | None:
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        return None
+    pre, build = _identifiers(match[4]), _identifiers(match[5])
+    return int(match[1]), int(match[2]), int(match[3]), not pre, pre, build
+
+
+def _identifiers(text: str | None) -> tuple[_Identifier, ...]:
+    """Dotted parts: numbers before words, each in its own order."""
+    parts = (text or "").split(".") if text else []
+    return tuple((not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts)

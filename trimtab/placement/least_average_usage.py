@@ -1,0 +1,43 @@
+"""Place on a broker well below the average usage (Pulsar extensions LeastResourceUsageWithWeight).
+
+usage = each broker's average over its reports, memory included
+mean  = mean of the candidates that have reported
+best  = candidates that have reported with usage + usage_difference <= mean, or all if there is none
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trimtab.request import Projection
+from trimtab.settings import Settings
+from trimtab.view import USAGE, Ints, View
+
+
+class LeastAverageUsage:
+    """A Placer without a history."""
+
+    def __init__(
+        self,
+        view: View,
+        projection: Projection,  # noqa: ARG002 - the contract of a placer
+        history: None,  # noqa: ARG002
+        settings: Settings,
+    ) -> None:
+        self._usage = view.brokers.averages[USAGE]
+        self._reported = view.brokers.reported_ms > 0
+        self._difference = settings.placement.usage_difference
+
+    def best(self, bundle: str, candidates: Ints) -> Ints:  # noqa: ARG002 - any bundle alike
+        """The candidates well below the average."""
+        known = candidates[self._reported[candidates]]
+        if not known.size:
+            return np.sort(candidates)
+        usage = self._usage[known]
+        # cumsum adds one by one as Pulsar does; sum would add pairwise and differ in the last bit.
+        mean = np.cumsum(usage)[-1] / len(usage)
+        best = known[usage + self._difference <= mean]
+        return np.sort(best if best.size else candidates)
+
+    def remembered(self) -> None:
+        """Nothing."""

@@ -1,0 +1,204 @@
+"""Move the top bundles of the busiest brokers to the idlest, in pairs (Pulsar TransferShedder).
+
+act if the fleet was out of balance in more than `hits` rounds in a row
+for each pair, until the fleet is in balance or max_brokers have shed:
+  share = bytes/s that would make the pair's loads equal
+  take the busy one's top bundles, smallest first, leaving one of them, each that fits into share;
+  for one that does not fit, look for top bundles of the idle one to swap back:
+    enough once the idle one carries no more than the busy one, which is well below what it carried
+    or else leave this pair
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from trimtab.filters import transferable
+from trimtab.model import namespace_of
+from trimtab.plan import Shed
+from trimtab.reasons import Reason
+from trimtab.request import Projection, request_of
+from trimtab.settings import Settings
+from trimtab.shedding.balance import Balance, young
+from trimtab.shedding.busiest import traffic
+from trimtab.shedding.top_bundles import TopBundles
+from trimtab.view import THROUGHPUT_IN, THROUGHPUT_OUT, Ints, View
+
+_BELOW = 0.75
+"""The part of its traffic that a busy broker must come down to by a swap."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransferHistory:
+    """Rounds in a row that the fleet was out of balance."""
+
+    hits: int = 0
+
+
+class Skip(StrEnum):
+    """Why nothing moves, in Pulsar's words."""
+
+    COOL_DOWN = "CoolDown"
+    OUTDATED = "OutDatedData"
+    NO_BROKERS = "NoBrokers"
+    NO_LOAD_DATA = "NoLoadData"
+    HIT_COUNT = "HitCount"
+    NO_BUNDLES = "NoBundles"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the shedder found; mean and deviation (fractions) are None where it did not compute."""
+
+    hits: int
+    sheds: tuple[Shed, ...] = ()
+    skip: Skip | None = None
+    mean: float | None = None
+    deviation: float | None = None
+
+
+def shed(
+    view: View, history: TransferHistory, settings: Settings
+) -> tuple[Sequence[Shed], TransferHistory]:
+    """Bundles of the busiest brokers, and those that come back for them."""
+    outcome = judged(view, history, settings, TopBundles(view, settings).of)
+    return outcome.sheds, TransferHistory(outcome.hits)
+
+
+def judged(
+    view: View, history: TransferHistory, settings: Settings, top: Callable[[int], Ints]
+) -> Outcome:
+    """The same with its reasons; ``top`` gives a broker's largest bundles, smallest first."""
+    obstacle = _obstacle(view, settings)
+    if obstacle is not None:
+        return Outcome(history.hits, skip=obstacle)
+    balance = Balance(view, settings)
+    hits = history.hits + 1 if balance.broken() is not None else 0
+    found = Outcome(hits, (), Skip.HIT_COUNT, balance.mean, balance.deviation)
+    if hits <= settings.transfer.hits:
+        return found
+    pairs = _Pairs(view, settings, top)
+    pairs.relieve(balance)
+    sheds = tuple(pairs.sheds)
+    hits, skip = (0, None) if sheds else (hits, pairs.barren)
+    return Outcome(hits, sheds, skip, found.mean, found.deviation)
+
+
+def _obstacle(view: View, settings: Settings) -> Skip | None:
+    brokers, fresh = view.brokers, young(view, settings)
+    rest_ms = brokers.reported_ms - brokers.relieved_ms
+    resting = (brokers.relieved_ms > 0) & (rest_ms < settings.transfer.delay * 1000)
+    if (fresh & resting).any():
+        return Skip.COOL_DOWN
+    known = brokers.reported_ms > 0
+    if not fresh.any():
+        return Skip.OUTDATED if known.any() else Skip.NO_BROKERS
+    return Skip.NO_LOAD_DATA if (brokers.available & ~known).any() else None
+
+
+class _Pairs:
+    """The pairs of one round; ``sheds`` and ``barren`` grow as it goes through them."""
+
+    def __init__(self, view: View, settings: Settings, top: Callable[[int], Ints]) -> None:
+        self._view, self._settings, self._top = view, settings, top
+        self._carried: list[float] = traffic(view.brokers, THROUGHPUT_IN).tolist()
+        self._projection = Projection(view)
+        self.sheds: list[Shed] = []
+        self.barren = Skip.HIT_COUNT
+        """Why there are no sheds; of several reasons the one that Pulsar would give."""
+
+    def relieve(self, balance: Balance) -> None:
+        """Take what should leave the busy broker of each pair."""
+        done = 0
+        while done < self._settings.transfer.max_brokers:
+            pair = balance.next_pair()
+            if pair is None:
+                return
+            idle, busy, reason = pair
+            listed = self._top(busy).tolist()
+            if not listed:
+                self.barren = Skip.NO_LOAD_DATA
+                continue
+            carried = self._carried[busy]
+            share = balance.share(idle, busy, carried)
+            taken, moved = self._take(listed, (idle, busy, reason), share)
+            if taken > 0:
+                balance.expect(idle, busy, moved, carried)
+                done += 1
+            elif self.barren is Skip.HIT_COUNT:
+                self.barren = Skip.NO_BUNDLES
+
+    def _take(
+        self, listed: list[int], pair: tuple[int, int, Reason], share: float
+    ) -> tuple[float, float]:
+        """Bytes/s taken off the busy broker, and what is left of it after swaps."""
+        idle, busy, reason = pair
+        limits = self._settings.transfer
+        back = iter(self._top(idle).tolist() if limits.directed else ())
+        taken = returned = 0.0
+        left = len(listed)
+        for row in listed:
+            if not self._may_go(row, busy, idle):
+                continue
+            if left <= 1:
+                break
+            size = self._size(row)
+            if size == 0:
+                continue
+            swaps: list[int] = []
+            if taken - returned + size > share:
+                swaps = self._swaps(back, (idle, busy), taken, returned, size)
+                if not swaps:
+                    break
+            self.sheds.append(Shed(row, busy, reason, idle if limits.directed else None))
+            self.sheds += [Shed(other, idle, reason, busy) for other in swaps]
+            if limits.credit_swaps:
+                returned += sum(map(self._size, swaps))
+            taken += size
+            left -= 1
+        return taken, taken - returned
+
+    def _swaps(
+        self, back: Iterator[int], pair: tuple[int, int], taken: float, returned: float, size: float
+    ) -> list[int]:
+        """Bundles of the idle broker that make room for one of ``size``; none if they cannot."""
+        idle, busy = pair
+        most = self._carried[busy]
+        there = most - taken + returned - size
+        here = self._carried[idle] + taken - returned + size
+        swaps = []
+        for row in back:
+            size = self._size(row)
+            if size == 0 or not self._may_return(row, idle, busy):
+                continue
+            if there + size < most and here - size < most:
+                swaps.append(row)
+                there += size
+                here -= size
+                if here <= there and there < _BELOW * most:
+                    return swaps
+        return []
+
+    def _size(self, row: int) -> float:
+        stats = self._view.bundles.stats
+        return float(stats[THROUGHPUT_IN, row] + stats[THROUGHPUT_OUT, row])
+
+    def _may_go(self, row: int, source: int, destination: int) -> bool:
+        bundles = self._view.bundles
+        if not bundles.movable[row] or bundles.owner[row] != source:
+            return False
+        return self._transferable(row, source, destination)
+
+    def _may_return(self, row: int, source: int, destination: int) -> bool:
+        if self._settings.transfer.checked_swaps:
+            return self._may_go(row, source, destination)
+        return self._transferable(row, source, destination)
+
+    def _transferable(self, row: int, source: int, destination: int) -> bool:
+        view, limits = self._view, self._settings.transfer
+        if not limits.with_policies and view.policies.binds(namespace_of(view.bundles.names[row])):
+            return False
+        request = request_of(view, self._projection, row, source)
+        return transferable(request, destination, self._settings)

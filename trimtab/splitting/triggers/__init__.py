@@ -1,0 +1,31 @@
+"""Which bundles should be divided: one trigger a file, chosen by name.
+
+A trigger only says which and why. Where a bundle is divided is found by whoever owns it, with
+`trimtab.splitting.DIVIDERS`. The order of the rows decides who gets the last free places of a
+namespace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol, TypeVar
+
+from trimtab.plan import Divide
+from trimtab.settings import Settings
+from trimtab.splitting.triggers import instantaneous, long_term
+from trimtab.view import View
+
+H = TypeVar("H")
+
+
+class Trigger(Protocol[H]):
+    """A split trigger with its history ``H`` (None for one that keeps none)."""
+
+    def __call__(self, view: View, history: H, settings: Settings) -> tuple[Sequence[Divide], H]:
+        """What should be divided, in order of row, and the history after this round."""
+
+
+TRIGGERS: Final[Mapping[str, Trigger[Any]]] = {
+    "long-term": long_term.split,
+    "instantaneous": instantaneous.split,
+}

@@ -1,0 +1,78 @@
+"""What both triggers ask: is a bundle over a limit, and may its namespace have one more?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+import numpy as np
+
+from trimtab.reasons import Reason
+from trimtab.settings import SplitSettings
+from trimtab.view import (
+    CONSUMERS,
+    PRODUCERS,
+    RATE_IN,
+    RATE_OUT,
+    THROUGHPUT_IN,
+    THROUGHPUT_OUT,
+    TOPICS,
+    Bools,
+    Bundles,
+    Floats,
+    View,
+)
+
+_REASONS: Final = (
+    Reason.TOO_MANY_TOPICS,
+    Reason.TOO_MANY_SESSIONS,
+    Reason.TOO_MANY_MESSAGES,
+    Reason.TOO_MUCH_TRAFFIC,
+)
+
+
+def judged(bundles: Bundles) -> Bools:
+    """(m,) movable and of two topics at least: one topic cannot be divided."""
+    enough: Bools = bundles.movable & (bundles.counts[TOPICS] >= 2)
+    return enough
+
+
+def over_limits(bundles: Bundles, traffic: Floats, limits: SplitSettings) -> dict[int, Reason]:
+    """The judged rows that are over a limit, ascending, with the first one they are over.
+
+    ``traffic`` is (4, m), the rates that are to be judged.
+    """
+    counts = bundles.counts
+    sessions = counts[CONSUMERS] + counts[PRODUCERS]
+    over = np.array(
+        [
+            counts[TOPICS] > limits.max_topics,
+            (sessions > limits.max_sessions) & (limits.max_sessions > 0),
+            traffic[RATE_IN] + traffic[RATE_OUT] > limits.max_rate,
+            traffic[THROUGHPUT_IN] + traffic[THROUGHPUT_OUT] > limits.max_throughput,
+        ]
+    )
+    rows = np.flatnonzero(judged(bundles) & over.any(axis=0))
+    first = over[:, rows].argmax(axis=0)
+    return {row: _REASONS[at] for row, at in zip(rows.tolist(), first.tolist(), strict=True)}
+
+
+class Places:
+    """How many more bundles each namespace may have; one whose size is not known none."""
+
+    def __init__(self, view: View, limits: SplitSettings) -> None:
+        self._bundles, self._sizes, self._most = view.bundles, view.sizes, limits.max_bundles
+        self._planned: Counter[str] = Counter()
+
+    def free(self, row: int) -> bool:
+        """Whether the namespace of a bundle may have one more."""
+        namespace = self._namespace(row)
+        size = self._sizes.get(namespace)
+        return size is not None and size + self._planned[namespace] < self._most
+
+    def take(self, row: int) -> None:
+        """Its namespace will have one more."""
+        self._planned[self._namespace(row)] += 1
+
+    def _namespace(self, row: int) -> str:
+        return self._bundles.namespaces[int(self._bundles.namespace[row])]
