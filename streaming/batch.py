@@ -114,7 +114,7 @@ class BatchWriter:
         done = self._await(
             "redis", StoreUnavailable, lambda: self._apply(record.cluster, requests, batch)
         )
-        show_outcomes(self._shown, record.cluster, done.outcomes)
+        show_outcomes(self._shown, record.cluster, requests, done.outcomes)
         if done.repeated:
             self._shown.count(metrics.REPEATED, record.cluster)
         return [

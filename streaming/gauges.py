@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from streaming.exposition import Exposition
 from trimtab import metrics
-from trimtab.wire.ownership import Outcome
+from trimtab.ownership import Event
+from trimtab.wire.ownership import Outcome, Transition
 from trimtab.wire.rows import DeadLetter, Intake, RoundRecord
 
 
@@ -26,7 +27,8 @@ def show_round(shown: Exposition, record: RoundRecord) -> None:
     """Gauges of brokers that left the view go with them."""
     cluster = record.cluster
     shown.count(metrics.ROUNDS, cluster, record.skipped or "planned")
-    for reason, number in Counter(move.reason for move in record.moves).items():
+    reasons = [move.reason for move in record.moves] + [split.reason for split in record.splits]
+    for reason, number in Counter(reasons).items():
         shown.count(metrics.DECISIONS, cluster, reason, by=number)
     for rule, number in record.refused.items():
         shown.count(metrics.REFUSALS, cluster, rule, by=number)
@@ -42,6 +44,12 @@ def show_round(shown: Exposition, record: RoundRecord) -> None:
     shown.set(metrics.PROBLEMS, len(record.problems), cluster)
 
 
-def show_outcomes(shown: Exposition, cluster: str, outcomes: Iterable[Outcome]) -> None:
-    for outcome in outcomes:
-        shown.count(metrics.MOVES, cluster, outcome.reason or "accepted")
+def show_outcomes(
+    shown: Exposition,
+    cluster: str,
+    requests: Iterable[Transition],
+    outcomes: Iterable[Outcome],
+) -> None:
+    for request, outcome in zip(requests, outcomes, strict=True):
+        metric = metrics.SPLITS if request.event is Event.SPLIT else metrics.MOVES
+        shown.count(metric, cluster, outcome.reason or "accepted")

@@ -97,6 +97,12 @@ MOVES: Final = Metric(
     "Moves written to the ownership store: accepted, or refused with its reason.",
     ("cluster", "outcome"),
 )
+SPLITS: Final = Metric(
+    "trimtab_splits",
+    Kind.COUNTER,
+    "Divisions written to the ownership store: accepted, or refused with its reason.",
+    ("cluster", "outcome"),
+)
 USAGE: Final = Metric(
     "trimtab_broker_usage_ratio",
     Kind.GAUGE,

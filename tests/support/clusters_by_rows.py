@@ -38,9 +38,15 @@ def snapshot_row(
     return Row("c", Tag.SNAPSHOT, broker, payload, at_ms, accepted=1)
 
 
-def change_row(bundle: str, owner: str, counter: int = 1, state: State = State.OWNED) -> Row:
+def change_row(
+    bundle: str,
+    owner: str,
+    counter: int = 1,
+    state: State = State.OWNED,
+    event: Event = Event.CLAIM,
+) -> Row:
     record = Record(state=state, epoch=Epoch(1, counter), owner=owner)
-    change = Change(cluster="c", bundle=bundle, event=Event.CLAIM, record=record)
+    change = Change(cluster="c", bundle=bundle, event=event, record=record)
     return Row("c", Tag.CHANGE, "trimtab.ownership/0/1", msgspec.json.encode(change), 0)
 
 

@@ -22,16 +22,16 @@ def bundle(index: int, count: int = 4, namespace: str = "t/ns") -> str:
 def report(
     rates: Mapping[str, float] | None = None, cpu: float = 50.0, start_ms: int = 1
 ) -> LoadReport:
-    """A report with the given messages/s in of each bundle; None makes a heartbeat."""
+    """A report with the given messages/s in of each bundle, of two topics; None: a heartbeat."""
     stats: dict[str, BundleStats] | None = None
     if rates is not None:
-        stats = {name: BundleStats(msg_rate_in=rate, topics=1) for name, rate in rates.items()}
+        stats = {name: BundleStats(msg_rate_in=rate, topics=2) for name, rate in rates.items()}
     data = LocalBrokerData(
         cpu=Resource(cpu, 100.0),
         last_stats=stats,
         bundles=list(rates or ()),
         msg_rate_in=sum((rates or {}).values()),
-        num_topics=len(rates or ()),
+        num_topics=2 * len(rates or ()),
         start_timestamp=start_ms,
     )
     return load_report.decode(load_report.encode(data))

@@ -33,7 +33,8 @@ def assert_nothing_was_done_twice(
     assert not [name for name, times in Counter(c.id for c in told).items() if times > 1]
 
     copies = {c.id: c for c in published(topics.all(keys.COMMANDS)) if c.cluster == cluster}
-    assert copies == {c.id: c for c in told if c.kind in (Kind.TRANSFER, Kind.PREPARE)}
+    jobs = (Kind.TRANSFER, Kind.PREPARE, Kind.SPLIT)
+    assert copies == {c.id: c for c in told if c.kind in jobs}
 
     journal: dict[str, list[Record]] = defaultdict(list)
     for change in changes(topics.all(keys.OWNERSHIP), cluster):

@@ -1,0 +1,83 @@
+"""Bundles that are too large are divided by their brokers, on the real services."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from deploy.kafka_server import KafkaServer
+from deploy.redis_server import RedisServer
+from simulation.fleet import Fleet, FleetSettings
+from simulation.load_model import load_model
+from simulation.profile import Profile
+from sinks.connections import redis_client
+from sinks.ownership_store import OwnershipStore
+from streaming.config import load_config
+from tests.support.jobs import QUICK, write_settings
+from tests.support.running import PATIENCE, Running
+from tests.support.verdicts import assert_nothing_was_done_twice
+from tests.support.waiting import eventually
+from trimtab.model import namespace_of
+from trimtab.ownership import State
+from trimtab.tiling import flaws
+from trimtab.wire.ownership import Record
+
+# kafka-python, in the agents, leaves the socket of a refused connection to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+
+CLUSTER = "divided"
+FLEET = Profile(
+    brokers=3, bundles=6, namespaces=2, low=0.3, high=0.3, rate_sigma=0.0, noise=0.0, seed=5
+)
+"""Every bundle carries 200 messages/s, published and delivered."""
+
+SETTINGS = {
+    **QUICK,
+    "round.shedding": "overload",
+    "round.placement": "least-long-term-rate",
+    "split.max_rate": 150.0,
+}
+"""Nobody is overloaded: what moves are the halves."""
+
+
+def test_every_bundle_over_the_limit_is_divided_and_its_halves_are_served(
+    spark: SparkSession, kafka: KafkaServer, redis_server: RedisServer, tmp_path: Path
+) -> None:
+    config = load_config(write_settings(tmp_path, kafka.bootstrap, redis_server.url, SETTINGS))
+    model = load_model(FLEET)
+    fleet = Fleet(model, FleetSettings(kafka.bootstrap, redis_server.url, CLUSTER, 0.5))
+    running = Running(config, spark)
+    with redis_client(redis_server.url) as client, running:
+        store = OwnershipStore(client)
+        fleet.start()
+        try:
+            eventually(lambda: whole(store), "twelve halves, owned", PATIENCE, pause=0.5)
+            running.pause(CLUSTER)
+            running.await_rest(client, CLUSTER)
+            records = store.records(CLUSTER)
+            shown = fleet.snapshot()
+        finally:
+            fleet.stop()
+        assert {records[bundle].state for bundle in model.bundles} == {State.DELETED}
+        for namespace in {namespace_of(bundle) for bundle in model.bundles}:
+            assert flaws(b for b in standing(records) if namespace_of(b) == namespace) == []
+        owners = Counter(record.owner for record in standing(records).values())
+        assert owners == {name: broker.bundles for name, broker in shown.brokers.items()}
+        assert running.metric("trimtab_splits_total", cluster=CLUSTER, outcome="accepted") == 6
+        assert running.metric("trimtab_problems", cluster=CLUSTER) == 0
+    running.replayed(running.batches(CLUSTER)[-1].query)
+    with redis_client(redis_server.url) as client:
+        assert_nothing_was_done_twice(running.topics, client, CLUSTER)
+
+
+def whole(store: OwnershipStore) -> bool:
+    """Whether every bundle has been divided once, and all halves are owned."""
+    records = standing(store.records(CLUSTER)).values()
+    return len(records) == 12 and all(record.state is State.OWNED for record in records)
+
+
+def standing(records: dict[str, Record]) -> dict[str, Record]:
+    return {b: record for b, record in records.items() if record.state is not State.DELETED}

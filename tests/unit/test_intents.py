@@ -1,0 +1,86 @@
+"""Isolation policies, anti-affinity groups and failure domains, as intents change them."""
+
+from __future__ import annotations
+
+import pytest
+
+from trimtab.intents import obeyed
+from trimtab.memory import Memory
+from trimtab.policies import NO_POLICIES, Isolation, Policies
+from trimtab.settings import Settings
+from trimtab.wire.control import Intent, Kind
+
+OWN = Isolation(namespaces=("t/vip.*",), primary=("big-.*",), min_available=2)
+
+
+def after(*intents: Intent) -> Memory:
+    memory = Memory()
+    for intent in intents:
+        memory = obeyed(memory, intent, Settings())
+    return memory
+
+
+def isolation(name: str, policy: Isolation | None) -> Intent:
+    return Intent(id="1", kind=Kind.ISOLATION, cluster="c", name=name, isolation=policy)
+
+
+def group(namespace: str, name: str) -> Intent:
+    return Intent(id="1", kind=Kind.ANTI_AFFINITY, cluster="c", name=namespace, group=name)
+
+
+def domain(name: str, *brokers: str) -> Intent:
+    return Intent(id="1", kind=Kind.FAILURE_DOMAIN, cluster="c", name=name, brokers=brokers)
+
+
+def test_an_isolation_policy_is_set_and_ended() -> None:
+    assert after(isolation("vip", OWN)).policies == Policies(isolation={"vip": OWN})
+    assert after(isolation("vip", OWN), isolation("vip", None)).policies == NO_POLICIES
+
+
+def test_of_policies_the_first_by_name_counts() -> None:
+    """In whatever order they came."""
+    other = Isolation(namespaces=("t/.*",), primary=("small-.*",))
+    policies = after(isolation("b", other), isolation("a", OWN)).policies
+    assert policies.isolation_of("t/vip-1") == OWN
+    assert policies.isolation_of("t/else") == other
+
+
+def test_a_namespace_joins_a_group_and_leaves_it() -> None:
+    assert after(group("t/n", "G")).policies.group_of("t/n") == "g"
+    assert after(group("t/n", "G"), group("t/n", "")).policies == NO_POLICIES
+
+
+def test_a_broker_is_in_one_domain() -> None:
+    policies = after(domain("north", "a:1", "b:1"), domain("south", "b:1")).policies
+    assert policies.domains == {"a:1": "north", "b:1": "south"}
+
+
+def test_a_domain_is_what_was_last_said_of_it() -> None:
+    assert after(domain("north", "a:1", "b:1"), domain("north", "b:1")).policies.domains == {
+        "b:1": "north"
+    }
+
+
+@pytest.mark.parametrize(
+    ("policy", "problems"),
+    [
+        pytest.param(
+            Isolation(namespaces=("(",), primary=("[",), min_available=-1),
+            ["isolation.min_available", "isolation.namespaces", "isolation.primary"],
+            id="all at once",
+        ),
+        pytest.param(Isolation(namespaces=("*",), primary=()), ["isolation.namespaces"], id="star"),
+    ],
+)
+def test_a_policy_that_cannot_be_is_a_problem_and_no_policy(
+    policy: Isolation, problems: list[str]
+) -> None:
+    memory = after(isolation("vip", policy))
+    assert memory.policies == NO_POLICIES
+    assert [problem.split(": ")[1] for problem in memory.problems] == problems
+
+
+def test_what_names_nothing_is_a_problem() -> None:
+    memory = after(group("", "g"))
+    assert memory.policies == NO_POLICIES
+    assert memory.problems == ["intent 1: name: says nothing of what it is about"]
