@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from benchmarks import intake, latency, memory
+from benchmarks import decisions, intake, latency, memory, plans
 from benchmarks.figures import Figure
 
 Benchmark = Callable[[Path], Sequence[Figure]]
@@ -16,4 +16,6 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "intake": intake.measure,
     "latency": latency.measure,
     "memory": memory.measure,
+    "decisions": decisions.measure,
+    "plans": plans.measure,
 }

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, Final
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import Row as SparkRow
 from pyspark.sql import functions as f
@@ -28,6 +29,7 @@ from sources.topics import KafkaSource, select_rows
 from streaming.config import SparkConfig
 from streaming.session import spark_session
 from trimtab.wire import keys
+from trimtab.wire.load_report import decode
 from trimtab.wire.rows import Tag
 
 _SCHEMA: Final = "cluster string, rows int"
@@ -53,9 +55,14 @@ class Counting(StatefulProcessor):
         pass
 
 
-def empty_pair(spark: SparkSession, source: KafkaSource) -> DataFrame:
-    """The same sources, columns and keys as ``streaming.query.rows``."""
+def empty_pair(spark: SparkSession, source: KafkaSource, *, decoded: bool = False) -> DataFrame:
+    """The same sources, columns and keys as ``streaming.query.rows``.
+
+    ``decoded``: each report is decoded before the shuffle and goes no further than that.
+    """
     reports = select_reports(source.read(spark, keys.LOAD_REPORTS))
+    if decoded:
+        reports = reports.mapInArrow(_keys_of_decoded, "cluster string, broker string")
     counts = reports.groupBy("cluster", "broker").transformWithState(
         Counting(), _SCHEMA, outputMode="Append", timeMode="ProcessingTime"
     )
@@ -69,6 +76,13 @@ def empty_pair(spark: SparkSession, source: KafkaSource) -> DataFrame:
         .groupBy("cluster")
         .transformWithState(Counting(), _SCHEMA, outputMode="Append", timeMode="ProcessingTime")
     )
+
+
+def _keys_of_decoded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for value in batch.column("value"):
+            decode(value.as_py())
+        yield batch.select(["cluster", "broker"])
 
 
 def run(bootstrap: str, seconds: float) -> list[float]:

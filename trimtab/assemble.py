@@ -10,15 +10,33 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from typing import Final, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trimtab.model import NO_EPOCH, namespace_of
+from trimtab.names import PackedNames, ranges_of
 from trimtab.ownership import State
 from trimtab.reasons import Rule
 from trimtab.snapshot import Snapshot
-from trimtab.view import Brokers, Bundles, View, is_monitoring, namespaces_of
+from trimtab.view import (
+    CACHE,
+    CACHE_STEP,
+    Brokers,
+    Bundles,
+    Counts,
+    Ints,
+    View,
+    is_monitoring,
+    namespaces_of,
+)
 from trimtab.wire.ownership import Record
+
+T = TypeVar("T", bound=np.generic)
+
+_MOST: Final = 2**31 - 1
 
 FREE = Record(state=State.FREE, epoch=NO_EPOCH)
 """What a bundle without a record is."""
@@ -31,6 +49,8 @@ class Holdings:
     records: Mapping[str, Record]
     broken: frozenset[str] = frozenset()
     """Namespaces whose records overlap or leave a hole."""
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """How many bundles each namespace has."""
     in_flight: Mapping[str, str] = field(default_factory=dict)
     """Bundle to destination, for moves issued but not yet journalled."""
 
@@ -43,7 +63,6 @@ class _Rows:
     names: list[str] = field(default_factory=list)
     owner: list[int] = field(default_factory=list)
     intended: list[int] = field(default_factory=list)
-    epoch: list[tuple[int, int]] = field(default_factory=list)
     movable: list[bool] = field(default_factory=list)
 
 
@@ -62,17 +81,23 @@ def assemble(
     else:
         rows = _recorded(brokers, holdings, obstacles)
     bundles = _bundles(brokers, rows)
-    counts = np.bincount(bundles.namespace, minlength=len(bundles.namespaces)).tolist()
     records = {} if holdings is None else holdings.records
     view = View(
         cluster=cluster,
         brokers=_brokers(brokers),
         bundles=bundles,
-        intended=np.array(rows.intended, np.int64),
-        sizes=dict(zip(bundles.namespaces, counts, strict=True)),
+        # The same column, not an equal one, where nothing is in flight.
+        intended=bundles.owner if rows.intended == rows.owner else np.array(rows.intended),
+        records=records,
+        sizes=_reported_sizes(bundles) if holdings is None else holdings.sizes,
         splitting=frozenset(b for b, r in records.items() if r.state is State.SPLITTING),
     )
     return view, obstacles
+
+
+def _reported_sizes(bundles: Bundles) -> dict[str, int]:
+    counts = np.bincount(bundles.namespace, minlength=len(bundles.namespaces)).tolist()
+    return dict(zip(bundles.namespaces, counts, strict=True))
 
 
 def _recorded(brokers: Sequence[Snapshot], holdings: Holdings, obstacles: Counter[Rule]) -> _Rows:
@@ -84,7 +109,7 @@ def _recorded(brokers: Sequence[Snapshot], holdings: Holdings, obstacles: Counte
             if record.owner in (snapshot.broker, None):
                 obstacle = _obstacle(bundle, record, holdings)
                 destination = holdings.in_flight.get(bundle, record.destination)
-                _append(rows, (place, row, bundle), record, obstacle)
+                _append(rows, (place, row, bundle), obstacle)
                 rows.intended.append(row_of.get(destination or "", row))
                 if obstacle is not None:
                     obstacles[obstacle] += 1
@@ -94,14 +119,11 @@ def _recorded(brokers: Sequence[Snapshot], holdings: Holdings, obstacles: Counte
     return rows
 
 
-def _append(
-    rows: _Rows, where: tuple[int, int, str], record: Record, obstacle: Rule | None
-) -> None:
+def _append(rows: _Rows, where: tuple[int, int, str], obstacle: Rule | None) -> None:
     place, row, bundle = where
     rows.at.append(place)
     rows.owner.append(row)
     rows.names.append(bundle)
-    rows.epoch.append(record.epoch)
     rows.movable.append(obstacle is None)
 
 
@@ -129,7 +151,7 @@ def _reported(brokers: Sequence[Snapshot], obstacles: Counter[Rule]) -> _Rows:
         for bundle in snapshot.bundles:
             if newest[bundle][1] == snapshot.broker:
                 obstacle = Rule.NOT_MOVABLE if is_monitoring(bundle) else None
-                _append(rows, (place, row, bundle), FREE, obstacle)
+                _append(rows, (place, row, bundle), obstacle)
                 rows.intended.append(row)
                 if obstacle is not None:
                     obstacles[obstacle] += 1
@@ -158,19 +180,33 @@ def _brokers(brokers: Sequence[Snapshot]) -> Brokers:
 
 
 def _bundles(brokers: Sequence[Snapshot], rows: _Rows) -> Bundles:
-    at = np.array(rows.at, np.int64)
-    none = np.zeros((4, 0))
-    shown = np.concatenate([np.zeros(0, np.bool_), *(s.shown for s in brokers)])[at]
+    # Where nothing is left out there is nothing to pick, and no column of places to keep.
+    left_out = len(rows.at) < sum(len(s.shown) for s in brokers)
+    at = np.array(rows.at, np.int64) if left_out else None
+    shown = _gathered([s.shown[np.newaxis] for s in brokers], at, np.zeros((1, 0), np.bool_))[0]
     namespace, namespaces = namespaces_of(rows.names)
+    ranges = _gathered([ranges_of(s.names) for s in brokers], at, np.zeros((2, 0), np.uint32))
+    none = np.zeros((4, 0))
     return Bundles(
-        names=tuple(rows.names),
+        names=PackedNames(namespaces, namespace, ranges),
         namespace=namespace,
         namespaces=namespaces,
         owner=np.array(rows.owner, np.int64),
-        short=np.hstack([none, *(s.short for s in brokers)])[:, at],
-        long=np.hstack([none, *(s.long for s in brokers)])[:, at],
-        stats=np.hstack([none, *(s.stats for s in brokers)])[:, at],
-        counts=np.hstack([none.astype(np.int64), *(s.counts for s in brokers)])[:, at],
-        epoch=np.array(rows.epoch, np.int64).reshape(-1, 2).T,
+        short=_gathered([s.short for s in brokers], at, none),
+        long=_gathered([s.long for s in brokers], at, none),
+        reported=cache(lambda: _gathered([s.stats for s in brokers], at, none)),
+        counts=_gathered([_counts(s) for s in brokers], at, none.astype(np.int32)),
         movable=np.array(rows.movable, np.bool_) & shown,
     )
+
+
+def _gathered(parts: Sequence[NDArray[T]], at: Ints | None, none: NDArray[T]) -> NDArray[T]:
+    """The columns of all snapshots side by side, and of these the ones ``at`` some places."""
+    whole = np.hstack([none, *parts])
+    return whole if at is None else whole[:, at]
+
+
+def _counts(snapshot: Snapshot) -> Counts:
+    counts = snapshot.counts.copy()
+    counts[CACHE] //= CACHE_STEP
+    return np.minimum(counts, _MOST).astype(np.int32)

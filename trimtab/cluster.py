@@ -174,12 +174,7 @@ class Cluster:
         snapshots = [unpack(packed[broker], Snapshot) for broker in self._live(settings)]
         holdings = None if settings.round.observe_only else self._holdings(namespaces)
         view, obstacles = assemble(self.name, snapshots, holdings)
-        view = replace(
-            view,
-            policies=self.memory.policies,
-            now_ms=now_ms,
-            sizes=view.sizes if holdings is None else self.memory.sizes,
-        )
+        view = replace(view, policies=self.memory.policies, now_ms=now_ms)
         state = replace(self.memory.round, paused=self.memory.paused)
         rng = np.random.default_rng([crc32(self.name.encode()), state.number])
         plan, state = decide(view, state, settings, now_ms, rng)
@@ -234,7 +229,7 @@ class Cluster:
         for packed in namespaces.values():
             records.update(unpack(packed, dict[str, Record]))
         flights = {bundle: flight.destination for bundle, flight in self.memory.in_flight.items()}
-        return Holdings(records, frozenset(self.memory.flawed), flights)
+        return Holdings(records, frozenset(self.memory.flawed), self.memory.sizes, flights)
 
     def _launch(self, plan: Plan, now_ms: int, settings: Settings) -> None:
         until = now_ms + round(settings.round.move_deadline * 1000)

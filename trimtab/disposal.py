@@ -12,13 +12,12 @@ import numpy as np
 
 from trimtab.filters import CAPS, FILTERS, may_unload, narrowed, reachable
 from trimtab.load import usage
-from trimtab.model import Epoch
 from trimtab.placement import Placer
 from trimtab.plan import Move, Plan, Refusal, Shed
 from trimtab.reasons import Rule
 from trimtab.request import Projection, Request, request_of
 from trimtab.settings import Settings
-from trimtab.view import Bools, Ints, View, is_monitoring
+from trimtab.view import Bools, Ints, View, is_monitoring_namespace
 
 
 class Disposal:
@@ -86,9 +85,10 @@ class Disposal:
             return Rule.ANTI_AFFINITY
         # Evenness counts bundles, which would undo what the pair was chosen for: it has no say
         # where the shedder placed.
-        capped = narrowed(request, allowed, CAPS, self._settings)
-        if wish.destination is not None and capped[wish.destination]:
-            return wish.destination
+        if wish.destination is not None:
+            capped = narrowed(request, allowed, CAPS, self._settings)
+            if capped[wish.destination]:
+                return wish.destination
         chosen = self._draw(request, narrowed(request, allowed, FILTERS, self._settings))
         if self._overloaded[chosen]:
             chosen = self._draw(request, allowed)
@@ -104,13 +104,13 @@ class Disposal:
         self._staying[wish.source] -= 1
         self._staying[destination] += 1
         self._projection.add(wish.bundle, wish.source, destination)
-        generation, counter = self._view.bundles.epoch[:, wish.bundle].tolist()
+        bundle = self._view.bundles.names[wish.bundle]
         return Move(
-            bundle=self._view.bundles.names[wish.bundle],
+            bundle=bundle,
             source=names[wish.source],
             destination=names[destination],
             reason=wish.reason,
-            epoch=Epoch(generation, counter),
+            epoch=self._view.epoch(bundle),
         )
 
     def _refused(self, wish: Shed, rule: Rule) -> Refusal:
@@ -128,8 +128,8 @@ def _staying(view: View) -> Ints:
 
     Pulsar counts those, so its "sole bundle" protection never holds on a broker that has any.
     """
-    names, brokers = view.bundles.names, len(view.brokers.names)
-    bound = np.flatnonzero(~view.bundles.movable).tolist()
-    bound = [row for row in bound if is_monitoring(names[row])]
+    bundles, brokers = view.bundles, len(view.brokers.names)
+    monitoring = [is_monitoring_namespace(name) for name in bundles.namespaces]
+    bound = np.array([*monitoring, False], dtype=np.bool_)[bundles.namespace]
     counts = np.bincount(view.intended, minlength=brokers)
     return counts - np.bincount(view.intended[bound], minlength=brokers)

@@ -18,7 +18,7 @@ class Permits:
 
     def __init__(self, view: View) -> None:
         self._policies = view.policies
-        self._hosts = [host_of(name) for name in view.brokers.names]
+        self._names = view.brokers.names
         self._persistent = view.brokers.persistent
         self._shared: Bools | None = None
         self._matching: dict[tuple[str, ...], Bools] = {}
@@ -49,6 +49,6 @@ class Permits:
     def _matched(self, patterns: tuple[str, ...]) -> Bools:
         found = self._matching.get(patterns)
         if found is None:
-            matched = [matches(host, patterns) for host in self._hosts]
+            matched = [matches(host, patterns) for host in map(host_of, self._names)]
             found = self._matching[patterns] = np.array(matched, dtype=np.bool_)
         return found

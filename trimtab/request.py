@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -23,17 +24,23 @@ class Projection:
         self._ranges: _Ranges | None = None
         self._members: dict[str, list[int]] = {}
         self.permits = Permits(view)
-        # bincount adds in row order, which makes the last bit of a sum Pulsar's.
-        incoming = np.bincount(bundles.owner, bundles.long[RATE_IN], brokers)
-        outgoing = np.bincount(bundles.owner, bundles.long[RATE_OUT], brokers)
-        self.settled: Floats = (incoming + outgoing).astype(np.float64)
-        """(n,) long-term messages/s, in and out, of the bundles a broker has."""
         self.arriving: Floats = np.zeros(brokers)
         """(n,) the same of bundles that will arrive."""
         self.topics: Ints = np.zeros(brokers, dtype=np.int64)
         """(n,) topics of bundles that will arrive."""
+        self.most_topics = int(view.brokers.topics.max(initial=0))
+        """Topics of the broker that will have most."""
         for bundle in np.flatnonzero(view.intended != bundles.owner).tolist():
             self._expect(bundle, int(view.intended[bundle]))
+
+    @cached_property
+    def settled(self) -> Floats:
+        """(n,) long-term messages/s, in and out, of the bundles a broker has."""
+        bundles, brokers = self._view.bundles, len(self._view.brokers.names)
+        # bincount adds in row order, which makes the last bit of a sum Pulsar's.
+        incoming = np.bincount(bundles.owner, bundles.long[RATE_IN], brokers)
+        outgoing = np.bincount(bundles.owner, bundles.long[RATE_OUT], brokers)
+        return (incoming + outgoing).astype(np.float64)
 
     def add(self, bundle: int, source: int, destination: int) -> None:
         """Count a planned move of bundle row ``bundle``."""
@@ -61,23 +68,31 @@ class Projection:
     def _expect(self, bundle: int, destination: int) -> None:
         rates = self._view.bundles.long[:, bundle]
         self.arriving[destination] += rates[RATE_IN] + rates[RATE_OUT]
-        self.topics[destination] += self._view.bundles.counts[TOPICS, bundle]
+        self.expect_topics(destination, int(self._view.bundles.counts[TOPICS, bundle]))
+
+    def expect_topics(self, destination: int, topics: int) -> None:
+        self.topics[destination] += topics
+        here = int(self._view.brokers.topics[destination] + self.topics[destination])
+        self.most_topics = max(self.most_topics, here)
 
 
 class _Ranges:
     """Bundles of a namespace on each broker, counted when first asked: few namespaces ever are."""
 
     def __init__(self, view: View) -> None:
-        order = np.argsort(view.bundles.namespace, kind="stable")
-        self._namespaces = view.bundles.namespace[order]
-        self._owners = view.intended[order]
+        bundles = view.bundles
+        self._owners = view.intended[np.argsort(bundles.namespace, kind="stable")]
+        sizes = np.bincount(bundles.namespace, minlength=len(bundles.namespaces))
+        self._ends: list[int] = np.cumsum(sizes).tolist()
         self._brokers = len(view.brokers.names)
         self._counts: dict[int, Ints] = {}
 
     def of(self, namespace: int) -> Ints:
         counts = self._counts.get(namespace)
         if counts is None:
-            first, last = np.searchsorted(self._namespaces, [namespace, namespace + 1])
+            first, last = 0, 0
+            if namespace >= 0:
+                first, last = self._ends[namespace - 1] if namespace else 0, self._ends[namespace]
             counts = np.bincount(self._owners[first:last], minlength=self._brokers)
             self._counts[namespace] = counts
         return counts

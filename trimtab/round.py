@@ -23,7 +23,7 @@ import numpy as np
 
 from trimtab.disposal import Disposal
 from trimtab.load import usage
-from trimtab.model import Epoch
+from trimtab.names import rows_of
 from trimtab.placement import PLACERS
 from trimtab.plan import Divide, Plan, Shed, Split
 from trimtab.reasons import Reason, Rule
@@ -69,13 +69,12 @@ def _divided(
 
 
 def _split(view: View, divide: Divide) -> Split:
-    bundles = view.bundles
-    generation, counter = bundles.epoch[:, divide.bundle].tolist()
+    bundle = view.bundles.names[divide.bundle]
     return Split(
-        bundle=bundles.names[divide.bundle],
-        broker=view.brokers.names[bundles.owner[divide.bundle]],
+        bundle=bundle,
+        broker=view.brokers.names[view.bundles.owner[divide.bundle]],
         reason=divide.reason,
-        epoch=Epoch(generation, counter),
+        epoch=view.epoch(bundle),
     )
 
 
@@ -101,7 +100,7 @@ def _halves(view: View, waiting: Mapping[str, int]) -> tuple[list[Shed], dict[st
     if not waiting:
         return [], {}
     bundles = view.bundles
-    row_of = {name: row for row, name in enumerate(bundles.names) if name in waiting}
+    row_of = {bundles.names[row]: row for row in rows_of(bundles.names, waiting)}
     owners = bundles.owner.tolist()
     wishes = [
         Shed(row, owners[row], Reason.DIVIDED, or_stay=True)
@@ -158,8 +157,7 @@ def _summary(view: View, settings: Settings) -> dict[str, float]:
 
 def _without_recent(view: View, recent: Mapping[str, int]) -> View:
     """The view with bundles that are cooling down or in flight marked as not movable."""
-    names = view.bundles.names if recent else ()
-    cooling = [row for row, name in enumerate(names) if name in recent]
+    cooling = rows_of(view.bundles.names, recent)
     return _staying(view, np.flatnonzero(view.intended != view.bundles.owner).tolist() + cooling)
 
 

@@ -7,19 +7,23 @@ tool's edge. Strategies see rows (integers), never names.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.model import namespace_of
+from trimtab.model import NO_EPOCH, Epoch, namespace_of
+from trimtab.names import kept as kept_names
 from trimtab.policies import NO_POLICIES, Policies
+from trimtab.wire.ownership import Record
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+Counts = NDArray[np.int32]
 
 RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT = range(4)
 """Rows of every ``traffic`` matrix: messages/s in and out, bytes/s in and out."""
@@ -28,7 +32,9 @@ CPU, MEMORY, DIRECT_MEMORY, BANDWIDTH_IN, BANDWIDTH_OUT = range(5)
 """Rows of every ``resources`` matrix."""
 
 TOPICS, CONSUMERS, PRODUCERS, CACHE = range(4)
-"""Rows of ``Bundles.counts``: three counts and bytes."""
+"""Rows of ``Bundles.counts``: three counts, and steps of CACHE_STEP bytes."""
+
+CACHE_STEP = 100_000
 
 USAGE, THROUGHPUT = range(2)
 """Rows of ``Brokers.averages``."""
@@ -65,8 +71,8 @@ class Brokers:
 class Bundles:
     """The m bundles of a view that a broker reports and, unless observing only, a record owns."""
 
-    names: tuple[str, ...]
-    namespace: Ints
+    names: Sequence[str]
+    namespace: Counts
     """(m,) row in ``namespaces``."""
     namespaces: tuple[str, ...]
     owner: Ints
@@ -75,15 +81,18 @@ class Bundles:
     """(4, m) averages over about 10 samples."""
     long: Floats
     """(4, m) averages over about 1000 samples."""
-    stats: Floats
+    reported: Callable[[], Floats]
+    """Gives ``stats``: few strategies ask, and what nobody asks for is not gathered."""
+    counts: Counts
     """(4, m) as last reported."""
-    counts: Ints
-    """(4, m) as last reported."""
-    epoch: Ints
-    """(2, m) generation and counter of the record, 0 where there is none."""
     movable: Bools
     """False where a strategy must not look: heartbeat and SLA namespaces, recently unloaded, in
     flight, in conflict, not in its broker's ``bundles``."""
+
+    @property
+    def stats(self) -> Floats:
+        """(4, m) as last reported."""
+        return self.reported()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,23 +109,39 @@ class View:
     """The round's time, by the clock of ``Brokers.relieved_ms``."""
     sizes: Mapping[str, int] = field(default_factory=dict)
     """How many bundles each namespace has, by the records."""
+    records: Mapping[str, Record] = field(default_factory=dict)
+    """Who owns what, for the epochs; none while observing only."""
     splitting: frozenset[str] = frozenset()
     """Bundles being divided, by the records, whether or not a broker reports them."""
 
+    def epoch(self, bundle: str) -> Epoch:
+        """Of a bundle's record; NO_EPOCH without one."""
+        record = self.records.get(bundle)
+        return NO_EPOCH if record is None else record.epoch
 
-_MONITORING = re.compile(r"(?:pulsar|sla-monitor)/(?:[^/]+/)?[^/:]+:\d+/[^/]+")
+
+_MONITORING = re.compile(r"(?:pulsar|sla-monitor)/(?:[^/]+/)?[^/:]+:\d+")
 
 
 def is_monitoring(bundle: str) -> bool:
     """Whether a bundle is of a heartbeat or SLA namespace: bound to its broker, never moved."""
-    return bundle.startswith(("pulsar/", "sla-monitor/")) and bool(_MONITORING.fullmatch(bundle))
+    # Few are, and a prefix is quickly seen.
+    return bundle.startswith(_PREFIXES) and is_monitoring_namespace(namespace_of(bundle))
 
 
-def namespaces_of(bundles: Iterable[str]) -> tuple[Ints, tuple[str, ...]]:
+def is_monitoring_namespace(namespace: str) -> bool:
+    """Whether it is a broker's heartbeat or SLA namespace."""
+    return namespace.startswith(_PREFIXES) and bool(_MONITORING.fullmatch(namespace))
+
+
+_PREFIXES = ("pulsar/", "sla-monitor/")
+
+
+def namespaces_of(bundles: Iterable[str]) -> tuple[Counts, tuple[str, ...]]:
     """``Bundles.namespace`` and ``Bundles.namespaces``, in order of first appearance."""
     numbers: dict[str, int] = {}
     column = [numbers.setdefault(namespace_of(b), len(numbers)) for b in bundles]
-    return np.array(column, dtype=np.int64), tuple(numbers)
+    return np.array(column, dtype=np.int32), tuple(numbers)
 
 
 def available_part(view: View) -> View:
@@ -150,15 +175,14 @@ def available_part(view: View) -> View:
             persistent=brokers.persistent[here],
         ),
         bundles=Bundles(
-            names=tuple(compress(bundles.names, kept.tolist())),
+            names=kept_names(bundles.names, kept),
             namespace=bundles.namespace[kept],
             namespaces=bundles.namespaces,
             owner=row[owner[kept]],
             short=bundles.short[:, kept],
             long=bundles.long[:, kept],
-            stats=bundles.stats[:, kept],
+            reported=cache(lambda: bundles.stats[:, kept]),
             counts=bundles.counts[:, kept],
-            epoch=bundles.epoch[:, kept],
             movable=movable[kept],
         ),
         intended=row[view.intended[kept]],

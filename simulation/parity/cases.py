@@ -15,7 +15,7 @@ from simulation.parity.java_maps import ConcurrentHashMap, HashMap
 from trimtab import averages
 from trimtab.load import percentages
 from trimtab.settings import Settings, catalogue
-from trimtab.view import Brokers, Bundles, View, namespaces_of
+from trimtab.view import CACHE, CACHE_STEP, Brokers, Bundles, Counts, View, namespaces_of
 
 Json = dict[str, Any]
 
@@ -125,9 +125,8 @@ def view_of(
             owner=owners,
             short=np.array([numbers(b["shortTerm"], FOUR) for b in given]).reshape(-1, 4).T,
             long=np.array([numbers(b["longTerm"], FOUR) for b in given]).reshape(-1, 4).T,
-            stats=np.zeros((4, len(names))),
-            counts=np.array([(int(b.get("topics", 0)), 0, 0, 0) for b in given]).reshape(-1, 4).T,
-            epoch=np.zeros((2, len(names)), dtype=np.int64),
+            reported=lambda: np.zeros((4, len(names))),
+            counts=counts_of([(int(b.get("topics", 0)), 0, 0, 0) for b in given]),
             movable=np.array([n in known and movable(n) for n in names], dtype=np.bool_),
         ),
         intended=owners,
@@ -152,6 +151,13 @@ class LoadData:
             for key in keys:
                 order.put(key)
             order.retain(keys)
+
+
+def counts_of(rows: Sequence[Sequence[int]]) -> Counts:
+    """(4, m) topics, consumers, producers and bytes of cache, as a view has them."""
+    counts = np.array(rows, dtype=np.int64).reshape(-1, 4).T
+    counts[CACHE] //= CACHE_STEP
+    return counts.astype(np.int32)
 
 
 def rows_of(view: View, names: Iterable[str]) -> np.ndarray:

@@ -77,7 +77,7 @@ def _request(case: Json) -> Request:
     projection = Projection(view)
     for row, name in enumerate(view.brokers.names):
         waiting = case.get("brokers", {}).get(name, {}).get("preallocated", {})
-        projection.topics[row] += sum(int(b.get("topics", 0)) for b in waiting.values())
+        projection.expect_topics(row, sum(int(b.get("topics", 0)) for b in waiting.values()))
     return Request(
         view=view,
         projection=projection,

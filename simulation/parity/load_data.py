@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from simulation.parity.cases import FOUR, Json, brokers_of, numbers
+from simulation.parity.cases import FOUR, Json, brokers_of, counts_of, numbers
 from simulation.parity.java_maps import ConcurrentHashMap, HashMap
 from trimtab.settings import Settings
 from trimtab.smoothing import BrokerAverages, advance, remembered
@@ -105,9 +105,8 @@ def view_of(brokers: Brokers, listings: Sequence[Listing], recent: Iterable[str]
             owner=np.array([each.lister for each in listings], dtype=np.int64),
             short=stats,
             long=stats,
-            stats=stats,
-            counts=np.array(counts, dtype=np.int64).reshape(-1, 4).T,
-            epoch=np.zeros((2, len(names)), dtype=np.int64),
+            reported=lambda: stats,
+            counts=counts_of(counts),
             movable=np.array([e.may_go and e.bundle not in resting for e in listings], np.bool_),
         ),
         intended=np.array([each.holder for each in listings], dtype=np.int64),

@@ -6,7 +6,7 @@ round; trimtab leaves boundaries to the owner, whose part `_Owner` plays here as
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -16,6 +16,7 @@ from simulation.parity.cases import (
     FOUR,
     Json,
     brokers_of,
+    counts_of,
     numbers,
     rounds_of,
     settings_of,
@@ -107,7 +108,7 @@ class _Owner:
 
     case: Json
     turn: Json
-    names: tuple[str, ...]
+    names: Sequence[str]
     children: dict[int, list[str]] = field(default_factory=dict)
     failures: int = 0
     ended: int | None = None
@@ -165,6 +166,7 @@ def _view(case: Json, turn: Json, brokers: Mapping[str, Json]) -> View:
     known = turn.get("bundles", {})
     long = [numbers(known.get(name, {}).get("longTerm", {}), FOUR) for name in names]
     counts = [[int(stats.get(key, 0)) for key in _COUNTS] for _, _, stats in lines]
+    stats = np.array([numbers(stats, FOUR) for _, _, stats in lines]).reshape(-1, 4).T
     splitting = [*case.get("splitting", ()), *turn.get("splitting", ())]
     return View(
         cluster="parity",
@@ -176,9 +178,8 @@ def _view(case: Json, turn: Json, brokers: Mapping[str, Json]) -> View:
             owner=owner,
             short=np.zeros((4, len(names))),
             long=np.array(long).reshape(-1, 4).T,
-            stats=np.array([numbers(stats, FOUR) for _, _, stats in lines]).reshape(-1, 4).T,
-            counts=np.array(counts, dtype=np.int64).reshape(-1, 4).T,
-            epoch=np.zeros((2, len(names)), dtype=np.int64),
+            reported=lambda: stats,
+            counts=counts_of(counts),
             movable=np.ones(len(names), dtype=np.bool_),
         ),
         intended=owner,

@@ -12,7 +12,8 @@ from benchmarks.fleet import BROKERS, CLUSTER, SETTINGS, StepBroker, step_model
 from benchmarks.reports import reports, sql_type
 from trimtab.assemble import assemble
 from trimtab.plan import Plan
-from trimtab.round import RoundState, decide
+from trimtab.round import decide
+from trimtab.round_state import RoundState
 from trimtab.settings import Settings
 from trimtab.snapshot import Arrival, IntakeSettings, Snapshot, fold
 from trimtab.wire.load_report import decode, encode

@@ -165,8 +165,7 @@ def _bundles(columns: _Columns) -> Bundles:
         owner=np.array(columns.owner, dtype=np.int64),
         short=np.array([b.short for b in given]).reshape(-1, 4).T,
         long=np.array([b.long or b.short for b in given]).reshape(-1, 4).T,
-        stats=np.array([b.short for b in given]).reshape(-1, 4).T,
-        counts=np.array([(b.topics, b.sessions, 0, 0) for b in given], np.int64).reshape(-1, 4).T,
-        epoch=np.zeros((2, len(given)), dtype=np.int64),
+        reported=lambda: np.array([b.short for b in given]).reshape(-1, 4).T,
+        counts=np.array([(b.topics, b.sessions, 0, 0) for b in given], np.int32).reshape(-1, 4).T,
         movable=np.array([b.movable and b.going_to is None for b in given], dtype=np.bool_),
     )

@@ -41,7 +41,7 @@ def test_an_owned_and_reported_bundle_may_move() -> None:
     view, obstacles = assemble("c", FLEET, Holdings({ONE: record("a:1"), TWO: record("b:1")}))
     assert view.brokers.names == ("a:1", "b:1")
     assert rows(view) == {ONE: ("a:1", "a:1", True), TWO: ("b:1", "b:1", True)}
-    assert view.bundles.epoch.tolist() == [[3, 3], [7, 7]]
+    assert [view.epoch(name) for name in view.bundles.names] == [Epoch(3, 7)] * 2
     assert view.bundles.short[0].tolist() == [1.0, 2.0]
     assert obstacles == {}
 
@@ -105,5 +105,5 @@ def test_an_empty_cluster_is_a_view_too() -> None:
 def test_the_order_of_snapshots_changes_nothing() -> None:
     holdings = Holdings({ONE: record("a:1"), TWO: record("b:1")})
     forth, back = (assemble("c", fleet, holdings)[0] for fleet in (FLEET, FLEET[::-1]))
-    assert forth.bundles.names == back.bundles.names
+    assert list(forth.bundles.names) == list(back.bundles.names)
     assert forth.bundles.short.tolist() == back.bundles.short.tolist()

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-import numpy as np
-
 from trimtab.filters.affinity import Counted, counts, may_leave, spread
 from trimtab.filters.room import evenness, topic_cap, topic_room
 from trimtab.filters.software import latest_version, load_manager_class
@@ -33,8 +31,7 @@ def reachable(request: Request) -> Bools:
     """Brokers that may receive at all: permitted, and not the one the bundle leaves."""
     allowed = permitted(request)
     if request.source is not None:
-        # A copy: a permit may be shared with other requests.
-        allowed = allowed & (np.arange(len(allowed)) != request.source)
+        allowed[request.source] = False
     return allowed
 
 
@@ -77,10 +74,10 @@ def narrowed(
 ) -> Bools:
     """``candidates`` after each of ``filters`` in turn, without those that would leave nobody."""
     for narrow in filters:
-        if not candidates.any():
-            break
         left = narrow(request, candidates, settings)
-        candidates = left if left.any() else candidates
+        # A filter without a say returns what it was given.
+        if left is not candidates and left.any():
+            candidates = left
     return candidates
 
 

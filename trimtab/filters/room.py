@@ -9,6 +9,8 @@ from trimtab.view import Bools
 
 def topic_cap(request: Request, candidates: Bools, settings: Settings) -> Bools:
     """Brokers within the topic cap, counting arrivals (Pulsar filterBrokersWithLargeTopicCount)."""
+    if request.projection.most_topics <= settings.placement.max_topics:
+        return candidates
     topics = request.view.brokers.topics + request.projection.topics
     return candidates & (topics <= settings.placement.max_topics)
 
@@ -20,10 +22,10 @@ def topic_room(request: Request, candidates: Bools, settings: Settings) -> Bools
 
 def evenness(request: Request, candidates: Bools, settings: Settings) -> Bools:
     """Brokers with the fewest bundles of the namespace (Pulsar removeMostServicingBrokers)."""
-    if not candidates.any():
-        return candidates
     if not (settings.placement.distribute_evenly or request.bundle.startswith("pulsar/system/")):
         return candidates
     ranges = request.projection.ranges(request.namespace)
-    fewest: Bools = candidates & (ranges == ranges[candidates].min())
+    fewest: Bools = candidates & (ranges == 0)
+    if not fewest.any() and candidates.any():
+        fewest = candidates & (ranges == ranges[candidates].min())
     return fewest

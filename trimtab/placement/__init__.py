@@ -29,7 +29,7 @@ class Placer(Protocol[H_co]):
     ) -> None: ...
 
     def best(self, bundle: str, candidates: Ints) -> Ints:
-        """The best of ``candidates`` (broker rows), sorted."""
+        """The best of ``candidates`` (broker rows), in their order."""
 
     def remembered(self) -> H_co:
         """The history after every call of `best` so far."""

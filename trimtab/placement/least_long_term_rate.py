@@ -28,14 +28,15 @@ class LeastLongTermRate:
         settings: Settings,
     ) -> None:
         loads = usage(view.brokers.resources, settings.weights)
-        self._overloaded = loads > settings.round.overloaded_threshold
+        overloaded = loads > settings.round.overloaded_threshold
+        self._penalty = np.where(overloaded, np.inf, 0.0)
         self._projection = projection
 
     def best(self, bundle: str, candidates: Ints) -> Ints:  # noqa: ARG002 - any bundle alike
         """The candidates with the least long-term rate."""
-        rate = self._projection.arriving[candidates] + self._projection.settled[candidates]
-        score = np.where(self._overloaded[candidates], np.inf, rate)
-        return np.sort(candidates[score == score.min()])
+        rate = self._projection.arriving + self._projection.settled
+        score = (rate + self._penalty).take(candidates)
+        return candidates[np.flatnonzero(score == score.min())]
 
     def remembered(self) -> None:
         """Nothing."""

@@ -16,7 +16,7 @@ import numpy as np
 from trimtab.load import usage
 from trimtab.request import Projection
 from trimtab.settings import Settings
-from trimtab.view import RATE_IN, RATE_OUT, Ints, View
+from trimtab.view import RATE_IN, RATE_OUT, Bools, Floats, Ints, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +43,39 @@ class LeastResourceUsage:
         silent = (brokers.traffic[RATE_IN] == 0) & (brokers.traffic[RATE_OUT] == 0)
         self._idle = (brokers.listed == 0) | silent
         self._kept = settings.weights.history
+        self._fresh = self._idle | np.isnan(self._average)
+        self._moving = np.ones(len(self._names), np.bool_)
         self._difference = settings.placement.usage_difference
 
     def best(self, bundle: str, candidates: Ints) -> Ints:  # noqa: ARG002 - any bundle alike
         """The candidates well below the average; their averages advance."""
-        now, past = self._usage[candidates], self._average[candidates]
-        fresh = self._idle[candidates] | np.isnan(past)
-        average = np.where(fresh, now, past * self._kept + (1 - self._kept) * now)
-        self._average[candidates] = average
-        # cumsum adds one by one as Pulsar does; sum would add pairwise and differ in the last bit.
-        mean = np.cumsum(average)[-1] / len(candidates)
-        best = candidates[average + self._difference <= mean]
-        return np.sort(best if best.size else candidates)
+        self._advance(candidates)
+        below = self._below(self._average.take(candidates))
+        return candidates[np.flatnonzero(below)] if below.any() else candidates
+
+    def _advance(self, candidates: Ints) -> None:
+        """One step for each candidate whose average still changes by a step."""
+        if not self._moving.any():
+            return
+        asked = np.zeros(len(self._moving), np.bool_)
+        asked[candidates] = True
+        rows = np.flatnonzero(asked & self._moving)
+        past, now = self._average[rows], self._usage[rows]
+        average = np.where(self._fresh[rows], now, past * self._kept + (1 - self._kept) * now)
+        self._average[rows] = average
+        self._fresh[rows] = self._idle[rows]
+        self._moving[rows] = average != past
+
+    def _below(self, averages: Floats) -> Bools:
+        """Which of the candidates are well below their mean."""
+        line, count = averages + self._difference, len(averages)
+        gap = line - averages.sum() / count
+        rounding = 4 * count * np.finfo(np.float64).eps * np.abs(averages).max()
+        below: Bools = gap <= 0
+        if np.abs(gap).min() <= rounding:
+            # Pulsar adds one by one, which may differ from a pairwise sum in the last bits.
+            below = line <= np.cumsum(averages)[-1] / count
+        return below
 
     def remembered(self) -> LeastResourceUsageHistory:
         """The averages of the view's brokers; those of brokers that are gone are dropped."""

@@ -25,7 +25,7 @@ from trimtab.view import (
     Floats,
     Ints,
     View,
-    is_monitoring,
+    is_monitoring_namespace,
 )
 
 _SYSTEM = "pulsar/system"
@@ -68,11 +68,12 @@ class TopBundles:
         return largest[::-1]
 
     def _sizes(self, rows: Ints) -> Floats:
-        stats, counts = self._view.bundles.stats[:, rows], self._view.bundles.counts[:, rows]
+        stats = self._view.bundles.stats[:, rows]
+        counts = self._view.bundles.counts[:, rows].astype(np.int64)
         served = counts[TOPICS] + counts[CONSUMERS] + counts[PRODUCERS]
         return np.stack(
             (
-                counts[CACHE] // 100_000,
+                counts[CACHE],
                 served // 500,
                 _steps(stats[RATE_IN] + stats[RATE_OUT], 100),
                 _steps(stats[THROUGHPUT_OUT], 100_000),
@@ -81,15 +82,9 @@ class TopBundles:
         )
 
     def _free(self, rows: Ints) -> Bools:
-        bundles = self._view.bundles
-        namespaces = bundles.namespace[rows].tolist()
-        return np.array(
-            [
-                not self._is_bound(namespace) and not is_monitoring(bundles.names[row])
-                for row, namespace in zip(rows.tolist(), namespaces, strict=True)
-            ],
-            dtype=np.bool_,
-        )
+        namespaces = self._view.bundles.namespace[rows]
+        bound = [each for each in set(namespaces.tolist()) if self._is_bound(each)]
+        return ~np.isin(namespaces, bound) if bound else np.ones(len(rows), np.bool_)
 
     def _is_bound(self, namespace: int) -> bool:
         """Whether bundles of the namespace stay: it is the system's, or a policy keeps them."""
@@ -97,7 +92,8 @@ class TopBundles:
         if known is None:
             name = self._view.bundles.namespaces[namespace]
             kept = not self._limits.with_policies and self._view.policies.binds(name)
-            known = self._bound[namespace] = name == _SYSTEM or kept
+            monitoring = is_monitoring_namespace(name)
+            known = self._bound[namespace] = name == _SYSTEM or kept or monitoring
         return known
 
 

@@ -18,6 +18,7 @@ from itertools import islice
 
 from trimtab.hits import Hits
 from trimtab.model import parse_bundle
+from trimtab.names import rows_of
 from trimtab.plan import Divide
 from trimtab.reasons import Reason
 from trimtab.settings import Settings, SplitSettings
@@ -87,8 +88,6 @@ def _unlooked(view: View, past: Mapping[str, int], last: int) -> dict[str, int]:
     if not past:
         return {}
     may = judged(view.bundles)
-    return {
-        name: past[name]
-        for row, name in enumerate(view.bundles.names)
-        if name in past and (row > last or not may[row])
-    }
+    rows = [row for row in rows_of(view.bundles.names, past) if row > last or not may[row]]
+    names = [view.bundles.names[row] for row in rows]
+    return {name: past[name] for name in names}

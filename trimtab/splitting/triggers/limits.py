@@ -43,7 +43,7 @@ def over_limits(bundles: Bundles, traffic: Floats, limits: SplitSettings) -> dic
     ``traffic`` is (4, m), the rates that are to be judged.
     """
     counts = bundles.counts
-    sessions = counts[CONSUMERS] + counts[PRODUCERS]
+    sessions = np.add(counts[CONSUMERS], counts[PRODUCERS], dtype=np.int64)
     over = np.array(
         [
             counts[TOPICS] > limits.max_topics,

@@ -1,0 +1,1 @@
+"""Pulsar's own shedders in a process of their own: a small Java program and what runs it."""

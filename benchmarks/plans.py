@@ -1,0 +1,150 @@
+"""A full plan at 10,000 brokers with 100 bundles each: a million bundles, from view to moves.
+
+What is timed is `trimtab.round.decide`, as the job calls it: checks, the shedder, and for every
+bundle that should leave the filters, the placement and the rules of the round. One bundle in a
+thousand moved ten minutes ago and must stay. The unit is one `numpy.argsort` of a million random
+float64, taken before every round; both are CPU time of this process, medians. Beside it stands what
+it takes to assemble the view from the brokers' snapshots and the ownership records.
+
+The view's memory is what assembling it leaves allocated, names included. On Pulsar's side it is
+what LoadData, with the same brokers, bundles, averages and last statistics, adds to the heap in use
+after collections; equal names are one String there, though a leader that reads reports has several.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+import tracemalloc
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+import numpy as np
+
+from benchmarks.agreement import same_cluster
+from benchmarks.figures import Bar, Figure, Limit, figure
+from benchmarks.peer.process import Peer
+from benchmarks.synthetic import CLUSTER, NOW_MS, Columns, columns, holdings, snapshots
+from trimtab.assemble import assemble
+from trimtab.plan import Plan
+from trimtab.round import decide
+from trimtab.round_state import RoundState
+from trimtab.settings import Settings
+from trimtab.view import View
+
+BROKERS: Final = 10_000
+BUNDLES: Final = 100
+"""Of each broker."""
+SEED: Final = 1
+ROUNDS: Final = 5
+SORTED: Final = 1_000_000
+HEAP: Final = "4g"
+
+PAIRINGS: Final = (
+    ("avg", "avg"),
+    ("threshold", "least-long-term-rate"),
+    ("threshold", "least-resource-usage"),
+    ("overload", "least-long-term-rate"),
+    ("uniform", "round-robin"),
+    ("transfer", "least-average-usage"),
+)
+"""Shedding and placement, as they go together in Pulsar."""
+ACTING: Final = {"avg.low_hits": 1, "avg.high_hits": 1, "transfer.hits": 0}
+"""The first round does its work instead of counting hits."""
+AT_MOST: Final = 20.0
+AIM: Final = 8.0
+
+_MOVED_MS: Final = NOW_MS - 600_000
+_RESTING: Final = 1_000
+"""One in so many bundles moved then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A view, the CPU seconds of assembling it, again and again, and the bytes it holds."""
+
+    view: View
+    seconds: list[float]
+    allocated: int
+
+
+def measure(folder: Path) -> list[Figure]:
+    """Every pairing on one view, then what the view took."""
+    made = columns(BROKERS, BUNDLES, SEED)
+    built = build(made)
+    return [
+        *(plan_figure(built.view, *pairing) for pairing in PAIRINGS),
+        figure(
+            "plans.view_seconds",
+            median(built.seconds),
+            "CPU s",
+            "assembling the view that all plans are made from",
+            raw={"CPU s": built.seconds},
+        ),
+        memory_figure(made, built, folder),
+    ]
+
+
+def build(made: Columns) -> Built:
+    """The view the job would assemble; its memory is taken apart, for tracing costs time."""
+    reports, held = snapshots(made), holdings(made)
+    seconds = [cpu_seconds(lambda: assemble(CLUSTER, reports, held)) for _ in range(ROUNDS)]
+    gc.collect()
+    tracemalloc.start()
+    view, _ = assemble(CLUSTER, reports, held)
+    gc.collect()
+    allocated, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return Built(replace(view, now_ms=NOW_MS), seconds, allocated)
+
+
+def plan_figure(view: View, shedding: str, placement: str) -> Figure:
+    """Rounds from one state, each after a sort."""
+    chosen = {"round.shedding": shedding, "round.placement": placement}
+    settings = Settings.parse({**ACTING, **chosen})
+    state = RoundState(recent=dict.fromkeys(view.bundles.names[::_RESTING], _MOVED_MS))
+    values = np.random.default_rng(SEED).random(SORTED)
+    plans: list[Plan] = []
+
+    def plan() -> None:
+        plans.append(decide(view, state, settings, NOW_MS, np.random.default_rng(SEED))[0])
+
+    turns = [(cpu_seconds(lambda: np.argsort(values)), cpu_seconds(plan)) for _ in range(ROUNDS)]
+    sorts, rounds = (list(side) for side in zip(*turns, strict=True))
+    if not plans[0].moves:
+        raise RuntimeError(f"{shedding} with {placement} planned nothing: {plans[0].skipped}")
+    return figure(
+        f"plans.{shedding}_{placement.replace('-', '_')}",
+        median(rounds) / median(sorts),
+        "argsorts",
+        f"{1000 * median(rounds):,.0f} ms for {len(plans[0].moves):,} moves, one argsort "
+        f"{1000 * median(sorts):,.0f} ms; aim {AIM:.0f}",
+        Bar(Limit.AT_MOST, AT_MOST),
+        {"plan CPU s": rounds, "argsort CPU s": sorts},
+    )
+
+
+def memory_figure(made: Columns, built: Built, folder: Path) -> Figure:
+    """Bytes of our view against those of Pulsar's objects."""
+    with Peer(made, {}, folder, HEAP) as peer:
+        same_cluster(built.view, Settings().weights, peer.loaded.digest)
+        heap = peer.loaded.heap_bytes
+    bundles, mebibyte = len(made.bundles), 2**20
+    return figure(
+        "plans.view_memory",
+        built.allocated / heap,
+        "of Pulsar's heap",
+        f"{built.allocated / bundles:,.0f} bytes a bundle here, {heap / bundles:,.0f} there",
+        Bar(Limit.AT_MOST, 0.25),
+        {"trimtab MiB": [built.allocated / mebibyte], "Pulsar MiB": [heap / mebibyte]},
+    )
+
+
+def cpu_seconds(work: Callable[[], object]) -> float:
+    """What one call takes of this process's CPU time."""
+    started = time.process_time()
+    work()
+    return time.process_time() - started
