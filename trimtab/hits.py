@@ -1,4 +1,4 @@
-"""Consecutive hits of each broker: how many rounds in a row a condition held."""
+"""Consecutive hits of brokers or bundles: how many rounds in a row a condition held."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trimtab.view import Bools, Ints
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """Counts by broker name; a broker that is absent has none."""
+    """Counts by name; one that is absent has none."""
 
     counts: dict[str, int] = field(default_factory=dict)
 
@@ -23,7 +23,7 @@ class Hits:
 
     @classmethod
     def of(cls, names: Iterable[str], column: Ints) -> Hits:
-        """What `column` reads back; brokers not named are forgotten."""
+        """What `column` reads back; those not named are forgotten."""
         return cls({name: n for name, n in zip(names, column.tolist(), strict=True) if n})
 
 

@@ -422,7 +422,7 @@ class SplitSettings:
     max_bundles: int = setting(
         128,
         "bundles",
-        (1, 1_000_000),
+        (0, 1_000_000),
         "Most of one namespace; then nothing is divided any more. Low: hot bundles stay whole; "
         "high: lookups and reports grow.",
         Alias("loadBalancerNamespaceMaximumBundles"),
