@@ -6,7 +6,8 @@ thousand moved ten minutes ago and must stay. The unit is one `numpy.argsort` of
 float64, taken before every round; both are CPU time of this process, medians. Beside it stands what
 it takes to assemble the view from the brokers' snapshots and the ownership records.
 
-The view's memory is what assembling it leaves allocated, names included. On Pulsar's side it is
+The view's memory is what assembling it leaves allocated, names included; the last statistics stay
+in the snapshots until a strategy reads them, of which only `transfer` does. On Pulsar's side it is
 what LoadData, with the same brokers, bundles, averages and last statistics, adds to the heap in use
 after collections; equal names are one String there, though a leader that reads reports has several.
 """

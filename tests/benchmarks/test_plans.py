@@ -48,5 +48,5 @@ def test_the_view_is_counted_with_its_names(built: plans.Built) -> None:
     bundles = built.view.bundles
     columns_of = (getattr(bundles, field.name) for field in fields(bundles))
     held = sum(column.nbytes for column in columns_of if isinstance(column, np.ndarray))
-    names = sum(map(len, bundles.names))
-    assert held + names < built.allocated < 3 * (held + names)
+    names = 2 * np.dtype(np.uint32).itemsize * len(bundles.names)
+    assert held + names < built.allocated < 2 * (held + names)
