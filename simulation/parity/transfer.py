@@ -82,7 +82,7 @@ class _Transfer:
             relieved_ms=np.array([_ago(relieved, n) for n in brokers.names], dtype=np.int64),
             # Without policies Pulsar's filters are not asked, and everybody may receive.
             available=there if heeded else there | known,
-            topics=brokers.topics if heeded else np.zeros_like(brokers.topics),
+            topics=brokers.topics if heeded else np.full_like(brokers.topics, -1),
         )
         listings, tops = _listings(turn, brokers.names, owner, "owned" not in case)
         view = replace(view_of(brokers, listings, recent), policies=policies_of(case))

@@ -128,6 +128,9 @@ local function judge(request, record)
   if (rule == "take" or rule == "destination") and not owner then
     return nil, REFUSED.NO_BROKER
   end
+  if rule == "keep-aim" and destination == owner then
+    return nil, REFUSED.SAME_BROKER
+  end
   local refused = by_broker and broker_refusal(request, record, rule, owner)
   if refused then
     return nil, refused

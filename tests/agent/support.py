@@ -114,7 +114,7 @@ class Job:
         told: dict[str, Kind],
         division: Division | None = None,
     ) -> None:
-        """Raises IllegalTransition where the table has no such row."""
+        """Raises IllegalTransition where the script would not hear of it."""
         self._batch += 1
         name = f"{self.cluster}/q/{self._batch}/0"
         commands = tuple(
@@ -141,7 +141,7 @@ class Job:
         outcomes = self.store.apply_batch(
             self.cluster, [request], generation=1, query_id="q", batch=self._batch
         ).outcomes
-        if outcomes[0].reason is Refused.ILLEGAL:
+        if outcomes[0].reason in (Refused.ILLEGAL, Refused.SAME_BROKER):
             raise IllegalTransition(self.record().state, event, BUNDLE)
         assert outcomes[0].accepted, outcomes
 

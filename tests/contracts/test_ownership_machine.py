@@ -88,6 +88,8 @@ class Model:
     def _refused(self, asked: Transition, old: Record, new: Record) -> Refused | None:
         if new.owner is None and asked.event in {Event.CLAIM, Event.ASSIGN, Event.HAND_OVER}:
             return Refused.NO_BROKER
+        if asked.event is Event.TRANSFER and asked.broker == old.owner:
+            return Refused.SAME_BROKER
         if asked.actor is not None:
             refused = self._not_the_brokers(asked, old, new)
             if refused is not None:

@@ -179,6 +179,14 @@ def test_a_broker_claims_for_itself_only(store: OwnershipStore, cluster: str) ->
     assert store.apply(cluster, broker(A, Event.CLAIM, broker=B)).reason is Refused.NOT_OWNER
 
 
+def test_nobody_hands_a_bundle_to_itself(
+    store: OwnershipStore, client: redis.Redis, cluster: str
+) -> None:
+    before = put(client, cluster, State.OWNED)
+    assert ask(store, cluster, job(Event.TRANSFER, STANDING, A)).reason is Refused.SAME_BROKER
+    assert store.record(cluster, BUNDLE) == before
+
+
 def test_a_request_that_names_nobody_to_own_is_refused(store: OwnershipStore, cluster: str) -> None:
     assert ask(store, cluster, job(Event.ASSIGN, NO_EPOCH)).reason is Refused.NO_BROKER
 

@@ -27,10 +27,12 @@ from deploy.stack import Stack
 
 # Starts a Redis, tells its port, and waits to be ended.
 HOST = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from deploy.stack import Stack
 
+# Whoever started the tests may not hear Ctrl-C, and children inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 with Stack(Path(sys.argv[1]), kafka="unused:1") as stack:
     print(stack.redis_url.rsplit(":", 1)[1].split("/")[0], flush=True)
     time.sleep(60)

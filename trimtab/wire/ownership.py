@@ -79,6 +79,8 @@ class Refused(StrEnum):
     NOT_PERMITTED = "not-permitted"
     """A broker's event from the job, or the job's from a broker."""
     NOT_OWNER = "not-owner"
+    SAME_BROKER = "same-broker"
+    """The owner would hand the bundle to itself."""
     NOT_TILING = "not-tiling"
     """The children do not tile the bundle, or one of them is a bundle already."""
     NO_BROKER = "no-broker"
