@@ -7,8 +7,10 @@ from types import MappingProxyType
 from typing import Any
 
 import msgspec
+import stamina
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
+from sinks.errors import KafkaUnavailable
 from sinks.kafka import TIMEOUT_SECONDS, failure, settings
 from sources.records import Record
 from trimtab.wire import keys
@@ -40,13 +42,11 @@ class RecordedTopics:
 
     def end(self, topic: str, partition: int = 0) -> int:
         """The offset that the partition's next record will have."""
-        here = TopicPartition(topic, partition)
-        return self._consumer.get_watermark_offsets(here, timeout=TIMEOUT_SECONDS)[1]
+        return self._ends(topic, partition)[1]
 
     def newest_batches(self, number: int) -> list[BatchRecord]:
         """The last so many of them, in order."""
-        here = TopicPartition(keys.ROUNDS, 0)
-        low, high = self._consumer.get_watermark_offsets(here, timeout=TIMEOUT_SECONDS)
+        low, high = self._ends(keys.ROUNDS, 0)
         return [
             msgspec.json.decode(record.value or b"", type=BatchRecord)
             for record in self._between(keys.ROUNDS, 0, max(low, high - number), high)
@@ -55,8 +55,7 @@ class RecordedTopics:
     def all(self, topic: str) -> Iterator[Record]:
         """What the topic holds now, partition after partition."""
         for partition in sorted(self._partitions(topic)):
-            here = TopicPartition(topic, partition)
-            low, high = self._consumer.get_watermark_offsets(here, timeout=TIMEOUT_SECONDS)
+            low, high = self._ends(topic, partition)
             yield from self._between(topic, partition, low, high)
 
     def read_by(self, batch: BatchRecord) -> Iterator[Record]:
@@ -71,6 +70,17 @@ class RecordedTopics:
                     raise Missing(
                         f"{topic}/{partition} has {found} of the {end - start} records from {start}"
                     )
+
+    # The leader of a topic that was made a moment ago may not know it yet.
+    @stamina.retry(on=KafkaUnavailable, timeout=30.0, wait_initial=0.1, wait_max=1.0)
+    def _ends(self, topic: str, partition: int) -> tuple[int, int]:
+        """The offsets of the first record and of the one that will be next."""
+        here = TopicPartition(topic, partition)
+        try:
+            low, high = self._consumer.get_watermark_offsets(here, timeout=TIMEOUT_SECONDS)
+        except KafkaException as error:
+            raise failure(self._bootstrap, f"looking at {topic}", error.args[0]) from error
+        return low, high
 
     def _partitions(self, topic: str) -> Iterable[int]:
         try:
