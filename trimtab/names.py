@@ -59,13 +59,12 @@ class PackedNames(Sequence[str]):
         }
         if not keys:
             return []
-        spaces, lows, highs = np.array(sorted(keys), dtype=np.int64).T
+        spaces, lows, _ = np.array(sorted(keys), dtype=np.int64).T
         touched = np.zeros(len(self._namespaces), dtype=np.bool_)
         touched[spaces] = True
         rows = np.flatnonzero(touched[self._namespace])
-        low, high = self._ranges[:, rows].astype(np.int64)
-        found = np.isin(self._namespace[rows] << np.int64(32) | low, spaces << 32 | lows)
-        found &= np.isin(self._namespace[rows] << np.int64(32) | high, spaces << 32 | highs)
+        low = self._ranges[0, rows].astype(np.int64)
+        found = np.isin(self._namespace[rows].astype(np.int64) << 32 | low, spaces << 32 | lows)
         return [row for row in rows[found].tolist() if _key(self, row) in keys]
 
 

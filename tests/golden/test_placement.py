@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.clusters import Broker, Bundle, cluster
+from tests.support.clusters import Broker, Bundle, cluster, view_of
+from trimtab.load import usage
 from trimtab.placement import PLACERS
-from trimtab.placement.least_resource_usage import LeastResourceUsageHistory
+from trimtab.placement.least_resource_usage import LeastResourceUsage, LeastResourceUsageHistory
 from trimtab.placement.round_robin import RoundRobinHistory
 from trimtab.request import Projection
 from trimtab.settings import Settings
@@ -148,3 +149,17 @@ def test_round_robin_takes_one_after_the_other(calls: list[list[int]], expected:
         taken += placer.best("t/n/0x00000000_0xffffffff", np.array(candidates)).tolist()
         history = placer.remembered()
     assert taken == expected
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_mean_is_summed_in_order(seed: int) -> None:
+    """One broker stands on the line, where the last bit of the mean decides."""
+    usages = np.random.default_rng(seed).random(301)
+    view = view_of({f"b{i:03d}": Broker(float(u)) for i, u in enumerate(usages)})
+    loads = usage(view.brokers.resources, Settings().weights)
+    mean = float(np.cumsum(loads)[-1]) / len(loads)
+    difference = mean - float(loads[loads < mean].max())
+    settings = Settings.parse({"placement.usage_difference": difference})
+    placer = LeastResourceUsage(view, Projection(view), LeastResourceUsageHistory(), settings)
+    best = placer.best("", np.arange(len(loads)))
+    assert best.tolist() == [row for row, load in enumerate(loads) if load + difference <= mean]

@@ -253,3 +253,18 @@ def test_strategies_that_share_a_name_share_a_history() -> None:
 )
 def test_heartbeat_and_sla_bundles(bundle: str, monitoring: bool) -> None:
     assert is_monitoring(bundle) == monitoring
+
+
+def test_a_broker_that_shed_is_remembered_until_it_leaves() -> None:
+    """In a later round that takes nothing off it, too; TransferShedder waits for its report."""
+    _, state = hold(hot_and_cold(), now_ms=5)
+    _, state = hold(hot_and_cold(), {"threshold.threshold": 1.0}, state, 6)
+    assert state.relieved == {"hot": 5}
+    _, state = hold(cluster(cold=0.1, other=0.1), state=state, now_ms=7)
+    assert state.relieved == {}
+
+
+def test_another_broker_that_sheds_is_remembered_beside_it() -> None:
+    state = RoundState(relieved={"cold": 3})
+    _, state = hold(hot_and_cold(), state=state, now_ms=5)
+    assert state.relieved == {"cold": 3, "hot": 5}

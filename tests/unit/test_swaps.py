@@ -45,6 +45,14 @@ def test_pulsar_asks_for_it_all_the_same() -> None:
     assert asked == [("big", "busy"), ("sml", "idle")]
 
 
+def test_one_of_the_listed_bundles_stays() -> None:
+    """All of them would fit."""
+    light = [Bundle((0, 0, 0, 1e6), name=f"t/big/0x0{i}000000_0x0{i + 1}000000") for i in range(3)]
+    busy = Broker(1.0, light, traffic=(0, 0, 0, 1e8))
+    view = view_of({"busy": busy, "idle": Broker(0.1, [SMALL[0]])})
+    assert swapped(view) == [("big", "busy"), ("big", "busy")]
+
+
 def test_without_directions_nothing_is_swapped() -> None:
     assert swapped(fleet(), transfer__directed=False) == []
 
