@@ -38,7 +38,7 @@ class Unsupported(ValueError):
 def answer(case: Json) -> Json:
     """What trimtab decides; raises Unsupported."""
     if not supported(case):
-        asked = " ".join(str(case[key]) for key in ("op", "strategy") if key in case)
+        asked = " ".join(str(case[key]) for key in ("op", "strategy", "algorithm") if key in case)
         raise Unsupported(f"trimtab cannot answer {asked!r}")
     return {"id": case["id"], "op": case["op"], **OPERATIONS[case["op"]](case)}
 
