@@ -16,6 +16,7 @@ from agent.obeying import Obeyed, Obeyer
 from trimtab.ownership import Event, State
 from trimtab.splitting.request import CannotSplit
 from trimtab.wire.command import Command, Kind
+from trimtab.wire.ownership import Record
 
 
 def obey(obeyer: Obeyer, command: Command) -> Obeyed:
@@ -63,28 +64,34 @@ def _own(obeyer: Obeyer, command: Command) -> Obeyed:
 
 
 def _split(obeyer: Obeyer, command: Command) -> Obeyed:
-    bundle, division = command.bundle, command.division
-    record = obeyer.store.record(obeyer.cluster, bundle)
+    record = obeyer.store.record(obeyer.cluster, command.bundle)
     if record is not None and record.state is State.DELETED:
         # Done before, and the answer was lost: by now the topics may tell of other children.
-        children = obeyer.divided(bundle)
-    else:
-        try:
-            if division is None:
-                return obeyer.report(command, Event.DECLINE)
-            children = children_of(bundle, division, obeyer.broker.topics(bundle))
-        except CannotSplit:
-            obeyer.report(command, Event.DECLINE)
-            return Obeyed.DECLINED
-        outcome = obeyer.apply(command, Event.RETIRE, children=children)
-        record = outcome.record
-        if not outcome.accepted:
-            obeyer.settle(bundle, record)
-            return Obeyed.REFUSED
+        return _follow(obeyer, command.bundle, record, obeyer.divided(command.bundle))
+    if command.division is None:
+        return obeyer.report(command, Event.DECLINE)
+    try:
+        topics = obeyer.broker.topics(command.bundle)
+        children = children_of(command.bundle, command.division, topics)
+    except CannotSplit:
+        obeyer.report(command, Event.DECLINE)
+        return Obeyed.DECLINED
+    outcome = obeyer.apply(command, Event.RETIRE, children=children)
+    if not outcome.accepted:
+        obeyer.settle(command.bundle, outcome.record)
+        return Obeyed.REFUSED
+    return _follow(obeyer, command.bundle, outcome.record, children)
+
+
+def _follow(
+    obeyer: Obeyer, bundle: str, record: Record | None, children: tuple[str, ...]
+) -> Obeyed:
+    """Have the broker serve the children of a bundle whose record says that it is no more."""
     obeyer.holdings.drop(bundle)
     obeyer.broker.split(bundle, children)
-    for part in (bundle, *children):
-        obeyer.settle(part, obeyer.store.record(obeyer.cluster, part))
+    obeyer.settle(bundle, record)
+    for child in children:
+        obeyer.settle(child, obeyer.store.record(obeyer.cluster, child))
     return Obeyed.DONE
 
 

@@ -14,6 +14,7 @@ import os
 import sys
 import tempfile
 import tomllib
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.resources import files
@@ -72,14 +73,15 @@ def kafka_jars() -> list[Path]:
     return _present("kafka")
 
 
-def verify() -> list[Problem]:
-    """Every jar that is missing or is not the locked one."""
-    return [Problem(jar, what) for jar in locked() if (what := _damage(jar.path, jar.sha256))]
+def verify(jars: Sequence[Jar] | None = None) -> list[Problem]:
+    """Every one of ``jars`` (of the lock) that is missing or is not the locked one."""
+    jars = locked() if jars is None else jars
+    return [Problem(jar, what) for jar in jars if (what := _damage(jar.path, jar.sha256))]
 
 
-def fetch(progress: Progress | None = None) -> list[Jar]:
-    """Make the cache match the lock; returns the jars that had to be fetched."""
-    wanted = [problem.jar for problem in verify()]
+def fetch(progress: Progress | None = None, jars: Sequence[Jar] | None = None) -> list[Jar]:
+    """Make the cache match ``jars`` (the lock); returns those that had to be fetched."""
+    wanted = [problem.jar for problem in verify(jars)]
     if not wanted:
         return wanted
     cache_dir().mkdir(parents=True, exist_ok=True)

@@ -233,13 +233,11 @@ class Cluster:
 
     def _launch(self, plan: Plan, now_ms: int, settings: Settings) -> None:
         until = now_ms + round(settings.round.move_deadline * 1000)
+        changes = [(move.bundle, move.destination, move.epoch) for move in plan.moves]
+        changes += [(split.bundle, split.broker, split.epoch) for split in plan.splits]
         flights = {
-            move.bundle: Flight(move.destination, move.epoch.counter, move.epoch.generation, until)
-            for move in plan.moves
-        }
-        flights |= {
-            split.bundle: Flight(split.broker, split.epoch.counter, split.epoch.generation, until)
-            for split in plan.splits
+            bundle: Flight(owner, epoch.counter, epoch.generation, until)
+            for bundle, owner, epoch in changes
         }
         self.memory = replace(self.memory, in_flight=self.memory.in_flight | flights)
 

@@ -65,12 +65,11 @@ class PackedNames(Sequence[str]):
         rows = np.flatnonzero(touched[self._namespace])
         low = self._ranges[0, rows].astype(np.int64)
         found = np.isin(self._namespace[rows].astype(np.int64) << 32 | low, spaces << 32 | lows)
-        return [row for row in rows[found].tolist() if _key(self, row) in keys]
+        return [row for row in rows[found].tolist() if self._key(row) in keys]
 
-
-def _key(names: PackedNames, row: int) -> tuple[int, int, int]:
-    low, high = names._ranges[:, row].tolist()
-    return int(names._namespace[row]), low, high
+    def _key(self, row: int) -> tuple[int, int, int]:
+        low, high = self._ranges[:, row].tolist()
+        return int(self._namespace[row]), low, high
 
 
 def _parsed(names: Iterable[str]) -> Iterator[tuple[str, HashRange]]:

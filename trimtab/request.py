@@ -25,7 +25,7 @@ class Projection:
         self._members: dict[str, list[int]] = {}
         self.permits = Permits(view)
         self.arriving: Floats = np.zeros(brokers)
-        """(n,) the same of bundles that will arrive."""
+        """(n,) long-term messages/s, in and out, of bundles that will arrive."""
         self.topics: Ints = np.zeros(brokers, dtype=np.int64)
         """(n,) topics of bundles that will arrive."""
         self.most_topics = int(view.brokers.topics.max(initial=0))

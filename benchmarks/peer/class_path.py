@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import tempfile
 import tomllib
 from importlib.resources import files
 from pathlib import Path
 
-from deploy import maven
-from deploy.jars import Jar, JarError, cache_dir
+from deploy.jars import Jar, fetch
 
 
 def locked() -> list[Jar]:
@@ -20,18 +17,6 @@ def locked() -> list[Jar]:
 
 def class_path() -> list[Path]:
     """The jars in the cache, after whichever was missing or damaged has been fetched."""
-    cache_dir().mkdir(parents=True, exist_ok=True)
-    # The scratch folder shares the cache's file system, so that the rename at the end is atomic.
-    with tempfile.TemporaryDirectory(prefix=".fetch-", dir=cache_dir()) as scratch:
-        for jar in locked():
-            if not is_locked(jar, jar.path):
-                file = maven.download(jar.coordinate, Path(scratch))
-                if not is_locked(jar, file):
-                    raise JarError(f"{jar.coordinate} as downloaded is not the locked file")
-                file.replace(jar.path)
-    return [jar.path for jar in locked()]
-
-
-def is_locked(jar: Jar, file: Path) -> bool:
-    """Whether ``file`` is there and is the very jar that was locked."""
-    return file.exists() and hashlib.sha256(file.read_bytes()).hexdigest() == jar.sha256
+    jars = locked()
+    fetch(jars=jars)
+    return [jar.path for jar in jars]

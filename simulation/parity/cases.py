@@ -15,12 +15,13 @@ from simulation.parity.java_maps import ConcurrentHashMap, HashMap
 from trimtab import averages
 from trimtab.load import percentages
 from trimtab.settings import Settings, catalogue
-from trimtab.view import CACHE, CACHE_STEP, Brokers, Bundles, Counts, View, namespaces_of
+from trimtab.view import CACHE, CACHE_STEP, Brokers, Bundles, Counts, Floats, View, namespaces_of
 
 Json = dict[str, Any]
 
 RESOURCES: Final = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
 FOUR: Final = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
+_COUNTS: Final = ("topics", "consumerCount", "producerCount", "cacheSize")
 DEFAULTS: Final = dict(zip(FOUR, averages.DEFAULT_STATS, strict=True))
 UNKNOWN_BUNDLE: Final = {"shortTerm": DEFAULTS, "longTerm": DEFAULTS}
 KEYS: Final = frozenset(
@@ -37,8 +38,13 @@ def rounds_of(case: Json) -> list[Json]:
     return rounds
 
 
+def conf_of(case: Json, turn: Json) -> Json:
+    """Pulsar's settings in a turn: the case's with the turn's over them."""
+    return {**case.get("conf", {}), **turn.get("conf", {})}
+
+
 def settings_of(case: Json, turn: Json) -> Settings:
-    conf = {**case.get("conf", {}), **(turn.get("conf", {}) if turn is not case else {})}
+    conf = conf_of(case, turn)
     return Settings.parse({key: value for key, value in conf.items() if key in KEYS})
 
 
@@ -126,7 +132,7 @@ def view_of(
             short=np.array([numbers(b["shortTerm"], FOUR) for b in given]).reshape(-1, 4).T,
             long=np.array([numbers(b["longTerm"], FOUR) for b in given]).reshape(-1, 4).T,
             reported=lambda: np.zeros((4, len(names))),
-            counts=counts_of([(int(b.get("topics", 0)), 0, 0, 0) for b in given]),
+            counts=counts_of([{"topics": b.get("topics", 0)} for b in given]),
             movable=np.array([n in known and movable(n) for n in names], dtype=np.bool_),
         ),
         intended=owners,
@@ -153,8 +159,14 @@ class LoadData:
             order.retain(keys)
 
 
-def counts_of(rows: Sequence[Sequence[int]]) -> Counts:
-    """(4, m) topics, consumers, producers and bytes of cache, as a view has them."""
+def stats_of(reported: Iterable[Json]) -> Floats:
+    """(4, m) traffic of bundles, from their statistics."""
+    return np.array([numbers(stats, FOUR) for stats in reported]).reshape(-1, 4).T
+
+
+def counts_of(reported: Iterable[Json]) -> Counts:
+    """(4, m) topics, consumers, producers and cache of bundles, from their statistics."""
+    rows = [[int(stats.get(key, 0)) for key in _COUNTS] for stats in reported]
     counts = np.array(rows, dtype=np.int64).reshape(-1, 4).T
     counts[CACHE] //= CACHE_STEP
     return counts.astype(np.int32)

@@ -12,14 +12,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from simulation.parity.cases import FOUR, Json, brokers_of, counts_of, numbers
+from simulation.parity.cases import Json, brokers_of, counts_of, stats_of
 from simulation.parity.java_maps import ConcurrentHashMap, HashMap
 from trimtab.settings import Settings
 from trimtab.smoothing import BrokerAverages, advance, remembered
 from trimtab.view import THROUGHPUT, USAGE, Brokers, Bundles, Floats, Ints, View, namespaces_of
 
 NOW_MS: Final = 10**12
-COUNTS: Final = ("topics", "consumerCount", "producerCount", "cacheSize")
 _OVERRIDES: Final = {"weightedMaxEMA": USAGE, "msgThroughputEMA": THROUGHPUT}
 
 
@@ -93,8 +92,8 @@ def view_of(brokers: Brokers, listings: Sequence[Listing], recent: Iterable[str]
     names = [each.bundle for each in listings]
     resting = set(recent)
     namespace, namespaces = namespaces_of(names)
-    stats = np.array([numbers(each.stats, FOUR) for each in listings]).reshape(-1, 4).T
-    counts = [[int(each.stats.get(key, 0)) for key in COUNTS] for each in listings]
+    reported = [each.stats for each in listings]
+    stats = stats_of(reported)
     return View(
         cluster="parity",
         brokers=brokers,
@@ -106,7 +105,7 @@ def view_of(brokers: Brokers, listings: Sequence[Listing], recent: Iterable[str]
             short=stats,
             long=stats,
             reported=lambda: stats,
-            counts=counts_of(counts),
+            counts=counts_of(reported),
             movable=np.array([e.may_go and e.bundle not in resting for e in listings], np.bool_),
         ),
         intended=np.array([each.holder for each in listings], dtype=np.int64),

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from simulation.parity.cases import Json, rounds_of, settings_of
+from simulation.parity.cases import Json, conf_of, rounds_of, settings_of, traced
 from simulation.parity.filtering import policies_of
 from simulation.parity.load_data import (
     NOW_MS,
@@ -63,8 +63,9 @@ class _Transfer:
             "loadStd": "NaN" if self._deviation != self._deviation else self._deviation,
             "hitCount": outcome.hits,
             "recentlyUnloadedBrokers": _resting(view, turn, settings),
+            "trace": self._reports.trace(),
         }
-        return {**answered, **({"trace": self._reports.trace()} if case.get("trace") else {})}
+        return traced(case, answered)
 
     def _view(
         self, case: Json, turn: Json, recent: set[str], settings: Settings
@@ -92,8 +93,7 @@ class _Transfer:
 
 
 def _settings(case: Json, turn: Json) -> Settings:
-    conf = {**case.get("conf", {}), **(turn.get("conf", {}) if turn is not case else {})}
-    debug = bool(conf.get("loadBalancerDebugModeEnabled", False))
+    debug = bool(conf_of(case, turn).get("loadBalancerDebugModeEnabled", False))
     return settings_of(case, turn).changed(
         {"transfer.credit_swaps": debug, "transfer.checked_swaps": False}
     )

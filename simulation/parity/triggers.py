@@ -16,10 +16,12 @@ from simulation.parity.cases import (
     FOUR,
     Json,
     brokers_of,
+    conf_of,
     counts_of,
     numbers,
     rounds_of,
     settings_of,
+    stats_of,
     traced,
 )
 from simulation.parity.java_maps import ConcurrentHashMap
@@ -34,7 +36,6 @@ from trimtab.splitting.triggers.instantaneous import SplitHistory
 from trimtab.splitting.triggers.limits import judged
 from trimtab.view import Bundles, View, namespaces_of
 
-_COUNTS: Final = ("topics", "consumerCount", "producerCount", "cacheSize")
 _REASONS: Final = {
     Reason.TOO_MANY_TOPICS: "Topics",
     Reason.TOO_MANY_SESSIONS: "Sessions",
@@ -141,7 +142,7 @@ class _Owner:
             "namespace": namespace,
             "range": str(parent),
             "topics": self.turn.get("topics", {}).get(bundle, ()),
-            "conf": {**self.case.get("conf", {}), **self.turn.get("conf", {})},
+            "conf": conf_of(self.case, self.turn),
         }
         return split_positions(question)
 
@@ -165,8 +166,8 @@ def _view(case: Json, turn: Json, brokers: Mapping[str, Json]) -> View:
     owner = np.array([row for row, _, _ in lines], dtype=np.int64)
     known = turn.get("bundles", {})
     long = [numbers(known.get(name, {}).get("longTerm", {}), FOUR) for name in names]
-    counts = [[int(stats.get(key, 0)) for key in _COUNTS] for _, _, stats in lines]
-    stats = np.array([numbers(stats, FOUR) for _, _, stats in lines]).reshape(-1, 4).T
+    reported = [stats for _, _, stats in lines]
+    stats = stats_of(reported)
     splitting = [*case.get("splitting", ()), *turn.get("splitting", ())]
     return View(
         cluster="parity",
@@ -179,7 +180,7 @@ def _view(case: Json, turn: Json, brokers: Mapping[str, Json]) -> View:
             short=np.zeros((4, len(names))),
             long=np.array(long).reshape(-1, 4).T,
             reported=lambda: stats,
-            counts=counts_of(counts),
+            counts=counts_of(reported),
             movable=np.ones(len(names), dtype=np.bool_),
         ),
         intended=owner,

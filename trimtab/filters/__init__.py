@@ -92,4 +92,6 @@ def transferable(request: Request, destination: int, settings: Settings) -> bool
 def may_unload(request: Request) -> bool:
     """Whether its anti-affinity group lets the bundle leave ``request.source``."""
     had = counts(request, Counted.NAMESPACES)
-    return request.source is None or may_leave(request.source, permitted(request), had)
+    if request.source is None or had is None:
+        return True
+    return may_leave(request.source, permitted(request), had)

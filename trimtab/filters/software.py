@@ -49,8 +49,8 @@ def _ranks(versions: tuple[str, ...]) -> Ints:
     orders = {version: _order(version) for version in set(versions)}
     ascending = sorted({order for order in orders.values() if order is not None})
     rank = {order: place for place, order in enumerate(ascending)}
-    places = ((orders[version], version) for version in versions)
-    return np.array([-1 if o is None else rank[o] for o, _ in places], dtype=np.int64)
+    found = (orders[version] for version in versions)
+    return np.array([-1 if order is None else rank[order] for order in found], dtype=np.int64)
 
 
 def _order(version: str) -> _Order | None:
@@ -63,5 +63,5 @@ def _order(version: str) -> _Order | None:
 
 def _identifiers(text: str | None) -> tuple[_Identifier, ...]:
     """Dotted parts: numbers before words, each in its own order."""
-    parts = (text or "").split(".") if text else []
+    parts = text.split(".") if text else []
     return tuple((not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts)

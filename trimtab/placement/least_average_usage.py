@@ -32,12 +32,12 @@ class LeastAverageUsage:
         """The candidates well below the average."""
         known = candidates[self._reported[candidates]]
         if not known.size:
-            return np.sort(candidates)
+            return candidates
         usage = self._usage[known]
         # cumsum adds one by one as Pulsar does; sum would add pairwise and differ in the last bit.
         mean = np.cumsum(usage)[-1] / len(usage)
         best = known[usage + self._difference <= mean]
-        return np.sort(best if best.size else candidates)
+        return best if best.size else candidates
 
     def remembered(self) -> None:
         """Nothing."""
