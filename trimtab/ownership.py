@@ -1,15 +1,16 @@
 """Who may own a bundle: the state machine as one table, and the record it governs.
 
-Two rules for whoever edits this file. Every legal change of a record is a row of TRANSITIONS, for
-the Lua scripts are given this very table. And no state may name two brokers that could both serve:
-in RELEASING only ``owner`` serves, in ASSIGNING nobody does yet.
+Three rules for whoever edits this file. Every legal change of a record is a row of TRANSITIONS, for
+the Lua scripts are given this very table. No state may name two brokers that could both serve: in
+RELEASING only ``owner`` serves, in ASSIGNING nobody does yet. And no row may take a bundle from a
+broker that could be serving it unless that broker's lease is gone.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 
 class State(StrEnum):
@@ -54,10 +55,27 @@ class Event(StrEnum):
 
 
 BROKER_EVENTS = frozenset(
-    {Event.CLAIM, Event.SERVE, Event.RELEASE, Event.HAND_OVER, Event.DECLINE, Event.RETIRE}
+    {
+        Event.ASSIGN,
+        Event.CLAIM,
+        Event.SERVE,
+        Event.RELEASE,
+        Event.HAND_OVER,
+        Event.DECLINE,
+        Event.RETIRE,
+    }
 )
-"""What a broker may ask for, and only for a bundle it owns (CLAIM: for itself). The job, and
-operators through it, may ask for all others and for none of these: nobody speaks for a broker."""
+"""What a broker may ask for, and only for a bundle it owns; CLAIM for itself, ASSIGN, where a lookup
+finds that nobody owns a bundle, for whomever it finds best."""
+
+JOB_EVENTS = (frozenset(Event) - BROKER_EVENTS) | {Event.ASSIGN}
+"""What the job, and operators through it, may ask for: nobody else speaks for a broker."""
+
+SOON_MS: Final = 60_000
+"""A broker that dies so soon after it got a bundle may have died of it."""
+
+MOST_FALLS: Final = 3
+"""So many owners in a row that died soon: the bundle is quarantined and not handed on."""
 
 
 class OwnerRule(StrEnum):
@@ -73,11 +91,22 @@ class OwnerRule(StrEnum):
     NOBODY = "nobody"
 
 
+class Given(StrEnum):
+    """What must be so besides; whoever becomes owner or destination must hold a lease anyway."""
+
+    NOTHING = "nothing"
+    OWNER_GONE = "owner-gone"
+    """The owner's lease has run out."""
+    OWNER_GONE_OR_JOB = "owner-gone-or-job"
+    """The same, where the job need not wait: the owner does not serve yet."""
+
+
 class Effect(NamedTuple):
     """What one event does to a record."""
 
     state: State
     owner: OwnerRule
+    given: Given = Given.NOTHING
 
 
 class IllegalTransition(ValueError):
@@ -100,9 +129,9 @@ TRANSITIONS: MappingProxyType[State, MappingProxyType[Event, Effect]] = MappingP
         State.ASSIGNING: MappingProxyType(
             {
                 Event.SERVE: Effect(State.OWNED, OwnerRule.KEEP),
-                Event.ASSIGN: Effect(State.ASSIGNING, OwnerRule.TAKE),
+                Event.ASSIGN: Effect(State.ASSIGNING, OwnerRule.TAKE, Given.OWNER_GONE_OR_JOB),
                 Event.DECLINE: Effect(State.FREE, OwnerRule.NOBODY),
-                Event.LOSE: Effect(State.FREE, OwnerRule.NOBODY),
+                Event.LOSE: Effect(State.FREE, OwnerRule.NOBODY, Given.OWNER_GONE_OR_JOB),
             }
         ),
         State.OWNED: MappingProxyType(
@@ -111,15 +140,19 @@ TRANSITIONS: MappingProxyType[State, MappingProxyType[Event, Effect]] = MappingP
                 Event.TRANSFER: Effect(State.RELEASING, OwnerRule.KEEP_AIM),
                 Event.SPLIT: Effect(State.SPLITTING, OwnerRule.KEEP),
                 Event.MERGE: Effect(State.MERGING, OwnerRule.KEEP),
-                Event.LOSE: Effect(State.FREE, OwnerRule.NOBODY),
+                Event.RELEASE: Effect(State.FREE, OwnerRule.NOBODY),
+                Event.ASSIGN: Effect(State.ASSIGNING, OwnerRule.TAKE, Given.OWNER_GONE),
+                Event.LOSE: Effect(State.FREE, OwnerRule.NOBODY, Given.OWNER_GONE),
             }
         ),
         State.RELEASING: MappingProxyType(
             {
                 Event.RELEASE: Effect(State.FREE, OwnerRule.NOBODY),
                 Event.HAND_OVER: Effect(State.ASSIGNING, OwnerRule.DESTINATION),
+                Event.DECLINE: Effect(State.OWNED, OwnerRule.KEEP),
                 Event.KEEP: Effect(State.OWNED, OwnerRule.KEEP),
-                Event.LOSE: Effect(State.FREE, OwnerRule.NOBODY),
+                Event.ASSIGN: Effect(State.ASSIGNING, OwnerRule.TAKE, Given.OWNER_GONE),
+                Event.LOSE: Effect(State.FREE, OwnerRule.NOBODY, Given.OWNER_GONE),
             }
         ),
         State.SPLITTING: MappingProxyType(
@@ -127,14 +160,16 @@ TRANSITIONS: MappingProxyType[State, MappingProxyType[Event, Effect]] = MappingP
                 Event.RETIRE: Effect(State.DELETED, OwnerRule.NOBODY),
                 Event.DECLINE: Effect(State.OWNED, OwnerRule.KEEP),
                 Event.KEEP: Effect(State.OWNED, OwnerRule.KEEP),
-                Event.LOSE: Effect(State.FREE, OwnerRule.NOBODY),
+                Event.ASSIGN: Effect(State.ASSIGNING, OwnerRule.TAKE, Given.OWNER_GONE),
+                Event.LOSE: Effect(State.FREE, OwnerRule.NOBODY, Given.OWNER_GONE),
             }
         ),
         State.MERGING: MappingProxyType(
             {
                 Event.RETIRE: Effect(State.DELETED, OwnerRule.NOBODY),
                 Event.KEEP: Effect(State.OWNED, OwnerRule.KEEP),
-                Event.LOSE: Effect(State.FREE, OwnerRule.NOBODY),
+                Event.ASSIGN: Effect(State.ASSIGNING, OwnerRule.TAKE, Given.OWNER_GONE),
+                Event.LOSE: Effect(State.FREE, OwnerRule.NOBODY, Given.OWNER_GONE),
             }
         ),
         State.DELETED: MappingProxyType(

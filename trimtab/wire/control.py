@@ -6,6 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
+from trimtab.doubt import Doubt
 from trimtab.policies import Isolation
 
 
@@ -18,7 +19,17 @@ class Kind(StrEnum):
     """Keep reading, decide nothing."""
     RESUME = "resume"
     BROKER_LOST = "broker-lost"
-    """``broker``'s lease ran out: it leaves the view until it reports anew."""
+    """``broker``'s lease ran out: it leaves the view, and its bundles are given to others."""
+    BROKER_JOINED = "broker-joined"
+    """``broker`` holds a lease that it did not hold before."""
+    DOUBT = "doubt"
+    """For the cause ``name`` ownership is as doubtful as ``level``."""
+    DRAIN = "drain"
+    """Take every bundle off ``broker`` and give it none, for a shutdown or maintenance."""
+    UNDRAIN = "undrain"
+    """``broker`` is to be used again."""
+    READMIT = "readmit"
+    """``bundle`` leaves its quarantine."""
     ISOLATION = "isolation"
     """The isolation policy ``name`` is ``isolation``; without one it ends."""
     ANTI_AFFINITY = "anti-affinity"
@@ -41,4 +52,6 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     isolation: Isolation | None = None
     group: str = ""
     brokers: tuple[str, ...] = ()
+    bundle: str = ""
+    level: Doubt = Doubt.STABLE
     v: int = 1

@@ -41,6 +41,28 @@ def command_stream(cluster: str, broker: str) -> str:
     return f"trimtab:{{{cluster}}}:commands:{broker}"
 
 
+def bundles_key(cluster: str) -> str:
+    """Sorted set, all scores 0: every bundle that has a record and is not deleted, by name. Within a
+    namespace that is the order of the hash ring."""
+    return f"trimtab:{{{cluster}}}:bundles"
+
+
+def hints_key(cluster: str) -> str:
+    """String: the job's newest placement hints as JSON (`trimtab.wire.hints.Hints`)."""
+    return f"trimtab:{{{cluster}}}:hints"
+
+
+def placed_key(cluster: str) -> str:
+    """Hash: broker to how many bundles claims gave it since the newest hints."""
+    return f"trimtab:{{{cluster}}}:placed"
+
+
+def assertion_key(cluster: str, broker: str) -> str:
+    """String: what a broker last saw of the records of its bundles, said while the store is closed
+    (`trimtab.wire.assertion.Assertion`)."""
+    return f"trimtab:{{{cluster}}}:assertion:{broker}"
+
+
 def lease_key(cluster: str, broker: str) -> str:
     """String with an expiry: proof that a broker lives."""
     return f"trimtab:{{{cluster}}}:lease:{broker}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -25,6 +25,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     since: int = 0
     by: str = ""
     """Id of the request that wrote it: the same request again finds its mark and is not refused."""
+    falls: int = 0
+    """Owners in a row that died soon after they had got it."""
     v: int = 1
 
 
@@ -46,6 +48,13 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             raise ValueError("an epoch or a time is negative or beyond 2^53")
 
 
+class Candidate(NamedTuple):
+    """A broker that a bundle without an owner may go to; less ``load`` is better."""
+
+    broker: str
+    load: float
+
+
 class Transition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A request to the transition script: do ``event`` to ``bundle`` if its epoch is ``expect``.
 
@@ -62,9 +71,15 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The broker that asks; nobody is the job. It must own the bundle, or CLAIM it for itself."""
     commands: tuple[Command, ...] = ()
     """Go to broker streams if the request is accepted; the script stamps their epoch, generation,
-    ``issued_at`` and ``deadline``. A broker's own may only go to the record's destination."""
+    ``issued_at`` and ``deadline``. A broker's own may only go to the owner afterwards."""
     children: tuple[str, ...] = ()
     """Of a bundle that is divided (RETIRE): ascending, they tile it, and its owner owns them."""
+    candidates: tuple[Candidate, ...] = ()
+    """Of ASSIGN, in place of ``broker``: the script takes the one with the least load among those
+    that hold a lease, counting what was placed since the hints. Only the chosen one's command goes
+    out."""
+    each: float = 0.0
+    """Load that a bundle placed since the hints is taken to add to its broker."""
     within_ms: int = 0
     """How long the commands have, counted from the script's run; 0 sets no deadline."""
 
@@ -83,6 +98,12 @@ class Refused(StrEnum):
     """The owner would hand the bundle to itself."""
     NOT_TILING = "not-tiling"
     """The children do not tile the bundle, or one of them is a bundle already."""
+    OWNER_LIVES = "owner-lives"
+    """Its owner holds a lease: nobody may take it."""
+    NO_LEASE = "no-lease"
+    """The broker that would get it holds no lease."""
+    QUARANTINED = "quarantined"
+    """One owner after another died soon after getting it: it was not handed on."""
     NO_BROKER = "no-broker"
     """The event needs a broker that neither the request nor the record names."""
     OLDER_BATCH = "repeated-older-batch"

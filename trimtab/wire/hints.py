@@ -1,0 +1,24 @@
+"""Placement hints: where a lookup may put a bundle that nobody owns, without asking the job."""
+
+from __future__ import annotations
+
+import msgspec
+
+from trimtab.wire.ownership import Candidate
+
+
+class Hints(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The job's candidates after a round, all filters applied; ascending by load."""
+
+    round: int
+    candidates: tuple[Candidate, ...]
+    """For every namespace that ``namespaces`` does not name."""
+    each: float
+    """Load that one more bundle is taken to add to its broker."""
+    namespaces: dict[str, tuple[Candidate, ...]] = {}
+    """Namespaces with an isolation policy or an anti-affinity group; empty: nowhere."""
+    v: int = 1
+
+    def candidates_for(self, namespace: str) -> tuple[Candidate, ...]:
+        """Where a bundle of the namespace may go."""
+        return self.namespaces.get(namespace, self.candidates)
