@@ -16,7 +16,7 @@ from agent.obeying import Obeyed, Obeyer
 from trimtab.ownership import Event, State
 from trimtab.splitting.request import CannotSplit
 from trimtab.wire.command import Command, Kind
-from trimtab.wire.ownership import Record
+from trimtab.wire.ownership import Record, Refused
 
 
 def obey(obeyer: Obeyer, command: Command) -> Obeyed:
@@ -46,7 +46,12 @@ def _transfer(obeyer: Obeyer, command: Command) -> Obeyed:
         reason=command.reason,
         plan=command.plan,
     )
-    return obeyer.report(command, Event.HAND_OVER, own)
+    outcome = obeyer.apply(command, Event.HAND_OVER, (own,))
+    if outcome.reason is Refused.NO_LEASE:
+        # The destination died: better served here than by nobody.
+        obeyer.report(command, Event.DECLINE)
+        return Obeyed.DECLINED
+    return obeyer.follow(outcome)
 
 
 def _prepare(obeyer: Obeyer, command: Command) -> Obeyed:

@@ -15,6 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import structlog
@@ -27,10 +28,12 @@ from agent.obeying import Obeyed, Obeyer
 from agent.outbox import Outbox
 from agent.reporting import Reporter
 from agent.seeding import seed
+from agent.seen import Seen
 from sinks.command_streams import CommandStream
 from sinks.errors import Closed, Unavailable
-from sinks.leases import Leases
+from sinks.leases import Lease, Leases, Renewal
 from sinks.ownership_store import OwnershipStore
+from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Command, Kind
 
 FIRST_PAUSE_S: Final = 0.1
@@ -56,6 +59,8 @@ class AgentSettings:
     """Serving stops here this long before the lease ends in Redis: for drift between the clocks."""
     longest_wait: float = 0.5
     """For commands, at once; must stay below the Redis client's timeout."""
+    state: Path | None = None
+    """File that keeps what was seen of the records; without one a restart forgets it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,7 @@ class Links:
     leases: Leases
     commands: CommandStream
     reporter: Reporter
+    seen: Seen
     clock: Callable[[], float]
 
     @classmethod
@@ -76,6 +82,7 @@ class Links:
             leases=Leases(client),
             commands=CommandStream(client, settings.cluster, settings.broker),
             reporter=Reporter(outbox, settings.cluster, settings.broker),
+            seen=Seen(settings.state),
             clock=boot_clock,
         )
 
@@ -99,7 +106,7 @@ class Agent:
         self._broker = broker
         self._holdings = Holdings(links.clock)
         self._obeyer = Obeyer(
-            settings.cluster, settings.broker, broker, links.store, self._holdings
+            settings.cluster, settings.broker, broker, links.store, self._holdings, links.seen
         )
         self._backlog: deque[tuple[str, Command]] = deque()
         self._seeded = False
@@ -173,18 +180,37 @@ class Agent:
         asked_at = self._links.clock()
         if asked_at < self._renew_at:
             return
-        settings, session = self._settings, str(self._settings.session)
-        ttl_ms = round(1000 * settings.lease)
-        before = self._links.leases.renew(settings.cluster, settings.broker, session, ttl_ms)
-        if before != session or not self._holdings.leased():
-            # Others may have been given its bundles in the gap: serve nothing until that is known.
-            self._holdings.clear()
-            self._seeded = False
-        if before is not None and int(before) > settings.session:
-            raise Superseded(f"{settings.broker} was started again, in session {before}")
+        lease = self._renewed()
+        # Others may have been given its bundles in the gap, unless the store was closed in it.
+        held = lease.renewal is Renewal.ASSERTED or lease.detail == str(self._settings.session)
+        if not held or not self._holdings.leased():
+            self._serve_nothing()
         # Counted from before the request left: in Redis the lease began later, so it ends later.
-        self._holdings.extend(asked_at + settings.lease - settings.lease_margin)
-        self._renew_at = asked_at + settings.lease / 3
+        granted = lease.granted_ms / 1000
+        self._holdings.extend(asked_at + granted - self._settings.lease_margin)
+        self._renew_at = asked_at + granted / 3
+
+    def _renewed(self) -> Lease:
+        """Hold the lease, telling a closed store what was seen; raises Closed and Superseded."""
+        settings, leases = self._settings, self._links.leases
+        asked = settings.cluster, settings.broker, settings.session, round(1000 * settings.lease)
+        lease = leases.renew(*asked)
+        if lease.renewal is Renewal.ASSERT:
+            said = Assertion(run=lease.detail, records=self._links.seen.all())
+            leases.say(settings.cluster, settings.broker, said)
+            lease = leases.renew(*asked)
+        match lease.renewal:
+            case Renewal.SUPERSEDED:
+                self._serve_nothing()
+                raise Superseded(f"{settings.broker} was started again, in session {lease.detail}")
+            case Renewal.ASSERT:
+                raise Closed(f"{settings.cluster} is closed: its server was replaced once more")
+        return lease
+
+    def _serve_nothing(self) -> None:
+        """Until it is known again what this broker owns."""
+        self._holdings.clear()
+        self._seeded = False
 
     def _obey(self) -> None:
         if not self._backlog:

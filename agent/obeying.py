@@ -8,14 +8,15 @@ brought in line with the record instead.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from agent.broker import Broker, CannotLoad
 from agent.dividing import within
 from agent.holdings import Holdings
+from agent.seen import Seen
 from sinks.ownership_store import OwnershipStore
-from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import Event, State
 from trimtab.wire.command import Command, Kind
 from trimtab.wire.ownership import Outcome, Record, Transition
@@ -36,30 +37,24 @@ class Obeyed(StrEnum):
     """The broker cannot load the bundle."""
 
 
+@dataclass(slots=True)
 class Obeyer:
     """Carries out one broker's commands; ``broker_id`` is the name the records know it by."""
 
-    def __init__(
-        self,
-        cluster: str,
-        broker_id: str,
-        broker: Broker,
-        store: OwnershipStore,
-        holdings: Holdings,
-    ) -> None:
-        self.cluster = cluster
-        self.broker_id = broker_id
-        self.broker = broker
-        self.store = store
-        self.holdings = holdings
-        self.counts: Counter[tuple[Kind, Obeyed]] = Counter()
-        self._highest: dict[str, Epoch] = {}
+    cluster: str
+    broker_id: str
+    broker: Broker
+    store: OwnershipStore
+    holdings: Holdings
+    seen: Seen
+    counts: Counter[tuple[Kind, Obeyed]] = field(default_factory=Counter)
 
     def settle(self, bundle: str, record: Record | None) -> None:
-        """Make the broker, and what it may serve, agree with the record."""
-        if record is not None:
-            self._saw(bundle, record.epoch)
-        if record is None or not self.serves_by(record):
+        """Make the broker, and what it may serve, agree with the record.
+
+        A record older than one that was seen is of a store that has forgotten: it gives nothing.
+        """
+        if record is None or not self.seen.note(bundle, record) or not self.serves_by(record):
             self.stop_serving(bundle)
             return
         try:
@@ -87,8 +82,11 @@ class Obeyer:
 
     def report(self, command: Command, event: Event, *commands: Command) -> Obeyed:
         """Tell the store what was done for ``command``, and follow what it answers."""
-        outcome = self.apply(command, event, commands)
-        self.settle(command.bundle, outcome.record)
+        return self.follow(self.apply(command, event, commands))
+
+    def follow(self, outcome: Outcome) -> Obeyed:
+        """Be brought in line with what the store answered."""
+        self.settle(outcome.bundle, outcome.record)
         return Obeyed.DONE if outcome.accepted else Obeyed.REFUSED
 
     def divided(self, bundle: str) -> tuple[str, ...]:
@@ -119,16 +117,12 @@ class Obeyer:
 
     def holds(self, command: Command) -> bool:
         """Whether a command is still to be obeyed; its record may have moved on."""
-        if command.epoch < self._highest.get(command.bundle, NO_EPOCH):
+        if command.epoch < self.seen.epoch(command.bundle):
             return False
         record = self.store.record(self.cluster, command.bundle)
         if record is None:
             return False
         # Ahead of the command by this command's own doing: its answer was lost, so ask once more.
-        mine = record.by.rpartition("/")[0] == command.id
-        if not mine:
-            self._saw(command.bundle, record.epoch)
-        return mine or record.epoch == command.epoch
-
-    def _saw(self, bundle: str, epoch: Epoch) -> None:
-        self._highest[bundle] = max(epoch, self._highest.get(bundle, NO_EPOCH))
+        if record.by.rpartition("/")[0] == command.id:
+            return True
+        return self.seen.note(command.bundle, record) and record.epoch == command.epoch

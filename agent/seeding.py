@@ -1,40 +1,54 @@
 """Agreeing with the store on who owns what, before a broker serves and after its lease lapsed.
 
-for each bundle that is held here, or whose record names this broker as serving:
-  claim it from where its record stands
+for each bundle that is held here, or whose record names this broker as serving or as assigned:
+  ask the store for it from where its record stands
   accepted, or refused since it is this broker's already: load it and serve
   refused since another has it: unload it
 """
 
 from __future__ import annotations
 
+from agent.broker import CannotLoad
 from agent.obeying import Obeyer
-from trimtab.model import NO_EPOCH, Epoch
-from trimtab.ownership import Event
+from trimtab.model import NO_EPOCH
+from trimtab.ownership import Event, State
 from trimtab.wire.ownership import Record, Transition
 
 
 def seed(obeyer: Obeyer) -> None:
     """Bring broker and records together; raises StoreUnavailable or Closed, and may be repeated."""
     records = obeyer.store.records(obeyer.cluster)
-    mine = {bundle for bundle, record in records.items() if obeyer.serves_by(record)}
+    mine = {bundle for bundle, record in records.items() if record.owner == obeyer.broker_id}
     for bundle in sorted(mine.union(obeyer.broker.bundles())):
-        known = records.get(bundle)
-        obeyer.settle(bundle, _claim(obeyer, bundle, known.epoch if known else NO_EPOCH))
+        obeyer.settle(bundle, _agreed(obeyer, bundle, records.get(bundle)))
+    obeyer.seen.forget(
+        bundle
+        for bundle, seen in obeyer.seen.all().items()
+        if bundle in records and bundle not in mine and records[bundle].epoch >= seen.epoch
+    )
 
 
-def _claim(obeyer: Obeyer, bundle: str, expect: Epoch) -> Record | None:
+def _agreed(obeyer: Obeyer, bundle: str, known: Record | None) -> Record | None:
     """The record as it stands after this broker asked for the bundle.
 
     Asked even of a bundle that is this broker's by its record: reading does not tell that the store
     is closed, and records of a closed one may be older than what other brokers act on.
     """
-    claim = Transition(
-        id=f"{obeyer.broker_id}/{bundle}/{expect.generation}.{expect.counter}/{Event.CLAIM.value}",
+    event = Event.CLAIM
+    if known is not None and known.owner == obeyer.broker_id and known.state is State.ASSIGNING:
+        # Its command may wait in the stream, or be lost with the store's last writes.
+        event = Event.SERVE
+        try:
+            obeyer.load(bundle)
+        except CannotLoad:
+            event = Event.DECLINE
+    expect = known.epoch if known else NO_EPOCH
+    asked = Transition(
+        id=f"{obeyer.broker_id}/{bundle}/{expect.generation}.{expect.counter}/{event.value}",
         bundle=bundle,
-        event=Event.CLAIM,
+        event=event,
         expect=expect,
         broker=obeyer.broker_id,
         actor=obeyer.broker_id,
     )
-    return obeyer.store.apply(obeyer.cluster, claim).record
+    return obeyer.store.apply(obeyer.cluster, asked).record

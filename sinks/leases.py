@@ -2,14 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Final
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
 
+import msgspec
 import redis
+from redis.exceptions import NoScriptError
 
 from sinks.connections import translated
-from trimtab.wire.keys import lease_key
+from sinks.scripts import lease_script, run_loaded
+from trimtab.wire.assertion import Assertion
+from trimtab.wire.keys import assertion_key, lease_key, open_key
 
 _PAGE: Final = 1000
+
+_assertion = msgspec.json.Decoder(Assertion)
+
+
+class Renewal(StrEnum):
+    """What became of a renewal."""
+
+    HELD = "held"
+    ASSERTED = "asserted"
+    """Held, and the store is closed: nobody can have been given a bundle meanwhile."""
+    ASSERT = "assert"
+    """Not held: the store is closed, and wants to hear what this broker saw."""
+    SUPERSEDED = "superseded"
+    """Not held: a process that started later uses this broker's name."""
+    RELEASED = "released"
+
+
+class Lease(NamedTuple):
+    """The answer to a renewal."""
+
+    renewal: Renewal
+    detail: str
+    """The session that held the lease until now, "" for none; the server's run (ASSERT)."""
+    granted_ms: int
 
 
 class Leases:
@@ -18,24 +47,56 @@ class Leases:
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
 
-    def renew(self, cluster: str, broker: str, session: str, ttl_ms: int) -> str | None:
-        """Hold the lease for ``ttl_ms`` from the moment the server handles this.
+    def renew(self, cluster: str, broker: str, session: int, ttl_ms: int) -> Lease:
+        """Hold the lease for ``ttl_ms`` from the moment the server handles this, or for less.
 
-        Returns the session that held it until now: None if it had run out, another one's if a
-        second process uses this broker's name. Count the time from before the call.
+        Count the time from before the call. 0 gives the lease up.
         """
+        names = [open_key(cluster), lease_key(cluster, broker), assertion_key(cluster, broker)]
+        try:
+            status, detail, granted = run_loaded(
+                self._client, lease_script(), names, [str(session), str(ttl_ms)]
+            )
+        except NoScriptError:
+            return self._renew_unscripted(cluster, broker, session, ttl_ms)
+        return Lease(Renewal(status), detail, int(granted))
+
+    def say(self, cluster: str, broker: str, assertion: Assertion) -> None:
+        """Tell a closed store what this broker saw."""
         with translated(self._client):
-            before = self._client.set(lease_key(cluster, broker), session, px=ttl_ms, get=True)
-        return before.decode() if isinstance(before, bytes) else None
+            self._client.set(assertion_key(cluster, broker), msgspec.json.encode(assertion))
+
+    def _renew_unscripted(self, cluster: str, broker: str, session: int, ttl_ms: int) -> Lease:
+        """On a server to which no job has come yet: brokers may not load scripts.
+
+        In several steps what the script does in one. A server that is replaced in between is closed
+        for longer than the lease that it is given here.
+        """
+        key = lease_key(cluster, broker)
+        with translated(self._client):
+            info: Any = self._client.info("server")
+            said: Any = self._client.get(assertion_key(cluster, broker))
+            before: Any = self._client.get(key)
+            if before is not None and int(before) > session:
+                return Lease(Renewal.SUPERSEDED, before.decode(), 0)
+            if said is None or _assertion.decode(said).run != info["run_id"]:
+                return Lease(Renewal.ASSERT, str(info["run_id"]), 0)
+            self._client.set(key, str(session), px=max(1, ttl_ms))
+        return Lease(Renewal.ASSERTED, "" if before is None else before.decode(), ttl_ms)
+
+    def holds(self, cluster: str, broker: str) -> bool:
+        """Whether this broker is alive."""
+        with translated(self._client):
+            return bool(self._client.exists(lease_key(cluster, broker)))
 
     def alive(self, cluster: str) -> set[str]:
         """Brokers that hold a lease, as found one after another: not one instant's picture."""
         prefix = lease_key(cluster, "")
         with translated(self._client):
-            keys = self._client.scan_iter(match=f"{_literal(prefix)}*", count=_PAGE)
-            return {key.decode().removeprefix(prefix) for key in keys}
+            names = self._client.scan_iter(match=f"{literal(prefix)}*", count=_PAGE)
+            return {name.decode().removeprefix(prefix) for name in names}
 
 
-def _literal(name: str) -> str:
+def literal(name: str) -> str:
     """Escape what a glob pattern would take for more than itself."""
     return "".join(f"\\{character}" if character in "*?[]^-\\" else character for character in name)

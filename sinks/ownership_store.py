@@ -11,19 +11,22 @@ import redis
 from redis.exceptions import NoScriptError
 
 from sinks.connections import translated
-from sinks.errors import Closed, Fenced, GenerationSpent
-from sinks.scripts import Script, open_script, transition_script
+from sinks.errors import Closed, Fenced
+from sinks.scripts import run, run_loaded, transition_script
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import Event
 from trimtab.wire.command import Command
 from trimtab.wire.keys import (
     applied_key,
+    bundles_key,
     command_stream,
     journal_key,
+    lease_key,
     open_key,
     ownership_key,
+    placed_key,
 )
-from trimtab.wire.ownership import Outcome, Record, Refused, Transition
+from trimtab.wire.ownership import Candidate, Outcome, Record, Refused, Transition
 
 _PAGE: Final = 1000
 """Records a step when all are read: the server serves others in between."""
@@ -45,31 +48,11 @@ class OwnershipStore:
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
-        self._opened_on: dict[tuple[str, int], str] = {}
 
     def ping(self) -> None:
         """Raise unless the server answers."""
         with translated(self._client):
             self._client.ping()
-
-    def open_cluster(self, cluster: str, generation: int) -> None:
-        """Let ``generation`` write; the job's last step after a start or a loss of the server.
-
-        Raises Fenced if a higher one was let in, and GenerationSpent if this one was, on another
-        run of the server. Opening twice is harmless.
-        """
-        known_run = self._opened_on.get((cluster, generation), "")
-        with translated(self._client):
-            # Brokers may run scripts but not load them.
-            self._client.script_load(transition_script().text)
-        status, detail = self._run(open_script(), [open_key(cluster)], [str(generation), known_run])
-        match status:
-            case "opened":
-                self._opened_on[cluster, generation] = detail
-            case "fenced":
-                raise Fenced(f"{cluster} is open to generation {detail}, ours is {generation}")
-            case _:
-                raise GenerationSpent(f"generation {generation} was opened on a lost run of Redis")
 
     def apply_batch(
         self,
@@ -83,7 +66,7 @@ class OwnershipStore:
         """Apply a batch of the job, or find that it was; raises Fenced and Closed."""
         caller = [str(generation), query_id, str(batch)]
         call = _call(cluster, caller, transitions)
-        status, detail = self._run(transition_script(), call.keys, call.arguments)
+        status, detail = run(self._client, transition_script(), call.keys, call.arguments)
         match status:
             case "applied" | "repeated":
                 return BatchOutcome(_outcomes.decode(detail), status == "repeated")
@@ -96,11 +79,11 @@ class OwnershipStore:
 
     def apply(self, cluster: str, transition: Transition) -> Outcome:
         """Apply what the broker ``transition.actor`` asks for; raises Closed."""
-        script = transition_script()
         call = _call(cluster, ["", "", ""], [transition])
         try:
-            with translated(self._client):
-                status, detail = self._evaluate(script, call.keys, call.arguments)
+            status, detail = run_loaded(
+                self._client, transition_script(), call.keys, call.arguments
+            )
         except NoScriptError as error:
             raise Closed(f"{cluster} is closed: no job has loaded the scripts") from error
         if status == "closed":
@@ -119,18 +102,6 @@ class OwnershipStore:
             pages = self._client.hscan_iter(ownership_key(cluster), count=_PAGE)
             return {bundle.decode(): _record.decode(text) for bundle, text in pages}
 
-    def _run(self, script: Script, keys: list[str], arguments: list[str]) -> tuple[str, str]:
-        with translated(self._client):
-            try:
-                return self._evaluate(script, keys, arguments)
-            except NoScriptError:
-                self._client.script_load(script.text)
-                return self._evaluate(script, keys, arguments)
-
-    def _evaluate(self, script: Script, keys: list[str], arguments: list[str]) -> tuple[str, str]:
-        status, detail = self._client.evalsha(script.sha, len(keys), *keys, *arguments)
-        return status.decode(), detail.decode()
-
 
 class _Request(msgspec.Struct, frozen=True, omit_defaults=True):
     """A transition as the script reads it."""
@@ -145,6 +116,8 @@ class _Request(msgspec.Struct, frozen=True, omit_defaults=True):
     commands: tuple[tuple[int, str, str], ...] = ()
     """Index of the command's stream in KEYS (from 1), its broker, its JSON."""
     children: tuple[str, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+    each: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +127,15 @@ class _Call:
 
 
 def _call(cluster: str, caller: list[str], transitions: Sequence[Transition]) -> _Call:
-    keys = [open_key(cluster), ownership_key(cluster), journal_key(cluster), applied_key(cluster)]
+    keys = [
+        open_key(cluster),
+        ownership_key(cluster),
+        journal_key(cluster),
+        applied_key(cluster),
+        bundles_key(cluster),
+        placed_key(cluster),
+        lease_key(cluster, ""),
+    ]
     indexes: dict[str, int] = {}
     for command in (command for each in transitions for command in each.commands):
         if command.broker not in indexes:
@@ -171,6 +152,8 @@ def _call(cluster: str, caller: list[str], transitions: Sequence[Transition]) ->
             each.within_ms or None,
             tuple((indexes[c.broker], c.broker, _unstamped(c)) for c in each.commands),
             each.children,
+            each.candidates,
+            each.each,
         )
         for each in transitions
     ]

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha1
 from importlib.resources import files
+from typing import Any
 
-from trimtab.ownership import BROKER_EVENTS, TRANSITIONS
+import redis
+from redis.exceptions import NoScriptError
+
+from sinks.connections import translated
+from trimtab.ownership import (
+    BROKER_EVENTS,
+    JOB_EVENTS,
+    MOST_FALLS,
+    SOON_MS,
+    STREAK_ENDS,
+    TRANSITIONS,
+    Event,
+)
 from trimtab.wire.ownership import Refused
 
 # Under this line the server checks memory, disk and replicas before a script and not in the middle.
@@ -23,25 +36,72 @@ class Script:
     sha: str
 
 
+def run(
+    client: redis.Redis, script: Script, keys: Sequence[str], arguments: Sequence[str]
+) -> list[str]:
+    """What a script answers; loads it where the server does not know it yet.
+
+    Raises StoreUnavailable and Misconfigured.
+    """
+    try:
+        return run_loaded(client, script, keys, arguments)
+    except NoScriptError:
+        with translated(client):
+            client.script_load(script.text)
+        return run_loaded(client, script, keys, arguments)
+
+
+def run_loaded(
+    client: redis.Redis, script: Script, keys: Sequence[str], arguments: Sequence[str]
+) -> list[str]:
+    """The same for whoever may not load scripts; raises NoScriptError besides."""
+    with translated(client):
+        # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
+        answer: Any = client.evalsha(script.sha, len(keys), *keys, *arguments)
+    return [part.decode() for part in answer]
+
+
 @cache
 def open_script() -> Script:
     return _script(_SHEBANG, _source("open.lua"))
 
 
 @cache
+def restore_script() -> Script:
+    return _script(_SHEBANG, _source("restore.lua"))
+
+
+@cache
+def hints_script() -> Script:
+    return _script(_SHEBANG, _source("hints.lua"))
+
+
+@cache
+def lease_script() -> Script:
+    return _script(_SHEBANG, _source("lease.lua"))
+
+
+@cache
 def transition_script() -> Script:
     effects = {
-        f"{state.value} {event.value}": f'"{effect.state.value} {effect.owner.value}"'
+        f"{state.value} {event.value}": f'"{" ".join(effect)}"'
         for state, row in TRANSITIONS.items()
         for event, effect in row.items()
     }
     return _script(
         _SHEBANG,
         _table("EFFECTS", effects),
-        _table("BROKER_EVENTS", {event.value: "true" for event in sorted(BROKER_EVENTS)}),
+        _set("BROKER_EVENTS", BROKER_EVENTS),
+        _set("JOB_EVENTS", JOB_EVENTS),
+        _set("STREAK_ENDS", STREAK_ENDS),
         _table("REFUSED", {refused.name: f'"{refused.value}"' for refused in Refused}),
+        f"local SOON_MS, MOST_FALLS = {SOON_MS}, {MOST_FALLS}",
         _source("transition.lua"),
     )
+
+
+BROKERS_SCRIPTS = (transition_script, lease_script)
+"""What brokers run but may not load."""
 
 
 def _script(*parts: str) -> Script:
@@ -53,6 +113,10 @@ def _table(name: str, rows: Mapping[str, str]) -> str:
     return "\n".join(
         [f"local {name} = {{", *(f'["{key}"] = {value},' for key, value in rows.items()), "}"]
     )
+
+
+def _set(name: str, events: Iterable[Event]) -> str:
+    return _table(name, {event.value: "true" for event in sorted(events)})
 
 
 def _source(name: str) -> str:

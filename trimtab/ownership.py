@@ -65,8 +65,8 @@ BROKER_EVENTS = frozenset(
         Event.RETIRE,
     }
 )
-"""What a broker may ask for, and only for a bundle it owns; CLAIM for itself, ASSIGN, where a lookup
-finds that nobody owns a bundle, for whomever it finds best."""
+"""What a broker may ask for, and only for a bundle it owns; CLAIM for itself, ASSIGN, where a
+lookup finds that nobody owns a bundle, for whomever it finds best."""
 
 JOB_EVENTS = (frozenset(Event) - BROKER_EVENTS) | {Event.ASSIGN}
 """What the job, and operators through it, may ask for: nobody else speaks for a broker."""
@@ -76,6 +76,9 @@ SOON_MS: Final = 60_000
 
 MOST_FALLS: Final = 3
 """So many owners in a row that died soon: the bundle is quarantined and not handed on."""
+
+STREAK_ENDS = frozenset({Event.RELEASE, Event.HAND_OVER, Event.RETIRE, Event.READMIT})
+"""What a living owner or an operator does: the deaths before it count no longer."""
 
 
 class OwnerRule(StrEnum):

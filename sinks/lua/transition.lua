@@ -1,19 +1,24 @@
 -- Applies a list of transitions to one cluster's ownership records, all in this one step.
 --
--- KEYS: open, ownership, journal, applied, then every command stream a transition may append to.
+-- KEYS: open, ownership, journal, applied, bundles, placed, the leases' common beginning, then every
+--       command stream a transition may append to.
 -- ARGV: cluster; the job's generation, query id and batch ("", "", "" from a broker); the transitions
---       as JSON: {id, bundle, event, expect, broker, actor, within, commands, children}, each command
---       being {index of its stream in KEYS, its broker, its JSON without the stamps}.
+--       as JSON: {id, bundle, event, expect, broker, actor, within, commands, children, candidates,
+--       each}, each command being {index of its stream in KEYS, its broker, its JSON without the
+--       stamps}, each candidate {broker, load}.
 -- Returns {status, detail}: applied or repeated with the outcomes as JSON; closed with why; fenced
 --       with the open generation; older with the batch that was applied last.
 --
--- Rendered above from Python: EFFECTS ("state event" to "state owner-rule"), BROKER_EVENTS, REFUSED.
+-- Rendered above from Python: EFFECTS ("state event" to "state owner-rule given"), BROKER_EVENTS,
+-- JOB_EVENTS, STREAK_ENDS, REFUSED, SOON_MS, MOST_FALLS.
 -- JSON is put together by hand: cjson writes an empty list as {} and long integers as 1.7e+12.
 
 -- A broker this far behind has missed the deadline of what is dropped.
 local LONGEST_COMMAND_STREAM = 10000
 
 local OPEN, OWNERSHIP, JOURNAL, APPLIED = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+-- A lease's key has the same hash tag as its beginning, so it is on the same node.
+local BUNDLES, PLACED, LEASES = KEYS[5], KEYS[6], KEYS[7]
 local cluster, caller, query, batch = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local by_broker = caller == ""
 
@@ -57,29 +62,49 @@ local function member(name, text)
   return text and ',"' .. name .. '":' .. quoted(text) or ""
 end
 
+local function holds_lease(broker)
+  return redis.call("EXISTS", LEASES .. broker) == 1
+end
+
+-- The least loaded candidate that holds a lease, counting what was placed since the hints.
+local function best_of(candidates, each)
+  local best, least
+  for _, candidate in ipairs(candidates) do
+    local placed = redis.call("HGET", PLACED, candidate[1]) or 0
+    local load = candidate[2] + placed * (each or 0)
+    if (not least or load < least) and holds_lease(candidate[1]) then
+      best, least = candidate[1], load
+    end
+  end
+  return best
+end
+
 local NEXT_OWNER = {
   keep = function(_, record) return record.owner end,
   ["keep-aim"] = function(request, record) return record.owner, request.broker end,
-  take = function(request) return request.broker or request.actor end,
+  take = function(request)
+    if request.candidates then
+      return best_of(request.candidates, request.each)
+    end
+    return request.broker or request.actor
+  end,
   destination = function(_, record) return record.destination end,
   nobody = function() return nil end,
 }
 
-local function commands_may_go(request, record)
-  for _, command in ipairs(request.commands or {}) do
-    if command[2] ~= record.destination then
-      return false
+local function broker_refusal(request, record, owner)
+  if request.event == "claim" then
+    if owner ~= request.actor then
+      return REFUSED.NOT_OWNER
     end
-  end
-  return true
-end
-
-local function broker_refusal(request, record, rule, owner)
-  local asks_for = rule == "take" and owner or record.owner
-  if asks_for ~= request.actor then
+  elseif request.event ~= "assign" and record.owner ~= request.actor then
     return REFUSED.NOT_OWNER
   end
-  return not commands_may_go(request, record) and REFUSED.NOT_PERMITTED
+  for _, command in ipairs(request.commands or {}) do
+    if command[2] ~= owner and not request.candidates then
+      return REFUSED.NOT_PERMITTED
+    end
+  end
 end
 
 local function record_of(bundle)
@@ -106,10 +131,16 @@ local function tile(bundle, children)
   return at == high
 end
 
--- What the request makes of the record: {state, owner, destination}, or nil and why not.
+-- Owners in a row that died soon after getting the bundle, this one included.
+local function falls_of(record)
+  return now - (record.since or 0) < SOON_MS and (record.falls or 0) + 1 or 0
+end
+
+-- What the request makes of the record: {state, owner, destination, falls}; nil where it is refused,
+-- or not nil as well where the bundle is quarantined instead; and why not.
 local function judge(request, record)
   local expect = request.expect
-  if (BROKER_EVENTS[request.event] == true) ~= by_broker then
+  if not (by_broker and BROKER_EVENTS or JOB_EVENTS)[request.event] then
     return nil, REFUSED.NOT_PERMITTED
   end
   if expect[1] ~= record.epoch[1] or expect[2] ~= record.epoch[2] then
@@ -123,54 +154,100 @@ local function judge(request, record)
   if not effect then
     return nil, REFUSED.ILLEGAL
   end
-  local state, rule = string.match(effect, "(%a+) (%S+)")
+  local state, rule, given = string.match(effect, "(%a+) (%S+) (%S+)")
+  local falls = not STREAK_ENDS[request.event] and record.falls or 0
+  if given ~= "nothing" and record.owner then
+    if not holds_lease(record.owner) then
+      falls = falls_of(record)
+    elseif by_broker or given == "owner-gone" then
+      return nil, REFUSED.OWNER_LIVES
+    end
+  end
+
   local owner, destination = NEXT_OWNER[rule](request, record)
-  if (rule == "take" or rule == "destination") and not owner then
-    return nil, REFUSED.NO_BROKER
+  local gains = (rule == "take" or rule == "destination") and true or false
+  if gains and not owner then
+    return nil, request.candidates and REFUSED.NO_LEASE or REFUSED.NO_BROKER
   end
   if rule == "keep-aim" and destination == owner then
     return nil, REFUSED.SAME_BROKER
   end
-  local refused = by_broker and broker_refusal(request, record, rule, owner)
+  local refused = by_broker and broker_refusal(request, record, owner)
   if refused then
     return nil, refused
+  end
+  local newcomer = gains and owner or destination
+  if newcomer and not request.candidates and not holds_lease(newcomer) then
+    return nil, REFUSED.NO_LEASE
   end
   local children = request.children or {}
   local divides = record.state == "Splitting" and state == "Deleted"
   if divides ~= (#children > 0) or divides and not tile(request.bundle, children) then
     return nil, REFUSED.NOT_TILING
   end
-  return { state = state, owner = owner, destination = destination }
+  if falls >= MOST_FALLS and gains then
+    return { state = "Quarantined", falls = falls }, REFUSED.QUARANTINED
+  end
+  return { state = state, owner = owner, destination = destination, falls = falls }
+end
+
+local function index(bundle, before, after)
+  local stood, stands = before and before ~= "Deleted", after ~= "Deleted"
+  if stands and not stood then
+    redis.call("ZADD", BUNDLES, 0, bundle)
+  elseif stood and not stands then
+    redis.call("ZREM", BUNDLES, bundle)
+  end
 end
 
 local function put(request, bundle, counter, after)
   local epoch = string.format("[%s,%.0f]", generation, counter)
+  local falls = (after.falls or 0) > 0 and string.format(',"falls":%.0f', after.falls) or ""
   local written = '{"state":"' .. after.state .. '","epoch":' .. epoch
     .. member("owner", after.owner) .. member("destination", after.destination)
-    .. string.format(',"since":%.0f', now) .. member("by", request.id) .. "}"
+    .. string.format(',"since":%.0f', now) .. member("by", request.id) .. falls .. "}"
 
   redis.call("HSET", OWNERSHIP, bundle, written)
   redis.call("XADD", JOURNAL, "*", "change", '{"cluster":' .. quoted(cluster)
-    .. member("bundle", bundle) .. member("event", request.event)
+    .. member("bundle", bundle) .. member("event", after.event or request.event)
     .. ',"record":' .. written .. "}")
   return written, epoch
 end
 
-local function write(request, record, after)
-  local written, epoch = put(request, request.bundle, record.epoch[2] + 1, after)
+local function bear(request, record)
   for _, child in ipairs(request.children or {}) do
-    local known = record_of(child)
+    local known, text = record_of(child)
     -- Above the parent's as well: a broker tells late commands by it.
     local counter = math.max(known.epoch[2], record.epoch[2]) + 1
     put(request, child, counter, { state = "Owned", owner = record.owner })
+    index(child, text and known.state, "Owned")
   end
+end
 
+local function send(request, after, epoch)
   local deadline = request.within and string.format(',"deadline":%.0f', now + request.within) or ""
   for _, command in ipairs(request.commands or {}) do
-    local stamps = '{"epoch":' .. epoch .. ',"generation":' .. generation
-      .. string.format(',"issuedAt":%.0f', now) .. deadline .. ","
-    redis.call("XADD", KEYS[command[1]], "MAXLEN", "~", LONGEST_COMMAND_STREAM, "*",
-      "command", stamps .. string.sub(command[3], 2))
+    if not request.candidates or command[2] == after.owner then
+      local stamps = '{"epoch":' .. epoch .. ',"generation":' .. generation
+        .. string.format(',"issuedAt":%.0f', now) .. deadline .. ","
+      redis.call("XADD", KEYS[command[1]], "MAXLEN", "~", LONGEST_COMMAND_STREAM, "*",
+        "command", stamps .. string.sub(command[3], 2))
+    end
+  end
+  if request.candidates then
+    redis.call("HINCRBY", PLACED, after.owner, 1)
+  end
+end
+
+local function write(request, record, known, after, refused)
+  if refused then
+    after.event = "quarantine"
+  end
+  local written, epoch = put(request, request.bundle, record.epoch[2] + 1, after)
+  index(request.bundle, known and record.state, after.state)
+  if not refused then
+    bear(request, record)
+    send(request, after, epoch)
   end
   return written
 end
@@ -184,13 +261,14 @@ end
 local function apply(request)
   local record, text = record_of(request.bundle)
   if record.by == request.id then
-    return outcome(request, nil, text)
+    local fell = record.state == "Quarantined" and request.event ~= "quarantine"
+    return outcome(request, fell and REFUSED.QUARANTINED, text)
   end
   local after, refused = judge(request, record)
-  if refused then
-    return outcome(request, refused, text)
+  if after then
+    text = write(request, record, text, after, refused)
   end
-  return outcome(request, nil, write(request, record, after))
+  return outcome(request, refused, text)
 end
 
 local outcomes = {}

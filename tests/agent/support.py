@@ -10,12 +10,14 @@ from agent.actions import obey
 from agent.broker import CannotLoad
 from agent.holdings import Holdings
 from agent.obeying import Obeyed, Obeyer
+from agent.seen import Seen
 from sinks.command_streams import CommandStream
 from sinks.ownership_store import OwnershipStore
+from tests.support.opening import keep_alive, let_in
 from trimtab.model import NO_EPOCH
 from trimtab.ownership import Event, IllegalTransition, State
 from trimtab.wire.command import Command, Division, Kind
-from trimtab.wire.keys import command_stream
+from trimtab.wire.keys import command_stream, lease_key
 from trimtab.wire.load_report import BundleStats, LocalBrokerData
 from trimtab.wire.ownership import Record, Refused, Transition
 
@@ -80,8 +82,9 @@ class Job:
     def __init__(self, client: Redis, cluster: str) -> None:
         self.store = OwnershipStore(client)
         self.cluster = cluster
+        self._client = client
         self._batch = 0
-        self.store.open_cluster(cluster, 1)
+        let_in(client, cluster, 1)
 
     def record(self, bundle: str = BUNDLE) -> Record:
         return self.store.record(self.cluster, bundle) or FREE
@@ -105,6 +108,7 @@ class Job:
         self.ask(Event.KEEP, None, {})
 
     def lose(self) -> None:
+        self._client.delete(lease_key(self.cluster, self.record().owner or ""))
         self.ask(Event.LOSE, None, {})
 
     def ask(
@@ -115,6 +119,8 @@ class Job:
         division: Division | None = None,
     ) -> None:
         """Raises IllegalTransition where the script would not hear of it."""
+        if broker is not None:
+            keep_alive(self._client, self.cluster, (broker,))
         self._batch += 1
         name = f"{self.cluster}/q/{self._batch}/0"
         commands = tuple(
@@ -141,7 +147,7 @@ class Job:
         outcomes = self.store.apply_batch(
             self.cluster, [request], generation=1, query_id="q", batch=self._batch
         ).outcomes
-        if outcomes[0].reason in (Refused.ILLEGAL, Refused.SAME_BROKER):
+        if outcomes[0].reason in (Refused.ILLEGAL, Refused.SAME_BROKER, Refused.OWNER_LIVES):
             raise IllegalTransition(self.record().state, event, BUNDLE)
         assert outcomes[0].accepted, outcomes
 
@@ -154,7 +160,10 @@ class Site:
         self.broker = Recorder(*loaded)
         self.holdings = Holdings(self.clock)
         self.holdings.extend(self.clock.now + 10.0)
-        self.obeyer = Obeyer(cluster, broker_id, self.broker, OwnershipStore(client), self.holdings)
+        self.obeyer = Obeyer(
+            cluster, broker_id, self.broker, OwnershipStore(client), self.holdings, Seen(None)
+        )
+        keep_alive(client, cluster, (broker_id,))
         self.stream = CommandStream(client, cluster, broker_id)
         self.seen: list[Command] = []
         self._client, self._key = client, command_stream(cluster, broker_id)

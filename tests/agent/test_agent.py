@@ -11,6 +11,7 @@ from agent.agent import Agent, AgentSettings, Links, Superseded
 from agent.obeying import Obeyed
 from agent.outbox import Outbox
 from agent.reporting import Reporter
+from agent.seen import Seen
 from sinks.command_streams import CommandStream
 from sinks.connections import redis_client
 from sinks.leases import Leases
@@ -38,6 +39,7 @@ class Host:
             leases=Leases(client),
             commands=CommandStream(client, cluster, broker),
             reporter=Reporter(self.outbox, cluster, broker),
+            seen=Seen(None),
             clock=self.clock,
         )
         self.agent = Agent(self.broker, settings, links)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from redis import Redis
 
@@ -10,7 +11,7 @@ from agent.seeding import seed
 from sinks.errors import Closed
 from tests.agent.support import BUNDLE, A, B, Job, Site, lines
 from trimtab.ownership import State
-from trimtab.wire.keys import open_key
+from trimtab.wire.keys import open_key, ownership_key
 
 LEFT, RIGHT = "t/two/0x00000000_0x80000000", "t/two/0x80000000_0xffffffff"
 
@@ -65,15 +66,51 @@ def test_seeding_twice_changes_nothing(job: Job, client: Redis, cluster: str) ->
     assert site.broker.told == []
 
 
-def test_a_bundle_that_is_being_assigned_waits_for_its_command(
+def test_a_broker_that_returns_takes_up_what_it_was_assigned_at_once(
+    job: Job, client: Redis, cluster: str
+) -> None:
+    """Its command may be lost; where it is not, it comes too late."""
+    job.assign(A)
+    site = Site(client, cluster, A)
+    seed(site.obeyer)
+    assert site.holdings.serves(BUNDLE)
+    assert site.obey() == [Obeyed.STALE]
+    assert site.holdings.serves(BUNDLE)
+
+
+def test_a_broker_that_returns_declines_what_it_cannot_load(
     job: Job, client: Redis, cluster: str
 ) -> None:
     job.assign(A)
     site = Site(client, cluster, A)
+    site.broker.broken = True
+    seed(site.obeyer)
+    assert job.record().state is State.FREE
+
+
+def test_a_record_older_than_what_was_seen_gives_nothing(
+    job: Job, client: Redis, cluster: str
+) -> None:
+    """A store that was rolled back names this broker as the owner still."""
+    site = Site(client, cluster, A, BUNDLE)
+    seed(site.obeyer)
+    old = job.record()
+    job.transfer(A, B)
+    site.obey()
+    client.hset(ownership_key(cluster), BUNDLE, msgspec.json.encode(old))
     seed(site.obeyer)
     assert not site.holdings.serves(BUNDLE)
-    assert site.obey() == [Obeyed.DONE]
-    assert site.holdings.serves(BUNDLE)
+    assert site.broker.loaded == set()
+
+
+def test_what_another_broker_has_is_forgotten(job: Job, client: Redis, cluster: str) -> None:
+    site = Site(client, cluster, A, BUNDLE)
+    seed(site.obeyer)
+    job.transfer(A, B)
+    site.obey()
+    assert site.obeyer.seen.record(BUNDLE) is not None
+    seed(site.obeyer)
+    assert site.obeyer.seen.record(BUNDLE) is None
 
 
 def test_before_a_job_has_opened_the_store_nothing_is_claimed(client: Redis, cluster: str) -> None:

@@ -8,8 +8,10 @@ import redis
 from deploy.redis_server import RedisServer
 from sinks.connections import redis_client
 from sinks.ownership_store import OwnershipStore
+from tests.support.opening import keep_alive, let_in
 
 GENERATION = 5
+BROKERS = ("a:8080", "b:8080", "c:8080")
 
 
 @pytest.fixture
@@ -25,7 +27,7 @@ def cluster(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def store(client: redis.Redis, cluster: str) -> OwnershipStore:
-    """Open to GENERATION."""
-    opened = OwnershipStore(client)
-    opened.open_cluster(cluster, GENERATION)
-    return opened
+    """Open to GENERATION, with BROKERS alive."""
+    let_in(client, cluster, GENERATION)
+    keep_alive(client, cluster, BROKERS)
+    return OwnershipStore(client)

@@ -14,6 +14,7 @@ from sinks.errors import Closed, Fenced, GenerationSpent
 from sinks.ownership_store import BatchOutcome, OwnershipStore
 from tests.contracts.asking import BUNDLE, broker, command, commands, job, journal
 from tests.contracts.conftest import GENERATION
+from tests.support.opening import keep_alive, let_in
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import Event, State
 from trimtab.wire import keys
@@ -60,10 +61,10 @@ def test_a_repeated_batch_returns_the_first_outcome_and_does_nothing(
 
 
 def test_a_batch_repeated_by_the_next_job_returns_the_first_outcome(
-    store: OwnershipStore, cluster: str
+    store: OwnershipStore, client: redis.Redis, cluster: str
 ) -> None:
     first = run(store, cluster, 7, assign(A))
-    store.open_cluster(cluster, GENERATION + 1)
+    let_in(client, cluster, GENERATION + 1)
 
     again = run(store, cluster, 7, assign(A), generation=GENERATION + 1)
 
@@ -103,12 +104,12 @@ def test_later_requests_of_a_batch_see_the_earlier_ones(
 
 
 def test_an_older_job_is_fenced(store: OwnershipStore, client: redis.Redis, cluster: str) -> None:
-    store.open_cluster(cluster, GENERATION + 1)
+    let_in(client, cluster, GENERATION + 1)
 
     with pytest.raises(Fenced, match=f"generation {GENERATION + 1}, ours is {GENERATION}"):
         run(store, cluster, 0, assign(A))
     with pytest.raises(Fenced):
-        store.open_cluster(cluster, GENERATION)
+        let_in(client, cluster, GENERATION)
     assert journal(client, cluster) == []
 
 
@@ -119,8 +120,10 @@ def test_a_job_that_has_not_opened_the_store_finds_it_closed(
         run(store, cluster, 0, assign(A), generation=GENERATION + 1)
 
 
-def test_opening_twice_is_harmless(store: OwnershipStore, cluster: str) -> None:
-    store.open_cluster(cluster, GENERATION)
+def test_opening_twice_is_harmless(
+    store: OwnershipStore, client: redis.Redis, cluster: str
+) -> None:
+    let_in(client, cluster, GENERATION)
 
     assert run(store, cluster, 0, assign(A)).outcomes[0].accepted
 
@@ -146,7 +149,7 @@ def test_a_store_opened_on_another_server_is_closed(
     with pytest.raises(Closed):
         store.apply(cluster, broker(A, Event.CLAIM))
     with pytest.raises(GenerationSpent):
-        OwnershipStore(client).open_cluster(cluster, GENERATION)
+        let_in(client, cluster, GENERATION)
 
 
 def test_epochs_grow_over_an_emptied_redis(
@@ -156,7 +159,8 @@ def test_epochs_grow_over_an_emptied_redis(
     lose_everything(client, cluster)
     assert store.record(cluster, BUNDLE) is None
 
-    store.open_cluster(cluster, GENERATION + 1)
+    let_in(client, cluster, GENERATION + 1)
+    keep_alive(client, cluster, (B,))
     after = store.apply(cluster, broker(B, Event.CLAIM)).record
 
     assert before is not None
@@ -175,7 +179,8 @@ def test_a_restart_of_the_server_closes_it_until_a_new_generation_opens_it(
 ) -> None:
     with redis_client(own_server.url) as client:
         store = OwnershipStore(client)
-        store.open_cluster("c", GENERATION)
+        let_in(client, "c", GENERATION)
+        keep_alive(client, "c", (A, B))
         assert store.apply("c", broker(A, Event.CLAIM)).accepted
         own_server.kill()
         own_server.start()
@@ -185,9 +190,9 @@ def test_a_restart_of_the_server_closes_it_until_a_new_generation_opens_it(
         with pytest.raises(Closed):
             run(store, "c", 0, assign(A))
         with pytest.raises(GenerationSpent):
-            store.open_cluster("c", GENERATION)
+            let_in(client, "c", GENERATION)
 
-        store.open_cluster("c", GENERATION + 1)
+        let_in(client, "c", GENERATION + 1)
         unloading = run(
             store, "c", 0, job(Event.UNLOAD, Epoch(GENERATION, 1)), generation=GENERATION + 1
         ).outcomes[0]
@@ -200,11 +205,10 @@ def test_a_generation_is_spent_once_its_server_was_replaced_by_an_empty_one(
     own_server: RedisServer,
 ) -> None:
     with redis_client(own_server.url) as client:
-        store = OwnershipStore(client)
-        store.open_cluster("c", GENERATION)
+        gate = let_in(client, "c", GENERATION)
         client.flushall()
         own_server.kill()
         own_server.start()
 
         with pytest.raises(GenerationSpent):
-            store.open_cluster("c", GENERATION)
+            gate.open("c", GENERATION)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import count
 
 import hypothesis.strategies as st
@@ -11,13 +12,16 @@ import redis
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
+from simulation.ownership_rules import FREE, Judgement, Standing, judge
 from sinks.errors import Closed, Fenced
 from sinks.ownership_store import BatchOutcome, OwnershipStore
 from tests.contracts.asking import commands, journal
+from tests.support.opening import keep_alive, let_in
 from trimtab.model import NO_EPOCH, Epoch, HashRange, parse_bundle
-from trimtab.ownership import BROKER_EVENTS, TRANSITIONS, Event, OwnerRule, State
+from trimtab.ownership import JOB_EVENTS, TRANSITIONS, Event, State
 from trimtab.wire.command import Command, Kind
-from trimtab.wire.ownership import Outcome, Record, Refused, Transition
+from trimtab.wire.keys import lease_key
+from trimtab.wire.ownership import Candidate, Outcome, Record, Refused, Transition
 
 BUNDLES = (
     "t/n/0x00000000_0x40000000",
@@ -40,72 +44,28 @@ def halves(bundle: str) -> tuple[str, ...]:
 
 
 class Model:
-    """One record a bundle, in a dict."""
+    """One record a bundle, in a dict, and who is alive."""
 
     def __init__(self) -> None:
         self.records: dict[str, Record] = {}
-        self.accepted: list[Transition] = []
+        self.accepted: list[tuple[Transition, Judgement]] = []
+        self.alive: set[str] = set(BROKERS)
+        self.placed: Counter[str] = Counter()
 
     def apply(self, asked: Transition, generation: int) -> Refused | None:
-        old = self.records.get(asked.bundle, Record(state=State.FREE, epoch=NO_EPOCH))
+        old = self.records.get(asked.bundle, FREE)
         if old.by == asked.id:
-            return None
-        if (asked.event in BROKER_EVENTS) != (asked.actor is not None):
-            return Refused.NOT_PERMITTED
-        if asked.expect != old.epoch:
-            return Refused.STALE_EPOCH
-        if asked.event not in TRANSITIONS[old.state]:
-            return Refused.ILLEGAL
-        state, owner_rule = TRANSITIONS[old.state][asked.event]
-        new = Record(
-            state=state,
-            epoch=Epoch(generation, old.epoch.counter + 1),
-            owner={
-                OwnerRule.KEEP: old.owner,
-                OwnerRule.KEEP_AIM: old.owner,
-                OwnerRule.TAKE: asked.broker or asked.actor,
-                OwnerRule.DESTINATION: old.destination,
-                OwnerRule.NOBODY: None,
-            }[owner_rule],
-            destination=asked.broker if owner_rule is OwnerRule.KEEP_AIM else None,
-            by=asked.id,
-        )
-        refused = self._refused(asked, old, new)
-        if refused is None:
-            self.records[asked.bundle] = new
-            self.accepted.append(asked)
-            for child in asked.children:
-                self._bear(asked, child, old, generation)
-        return refused
-
-    def _bear(self, asked: Transition, child: str, parent: Record, generation: int) -> None:
-        known = self.records.get(child, Record(state=State.FREE, epoch=NO_EPOCH))
-        counter = max(known.epoch.counter, parent.epoch.counter) + 1
-        self.records[child] = Record(
-            state=State.OWNED, epoch=Epoch(generation, counter), owner=parent.owner, by=asked.id
-        )
-
-    def _refused(self, asked: Transition, old: Record, new: Record) -> Refused | None:
-        if new.owner is None and asked.event in {Event.CLAIM, Event.ASSIGN, Event.HAND_OVER}:
-            return Refused.NO_BROKER
-        if asked.event is Event.TRANSFER and asked.broker == old.owner:
-            return Refused.SAME_BROKER
-        if asked.actor is not None:
-            refused = self._not_the_brokers(asked, old, new)
-            if refused is not None:
-                return refused
-        divides = old.state is State.SPLITTING and new.state is State.DELETED
-        known = [self.records[child].state for child in asked.children if child in self.records]
-        if divides != bool(asked.children) or any(state is not State.DELETED for state in known):
-            return Refused.NOT_TILING
-        return None
-
-    def _not_the_brokers(self, asked: Transition, old: Record, new: Record) -> Refused | None:
-        if asked.actor != (new.owner if asked.event is Event.CLAIM else old.owner):
-            return Refused.NOT_OWNER
-        if any(command.broker != old.destination for command in asked.commands):
-            return Refused.NOT_PERMITTED
-        return None
+            fell = old.state is State.QUARANTINED and asked.event is not Event.QUARANTINE
+            return Refused.QUARANTINED if fell else None
+        # All happens within SOON_MS, so any two times do.
+        here = Standing(self.records, generation, 1, self.alive.__contains__, self.placed)
+        judged = judge(asked, here)
+        if judged.written:
+            self.records |= judged.written
+            self.accepted.append((asked, judged))
+        if judged.refused is None and asked.candidates:
+            self.placed[judged.written[asked.bundle].owner or ""] += 1
+        return judged.refused
 
 
 def _dividing(asked: Transition) -> Transition:
@@ -126,7 +86,9 @@ class Histories(RuleBasedStateMachine):
         self.serial = 0
         self.last: tuple[list[Transition], BatchOutcome] | None = None
         self.highest: dict[str, Epoch] = {}
-        self.store.open_cluster(self.cluster, self.generation)
+        let_in(self.client, self.cluster, self.generation)
+        keep_alive(self.client, self.cluster, BROKERS)
+        self.model.alive.update(BROKERS)
 
     @rule(
         bundle=bundles,
@@ -144,10 +106,10 @@ class Histories(RuleBasedStateMachine):
     @rule(steps=st.lists(st.tuples(bundles, names, st.integers(0, 11)), min_size=4, max_size=12))
     def legal_steps_follow_each_other(self, steps: list[tuple[str, str, int]]) -> None:
         for bundle, other, choice in steps:
-            old = self.model.records.get(bundle, Record(state=State.FREE, epoch=NO_EPOCH))
+            old = self.model.records.get(bundle, FREE)
             legal = sorted(TRANSITIONS[old.state])
             event = legal[choice % len(legal)]
-            if event not in BROKER_EVENTS:
+            if event in JOB_EVENTS:
                 self._ask_as_job([self._request(bundle, event, other)])
             elif event is Event.CLAIM:
                 self._ask_as_broker(self._request(bundle, event, other, actor=other))
@@ -163,6 +125,32 @@ class Histories(RuleBasedStateMachine):
             for bundle, event, other, stale in asked
         ]
         self._ask_as_job(requests)
+
+    @rule(name=names, lives=st.booleans())
+    def a_broker_dies_or_returns(self, name: str, lives: bool) -> None:
+        self.client.delete(lease_key(self.cluster, name))
+        self.model.alive.discard(name)
+        if lives:
+            keep_alive(self.client, self.cluster, (name,))
+            self.model.alive.add(name)
+
+    @rule(bundle=bundles, actor=names, loads=st.permutations((0.3, 0.4, 0.45)))
+    def a_lookup_looks_for_an_owner(self, bundle: str, actor: str, loads: list[float]) -> None:
+        asked = self._request(bundle, Event.ASSIGN, actor=actor)
+        candidates = tuple(map(Candidate, BROKERS[1:], loads))
+        told = tuple(
+            Command(
+                id=f"{asked.id}/{name}",
+                cluster=self.cluster,
+                broker=name,
+                kind=Kind.OWN,
+                bundle=bundle,
+            )
+            for name, _ in candidates
+        )
+        self._ask_as_broker(
+            msgspec.structs.replace(asked, candidates=candidates, each=0.06, commands=told)
+        )
 
     @rule(disaster=st.sampled_from(["repeated batch", "older job", "new job", "empty store"]))
     def something_goes_wrong(self, disaster: str) -> None:
@@ -203,17 +191,18 @@ class Histories(RuleBasedStateMachine):
             (change.bundle, change.event, change.record.by)
             for change in journal(self.client, self.cluster)
         ] == [
-            (bundle, asked.event, asked.id)
-            for asked in accepted
-            for bundle in (asked.bundle, *asked.children)
+            (bundle, judged.event, asked.id)
+            for asked, judged in accepted
+            for bundle in judged.written
         ]
         for name in BROKERS:
             told = [command.id for command in commands(self.client, self.cluster, name)]
             assert told == [
                 command.id
-                for asked in accepted
+                for asked, judged in accepted
                 for command in asked.commands
-                if command.broker == name
+                if judged.refused is None and command.broker == name
+                if not asked.candidates or judged.written[asked.bundle].owner == name
             ]
 
     def _request(
@@ -271,12 +260,15 @@ class Histories(RuleBasedStateMachine):
 
     def _open_next(self) -> None:
         self.generation += 1
-        self.store.open_cluster(self.cluster, self.generation)
+        let_in(self.client, self.cluster, self.generation)
+        keep_alive(self.client, self.cluster, BROKERS)
+        self.model.alive.update(BROKERS)
 
     def _lose_everything(self) -> None:
         for key in self.client.scan_iter(match=f"trimtab:{{{self.cluster}}}:*"):
             self.client.delete(key)
         self.model = Model()
+        self.model.alive.clear()
         self.last = None
 
     def _check(self, asked: Transition, outcome: Outcome) -> None:
@@ -290,12 +282,20 @@ class Histories(RuleBasedStateMachine):
     @staticmethod
     def _same(found: Record, expected: Record) -> None:
         assert found.since > 0
-        assert (found.state, found.epoch, found.owner, found.destination, found.by) == (
+        assert (
+            found.state,
+            found.epoch,
+            found.owner,
+            found.destination,
+            found.by,
+            found.falls,
+        ) == (
             expected.state,
             expected.epoch,
             expected.owner,
             expected.destination,
             expected.by,
+            expected.falls,
         )
 
 

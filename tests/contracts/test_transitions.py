@@ -8,14 +8,25 @@ import redis
 
 from sinks.ownership_store import OwnershipStore
 from tests.contracts.asking import BUNDLE, HALVES, broker, command, commands, entries, job, journal
-from tests.contracts.conftest import GENERATION
+from tests.contracts.conftest import BROKERS, GENERATION
+from tests.support.opening import keep_alive
 from trimtab.model import NO_EPOCH, Epoch
-from trimtab.ownership import BROKER_EVENTS, TRANSITIONS, Event, OwnerRule, State
+from trimtab.ownership import (
+    BROKER_EVENTS,
+    JOB_EVENTS,
+    MOST_FALLS,
+    SOON_MS,
+    TRANSITIONS,
+    Event,
+    Given,
+    OwnerRule,
+    State,
+)
 from trimtab.wire.command import Kind
-from trimtab.wire.keys import command_stream, ownership_key
-from trimtab.wire.ownership import Outcome, Record, Refused, Transition
+from trimtab.wire.keys import bundles_key, command_stream, lease_key, ownership_key, placed_key
+from trimtab.wire.ownership import Candidate, Outcome, Record, Refused, Transition
 
-A, B, C = "a:8080", "b:8080", "c:8080"
+A, B, C = BROKERS
 STANDING = Epoch(3, 7)
 AFTER = Epoch(GENERATION, 8)
 
@@ -53,7 +64,10 @@ def test_the_script_accepts_the_rows_of_the_table_and_nothing_else(
     store: OwnershipStore, client: redis.Redis, cluster: str, state: State, event: Event
 ) -> None:
     before = put(client, cluster, state)
-    actor = (C if event is Event.CLAIM else A) if event in BROKER_EVENTS else None
+    effect = TRANSITIONS[state].get(event)
+    if effect is not None and effect.given is not Given.NOTHING:
+        client.delete(lease_key(cluster, A))
+    actor = None if event in JOB_EVENTS else C if event is Event.CLAIM else A
     divides = (state, event) == (State.SPLITTING, Event.RETIRE)
     request = Transition(
         id="now",
@@ -67,7 +81,6 @@ def test_the_script_accepts_the_rows_of_the_table_and_nothing_else(
 
     outcome = ask(store, cluster, request)
 
-    effect = TRANSITIONS[state].get(event)
     assert outcome.record == store.record(cluster, BUNDLE)
     if effect is None:
         assert (outcome.accepted, outcome.reason) == (False, Refused.ILLEGAL)
@@ -135,7 +148,7 @@ def test_a_record_from_above_the_open_generation_is_not_taken_back(
     assert ask(store, cluster, job(Event.UNLOAD, ahead.epoch)).reason is Refused.STALE_EPOCH
 
 
-@pytest.mark.parametrize("event", sorted(BROKER_EVENTS))
+@pytest.mark.parametrize("event", sorted(set(Event) - JOB_EVENTS))
 def test_the_job_cannot_speak_for_a_broker(
     store: OwnershipStore, client: redis.Redis, cluster: str, event: Event
 ) -> None:
@@ -272,6 +285,7 @@ def test_names_and_numbers_reach_redis_unharmed(
     """cjson writes slashes with a backslash, empty lists as {} and long numbers as 1.7e+12."""
     odd = 'a"\\/ü\n:1'
     told = msgspec.structs.replace(command(odd, Kind.PREPARE), source="é", reason="a/b\\/c")
+    keep_alive(client, cluster, (odd,))
     asked = job(Event.ASSIGN, NO_EPOCH, odd, id=odd, commands=(told,))
 
     record = ask(store, cluster, asked).record
@@ -361,3 +375,204 @@ def owned_by(store: OwnershipStore, cluster: str, name: str) -> Epoch:
     record = store.apply(cluster, broker(name, Event.CLAIM)).record
     assert record is not None
     return record.epoch
+
+
+GUARDED = [
+    pytest.param(state, event, id=f"{state}-{event}")
+    for state, row in TRANSITIONS.items()
+    for event, effect in row.items()
+    if effect.given is not Given.NOTHING
+]
+
+
+@pytest.mark.parametrize(("state", "event"), GUARDED)
+def test_a_bundle_is_not_taken_from_a_broker_that_lives(
+    store: OwnershipStore, client: redis.Redis, cluster: str, state: State, event: Event
+) -> None:
+    before = put(client, cluster, state)
+
+    outcome = ask(store, cluster, job(event, STANDING, C))
+
+    # Who is only assigned does not serve yet, and the job need not wait.
+    allowed = TRANSITIONS[state][event].given is Given.OWNER_GONE_OR_JOB
+    assert outcome.accepted is allowed
+    if not allowed:
+        assert (outcome.reason, outcome.record) == (Refused.OWNER_LIVES, before)
+
+
+@pytest.mark.parametrize("state", [State.ASSIGNING, State.OWNED, State.RELEASING])
+def test_a_broker_assigns_what_a_dead_one_had_and_nothing_else(
+    store: OwnershipStore, client: redis.Redis, cluster: str, state: State
+) -> None:
+    put(client, cluster, state)
+    asked = broker(B, Event.ASSIGN, STANDING, broker=C, commands=(command(C, Kind.OWN),))
+
+    assert ask(store, cluster, asked).reason is Refused.OWNER_LIVES
+    client.delete(lease_key(cluster, A))
+    taken = ask(store, cluster, asked).record
+
+    assert taken is not None
+    assert (taken.state, taken.owner) == (State.ASSIGNING, C)
+    assert [told.kind for told in commands(client, cluster, C)] == [Kind.OWN]
+
+
+def test_nobody_without_a_lease_gets_a_bundle(
+    store: OwnershipStore, client: redis.Redis, cluster: str
+) -> None:
+    client.delete(lease_key(cluster, C))
+
+    assert ask(store, cluster, job(Event.ASSIGN, NO_EPOCH, C)).reason is Refused.NO_LEASE
+    assert ask(store, cluster, broker(C, Event.CLAIM)).reason is Refused.NO_LEASE
+    epoch = owned_by(store, cluster, A)
+    assert ask(store, cluster, job(Event.TRANSFER, epoch, C)).reason is Refused.NO_LEASE
+
+
+def test_a_bundle_is_not_handed_to_a_destination_that_died_meanwhile(
+    store: OwnershipStore, client: redis.Redis, cluster: str
+) -> None:
+    put(client, cluster, State.RELEASING)
+    client.delete(lease_key(cluster, B))
+
+    refused = ask(store, cluster, broker(A, Event.HAND_OVER, STANDING))
+    kept = ask(store, cluster, broker(A, Event.DECLINE, STANDING)).record
+
+    assert refused.reason is Refused.NO_LEASE
+    assert kept is not None
+    assert (kept.state, kept.owner, kept.destination) == (State.OWNED, A, None)
+
+
+def candidates(*loads: tuple[str, float], bundle: str = BUNDLE, each: float = 0.1) -> Transition:
+    """A lookup at A that looks for an owner."""
+    return Transition(
+        id=f"lookup {bundle} {loads}",
+        bundle=bundle,
+        event=Event.ASSIGN,
+        expect=NO_EPOCH,
+        actor=A,
+        candidates=tuple(Candidate(*load) for load in loads),
+        each=each,
+        commands=tuple(command(name, Kind.OWN) for name, _ in loads),
+    )
+
+
+def test_a_claim_goes_to_the_less_loaded_candidate_and_tells_only_that_one(
+    store: OwnershipStore, client: redis.Redis, cluster: str
+) -> None:
+    record = ask(store, cluster, candidates((B, 0.5), (C, 0.4))).record
+
+    assert record is not None
+    assert (record.state, record.owner) == (State.ASSIGNING, C)
+    assert [len(commands(client, cluster, name)) for name in (B, C)] == [0, 1]
+    assert client.hgetall(placed_key(cluster)) == {C.encode(): b"1"}
+
+
+def test_what_was_placed_since_the_hints_counts(store: OwnershipStore, cluster: str) -> None:
+    """C is 0.25 better and each bundle adds 0.1: three go to it, then they take turns."""
+    names = [f"t/n/0x{low:08x}_0xffffffff" for low in range(7)]
+    asked = [candidates((B, 0.65), (C, 0.4), bundle=name) for name in names]
+
+    owners = [ask(store, cluster, each).record for each in asked]
+
+    assert [record.owner for record in owners if record is not None] == [C, C, C, B, C, B, C]
+
+
+def test_a_candidate_without_a_lease_is_passed_over(
+    store: OwnershipStore, client: redis.Redis, cluster: str
+) -> None:
+    client.delete(lease_key(cluster, C))
+    record = ask(store, cluster, candidates((B, 0.5), (C, 0.4))).record
+    assert record is not None
+    assert record.owner == B
+
+    client.delete(lease_key(cluster, B))
+    nobody = ask(store, cluster, candidates((B, 0.5), (C, 0.4), bundle=HALVES[0]))
+    assert nobody.reason is Refused.NO_LEASE
+
+
+def test_a_bundle_whose_owners_die_one_after_another_is_quarantined(
+    store: OwnershipStore, client: redis.Redis, cluster: str
+) -> None:
+    epoch = owned_by(store, cluster, A)
+    for number in range(1, MOST_FALLS + 1):
+        owner, heir = (A, B) if number % 2 else (B, A)
+        keep_alive(client, cluster, (heir,))
+        client.delete(lease_key(cluster, owner))
+        asked = job(Event.ASSIGN, epoch, heir, id=f"{number}", commands=(command(heir, Kind.OWN),))
+        outcome = ask(store, cluster, asked)
+        assert outcome.record is not None
+        epoch = outcome.record.epoch
+        assert outcome.record.falls == number
+
+    assert (outcome.accepted, outcome.reason) == (False, Refused.QUARANTINED)
+    assert (outcome.record.state, outcome.record.owner) == (State.QUARANTINED, None)
+    assert ask(store, cluster, asked).reason is Refused.QUARANTINED
+    assert journal(client, cluster)[-1].event is Event.QUARANTINE
+    assert sum(len(commands(client, cluster, name)) for name in (A, B)) == MOST_FALLS - 1
+
+    readmitted = ask(store, cluster, job(Event.READMIT, epoch)).record
+    assert readmitted is not None
+    assert (readmitted.state, readmitted.falls) == (State.FREE, 0)
+
+
+@pytest.mark.parametrize(
+    ("age_ms", "falls"),
+    [
+        pytest.param(SOON_MS // 2, 3, id="soon after it got it"),
+        pytest.param(2 * SOON_MS, 0, id="long after"),
+    ],
+)
+def test_only_a_death_soon_after_getting_a_bundle_counts(
+    store: OwnershipStore, client: redis.Redis, cluster: str, age_ms: int, falls: int
+) -> None:
+    seconds, _ = client.time()
+    record = Record(
+        state=State.OWNED, epoch=STANDING, owner=A, since=1000 * seconds - age_ms, falls=2
+    )
+    client.hset(ownership_key(cluster), BUNDLE, msgspec.json.encode(record))
+    client.delete(lease_key(cluster, A))
+
+    after = ask(store, cluster, job(Event.LOSE, STANDING)).record
+
+    assert after is not None
+    assert after.falls == falls
+
+
+def test_a_living_owner_that_hands_a_bundle_over_ends_the_streak(
+    store: OwnershipStore, client: redis.Redis, cluster: str
+) -> None:
+    record = Record(state=State.RELEASING, epoch=STANDING, owner=A, destination=B, falls=2)
+    client.hset(ownership_key(cluster), BUNDLE, msgspec.json.encode(record))
+
+    after = ask(store, cluster, broker(A, Event.HAND_OVER, STANDING)).record
+
+    assert after is not None
+    assert after.falls == 0
+
+
+def test_an_owner_may_give_a_bundle_up_unasked(
+    store: OwnershipStore, client: redis.Redis, cluster: str
+) -> None:
+    put(client, cluster, State.OWNED)
+
+    assert ask(store, cluster, broker(B, Event.RELEASE, STANDING)).reason is Refused.NOT_OWNER
+    record = ask(store, cluster, broker(A, Event.RELEASE, STANDING)).record
+
+    assert record is not None
+    assert (record.state, record.owner) == (State.FREE, None)
+
+
+def test_the_index_names_the_bundles_that_stand(
+    store: OwnershipStore, client: redis.Redis, cluster: str
+) -> None:
+    owned_by(store, cluster, A)
+    assert client.zrange(bundles_key(cluster), 0, -1) == [BUNDLE.encode()]
+
+    splitting = ask(store, cluster, job(Event.SPLIT, Epoch(GENERATION, 1))).record
+    assert splitting is not None
+    ask(store, cluster, broker(A, Event.RETIRE, splitting.epoch, children=HALVES))
+    assert client.zrange(bundles_key(cluster), 0, -1) == [half.encode() for half in HALVES]
+
+    retired = store.record(cluster, BUNDLE)
+    assert retired is not None
+    ask(store, cluster, job(Event.RESTORE, retired.epoch))
+    assert BUNDLE.encode() in client.zrange(bundles_key(cluster), 0, -1)

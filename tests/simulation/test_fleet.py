@@ -18,6 +18,7 @@ from simulation.load_model import LoadModel, load_model
 from simulation.profile import Profile
 from sinks.connections import redis_client
 from sinks.ownership_store import OwnershipStore
+from tests.support.opening import let_in
 from trimtab.issue import BatchId, transitions
 from trimtab.ownership import State
 from trimtab.wire.keys import LOAD_REPORTS
@@ -36,9 +37,8 @@ def model() -> LoadModel:
 @pytest.fixture
 def store(redis_server: RedisServer) -> Iterator[OwnershipStore]:
     with redis_client(redis_server.url) as client:
-        store = OwnershipStore(client)
-        store.open_cluster(CLUSTER, 1)
-        yield store
+        let_in(client, CLUSTER, 1)
+        yield OwnershipStore(client)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from sinks.journal_relay import JournalRelay
 from sinks.ownership_store import OwnershipStore
 from sinks.publisher import Outgoing, Publisher
 from tests.sinks.reading import values_of
+from tests.support.opening import keep_alive, let_in
 from trimtab.model import NO_EPOCH
 from trimtab.ownership import Event
 from trimtab.wire import keys
@@ -27,7 +28,8 @@ BUNDLES = tuple(f"t/n/0x{low:08x}_0x{low + 1:08x}" for low in range(3))
 
 def claim(client: redis.Redis, cluster: str, bundle: str) -> None:
     store = OwnershipStore(client)
-    store.open_cluster(cluster, 1)
+    let_in(client, cluster, 1)
+    keep_alive(client, cluster, ("a:8080",))
     asked = Transition(id=bundle, bundle=bundle, event=Event.CLAIM, expect=NO_EPOCH, actor="a:8080")
     assert store.apply(cluster, asked).accepted
 

@@ -42,8 +42,8 @@ def command_stream(cluster: str, broker: str) -> str:
 
 
 def bundles_key(cluster: str) -> str:
-    """Sorted set, all scores 0: every bundle that has a record and is not deleted, by name. Within a
-    namespace that is the order of the hash ring."""
+    """Sorted set, all scores 0: every bundle that has a record and is not deleted, by name. Within
+    a namespace that is the order of the hash ring."""
     return f"trimtab:{{{cluster}}}:bundles"
 
 

@@ -1,0 +1,142 @@
+"""The newest record that a broker saw of each bundle, kept on disk: an older one is not believed.
+
+A file outlives ``kill -9`` and a crash of the machine; the latter may cost the last notes, never
+the others. It belongs to one process at a time, and to one broker of one cluster for good.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from trimtab.model import NO_EPOCH, Epoch
+from trimtab.wire.ownership import Record
+
+_PREPARE: Final = (
+    # Two agents with one file would each miss what the other noted.
+    "PRAGMA locking_mode = EXCLUSIVE",
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = NORMAL",
+    "CREATE TABLE IF NOT EXISTS seen (bundle TEXT PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID",
+)
+_KEEP: Final = "INSERT OR REPLACE INTO seen VALUES (?, ?)"
+_DROP: Final = "DELETE FROM seen WHERE bundle = ?"
+
+_record = msgspec.json.Decoder(Record)
+
+
+class Unusable(RuntimeError):
+    """The file cannot be used; names the cause and what to do."""
+
+
+class Seen:
+    """May be used by any thread; reading is a look at a dict. Methods that write raise Unusable."""
+
+    def __init__(self, path: Path | None) -> None:
+        """In memory where no path is given. Raises Unusable."""
+        self._path = path
+        self._lock = threading.Lock()
+        with self._explained():
+            self._file = sqlite3.connect(
+                ":memory:" if path is None else path,
+                timeout=0.0,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+        try:
+            with self._explained():
+                for statement in _PREPARE:
+                    self._file.execute(statement)
+                rows = self._file.execute("SELECT bundle, record FROM seen")
+                self._records = {bundle: _record.decode(record) for bundle, record in rows}
+        except Unusable:
+            self._file.close()
+            raise
+
+    def epoch(self, bundle: str) -> Epoch:
+        """NO_EPOCH where no record of it was seen."""
+        record = self._records.get(bundle)
+        return NO_EPOCH if record is None else record.epoch
+
+    def record(self, bundle: str) -> Record | None:
+        """The newest that was seen."""
+        return self._records.get(bundle)
+
+    def all(self) -> dict[str, Record]:
+        """A copy."""
+        with self._lock:
+            return self._records.copy()
+
+    def note(self, bundle: str, record: Record) -> bool:
+        """Keep ``record`` if it is newer than what is known; False where it is older."""
+        with self._lock:
+            known = self.epoch(bundle)
+            if record.epoch > known:
+                self._keep({bundle: record})
+            return record.epoch >= known
+
+    def note_all(self, records: Mapping[str, Record]) -> None:
+        """Keep those that are newer than what is known: all of them, or on an error none."""
+        with self._lock:
+            newer = {b: record for b, record in records.items() if record.epoch > self.epoch(b)}
+            if newer:
+                self._keep(newer)
+
+    def forget(self, bundles: Iterable[str]) -> None:
+        """As if they had never been seen; all of them, or on an error none."""
+        with self._lock:
+            known = {bundle for bundle in bundles if bundle in self._records}
+            if not known:
+                return
+            with self._explained(), self._transaction():
+                self._file.executemany(_DROP, [(bundle,) for bundle in known])
+            for bundle in known:
+                del self._records[bundle]
+
+    def close(self) -> None:
+        """Nothing can be noted any more."""
+        with self._lock:
+            self._file.close()
+
+    def _keep(self, records: Mapping[str, Record]) -> None:
+        # First on disk: what was believed before a crash must be known after it.
+        rows = [(bundle, msgspec.json.encode(record)) for bundle, record in records.items()]
+        with self._explained():
+            if len(rows) == 1:
+                self._file.execute(_KEEP, rows[0])
+            else:
+                with self._transaction():
+                    self._file.executemany(_KEEP, rows)
+        self._records.update(records)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._file.execute("BEGIN")
+        try:
+            yield
+        except BaseException:
+            self._file.execute("ROLLBACK")
+            raise
+        self._file.execute("COMMIT")
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            # Locked, full, not to be written, not there.
+            raise Unusable(
+                f"what this broker saw cannot be kept in {self._path}: {error}; see that no other "
+                "agent uses the file, and that its folder exists, is writable and not full"
+            ) from error
+        except (sqlite3.Error, msgspec.MsgspecError) as error:
+            raise Unusable(
+                f"{self._path} is damaged, or not an agent's: {error}; move it away and start "
+                "again, the broker then learns from the store"
+            ) from error

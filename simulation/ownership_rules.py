@@ -1,0 +1,171 @@
+"""What the transition script does, in plain Python: for simulations, and to check the script by.
+
+One record at a time, from the same table. The script's tests run both over the same histories.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from trimtab.model import NO_EPOCH, Epoch, parse_bundle
+from trimtab.ownership import (
+    BROKER_EVENTS,
+    JOB_EVENTS,
+    MOST_FALLS,
+    SOON_MS,
+    STREAK_ENDS,
+    TRANSITIONS,
+    Effect,
+    Event,
+    Given,
+    OwnerRule,
+    State,
+)
+from trimtab.wire.ownership import Record, Refused, Transition
+
+FREE = Record(state=State.FREE, epoch=NO_EPOCH)
+"""What a bundle without a record is."""
+
+GAINS = frozenset({OwnerRule.TAKE, OwnerRule.DESTINATION})
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a transition is judged against."""
+
+    records: Mapping[str, Record]
+    generation: int
+    now_ms: int
+    alive: Callable[[str], bool]
+    placed: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """``written``: what is put in place of records, by bundle; ``refused``: why the request is."""
+
+    written: Mapping[str, Record]
+    event: Event
+    refused: Refused | None = None
+
+
+def judge(asked: Transition, here: Standing) -> Judgement:
+    """What becomes of a request that was not made before."""
+    old = here.records.get(asked.bundle, FREE)
+    refused = _inadmissible(asked, old, here)
+    if refused is not None:
+        return Judgement({}, asked.event, refused)
+    effect = TRANSITIONS[old.state][asked.event]
+    new = Record(
+        state=effect.state,
+        epoch=Epoch(here.generation, old.epoch.counter + 1),
+        owner=_owner(asked, old, effect, here),
+        destination=asked.broker if effect.owner is OwnerRule.KEEP_AIM else None,
+        since=here.now_ms,
+        by=asked.id,
+        falls=_falls(asked, old, effect, here),
+    )
+    refused = _unfit(asked, old, new, effect, here)
+    if refused is not None:
+        return Judgement({}, asked.event, refused)
+    if new.falls >= MOST_FALLS and effect.owner in GAINS:
+        ill = msgspec.structs.replace(new, state=State.QUARANTINED, owner=None, destination=None)
+        return Judgement({asked.bundle: ill}, Event.QUARANTINE, Refused.QUARANTINED)
+    children = {child: _child(asked, child, old, here) for child in asked.children}
+    return Judgement({asked.bundle: new, **children}, asked.event)
+
+
+def _inadmissible(asked: Transition, old: Record, here: Standing) -> Refused | None:
+    if asked.event not in (JOB_EVENTS if asked.actor is None else BROKER_EVENTS):
+        return Refused.NOT_PERMITTED
+    if asked.expect != old.epoch or asked.expect.generation > here.generation:
+        return Refused.STALE_EPOCH
+    effect = TRANSITIONS[old.state].get(asked.event)
+    if effect is None:
+        return Refused.ILLEGAL
+    guarded = effect.given is not Given.NOTHING and old.owner is not None
+    waits = asked.actor is not None or effect.given is Given.OWNER_GONE
+    if guarded and waits and here.alive(old.owner or ""):
+        return Refused.OWNER_LIVES
+    return None
+
+
+def _owner(asked: Transition, old: Record, effect: Effect, here: Standing) -> str | None:
+    match effect.owner:
+        case OwnerRule.TAKE if asked.candidates:
+            return _best(asked, here)
+        case OwnerRule.TAKE:
+            return asked.broker or asked.actor
+        case OwnerRule.DESTINATION:
+            return old.destination
+        case OwnerRule.NOBODY:
+            return None
+    return old.owner
+
+
+def _best(asked: Transition, here: Standing) -> str | None:
+    living = [candidate for candidate in asked.candidates if here.alive(candidate.broker)]
+    best = min(
+        living,
+        key=lambda candidate: candidate.load + asked.each * here.placed.get(candidate.broker, 0),
+        default=None,
+    )
+    return None if best is None else best.broker
+
+
+def _falls(asked: Transition, old: Record, effect: Effect, here: Standing) -> int:
+    if effect.given is not Given.NOTHING and old.owner is not None and not here.alive(old.owner):
+        return old.falls + 1 if here.now_ms - old.since < SOON_MS else 0
+    return 0 if asked.event in STREAK_ENDS else old.falls
+
+
+def _unfit(
+    asked: Transition, old: Record, new: Record, effect: Effect, here: Standing
+) -> Refused | None:
+    if effect.owner in GAINS and new.owner is None:
+        return Refused.NO_LEASE if asked.candidates else Refused.NO_BROKER
+    if effect.owner is OwnerRule.KEEP_AIM and new.destination == new.owner:
+        return Refused.SAME_BROKER
+    if asked.actor is not None:
+        owns = new.owner if asked.event is Event.CLAIM else old.owner
+        if asked.event is not Event.ASSIGN and owns != asked.actor:
+            return Refused.NOT_OWNER
+        others = any(command.broker != new.owner for command in asked.commands)
+        if others and not asked.candidates:
+            return Refused.NOT_PERMITTED
+    newcomer = new.owner if effect.owner in GAINS else new.destination
+    if newcomer is not None and not asked.candidates and not here.alive(newcomer):
+        return Refused.NO_LEASE
+    divides = (old.state, new.state) == (State.SPLITTING, State.DELETED)
+    if divides != bool(asked.children) or (divides and not _tile(asked, here)):
+        return Refused.NOT_TILING
+    return None
+
+
+def _tile(asked: Transition, here: Standing) -> bool:
+    namespace, (at, end) = parse_bundle(asked.bundle)
+    for child in asked.children:
+        try:
+            of, (low, high) = parse_bundle(child)
+        except ValueError:
+            return False
+        stands = child in here.records and here.records[child].state is not State.DELETED
+        if of != namespace or low != at or stands:
+            return False
+        at = high
+    return at == end
+
+
+def _child(asked: Transition, child: str, parent: Record, here: Standing) -> Record:
+    known = here.records.get(child, FREE)
+    counter = max(known.epoch.counter, parent.epoch.counter) + 1
+    return Record(
+        state=State.OWNED,
+        epoch=Epoch(here.generation, counter),
+        owner=parent.owner,
+        since=here.now_ms,
+        by=asked.id,
+    )

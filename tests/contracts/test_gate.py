@@ -1,0 +1,179 @@
+"""A store that may have forgotten something is closed until the job has put it right."""
+
+from __future__ import annotations
+
+import pytest
+import redis
+
+from sinks.errors import Closed, Fenced, SinkError
+from sinks.gate import Closure, Gate
+from sinks.leases import Leases
+from sinks.ownership_store import OwnershipStore
+from tests.contracts.asking import BUNDLE, HALVES, broker, journal
+from tests.support.opening import keep_alive, let_in
+from trimtab.model import Epoch
+from trimtab.ownership import Event, State
+from trimtab.wire import keys
+from trimtab.wire.assertion import Assertion
+from trimtab.wire.hints import Hints
+from trimtab.wire.ownership import Candidate, Record
+
+A, B = "a:8080", "b:8080"
+OWNED = Record(state=State.OWNED, epoch=Epoch(3, 7), owner=A, by="then")
+
+
+@pytest.fixture
+def gate(client: redis.Redis) -> Gate:
+    return Gate(client)
+
+
+@pytest.fixture
+def closure(gate: Gate, cluster: str) -> Closure:
+    """A cluster that this server has never seen."""
+    closed = gate.open(cluster, 5)
+    assert closed is not None
+    return closed
+
+
+def forget_run(client: redis.Redis, cluster: str) -> None:
+    client.hset(keys.open_key(cluster), "run_id", "0" * 40)
+
+
+def test_an_unknown_cluster_stays_closed_until_it_is_rebuilt(
+    gate: Gate, closure: Closure, client: redis.Redis, cluster: str
+) -> None:
+    store = OwnershipStore(client)
+    keep_alive(client, cluster, (A,))
+    with pytest.raises(Closed):
+        store.apply(cluster, broker(A, Event.CLAIM))
+
+    assert gate.open(cluster, 5, closure.run) is None
+
+    assert store.apply(cluster, broker(A, Event.CLAIM)).accepted
+
+
+def test_it_is_not_opened_before_it_was_closed_for_long_enough(
+    gate: Gate, closure: Closure, client: redis.Redis, cluster: str
+) -> None:
+    early = gate.open(cluster, 5, closure.run, closed_for_ms=60_000)
+    assert early is not None
+    assert 0 < early.wait_ms <= 60_000
+
+    seconds, _ = client.time()
+    client.hset(keys.open_key(cluster), "rebuild_since", str(1000 * (seconds - 61)))
+    assert gate.open(cluster, 5, closure.run, closed_for_ms=60_000) is None
+
+
+def test_what_was_rebuilt_on_another_run_does_not_open_this_one(
+    gate: Gate, closure: Closure, cluster: str
+) -> None:
+    assert gate.open(cluster, 5, "f" * 40) == closure
+
+
+def test_the_time_it_was_closed_counts_from_the_newest_run(
+    gate: Gate, closure: Closure, client: redis.Redis, cluster: str
+) -> None:
+    """Brokers that spoke to the run before must speak again."""
+    client.hset(keys.open_key(cluster), mapping={"rebuild_run": "f" * 40, "rebuild_since": "1"})
+
+    again = gate.open(cluster, 5, closure.run, closed_for_ms=60_000)
+
+    assert again is not None
+    assert again.wait_ms > 50_000
+
+
+def test_the_next_job_goes_on_with_the_waiting(
+    closure: Closure, client: redis.Redis, cluster: str
+) -> None:
+    client.hset(keys.open_key(cluster), "rebuild_since", "1")
+
+    assert Gate(client).open(cluster, 6, closure.run, closed_for_ms=60_000) is None
+    with pytest.raises(Fenced):
+        Gate(client).open(cluster, 5, closure.run)
+
+
+@pytest.mark.usefixtures("closure")
+def test_the_newer_record_of_a_bundle_stands_after_a_restoration(
+    gate: Gate, client: redis.Redis, cluster: str
+) -> None:
+    newer = Record(state=State.FREE, epoch=Epoch(4, 1))
+    older = Record(state=State.OWNED, epoch=Epoch(3, 9), owner=B)
+    assert gate.restore(cluster, 5, {BUNDLE: OWNED, HALVES[0]: newer}, frozenset()) == 2
+
+    assert gate.restore(cluster, 5, {BUNDLE: OWNED, HALVES[0]: older}, frozenset()) == 0
+
+    store = OwnershipStore(client)
+    assert store.records(cluster) == {BUNDLE: OWNED, HALVES[0]: newer}
+    assert client.zrange(keys.bundles_key(cluster), 0, -1) == sorted(
+        name.encode() for name in (BUNDLE, HALVES[0])
+    )
+
+
+@pytest.mark.usefixtures("closure")
+def test_only_what_kafka_does_not_have_is_journalled(
+    gate: Gate, client: redis.Redis, cluster: str
+) -> None:
+    records = {BUNDLE: OWNED, HALVES[0]: Record(state=State.DELETED, epoch=Epoch(2, 2))}
+
+    gate.restore(cluster, 5, records, {HALVES[0]})
+
+    [change] = journal(client, cluster)
+    assert (change.bundle, change.event, change.record) == (
+        HALVES[0],
+        Event.RESTORE,
+        records[HALVES[0]],
+    )
+    assert client.zrange(keys.bundles_key(cluster), 0, -1) == [BUNDLE.encode()]
+
+
+def test_an_open_store_is_not_restored(client: redis.Redis, cluster: str) -> None:
+    gate = let_in(client, cluster, 5)
+
+    with pytest.raises(SinkError, match="not being rebuilt"):
+        gate.restore(cluster, 5, {BUNDLE: OWNED}, frozenset())
+    assert OwnershipStore(client).records(cluster) == {}
+
+
+@pytest.mark.usefixtures("closure")
+def test_an_older_job_restores_nothing(client: redis.Redis, cluster: str) -> None:
+    Gate(client).open(cluster, 6)
+
+    with pytest.raises(Fenced):
+        Gate(client).restore(cluster, 5, {BUNDLE: OWNED}, frozenset())
+
+
+def test_a_transition_after_a_restoration_has_a_higher_epoch(
+    gate: Gate, closure: Closure, client: redis.Redis, cluster: str
+) -> None:
+    gate.restore(cluster, 5, {BUNDLE: OWNED}, frozenset())
+    gate.open(cluster, 5, closure.run)
+
+    record = OwnershipStore(client).apply(cluster, broker(A, Event.RELEASE, OWNED.epoch)).record
+
+    assert record is not None
+    assert record.epoch == Epoch(5, 8)
+
+
+def test_only_what_was_said_to_this_run_is_heard(
+    gate: Gate, closure: Closure, client: redis.Redis, cluster: str
+) -> None:
+    leases = Leases(client)
+    now = Assertion(run=closure.run, records={BUNDLE: OWNED})
+    leases.say(cluster, A, now)
+    leases.say(cluster, B, Assertion(run="f" * 40, records={}))
+
+    assert gate.assertions(cluster, closure.run) == {A: now}
+
+
+def test_new_hints_begin_a_new_count(client: redis.Redis, cluster: str) -> None:
+    gate = let_in(client, cluster, 5)
+    hints = Hints(round=3, candidates=(Candidate(A, 0.5),), each=0.01)
+    client.hset(keys.placed_key(cluster), A, 9)
+
+    gate.set_hints(cluster, 5, hints)
+
+    assert client.get(keys.hints_key(cluster)) is not None
+    assert not client.exists(keys.placed_key(cluster))
+    let_in(client, cluster, 6)
+    with pytest.raises(Fenced):
+        gate.set_hints(cluster, 5, hints)
