@@ -196,8 +196,8 @@ class Agent:
         asked = settings.cluster, settings.broker, settings.session, round(1000 * settings.lease)
         lease = leases.renew(*asked)
         if lease.renewal is Renewal.ASSERT:
-            said = Assertion(run=lease.detail, records=self._links.seen.all())
-            leases.say(settings.cluster, settings.broker, said)
+            said = Assertion(records=self._links.seen.all())
+            leases.say(settings.cluster, settings.broker, lease.detail, said)
             lease = leases.renew(*asked)
         match lease.renewal:
             case Renewal.SUPERSEDED:

@@ -127,17 +127,16 @@ class Gate:
 
     def assertions(self, cluster: str, server_run: str) -> dict[str, Assertion]:
         """What brokers said to this run of the server, by broker."""
-        prefix = keys.assertion_key(cluster, "")
+        prefix = keys.assertion_key(cluster, server_run, "")
         with translated(self._client):
             names = list(self._client.scan_iter(match=f"{literal(prefix)}*", count=1000))
             # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
             texts: Any = self._client.mget(names) if names else []
-        said = {
+        return {
             name.decode().removeprefix(prefix): _assertion.decode(text)
             for name, text in zip(names, texts, strict=True)
             if text is not None
         }
-        return {broker: told for broker, told in said.items() if told.run == server_run}
 
     def set_hints(self, cluster: str, generation: int, hints: Hints) -> None:
         """Tell lookups where bundles without an owner may go; raises Fenced."""

@@ -12,11 +12,12 @@ from redis.exceptions import NoScriptError
 from sinks.connections import translated
 from sinks.scripts import lease_script, run_loaded
 from trimtab.wire.assertion import Assertion
-from trimtab.wire.keys import assertion_key, lease_key, open_key
+from trimtab.wire.keys import assertion_key, assertions_prefix, lease_key, open_key
 
 _PAGE: Final = 1000
 
-_assertion = msgspec.json.Decoder(Assertion)
+_KEPT_MS: Final = 24 * 3600 * 1000
+"""What was said to a run is of no use once the next one is open."""
 
 
 class Renewal(StrEnum):
@@ -52,19 +53,20 @@ class Leases:
 
         Count the time from before the call. 0 gives the lease up.
         """
-        names = [open_key(cluster), lease_key(cluster, broker), assertion_key(cluster, broker)]
+        names = [open_key(cluster), lease_key(cluster, broker), assertions_prefix(cluster)]
         try:
             status, detail, granted = run_loaded(
-                self._client, lease_script(), names, [str(session), str(ttl_ms)]
+                self._client, lease_script(), names, [str(session), str(ttl_ms), broker]
             )
         except NoScriptError:
             return self._renew_unscripted(cluster, broker, session, ttl_ms)
         return Lease(Renewal(status), detail, int(granted))
 
-    def say(self, cluster: str, broker: str, assertion: Assertion) -> None:
+    def say(self, cluster: str, broker: str, server_run: str, assertion: Assertion) -> None:
         """Tell a closed store what this broker saw."""
+        key = assertion_key(cluster, server_run, broker)
         with translated(self._client):
-            self._client.set(assertion_key(cluster, broker), msgspec.json.encode(assertion))
+            self._client.set(key, msgspec.json.encode(assertion), px=_KEPT_MS)
 
     def _renew_unscripted(self, cluster: str, broker: str, session: int, ttl_ms: int) -> Lease:
         """On a server to which no job has come yet: brokers may not load scripts.
@@ -75,12 +77,13 @@ class Leases:
         key = lease_key(cluster, broker)
         with translated(self._client):
             info: Any = self._client.info("server")
-            said: Any = self._client.get(assertion_key(cluster, broker))
+            run = str(info["run_id"])
+            said = self._client.exists(assertion_key(cluster, run, broker))
             before: Any = self._client.get(key)
             if before is not None and int(before) > session:
                 return Lease(Renewal.SUPERSEDED, before.decode(), 0)
-            if said is None or _assertion.decode(said).run != info["run_id"]:
-                return Lease(Renewal.ASSERT, str(info["run_id"]), 0)
+            if not said:
+                return Lease(Renewal.ASSERT, run, 0)
             self._client.set(key, str(session), px=max(1, ttl_ms))
         return Lease(Renewal.ASSERTED, "" if before is None else before.decode(), ttl_ms)
 

@@ -1,7 +1,8 @@
 -- Renews a broker's lease, or gives it up.
 --
--- KEYS: open, lease, assertion.
--- ARGV: session (ms, larger for a process that started later); for how long (ms), 0 to give it up.
+-- KEYS: open, lease, the assertions' common beginning.
+-- ARGV: session (ms, larger for a process that started later); for how long (ms), 0 to give it up;
+--       the broker.
 -- Returns {"held", the session before or "", ms granted}; {"asserted", …} the same while the store is
 --       closed; {"assert", run_id} where the store is closed and this broker has not said what it
 --       saw; {"superseded", the later session}; {"released", …}.
@@ -23,8 +24,7 @@ local run_id = string.match(redis.call("INFO", "server"), "run_id:(%x+)")
 local status = "held"
 if opened[1] ~= run_id then
   -- A lease of a broker that has said nothing must run out before the records are believed again.
-  local said = '{"run":"' .. run_id .. '"'
-  if redis.call("GETRANGE", KEYS[3], 0, #said - 1) ~= said then
+  if redis.call("EXISTS", KEYS[3] .. run_id .. ":" .. ARGV[3]) == 0 then
     return { "assert", run_id, "0" }
   end
   status = "asserted"

@@ -158,9 +158,9 @@ def test_only_what_was_said_to_this_run_is_heard(
     gate: Gate, closure: Closure, client: redis.Redis, cluster: str
 ) -> None:
     leases = Leases(client)
-    now = Assertion(run=closure.run, records={BUNDLE: OWNED})
-    leases.say(cluster, A, now)
-    leases.say(cluster, B, Assertion(run="f" * 40, records={}))
+    now = Assertion(records={BUNDLE: OWNED})
+    leases.say(cluster, A, closure.run, now)
+    leases.say(cluster, B, "f" * 40, Assertion(records={}))
 
     assert gate.assertions(cluster, closure.run) == {A: now}
 

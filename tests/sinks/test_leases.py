@@ -81,9 +81,9 @@ def test_on_a_closed_store_a_broker_says_first_what_it_saw(
     record = Record(state=State.OWNED, epoch=Epoch(1, 4), owner=A)
 
     assert leases.renew(cluster, A, 7, LONG_MS) == Lease(Renewal.ASSERT, run, 0)
-    leases.say(cluster, A, Assertion(run="f" * 40, records={}))
+    leases.say(cluster, A, "f" * 40, Assertion(records={}))
     assert leases.renew(cluster, A, 7, LONG_MS) == Lease(Renewal.ASSERT, run, 0)
-    leases.say(cluster, A, Assertion(run=run, records={"t/n/0x00000000_0xffffffff": record}))
+    leases.say(cluster, A, run, Assertion(records={"t/n/0x00000000_0xffffffff": record}))
     assert leases.renew(cluster, A, 7, LONG_MS) == Lease(Renewal.ASSERTED, "7", LONG_MS)
     assert leases.renew(cluster, A, 6, LONG_MS).renewal is Renewal.SUPERSEDED
 

@@ -8,11 +8,9 @@ from trimtab.wire.ownership import Record
 
 
 class Assertion(msgspec.Struct, frozen=True, kw_only=True):
-    """Said once for each run of the server that is not open; the record with the highest epoch of a
+    """Said once to each run of the server that is not open; the record with the highest epoch of a
     bundle holds, whoever says it."""
 
-    run: str
-    """The server's ``run_id`` that it is said to."""
     records: dict[str, Record]
     """Bundle to the newest record of it that the broker saw."""
     v: int = 1

@@ -57,10 +57,15 @@ def placed_key(cluster: str) -> str:
     return f"trimtab:{{{cluster}}}:placed"
 
 
-def assertion_key(cluster: str, broker: str) -> str:
-    """String: what a broker last saw of the records of its bundles, said while the store is closed
-    (`trimtab.wire.assertion.Assertion`)."""
-    return f"trimtab:{{{cluster}}}:assertion:{broker}"
+def assertion_key(cluster: str, server_run: str, broker: str) -> str:
+    """String: what a broker last saw of the records of its bundles, said to this run of the server
+    while it is closed (`trimtab.wire.assertion.Assertion`)."""
+    return f"trimtab:{{{cluster}}}:assertion:{server_run}:{broker}"
+
+
+def assertions_prefix(cluster: str) -> str:
+    """The beginning of them all; the run comes next."""
+    return f"trimtab:{{{cluster}}}:assertion:"
 
 
 def lease_key(cluster: str, broker: str) -> str:
