@@ -52,7 +52,7 @@ class Replay:
         # Spark expires timers after the input, and one that is due now is due.
         for cluster in list(self.clusters.values()):
             if 0 < cluster.memory.due_ms <= at:
-                out.append(cluster.wake(at)[0])
+                out += cluster.wake(at)[0]
         return out
 
     def fingerprint(self, cluster: str) -> str:

@@ -52,9 +52,10 @@ class ClusterOperator(StatefulProcessor):
         expiredTimerInfo: ExpiredTimerInfo,  # noqa: ARG002 - Spark passes it by this name
     ) -> Iterator[SparkRow]:
         cluster = self._load(key[0])
-        row, due_ms = cluster.wake(timerValues.getCurrentProcessingTimeInMs())
-        self._save(cluster, due_ms)
-        yield spark_row(row)
+        out, due_ms = cluster.wake(timerValues.getCurrentProcessingTimeInMs())
+        if out:
+            self._save(cluster, due_ms)
+        yield from map(spark_row, out)
 
     def _save(self, cluster: Cluster, due_ms: int) -> None:
         if due_ms:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from streaming.exposition import Exposition
 from trimtab import metrics
+from trimtab.doubt import Doubt
 from trimtab.ownership import Event
 from trimtab.wire.ownership import Outcome, Transition
 from trimtab.wire.rows import DeadLetter, Intake, RoundRecord
@@ -42,6 +43,17 @@ def show_round(shown: Exposition, record: RoundRecord) -> None:
     shown.set(metrics.BROKERS, record.summary.get("brokers", 0.0), cluster)
     shown.set(metrics.BUNDLES, record.summary.get("bundles", 0.0), cluster)
     shown.set(metrics.PROBLEMS, len(record.problems), cluster)
+    _show_trouble(shown, record)
+
+
+def _show_trouble(shown: Exposition, record: RoundRecord) -> None:
+    cluster = record.cluster
+    for level in Doubt:
+        shown.set(metrics.DOUBT, record.doubt == level, cluster, level)
+    shown.set(metrics.UNSERVED, record.unserved, cluster)
+    shown.set(metrics.UNAVAILABLE, len(record.gone), cluster, "gone")
+    shown.set(metrics.UNAVAILABLE, len(record.draining), cluster, "draining")
+    shown.set(metrics.UNAVAILABLE, len(record.held_back), cluster, "held-back")
 
 
 def show_outcomes(
@@ -51,5 +63,11 @@ def show_outcomes(
     outcomes: Iterable[Outcome],
 ) -> None:
     for request, outcome in zip(requests, outcomes, strict=True):
-        metric = metrics.SPLITS if request.event is Event.SPLIT else metrics.MOVES
-        shown.count(metric, cluster, outcome.reason or "accepted")
+        became = outcome.reason or "accepted"
+        match request.event:
+            case Event.TRANSFER:
+                shown.count(metrics.MOVES, cluster, became)
+            case Event.SPLIT:
+                shown.count(metrics.SPLITS, cluster, became)
+            case event:
+                shown.count(metrics.REPAIRS, cluster, event, became)

@@ -8,7 +8,7 @@ and the newest report of a bundle is believed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -35,7 +35,9 @@ class Holdings:
     sizes: Mapping[str, int] = field(default_factory=dict)
     """How many bundles each namespace has."""
     in_flight: Mapping[str, str] = field(default_factory=dict)
-    """Bundle to destination, for moves issued but not yet journalled."""
+    """Bundle to destination, for changes issued but not yet journalled."""
+    gone: Collection[str] = frozenset()
+    """Brokers that are lost: what they last said tells what their bundles weigh, nothing else."""
 
 
 def assemble(
@@ -85,7 +87,7 @@ def _recorded(brokers: Sequence[Snapshot], holdings: Holdings, obstacles: Counte
                 rows.intended.append(row_of.get(destination or "", row))
                 if obstacle is not None:
                     obstacles[obstacle] += 1
-            else:
+            elif snapshot.broker not in holdings.gone:
                 obstacles[Rule.CONFLICT] += 1
             place += 1
     return rows
@@ -105,6 +107,8 @@ def _obstacle(bundle: str, record: Record, holdings: Holdings) -> Rule | None:
         return Rule.NOT_MOVABLE
     if record.state is State.FREE:
         return Rule.UNOWNED
+    if record.owner in holdings.gone:
+        return Rule.OWNER_LOST
     if record.state is not State.OWNED or bundle in holdings.in_flight:
         return Rule.IN_FLIGHT
     if holdings.broken and namespace_of(bundle) in holdings.broken:

@@ -1,8 +1,12 @@
 """Operator ② without its engine: what a cluster remembers, what arrives, when a round is due.
 
-receive(rows):  intents change the settings; changes of ownership replace records and end moves in
-                flight; snapshots replace their broker's.
-round(now):     drop silent brokers, assemble the view, decide, remember the moves, tell the sinks.
+receive(rows, now):  intents change the settings and what is known of brokers; changes of ownership
+                     replace records and end moves in flight; snapshots replace their broker's.
+hold_round(now):     assemble the view, see what must be mended, decide, remember what was issued,
+                     tell the sinks.
+
+A round is due every interval, and what cannot wait has one of its own in between: in the batch in
+which it became known, or when its deadline passes. A batch holds one round at most.
 
 State is reached through two mappings, so that the same code runs on Spark's MapState and on dicts
 (replay, tests): broker to packed Snapshot, namespace to its packed records.
@@ -11,28 +15,39 @@ State is reached through two mappings, so that the same code runs on Spark's Map
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, replace
 from zlib import crc32
 
 import numpy as np
 
 from trimtab.assemble import Holdings, assemble
-from trimtab.intents import obeyed
-from trimtab.memory import Flight, Memory
+from trimtab.flights import landed, launched
+from trimtab.hints import hints
+from trimtab.intents import obeyed, resolved
+from trimtab.liveness import heard
+from trimtab.memory import Memory
 from trimtab.model import namespace_of
 from trimtab.ownership import Event, State
 from trimtab.plan import Plan
+from trimtab.reasons import Rule
 from trimtab.recording import Context, recorded
-from trimtab.round import decide
+from trimtab.repair import learnt, next_look, noticed
+from trimtab.round import computable, decide, mend
+from trimtab.round_state import RoundState
 from trimtab.settings import Settings
+from trimtab.situation import situation_of
 from trimtab.snapshot import Snapshot
 from trimtab.tiling import flaws
-from trimtab.tunable import InvalidSettings
+from trimtab.view import View
 from trimtab.wire.columns import pack, unpack
 from trimtab.wire.control import Intent, Kind
 from trimtab.wire.ownership import Change, Record
 from trimtab.wire.rows import Intake, Row, Tag, json_row, parsed
+
+Deciding = Callable[[View, RoundState, Settings, int, np.random.Generator], tuple[Plan, RoundState]]
+"""`trimtab.round.decide`, or `trimtab.round.mend` between two rounds."""
 
 
 @dataclass(slots=True)
@@ -48,17 +63,7 @@ class Cluster:
     @property
     def settings(self) -> Settings:
         """The job's settings with the cluster's own changes on top."""
-        return self._resolved()[0]
-
-    def _resolved(self) -> tuple[Settings, list[str]]:
-        """The settings, and why the cluster's own are left out, if they are.
-
-        They were valid when they came; a job started with other settings may contradict them.
-        """
-        try:
-            return self.defaults.changed(self.memory.overrides), []
-        except InvalidSettings as error:
-            return self.defaults, [f"changed settings are left out: {p}" for p in error.problems]
+        return resolved(self.memory, self.defaults)[0]
 
     @property
     def interval_ms(self) -> int:
@@ -67,39 +72,54 @@ class Cluster:
 
     def take(self, rows: Iterable[Row], now_ms: int) -> tuple[list[Row], int]:
         """A batch's rows: what goes on to the sinks, and the timer to set (0: none)."""
-        changed, out = self.receive(rows)
+        changed, out = self.receive(rows, now_ms)
         if not self.name:
             return out, 0
         if changed and self.interval_ms == 0:
-            out.append(self.hold_round(now_ms))
+            self.memory = replace(self.memory, round_ms=now_ms)
+        # A timer that is due fires after the input of this very batch.
+        if not 0 < self.memory.due_ms <= now_ms:
+            out += self._due_round(now_ms)
         return out, self._set_timer(now_ms)
 
-    def wake(self, now_ms: int) -> tuple[Row, int]:
-        """The timer fired: the round, and the next timer.
-
-        A round even where the interval has become 0 since: a batch that changes the state must be
-        seen by the sinks, or nobody could run it again.
-        """
+    def wake(self, now_ms: int) -> tuple[list[Row], int]:
+        """A timer fired: what goes on to the sinks, and the next timer."""
+        if not 0 < self.memory.due_ms <= now_ms:
+            # It was set before an earlier one was wanted.
+            return [], 0
         self.memory = replace(self.memory, due_ms=0)
-        return self.hold_round(now_ms), self._set_timer(now_ms)
+        # A batch that changes the state must be seen by the sinks, or nobody could run it again.
+        out = self._due_round(now_ms) or [self._intake([])]
+        return out, self._set_timer(now_ms)
+
+    def _due_round(self, now_ms: int) -> list[Row]:
+        """The round that is due, if any: a whole one mends too."""
+        if 0 < self.memory.round_ms <= now_ms:
+            self.memory = replace(self.memory, round_ms=0)
+            return [self.hold_round(now_ms)]
+        return [self.hold_round(now_ms, mend)] if 0 < self.memory.repair_ms <= now_ms else []
 
     def _set_timer(self, now_ms: int) -> int:
-        """When to wake for the next round, or 0 if a timer is set already or none is wanted."""
-        if self.memory.due_ms or not self.interval_ms:
-            return 0
-        self.memory = replace(self.memory, due_ms=now_ms + self.interval_ms)
-        return self.memory.due_ms
+        """When to wake for what is due next, or 0 if a timer is set that is early enough."""
+        memory, interval_ms = self.memory, self.interval_ms
+        round_ms = memory.round_ms or (now_ms + interval_ms if interval_ms else 0)
+        wanted = min(filter(None, (round_ms, memory.repair_ms)), default=0)
+        late = wanted and not 0 < memory.due_ms <= wanted
+        due_ms = wanted if late else memory.due_ms
+        self.memory = replace(memory, round_ms=round_ms, due_ms=due_ms)
+        return wanted if late else 0
 
-    def receive(self, rows: Iterable[Row]) -> tuple[bool, list[Row]]:
+    def receive(self, rows: Iterable[Row], now_ms: int) -> tuple[bool, list[Row]]:
         """Take a batch's rows; whether a snapshot changed, and the rows that go on to the sinks."""
         by_tag: dict[str, list[Row]] = {tag: [] for tag in Tag}
         for row in rows:
             by_tag[row.tag].append(row)
         out = by_tag[Tag.DEAD_LETTER]
         # The engine promises no order within a batch; LogAppendTime and the position give one.
-        for intent in parsed(sorted(by_tag[Tag.INTENT], key=_order), Intent, out):
-            self._intend(intent)
-        self._change(parsed(by_tag[Tag.CHANGE], Change, out))
+        for row in sorted(by_tag[Tag.INTENT], key=_order):
+            for intent in parsed([row], Intent, out):
+                self._intend(intent, row.appended_ms, now_ms)
+        self._change(parsed(by_tag[Tag.CHANGE], Change, out), now_ms)
         changed = self._hear(by_tag[Tag.SNAPSHOT])
         if self.name and any(by_tag[tag] for tag in (Tag.SNAPSHOT, Tag.INTENT, Tag.CHANGE)):
             # Also where nothing was reported: a batch that changes the state must be seen by the
@@ -107,30 +127,46 @@ class Cluster:
             out.append(self._intake(by_tag[Tag.SNAPSHOT]))
         return changed, out
 
-    def _intend(self, intent: Intent) -> None:
-        self.memory = obeyed(self.memory, intent, self.defaults)
-        if intent.kind is Kind.BROKER_LOST:
+    def _intend(self, intent: Intent, at_ms: int, now_ms: int) -> None:
+        returns = intent.kind is Kind.BROKER_JOINED and intent.broker in self.memory.liveness.gone
+        liveness = self.memory.liveness.recent(self.settings.flapping, now_ms)
+        memory = replace(self.memory, liveness=liveness)
+        self.memory = obeyed(memory, intent, self.defaults, at_ms, now_ms)
+        if intent.kind is Kind.READMIT and not self._quarantined(intent.bundle):
+            problem = f"intent {intent.id}: {intent.bundle} is not quarantined"
+            self.memory = replace(memory, problems=[*memory.problems, problem])
+        if returns:
+            # What it said before it was lost says nothing of it now.
             self.snapshots.pop(intent.broker, None)
+            appended = {b: ms for b, ms in self.memory.appended.items() if b != intent.broker}
+            self.memory = replace(self.memory, appended=appended)
 
-    def _change(self, changes: Iterable[Change]) -> None:
+    def _quarantined(self, bundle: str) -> bool:
+        record = self.records(namespace_of(bundle)).get(bundle)
+        return record is not None and record.state is State.QUARANTINED
+
+    def _change(self, changes: Iterable[Change], now_ms: int) -> None:
         touched: dict[str, dict[str, Record]] = {}
-        in_flight, halves = dict(self.memory.in_flight), dict(self.memory.round.halves)
+        news: dict[str, Record] = {}
+        halves = dict(self.memory.round.halves)
         for change in changes:
             namespace = namespace_of(change.bundle)
             if namespace not in touched:
                 touched[namespace] = self.records(namespace)
             known = touched[namespace].get(change.bundle)
             if known is None or change.record.epoch > known.epoch:
-                touched[namespace][change.bundle] = change.record
+                touched[namespace][change.bundle] = news[change.bundle] = change.record
                 if change.event is Event.RETIRE and change.record.state is State.OWNED:
                     halves[change.bundle] = change.record.since
-                flight = in_flight.get(change.bundle)
-                if flight and change.record.epoch > (flight.generation, flight.counter):
-                    del in_flight[change.bundle]
         self._tile(touched)
-        halves = halves if self.settings.split.unload_children else {}
+        settings = self.settings
+        halves = halves if settings.split.unload_children else {}
+        flying = self.memory.in_flight.items()
+        in_flight = {b: f for b, f in flying if b not in news or not landed(f, news[b])}
         state = replace(self.memory.round, halves=halves)
         self.memory = replace(self.memory, in_flight=in_flight, round=state)
+        if news and not settings.round.observe_only:
+            self.memory = noticed(self.memory, news, settings, now_ms)
 
     def _tile(self, touched: Mapping[str, dict[str, Record]]) -> None:
         flawed, sizes = dict(self.memory.flawed), dict(self.memory.sizes)
@@ -165,33 +201,56 @@ class Cluster:
         )
         return json_row(self.name, Tag.INTAKE, intake)
 
-    def hold_round(self, now_ms: int) -> Row:
+    def hold_round(self, now_ms: int, deciding: Deciding = decide) -> Row:
         """Decide once; the round's record for the sinks. ``now_ms`` is the batch timestamp."""
         settings = self.settings
         self._forget(now_ms, settings)
         # One pass over each mapping: a read by key costs Spark a round trip to the JVM.
         packed, namespaces = dict(self.snapshots.items()), dict(self.namespaces.items())
-        snapshots = [unpack(packed[broker], Snapshot) for broker in self._live(settings)]
-        holdings = None if settings.round.observe_only else self._holdings(namespaces)
-        view, obstacles = assemble(self.name, snapshots, holdings)
-        view = replace(view, policies=self.memory.policies, now_ms=now_ms)
+        records = {} if settings.round.observe_only else _all_records(namespaces)
+        self.memory = learnt(self.memory, records, settings, now_ms)
+        found = situation_of(self.memory, records, settings, now_ms)
+        view, obstacles = self._view(packed, records, settings)
+        view = replace(found.shown(view), now_ms=now_ms)
         state = replace(self.memory.round, paused=self.memory.paused)
         rng = np.random.default_rng([crc32(self.name.encode()), state.number])
-        plan, state = decide(view, state, settings, now_ms, rng)
+        plan, state = deciding(view, state, settings, now_ms, rng)
+        obstacles[Rule.NO_CANDIDATE] += len(found.trouble.needs) - len(plan.repairs)
+        look_ms = next_look(found.found, plan, self.memory, settings, now_ms)
+        self.memory = replace(self.memory, round=state, repair_ms=look_ms)
         if not settings.round.observe_only:
-            self._launch(plan, now_ms, settings)
-        self.memory = replace(self.memory, round=state)
-        state_hash = self.fingerprint(packed, namespaces)
+            flights = launched(plan, records, settings, now_ms)
+            self.memory = replace(self.memory, in_flight=self.memory.in_flight | flights)
+        hinted = computable(view) and not settings.round.observe_only
         context = Context(
             now_ms=now_ms,
             number=state.number,
             settings=settings,
             settings_version=self.memory.settings_version,
             problems=self._problems(),
-            state_hash=state_hash,
+            state_hash=self.fingerprint(packed, namespaces),
+            liveness=self.memory.liveness,
+            situation=found,
+            hints=hints(view, settings, self.memory.sizes, state.number) if hinted else None,
         )
         self.memory = replace(self.memory, problems=[])
-        return json_row(self.name, Tag.ROUND, recorded(plan, view, obstacles, context))
+        return json_row(self.name, Tag.ROUND, recorded(plan, view, +obstacles, context))
+
+    def _view(
+        self, packed: Mapping[str, bytes], records: Mapping[str, Record], settings: Settings
+    ) -> tuple[View, Counter[Rule]]:
+        memory, holdings = self.memory, None
+        snapshots = [unpack(packed[b], Snapshot) for b in heard(memory.appended, settings)]
+        if not settings.round.observe_only:
+            holdings = Holdings(
+                records,
+                frozenset(memory.flawed),
+                memory.sizes,
+                {bundle: flight.destination for bundle, flight in memory.in_flight.items()},
+                memory.liveness.gone.keys(),
+            )
+        view, obstacles = assemble(self.name, snapshots, holdings)
+        return replace(view, policies=memory.policies), obstacles
 
     def _problems(self) -> tuple[str, ...]:
         flaws = [
@@ -199,7 +258,7 @@ class Cluster:
             for namespace, found in sorted(self.memory.flawed.items())
             for flaw in found
         ]
-        return (*self._resolved()[1], *self.memory.problems, *flaws)
+        return (*resolved(self.memory, self.defaults)[1], *self.memory.problems, *flaws)
 
     def _forget(self, now_ms: int, settings: Settings) -> None:
         in_flight = {b: f for b, f in self.memory.in_flight.items() if f.until_ms > now_ms}
@@ -216,30 +275,8 @@ class Cluster:
             in_flight=in_flight,
             appended=appended,
             round=replace(self.memory.round, recent=recent),
+            liveness=self.memory.liveness.recent(settings.flapping, now_ms),
         )
-
-    def _live(self, settings: Settings) -> list[str]:
-        """Brokers heard of lately, by Kafka's clock: a backlog after a downtime silences nobody."""
-        newest = max(self.memory.appended.values(), default=0)
-        horizon = newest - settings.round.silence * 1000
-        return sorted(broker for broker, ms in self.memory.appended.items() if ms >= horizon)
-
-    def _holdings(self, namespaces: Mapping[str, bytes]) -> Holdings:
-        records: dict[str, Record] = {}
-        for packed in namespaces.values():
-            records.update(unpack(packed, dict[str, Record]))
-        flights = {bundle: flight.destination for bundle, flight in self.memory.in_flight.items()}
-        return Holdings(records, frozenset(self.memory.flawed), self.memory.sizes, flights)
-
-    def _launch(self, plan: Plan, now_ms: int, settings: Settings) -> None:
-        until = now_ms + round(settings.round.move_deadline * 1000)
-        changes = [(move.bundle, move.destination, move.epoch) for move in plan.moves]
-        changes += [(split.bundle, split.broker, split.epoch) for split in plan.splits]
-        flights = {
-            bundle: Flight(owner, epoch.counter, epoch.generation, until)
-            for bundle, owner, epoch in changes
-        }
-        self.memory = replace(self.memory, in_flight=self.memory.in_flight | flights)
 
     def fingerprint(self, *mappings: Mapping[str, bytes]) -> str:
         """Hash of everything ② remembers: equal in a replay of the same batches."""
@@ -249,6 +286,13 @@ class Cluster:
                 digest.update(key.encode())
                 digest.update(value)
         return digest.hexdigest()
+
+
+def _all_records(namespaces: Mapping[str, bytes]) -> dict[str, Record]:
+    records: dict[str, Record] = {}
+    for packed in namespaces.values():
+        records.update(unpack(packed, dict[str, Record]))
+    return records
 
 
 def _order(row: Row) -> tuple[int, str, int]:

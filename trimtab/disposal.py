@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from trimtab.filters import CAPS, FILTERS, may_unload, narrowed, reachable
-from trimtab.load import usage
 from trimtab.placement import Placer
+from trimtab.placing import fewest, lightly_used, preferred
 from trimtab.plan import Move, Plan, Refusal, Shed
-from trimtab.reasons import Rule
+from trimtab.reasons import Reason, Rule
 from trimtab.request import Projection, Request, request_of
 from trimtab.settings import Settings
 from trimtab.view import Bools, Ints, View, is_monitoring_namespace
@@ -35,11 +35,14 @@ class Disposal:
         self._settings, self._rng = settings, rng
         self._planned: set[int] = set()
         self._staying = _staying(view)
-        loads = usage(view.brokers.resources, settings.weights)
-        self._overloaded = loads > settings.round.overloaded_threshold
+        self._light = lightly_used(view, settings)
+        self._given: Ints = np.zeros(len(view.brokers.names), dtype=np.int64)
+        self._spent = 0
 
-    def plan(self, wishes: Sequence[Shed], cooling: Collection[str]) -> Plan:
-        """Every wish as a move or a refusal; ``cooling`` names the bundles that moved lately."""
+    def plan(self, wishes: Sequence[Shed], cooling: Collection[str], spent: int = 0) -> Plan:
+        """Every wish as a move or a refusal; ``cooling`` names the bundles that moved lately,
+        ``spent`` is how much of the budget is used up."""
+        self._spent = spent
         moves, refusals = [], []
         for wish in wishes:
             answer = self._objection(wish, cooling) or self._destination(wish)
@@ -67,9 +70,9 @@ class Disposal:
             return Rule.UNOWNED
         if wish.destination == wish.source:
             return Rule.SAME_BROKER
-        if self._staying[wish.source] <= 1:
+        if self._staying[wish.source] <= 1 and wish.reason is not Reason.DRAINED:
             return Rule.LAST_BUNDLE
-        if budget and len(self._planned) >= budget:
+        if budget and self._spent + len(self._planned) >= budget:
             return Rule.BUDGET
         return None
 
@@ -81,6 +84,8 @@ class Disposal:
         if not allowed.any():
             others = np.count_nonzero(self._view.brokers.available) > 1
             return Rule.ISOLATED if others else Rule.NO_CANDIDATE
+        if wish.reason is Reason.DRAINED:
+            return self._emptied(request, allowed)
         if not may_unload(request):
             return Rule.ANTI_AFFINITY
         # Evenness counts bundles, which would undo what the pair was chosen for: it has no say
@@ -90,9 +95,15 @@ class Disposal:
             if capped[wish.destination]:
                 return wish.destination
         chosen = self._draw(request, narrowed(request, allowed, FILTERS, self._settings))
-        if self._overloaded[chosen]:
+        if not self._light[chosen]:
             chosen = self._draw(request, allowed)
         return Rule.SAME_BROKER if chosen == wish.source else chosen
+
+    def _emptied(self, request: Request, allowed: Bools) -> int:
+        """A broker for a bundle that must leave: all of a broker's at once would swamp the best."""
+        light = preferred(allowed, self._light)
+        candidates = narrowed(request, light, FILTERS, self._settings)
+        return self._draw(request, fewest(candidates, self._given))
 
     def _draw(self, request: Request, candidates: Bools) -> int:
         best = self._placer.best(request.bundle, np.flatnonzero(candidates))
@@ -103,6 +114,7 @@ class Disposal:
         self._planned.add(wish.bundle)
         self._staying[wish.source] -= 1
         self._staying[destination] += 1
+        self._given[destination] += 1
         self._projection.add(wish.bundle, wish.source, destination)
         bundle = self._view.bundles.names[wish.bundle]
         return Move(

@@ -9,8 +9,9 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, TypeVar
 
+from trimtab.doubt import Doubt
 from trimtab.memory import Memory
-from trimtab.policies import Policies
+from trimtab.policies import Isolation, Policies
 from trimtab.settings import Settings
 from trimtab.tunable import InvalidSettings
 from trimtab.wire.control import Intent, Kind
@@ -18,20 +19,41 @@ from trimtab.wire.control import Intent, Kind
 V = TypeVar("V")
 
 
-def obeyed(memory: Memory, intent: Intent, defaults: Settings) -> Memory:
-    """The memory after an intent; ``defaults`` are the job's settings."""
-    match intent.kind:
-        case Kind.PAUSE | Kind.RESUME:
-            return replace(memory, paused=intent.kind is Kind.PAUSE)
-        case Kind.BROKER_LOST:
-            appended = {b: ms for b, ms in memory.appended.items() if b != intent.broker}
-            return replace(memory, appended=appended)
-        case Kind.SETTINGS:
-            return _overridden(memory, intent, defaults)
+def obeyed(memory: Memory, intent: Intent, defaults: Settings, at_ms: int, now_ms: int) -> Memory:
+    """The memory after an intent that Kafka got at ``at_ms``; ``defaults`` are the job's settings,
+    ``now_ms`` is the batch timestamp."""
+    if intent.kind is Kind.SETTINGS:
+        return _overridden(memory, intent, defaults)
     problems = list(_flaws(intent))
     if problems:
         return _refused(memory, intent, problems)
-    return replace(memory, policies=_POLICIES[intent.kind](memory.policies, intent))
+    if intent.kind in _POLICIES:
+        return replace(memory, policies=_POLICIES[intent.kind](memory.policies, intent))
+    after = _after(memory, intent, at_ms, now_ms)
+    # Not where nothing is new: who says a thing every second must not have a round every second.
+    return memory if after == memory else replace(after, repair_ms=now_ms)
+
+
+def _after(memory: Memory, intent: Intent, at_ms: int, now_ms: int) -> Memory:
+    """The memory after an intent that may leave something to mend."""
+    alive, broker = memory.liveness, intent.broker
+    match intent.kind:
+        case Kind.BROKER_LOST:
+            return replace(memory, liveness=alive.lost(broker, at_ms, now_ms, intent.brokers))
+        case Kind.BROKER_JOINED:
+            return replace(memory, liveness=alive.joined(broker, at_ms))
+        case Kind.DRAIN:
+            return replace(memory, liveness=alive.drained(broker))
+        case Kind.UNDRAIN:
+            return replace(memory, liveness=alive.undrained(broker))
+        case Kind.DOUBT:
+            level = None if intent.level is Doubt.STABLE else intent.level
+            return replace(memory, doubts=_changed(memory.doubts, intent.name, level))
+        case Kind.READMIT:
+            readmitted = tuple(sorted({*memory.readmitted, intent.bundle}))
+            return replace(memory, readmitted=readmitted)
+        case _:
+            return replace(memory, paused=intent.kind is Kind.PAUSE)
 
 
 def _overridden(memory: Memory, intent: Intent, defaults: Settings) -> Memory:
@@ -43,17 +65,31 @@ def _overridden(memory: Memory, intent: Intent, defaults: Settings) -> Memory:
     return replace(memory, overrides=overrides, settings_version=memory.settings_version + 1)
 
 
+def resolved(memory: Memory, defaults: Settings) -> tuple[Settings, list[str]]:
+    """The cluster's settings, and why its own changes are left out, if they are.
+
+    They were valid when they came; a job started with other settings may contradict them.
+    """
+    try:
+        return defaults.changed(memory.overrides), []
+    except InvalidSettings as error:
+        return defaults, [f"changed settings are left out: {p}" for p in error.problems]
+
+
 def _refused(memory: Memory, intent: Intent, problems: Iterable[str]) -> Memory:
     said = [f"intent {intent.id}: {problem}" for problem in problems]
     return replace(memory, problems=[*memory.problems, *said])
 
 
 def _flaws(intent: Intent) -> Iterator[str]:
-    if not intent.name:
-        yield "name: says nothing of what it is about"
-    policy = intent.isolation
-    if intent.kind is not Kind.ISOLATION or policy is None:
-        return
+    subject = _SUBJECTS.get(intent.kind)
+    if subject is not None and not getattr(intent, subject):
+        yield f"{subject}: says nothing of what it is about"
+    if intent.kind is Kind.ISOLATION and intent.isolation is not None:
+        yield from _impossible(intent.isolation)
+
+
+def _impossible(policy: Isolation) -> Iterator[str]:
     if policy.min_available < 0:
         yield f"isolation.min_available: must not be negative, not {policy.min_available}"
     for member in ("namespaces", "primary", "secondary"):
@@ -77,6 +113,21 @@ def _domain(policies: Policies, intent: Intent) -> Policies:
     others = {b: d for b, d in policies.domains.items() if d != intent.name}
     return replace(policies, domains=others | dict.fromkeys(intent.brokers, intent.name))
 
+
+_SUBJECTS: Final[Mapping[Kind, str]] = MappingProxyType(
+    {
+        Kind.BROKER_LOST: "broker",
+        Kind.BROKER_JOINED: "broker",
+        Kind.DRAIN: "broker",
+        Kind.UNDRAIN: "broker",
+        Kind.DOUBT: "name",
+        Kind.READMIT: "bundle",
+        Kind.ISOLATION: "name",
+        Kind.ANTI_AFFINITY: "name",
+        Kind.FAILURE_DOMAIN: "name",
+    }
+)
+"""The member that says what an intent is about."""
 
 _POLICIES: Final[Mapping[Kind, Callable[[Policies, Intent], Policies]]] = MappingProxyType(
     {

@@ -28,9 +28,11 @@ class Permits:
         if not self._policies.isolation:
             return brokers & self._persistent
         policy = self._policies.isolation_of(namespace)
-        if policy is None:
-            return brokers & self._unreserved()
-        return self._isolated(policy, brokers)
+        return self.of_others(brokers) if policy is None else self._isolated(policy, brokers)
+
+    def of_others(self, brokers: Bools) -> Bools:
+        """The part of ``brokers`` (n,) that may hold bundles of namespaces under no policy."""
+        return brokers & self._unreserved()
 
     def _isolated(self, policy: Isolation, brokers: Bools) -> Bools:
         primary = brokers & self._matched(policy.primary)

@@ -9,7 +9,7 @@ from trimtab.model import Epoch
 from trimtab.ownership import Event
 from trimtab.wire.command import Command, Kind
 from trimtab.wire.ownership import Outcome, Transition
-from trimtab.wire.rows import PlannedMove, PlannedSplit, RoundRecord
+from trimtab.wire.rows import PlannedMove, PlannedRepair, PlannedSplit, RoundRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class BatchId:
 
 
 def transitions(record: RoundRecord, batch: BatchId) -> tuple[Transition, ...]:
-    """One a move and one a split, in the plan's order; the same batch asks with the same ids.
+    """One a move, a split and a repair, in the plan's order; a repeated batch asks with equal ids.
 
     Nothing is asked for by a round that only observes.
     """
@@ -29,12 +29,18 @@ def transitions(record: RoundRecord, batch: BatchId) -> tuple[Transition, ...]:
         return ()
     moves = [_transfer(record, batch, i, move) for i, move in enumerate(record.moves)]
     splits = enumerate(record.splits, len(moves))
-    return (*moves, *(_division(record, batch, i, split) for i, split in splits))
+    repairs = enumerate(record.repairs, len(moves) + len(record.splits))
+    return (
+        *moves,
+        *(_division(record, batch, i, split) for i, split in splits),
+        *(_repair(record, batch, i, repair) for i, repair in repairs),
+    )
 
 
 def _transfer(record: RoundRecord, batch: BatchId, index: int, move: PlannedMove) -> Transition:
     name = f"{record.cluster}/{batch.query}/{batch.batch}/{index}"
-    told = {move.source: Kind.TRANSFER, move.destination: Kind.PREPARE}
+    # The destination first: it is to be warm by the time the source stops.
+    told = {move.destination: Kind.PREPARE, move.source: Kind.TRANSFER}
     commands = tuple(
         Command(
             id=f"{name}/{kind.value}",
@@ -80,6 +86,32 @@ def _division(record: RoundRecord, batch: BatchId, index: int, split: PlannedSpl
         expect=Epoch(*split.epoch),
         commands=(command,),
         within_ms=record.move_deadline_ms,
+    )
+
+
+def _repair(record: RoundRecord, batch: BatchId, index: int, repair: PlannedRepair) -> Transition:
+    name = f"{record.cluster}/{batch.query}/{batch.batch}/{index}"
+    told = () if repair.broker is None else (repair.broker,)
+    commands = tuple(
+        Command(
+            id=f"{name}/{Kind.OWN.value}",
+            cluster=record.cluster,
+            broker=broker,
+            kind=Kind.OWN,
+            bundle=repair.bundle,
+            reason=repair.reason,
+            plan=f"{record.cluster}/{record.round}",
+        )
+        for broker in told
+    )
+    return Transition(
+        id=name,
+        bundle=repair.bundle,
+        event=Event(repair.event),
+        expect=Epoch(*repair.epoch),
+        broker=repair.broker,
+        commands=commands,
+        within_ms=record.move_deadline_ms if commands else 0,
     )
 
 

@@ -5,24 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from trimtab.doubt import Doubt
+from trimtab.flights import Flight
+from trimtab.liveness import Liveness
 from trimtab.policies import NO_POLICIES, Policies
 from trimtab.round_state import RoundState
 
 SCHEMA: Final = 1
 """Version of Memory and of the packed values; a reader migrates from the ones before. A new field
 needs a default, and no new version."""
-
-
-@dataclass(frozen=True, slots=True)
-class Flight:
-    """A change issued and not yet journalled; forgotten at ``until_ms`` (batch timestamp)."""
-
-    destination: str
-    """Who will own the bundle: its owner, where it is divided."""
-    counter: int
-    """The record's epoch counter it was decided on: any later change of the record ends it."""
-    generation: int
-    until_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +25,11 @@ class Memory:
     paused: bool = False
     round: RoundState = field(default_factory=RoundState)
     due_ms: int = 0
-    """When the round's timer fires (batch timestamp); 0 while none is set."""
+    """When the timer fires (batch timestamp); 0 while none is set."""
+    round_ms: int = 0
+    """When the next round is due (batch timestamp); 0 before the first, and without an interval."""
+    repair_ms: int = 0
+    """When to look for what is to be mended (batch timestamp); 0: nothing is."""
     in_flight: dict[str, Flight] = field(default_factory=dict)
     appended: dict[str, int] = field(default_factory=dict)
     """Broker to the LogAppendTime of its newest report, to judge silence by."""
@@ -45,3 +40,11 @@ class Memory:
     problems: list[str] = field(default_factory=list)
     """Intents refused since the last round."""
     policies: Policies = NO_POLICIES
+    liveness: Liveness = field(default_factory=Liveness)
+    doubts: dict[str, Doubt] = field(default_factory=dict)
+    """Cause to level, as intents say; what says STABLE is left out."""
+    unsettled: dict[str, int] = field(default_factory=dict)
+    """Bundles that are not served or about to change, and since when that is known (batch
+    timestamp)."""
+    readmitted: tuple[str, ...] = ()
+    """Bundles that are to leave their quarantine."""

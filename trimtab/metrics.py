@@ -103,6 +103,12 @@ SPLITS: Final = Metric(
     "Divisions written to the ownership store: accepted, or refused with its reason.",
     ("cluster", "outcome"),
 )
+REPAIRS: Final = Metric(
+    "trimtab_repairs",
+    Kind.COUNTER,
+    "Repairs of ownership written to the store, by event: accepted, or refused with its reason.",
+    ("cluster", "event", "outcome"),
+)
 USAGE: Final = Metric(
     "trimtab_broker_usage_ratio",
     Kind.GAUGE,
@@ -119,6 +125,24 @@ HELD_BACK: Final = Metric(
     Kind.GAUGE,
     "Bundles kept out of the last round, by rule.",
     ("cluster", "rule"),
+)
+UNSERVED: Final = Metric(
+    "trimtab_unserved_bundles",
+    Kind.GAUGE,
+    "Bundles that nobody serves, by the ownership records of the last round.",
+    ("cluster",),
+)
+UNAVAILABLE: Final = Metric(
+    "trimtab_unavailable_brokers",
+    Kind.GAUGE,
+    "Brokers that get no bundles, by why: gone, draining, held-back (came back after a loss).",
+    ("cluster", "cause"),
+)
+DOUBT: Final = Metric(
+    "trimtab_doubt",
+    Kind.GAUGE,
+    "1 for the present level: stable, jittery (failures only, later), unstable (nothing at all).",
+    ("cluster", "level"),
 )
 PROBLEMS: Final = Metric(
     "trimtab_problems",
@@ -140,6 +164,29 @@ SINK_SECONDS: Final = Metric(
 )
 RELAYED: Final = Metric(
     "trimtab_journal_relayed", Kind.COUNTER, "Transitions carried to Kafka.", ("cluster",)
+)
+REBUILD_SECONDS: Final = Metric(
+    "trimtab_rebuild_seconds",
+    Kind.HISTOGRAM,
+    "From finding the ownership store closed to opening it with all records.",
+    buckets=(0.1, 1.0, 5.0, 10.0, 15.0, 30.0, 60.0),
+)
+RESTORED: Final = Metric(
+    "trimtab_restored_records",
+    Kind.COUNTER,
+    "Records the store had lost, by who still had them: journal, brokers.",
+    ("cluster", "source"),
+)
+
+# The driver
+ACTIVE: Final = Metric(
+    "trimtab_active", Kind.GAUGE, "1 while this job holds the claim to act, 0 while it stands by."
+)
+LEASES: Final = Metric("trimtab_leases", Kind.GAUGE, "Brokers that hold a lease.", ("cluster",))
+CLOCK_DRIFT: Final = Metric(
+    "trimtab_redis_clock_drift_seconds",
+    Kind.GAUGE,
+    "By how much Redis's clock and the driver's monotonic one disagree on the time of a lease.",
 )
 
 CATALOGUE: Final = tuple(value for value in globals().values() if isinstance(value, Metric))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from trimtab.model import Epoch
+from trimtab.ownership import Event
 from trimtab.reasons import Reason, Rule
 
 
@@ -53,6 +54,17 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True)
+class Repair:
+    """``event`` on a record that cannot stay as it is; ASSIGN gives the bundle to ``broker``."""
+
+    bundle: str
+    event: Event
+    broker: str | None
+    reason: Reason
+    epoch: Epoch
+
+
+@dataclass(frozen=True, slots=True)
 class Refusal:
     """A wish the round did not grant, and the rule that bound."""
 
@@ -64,11 +76,12 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One round's output. ``skipped`` says why nothing was proposed, if nothing was."""
+    """One round's output. ``skipped`` says why no strategy was asked, or that none proposed."""
 
     moves: tuple[Move, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     splits: tuple[Split, ...] = ()
+    repairs: tuple[Repair, ...] = ()
     skipped: Rule | None = None
     summary: dict[str, float] = field(default_factory=dict)
     """What an operator asks first: ``brokers``, ``bundles``, and as fractions ``usage_min``,

@@ -1,4 +1,4 @@
-"""Why a bundle moves or is divided, and which rule kept one where it is."""
+"""Why a bundle moves, is divided or gets an owner, and which rule kept one where it is."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """Why a strategy wants a bundle elsewhere, or divided."""
+    """Why a bundle shall be elsewhere, divided, or mended."""
 
     OVER_AVERAGE = "over-average"
     UNDER_AVERAGE_PEER = "under-average-peer"
@@ -30,6 +30,16 @@ class Reason(StrEnum):
     TOO_MUCH_TRAFFIC = "too-much-traffic"
     """Bytes in and out together."""
 
+    DRAINED = "drained"
+    """Its broker is to be emptied."""
+    UNOWNED = "unowned"
+    """It was given up, and nobody has it."""
+    OWNER_LOST = "owner-lost"
+    STUCK = "stuck"
+    """A step of its ownership takes longer than ``round.move_deadline``."""
+    READMITTED = "readmitted"
+    """An operator lets it out of its quarantine."""
+
 
 class Rule(StrEnum):
     """Why a round was skipped or a wish refused."""
@@ -39,11 +49,14 @@ class Rule(StrEnum):
     DOUBT = "doubt"
     UNCOMPUTABLE = "uncomputable-view"
     TOO_FEW_BROKERS = "too-few-brokers"
+    REPAIR_ONLY = "repair-only"
+    """It was held between two rounds, to mend and to drain."""
     BALANCED = "balanced"
     """The strategy was asked and wants nothing moved (AvgShedder: hits may still be counting)."""
 
     UNOWNED = "unowned"
     """No record says the source owns it."""
+    OWNER_LOST = "owner-lost"
     IN_FLIGHT = "in-flight"
     COOLING_DOWN = "cooling-down"
     CONFLICT = "conflict"

@@ -7,13 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from trimtab.doubt import Doubt
+from trimtab.liveness import Liveness
 from trimtab.load import usage
 from trimtab.plan import Plan
 from trimtab.reasons import Rule
 from trimtab.settings import Settings, SplitSettings
+from trimtab.situation import Situation
 from trimtab.view import View
 from trimtab.wire.command import Division
-from trimtab.wire.rows import PlannedMove, PlannedSplit, RefusedMove, RoundRecord
+from trimtab.wire.hints import Hints
+from trimtab.wire.rows import PlannedMove, PlannedRepair, PlannedSplit, RefusedMove, RoundRecord
 
 _MOST: Final = 1000
 """Refusals, and problems, that a record spells out: it must fit a Kafka record whatever happens."""
@@ -29,13 +33,17 @@ class Context:
     settings_version: int
     problems: tuple[str, ...]
     state_hash: str
+    liveness: Liveness
+    situation: Situation
+    hints: Hints | None
 
 
 def recorded(
     plan: Plan, view: View, obstacles: Mapping[Rule, int], context: Context
 ) -> RoundRecord:
     """The round's record; ``obstacles`` counts the bundles each rule kept out of the view."""
-    settings = context.settings
+    settings, liveness = context.settings, context.liveness
+    held_back = liveness.held_back(settings.flapping)
     loads = usage(view.brokers.resources, settings.weights)
     return RoundRecord(
         cluster=view.cluster,
@@ -67,7 +75,11 @@ def recorded(
         refused=dict(Counter(refusal.rule.value for refusal in plan.refusals)),
         obstacles={rule.value: count for rule, count in sorted(obstacles.items())},
         summary=plan.summary,
-        usage=dict(zip(view.brokers.names, loads.tolist(), strict=True)),
+        usage={
+            broker: load
+            for broker, load in zip(view.brokers.names, loads.tolist(), strict=True)
+            if broker not in liveness.gone
+        },
         problems=_shortened(context.problems),
         move_deadline_ms=round(settings.round.move_deadline * 1000),
         settings_version=context.settings_version,
@@ -82,6 +94,23 @@ def recorded(
             for split in plan.splits
         ),
         division=_division(settings.split) if plan.splits else None,
+        repairs=tuple(
+            PlannedRepair(
+                bundle=repair.bundle,
+                event=repair.event,
+                broker=repair.broker,
+                reason=repair.reason,
+                epoch=(repair.epoch.generation, repair.epoch.counter),
+            )
+            for repair in plan.repairs
+        ),
+        doubt=view.trouble.doubt,
+        causes={c: d for c, d in context.situation.doubts.items() if d is not Doubt.STABLE},
+        gone=tuple(sorted(liveness.gone)),
+        draining=tuple(sorted(liveness.draining)),
+        held_back=tuple(sorted(b for b, until in held_back.items() if until > context.now_ms)),
+        unserved=context.situation.unserved,
+        hints=context.hints,
     )
 
 

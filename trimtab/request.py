@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from trimtab.isolation import Permits
 from trimtab.view import RATE_IN, RATE_OUT, TOPICS, Floats, Ints, View
+
+
+class Expected(NamedTuple):
+    """What a bundle will weigh: long-term messages/s in and out together, and topics."""
+
+    rate: float
+    topics: int
 
 
 class Projection:
@@ -49,6 +57,14 @@ class Projection:
             counts = self._ranges.of(int(self._view.bundles.namespace[bundle]))
             counts[source] -= 1
             counts[destination] += 1
+
+    def expect(self, namespace: int, destination: int, load: Expected) -> None:
+        """Count a bundle that ``destination`` will have and no available broker has; ``namespace``
+        is -1 where the view does not know it."""
+        self.arriving[destination] += load.rate
+        self.expect_topics(destination, load.topics)
+        if namespace >= 0:
+            self.ranges(namespace)[destination] += 1
 
     def ranges(self, namespace: int) -> Ints:
         """(n,) how many bundles of a namespace each broker will have; zeros for one nobody has."""

@@ -27,10 +27,15 @@ def equal_edges(bundles: int) -> list[int]:
     return [*(i * size for i in range(bundles)), FULL_RANGE_END]
 
 
+def row_at(edges: Sequence[int], where: int) -> int:
+    """Which of the ranges, counted from 0, holds a position; ``edges`` as of `bundle_at`."""
+    return min(bisect_right(edges, where), len(edges) - 1) - 1
+
+
 def bundle_at(edges: Sequence[int], where: int) -> HashRange:
     """The range that holds a position; ``edges`` ascend from 0 to FULL_RANGE_END.
 
     The end of the ring belongs to the last range; Pulsar fails there (one topic in 2^32).
     """
-    row = min(bisect_right(edges, where), len(edges) - 1)
-    return HashRange(edges[row - 1], edges[row])
+    row = row_at(edges, where)
+    return HashRange(edges[row], edges[row + 1])

@@ -2,14 +2,17 @@
 
 decide(view, state, settings, now, rng):
   count the round; forget moves older than the grace period
-  say why and stop if it is paused, disabled, cannot be computed, or has fewer than two brokers
+  say why and stop if it is paused, nothing can be believed, or the view cannot be computed
   advance the brokers' averages by the reports that are new
+  mend what is broken; wish every bundle off the brokers that are to be emptied
+  say why and stop if it is disabled, in doubt, or has fewer than two brokers
   hide from the strategies what is cooling down or in flight, and brokers that are not available
   ask the split trigger; what is to be divided does not move
   wish for a new place for the halves of what was divided, then ask the shedder
   for each wish, in order:
     refuse it if it repeats a bundle, is not movable, would take a broker's last bundle, or is over
     budget; find it a broker, or refuse it; note the move, so that the next wish sees it
+mend(...): as far as mending and emptying
 """
 
 from __future__ import annotations
@@ -22,9 +25,12 @@ from typing import Final
 import numpy as np
 
 from trimtab.disposal import Disposal
+from trimtab.doubt import Doubt
 from trimtab.load import usage
 from trimtab.names import rows_of
+from trimtab.ownership import Event
 from trimtab.placement import PLACERS
+from trimtab.placing import Placing
 from trimtab.plan import Divide, Plan, Shed, Split
 from trimtab.reasons import Reason, Rule
 from trimtab.request import Projection
@@ -43,18 +49,86 @@ def decide(
     view: View, state: RoundState, settings: Settings, now_ms: int, rng: np.random.Generator
 ) -> tuple[Plan, RoundState]:
     """The round's plan and the state after it; the caller seeds ``rng`` from (cluster, round)."""
-    state = begun(state, settings, now_ms)
-    obstacle = _obstacle(view, state, settings)
-    if obstacle is not None:
-        return Plan(skipped=obstacle, summary=_summary(view, settings)), state
-    view, state = _smoothed(view, state, settings)
+    urgent, view, state = _urgent(view, state, settings, now_ms, rng)
+    skipped = urgent.skipped or _standstill(view, settings)
+    if skipped is not None:
+        return _ended(replace(urgent, skipped=skipped), view, state, settings, now_ms)
     seen = available_part(_without_recent(view, state.recent))
     divides, state = _divided(seen, state, settings)
     splits = tuple(_split(seen, divide) for divide in divides)
     seen = _staying(seen, [divide.bundle for divide in divides])
-    plan, state = _moved(seen, state, settings, rng)
-    skipped = None if plan.moves or plan.refusals or splits else Rule.BALANCED
-    plan = replace(plan, splits=splits, skipped=skipped, summary=_summary(seen, settings))
+    plan, state = _moved(seen, state, settings, rng, len(urgent.moves))
+    plan = Plan(
+        moves=urgent.moves + plan.moves,
+        refusals=urgent.refusals + plan.refusals,
+        splits=splits,
+        repairs=urgent.repairs,
+    )
+    if not (plan.moves or plan.refusals or plan.splits or plan.repairs):
+        plan = replace(plan, skipped=Rule.BALANCED)
+    return _ended(plan, seen, state, settings, now_ms)
+
+
+def mend(
+    view: View, state: RoundState, settings: Settings, now_ms: int, rng: np.random.Generator
+) -> tuple[Plan, RoundState]:
+    """A round between two others, for what cannot wait."""
+    plan, view, state = _urgent(view, state, settings, now_ms, rng)
+    plan = replace(plan, skipped=plan.skipped or Rule.REPAIR_ONLY)
+    return _ended(plan, view, state, settings, now_ms)
+
+
+def _urgent(
+    view: View, state: RoundState, settings: Settings, now_ms: int, rng: np.random.Generator
+) -> tuple[Plan, View, RoundState]:
+    """Repairs, and moves off brokers that are to be emptied; the view as it will be after them."""
+    state = begun(state, settings, now_ms)
+    obstacle = _obstacle(view, state)
+    if obstacle is not None:
+        return Plan(skipped=obstacle), view, state
+    view, state = _smoothed(view, state, settings)
+    wishes = _drained(view)
+    if not (view.trouble.needs or wishes):
+        return Plan(), view, state
+    name, projection = settings.round.placement, Projection(view)
+    placer = PLACERS[name](view, projection, state.histories.of(name), settings)
+    repairs = Placing(view, projection, placer, settings, rng).repairs(view.trouble.needs)
+    disposal = Disposal(view, projection, placer, settings, rng)
+    under_way = int(np.count_nonzero(view.intended != view.bundles.owner))
+    plan = replace(disposal.plan(wishes, (), under_way), repairs=repairs)
+    histories = state.histories.having(name, placer.remembered())
+    return plan, _after(view, plan), replace(state, histories=histories)
+
+
+def _drained(view: View) -> list[Shed]:
+    """A wish for each movable bundle of a broker that is to be emptied."""
+    trouble, bundles = view.trouble, view.bundles
+    if not trouble.draining or trouble.doubt is not Doubt.STABLE:
+        return []
+    emptied = np.array([name in trouble.draining for name in view.brokers.names], dtype=np.bool_)
+    rows = np.flatnonzero(bundles.movable & emptied[bundles.owner]).tolist()
+    return [Shed(row, int(bundles.owner[row]), Reason.DRAINED) for row in rows]
+
+
+def _after(view: View, plan: Plan) -> View:
+    """The view with what the plan gives away on its way."""
+    broker_of = {move.bundle: move.destination for move in plan.moves}
+    broker_of |= {
+        repair.bundle: repair.broker
+        for repair in plan.repairs
+        if repair.event is Event.ASSIGN and repair.broker is not None
+    }
+    row_of = {name: row for row, name in enumerate(view.brokers.names)}
+    intended = view.intended.copy()
+    for row in rows_of(view.bundles.names, broker_of):
+        intended[row] = row_of[broker_of[view.bundles.names[row]]]
+    return replace(view, intended=intended)
+
+
+def _ended(
+    plan: Plan, view: View, state: RoundState, settings: Settings, now_ms: int
+) -> tuple[Plan, RoundState]:
+    plan = replace(plan, summary=_summary(view, settings))
     return plan, state if settings.round.observe_only else rested(plan, state, now_ms)
 
 
@@ -79,7 +153,7 @@ def _split(view: View, divide: Divide) -> Split:
 
 
 def _moved(
-    view: View, state: RoundState, settings: Settings, rng: np.random.Generator
+    view: View, state: RoundState, settings: Settings, rng: np.random.Generator, spent: int
 ) -> tuple[Plan, RoundState]:
     name = settings.round.shedding
     wanted, history = SHEDDERS[name](view, state.histories.of(name), settings)
@@ -90,7 +164,7 @@ def _moved(
     if wishes:
         name, projection = settings.round.placement, Projection(view)
         placer = PLACERS[name](view, projection, histories.of(name), settings)
-        plan = Disposal(view, projection, placer, settings, rng).plan(wishes, state.recent)
+        plan = Disposal(view, projection, placer, settings, rng).plan(wishes, state.recent, spent)
         histories = histories.having(name, placer.remembered())
     return plan, replace(state, histories=histories, halves=waiting)
 
@@ -121,19 +195,28 @@ def _smoothed(view: View, state: RoundState, settings: Settings) -> tuple[View, 
     return replace(view, brokers=brokers), state
 
 
-def _obstacle(view: View, state: RoundState, settings: Settings) -> Rule | None:
+def _obstacle(view: View, state: RoundState) -> Rule | None:
+    """What forbids to do anything."""
     if state.paused:
         return Rule.PAUSED
+    if view.trouble.doubt is Doubt.UNSTABLE:
+        return Rule.DOUBT
+    return None if computable(view) else Rule.UNCOMPUTABLE
+
+
+def _standstill(view: View, settings: Settings) -> Rule | None:
+    """What forbids to do more than is urgent."""
     if not settings.round.enabled:
         return Rule.DISABLED
-    if not _computable(view):
-        return Rule.UNCOMPUTABLE
+    if view.trouble.doubt is not Doubt.STABLE:
+        return Rule.DOUBT
     if np.count_nonzero(view.brokers.available) < MIN_BROKERS:
         return Rule.TOO_FEW_BROKERS
     return None
 
 
-def _computable(view: View) -> bool:
+def computable(view: View) -> bool:
+    """Whether strategies can reckon with it."""
     brokers, bundles = view.brokers, view.bundles
     columns = (brokers.resources, brokers.traffic, bundles.short, bundles.long)
     # A sum is finite only if every value is, and needs no column of booleans.

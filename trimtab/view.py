@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from trimtab.model import NO_EPOCH, Epoch, namespace_of
 from trimtab.names import kept as kept_names
 from trimtab.policies import NO_POLICIES, Policies
+from trimtab.trouble import NO_TROUBLE, Trouble
 from trimtab.wire.ownership import Record
 
 Floats = NDArray[np.float64]
@@ -53,7 +54,7 @@ class Brokers:
     listed: Ints
     """Bundles each broker says it has loaded: what "sole bundle" is judged by."""
     available: Bools
-    """False for a broker that may not receive: silent, draining, unknown to the registry."""
+    """False for a broker that may not receive: lost, held back, draining."""
     averages: Floats
     """(2, n) usage as a fraction, memory included, and bytes/s in and out: `trimtab.smoothing`."""
     reported_ms: Ints
@@ -113,6 +114,7 @@ class View:
     """Who owns what, for the epochs; none while observing only."""
     splitting: frozenset[str] = frozenset()
     """Bundles being divided, by the records, whether or not a broker reports them."""
+    trouble: Trouble = NO_TROUBLE
 
     def epoch(self, bundle: str) -> Epoch:
         """Of a bundle's record; NO_EPOCH without one."""

@@ -14,7 +14,7 @@ from tests.support import clusters
 from tests.support.clusters_by_rows import change_row, cluster
 from tests.support.reports import bundle
 from trimtab.disposal import Disposal
-from trimtab.ownership import Event, IllegalTransition, OwnerRule, State, effect_of
+from trimtab.ownership import Event, Given, IllegalTransition, OwnerRule, State, effect_of
 from trimtab.placement import PLACERS
 from trimtab.plan import Shed
 from trimtab.reasons import Reason, Rule
@@ -41,15 +41,14 @@ def test_a_reader_believes_the_newest_record(before: list[int], told: int, owner
     must name the epoch that stands (tests/contracts/test_transitions.py).
     """
     it = cluster()
-    it.receive([change_row(BUNDLE, "old:1", counter) for counter in before])
-    it.receive([change_row(BUNDLE, "new:1", told)])
+    it.receive([change_row(BUNDLE, "old:1", counter) for counter in before], 0)
+    it.receive([change_row(BUNDLE, "new:1", told)], 0)
     assert it.records("t/ns")[BUNDLE].owner == owner
 
 
 @pytest.mark.parametrize(
     ("state", "event"),
     [
-        pytest.param(State.OWNED, Event.ASSIGN, id="given away while it is served"),
         pytest.param(State.OWNED, Event.CLAIM, id="claimed while it is served"),
         pytest.param(State.RELEASING, Event.UNLOAD, id="unloaded twice"),
         pytest.param(State.DELETED, Event.CLAIM, id="claimed after a split"),
@@ -64,6 +63,11 @@ def test_nothing_is_forced(state: State, event: Event) -> None:
         effect_of(event, state, BUNDLE)
 
 
+def test_what_is_served_is_given_away_only_after_its_owner() -> None:
+    """Acceptance case E11: the lease says whether a broker may be serving still."""
+    assert effect_of(Event.ASSIGN, State.OWNED, BUNDLE).given is Given.OWNER_GONE
+
+
 @pytest.mark.parametrize(
     ("state", "event", "after"),
     [
@@ -76,7 +80,7 @@ def test_a_step_cannot_name_another_owner(state: State, event: Event, after: Sta
 
     Here the event says which broker the record names, and these two leave it as it is.
     """
-    assert effect_of(event, state, BUNDLE) == (after, OwnerRule.KEEP)
+    assert effect_of(event, state, BUNDLE) == (after, OwnerRule.KEEP, Given.NOTHING)
 
 
 def test_nothing_is_transferred_to_its_owner() -> None:

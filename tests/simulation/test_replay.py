@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from simulation.replay import Contradiction, Replay, distinct, rounds_of
 from sources.records import Record
 from tests.support.reports import bundle
+from trimtab.model import Epoch
+from trimtab.ownership import Event, State
 from trimtab.settings import Settings
 from trimtab.snapshot import IntakeSettings
 from trimtab.wire import keys
+from trimtab.wire.control import Intent, Kind
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
+from trimtab.wire.ownership import Change
+from trimtab.wire.ownership import Record as Owned
 from trimtab.wire.rows import BatchRecord
 
 OBSERVE = Settings().changed({"round.observe_only": True, "round.interval": 5.0})
@@ -28,6 +34,17 @@ def intent(offset: int, at: int, interval: float) -> Record:
         b'{"id":"i","kind":"settings","cluster":"c","settings":{"round.interval":%f}}' % interval
     )
     return Record(keys.CONTROL, 0, offset, at, b"c", value)
+
+
+def said(offset: int, at: int, kind: Kind, broker: str) -> Record:
+    value = msgspec.json.encode(Intent(id="i", kind=kind, cluster="c", broker=broker))
+    return Record(keys.CONTROL, 0, offset, at, b"c", value)
+
+
+def owned(offset: int, name: str, broker: str) -> Record:
+    stands = Owned(state=State.OWNED, epoch=Epoch(1, 1), owner=broker)
+    change = Change(cluster="c", bundle=name, event=Event.CLAIM, record=stands)
+    return Record(keys.OWNERSHIP, 0, offset, 0, f"c/{name}".encode(), msgspec.json.encode(change))
 
 
 def batch(number: int, generation: int = 1, at: int = 0) -> BatchRecord:
@@ -57,6 +74,32 @@ def test_intents_of_one_millisecond_count_in_the_order_of_their_offsets() -> Non
     replay = Replay(IntakeSettings(), OBSERVE)
     replay.run(10_000, [intent(10, 7, 20.0), intent(9, 7, 30.0)])
     assert replay.clusters["c"].settings.round.interval == 20.0
+
+
+def lost_broker() -> list[tuple[int, list[Record]]]:
+    """Broker a:1 is lost, back, and lost again, while a round is due now and then."""
+    names = [bundle(i, 64) for i in range(64)]
+    reports = [report(i, f"{broker}:1", 10.0 * i) for i, broker in enumerate("abcd")]
+    lost, back = Kind.BROKER_LOST, Kind.BROKER_JOINED
+    return [
+        (10_000, [*reports, *(owned(i, name, "a:1") for i, name in enumerate(names))]),
+        (11_000, [said(0, 11_000, lost, "a:1")]),
+        (13_000, [said(1, 13_000, back, "a:1"), report(4)]),
+        (14_000, [said(2, 14_000, lost, "a:1"), said(3, 14_000, Kind.DRAIN, "b:1")]),
+        *((14_000 + 1000 * second, [report(4 + second, "c:1")]) for second in range(1, 60)),
+    ]
+
+
+def test_a_lost_broker_is_replayed_byte_for_byte() -> None:
+    decided = []
+    for step in (1, -1):
+        replay = Replay(IntakeSettings(), Settings().changed({"round.interval": 5.0}))
+        out = [list(rounds_of(replay.run(at, r[::step])).values()) for at, r in lost_broker()]
+        decided.append((msgspec.json.encode(out), replay.fingerprint("c")))
+        assert [len(held) for held in out[:4]] == [0, 1, 1, 1]
+        assert {len(held) for held in out} == {0, 1}
+        assert len(out[1][0].repairs) == 64
+    assert decided[0] == decided[1]
 
 
 def test_a_timer_that_outlives_its_interval_still_holds_a_round() -> None:

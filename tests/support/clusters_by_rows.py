@@ -13,7 +13,7 @@ from trimtab.model import Epoch
 from trimtab.ownership import Event, State
 from trimtab.settings import Settings
 from trimtab.wire.columns import pack
-from trimtab.wire.control import Intent
+from trimtab.wire.control import Intent, Kind
 from trimtab.wire.ownership import Change, Record
 from trimtab.wire.rows import RoundRecord, Row, Tag
 
@@ -40,18 +40,32 @@ def snapshot_row(
 
 def change_row(
     bundle: str,
-    owner: str,
+    owner: str | None,
     counter: int = 1,
     state: State = State.OWNED,
     event: Event = Event.CLAIM,
 ) -> Row:
-    record = Record(state=state, epoch=Epoch(1, counter), owner=owner)
+    return record_row(bundle, Record(state=state, epoch=Epoch(1, counter), owner=owner), event)
+
+
+def record_row(bundle: str, record: Record, event: Event = Event.TRANSFER) -> Row:
     change = Change(cluster="c", bundle=bundle, event=event, record=record)
     return Row("c", Tag.CHANGE, "trimtab.ownership/0/1", msgspec.json.encode(change), 0)
 
 
 def intent_row(intent: Intent, at_ms: int = 0) -> Row:
     return Row("c", Tag.INTENT, "trimtab.control/0/1", msgspec.json.encode(intent), at_ms)
+
+
+def said(kind: Kind, at_ms: int = 0, **members: object) -> Row:
+    """An intent of a kind: ``said(Kind.BROKER_LOST, broker="a:1")``."""
+    value = {"id": kind.value, "kind": kind.value, "cluster": "c"} | members
+    return Row("c", Tag.INTENT, "trimtab.control/0/1", msgspec.json.encode(value), at_ms)
+
+
+def rounds_in(rows: Iterable[Row]) -> list[RoundRecord]:
+    """The rounds among what a batch gave to the sinks."""
+    return [msgspec.json.decode(r.payload, type=RoundRecord) for r in rows if r.tag == Tag.ROUND]
 
 
 def held(cluster: Cluster, now_ms: int) -> RoundRecord:

@@ -107,3 +107,16 @@ def test_the_order_of_snapshots_changes_nothing() -> None:
     forth, back = (assemble("c", fleet, holdings)[0] for fleet in (FLEET, FLEET[::-1]))
     assert list(forth.bundles.names) == list(back.bundles.names)
     assert forth.bundles.short.tolist() == back.bundles.short.tolist()
+
+
+def test_a_bundle_of_a_lost_broker_weighs_and_does_not_move() -> None:
+    records = {ONE: record("a:1"), TWO: record("b:1")}
+    view, obstacles = assemble("c", FLEET, Holdings(records, gone={"a:1"}))
+    assert rows(view)[ONE] == ("a:1", "a:1", False)
+    assert obstacles == Counter({Rule.OWNER_LOST: 1})
+
+
+def test_what_a_lost_broker_says_of_bundles_that_others_own_is_no_contradiction() -> None:
+    records = {ONE: record("b:1"), TWO: record("b:1")}
+    view, obstacles = assemble("c", FLEET, Holdings(records, gone={"a:1"}))
+    assert (set(rows(view)), obstacles) == ({TWO}, Counter())

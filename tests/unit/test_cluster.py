@@ -25,7 +25,7 @@ QUARTERS = [bundle(i) for i in range(4)]
 
 def test_a_skewed_pair_moves_half_of_the_difference() -> None:
     it = cluster()
-    changed, _ = it.receive(skewed(QUARTERS))
+    changed, _ = it.receive(skewed(QUARTERS), 0)
     record = held(it, 5000)
     assert changed
     assert [(m.bundle, m.source, m.destination) for m in record.moves] == [
@@ -38,7 +38,7 @@ def test_a_skewed_pair_moves_half_of_the_difference() -> None:
 
 def test_a_move_in_flight_is_not_decided_again() -> None:
     it = cluster({"round.grace_period": 0.0})
-    it.receive(skewed(QUARTERS))
+    it.receive(skewed(QUARTERS), 0)
     moved = {move.bundle for move in held(it, 5000).moves}
     again = held(it, 5001)
     assert moved
@@ -51,7 +51,7 @@ def test_a_move_that_never_happened_is_decided_again_after_its_deadline(
     grace_period: float,
 ) -> None:
     it = cluster({"round.grace_period": grace_period, "round.move_deadline": 30.0})
-    it.receive(skewed(QUARTERS))
+    it.receive(skewed(QUARTERS), 0)
     first = {move.bundle for move in held(it, 5000).moves}
     assert first.isdisjoint(move.bundle for move in held(it, 34_999).moves)
     assert first <= {move.bundle for move in held(it, 35_000).moves}
@@ -59,22 +59,22 @@ def test_a_move_that_never_happened_is_decided_again_after_its_deadline(
 
 def test_a_later_record_ends_the_flight() -> None:
     it = cluster({"round.grace_period": 0.0})
-    it.receive(skewed(QUARTERS))
+    it.receive(skewed(QUARTERS), 0)
     held(it, 5000)
-    it.receive([change_row(QUARTERS[0], "a:1", counter=1), change_row(QUARTERS[1], "b:1", 4)])
+    it.receive([change_row(QUARTERS[0], "a:1", counter=1), change_row(QUARTERS[1], "b:1", 4)], 0)
     assert set(it.memory.in_flight) == {QUARTERS[0]}
 
 
 def test_an_older_record_never_replaces_a_newer_one() -> None:
     it = cluster()
-    it.receive([change_row(QUARTERS[0], "new:1", counter=5)])
-    it.receive([change_row(QUARTERS[0], "old:1", counter=4)])
+    it.receive([change_row(QUARTERS[0], "new:1", counter=5)], 0)
+    it.receive([change_row(QUARTERS[0], "old:1", counter=4)], 0)
     assert it.records("t/ns")[QUARTERS[0]].owner == "new:1"
 
 
 def test_records_with_a_hole_stop_their_namespace_and_are_told() -> None:
     it = cluster()
-    it.receive(skewed(QUARTERS[:3]))
+    it.receive(skewed(QUARTERS[:3]), 0)
     record = held(it, 5000)
     assert record.moves == ()
     assert record.obstacles == {"broken-namespace": 3}
@@ -83,36 +83,27 @@ def test_records_with_a_hole_stop_their_namespace_and_are_told() -> None:
 
 def test_a_deleted_range_does_not_overlap_its_children() -> None:
     it = cluster()
-    it.receive([change_row(bundle(0, 1), "a:1", 9, State.DELETED), *skewed(QUARTERS)])
+    it.receive([change_row(bundle(0, 1), "a:1", 9, State.DELETED), *skewed(QUARTERS)], 0)
     assert it.memory.flawed == {}
 
 
 def test_a_silent_broker_leaves_the_view_by_kafkas_clock() -> None:
-    it = cluster({"round.silence": 60.0, "round.forget": 600.0})
-    it.receive(skewed(QUARTERS))
-    it.receive([snapshot_row("c:1", {}, at_ms=62_000)])
+    it = cluster({"round.silence": 60.0, "round.forget": 600.0, "doubt.silent_brokers": 1.0})
+    it.receive(skewed(QUARTERS), 0)
+    it.receive([snapshot_row("c:1", {}, at_ms=62_000)], 0)
     record = held(it, 1)
     assert set(record.usage) == {"c:1"}
     assert record.skipped == "too-few-brokers"
-    it.receive([snapshot_row("c:1", {}, at_ms=602_000)])
+    it.receive([snapshot_row("c:1", {}, at_ms=602_000)], 0)
     held(it, 2)
     assert set(it.snapshots) == {"c:1"}
 
 
-def test_a_lost_broker_is_gone_until_it_reports_anew() -> None:
-    it = cluster()
-    it.receive(skewed(QUARTERS))
-    it.receive([intent_row(Intent(id="1", kind=Kind.BROKER_LOST, cluster="c", broker="b:1"))])
-    assert set(held(it, 1).usage) == {"a:1"}
-    it.receive([snapshot_row("b:1", {})])
-    assert set(held(it, 2).usage) == {"a:1", "b:1"}
-
-
 def test_a_paused_cluster_keeps_reading_and_decides_nothing() -> None:
     it = cluster()
-    it.receive([intent_row(Intent(id="1", kind=Kind.PAUSE, cluster="c")), *skewed(QUARTERS)])
+    it.receive([intent_row(Intent(id="1", kind=Kind.PAUSE, cluster="c")), *skewed(QUARTERS)], 0)
     paused = held(it, 1)
-    it.receive([intent_row(Intent(id="2", kind=Kind.RESUME, cluster="c"))])
+    it.receive([intent_row(Intent(id="2", kind=Kind.RESUME, cluster="c"))], 0)
     assert (paused.skipped, paused.moves) == ("paused", ())
     assert held(it, 2).moves
 
@@ -127,7 +118,8 @@ def test_settings_change_by_intent_and_a_wrong_one_changes_nothing() -> None:
             ),
             intent_row(Intent(id="bad", kind=Kind.SETTINGS, cluster="c", settings=wrong), 1),
             *skewed(QUARTERS),
-        ]
+        ],
+        0,
     )
     record = held(it, 1)
     assert len(record.moves) == 1
@@ -138,7 +130,7 @@ def test_settings_change_by_intent_and_a_wrong_one_changes_nothing() -> None:
 
 def test_observing_only_plans_without_records_and_launches_nothing() -> None:
     it = cluster({"round.observe_only": True})
-    it.receive([row for row in skewed(QUARTERS) if row.tag == Tag.SNAPSHOT])
+    it.receive([row for row in skewed(QUARTERS) if row.tag == Tag.SNAPSHOT], 0)
     record = held(it, 1)
     assert record.observe_only
     assert len(record.moves) == 2
@@ -152,7 +144,7 @@ def test_a_record_that_does_not_parse_becomes_a_dead_letter() -> None:
         for tag in (Tag.INTENT, Tag.CHANGE)
         for at, payload in enumerate((b"", b"{", b"[" * 5000, b'{"id":1}', b"\xff"))
     ]
-    _, out = it.receive([*poison, snapshot_row("a:1", {})])
+    _, out = it.receive([*poison, snapshot_row("a:1", {})], 0)
     letters = [msgspec.json.decode(row.payload, type=DeadLetter) for row in out[:-1]]
     assert [letter.offset for letter in letters] == [*range(5), *range(5)]
     assert {letter.reason for letter in letters} == {"bad-record"}
@@ -165,7 +157,7 @@ def test_the_intake_of_a_batch_is_told() -> None:
         snapshot_row("a:1", {}),
         Row("c", Tag.SNAPSHOT, "b:1", b"", 900, accepted=0, duplicate=2, old=1),
     ]
-    changed, (told,) = it.receive(rows)
+    changed, (told,) = it.receive(rows, 0)
     intake = msgspec.json.decode(told.payload, type=Intake)
     assert changed
     assert (intake.accepted, intake.duplicate, intake.old) == (1, 2, 1)
@@ -174,14 +166,14 @@ def test_the_intake_of_a_batch_is_told() -> None:
 
 def test_what_changed_nothing_asks_for_no_round() -> None:
     it = cluster()
-    it.receive([snapshot_row("a:1", {})])
-    changed, _ = it.receive([Row("c", Tag.SNAPSHOT, "a:1", b"", 1000, duplicate=1)])
+    it.receive([snapshot_row("a:1", {})], 0)
+    changed, _ = it.receive([Row("c", Tag.SNAPSHOT, "a:1", b"", 1000, duplicate=1)], 0)
     assert not changed
 
 
 def test_memory_survives_its_bytes() -> None:
     it = cluster()
-    it.receive(skewed(QUARTERS))
+    it.receive(skewed(QUARTERS), 0)
     held(it, 5000)
     assert unpack(pack(it.memory), Memory) == it.memory
 
@@ -190,7 +182,7 @@ def test_the_state_hash_follows_the_state_and_only_the_state() -> None:
     hashes = []
     for cpu in (90.0, 90.0, 91.0):
         it = cluster()
-        it.receive([snapshot_row("a:1", {QUARTERS[0]: 1.0}, cpu=cpu)])
+        it.receive([snapshot_row("a:1", {QUARTERS[0]: 1.0}, cpu=cpu)], 0)
         hashes.append(held(it, 5000).state_hash)
     assert hashes[0] == hashes[1] != hashes[2]
 
@@ -208,7 +200,7 @@ def test_the_timer_is_set_once_and_follows_the_interval() -> None:
 def test_changed_settings_that_a_new_job_contradicts_are_left_out_and_told() -> None:
     before = cluster()
     low = Intent(id="1", kind=Kind.SETTINGS, cluster="c", settings={"avg.low_threshold": 30.0})
-    before.receive([intent_row(low)])
+    before.receive([intent_row(low)], 0)
     after = cluster({"avg.high_threshold": 20.0})
     after.memory = before.memory
     assert after.settings.avg.low_threshold == 15.0

@@ -16,7 +16,7 @@ OWN = Isolation(namespaces=("t/vip.*",), primary=("big-.*",), min_available=2)
 def after(*intents: Intent) -> Memory:
     memory = Memory()
     for intent in intents:
-        memory = obeyed(memory, intent, Settings())
+        memory = obeyed(memory, intent, Settings(), 0, 0)
     return memory
 
 

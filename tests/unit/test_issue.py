@@ -20,7 +20,7 @@ BATCH = BatchId("query-1", 7)
 
 def decided() -> RoundRecord:
     it = cluster({"round.move_deadline": 30.0})
-    it.receive(skewed([bundle(0, 2), bundle(1, 2)]))
+    it.receive(skewed([bundle(0, 2), bundle(1, 2)]), 0)
     return held(it, 5000)
 
 
@@ -30,8 +30,8 @@ def test_a_move_tells_the_source_to_hand_over_and_the_destination_to_prepare() -
     assert (request.expect, request.broker) == (Epoch(1, 1), "b:1")
     assert request.within_ms == 30_000
     assert [(c.id, c.broker, c.kind) for c in request.commands] == [
-        ("c/query-1/7/0/transfer", "a:1", Kind.TRANSFER),
         ("c/query-1/7/0/prepare", "b:1", Kind.PREPARE),
+        ("c/query-1/7/0/transfer", "a:1", Kind.TRANSFER),
     ]
 
 
@@ -53,7 +53,7 @@ def test_accepted_requests_become_commands_as_the_script_stamped_them() -> None:
     first, second = issued(requests, [outcome])
     assert (first.epoch, first.generation) == (Epoch(4, 2), 4)
     assert (first.issued_at, first.deadline) == (1_000, 31_000)
-    assert second.kind is Kind.PREPARE
+    assert second.kind is Kind.TRANSFER
 
 
 def test_a_refused_request_issues_nothing() -> None:

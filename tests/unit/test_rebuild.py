@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import pairwise, permutations
 
-from trimtab.model import Epoch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trimtab.model import FULL_RANGE_END, Epoch, HashRange
 from trimtab.ownership import State
 from trimtab.rebuild import rebuilt
+from trimtab.tiling import flaws
 from trimtab.wire.ownership import Record
 
 X, Y = "t/n/0x00000000_0x80000000", "t/n/0x80000000_0xffffffff"
+
+NEW = 9
+"""The generation of the job that rebuilds."""
 
 
 def record(counter: int, owner: str = "a", generation: int = 1) -> Record:
@@ -17,27 +24,100 @@ def record(counter: int, owner: str = "a", generation: int = 1) -> Record:
 
 
 def test_nothing_is_lacking_where_the_store_is_ahead() -> None:
-    done = rebuilt({X: record(5)}, {X: record(4)}, [{X: record(5)}])
+    done = rebuilt({X: record(5)}, {X: record(4)}, [{X: record(5)}], NEW)
     assert (done.records, done.unjournalled) == ({}, frozenset())
 
 
 def test_an_empty_store_gets_the_journal_back() -> None:
-    done = rebuilt({}, {X: record(4), Y: record(2)}, [])
+    done = rebuilt({}, {X: record(4), Y: record(2)}, [], NEW)
     assert (done.records, done.unjournalled) == ({X: record(4), Y: record(2)}, frozenset())
 
 
 def test_a_broker_may_have_seen_more_than_the_journal() -> None:
-    done = rebuilt({X: record(3)}, {X: record(4)}, [{X: record(6, "b")}, {X: record(5)}])
+    done = rebuilt({X: record(3)}, {X: record(4)}, [{X: record(6, "b")}, {X: record(5)}], NEW)
     assert (done.records, done.unjournalled) == ({X: record(6, "b")}, frozenset({X}))
 
 
 def test_a_higher_generation_outweighs_any_counter() -> None:
     later = record(2, generation=2)
-    assert rebuilt({X: record(9)}, {X: later}, []).records == {X: later}
+    assert rebuilt({X: record(9)}, {X: later}, [], NEW).records == {X: later}
 
 
 def test_the_order_in_which_brokers_speak_does_not_matter() -> None:
     said = [{X: record(1)}, {X: record(3, "b"), Y: record(1)}, {Y: record(2, "c")}]
-    results = [rebuilt({}, {}, order) for order in permutations(said)]
+    results = [rebuilt({}, {}, order, NEW) for order in permutations(said)]
     assert results == [results[0]] * 6
     assert results[0].records == {X: record(3, "b"), Y: record(2, "c")}
+
+
+WHOLE = "t/n/0x00000000_0xffffffff"
+LOW, MIDDLE = "t/n/0x00000000_0x40000000", "t/n/0x40000000_0x80000000"
+
+
+def test_a_bundle_that_was_divided_gives_way_to_what_is_known_of_its_parts() -> None:
+    """One part is known, by its owner; that the bundle was deleted nobody saw."""
+    done = rebuilt({WHOLE: record(6)}, {}, [{Y: record(7, "b")}], NEW)
+
+    assert {bundle: (r.state, r.owner, r.epoch) for bundle, r in done.records.items()} == {
+        WHOLE: (State.DELETED, None, Epoch(NEW, 7)),
+        X: (State.FREE, None, Epoch(NEW, 8)),
+        Y: (State.OWNED, "b", Epoch(1, 7)),
+    }
+    assert done.unjournalled == {WHOLE, X, Y}
+
+
+def test_a_part_that_turns_up_late_gives_way_to_the_bundle_that_was_used_since() -> None:
+    later = record(6, generation=2)
+    done = rebuilt({WHOLE: later}, {}, [{Y: record(7, "b")}], NEW)
+    assert {bundle: r.state for bundle, r in done.records.items()} == {Y: State.DELETED}
+
+
+def test_what_is_left_bare_gets_an_epoch_above_its_earlier_life() -> None:
+    deleted = Record(state=State.DELETED, epoch=Epoch(1, 40))
+    done = rebuilt({WHOLE: record(6), X: deleted}, {}, [{Y: record(7)}], NEW)
+    assert (done.records[X].state, done.records[X].epoch) == (State.FREE, Epoch(NEW, 41))
+
+
+def test_several_gaps_become_several_bundles() -> None:
+    done = rebuilt({WHOLE: record(6)}, {}, [{MIDDLE: record(7)}], NEW)
+    states = {bundle: r.state for bundle, r in done.records.items()}
+    assert states == {
+        WHOLE: State.DELETED,
+        LOW: State.FREE,
+        MIDDLE: State.OWNED,
+        Y: State.FREE,
+    }
+
+
+def test_a_bundle_whose_parts_nobody_knows_becomes_one_again() -> None:
+    deleted = Record(state=State.DELETED, epoch=Epoch(1, 6))
+    done = rebuilt({X: deleted, Y: record(3)}, {}, [], NEW)
+    assert {b: (r.state, r.epoch) for b, r in done.records.items()} == {
+        X: (State.FREE, Epoch(NEW, 7))
+    }
+
+
+@given(
+    cuts=st.lists(st.integers(1, FULL_RANGE_END - 1), min_size=1, max_size=6, unique=True),
+    lost=st.sets(st.integers(0, 6)),
+    forgotten=st.booleans(),
+)
+def test_whatever_is_lost_of_a_division_what_comes_back_tiles(
+    cuts: list[int], lost: set[int], forgotten: bool
+) -> None:
+    """A bundle was divided; some of its parts, and perhaps its end, are not known."""
+    edges = [0, *sorted(cuts), FULL_RANGE_END]
+    parts = [f"t/n/{HashRange(*pair)}" for pair in pairwise(edges)]
+    parent = record(6) if forgotten else Record(state=State.DELETED, epoch=Epoch(1, 7))
+    known = {part: record(8) for number, part in enumerate(parts) if number not in lost}
+
+    done = rebuilt({WHOLE: parent}, {}, [known], NEW)
+
+    after = {WHOLE: parent, **known, **done.records}
+    assert flaws(b for b, r in after.items() if r.state is not State.DELETED) == []
+    assert known.items() <= after.items()
+
+
+def test_bundles_that_only_leave_holes_are_let_be() -> None:
+    """A namespace whose brokers are claiming it for the first time."""
+    assert rebuilt({LOW: record(1)}, {}, [{Y: record(1)}], NEW).records == {Y: record(1)}

@@ -120,7 +120,7 @@ QUARTERS = [bundle(i, 4) for i in range(4)]
 
 def test_the_owner_is_told_to_divide_and_how() -> None:
     it = empty_cluster({"split.max_rate": 50.0, "split.algorithm": "topic_count_equally_divide"})
-    it.receive(skewed(QUARTERS))
+    it.receive(skewed(QUARTERS), 0)
     record = held(it, 5000)
     (request, *_) = transitions(record, BatchId("query-1", 7))
     assert (request.id, request.event) == ("c/query-1/7/0", Event.SPLIT)
@@ -134,8 +134,8 @@ def test_the_owner_is_told_to_divide_and_how() -> None:
 
 def test_what_is_being_divided_is_left_alone() -> None:
     it = empty_cluster({"split.max_rate": 50.0})
-    it.receive(skewed(QUARTERS))
-    it.receive([change_row(QUARTERS[0], "a:1", 2, State.SPLITTING)])
+    it.receive(skewed(QUARTERS), 0)
+    it.receive([change_row(QUARTERS[0], "a:1", 2, State.SPLITTING)], 0)
     record = held(it, 5000)
     assert QUARTERS[0] not in {split.bundle for split in record.splits}
     assert record.obstacles["in-flight"] == 1
@@ -143,18 +143,19 @@ def test_what_is_being_divided_is_left_alone() -> None:
 
 def test_the_halves_of_a_divided_bundle_wait_for_a_place() -> None:
     it = empty_cluster()
-    it.receive(skewed(QUARTERS))
+    it.receive(skewed(QUARTERS), 0)
     halves = [bundle(i, 8) for i in range(2)]
     it.receive(
         [
             change_row(QUARTERS[0], "a:1", 3, State.DELETED, Event.RETIRE),
             *(change_row(half, "a:1", 3, State.OWNED, Event.RETIRE) for half in halves),
-        ]
+        ],
+        0,
     )
     assert set(it.memory.round.halves) == set(halves)
     assert it.memory.sizes == {"t/ns": 5}
     assert it.memory.flawed == {}
-    it.receive([snapshot_row("a:1", dict.fromkeys([*halves, *QUARTERS[1:]], 100.0), cpu=90.0)])
+    it.receive([snapshot_row("a:1", dict.fromkeys([*halves, *QUARTERS[1:]], 100.0), cpu=90.0)], 0)
     record = held(it, 5000)
     assert {move.bundle for move in record.moves if move.reason == "divided"} <= set(halves)
     assert it.memory.round.halves == {}
@@ -162,6 +163,6 @@ def test_the_halves_of_a_divided_bundle_wait_for_a_place() -> None:
 
 def test_halves_stay_where_they_are_if_so_wished() -> None:
     it = empty_cluster({"split.unload_children": False})
-    it.receive(skewed(QUARTERS))
-    it.receive([change_row(bundle(0, 8), "a:1", 3, State.OWNED, Event.RETIRE)])
+    it.receive(skewed(QUARTERS), 0)
+    it.receive([change_row(bundle(0, 8), "a:1", 3, State.OWNED, Event.RETIRE)], 0)
     assert it.memory.round.halves == {}

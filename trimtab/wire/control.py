@@ -19,7 +19,8 @@ class Kind(StrEnum):
     """Keep reading, decide nothing."""
     RESUME = "resume"
     BROKER_LOST = "broker-lost"
-    """``broker``'s lease ran out: it leaves the view, and its bundles are given to others."""
+    """``broker``'s lease ran out: it leaves the view, and its bundles are given to others. So will
+    perhaps those of ``brokers``, which have missed a renewal."""
     BROKER_JOINED = "broker-joined"
     """``broker`` holds a lease that it did not hold before."""
     DOUBT = "doubt"

@@ -97,7 +97,8 @@ class Refused(StrEnum):
     SAME_BROKER = "same-broker"
     """The owner would hand the bundle to itself."""
     NOT_TILING = "not-tiling"
-    """The children do not tile the bundle, or one of them is a bundle already."""
+    """The children do not tile the bundle, or one of them is a bundle already; or the bundle is new
+    and overlaps one that stands."""
     OWNER_LIVES = "owner-lives"
     """Its owner holds a lease: nobody may take it."""
     NO_LEASE = "no-lease"

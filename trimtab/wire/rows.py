@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from trimtab.wire.command import Division
+from trimtab.wire.hints import Hints
 
 
 class _OfCluster(Protocol):
@@ -112,6 +113,17 @@ class PlannedSplit(msgspec.Struct, frozen=True, kw_only=True):
     epoch: tuple[int, int]
 
 
+class PlannedRepair(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A repair as the round recorded it; ``epoch`` is the record's it was decided on."""
+
+    bundle: str
+    event: str
+    reason: str
+    epoch: tuple[int, int]
+    broker: str | None = None
+    """Who is to have it, or to keep it; it is told so."""
+
+
 class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One round as trimtab.rounds keeps it; ``at`` is the batch timestamp (epoch ms)."""
 
@@ -122,7 +134,7 @@ class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     placement: str
     observe_only: bool
     skipped: str
-    """Empty, or the rule for which no strategy was asked."""
+    """Empty, or the rule for which no strategy was asked: repairs and drains there may be yet."""
     moves: tuple[PlannedMove, ...]
     refusals: tuple[RefusedMove, ...]
     """The first of them, where there are very many."""
@@ -141,6 +153,20 @@ class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     splits: tuple[PlannedSplit, ...] = ()
     division: Division | None = None
     """How the owners of ``splits`` shall divide."""
+    repairs: tuple[PlannedRepair, ...] = ()
+    doubt: str = "stable"
+    causes: dict[str, str] = {}
+    """Level of each cause of doubt that is not stable."""
+    gone: tuple[str, ...] = ()
+    """Brokers that are lost."""
+    draining: tuple[str, ...] = ()
+    """Brokers that are to be emptied."""
+    held_back: tuple[str, ...] = ()
+    """Brokers that came back and get no bundles yet."""
+    unserved: int = 0
+    """Bundles that nobody serves, by the records."""
+    hints: Hints | None = None
+    """Where lookups may place bundles from now on; none while observing only."""
     v: int = 1
 
 

@@ -1,0 +1,330 @@
+"""What the auditor makes of a few changes and commands; each case is one thing gone wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from trimtab.audit import GRACE_MS, QUIET_MS, Audit, Kind, Violation
+from trimtab.model import Epoch
+from trimtab.ownership import Event, State
+from trimtab.wire.command import Command
+from trimtab.wire.command import Kind as Order
+from trimtab.wire.ownership import Change, Record
+
+LEFT, RIGHT = "t/n/0x00000000_0x80000000", "t/n/0x80000000_0xffffffff"
+HALVES = ("t/n/0x00000000_0x40000000", "t/n/0x40000000_0x80000000")
+A, B = "a:8080", "b:8080"
+
+SECOND = 1000
+LONG = 2 * QUIET_MS
+
+
+def change(said: str, at: int, bundle: str = LEFT) -> Change:
+    """``transfer 1.3 Releasing a:8080 b:8080``, ``at`` so many seconds."""
+    event, epoch, state, *names = said.split()
+    owner, destination = [*names, None, None][:2]
+    generation, counter = map(int, epoch.split("."))
+    record = Record(
+        state=State(state),
+        epoch=Epoch(generation, counter),
+        owner=owner,
+        destination=destination,
+        since=at * SECOND,
+        by=f"{bundle} {said}",
+    )
+    return Change(cluster="c", bundle=bundle, event=Event(event), record=record)
+
+
+def history(*said: str, bundle: str = LEFT) -> list[Change]:
+    """A change a second."""
+    return [change(each, at, bundle) for at, each in enumerate(said, 1)]
+
+
+HANDED_OVER = history(
+    f"claim 1.1 Owned {A}",
+    f"transfer 1.2 Releasing {A} {B}",
+    f"hand-over 1.3 Assigning {B}",
+    f"serve 1.4 Owned {B}",
+)
+WHOLE = [*history(f"claim 1.1 Owned {A}"), change(f"claim 1.1 Owned {B}", 1, RIGHT)]
+DIVIDED = [
+    change(f"split 1.2 Splitting {A}", 2),
+    change("retire 1.3 Deleted", 3),
+    *(change(f"retire 1.3 Owned {A}", 3, half) for half in HALVES),
+]
+LONG_LIFE = [
+    change(f"{event} 1.{number} {state}", number)
+    for number in range(1, 30, 2)
+    for event, state, number in (("claim", f"Owned {A}", number), ("release", "Free", number + 1))
+]
+
+
+def transfer(epoch: Epoch, at: int, **more: object) -> Command:
+    """Issued ``at`` so many seconds, with ten of them to end in."""
+    bare = Command(id="t", cluster="c", broker=A, kind=Order.TRANSFER, bundle=LEFT)
+    stamped = bare.stamped(epoch, at * SECOND, (at + 10) * SECOND)
+    fields = {field: getattr(stamped, field) for field in stamped.__struct_fields__}
+    return Command(**{**fields, **more})
+
+
+def found(*items: Change | Command, until: int = LONG) -> list[Violation]:
+    audit = Audit()
+    for item in items:
+        if isinstance(item, Change):
+            audit.see_change(item)
+        else:
+            audit.see_command(item)
+    return [each for each in audit.settle(until) if each.kind is not Kind.INCOMPLETE]
+
+
+def kinds(*items: Change | Command, until: int = LONG) -> list[Kind]:
+    return [violation.kind for violation in found(*items, until=until)]
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        pytest.param(HANDED_OVER, id="a hand-over"),
+        pytest.param([*HANDED_OVER, *HANDED_OVER], id="carried twice"),
+        pytest.param(HANDED_OVER[::-1], id="carried in any order"),
+        pytest.param(HANDED_OVER[2:], id="the first ones compacted away"),
+        pytest.param([*WHOLE, *DIVIDED], id="a division"),
+        pytest.param([*WHOLE, *DIVIDED[::-1]], id="a division carried in any order"),
+        pytest.param(
+            [*HANDED_OVER, change(f"assign 2.5 Assigning {A}", 20)], id="taken from the dead"
+        ),
+        pytest.param(
+            [*HANDED_OVER[:1], change(f"restore 1.4 Owned {B}", 4)], id="restored past what is lost"
+        ),
+        pytest.param(
+            [
+                change("restore 1.2 Deleted", 3),
+                *(change(f"restore 1.3 Owned {A}", 3, half) for half in HALVES),
+                *WHOLE,
+            ],
+            id="restored, and carried before what was not lost",
+        ),
+        pytest.param([*HANDED_OVER, transfer(Epoch(1, 2), 2)], id="a command that ended"),
+        pytest.param(
+            [*HANDED_OVER[2:], transfer(Epoch(1, 2), 2)], id="a command of a change compacted away"
+        ),
+        pytest.param([*LONG_LIFE, *LONG_LIFE], id="a long history carried twice"),
+        pytest.param([*LONG_LIFE, LONG_LIFE[0]], id="a very old change carried again"),
+        pytest.param([transfer(Epoch(1, 2), 2), *HANDED_OVER], id="a command before its change"),
+    ],
+)
+def test_what_keeps_the_rules_is_not_reported(items: list[Change | Command]) -> None:
+    assert found(*items) == []
+
+
+@pytest.mark.parametrize(
+    ("items", "kind"),
+    [
+        pytest.param(
+            [*HANDED_OVER, change(f"serve 1.4 Owned {A}", 4)], Kind.CONFLICT, id="one epoch, twice"
+        ),
+        pytest.param(
+            [*HANDED_OVER[1:], change(f"claim 1.1 Owned {B}", 9)], Kind.BACKWARD, id="an old epoch"
+        ),
+        pytest.param(
+            [*HANDED_OVER, change("release 0.5 Free", 5)], Kind.GENERATION, id="an old generation"
+        ),
+        pytest.param([*HANDED_OVER[:2], HANDED_OVER[3]], Kind.GAP, id="a change is missing"),
+        pytest.param(
+            history(f"claim 1.1 Owned {A}", f"hand-over 1.2 Assigning {B}"),
+            Kind.STEP,
+            id="handed over while serving",
+        ),
+        pytest.param(history("claim 1.1 Owned"), Kind.STEP, id="owned by nobody"),
+        pytest.param(
+            [*HANDED_OVER[:2], change("hand-over 1.3 Assigning c:8080", 3)],
+            Kind.STEP,
+            id="handed over to a third",
+        ),
+        pytest.param(
+            history(f"claim 1.1 Owned {A}", f"transfer 1.2 Releasing {A} {A}"),
+            Kind.STEP,
+            id="handed over to itself",
+        ),
+        pytest.param(
+            history(f"claim 1.1 Owned {A}", f"release 1.2 Free {A}"),
+            Kind.STEP,
+            id="free and owned",
+        ),
+        pytest.param(
+            [*HANDED_OVER, change(f"retire 1.9 Owned {B}", 9)], Kind.STEP, id="born while it stands"
+        ),
+        pytest.param(
+            history(f"claim 1.1 Owned {A}", f"serve 1.2 Owned {B}"),
+            Kind.TWO_OWNERS,
+            id="served by two",
+        ),
+        pytest.param(
+            [*WHOLE, *DIVIDED[:3], change(f"retire 1.3 Owned {B}", 3, HALVES[1])],
+            Kind.TWO_OWNERS,
+            id="a part of another owner's",
+        ),
+        pytest.param([*WHOLE, *DIVIDED[:3]], Kind.HOLE, id="a part is missing"),
+        pytest.param(
+            [*WHOLE, *DIVIDED[:3], change(f"retire 1.2 Owned {A}", 3, HALVES[1])],
+            Kind.BACKWARD,
+            id="a part below the whole",
+        ),
+        pytest.param(
+            [*WHOLE, change(f"claim 1.1 Owned {A}", 5, HALVES[0])], Kind.OVERLAP, id="overlapping"
+        ),
+        pytest.param(
+            [*WHOLE, *DIVIDED, change("restore 1.4 Free", 5)], Kind.OVERLAP, id="the whole again"
+        ),
+        pytest.param(
+            [*HANDED_OVER[:2], transfer(Epoch(1, 2), 2)], Kind.UNANSWERED, id="no end to a command"
+        ),
+        pytest.param(
+            [*HANDED_OVER, transfer(Epoch(1, 9), 4)], Kind.UNFOUNDED, id="a command of no change"
+        ),
+        pytest.param(
+            [*HANDED_OVER, transfer(Epoch(1, 2), 2, generation=2)],
+            Kind.GENERATION,
+            id="a command of another generation",
+        ),
+    ],
+)
+def test_what_breaks_a_rule_is_reported_and_nothing_else(
+    items: list[Change | Command], kind: Kind
+) -> None:
+    assert set(kinds(*items)) == {kind}
+
+
+def test_what_is_missing_may_be_late() -> None:
+    audit = Audit()
+    for late in (HANDED_OVER[0], HANDED_OVER[3], transfer(Epoch(1, 2), 2)):
+        audit.see_change(late) if isinstance(late, Change) else audit.see_command(late)
+    assert audit.settle(2 * SECOND + GRACE_MS - 1) == []
+    audit.see_change(HANDED_OVER[2])
+    audit.see_change(HANDED_OVER[1])
+    assert [violation.kind for violation in audit.settle(LONG)] == [Kind.INCOMPLETE]
+
+
+def test_a_finding_is_told_once() -> None:
+    audit = Audit()
+    for each in (*WHOLE, *DIVIDED[:3], change(f"transfer 1.9 Releasing {B} {A}", 9, RIGHT)):
+        audit.see_change(each)
+    assert {each.kind for each in audit.settle(LONG)} == {Kind.GAP, Kind.HOLE, Kind.INCOMPLETE}
+    audit.see_change(change("release 1.10 Free", LONG // SECOND, RIGHT))
+    audit.see_change(change(f"split 1.4 Splitting {A}", LONG // SECOND, HALVES[0]))
+    audit.see_change(change("retire 1.5 Deleted", LONG // SECOND + 1, HALVES[0]))
+    assert [each.kind for each in audit.settle(LONG + 2 * GRACE_MS)] == []
+
+
+def test_records_of_one_rebuild_are_judged_together() -> None:
+    """Their times are old, and not those at which the bundles came and went."""
+    audit = Audit()
+    lost = [
+        change("restore 1.3 Deleted", 3),
+        change(f"restore 1.5 Owned {B}", 400, HALVES[0]),
+        change(f"restore 1.3 Owned {A}", 3, HALVES[1]),
+    ]
+    for each in WHOLE:
+        audit.see_change(each)
+    assert audit.settle(audit.clock) == []
+    for each in lost:
+        audit.see_change(each)
+        assert audit.settle(audit.clock) == []
+    assert audit.clock == 1 * SECOND
+    audit.see_change(change(f"transfer 2.2 Releasing {B} {A}", 500, RIGHT))
+    assert audit.settle(audit.clock + GRACE_MS) == []
+
+
+def test_what_belongs_to_a_late_change_may_be_late_as_well() -> None:
+    audit = Audit()
+    for each in (*WHOLE, change(f"transfer 1.2 Releasing {B} {A}", 900, RIGHT)):
+        audit.see_change(each)
+    assert audit.settle(audit.clock) == []
+    for each in DIVIDED:
+        audit.see_change(each)
+        assert audit.settle(audit.clock) == []
+    assert audit.settle(audit.clock + GRACE_MS) == []
+
+
+def test_a_bundle_that_came_and_went_in_a_moment_overlaps_nothing() -> None:
+    quarters = ("t/n/0x00000000_0x20000000", "t/n/0x20000000_0x40000000")
+    again = [
+        change(f"split 1.4 Splitting {A}", 3, HALVES[0]),
+        change("retire 1.5 Deleted", 3, HALVES[0]),
+        *(change(f"retire 1.5 Owned {A}", 3, quarter) for quarter in quarters),
+    ]
+    assert found(*WHOLE, *DIVIDED, *again) == []
+
+
+def test_a_commands_end_may_come_after_what_followed_it() -> None:
+    audit = Audit()
+    limit = 12 + GRACE_MS // SECOND
+    end, next_change = change(f"keep 1.3 Owned {A}", limit), change("release 1.4 Free", limit + 1)
+    audit.see_command(transfer(Epoch(1, 2), 2))
+    for each in (*HANDED_OVER[:2], next_change, end):
+        audit.see_change(each)
+    assert audit.settle(limit * SECOND + GRACE_MS) == []
+
+
+def test_a_command_may_end_a_grace_after_its_deadline_and_not_later() -> None:
+    last = 12 + GRACE_MS // SECOND
+    started, command = HANDED_OVER[:2], transfer(Epoch(1, 2), 2)
+    assert kinds(*started, command, change(f"keep 1.3 Owned {A}", last)) == []
+    assert kinds(*started, command, change(f"keep 1.3 Owned {A}", last + 1)) == [Kind.UNANSWERED]
+
+
+def test_who_is_only_told_to_prepare_need_not_answer() -> None:
+    prepare = transfer(Epoch(1, 2), 2, kind=Order.PREPARE)
+    assert kinds(*HANDED_OVER[:2], prepare) == []
+
+
+def test_a_command_that_went_with_a_lost_store_is_not_asked_after() -> None:
+    """Generation 1 ended at 1.4, in second 4; the store forgot what it did after that."""
+    lost = transfer(Epoch(1, 5), 5)
+    remembered = change(f"restore 1.2 Owned {B}", 6, RIGHT)
+    later = change(f"transfer 2.5 Releasing {B} {A}", 500)
+    assert kinds(*HANDED_OVER, lost, remembered, later) == []
+    forged = transfer(Epoch(1, 9), 3)
+    assert kinds(*HANDED_OVER, forged, later) == [Kind.UNFOUNDED]
+
+
+def test_a_command_has_its_time_anew_after_a_rebuild() -> None:
+    started, command = HANDED_OVER[:2], transfer(Epoch(1, 2), 2)
+    other = change(f"claim 2.1 Owned {B}", 600, RIGHT)
+    assert kinds(*started, command, other, change(f"keep 2.3 Owned {A}", 605)) == []
+    assert kinds(*started, command, other, until=LONG) == [Kind.UNANSWERED]
+
+
+def test_a_namespace_that_was_never_covered_is_a_note_after_a_while() -> None:
+    audit = Audit()
+    audit.see_change(WHOLE[0])
+    assert audit.settle(SECOND + QUIET_MS - 1) == []
+    [note] = audit.settle(SECOND + QUIET_MS)
+    assert (note.kind, note.bundle) == (Kind.INCOMPLETE, "t/n")
+    assert "50%" in note.detail
+    audit.see_change(WHOLE[1])
+    assert audit.settle(LONG) == []
+
+
+def test_a_violation_tells_the_story_of_its_bundle() -> None:
+    [violation] = found(*HANDED_OVER[:2], change(f"serve 1.3 Owned {B}", 3))
+    assert str(violation).splitlines() == [
+        f"two-owners: c {LEFT}: {A} serves it, then {B}, and nobody took it in between",
+        f"  claim: 1.1 Owned {A} at 1000 by {LEFT} claim 1.1 Owned {A}",
+        f"  transfer: 1.2 Releasing {A} -> {B} at 2000 by {LEFT} transfer 1.2 Releasing {A} {B}",
+        f"  serve: 1.3 Owned {B} at 3000 by {LEFT} serve 1.3 Owned {B}",
+    ]
+
+
+def test_redis_is_compared_with_what_is_journalled() -> None:
+    audit = Audit()
+    for each in HANDED_OVER:
+        audit.see_change(each)
+    older, newest = HANDED_OVER[2].record, HANDED_OVER[3].record
+    foreign = change(f"serve 1.4 Owned {A}", 4).record
+    assert audit.behind("c", {LEFT: newest}) == audit.unjournalled("c", {LEFT: newest}) == []
+    assert audit.unjournalled("c", {LEFT: older}) == []
+    assert [each.kind for each in audit.behind("c", {LEFT: older})] == [Kind.BEHIND]
+    assert [each.kind for each in audit.behind("c", {})] == [Kind.BEHIND]
+    assert [each.kind for each in audit.unjournalled("c", {LEFT: foreign})] == [Kind.UNJOURNALLED]
+    assert [each.kind for each in audit.unjournalled("c", {RIGHT: newest})] == [Kind.UNJOURNALLED]

@@ -1,0 +1,237 @@
+"""An auditor of ownership: reads what was journalled and commanded, and says which rules it breaks.
+
+for each change: is it new? what is wrong with the steps from and to its neighbours?
+for each command: is there a change with its epoch, and one after that in time?
+at a settled moment: is a change missing? do the bundles of each namespace tile the ring?
+
+Late and repeated entries are no matter: whatever is concluded from something missing waits
+``grace_ms`` on the journal's own clock, which is Redis's.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from trimtab.auditing.answers import answer
+from trimtab.auditing.eras import Eras
+from trimtab.auditing.finding import Violation, told_epoch, told_record
+from trimtab.auditing.rules import (
+    NO_RECORD,
+    NOTES,
+    Flaw,
+    Kind,
+    is_birth,
+    misstep,
+    server,
+    stands,
+)
+from trimtab.auditing.story import Place, Story
+from trimtab.auditing.tiling import Tiling
+from trimtab.model import Epoch, namespace_of, parse_bundle
+from trimtab.ownership import Event
+from trimtab.wire.command import Command
+from trimtab.wire.ownership import Change, Record
+
+__all__ = ["GRACE_MS", "NOTES", "Audit", "Kind", "Violation"]
+
+GRACE_MS: Final = 60_000
+"""How late an entry or the end of a command may be. Shorter: a slow relay is taken for a loss;
+longer: findings come later."""
+
+QUIET_MS: Final = 600_000
+"""A namespace that has never covered its ring, and has not grown for so long, is told of."""
+
+_Key = tuple[str, str]
+"""Cluster and bundle, or cluster and namespace."""
+
+
+class Audit:
+    """A fold over the journal and the commands of any number of clusters.
+
+    Keeps a short story a bundle, and the commands that have not ended.
+    """
+
+    def __init__(self, grace_ms: int = GRACE_MS, quiet_ms: int = QUIET_MS) -> None:
+        self._grace, self._quiet = grace_ms, quiet_ms
+        self._now = 0
+        self.clock = 0
+        """When the newest change was made that was seen, epoch ms of Redis's clock."""
+        self._stories: dict[_Key, Story] = {}
+        self._tilings: dict[_Key, Tiling] = {}
+        self._eras: defaultdict[str, Eras] = defaultdict(Eras)
+        self._waiting: dict[_Key, dict[tuple[str, Epoch], Command]] = {}
+        self._with_gaps: set[_Key] = set()
+        self._found: list[Violation] = []
+
+    @property
+    def clusters(self) -> frozenset[str]:
+        """Those whose changes were seen."""
+        return frozenset(cluster for cluster, _ in self._tilings)
+
+    @property
+    def bundles(self) -> int:
+        """How many bundles had a change."""
+        return len(self._stories)
+
+    def see_change(self, change: Change) -> None:
+        """Take in an entry of the journal, from the topic or the stream."""
+        key = change.cluster, change.bundle
+        self._eras[change.cluster].see(change)
+        if change.event is not Event.RESTORE:
+            # A restored record has its old time.
+            self.clock = max(self.clock, change.record.since)
+        story = self._stories.setdefault(key, Story())
+        match story.place(change):
+            case Place.NEW:
+                self._take(key, story, change)
+            case Place.CONFLICT:
+                self._tell(key, Flaw(Kind.CONFLICT, "another record has this epoch"), change)
+            case Place.BACKWARD:
+                self._tell(key, Flaw(Kind.BACKWARD, "later records have higher epochs"), change)
+
+    def see_command(self, command: Command) -> None:
+        """Take in a command, or a copy of one."""
+        key = command.cluster, command.bundle
+        if command.generation != command.epoch.generation:
+            detail = f"{command.id} has generation {command.generation}"
+            epoch = f"and epoch {told_epoch(command.epoch)}"
+            self._tell(key, Flaw(Kind.GENERATION, f"{detail} {epoch}"))
+        if not self._is_done(key, command):
+            self._waiting.setdefault(key, {})[command.id, command.epoch] = command
+
+    def see_open(self, cluster: str, generation: int) -> None:
+        """The store of a cluster is open to this generation, which may have changed nothing yet."""
+        self._eras[cluster].open(generation)
+
+    def settle(self, now_ms: int) -> list[Violation]:
+        """What was found since the last call, given that everything journalled before ``now_ms``,
+        on the journal's clock, has been seen or is late."""
+        self._now = max(self._now, now_ms)
+        for key in list(self._with_gaps):
+            self._settle_gaps(key, self._stories[key])
+        for key, tiling in self._tilings.items():
+            self._settle_tiling(key, tiling)
+        for key in list(self._waiting):
+            self._settle_commands(key)
+        found, self._found = self._found, []
+        return found
+
+    def behind(self, cluster: str, records: Mapping[str, Record]) -> list[Violation]:
+        """Records of Redis that are older than what was seen before they were read."""
+        return [
+            self._violation((of, bundle), Flaw(Kind.BEHIND, f"Redis has {told_record(record)}"))
+            for (of, bundle), story in self._stories.items()
+            if of == cluster
+            and (record := records.get(bundle, NO_RECORD)).epoch < story.newest().record.epoch
+        ]
+
+    def unjournalled(self, cluster: str, records: Mapping[str, Record]) -> list[Violation]:
+        """Records of Redis that are not accounted for by all that was seen since they were read."""
+        return [
+            self._violation(key, Flaw(Kind.UNJOURNALLED, f"Redis has {told_record(record)}"))
+            for bundle, record in records.items()
+            if (story := self._stories.get(key := (cluster, bundle))) is None
+            or not story.knows(record)
+        ]
+
+    @property
+    def _until(self) -> int:
+        """What was journalled up to then and has not come will not come."""
+        return self._now - self._grace
+
+    def _take(self, key: _Key, story: Story, change: Change) -> None:
+        cluster, bundle = key
+        tiling = self._tilings.setdefault((cluster, namespace_of(bundle)), Tiling())
+        for before, after in story.around(change):
+            flaw = _flaw_between(before, after)
+            if flaw is not None:
+                self._tell(key, flaw, after)
+            if before is None or stands(before.record) != stands(after.record):
+                tiling.note(after, max(self._now, self.clock))
+        if any(story.gaps()):
+            self._with_gaps.add(key)
+        if key in self._waiting:
+            self._settle_commands(key)
+        story.trim()
+
+    def _settle_gaps(self, key: _Key, story: Story) -> None:
+        for before, after in list(story.gaps()):
+            if after.record.since <= self._until:
+                epochs = f"{told_epoch(before.record.epoch)} and {told_epoch(after.record.epoch)}"
+                self._tell(key, Flaw(Kind.GAP, f"nothing between {epochs}"), after)
+                story.told = after.record.epoch.counter
+        story.trim()
+        if not any(story.gaps()):
+            self._with_gaps.discard(key)
+
+    def _settle_tiling(self, key: _Key, tiling: Tiling) -> None:
+        cluster, _ = key
+        for moment in tiling.due(self._until):
+            for child in filter(is_birth, moment):
+                flaw = self._flaw_of_birth(child, moment)
+                if flaw is not None:
+                    self._tell((cluster, child.bundle), flaw, child)
+            for bundle, flaw in tiling.take(moment):
+                self._tell((cluster, bundle), flaw)
+        if tiling.is_news(self._now - self._quiet):
+            detail = f"its bundles cover {tiling.covered:.0%} of the ring"
+            self._tell(key, Flaw(Kind.INCOMPLETE, detail))
+
+    def _flaw_of_birth(self, child: Change, moment: Iterable[Change]) -> Flaw | None:
+        """The whole must have gone in the same moment, and its owner must have been the part's."""
+        whole = next((change for change in moment if _is_part(child, change)), None)
+        if whole is None:
+            return Flaw(Kind.STEP, "it is born of no bundle that was divided")
+        if whole.record.epoch > child.record.epoch:
+            return Flaw(Kind.BACKWARD, f"its epoch is below that of {whole.bundle}")
+        divided = self._stories[whole.cluster, whole.bundle].before(whole.record.epoch)
+        if divided is not None and server(divided.record) != child.record.owner:
+            detail = f"{server(divided.record)} served {whole.bundle}, which it is a part of"
+            return Flaw(Kind.TWO_OWNERS, detail)
+        return None
+
+    def _settle_commands(self, key: _Key) -> None:
+        waiting = self._waiting[key]
+        for name, command in list(waiting.items()):
+            if self._is_done(key, command):
+                del waiting[name]
+        if not waiting:
+            del self._waiting[key]
+
+    def _is_done(self, key: _Key, command: Command) -> bool:
+        story, eras = self._stories.get(key), self._eras[key[0]]
+        found = answer(command, story, eras, self._until, self._grace)
+        if found.flaw is not None:
+            self._tell(key, found.flaw)
+        return found.final
+
+    def _tell(self, key: _Key, flaw: Flaw, change: Change | None = None) -> None:
+        self._found.append(self._violation(key, flaw, change))
+
+    def _violation(self, key: _Key, flaw: Flaw, change: Change | None = None) -> Violation:
+        story = self._stories.get(key)
+        known = tuple(story.changes) if story else ()
+        misfit = (change,) if change is not None and change not in known else ()
+        return Violation(flaw.kind, *key, flaw.detail, known + misfit)
+
+
+def _flaw_between(before: Change | None, after: Change) -> Flaw | None:
+    """What is wrong with two neighbours of a story, unless something is missing between them."""
+    if before is None:
+        # What came before may have been compacted away, but not what came before the first.
+        return misstep(NO_RECORD, after) if after.record.epoch.counter == 1 else None
+    earlier, later = before.record.epoch, after.record.epoch
+    if later.generation < earlier.generation:
+        return Flaw(Kind.GENERATION, "the generation goes back while the counter grows")
+    if later.counter > earlier.counter + 1 and not is_birth(after):
+        return None
+    return misstep(before.record, after)
+
+
+def _is_part(child: Change, whole: Change) -> bool:
+    if stands(whole.record) or child.bundle == whole.bundle:
+        return False
+    (low, high), (first, last) = parse_bundle(whole.bundle)[1], parse_bundle(child.bundle)[1]
+    return low <= first and last <= high

@@ -1,0 +1,56 @@
+"""How a command ended: issued with a change of its bundle, it is answered by the next one."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from trimtab.auditing.eras import Eras
+from trimtab.auditing.finding import told_epoch
+from trimtab.auditing.rules import Flaw, Kind
+from trimtab.auditing.story import Story
+from trimtab.wire.command import Command
+from trimtab.wire.command import Kind as Order
+
+
+class Answer(NamedTuple):
+    """Whether nothing more is to come, and what is wrong then."""
+
+    final: bool
+    flaw: Flaw | None = None
+
+
+_WAITING: Final = Answer(final=False)
+_DONE: Final = Answer(final=True)
+
+
+def answer(command: Command, story: Story | None, eras: Eras, until: int, grace: int) -> Answer:
+    """What became of a command, once everything journalled up to ``until`` has been seen."""
+    if story is not None and story.begins_after(command.epoch):
+        return _DONE
+    if story is not None and story.at(command.epoch) is not None:
+        return _ended(command, story, eras, until, grace)
+    if command.issued_at > until:
+        return _WAITING
+    if eras.lost(command):
+        return _DONE
+    return Answer(True, Flaw(Kind.UNFOUNDED, f"no change has the epoch of {_told(command)}"))
+
+
+def _ended(command: Command, story: Story, eras: Eras, until: int, grace: int) -> Answer:
+    if command.kind is Order.PREPARE or not command.deadline:
+        return _DONE
+    end = story.after(command.epoch)
+    if end is None:
+        late, last = until, eras.newest
+    else:
+        late, last = end.record.since, end.record.epoch.generation
+        if end.record.epoch.counter > command.epoch.counter + 1 and late > until:
+            # An earlier one may still come.
+            return _WAITING
+    if eras.overdue(command, grace, late, last):
+        return Answer(True, Flaw(Kind.UNANSWERED, f"{_told(command)} did not end in time"))
+    return _WAITING if end is None else _DONE
+
+
+def _told(command: Command) -> str:
+    return f"{command.id} ({command.kind} to {command.broker} at {told_epoch(command.epoch)})"

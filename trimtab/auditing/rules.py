@@ -1,0 +1,151 @@
+"""Which change of a bundle may follow which: from one state to another by what, naming whom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from trimtab.model import NO_EPOCH
+from trimtab.ownership import Event, State
+from trimtab.wire.ownership import Change, Record
+
+
+class Kind(StrEnum):
+    """What is found; docs/audit.md says what each means and what to do."""
+
+    CONFLICT = "conflict"
+    """Two different records of one epoch."""
+    BACKWARD = "backward"
+    """A new record with an epoch below those that were journalled before."""
+    GENERATION = "generation"
+    """A generation that goes back, or a command whose generation is not its epoch's."""
+    GAP = "gap"
+    """A change between two others is not in the journal."""
+    STEP = "step"
+    """No rule leads from one record to the next."""
+    TWO_OWNERS = "two-owners"
+    """Service passes from one broker to another that was not given it."""
+    OVERLAP = "overlap"
+    """Two bundles stand for the same part of the ring."""
+    HOLE = "hole"
+    """Bundles covered the ring, and no longer do."""
+    UNANSWERED = "unanswered"
+    """A command did not end in time."""
+    UNFOUNDED = "unfounded"
+    """A command names an epoch that no change of its bundle has."""
+    UNJOURNALLED = "unjournalled"
+    """A record in Redis that the journal does not know."""
+    BEHIND = "behind"
+    """The journal knows a newer record than Redis."""
+    INCOMPLETE = "incomplete"
+    """Bundles of a namespace have never covered the ring: nobody asked for the others yet."""
+
+
+NOTES: Final = frozenset({Kind.INCOMPLETE})
+"""What is worth saying and breaks no rule."""
+
+
+class Flaw(NamedTuple):
+    """What is wrong, and how."""
+
+    kind: Kind
+    detail: str
+
+
+NO_RECORD: Final = Record(state=State.FREE, epoch=NO_EPOCH)
+"""What stands before the first change of a bundle."""
+
+SERVING: Final = frozenset({State.OWNED, State.RELEASING, State.SPLITTING, State.MERGING})
+
+_HELD: Final = SERVING | {State.ASSIGNING}
+
+_ASKED: Final = {
+    (State.FREE, State.OWNED): {Event.CLAIM},
+    (State.ASSIGNING, State.OWNED): {Event.SERVE},
+    (State.ASSIGNING, State.FREE): {Event.DECLINE},
+    (State.OWNED, State.RELEASING): {Event.UNLOAD, Event.TRANSFER},
+    (State.OWNED, State.SPLITTING): {Event.SPLIT},
+    (State.OWNED, State.MERGING): {Event.MERGE},
+    (State.OWNED, State.FREE): {Event.RELEASE},
+    (State.RELEASING, State.FREE): {Event.RELEASE},
+    (State.RELEASING, State.ASSIGNING): {Event.HAND_OVER},
+    (State.RELEASING, State.OWNED): {Event.DECLINE, Event.KEEP},
+    (State.SPLITTING, State.OWNED): {Event.DECLINE, Event.KEEP},
+    (State.SPLITTING, State.DELETED): {Event.RETIRE},
+    (State.MERGING, State.OWNED): {Event.KEEP},
+    (State.MERGING, State.DELETED): {Event.RETIRE},
+    (State.QUARANTINED, State.FREE): {Event.READMIT},
+}
+"""While the owner lives."""
+
+_TAKEN: Final = {
+    **{(state, State.ASSIGNING): {Event.ASSIGN} for state in (*_HELD, State.FREE)},
+    **{(state, State.FREE): {Event.LOSE} for state in _HELD},
+    **{(state, State.QUARANTINED): {Event.QUARANTINE} for state in (*_HELD, State.FREE)},
+}
+"""From nobody, or from an owner that is dead or does not serve yet: the journal says so only by the
+event."""
+
+CAUSES: Final[Mapping[tuple[State, State], frozenset[Event]]] = MappingProxyType(
+    {
+        step: frozenset(_ASKED.get(step, set()) | _TAKEN.get(step, set()))
+        for step in _ASKED.keys() | _TAKEN.keys()
+    }
+)
+
+
+def server(record: Record) -> str | None:
+    """The broker that the record lets serve."""
+    return record.owner if record.state in SERVING else None
+
+
+def stands(record: Record) -> bool:
+    """Whether the bundle is a part of its namespace's ring."""
+    return record.state is not State.DELETED
+
+
+def is_birth(change: Change) -> bool:
+    """Whether a bundle begins, or begins anew, as a part of one that was divided."""
+    return change.event is Event.RETIRE and change.record.state is State.OWNED
+
+
+def may_skip(change: Change) -> bool:
+    """Whether a bundle's epochs may jump to this one: a part starts above the whole, and a record
+    that only brokers remembered above what the store had forgotten."""
+    return is_birth(change) or change.event is Event.RESTORE
+
+
+def misstep(before: Record, change: Change) -> Flaw | None:
+    """What is wrong with a change that follows ``before``, the two epochs apart."""
+    after = change.record
+    if is_birth(change):
+        if stands(before) and before is not NO_RECORD:
+            return Flaw(Kind.STEP, f"it is born while it is {before.state}")
+        return None
+    if change.event is Event.RESTORE:
+        # Of a lost store: what led to the record may be lost too.
+        return None
+    gave, got = server(before), server(after)
+    if gave is not None and got is not None and gave != got:
+        return Flaw(Kind.TWO_OWNERS, f"{gave} serves it, then {got}, and nobody took it in between")
+    if change.event not in CAUSES.get((before.state, after.state), ()):
+        return Flaw(Kind.STEP, f"{change.event} does not lead from {before.state} to {after.state}")
+    if not _names_rightly(before, change):
+        return Flaw(Kind.STEP, f"{change.event} names {after.owner}, to {after.destination}")
+    return None
+
+
+def _names_rightly(before: Record, change: Change) -> bool:
+    after = change.record
+    if after.destination is not None and (
+        change.event is not Event.TRANSFER or after.destination == after.owner
+    ):
+        return False
+    if after.state not in _HELD:
+        return after.owner is None
+    if change.event in {Event.CLAIM, Event.ASSIGN}:
+        return after.owner is not None
+    heir = before.destination if change.event is Event.HAND_OVER else before.owner
+    return after.owner is not None and after.owner == heir

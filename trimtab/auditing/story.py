@@ -1,0 +1,118 @@
+"""The last changes of one bundle, in the order of their epochs however they came."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from enum import Enum, auto
+from typing import Final
+
+from trimtab.auditing.rules import may_skip
+from trimtab.model import Epoch
+from trimtab.ownership import Event
+from trimtab.wire.ownership import Change, Record
+
+LENGTH: Final = 8
+"""Changes that are kept. Fewer: a late copy of an older one cannot be told from a forgery."""
+
+
+class Place(Enum):
+    """Where a change belongs."""
+
+    NEW = auto()
+    COPY = auto()
+    """Known, or so old that it must have been."""
+    CONFLICT = auto()
+    BACKWARD = auto()
+
+
+class Story:
+    """Ascending by counter: an epoch's generation and counter grow together."""
+
+    __slots__ = ("changes", "told", "trimmed")
+
+    def __init__(self) -> None:
+        self.changes: list[Change] = []
+        self.trimmed = False
+        """Whether there were changes before those kept here, which had been seen."""
+        self.told = -1
+        """Gaps below this counter have been told of."""
+
+    def place(self, change: Change) -> Place:
+        """Take the change in where it is new; what it is."""
+        at = self._index(change.record.epoch.counter)
+        known = self.changes[at] if at < len(self.changes) else None
+        if known is not None and known.record.epoch.counter == change.record.epoch.counter:
+            return Place.COPY if _same(known, change) else Place.CONFLICT
+        if at == 0 and known is not None:
+            if change.record.since > known.record.since:
+                return Place.BACKWARD
+            if self.trimmed:
+                return Place.COPY
+        self.changes.insert(at, change)
+        return Place.NEW
+
+    def around(self, change: Change) -> Iterator[tuple[Change | None, Change]]:
+        """The pairs of neighbours that a change just taken in has made."""
+        at = self._index(change.record.epoch.counter)
+        yield self.changes[at - 1] if at else None, change
+        if at + 1 < len(self.changes):
+            yield change, self.changes[at + 1]
+
+    def trim(self) -> None:
+        """Forget what is long ago, but not before a gap has been told of."""
+        while len(self.changes) > LENGTH and not self._is_gap(1):
+            del self.changes[0]
+            self.trimmed = True
+
+    def gaps(self) -> Iterator[tuple[Change, Change]]:
+        """Neighbours between which a change is missing that nobody was told of."""
+        for at in range(1, len(self.changes)):
+            if self._is_gap(at):
+                yield self.changes[at - 1], self.changes[at]
+
+    def newest(self) -> Change:
+        return self.changes[-1]
+
+    def at(self, epoch: Epoch) -> Change | None:
+        """The change with this very epoch."""
+        known = self._from(epoch.counter)
+        return known if known is not None and known.record.epoch == epoch else None
+
+    def after(self, epoch: Epoch) -> Change | None:
+        """The next change that is known."""
+        return self._from(epoch.counter + 1)
+
+    def before(self, epoch: Epoch) -> Change | None:
+        """The change just before, if it is known."""
+        known = self._from(epoch.counter - 1)
+        found = known is not None and known.record.epoch.counter == epoch.counter - 1
+        return known if found else None
+
+    def begins_after(self, epoch: Epoch) -> bool:
+        """Whether it cannot be told if there was a change with this epoch."""
+        return 0 < epoch.counter < self.changes[0].record.epoch.counter
+
+    def knows(self, record: Record) -> bool:
+        """Whether a record is, or may have been, one of this bundle's."""
+        found = self.at(record.epoch)
+        return self.begins_after(record.epoch) if found is None else found.record == record
+
+    def _is_gap(self, at: int) -> bool:
+        first, second = self.changes[at - 1], self.changes[at]
+        counter = second.record.epoch.counter
+        missing = counter - first.record.epoch.counter > 1
+        return missing and counter > self.told and not may_skip(second)
+
+    def _from(self, counter: int) -> Change | None:
+        at = self._index(counter)
+        return self.changes[at] if at < len(self.changes) else None
+
+    def _index(self, counter: int) -> int:
+        return bisect_left(self.changes, counter, key=lambda known: known.record.epoch.counter)
+
+
+def _same(known: Change, change: Change) -> bool:
+    # A restored record is journalled once more, as it was.
+    restored = Event.RESTORE in {known.event, change.event}
+    return known.record == change.record and (restored or known.event == change.event)

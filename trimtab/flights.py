@@ -1,0 +1,52 @@
+"""Changes issued and not yet journalled: from the round that issued one until its record is seen, a
+loss has made it void, or ``round.move_deadline`` has passed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from trimtab.plan import Plan
+from trimtab.settings import Settings
+from trimtab.wire.ownership import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """A change issued and not yet journalled; forgotten at ``until_ms`` (batch timestamp)."""
+
+    destination: str
+    """Who will own the bundle: its owner, where it is divided or kept."""
+    counter: int
+    """The record's epoch counter it was decided on: any later change of the record ends it."""
+    generation: int
+    until_ms: int
+    issued_ms: int = 0
+
+
+def launched(
+    plan: Plan, records: Mapping[str, Record], settings: Settings, now_ms: int
+) -> dict[str, Flight]:
+    """A flight for everything the plan changes, by bundle."""
+    until = now_ms + round(settings.round.move_deadline * 1000)
+    changes = [(move.bundle, move.destination, move.epoch) for move in plan.moves]
+    changes += [(split.bundle, split.broker, split.epoch) for split in plan.splits]
+    for repair in plan.repairs:
+        owner = repair.broker or records[repair.bundle].owner or ""
+        changes.append((repair.bundle, owner, repair.epoch))
+    return {
+        bundle: Flight(owner, epoch.counter, epoch.generation, until, now_ms)
+        for bundle, owner, epoch in changes
+    }
+
+
+def landed(flight: Flight, record: Record) -> bool:
+    """Whether ``record`` is a later one than the flight was decided on."""
+    return record.epoch > (flight.generation, flight.counter)
+
+
+def void(flight: Flight, record: Record | None, gone: Mapping[str, int]) -> bool:
+    """Whether it cannot help: its destination was lost, or since it was issued the owner."""
+    if flight.destination in gone:
+        return True
+    return record is not None and flight.issued_ms < gone.get(record.owner or "", 0)

@@ -1,0 +1,124 @@
+"""Which brokers are gone, which come and go, and which are to be emptied.
+
+A broker is gone from its loss until it joins. One that joins again waits before it gets bundles:
+delay = first_delay * 2 ** (losses - 1), at most longest_delay; losses end with a time without any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from trimtab.doubt import Doubt, doubt_of_losses, doubt_of_silence
+from trimtab.settings import FlappingSettings, Settings
+
+_AT_ONCE_MS: Final = 60_000
+"""Losses within so long count together."""
+
+_LATE_MS: Final = 10_000
+"""A lease's time: who was late with a renewal so long ago has lost it since, or renewed it."""
+
+_DOUBLINGS: Final = 32
+"""More than any delay needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """Of one broker, by Kafka's clock: a job that reads them late must not think them new."""
+
+    number: int
+    last_ms: int
+    joined_ms: int | None = None
+    """When it joined after the last one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Liveness:
+    """Of all brokers. Replaced, never changed."""
+
+    gone: dict[str, int] = field(default_factory=dict)
+    """Broker to when that was learnt (batch timestamp)."""
+    losses: dict[str, Losses] = field(default_factory=dict)
+    draining: frozenset[str] = frozenset()
+    late: dict[str, int] = field(default_factory=dict)
+    """Broker to when it had missed a renewal, by Kafka's clock."""
+
+    def lost(self, broker: str, at_ms: int, now_ms: int, others: Collection[str] = ()) -> Liveness:
+        """Its lease ran out, as Kafka knows since ``at_ms``; nothing new of one that is gone.
+
+        ``others`` were late with a renewal then.
+        """
+        if broker in self.gone:
+            return self
+        number = self.losses[broker].number if broker in self.losses else 0
+        losses = self.losses | {broker: Losses(number + 1, at_ms)}
+        late = dict.fromkeys(others, at_ms)
+        return replace(self, gone=self.gone | {broker: now_ms}, losses=losses, late=late)
+
+    def joined(self, broker: str, at_ms: int) -> Liveness:
+        """It holds a lease; nothing new of a broker that was not gone."""
+        if broker not in self.gone:
+            return self
+        gone = {name: ms for name, ms in self.gone.items() if name != broker}
+        losses = self.losses
+        if broker in losses:
+            losses = losses | {broker: replace(losses[broker], joined_ms=at_ms)}
+        return replace(self, gone=gone, losses=losses)
+
+    def drained(self, broker: str) -> Liveness:
+        """It is to be emptied."""
+        return replace(self, draining=self.draining | {broker})
+
+    def undrained(self, broker: str) -> Liveness:
+        """It is to be used again."""
+        return replace(self, draining=self.draining - {broker})
+
+    def held_back(self, settings: FlappingSettings) -> dict[str, int]:
+        """Brokers that came back, to when they may get bundles; past times too."""
+        return {
+            broker: losses.joined_ms + round(1000 * _delay(losses.number, settings))
+            for broker, losses in self.losses.items()
+            if losses.joined_ms is not None
+        }
+
+    def out_of_use(self, settings: FlappingSettings, now_ms: int) -> set[str]:
+        """Brokers that may get no bundles now: gone, held back or to be emptied."""
+        held_back = self.held_back(settings).items()
+        return {*self.gone, *self.draining, *(b for b, until in held_back if until > now_ms)}
+
+    def recent(self, settings: FlappingSettings, now_ms: int) -> Liveness:
+        """Without losses long past."""
+        past_ms = now_ms - settings.forget * 1000
+        losses = {b: losses for b, losses in self.losses.items() if losses.last_ms >= past_ms}
+        return replace(self, losses=losses)
+
+    def without_strangers(self, owners: Collection[str | None], horizon_ms: float) -> Liveness:
+        """Without brokers that are gone since before ``horizon_ms`` and own nothing."""
+        gone = {b: ms for b, ms in self.gone.items() if ms >= horizon_ms or b in owners}
+        return replace(self, gone=gone)
+
+
+def heard(appended: Mapping[str, int], settings: Settings) -> list[str]:
+    """Brokers heard of lately, by Kafka's clock: a backlog after a downtime silences nobody."""
+    horizon = max(appended.values(), default=0) - settings.round.silence * 1000
+    return sorted(broker for broker, ms in appended.items() if ms >= horizon)
+
+
+def suspicions(
+    liveness: Liveness, appended: Mapping[str, int], settings: Settings, now_ms: int
+) -> dict[str, Doubt]:
+    """Cause to level: what it says of all brokers if many of them are silent or lost at once."""
+    fleet = {*appended, *liveness.gone} - liveness.draining
+    late = {broker for broker, at_ms in liveness.late.items() if now_ms - at_ms < _LATE_MS}
+    absent = fleet - ({*heard(appended, settings)} - liveness.gone.keys() - late)
+    lost = {b for b, each in liveness.losses.items() if now_ms - each.last_ms < _AT_ONCE_MS}
+    return {
+        "silence": doubt_of_silence(len(absent), len(fleet), settings.doubt),
+        "losses": doubt_of_losses(len((lost | late) & fleet), len(fleet), settings.doubt),
+    }
+
+
+def _delay(losses: int, settings: FlappingSettings) -> float:
+    doubled = settings.first_delay * 2.0 ** min(losses - 1, _DOUBLINGS)
+    return min(doubled, settings.longest_delay)
