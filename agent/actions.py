@@ -60,6 +60,11 @@ def _prepare(obeyer: Obeyer, command: Command) -> Obeyed:
 
 
 def _own(obeyer: Obeyer, command: Command) -> Obeyed:
+    record = obeyer.store.record(obeyer.cluster, command.bundle)
+    if record is not None and obeyer.serves_by(record):
+        # It was to leave and stays after all.
+        obeyer.settle(command.bundle, record)
+        return Obeyed.DONE
     try:
         obeyer.load(command.bundle)
     except CannotLoad:

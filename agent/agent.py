@@ -10,6 +10,7 @@ A turn that finds the store absent or closed ends early and is tried again after
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import deque
@@ -18,19 +19,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import structlog
 from redis import Redis
 
 from agent.actions import obey
 from agent.broker import Broker
+from agent.claiming import Claims
 from agent.holdings import Holdings
+from agent.leaving import leave
 from agent.obeying import Obeyed, Obeyer
 from agent.outbox import Outbox
+from agent.ports import Commands, LeaseKeeper, Reports, Store
 from agent.reporting import Reporter
 from agent.seeding import seed
 from agent.seen import Seen
 from sinks.command_streams import CommandStream
 from sinks.errors import Closed, Unavailable
+from sinks.hints import PlacementHints
 from sinks.leases import Lease, Leases, Renewal
 from sinks.ownership_store import OwnershipStore
 from trimtab.wire.assertion import Assertion
@@ -67,22 +73,33 @@ class AgentSettings:
 class Links:
     """What the agent speaks to, and the clock it tells its own time by."""
 
-    store: OwnershipStore
-    leases: Leases
-    commands: CommandStream
-    reporter: Reporter
+    store: Store
+    leases: LeaseKeeper
+    commands: Commands
+    reporter: Reports
     seen: Seen
+    claims: Claims
     clock: Callable[[], float]
 
     @classmethod
     def of(cls, settings: AgentSettings, client: Redis, outbox: Outbox) -> Links:
         """The real ones; ``client`` belongs to this agent alone, for it waits in reading."""
+        store = OwnershipStore(client)
+        claims = Claims(
+            settings.cluster,
+            settings.broker,
+            store,
+            PlacementHints(client),
+            np.random.default_rng(),
+            boot_clock,
+        )
         return cls(
-            store=OwnershipStore(client),
+            store=store,
             leases=Leases(client),
             commands=CommandStream(client, settings.cluster, settings.broker),
             reporter=Reporter(outbox, settings.cluster, settings.broker),
             seen=Seen(settings.state),
+            claims=claims,
             clock=boot_clock,
         )
 
@@ -113,6 +130,7 @@ class Agent:
         self._renew_at = links.clock()
         self._report_at = links.clock() + settings.report_offset
         self._pause = 0.0
+        self._drain_until = -math.inf
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=settings.broker, daemon=True)
         self._log = structlog.get_logger().bind(cluster=settings.cluster, broker=settings.broker)
@@ -120,9 +138,19 @@ class Agent:
     def start(self) -> None:
         self._thread.start()
 
-    def stop(self) -> None:
-        """Ask the loop to end; ``join`` waits for it. The lease is left to run out."""
+    def stop(self, drain_s: float = 0.0) -> None:
+        """Ask the loop to end; ``join`` waits for it.
+
+        With time to drain it first gives its bundles away and then its lease up. Without, as for a
+        restart, both are left to run out: the next process of this broker takes them up again.
+        """
+        self._drain_until = self._links.clock() + drain_s
         self._stopping.set()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the loop runs; it ends when it is superseded, or the broker's own code fails."""
+        return self._thread.is_alive()
 
     def join(self, timeout_s: float) -> None:
         self._thread.join(timeout_s)
@@ -161,11 +189,36 @@ class Agent:
         try:
             while not self._stopping.wait(self.turn()):
                 pass
+            self.end()
         except Superseded as error:
             self._log.error("ending", cause=str(error))
+        except Exception:
+            self._log.exception("failed")
+            raise
         finally:
             # Also when a broker's own code failed: without this loop nothing may be served.
             self._holdings.clear()
+
+    def end(self) -> None:
+        """What the loop does last: it leaves, if there is time for that."""
+        try:
+            if self._in_time():
+                self._leave()
+        except (Unavailable, Closed) as error:
+            self._log.warning("ended without leaving", cause=str(error))
+
+    def _leave(self) -> None:
+        settings, links = self._settings, self._links
+        given = leave(self._obeyer, links.claims, self._in_time)
+        self._serve_nothing()
+        links.leases.renew(settings.cluster, settings.broker, settings.session, 0)
+        self._log.info("left", given=given)
+
+    def _in_time(self) -> bool:
+        in_time = self._links.clock() < self._drain_until
+        if in_time:
+            self._renew_if_due()
+        return in_time
 
     def _report_if_due(self) -> None:
         now = self._links.clock()
@@ -174,7 +227,7 @@ class Agent:
         # Kept to its beat: a late report does not shift the ones after it, but is not made up for.
         interval = self._settings.report_interval
         self._report_at += interval * (1 + (now - self._report_at) // interval)
-        self._links.reporter.report(self._broker.load_report())
+        self._links.reporter.offer(self._broker.load_report(), now)
 
     def _renew_if_due(self) -> None:
         asked_at = self._links.clock()

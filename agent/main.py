@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 from collections.abc import Sequence
-from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from agent.agent import Agent, AgentSettings, Links
+from agent.agent import AgentSettings
+from agent.host import HostSampler
 from agent.logs import log_to_stderr
-from agent.outbox import Outbox, kafka_producer
-from sinks.connections import redis_client
+from agent.running import running, wait_for_the_end
+from agent.seen import Unusable
+from sinks.errors import Misconfigured
 from trimtab.model import InvalidName, parse_subject
 from trimtab.wire.load_report import BundleStats, LocalBrokerData
 
@@ -22,8 +22,9 @@ from trimtab.wire.load_report import BundleStats, LocalBrokerData
 class IdleBroker:
     """Holds the bundles it is given and says what it is told; every bundle is without traffic."""
 
-    def __init__(self, started_ms: int) -> None:
+    def __init__(self, started_ms: int, host: HostSampler) -> None:
         self.started_ms = started_ms
+        self._host = host
         self._loaded: set[str] = set()
 
     def bundles(self) -> set[str]:
@@ -31,6 +32,7 @@ class IdleBroker:
 
     def load_report(self) -> LocalBrokerData:
         return LocalBrokerData(
+            **self._host.sample()._asdict(),
             bundles=sorted(self._loaded),
             last_stats={bundle: BundleStats() for bundle in sorted(self._loaded)},
             num_bundles=len(self._loaded),
@@ -58,7 +60,7 @@ class IdleBroker:
         typer.echo(f"split   {bundle}")
 
 
-def run(
+def run(  # noqa: PLR0913 - the options of the command
     cluster: Annotated[str, typer.Option(help="Cluster the broker belongs to.")],
     broker: Annotated[str, typer.Option(help="The broker's id, host:port.")],
     kafka: Annotated[str, typer.Option(help="Kafka's bootstrap servers.")] = "127.0.0.1:9092",
@@ -66,27 +68,27 @@ def run(
         str, typer.Option(help="Redis's URL.", envvar="TRIMTAB_REDIS_URL")
     ] = "redis://127.0.0.1:6379/0",
     report_interval: Annotated[float, typer.Option(min=0.05, help="Seconds.")] = 5.0,
+    nic_speed_gbits: Annotated[
+        float | None, typer.Option(min=0.001, help="Gbit/s of each interface, if it cannot tell.")
+    ] = None,
+    state: Annotated[
+        Path | None, typer.Option(help="File that keeps what was seen; its folder must be there.")
+    ] = None,
+    drain_seconds: Annotated[
+        float, typer.Option(min=0.0, help="At most, to give the bundles away at the end.")
+    ] = 0.0,
 ) -> None:
     """Run an agent beside a demonstration broker until SIGTERM or Ctrl-C."""
     log_to_stderr()
+    idle = IdleBroker(time.time_ns() // 1_000_000, HostSampler(nic_speed_gbits))
+    settings = AgentSettings(cluster, broker, idle.started_ms, report_interval, state=state)
     try:
         parse_subject(f"{cluster}/{broker}")
-    except InvalidName as error:
+        with running(idle, settings, kafka, redis, drain_seconds) as agent:
+            wait_for_the_end(agent)
+    except (InvalidName, Misconfigured, Unusable) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from error
-    outbox = Outbox(partial(kafka_producer, kafka))
-    idle = IdleBroker(time.time_ns() // 1_000_000)
-    settings = AgentSettings(cluster, broker, idle.started_ms, report_interval)
-    agent = Agent(idle, settings, Links.of(settings, redis_client(redis), outbox))
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    outbox.start()
-    agent.start()
-    stop.wait()
-    agent.stop()
-    agent.join(5.0)
-    outbox.stop()
 
 
 def main() -> None:

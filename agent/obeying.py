@@ -15,8 +15,8 @@ from typing import Final
 from agent.broker import Broker, CannotLoad
 from agent.dividing import within
 from agent.holdings import Holdings
+from agent.ports import Store
 from agent.seen import Seen
-from sinks.ownership_store import OwnershipStore
 from trimtab.ownership import Event, State
 from trimtab.wire.command import Command, Kind
 from trimtab.wire.ownership import Outcome, Record, Transition
@@ -44,7 +44,7 @@ class Obeyer:
     cluster: str
     broker_id: str
     broker: Broker
-    store: OwnershipStore
+    store: Store
     holdings: Holdings
     seen: Seen
     counts: Counter[tuple[Kind, Obeyed]] = field(default_factory=Counter)
@@ -60,10 +60,31 @@ class Obeyer:
         try:
             self.load(bundle)
         except CannotLoad:
-            # The record stands, and the job sees that its owner does not report the bundle.
             self.stop_serving(bundle)
+            self.give_up(bundle)
         else:
             self.holdings.hold(bundle, record.epoch)
+
+    def give_up(self, bundle: str) -> Record | None:
+        """Have it be nobody's, if it is this broker's and not on its way; the record afterwards.
+
+        On its way already, it has a deadline that sees to it.
+        """
+        record = self.seen.record(bundle)
+        if record is None or record.state is not State.OWNED or not self.serves_by(record):
+            return record
+        epoch = f"{record.epoch.generation}.{record.epoch.counter}"
+        asked = Transition(
+            id=f"{self.broker_id}/{bundle}/{epoch}/{Event.RELEASE.value}",
+            bundle=bundle,
+            event=Event.RELEASE,
+            expect=record.epoch,
+            actor=self.broker_id,
+        )
+        after = self.store.apply(self.cluster, asked).record
+        if after is not None:
+            self.seen.note(bundle, after)
+        return after
 
     def serves_by(self, record: Record) -> bool:
         """Whether the record lets this broker serve."""
@@ -117,12 +138,11 @@ class Obeyer:
 
     def holds(self, command: Command) -> bool:
         """Whether a command is still to be obeyed; its record may have moved on."""
-        if command.epoch < self.seen.epoch(command.bundle):
-            return False
         record = self.store.record(self.cluster, command.bundle)
         if record is None:
             return False
-        # Ahead of the command by this command's own doing: its answer was lost, so ask once more.
+        # Ahead of the command by this command's own doing: what followed was cut short, so go on.
         if record.by.rpartition("/")[0] == command.id:
             return True
-        return self.seen.note(command.bundle, record) and record.epoch == command.epoch
+        known = self.seen.note(command.bundle, record)
+        return known and record.epoch == command.epoch

@@ -7,14 +7,20 @@ nothing else.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, Protocol
 
+import structlog
 from kafka import KafkaProducer
 from kafka.errors import KafkaError, KafkaTimeoutError, MessageSizeTooLargeError
 
+from sinks.errors import Misconfigured, SinkError
+from sinks.kafka import check_access
+from sinks.kafka_security import PLAINTEXT, KafkaSecurity
 from trimtab.wire.keys import LOAD_REPORTS
 
 IN_FLIGHT: Final = 512
@@ -54,6 +60,10 @@ class Counts:
     """Given up by the producer, or unsent when the outbox closed."""
 
 
+def ignore() -> None:
+    """For whoever need not know that a report arrived."""
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """An encoded report on its way."""
@@ -61,14 +71,33 @@ class Message:
     key: bytes
     value: bytes
     headers: list[tuple[str, bytes]]
+    arrived: Callable[[], None] = field(default=ignore, compare=False)
+    """Called once Kafka has acknowledged it, on the producer's thread."""
 
 
-def kafka_producer(bootstrap: str) -> Producer:
-    """A producer for reports; raises KafkaError while no broker of ``bootstrap`` answers."""
+def kafka_producer(bootstrap: str, security: KafkaSecurity = PLAINTEXT) -> Producer:
+    """A producer for reports; raises KafkaError or KafkaUnavailable while no broker of
+    ``bootstrap`` answers, and Misconfigured where it turns us away."""
+    try:
+        return _Closing(_producer(bootstrap, security))
+    except KafkaTimeoutError:
+        # kafka-python cannot tell a wrong password or certificate from an absent server.
+        if security != PLAINTEXT:
+            check_access(bootstrap, security.librdkafka())
+        raise
+
+
+# Any: kafka-python has no annotations.
+def _producer(bootstrap: str, security: KafkaSecurity) -> Any:
+    if security != PLAINTEXT:
+        # At DEBUG it logs what it sends, and with SASL PLAIN that is the password.
+        for name in ("kafka.net", "kafka.protocol"):
+            logging.getLogger(name).setLevel(logging.INFO)
     # A report is stale long before Kafka's two minutes; the small linger lets a process with many
     # brokers fill its requests; a topic made by accident would lack LogAppendTime.
-    producer = KafkaProducer(
+    return KafkaProducer(
         bootstrap_servers=bootstrap,
+        **security.kafka_python(),
         acks="all",
         allow_auto_create_topics=False,
         metrics_enabled=False,
@@ -80,7 +109,6 @@ def kafka_producer(bootstrap: str) -> Producer:
         delivery_timeout_ms=15_000,
         reconnect_backoff_max_ms=5_000,
     )
-    return _Closing(producer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +146,7 @@ class Outbox:
         self._changed = threading.Condition()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="outbox", daemon=True)
+        self._log = structlog.get_logger()
 
     def start(self) -> None:
         self._thread.start()
@@ -150,7 +179,7 @@ class Outbox:
             return Counts(counts.delivered, counts.superseded, counts.failed)
 
     def pump(self) -> None:
-        """Send all that may be sent now; raises KafkaError, with the unsent kept."""
+        """Send all that may be sent now; raises KafkaError or SinkError, with the unsent kept."""
         if self._producer is None:
             self._producer = self._connect()
         while (message := self._take()) is not None:
@@ -168,7 +197,7 @@ class Outbox:
                 # kafka-python's answer when the topic vanished between two of its look-ups.
                 self._put_back(message)
                 raise KafkaError(str(error)) from error
-            delivery.add_callback(self._delivered)
+            delivery.add_callback(partial(self._delivered, message))
             delivery.add_errback(self._failed)
 
     def _run(self) -> None:
@@ -179,7 +208,11 @@ class Outbox:
             try:
                 self.pump()
                 wait_s = FIRST_WAIT_S
-            except KafkaError:
+            except (KafkaError, SinkError) as error:
+                if isinstance(error, Misconfigured):
+                    # Trying soon again would only look like someone guessing passwords.
+                    self._log.error("reports are not sent", cause=str(error))
+                    wait_s = LONGEST_WAIT_S
                 self._stopping.wait(wait_s)
                 wait_s = min(2 * wait_s, LONGEST_WAIT_S)
 
@@ -202,7 +235,8 @@ class Outbox:
             else:
                 self._unsent[message.key] = message
 
-    def _delivered(self, _metadata: object) -> None:
+    def _delivered(self, message: Message, _metadata: object) -> None:
+        message.arrived()
         with self._changed:
             self._in_flight -= 1
             self._counts.delivered += 1

@@ -8,11 +8,16 @@ for each bundle that is held here, or whose record names this broker as serving 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
+from typing import Final
+
 from agent.broker import CannotLoad
 from agent.obeying import Obeyer
 from trimtab.model import NO_EPOCH
 from trimtab.ownership import Event, State
 from trimtab.wire.ownership import Record, Transition
+
+_KEPT_MS: Final = 3_600_000
 
 
 def seed(obeyer: Obeyer) -> None:
@@ -21,10 +26,19 @@ def seed(obeyer: Obeyer) -> None:
     mine = {bundle for bundle, record in records.items() if record.owner == obeyer.broker_id}
     for bundle in sorted(mine.union(obeyer.broker.bundles())):
         obeyer.settle(bundle, _agreed(obeyer, bundle, records.get(bundle)))
+    _forget(obeyer, records, mine)
+
+
+def _forget(obeyer: Obeyer, records: Mapping[str, Record], mine: Set[str]) -> None:
+    """What others have had for long: by now the journal topic has it, and this broker need not."""
+    newest = max((record.since for record in records.values()), default=0)
     obeyer.seen.forget(
         bundle
         for bundle, seen in obeyer.seen.all().items()
-        if bundle in records and bundle not in mine and records[bundle].epoch >= seen.epoch
+        if bundle not in mine
+        and bundle in records
+        and records[bundle].epoch >= seen.epoch
+        and newest - records[bundle].since > _KEPT_MS
     )
 
 

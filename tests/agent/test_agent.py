@@ -4,23 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from redis import Redis
 
 from agent.agent import Agent, AgentSettings, Links, Superseded
+from agent.claiming import Claims
 from agent.obeying import Obeyed
 from agent.outbox import Outbox
 from agent.reporting import Reporter
 from agent.seen import Seen
 from sinks.command_streams import CommandStream
 from sinks.connections import redis_client
+from sinks.gate import Gate
+from sinks.hints import PlacementHints
 from sinks.leases import Leases
 from sinks.ownership_store import OwnershipStore
-from tests.agent.support import BUNDLE, SESSION, A, B, Clock, Job, Recorder, lines
+from tests.agent.support import BUNDLE, HALVES, SESSION, A, B, Clock, Job, Recorder, lines
 from tests.agent.test_outbox import Shelf
+from tests.support.opening import let_in
 from trimtab.ownership import State
 from trimtab.wire.command import Kind
-from trimtab.wire.keys import lease_key
+from trimtab.wire.hints import Hints
+from trimtab.wire.keys import lease_key, open_key
+from trimtab.wire.ownership import Candidate
 
 
 class Host:
@@ -40,6 +47,14 @@ class Host:
             commands=CommandStream(client, cluster, broker),
             reporter=Reporter(self.outbox, cluster, broker),
             seen=Seen(None),
+            claims=Claims(
+                cluster,
+                broker,
+                OwnershipStore(client),
+                PlacementHints(client),
+                np.random.default_rng(1),
+                self.clock,
+            ),
             clock=self.clock,
         )
         self.agent = Agent(self.broker, settings, links)
@@ -190,3 +205,83 @@ def test_an_absent_store_is_waited_for(cluster: str) -> None:
         one = Host(nobody, cluster, A, BUNDLE)
         assert [one.agent.turn() for _ in range(3)] == pytest.approx([0.1, 0.2, 0.4])
         assert one.reports() == 1
+
+
+def hints(client: Redis, cluster: str, *brokers: str) -> None:
+    candidates = tuple(Candidate(broker, 0.5) for broker in brokers)
+    Gate(client).set_hints(cluster, 1, Hints(round=1, candidates=candidates, each=0.01))
+
+
+def test_an_agent_with_time_to_drain_gives_its_bundles_and_its_lease_away(
+    job: Job, client: Redis, host: Callable[..., Host]
+) -> None:
+    leaving, staying = host(A, *HALVES), host(B)
+    for one in (leaving, staying):
+        one.agent.turn()
+    hints(client, job.cluster, A, B)
+
+    leaving.agent.stop(drain_s=30.0)
+    leaving.agent.end()
+    staying.agent.turn()
+
+    assert leaving.broker.loaded == set()
+    assert all(staying.agent.serves(half) for half in HALVES)
+    assert client.pttl(lease_key(job.cluster, A)) <= 1
+
+
+def test_an_agent_that_is_stopped_for_a_restart_keeps_its_records(
+    job: Job, host: Callable[..., Host]
+) -> None:
+    one = host(A, BUNDLE)
+    one.agent.turn()
+    one.agent.stop()
+    one.agent.end()
+    assert job.record().owner == A
+    again = host(A, session=SESSION + 1)
+    again.agent.turn()
+    assert again.agent.serves(BUNDLE)
+
+
+def test_bundles_that_nobody_can_take_are_left_free(job: Job, host: Callable[..., Host]) -> None:
+    one = host(A, BUNDLE)
+    one.agent.turn()
+    one.agent.stop(drain_s=30.0)
+    one.agent.end()
+    assert job.record().state is State.FREE
+
+
+def close(client: Redis, cluster: str) -> None:
+    """As a restart of the server does."""
+    client.hset(open_key(cluster), "run_id", "f" * 40)
+
+
+def test_on_a_closed_store_an_agent_says_what_it_saw_and_goes_on_serving(
+    job: Job, client: Redis, host: Callable[..., Host]
+) -> None:
+    one = host(A, BUNDLE)
+    one.agent.turn()
+    close(client, job.cluster)
+
+    for _ in range(5):
+        one.clock.now += 4.0
+        one.agent.turn()
+        assert one.agent.serves(BUNDLE)
+
+    run = str(client.info("server")["run_id"])
+    said = Gate(client).assertions(job.cluster, run)
+    assert said[A].records[BUNDLE].owner == A
+
+
+def test_an_agent_whose_lease_ran_out_while_the_store_was_closed_asks_again(
+    job: Job, client: Redis, host: Callable[..., Host]
+) -> None:
+    one = host(A, BUNDLE)
+    one.agent.turn()
+    close(client, job.cluster)
+    one.clock.now += 60.0
+    one.agent.turn()
+    assert not one.agent.serves(BUNDLE)
+    let_in(client, job.cluster, 2)
+    one.clock.now += 4.0
+    one.agent.turn()
+    assert one.agent.serves(BUNDLE)

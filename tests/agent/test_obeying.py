@@ -8,13 +8,14 @@ from redis import Redis
 
 from agent.actions import obey
 from agent.obeying import Obeyed
+from agent.ports import Store
 from sinks.errors import Closed, StoreUnavailable
 from sinks.ownership_store import OwnershipStore
 from tests.agent.support import BUNDLE, HALVES, A, B, Job, Site, lines
 from trimtab.ownership import State
 from trimtab.wire.command import Kind
 from trimtab.wire.keys import open_key, ownership_key
-from trimtab.wire.ownership import Outcome, Transition
+from trimtab.wire.ownership import Outcome, Record, Transition
 
 
 @pytest.fixture
@@ -85,12 +86,47 @@ def test_a_command_that_the_job_took_back_changes_nothing(owned: Job, a: Site) -
     assert a.holdings.serves(BUNDLE)
 
 
-def test_a_command_obeyed_twice_is_dropped(owned: Job, a: Site) -> None:
+def test_a_command_obeyed_twice_is_done_once(owned: Job, a: Site) -> None:
     owned.unload(A)
     (command,) = a.commands()
-    assert obey(a.obeyer, command) is Obeyed.DONE
-    assert obey(a.obeyer, command) is Obeyed.STALE
+    assert [obey(a.obeyer, command) for _ in range(2)] == [Obeyed.DONE] * 2
     assert a.broker.told == lines(["unload"])
+
+
+class Failing:
+    """A store that goes away after so many answers."""
+
+    def __init__(self, real: Store, after: int) -> None:
+        self._real, self._left = real, after
+
+    def apply(self, cluster: str, transition: Transition) -> Outcome:
+        self._count()
+        return self._real.apply(cluster, transition)
+
+    def record(self, cluster: str, bundle: str) -> Record | None:
+        self._count()
+        return self._real.record(cluster, bundle)
+
+    def records(self, cluster: str) -> dict[str, Record]:
+        self._count()
+        return self._real.records(cluster)
+
+    def _count(self) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise StoreUnavailable("gone")
+
+
+def test_a_command_whose_follow_up_was_cut_short_is_taken_up_again(owned: Job, a: Site) -> None:
+    """The record is deleted and that was seen; the children are not served yet."""
+    owned.split(A)
+    (command,) = a.commands()
+    real, a.obeyer.store = a.obeyer.store, Failing(a.obeyer.store, after=2)
+    with pytest.raises(StoreUnavailable):
+        obey(a.obeyer, command)
+    a.obeyer.store = real
+    assert obey(a.obeyer, command) is Obeyed.DONE
+    assert all(a.holdings.serves(half) for half in HALVES)
 
 
 def test_commands_that_arrive_in_the_wrong_order_leave_the_newest_in_force(

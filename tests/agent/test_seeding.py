@@ -103,12 +103,17 @@ def test_a_record_older_than_what_was_seen_gives_nothing(
     assert site.broker.loaded == set()
 
 
-def test_what_another_broker_has_is_forgotten(job: Job, client: Redis, cluster: str) -> None:
+def test_what_another_broker_has_had_for_long_is_forgotten(
+    job: Job, client: Redis, cluster: str
+) -> None:
     site = Site(client, cluster, A, BUNDLE)
     seed(site.obeyer)
     job.transfer(A, B)
     site.obey()
+    seed(site.obeyer)
     assert site.obeyer.seen.record(BUNDLE) is not None
+    later = msgspec.structs.replace(job.record(), since=job.record().since + 2 * 3_600_000)
+    client.hset(ownership_key(cluster), LEFT, msgspec.json.encode(later))
     seed(site.obeyer)
     assert site.obeyer.seen.record(BUNDLE) is None
 

@@ -1,0 +1,119 @@
+"""Giving a bundle that nobody owns to the better of two brokers, as a broker may without the job.
+
+draw two of the job's candidates that were not tried before
+ask the script: it takes the one that is alive and has less, counting what was placed meanwhile
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from agent.ports import HintReader, Store
+from trimtab.lookup import candidates_for, draw
+from trimtab.model import Epoch, namespace_of
+from trimtab.ownership import Event
+from trimtab.wire.command import Command, Kind
+from trimtab.wire.hints import Hints
+from trimtab.wire.lookup import Cause
+from trimtab.wire.ownership import Candidate, Outcome, Transition
+
+HINTS_FOR_S: Final = 1.0
+"""Longer: bundles go by older loads; shorter: more reading, of 64 brokers for each of 1,000
+namespaces at most."""
+
+LOADED_WITHIN_MS: Final = 30_000
+"""The command's deadline. The claim itself ends when the broker says that it serves, or dies."""
+
+
+class NoPlace(Exception):
+    """Nobody can be given the bundle now."""
+
+    def __init__(self, cause: Cause, says: str) -> None:
+        super().__init__(says)
+        self.cause = cause
+
+
+class Drawn(NamedTuple):
+    """One or two brokers that a bundle may go to, and what one more bundle adds to either."""
+
+    candidates: tuple[Candidate, ...]
+    each: float
+
+    @property
+    def brokers(self) -> list[str]:
+        return [candidate.broker for candidate in self.candidates]
+
+
+class Claims:
+    """Those that one broker makes, from any number of threads."""
+
+    def __init__(  # noqa: PLR0913 - who asks whom, by which dice and clock
+        self,
+        cluster: str,
+        broker: str,
+        store: Store,
+        hints: HintReader,
+        rng: np.random.Generator,
+        clock: Callable[[], float],
+    ) -> None:
+        self._cluster, self._broker = cluster, broker
+        self._store, self._hints = store, hints
+        self._rng, self._clock = rng, clock
+        self._lock = threading.Lock()
+        self._known: Hints | None = None
+        self._read_at = 0.0
+
+    def draw(self, bundle: str, besides: Collection[str]) -> Drawn:
+        """Whom the bundle may go to, none of ``besides``; raises NoPlace."""
+        placed = self._hints.placed(self._cluster)
+        with self._lock:
+            hints = self._newest()
+            candidates = candidates_for(namespace_of(bundle), hints)
+            untried = [candidate for candidate in candidates if candidate.broker not in besides]
+            if not untried:
+                why = f"none of {len(candidates)} took it" if candidates else "nobody may take it"
+                raise NoPlace(Cause.NO_CANDIDATE, f"{bundle}: {why}")
+            return Drawn(draw(untried, placed, hints.each, self._rng), hints.each)
+
+    def claim(self, bundle: str, expect: Epoch, drawn: Drawn) -> Outcome:
+        """Have the script give it to one of them; raises Closed.
+
+        Asking once more, perhaps for others, is harmless: one request of this name is accepted.
+        """
+        epoch = f"{expect.generation}.{expect.counter}"
+        name = f"{self._broker}/{bundle}/{epoch}/{Event.ASSIGN.value}"
+        commands = tuple(
+            Command(
+                id=f"{name}/{Kind.OWN.value}",
+                cluster=self._cluster,
+                broker=broker,
+                kind=Kind.OWN,
+                bundle=bundle,
+                reason="lookup",
+            )
+            for broker in drawn.brokers
+        )
+        request = Transition(
+            id=name,
+            bundle=bundle,
+            event=Event.ASSIGN,
+            expect=expect,
+            actor=self._broker,
+            candidates=drawn.candidates,
+            each=drawn.each,
+            commands=commands,
+            within_ms=LOADED_WITHIN_MS,
+        )
+        return self._store.apply(self._cluster, request)
+
+    def _newest(self) -> Hints:
+        now = self._clock()
+        if self._known is None or now >= self._read_at + HINTS_FOR_S:
+            self._known, self._read_at = self._hints.read(self._cluster), now
+        if self._known is None:
+            raise NoPlace(Cause.NO_HINTS, f"{self._cluster}: no round has been held")
+        return self._known

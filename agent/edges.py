@@ -1,0 +1,57 @@
+"""Namespaces' edges, read from the index of bundles and kept until a bundle turns out gone."""
+
+from __future__ import annotations
+
+import threading
+from typing import Final, NamedTuple
+
+from agent.single_flight import SingleFlight
+from sinks.bundle_index import BundleIndex
+from trimtab.lookup import edges_of
+from trimtab.ring import row_at
+
+MOST_NAMESPACES: Final = 5_000
+"""Kept at once: of 100 bundles each, some 70 MB. What was read longest ago is forgotten."""
+
+
+class UnknownNamespace(LookupError):
+    """No bundle of it is in the index."""
+
+
+class _Ring(NamedTuple):
+    edges: list[int]
+    bundles: list[str]
+
+
+class Edges:
+    """Those of one cluster, for any number of threads."""
+
+    def __init__(self, cluster: str, index: BundleIndex) -> None:
+        self._cluster = cluster
+        self._index = index
+        self._lock = threading.Lock()
+        self._rings: dict[str, _Ring] = {}
+        self._reads: SingleFlight[str, _Ring] = SingleFlight()
+
+    def bundle_at(self, namespace: str, where: int, *, afresh: bool) -> str:
+        """The bundle that holds a position of the ring; ``afresh``: by what the index says now.
+
+        Raises UnknownNamespace, NotTiling and what BundleIndex raises.
+        """
+        # No lock: every lookup comes by here, and one look at a dict is all it takes.
+        ring = None if afresh else self._rings.get(namespace)
+        if ring is None:
+            ring = self._reads.run(namespace, lambda: self._read(namespace))
+        return ring.bundles[row_at(ring.edges, where)]
+
+    def _read(self, namespace: str) -> _Ring:
+        bundles = self._index.bundles(self._cluster, namespace)
+        if not bundles:
+            raise UnknownNamespace(f"no bundles in {self._cluster}: create it, or mend the name")
+        ring = _Ring(edges_of(bundles), bundles)
+        with self._lock:
+            self._rings.pop(namespace, None)
+            self._rings[namespace] = ring
+            if len(self._rings) > MOST_NAMESPACES:
+                del self._rings[next(iter(self._rings))]
+        return ring

@@ -1,0 +1,120 @@
+"""Which broker serves a topic, as any broker answers it: docs/lookup.md.
+
+find the topic's bundle on the ring, by edges read before      no round trip
+read the bundle's record                                       one
+a broker serves it: answer that broker
+nobody does: have that settled, one thread for all that ask
+the bundle is no more: read the edges again, and do all this once more
+
+Nothing unsafe can be answered: a broker serves by its own lease and records, or refuses. So a
+record is believed as it is read, and an owner's lease is looked at only if a client comes back from
+it (``avoid``), or before its bundle is given to another.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+import numpy as np
+from redis import Redis
+
+from agent.claiming import Claims
+from agent.edges import Edges, UnknownNamespace
+from agent.settling import LookupSettings, Question, Settler
+from agent.single_flight import SingleFlight
+from sinks.bundle_index import BundleIndex
+from sinks.errors import Closed, Unavailable
+from sinks.gate import Gate
+from sinks.hints import PlacementHints
+from sinks.leases import Leases
+from sinks.ownership_store import OwnershipStore
+from trimtab.lookup import STEPS, NotTiling, Step, parse_topic
+from trimtab.ring import position
+from trimtab.wire.lookup import Answer, Avoid, Cause, failed, put_off
+
+OPEN_FOR_S: Final = 1.0
+"""For so long a store that was found open is taken to be open; its scripts check every time."""
+
+
+class Lookup:
+    """For any number of threads, which share ``client``."""
+
+    def __init__(
+        self,
+        settings: LookupSettings,
+        client: Redis,
+        rng: np.random.Generator,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self._cluster = settings.cluster
+        self._clock = clock
+        self._gate = Gate(client)
+        self._store = OwnershipStore(client)
+        self._edges = Edges(settings.cluster, BundleIndex(client))
+        claims = Claims(
+            settings.cluster, settings.broker, self._store, PlacementHints(client), rng, clock
+        )
+        self._settler = Settler(settings, self._store, Leases(client), claims, clock, sleep)
+        self._flights: SingleFlight[Question, Answer | None] = SingleFlight()
+        self._open_until = -math.inf
+
+    def lookup(
+        self, topic: str, *, authoritative: bool = False, avoid: Avoid | None = None
+    ) -> Answer:
+        """Takes the settings' patience at the longest, beside the store's answers.
+
+        ``authoritative``: decide here, whatever the settings say. ``avoid``: where an earlier
+        answer led to, in vain. Raises Misconfigured.
+        """
+        try:
+            name, namespace = parse_topic(topic)
+            where = position(name)
+        except ValueError as error:
+            return failed(Cause.BAD_TOPIC, f"{error}; give the topic's whole name")
+        try:
+            return self._answer(namespace, where, authoritative, avoid)
+        except Closed as error:
+            return put_off(Cause.STORE_CLOSED, str(error))
+        except Unavailable as error:
+            # The server that answers next may be another one.
+            self._open_until = -math.inf
+            return put_off(Cause.STORE_UNAVAILABLE, str(error))
+
+    def _answer(
+        self, namespace: str, where: int, authoritative: bool, avoid: Avoid | None
+    ) -> Answer:
+        if self._clock() >= self._open_until:
+            self._require_open()
+        for indexed in (False, True):
+            bundle = self._bundle_at(namespace, where, indexed)
+            if isinstance(bundle, Answer):
+                return bundle
+            record = self._store.record(self._cluster, bundle)
+            if record is not None and avoid is None and STEPS[record.state] is Step.SERVED:
+                return self._settler.connect(bundle, record)
+            asked = Question(bundle, authoritative, avoid, indexed)
+            answer = self._flights.run(asked, partial(self._settler.answer, asked))
+            if answer is not None:
+                return answer
+        return put_off(Cause.DIVIDED, f"{namespace} is being divided or merged")
+
+    def _require_open(self) -> None:
+        """Raises Closed."""
+        self._open_until = -math.inf
+        if not self._gate.is_open(self._cluster):
+            raise Closed(f"{self._cluster} is closed")
+        self._open_until = self._clock() + OPEN_FOR_S
+
+    def _bundle_at(self, namespace: str, where: int, afresh: bool) -> str | Answer:
+        try:
+            return self._edges.bundle_at(namespace, where, afresh=afresh)
+        except (UnknownNamespace, NotTiling) as error:
+            # What a closed store lacks may still be restored.
+            self._require_open()
+            cause = Cause.NOT_TILING if isinstance(error, NotTiling) else Cause.UNKNOWN_NAMESPACE
+            return failed(cause, f"{namespace}: {error}")

@@ -1,0 +1,146 @@
+"""Finding a topic's broker from outside, and remembering it: for clients, proxies and brokers.
+
+what is known of the topic's bundle and was not found wrong: answer it
+else ask, one thread for all that want the same; follow redirects; wait as long as the answer says
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Final, Protocol
+
+from agent.places import Place, Places, holds
+from agent.single_flight import SingleFlight
+from trimtab.lookup import parse_topic
+from trimtab.model import NO_EPOCH, Epoch, parse_bundle
+from trimtab.ring import position
+from trimtab.wire.lookup import Answer, Avoid, Cause, Kind, failed, put_off
+
+MOST_REDIRECTS: Final = 20
+"""Pulsar's maxLookupRedirects."""
+MOST_BUNDLES: Final = 100_000
+"""Kept at once, some 75 MB."""
+PATIENCE_S: Final = 30.0
+"""Pulsar's operation timeout."""
+BACK_AGAIN_S: Final = 0.2
+"""Before a client is sent to the broker it has just come from: its lease may be all that lives."""
+
+
+class Ask(Protocol):
+    """Puts a lookup to a broker; ``broker`` is None for any, through the service URL.
+
+    Raises OSError where the broker does not answer.
+    """
+
+    def __call__(
+        self, broker: str | None, topic: str, /, *, authoritative: bool, avoid: Avoid | None
+    ) -> Answer: ...
+
+
+class Unanswered(Exception):
+    """No broker was found; ``answer`` says why."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(answer.says or answer.cause)
+        self.answer = answer
+
+
+class NotNow(Unanswered):
+    """All patience is used up: a later attempt may do."""
+
+
+class LookupFailed(Unanswered):
+    """Nothing will be found before somebody has done what the error says."""
+
+
+class LookupClient:
+    """For any number of threads."""
+
+    def __init__(
+        self,
+        ask: Ask,
+        *,
+        most_bundles: int = MOST_BUNDLES,
+        patience_s: float = PATIENCE_S,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self._ask = ask
+        self._patience_s = patience_s
+        self._clock, self._sleep = clock, sleep
+        self._lock = threading.Lock()
+        self._places = Places(most_bundles)
+        self._flights: SingleFlight[tuple[str, Epoch, Avoid | None], Place] = SingleFlight()
+
+    def owner_of(self, topic: str, wrong: Place | None = None) -> Place:
+        """Where to connect to. ``wrong`` is the answer before, if it was of no use.
+
+        Raises InvalidName, NotNow and LookupFailed.
+        """
+        name, namespace = parse_topic(topic)
+        where = position(name)
+        with self._lock:
+            if wrong is not None:
+                self._places.note(wrong.bundle, _after(wrong.epoch), None)
+            known = self._places.find(namespace, where)
+        if known is not None and known.place is not None:
+            return known.place
+        avoid = None if wrong is None else Avoid(wrong.broker, wrong.epoch)
+        since = NO_EPOCH if known is None else known.since
+        find = partial(self._found, name, avoid)
+        if known is not None:
+            place = self._flights.run((known.bundle, since, avoid), find)
+            # The bundle may have been divided, and the thread that asked be in the other half.
+            if holds(parse_bundle(place.bundle)[1], where):
+                return place
+        return self._flights.run((name, since, avoid), find)
+
+    def moved(self, bundle: str, epoch: Epoch, owner: str | None, *, proxied: bool = False) -> bool:
+        """A broker said that the bundle is ``owner``'s (None: not its own) since ``epoch``.
+
+        False where that is no news.
+        """
+        place = None if owner is None else Place(bundle, owner, epoch, proxied)
+        with self._lock:
+            return self._places.note(bundle, epoch, place)
+
+    def _found(self, name: str, avoid: Avoid | None) -> Place:
+        until = self._clock() + self._patience_s
+        while True:
+            answer = self._followed(name, avoid)
+            if answer.kind is Kind.FAILED:
+                raise LookupFailed(answer)
+            if answer.bundle is not None and answer.broker is not None:
+                place = Place(answer.bundle, answer.broker, answer.epoch, answer.proxied)
+                if avoid == (place.broker, place.epoch):
+                    self._sleep(BACK_AGAIN_S)
+                with self._lock:
+                    self._places.note(place.bundle, place.epoch, place)
+                return place
+            pause = answer.after_ms / 1000
+            if self._clock() + pause > until:
+                raise NotNow(answer)
+            self._sleep(pause)
+
+    def _followed(self, name: str, avoid: Avoid | None) -> Answer:
+        """The first answer that is no redirect."""
+        broker, authoritative = None, False
+        for _ in range(MOST_REDIRECTS + 1):
+            try:
+                answer = self._ask(broker, name, authoritative=authoritative, avoid=avoid)
+            except OSError as error:
+                return put_off(Cause.UNREACHABLE, f"{broker or 'the service URL'}: {error}")
+            if answer.kind is not Kind.REDIRECT:
+                return answer
+            broker, authoritative = answer.broker, answer.authoritative
+        return failed(
+            Cause.TOO_MANY_REDIRECTS,
+            f"{name}: still redirected after {MOST_REDIRECTS}, to {broker}",
+        )
+
+
+def _after(epoch: Epoch) -> Epoch:
+    return Epoch(epoch.generation, epoch.counter + 1)

@@ -1,0 +1,98 @@
+"""Who owns which part of which ring, as far as answers have told: by bundle, never by topic.
+
+Ranges that overlap are of different times, before and after a division: the newer epoch holds, for
+children's are above their parent's. A range whose owner was found wrong stays, without a place, so
+that an older answer that is still on its way does not bring the wrong one back.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from trimtab.model import FULL_RANGE_END, Epoch, HashRange, parse_bundle
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a bundle is served, since ``epoch``."""
+
+    bundle: str
+    broker: str
+    epoch: Epoch
+    proxied: bool = False
+    """Connect to the service URL and name ``broker`` there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a bundle: where it is, unless that was found wrong."""
+
+    bundle: str
+    span: HashRange
+    since: Epoch
+    """What is said of an older epoch is no news."""
+    place: Place | None
+
+
+def holds(span: HashRange, where: int) -> bool:
+    """Whether a position is in a range; the end of the ring is in the last one."""
+    return span.low <= where < span.high or where == span.high == FULL_RANGE_END
+
+
+class Places:
+    """The ``most`` that were asked for last. One thread at a time."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._known: OrderedDict[tuple[str, int], Known] = OrderedDict()
+        self._lows: dict[str, list[int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def find(self, namespace: str, where: int) -> Known | None:
+        """What is known of the bundle that holds a position."""
+        lows = self._lows.get(namespace, ())
+        row = bisect_right(lows, where) - 1
+        if row < 0:
+            return None
+        key = namespace, lows[row]
+        known = self._known[key]
+        if not holds(known.span, where):
+            return None
+        self._known.move_to_end(key)
+        return known
+
+    def note(self, bundle: str, since: Epoch, place: Place | None) -> bool:
+        """Replace what is known of the bundle's range; False where that is no news.
+
+        News are newer, or as old as what was found wrong. Raises InvalidName.
+        """
+        namespace, span = parse_bundle(bundle)
+        keys = [(namespace, low) for low in self._overlapping(namespace, span)]
+        known = [self._known[key] for key in keys]
+        if any(each.since > since or (each.since == since and each.place) for each in known):
+            return False
+        for key in keys:
+            self._forget(key)
+        insort(self._lows.setdefault(namespace, []), span.low)
+        self._known[namespace, span.low] = Known(bundle, span, since, place)
+        if len(self._known) > self._most:
+            self._forget(next(iter(self._known)))
+        return True
+
+    def _overlapping(self, namespace: str, span: HashRange) -> list[int]:
+        lows = self._lows.get(namespace, [])
+        first = max(0, bisect_right(lows, span.low) - 1)
+        touched = lows[first : bisect_left(lows, span.high)]
+        return [low for low in touched if self._known[namespace, low].span.high > span.low]
+
+    def _forget(self, key: tuple[str, int]) -> None:
+        namespace, low = key
+        del self._known[key]
+        lows = self._lows[namespace]
+        del lows[bisect_left(lows, low)]
+        if not lows:
+            del self._lows[namespace]

@@ -1,0 +1,53 @@
+"""What an agent asks of the world: the store, its lease, its commands, Kafka. Real or simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from sinks.leases import Lease
+from trimtab.wire.assertion import Assertion
+from trimtab.wire.command import Command
+from trimtab.wire.hints import Hints
+from trimtab.wire.load_report import LocalBrokerData
+from trimtab.wire.ownership import Outcome, Record, Transition
+
+
+class Store(Protocol):
+    """`sinks.ownership_store.OwnershipStore`, as a broker uses it."""
+
+    def apply(self, cluster: str, transition: Transition) -> Outcome: ...
+
+    def record(self, cluster: str, bundle: str) -> Record | None: ...
+
+    def records(self, cluster: str) -> dict[str, Record]: ...
+
+
+class LeaseKeeper(Protocol):
+    """`sinks.leases.Leases`, as a broker uses it."""
+
+    def renew(self, cluster: str, broker: str, session: int, ttl_ms: int) -> Lease: ...
+
+    def say(self, cluster: str, broker: str, server_run: str, assertion: Assertion) -> None: ...
+
+
+class Commands(Protocol):
+    """`sinks.command_streams.CommandStream`."""
+
+    def read(self, block_ms: int) -> list[tuple[str, Command]]: ...
+
+    def acknowledge(self, ids: Iterable[str]) -> None: ...
+
+
+class Reports(Protocol):
+    """`agent.reporting.Reporter`."""
+
+    def offer(self, data: LocalBrokerData, now: float) -> None: ...
+
+
+class HintReader(Protocol):
+    """`sinks.hints.PlacementHints`."""
+
+    def read(self, cluster: str) -> Hints | None: ...
+
+    def placed(self, cluster: str) -> int: ...

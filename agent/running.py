@@ -1,0 +1,47 @@
+"""An agent for as long as a block lasts, and a process that lasts until it is told to end."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from agent.agent import Agent, AgentSettings, Links
+from agent.broker import Broker
+from agent.outbox import Outbox, kafka_producer
+from sinks.connections import redis_client
+from sinks.kafka_security import security_of_environment
+
+
+@contextmanager
+def running(
+    broker: Broker, settings: AgentSettings, kafka: str, redis: str, drain_s: float = 0.0
+) -> Iterator[Agent]:
+    """The broker's agent, started; ``kafka`` are bootstrap servers, ``redis`` is a URL.
+
+    Neither need be there yet. How Kafka is spoken to in secret is in the environment, as for the
+    job. Raises Misconfigured and `agent.seen.Unusable`, before anything is started.
+    """
+    outbox = Outbox(partial(kafka_producer, kafka, security_of_environment()))
+    links = Links.of(settings, redis_client(redis), outbox)
+    agent = Agent(broker, settings, links)
+    outbox.start()
+    agent.start()
+    try:
+        yield agent
+    finally:
+        agent.stop(drain_s)
+        agent.join(drain_s + 5.0)
+        outbox.stop()
+        links.seen.close()
+
+
+def wait_for_the_end(agent: Agent) -> None:
+    """Until SIGTERM or Ctrl-C, or until the agent has ended by itself; only in the main thread."""
+    told = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: told.set())
+    while agent.alive and not told.wait(1.0):
+        pass

@@ -1,0 +1,149 @@
+"""What a lookup does about a bundle that is not simply served: wait, or give it to a broker.
+
+read the record
+a living broker serves it, or nobody ever will: say so
+nobody owns it, or its owner's lease is gone: give it to one of two brokers
+look again after a pause, each twice the one before, until patience ends
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from agent.claiming import Claims, NoPlace
+from sinks.leases import Leases
+from sinks.ownership_store import OwnershipStore
+from trimtab.lookup import STEPS, Step
+from trimtab.model import NO_EPOCH
+from trimtab.ownership import State
+from trimtab.wire.lookup import Answer, Avoid, Cause, Kind, failed, put_off
+from trimtab.wire.ownership import Record, Refused
+
+FIRST_PAUSE_S: Final = 0.002
+LONGEST_PAUSE_S: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class LookupSettings:
+    """``broker`` is the one that answers."""
+
+    cluster: str
+    broker: str
+    patience: float = 1.0
+    """Seconds a lookup waits for a bundle's next owner. Longer: it holds up a thread; shorter: the
+    client asks again."""
+    proxied: bool = False
+    """Clients reach brokers through the service URL only."""
+    decides: bool = True
+    """Whether it gives bundles to brokers; if not, it sends clients to a broker that does. For
+    brokers that drain, and for proxies."""
+
+
+class Question(NamedTuple):
+    """What is asked of a bundle, as `agent.lookup.Lookup.lookup` is asked it of a topic."""
+
+    bundle: str
+    authoritative: bool
+    avoid: Avoid | None
+    indexed: bool
+    """Whether the index named the bundle just now: without a record it is free, and not gone."""
+
+
+class Settler:
+    """For any number of threads."""
+
+    def __init__(  # noqa: PLR0913 - whom it asks, and by which clock
+        self,
+        settings: LookupSettings,
+        store: OwnershipStore,
+        leases: Leases,
+        claims: Claims,
+        clock: Callable[[], float],
+        sleep: Callable[[float], object],
+    ) -> None:
+        self._settings = settings
+        self._store, self._leases, self._claims = store, leases, claims
+        self._clock, self._sleep = clock, sleep
+
+    def answer(self, asked: Question) -> Answer | None:
+        """None where the bundle is no more; raises Closed and StoreUnavailable."""
+        until = self._clock() + self._settings.patience
+        pause = FIRST_PAUSE_S
+        tried = set() if self._decides(asked) else {self._settings.broker}
+        while True:
+            record = self._store.record(self._settings.cluster, asked.bundle)
+            match self.step(asked, record):
+                case Step.SERVED if record is not None:
+                    return self.connect(asked.bundle, record)
+                case Step.GONE:
+                    return None
+                case Step.HELD_BACK:
+                    return failed(
+                        Cause.QUARANTINED,
+                        f"one owner of {asked.bundle} after another died; an operator readmits it",
+                    )
+                case Step.ORPHANED:
+                    answer = self._place(asked, record, tried)
+                    if answer is not None:
+                        return answer
+            if self._clock() + pause > until:
+                return put_off(Cause.HAND_OVER, f"{asked.bundle} is being given to a broker")
+            self._sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_S)
+
+    def step(self, asked: Question, record: Record | None) -> Step:
+        """What to do about the record, its owner's lease and the client's experience considered."""
+        if record is None:
+            return Step.ORPHANED if asked.indexed else Step.GONE
+        step = STEPS[record.state]
+        if record.owner is None or (step is Step.SERVED and not _in_vain(asked.avoid, record)):
+            return step
+        if not self._leases.holds(self._settings.cluster, record.owner):
+            return Step.ORPHANED
+        # While it drains it turns clients away, and nobody else serves before that is done.
+        return Step.ON_ITS_WAY if record.state is State.RELEASING else step
+
+    def connect(self, bundle: str, record: Record) -> Answer:
+        """CONNECT to the record's owner."""
+        return Answer(
+            kind=Kind.CONNECT,
+            bundle=bundle,
+            broker=record.owner,
+            epoch=record.epoch,
+            authoritative=True,
+            proxied=self._settings.proxied,
+        )
+
+    def _place(self, asked: Question, record: Record | None, tried: set[str]) -> Answer | None:
+        """Give the bundle to a broker, or name one that will; None: look at the record again."""
+        try:
+            drawn = self._claims.draw(asked.bundle, tried)
+        except NoPlace as error:
+            return put_off(error.cause, str(error))
+        if not self._decides(asked):
+            return self._redirect(asked.bundle, drawn.brokers, tried)
+        expect = NO_EPOCH if record is None else record.epoch
+        outcome = self._claims.claim(asked.bundle, expect, drawn)
+        if outcome.reason is Refused.NO_LEASE:
+            tried.update(drawn.brokers)
+        elif outcome.accepted and outcome.record is not None and outcome.record.owner is not None:
+            # Should it decline, another is asked next.
+            tried.add(outcome.record.owner)
+        return None
+
+    def _redirect(self, bundle: str, brokers: list[str], tried: set[str]) -> Answer | None:
+        for broker in brokers:
+            if self._leases.holds(self._settings.cluster, broker):
+                return Answer(kind=Kind.REDIRECT, bundle=bundle, broker=broker, authoritative=True)
+        tried.update(brokers)
+        return None
+
+    def _decides(self, asked: Question) -> bool:
+        return self._settings.decides or asked.authoritative
+
+
+def _in_vain(avoid: Avoid | None, record: Record) -> bool:
+    """Whether a client was at the record's owner before, since it owns the bundle."""
+    return avoid is not None and avoid.broker == record.owner and avoid.epoch >= record.epoch

@@ -1,0 +1,149 @@
+"""What a broker saw of records stays seen, whatever happens to its process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.seen import Seen, Unusable
+from trimtab.model import NO_EPOCH, Epoch
+from trimtab.ownership import State
+from trimtab.wire.ownership import Record
+
+ONE, TWO = "t/ns/0x00000000_0x80000000", "t/ns/0x80000000_0xffffffff"
+
+
+def record(generation: int, counter: int, owner: str = "a:8080") -> Record:
+    return Record(state=State.OWNED, epoch=Epoch(generation, counter), owner=owner)
+
+
+def test_a_bundle_that_was_never_seen_has_no_epoch() -> None:
+    seen = Seen(None)
+    assert (seen.epoch(ONE), seen.record(ONE), seen.all()) == (NO_EPOCH, None, {})
+
+
+@pytest.mark.parametrize(
+    ("told", "believed", "kept"),
+    [
+        pytest.param(record(2, 8), True, record(2, 8), id="newer by its counter"),
+        pytest.param(record(3, 1), True, record(3, 1), id="newer by its generation"),
+        pytest.param(record(2, 7, "b:8080"), True, record(2, 7), id="as old"),
+        pytest.param(record(2, 6), False, record(2, 7), id="older by its counter"),
+        pytest.param(record(1, 9), False, record(2, 7), id="older by its generation"),
+    ],
+)
+def test_only_a_newer_record_is_kept(told: Record, believed: bool, kept: Record) -> None:
+    seen = Seen(None)
+    assert seen.note(ONE, record(2, 7))
+    assert seen.note(ONE, told) is believed
+    assert seen.record(ONE) == kept
+
+
+def test_of_many_records_the_newer_ones_are_kept(tmp_path: Path) -> None:
+    seen = Seen(tmp_path / "seen")
+    seen.note(ONE, record(2, 7))
+    seen.note_all({ONE: record(2, 6), TWO: record(1, 1)})
+    expected = {ONE: record(2, 7), TWO: record(1, 1)}
+    assert seen.all() == expected
+    seen.close()
+    assert Seen(tmp_path / "seen").all() == expected
+
+
+def test_what_is_forgotten_is_forgotten_for_good(tmp_path: Path) -> None:
+    seen = Seen(tmp_path / "seen")
+    seen.note_all({ONE: record(2, 7), TWO: record(1, 1)})
+    seen.forget([ONE, ONE, "t/ns/never-seen"])
+    assert seen.epoch(ONE) == NO_EPOCH
+    seen.close()
+    assert Seen(tmp_path / "seen").all() == {TWO: record(1, 1)}
+
+
+def test_what_was_noted_outlives_kill_9(tmp_path: Path) -> None:
+    path = tmp_path / "seen"
+    script = f"""
+import os, signal
+from pathlib import Path
+from agent.seen import Seen
+from tests.agent.test_seen import ONE, TWO, record
+seen = Seen(Path({str(path)!r}))
+seen.note(ONE, record(4, 2))
+seen.note_all({{TWO: record(4, 3), ONE: record(4, 9)}})
+seen.note(TWO, record(5, 1))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    root = Path(__file__).parents[2]
+    ended = subprocess.run([sys.executable, "-c", script], cwd=root, check=False, timeout=60)
+    assert ended.returncode == -signal.SIGKILL
+    assert Seen(path).all() == {ONE: record(4, 9), TWO: record(5, 1)}
+
+
+def test_a_file_in_use_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "seen"
+    first = Seen(path)
+    with pytest.raises(Unusable, match=f"{path}: database is locked; see that no other"):
+        Seen(path)
+    first.close()
+    Seen(path).close()
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(Unusable, match="no-such/seen: unable to open"):
+        Seen(tmp_path / "no-such" / "seen")
+
+
+@pytest.mark.parametrize("content", [b"no database" * 100, None])
+def test_a_damaged_file_says_what_to_do(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "seen"
+    if content is None:
+        Seen(path).close()
+        with sqlite3.connect(path) as file:
+            file.execute("INSERT INTO seen VALUES (?, ?)", (ONE, b'{"state": "Lost"}'))
+        file.close()
+    else:
+        path.write_bytes(content)
+    with pytest.raises(Unusable, match=f"{path} is damaged, or not an agent's: .*; move it away"):
+        Seen(path)
+    os.rename(path, path.with_suffix(".damaged"))
+    Seen(path).close()
+
+
+def test_after_a_failed_write_nothing_new_is_believed(tmp_path: Path) -> None:
+    seen = Seen(tmp_path / "seen")
+    seen.note(ONE, record(1, 1))
+    seen.close()
+    for attempt in (
+        lambda: seen.note(ONE, record(1, 2)),
+        lambda: seen.note_all({ONE: record(1, 2), TWO: record(1, 2)}),
+        lambda: seen.forget([ONE]),
+    ):
+        with pytest.raises(Unusable):
+            attempt()
+    assert seen.all() == {ONE: record(1, 1)}
+
+
+@given(
+    st.lists(
+        st.dictionaries(
+            st.sampled_from([ONE, TWO]), st.tuples(st.integers(0, 3), st.integers(0, 3))
+        )
+    )
+)
+def test_the_highest_epoch_of_each_bundle_is_kept(batches: list[dict[str, Epoch]]) -> None:
+    one, many = Seen(None), Seen(None)
+    highest: dict[str, Epoch] = {}
+    for batch in batches:
+        for bundle, (generation, counter) in batch.items():
+            one.note(bundle, record(generation, counter))
+            highest[bundle] = max(highest.get(bundle, NO_EPOCH), Epoch(generation, counter))
+        many.note_all({bundle: record(*epoch) for bundle, epoch in batch.items()})
+    for seen in (one, many):
+        assert {bundle: seen.epoch(bundle) for bundle in highest} == highest
+        seen.close()
