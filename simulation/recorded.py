@@ -42,28 +42,28 @@ class RecordedTopics:
 
     def end(self, topic: str, partition: int = 0) -> int:
         """The offset that the partition's next record will have."""
-        return self._ends(topic, partition)[1]
+        return self.ends(topic, partition)[1]
 
     def newest_batches(self, number: int) -> list[BatchRecord]:
         """The last so many of them, in order."""
-        low, high = self._ends(keys.ROUNDS, 0)
+        low, high = self.ends(keys.ROUNDS, 0)
         return [
             msgspec.json.decode(record.value or b"", type=BatchRecord)
-            for record in self._between(keys.ROUNDS, 0, max(low, high - number), high)
+            for record in self.between(keys.ROUNDS, 0, max(low, high - number), high)
         ]
 
     def all(self, topic: str) -> Iterator[Record]:
         """What the topic holds now, partition after partition."""
-        for partition in sorted(self._partitions(topic)):
-            low, high = self._ends(topic, partition)
-            yield from self._between(topic, partition, low, high)
+        for partition in sorted(self.partitions(topic)):
+            low, high = self.ends(topic, partition)
+            yield from self.between(topic, partition, low, high)
 
     def read_by(self, batch: BatchRecord) -> Iterator[Record]:
         """What the batch read; raises Missing."""
         for topic, partitions in batch.offsets.items():
             for partition, (start, end) in partitions.items():
                 found = 0
-                for record in self._between(topic, int(partition), start, end):
+                for record in self.between(topic, int(partition), start, end):
                     found += 1
                     yield record
                 if found != end - start:
@@ -73,7 +73,7 @@ class RecordedTopics:
 
     # The leader of a topic that was made a moment ago may not know it yet.
     @stamina.retry(on=KafkaUnavailable, timeout=30.0, wait_initial=0.1, wait_max=1.0)
-    def _ends(self, topic: str, partition: int) -> tuple[int, int]:
+    def ends(self, topic: str, partition: int) -> tuple[int, int]:
         """The offsets of the first record and of the one that will be next."""
         here = TopicPartition(topic, partition)
         try:
@@ -82,14 +82,16 @@ class RecordedTopics:
             raise failure(self._bootstrap, f"looking at {topic}", error.args[0]) from error
         return low, high
 
-    def _partitions(self, topic: str) -> Iterable[int]:
+    def partitions(self, topic: str) -> Iterable[int]:
+        """Those of a topic, none if there is no such topic."""
         try:
             found = self._consumer.list_topics(topic, timeout=TIMEOUT_SECONDS).topics[topic]
         except KafkaException as error:
             raise failure(self._bootstrap, f"looking at {topic}", error.args[0]) from error
         return list(found.partitions)
 
-    def _between(self, topic: str, partition: int, start: int, end: int) -> Iterator[Record]:
+    def between(self, topic: str, partition: int, start: int, end: int) -> Iterator[Record]:
+        """The records with these offsets, one read at a time; raises Missing."""
         here = TopicPartition(topic, partition, start)
         self._consumer.assign([here])
         position = start

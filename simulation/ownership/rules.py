@@ -129,20 +129,39 @@ def _unfit(
         return Refused.NO_LEASE if asked.candidates else Refused.NO_BROKER
     if effect.owner is OwnerRule.KEEP_AIM and new.destination == new.owner:
         return Refused.SAME_BROKER
-    if asked.actor is not None:
-        owns = new.owner if asked.event is Event.CLAIM else old.owner
-        if asked.event is not Event.ASSIGN and owns != asked.actor:
-            return Refused.NOT_OWNER
-        others = any(command.broker != new.owner for command in asked.commands)
-        if others and not asked.candidates:
-            return Refused.NOT_PERMITTED
+    refused = None if asked.actor is None else _not_the_actors(asked, old, new)
+    if refused is not None:
+        return refused
     newcomer = new.owner if effect.owner in GAINS else new.destination
     if newcomer is not None and not asked.candidates and not here.alive(newcomer):
         return Refused.NO_LEASE
     divides = (old.state, new.state) == (State.SPLITTING, State.DELETED)
     if divides != bool(asked.children) or (divides and not _tile(asked, here)):
         return Refused.NOT_TILING
+    if not _stands(asked.bundle, here) and _overlaps(asked.bundle, here):
+        return Refused.NOT_TILING
     return None
+
+
+def _not_the_actors(asked: Transition, old: Record, new: Record) -> Refused | None:
+    owns = new.owner if asked.event is Event.CLAIM else old.owner
+    if asked.event is not Event.ASSIGN and owns != asked.actor:
+        return Refused.NOT_OWNER
+    others = any(command.broker != new.owner for command in asked.commands)
+    return Refused.NOT_PERMITTED if others and not asked.candidates else None
+
+
+def _stands(bundle: str, here: Standing) -> bool:
+    return bundle in here.records and here.records[bundle].state is not State.DELETED
+
+
+def _overlaps(bundle: str, here: Standing) -> bool:
+    namespace, (low, high) = parse_bundle(bundle)
+    for other in here.records:
+        of, (begins, ends) = parse_bundle(other)
+        if of == namespace and _stands(other, here) and begins < high and low < ends:
+            return True
+    return False
 
 
 def _tile(asked: Transition, here: Standing) -> bool:
@@ -152,8 +171,7 @@ def _tile(asked: Transition, here: Standing) -> bool:
             of, (low, high) = parse_bundle(child)
         except ValueError:
             return False
-        stands = child in here.records and here.records[child].state is not State.DELETED
-        if of != namespace or low != at or stands:
+        if of != namespace or low != at or _stands(child, here):
             return False
         at = high
     return at == end

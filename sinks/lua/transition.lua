@@ -131,6 +131,20 @@ local function tile(bundle, children)
   return at == high
 end
 
+-- Whether a bundle that does not stand yet would overlap one that does. The index is in the order of
+-- the ring, and what is in it does not overlap: its neighbours tell.
+local function overlaps(bundle)
+  local namespace, low, high = string.match(bundle, "^(.+)/(0x%x+)_(0x%x+)$")
+  local before = redis.call("ZREVRANGEBYLEX", BUNDLES, "(" .. bundle, "-", "LIMIT", 0, 1)[1]
+  local after = redis.call("ZRANGEBYLEX", BUNDLES, "(" .. bundle, "+", "LIMIT", 0, 1)[1]
+  local of, _, ends = string.match(before or "", "^(.+)/(0x%x+)_(0x%x+)$")
+  if of == namespace and ends > low then
+    return true
+  end
+  local next_of, begins = string.match(after or "", "^(.+)/(0x%x+)_0x%x+$")
+  return next_of == namespace and begins < high
+end
+
 -- Owners in a row that died soon after getting the bundle, this one included.
 local function falls_of(record)
   return now - (record.since or 0) < SOON_MS and (record.falls or 0) + 1 or 0
@@ -138,7 +152,7 @@ end
 
 -- What the request makes of the record: {state, owner, destination, falls}; nil where it is refused,
 -- or not nil as well where the bundle is quarantined instead; and why not.
-local function judge(request, record)
+local function judge(request, record, known)
   local expect = request.expect
   if not (by_broker and BROKER_EVENTS or JOB_EVENTS)[request.event] then
     return nil, REFUSED.NOT_PERMITTED
@@ -183,6 +197,9 @@ local function judge(request, record)
   local children = request.children or {}
   local divides = record.state == "Splitting" and state == "Deleted"
   if divides ~= (#children > 0) or divides and not tile(request.bundle, children) then
+    return nil, REFUSED.NOT_TILING
+  end
+  if (not known or record.state == "Deleted") and overlaps(request.bundle) then
     return nil, REFUSED.NOT_TILING
   end
   if falls >= MOST_FALLS and gains then
@@ -264,7 +281,7 @@ local function apply(request)
     local fell = record.state == "Quarantined" and request.event ~= "quarantine"
     return outcome(request, fell and REFUSED.QUARANTINED, text)
   end
-  local after, refused = judge(request, record)
+  local after, refused = judge(request, record, text)
   if after then
     text = write(request, record, text, after, refused)
   end

@@ -361,7 +361,7 @@ def test_a_child_that_stands_already_is_not_made_again(
 
 
 def test_records_are_read_in_pages(store: OwnershipStore, cluster: str) -> None:
-    names = {f"public/default/0x{low:08x}_0xffffffff" for low in range(2500)}
+    names = {f"public/default/0x{low:08x}_0x{low + 1:08x}" for low in range(2500)}
     asked = [job(Event.ASSIGN, NO_EPOCH, A, bundle=name, id=name) for name in sorted(names)]
     store.apply_batch(cluster, asked, generation=GENERATION, query_id="q", batch=0)
 
@@ -468,7 +468,7 @@ def test_a_claim_goes_to_the_less_loaded_candidate_and_tells_only_that_one(
 
 def test_what_was_placed_since_the_hints_counts(store: OwnershipStore, cluster: str) -> None:
     """C is 0.25 better and each bundle adds 0.1: three go to it, then they take turns."""
-    names = [f"t/n/0x{low:08x}_0xffffffff" for low in range(7)]
+    names = [f"t/n/0x{low:08x}_0x{low + 1:08x}" for low in range(7)]
     asked = [candidates((B, 0.65), (C, 0.4), bundle=name) for name in names]
 
     owners = [ask(store, cluster, each).record for each in asked]
@@ -504,6 +504,7 @@ def test_a_bundle_whose_owners_die_one_after_another_is_quarantined(
         assert outcome.record.falls == number
 
     assert (outcome.accepted, outcome.reason) == (False, Refused.QUARANTINED)
+    assert outcome.record is not None
     assert (outcome.record.state, outcome.record.owner) == (State.QUARANTINED, None)
     assert ask(store, cluster, asked).reason is Refused.QUARANTINED
     assert journal(client, cluster)[-1].event is Event.QUARANTINE
@@ -572,7 +573,23 @@ def test_the_index_names_the_bundles_that_stand(
     ask(store, cluster, broker(A, Event.RETIRE, splitting.epoch, children=HALVES))
     assert client.zrange(bundles_key(cluster), 0, -1) == [half.encode() for half in HALVES]
 
-    retired = store.record(cluster, BUNDLE)
-    assert retired is not None
-    ask(store, cluster, job(Event.RESTORE, retired.epoch))
-    assert BUNDLE.encode() in client.zrange(bundles_key(cluster), 0, -1)
+
+@pytest.mark.parametrize(
+    ("standing", "new"),
+    [
+        pytest.param(BUNDLE, HALVES[0], id="a part of one that stands, at its start"),
+        pytest.param(BUNDLE, HALVES[1], id="a part, at its end"),
+        pytest.param(HALVES[0], BUNDLE, id="what holds one that stands, at its start"),
+        pytest.param(HALVES[1], BUNDLE, id="what holds one, at its end"),
+        pytest.param(BUNDLE, "public/default/0x30000000_0x50000000", id="crossing its end"),
+    ],
+)
+def test_a_new_bundle_may_not_overlap_one_that_stands(
+    store: OwnershipStore, cluster: str, standing: str, new: str
+) -> None:
+    assert store.apply(cluster, broker(A, Event.CLAIM, bundle=standing)).accepted
+
+    assert store.apply(cluster, broker(B, Event.CLAIM, bundle=new)).reason is Refused.NOT_TILING
+
+    for other in (f"another/{new}", "public/default/0x70000000_0x80000000"):
+        assert store.apply(cluster, broker(B, Event.CLAIM, bundle=other)).accepted
