@@ -1,9 +1,11 @@
 """Agreeing with the store on who owns what, before a broker serves and after its lease lapsed.
 
-for each bundle that is held here, or whose record names this broker as serving or as assigned:
-  ask the store for it from where its record stands
-  accepted, or refused since it is this broker's already: load it and serve
+for each bundle that is held here, or whose record names this broker as owner:
+  claim it from where its record stands
+  accepted: load it and serve
   refused since another has it: unload it
+A claim of what is this broker's already gives it a new epoch. So nothing that was asked before, and
+may yet arrive, can take from it what it serves from now on.
 """
 
 from __future__ import annotations
@@ -43,15 +45,10 @@ def _forget(obeyer: Obeyer, records: Mapping[str, Record], mine: Set[str]) -> No
 
 
 def _agreed(obeyer: Obeyer, bundle: str, known: Record | None) -> Record | None:
-    """The record as it stands after this broker asked for the bundle.
-
-    Asked even of a bundle that is this broker's by its record: reading does not tell that the store
-    is closed, and records of a closed one may be older than what other brokers act on.
-    """
+    """The record as it stands after this broker asked for the bundle."""
     event = Event.CLAIM
     if known is not None and known.owner == obeyer.broker_id and known.state is State.ASSIGNING:
-        # Its command may wait in the stream, or be lost with the store's last writes.
-        event = Event.SERVE
+        # Its command waits in the stream, or is lost with the store's last writes.
         try:
             obeyer.load(bundle)
         except CannotLoad:

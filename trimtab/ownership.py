@@ -65,8 +65,11 @@ BROKER_EVENTS = frozenset(
         Event.RETIRE,
     }
 )
-"""What a broker may ask for, and only for a bundle it owns; CLAIM for itself, ASSIGN, where a
-lookup finds that nobody owns a bundle, for whomever it finds best."""
+"""What a broker may ask for, and only for a bundle it owns or (CLAIM) that nobody does; ASSIGN,
+where a lookup finds that nobody owns a bundle, for whomever it finds best.
+
+CLAIM of what it owns already gives the record a new epoch: whatever the broker asked before it lost
+its memory or its lease, and may yet arrive, is stale from then on."""
 
 JOB_EVENTS = (frozenset(Event) - BROKER_EVENTS) | {Event.ASSIGN}
 """What the job, and operators through it, may ask for: nobody else speaks for a broker."""
@@ -75,7 +78,8 @@ SOON_MS: Final = 60_000
 """A broker that dies so soon after it got a bundle may have died of it."""
 
 MOST_FALLS: Final = 3
-"""So many owners in a row that died soon: the bundle is quarantined and not handed on."""
+"""So many owners in a row that died soon: whoever asks for the bundle then, the script does
+QUARANTINE instead."""
 
 STREAK_ENDS = frozenset({Event.RELEASE, Event.HAND_OVER, Event.RETIRE, Event.READMIT})
 """What a living owner or an operator does: the deaths before it count no longer."""
@@ -131,14 +135,19 @@ TRANSITIONS: MappingProxyType[State, MappingProxyType[Event, Effect]] = MappingP
         ),
         State.ASSIGNING: MappingProxyType(
             {
+                Event.CLAIM: Effect(State.OWNED, OwnerRule.KEEP),
                 Event.SERVE: Effect(State.OWNED, OwnerRule.KEEP),
                 Event.ASSIGN: Effect(State.ASSIGNING, OwnerRule.TAKE, Given.OWNER_GONE_OR_JOB),
                 Event.DECLINE: Effect(State.FREE, OwnerRule.NOBODY),
                 Event.LOSE: Effect(State.FREE, OwnerRule.NOBODY, Given.OWNER_GONE_OR_JOB),
+                Event.QUARANTINE: Effect(
+                    State.QUARANTINED, OwnerRule.NOBODY, Given.OWNER_GONE_OR_JOB
+                ),
             }
         ),
         State.OWNED: MappingProxyType(
             {
+                Event.CLAIM: Effect(State.OWNED, OwnerRule.KEEP),
                 Event.UNLOAD: Effect(State.RELEASING, OwnerRule.KEEP),
                 Event.TRANSFER: Effect(State.RELEASING, OwnerRule.KEEP_AIM),
                 Event.SPLIT: Effect(State.SPLITTING, OwnerRule.KEEP),
@@ -146,33 +155,40 @@ TRANSITIONS: MappingProxyType[State, MappingProxyType[Event, Effect]] = MappingP
                 Event.RELEASE: Effect(State.FREE, OwnerRule.NOBODY),
                 Event.ASSIGN: Effect(State.ASSIGNING, OwnerRule.TAKE, Given.OWNER_GONE),
                 Event.LOSE: Effect(State.FREE, OwnerRule.NOBODY, Given.OWNER_GONE),
+                Event.QUARANTINE: Effect(State.QUARANTINED, OwnerRule.NOBODY, Given.OWNER_GONE),
             }
         ),
         State.RELEASING: MappingProxyType(
             {
+                Event.CLAIM: Effect(State.OWNED, OwnerRule.KEEP),
                 Event.RELEASE: Effect(State.FREE, OwnerRule.NOBODY),
                 Event.HAND_OVER: Effect(State.ASSIGNING, OwnerRule.DESTINATION),
                 Event.DECLINE: Effect(State.OWNED, OwnerRule.KEEP),
                 Event.KEEP: Effect(State.OWNED, OwnerRule.KEEP),
                 Event.ASSIGN: Effect(State.ASSIGNING, OwnerRule.TAKE, Given.OWNER_GONE),
                 Event.LOSE: Effect(State.FREE, OwnerRule.NOBODY, Given.OWNER_GONE),
+                Event.QUARANTINE: Effect(State.QUARANTINED, OwnerRule.NOBODY, Given.OWNER_GONE),
             }
         ),
         State.SPLITTING: MappingProxyType(
             {
+                Event.CLAIM: Effect(State.OWNED, OwnerRule.KEEP),
                 Event.RETIRE: Effect(State.DELETED, OwnerRule.NOBODY),
                 Event.DECLINE: Effect(State.OWNED, OwnerRule.KEEP),
                 Event.KEEP: Effect(State.OWNED, OwnerRule.KEEP),
                 Event.ASSIGN: Effect(State.ASSIGNING, OwnerRule.TAKE, Given.OWNER_GONE),
                 Event.LOSE: Effect(State.FREE, OwnerRule.NOBODY, Given.OWNER_GONE),
+                Event.QUARANTINE: Effect(State.QUARANTINED, OwnerRule.NOBODY, Given.OWNER_GONE),
             }
         ),
         State.MERGING: MappingProxyType(
             {
+                Event.CLAIM: Effect(State.OWNED, OwnerRule.KEEP),
                 Event.RETIRE: Effect(State.DELETED, OwnerRule.NOBODY),
                 Event.KEEP: Effect(State.OWNED, OwnerRule.KEEP),
                 Event.ASSIGN: Effect(State.ASSIGNING, OwnerRule.TAKE, Given.OWNER_GONE),
                 Event.LOSE: Effect(State.FREE, OwnerRule.NOBODY, Given.OWNER_GONE),
+                Event.QUARANTINE: Effect(State.QUARANTINED, OwnerRule.NOBODY, Given.OWNER_GONE),
             }
         ),
         State.DELETED: MappingProxyType(

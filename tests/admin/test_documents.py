@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from admin import cli
+from admin import cli, state_diagram
 from admin.demo_parts import METRICS_PORT
 from streaming.config import JobConfig, load_config
+from trimtab.ownership import TRANSITIONS
 
 README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
 
@@ -35,3 +36,15 @@ def test_the_metrics_port_is_the_one_named() -> None:
 )
 def test_every_command_exists(command: str) -> None:
     assert CliRunner().invoke(cli.app, [command, "--help"]).exit_code == 0
+
+
+def test_the_state_diagram_is_the_tables() -> None:
+    text = (Path(__file__).parents[2] / "docs/ownership.md").read_text("utf-8")
+    assert state_diagram.written(text) == text
+
+
+def test_every_row_of_the_table_is_in_the_diagram() -> None:
+    drawn = state_diagram.diagram()
+    for state, row in TRANSITIONS.items():
+        for event, effect in row.items():
+            assert re.search(rf"{state} --> {effect.state}: .*\b{event}\b", drawn)

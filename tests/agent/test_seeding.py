@@ -10,8 +10,9 @@ from agent.obeying import Obeyed
 from agent.seeding import seed
 from sinks.errors import Closed
 from tests.agent.support import BUNDLE, A, B, Job, Site, lines
-from trimtab.ownership import State
+from trimtab.ownership import Event, State
 from trimtab.wire.keys import open_key, ownership_key
+from trimtab.wire.ownership import Refused, Transition
 
 LEFT, RIGHT = "t/two/0x00000000_0x80000000", "t/two/0x80000000_0xffffffff"
 
@@ -57,12 +58,25 @@ def test_a_bundle_given_up_is_claimed_from_where_its_record_stands(
     assert (job.record().owner, job.record().epoch.counter) == (B, 3)
 
 
-def test_seeding_twice_changes_nothing(job: Job, client: Redis, cluster: str) -> None:
+def test_what_was_asked_before_cannot_take_what_is_served_now(
+    job: Job, client: Redis, cluster: str
+) -> None:
+    """A request that the server answers after its sender has given up and begun anew."""
     site = Site(client, cluster, A, BUNDLE)
     seed(site.obeyer)
-    before = job.record()
+    job.transfer(A, B)
+    late = Transition(
+        id="late",
+        bundle=BUNDLE,
+        event=Event.HAND_OVER,
+        expect=job.record().epoch,
+        actor=A,
+    )
     seed(site.obeyer)
-    assert job.record() == before
+    assert (job.record().state, job.record().owner) == (State.OWNED, A)
+    assert job.store.apply(cluster, late).reason is Refused.STALE_EPOCH
+    assert site.obey() == [Obeyed.STALE]
+    assert site.holdings.serves(BUNDLE)
     assert site.broker.told == []
 
 

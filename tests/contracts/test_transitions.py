@@ -67,7 +67,8 @@ def test_the_script_accepts_the_rows_of_the_table_and_nothing_else(
     effect = TRANSITIONS[state].get(event)
     if effect is not None and effect.given is not Given.NOTHING:
         client.delete(lease_key(cluster, A))
-    actor = None if event in JOB_EVENTS else C if event is Event.CLAIM else A
+    newcomer = (state, event) == (State.FREE, Event.CLAIM)
+    actor = None if event in JOB_EVENTS else C if newcomer else A
     divides = (state, event) == (State.SPLITTING, Event.RETIRE)
     request = Transition(
         id="now",

@@ -49,7 +49,7 @@ def test_a_reader_believes_the_newest_record(before: list[int], told: int, owner
 @pytest.mark.parametrize(
     ("state", "event"),
     [
-        pytest.param(State.OWNED, Event.CLAIM, id="claimed while it is served"),
+        pytest.param(State.QUARANTINED, Event.CLAIM, id="claimed while it is held back"),
         pytest.param(State.RELEASING, Event.UNLOAD, id="unloaded twice"),
         pytest.param(State.DELETED, Event.CLAIM, id="claimed after a split"),
     ],
