@@ -17,6 +17,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from admin.audit import Auditor, follow
 from admin.broker_conf import imported
 from admin.demo import Demo, DemoOptions
 from admin.demo_parts import METRICS_PORT, DemoFailed, spark_jars
@@ -30,10 +31,12 @@ from deploy.ports import is_free
 from deploy.process import ServerError
 from simulation.parity import decision
 from simulation.profile import InvalidProfile
+from sinks.connections import redis_client
 from sinks.errors import SinkError, Unavailable
 from sinks.kafka_topics import ensure_topics
 from streaming.config import InvalidConfig, load_config
 from trimtab import metrics
+from trimtab.audit import NOTES, Violation
 from trimtab.tunable import InvalidSettings
 
 OK: Final = 0
@@ -149,6 +152,41 @@ def topics(config: Config = None) -> None:
     raise typer.Exit(FINDINGS if findings else OK)
 
 
+@app.command()
+def audit(
+    kafka: Annotated[
+        str, typer.Option(help="With the journal.", envvar="TRIMTAB_KAFKA__BOOTSTRAP")
+    ],
+    redis: Annotated[
+        str | None, typer.Option(help="URL, to compare its records.", envvar="TRIMTAB_REDIS_URL")
+    ] = None,
+    cluster: Annotated[str | None, typer.Option(help="This one alone.")] = None,
+    follows: Annotated[bool, typer.Option("--follow", help="Go on until interrupted.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="A line each, for programs.")] = False,
+) -> None:
+    """Check by the journal that every bundle had one owner at most; 6 if a rule was broken."""
+    broken = 0
+    try:
+        client = redis_client(redis) if redis else None
+        with (
+            Auditor(kafka, client, cluster) as auditor,
+            suppress(KeyboardInterrupt),
+        ):
+            for violation in follow(auditor) if follows else auditor.check():
+                broken += violation.kind not in NOTES
+                _show_violation(violation, json=json)
+    except SinkError as error:
+        raise _end(str(error), UNREACHABLE if isinstance(error, Unavailable) else FAILED) from None
+    for name in sorted(auditor.closed):
+        typer.echo(f"{name} is closed: its records in Redis were not compared", err=True)
+    typer.echo(
+        f"{auditor.changes} changes of {auditor.audit.bundles} bundles and {auditor.commands} "
+        f"commands read, {auditor.unreadable} entries unreadable, {broken} rules broken",
+        err=True,
+    )
+    raise typer.Exit(FINDINGS if broken else OK)
+
+
 @config_commands.command("import")
 def import_broker_conf(
     file: Annotated[Path, typer.Argument(help="A Pulsar broker.conf.")],
@@ -189,6 +227,13 @@ def _check_metrics_port() -> Finding:
         if metrics.GENERATION.name.encode() in answer.read():
             return good("metrics port", f"{address} is served by a trimtab job")
     return bad("metrics port", f"{address} is taken", f"ss -ltnp 'sport = {METRICS_PORT}'")
+
+
+def _show_violation(violation: Violation, *, json: bool) -> None:
+    if json:
+        print(msgspec.json.encode({"v": 1, **msgspec.to_builtins(violation)}).decode(), flush=True)
+    else:
+        print(violation, flush=True)
 
 
 def _show_findings(findings: list[Finding]) -> None:

@@ -31,7 +31,7 @@ from agent.leaving import leave
 from agent.obeying import Obeyed, Obeyer
 from agent.outbox import Outbox
 from agent.ports import Commands, LeaseKeeper, Reports, Store
-from agent.reporting import Reporter
+from agent.reporting import Cadence, Reporter
 from agent.seeding import seed
 from agent.seen import Seen
 from sinks.command_streams import CommandStream
@@ -82,7 +82,13 @@ class Links:
     clock: Callable[[], float]
 
     @classmethod
-    def of(cls, settings: AgentSettings, client: Redis, outbox: Outbox) -> Links:
+    def of(
+        cls,
+        settings: AgentSettings,
+        client: Redis,
+        outbox: Outbox,
+        cadence: Cadence | None = None,
+    ) -> Links:
         """The real ones; ``client`` belongs to this agent alone, for it waits in reading."""
         store = OwnershipStore(client)
         claims = Claims(
@@ -97,7 +103,7 @@ class Links:
             store=store,
             leases=Leases(client),
             commands=CommandStream(client, settings.cluster, settings.broker),
-            reporter=Reporter(outbox, settings.cluster, settings.broker),
+            reporter=Reporter(outbox, settings.cluster, settings.broker, cadence),
             seen=Seen(settings.state),
             claims=claims,
             clock=boot_clock,

@@ -78,24 +78,16 @@ class Message:
 def kafka_producer(bootstrap: str, security: KafkaSecurity = PLAINTEXT) -> Producer:
     """A producer for reports; raises KafkaError or KafkaUnavailable while no broker of
     ``bootstrap`` answers, and Misconfigured where it turns us away."""
-    try:
-        return _Closing(_producer(bootstrap, security))
-    except KafkaTimeoutError:
-        # kafka-python cannot tell a wrong password or certificate from an absent server.
-        if security != PLAINTEXT:
-            check_access(bootstrap, security.librdkafka())
-        raise
-
-
-# Any: kafka-python has no annotations.
-def _producer(bootstrap: str, security: KafkaSecurity) -> Any:
     if security != PLAINTEXT:
+        # kafka-python cannot tell a wrong password or certificate from an absent server, tries it
+        # again and again, and leaves its sockets to the garbage collector.
+        check_access(bootstrap, security.librdkafka())
         # At DEBUG it logs what it sends, and with SASL PLAIN that is the password.
         for name in ("kafka.net", "kafka.protocol"):
             logging.getLogger(name).setLevel(logging.INFO)
     # A report is stale long before Kafka's two minutes; the small linger lets a process with many
     # brokers fill its requests; a topic made by accident would lack LogAppendTime.
-    return KafkaProducer(
+    producer = KafkaProducer(
         bootstrap_servers=bootstrap,
         **security.kafka_python(),
         acks="all",
@@ -109,6 +101,7 @@ def _producer(bootstrap: str, security: KafkaSecurity) -> Any:
         delivery_timeout_ms=15_000,
         reconnect_backoff_max_ms=5_000,
     )
+    return _Closing(producer)
 
 
 @dataclass(frozen=True, slots=True)

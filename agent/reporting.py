@@ -50,6 +50,10 @@ class Cadence:
     """The job's, where these are not the defaults."""
 
 
+EVERY_BEAT: Final = Cadence(ReportingSettings(max_interval=0.0))
+"""A report whenever one may be sent, for fleets that are watched as they change."""
+
+
 class _Told(NamedTuple):
     data: LocalBrokerData
     at: float

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from benchmarks import decisions, intake, latency, lookup, memory, plans
+from benchmarks import decisions, intake, latency, lookup, memory, ownership, plans
 from benchmarks.figures import Figure
 
 Benchmark = Callable[[Path], Sequence[Figure]]
@@ -19,4 +19,5 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "decisions": decisions.measure,
     "plans": plans.measure,
     "lookup": lookup.measure,
+    "ownership": ownership.measure,
 }

@@ -19,6 +19,7 @@ from redis import Redis
 
 from agent.agent import Agent, AgentSettings, Links
 from agent.outbox import Outbox, kafka_producer
+from agent.reporting import EVERY_BEAT
 from simulation.broker import SimulatedBroker
 from simulation.load_model import LoadModel, load_model
 from simulation.profile import Profile
@@ -167,7 +168,7 @@ class StepFleet:
             report_interval=REPORT_SECONDS,
             report_offset=REPORT_SECONDS * row / BROKERS,
         )
-        links = Links.of(settings, client, self._outbox)
+        links = Links.of(settings, client, self._outbox, EVERY_BEAT)
         links = replace(links, commands=TimedCommands(client, name, self._noted))
         return Agent(broker, settings, links)
 

@@ -30,7 +30,9 @@ from benchmarks.reports import fill, sql_type
 from deploy import jars
 from deploy.stack import Stack
 from sinks.connections import redis_client
+from sinks.gate import Gate
 from sinks.generation import claim
+from sinks.journal_reader import newest_records
 from sinks.kafka_topics import ensure_topics
 from sinks.ownership_store import OwnershipStore
 from sinks.publisher import Publisher
@@ -41,6 +43,7 @@ from streaming.broker_operator import BrokerOperator
 from streaming.config import SparkConfig
 from streaming.exposition import Exposition
 from streaming.offsets import OffsetLog
+from streaming.opening import Opener
 from streaming.query import rows
 from streaming.session import spark_session
 from streaming.tenure import Tenure
@@ -104,10 +107,13 @@ def _full(spark: SparkSession, source: KafkaSource, stack: Stack, checkpoint: st
     """The query and the sinks as ``streaming.job`` puts them together."""
     shown = Exposition()
     tenure = Tenure(lambda: claim(stack.kafka_bootstrap, "trimtab-bench"), shown)
+    client = redis_client(stack.redis_url)
+    store = OwnershipStore(client)
+    journal = partial(newest_records, stack.kafka_bootstrap)
     writer = BatchWriter(
-        OwnershipStore(redis_client(stack.redis_url)),
+        store,
         Publisher(stack.kafka_bootstrap),
-        tenure,
+        Opener(Gate(client), store, journal, tenure, shown),
         OffsetLog(spark, checkpoint),
         shown,
     )

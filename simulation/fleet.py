@@ -12,6 +12,7 @@ import msgspec
 from agent.agent import Agent, AgentSettings, Links
 from agent.obeying import Obeyed
 from agent.outbox import Outbox, kafka_producer
+from agent.reporting import EVERY_BEAT
 from simulation.broker import SimulatedBroker
 from simulation.load_model import LoadModel
 from sinks.connections import redis_client
@@ -112,7 +113,8 @@ class Fleet:
             report_interval=interval,
             report_offset=interval * row / len(self._names),
         )
-        return Agent(broker, ours, Links.of(ours, redis_client(settings.redis), self._outbox))
+        client = redis_client(settings.redis)
+        return Agent(broker, ours, Links.of(ours, client, self._outbox, EVERY_BEAT))
 
 
 def _wall_ms() -> int:

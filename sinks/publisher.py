@@ -36,7 +36,7 @@ class Publisher:
                 "enable.idempotence": True,
                 "acks": "all",
                 "linger.ms": 5,
-                "compression.type": "lz4",
+                "compression.type": "gzip",
                 "message.max.bytes": LARGEST_RECORD,
                 # A missing topic is told from an absent Kafka only before delivery times out.
                 "topic.metadata.propagation.max.ms": 3000,

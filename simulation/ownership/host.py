@@ -17,6 +17,7 @@ from trimtab.wire.load_report import LocalBrokerData
 from trimtab.wire.ownership import Candidate
 
 CLUSTER = "sim"
+LEASE_MARGIN_S = 1.0
 SESSIONS_FROM = 1_800_000_000_000
 
 
@@ -88,6 +89,7 @@ class Host:
         self._seen = Seen(None)
         self._starts = 0
         self.hangs_until = 0.0
+        self.margin_s = LEASE_MARGIN_S
         self.agent: Agent | None = None
         self.broker = Broker(rng)
 
@@ -96,7 +98,11 @@ class Host:
         self._starts += 1
         self.broker = Broker(self._rng, set(loaded))
         settings = AgentSettings(
-            CLUSTER, self.name, SESSIONS_FROM + self._starts, longest_wait=0.001
+            CLUSTER,
+            self.name,
+            SESSIONS_FROM + self._starts,
+            lease_margin=self.margin_s,
+            longest_wait=0.001,
         )
         links = Links(
             store=self.link,

@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from simulation.ownership.host import CLUSTER, Host
+from simulation.ownership.host import CLUSTER, LEASE_MARGIN_S, Host
 from simulation.ownership.manager import Manager, names_of
 from simulation.ownership.network import Clock, Link, Odds
 from simulation.ownership.rules import FREE
@@ -63,9 +63,13 @@ class _Story:
 class World:
     """Everything is drawn from ``seed``: the same seed gives the same run."""
 
-    def __init__(self, seed: int, odds: Odds | None = None) -> None:
+    def __init__(
+        self, seed: int, odds: Odds | None = None, margin_s: float = LEASE_MARGIN_S
+    ) -> None:
+        """``margin_s``: how long before its lease ends a broker stops serving."""
         self._rng = np.random.default_rng(seed)
         self._odds = odds or Odds()
+        self._margin_s = margin_s
         self.clock = Clock()
         self.jump_ms = 0
         self.server = MemoryServer(self._server_ms, self._accepted)
@@ -306,7 +310,9 @@ class World:
     def _host(self, name: str) -> Host:
         commands = MemoryCommands(self.server, name)
         link = Link(self.server, commands, self.clock, self._rng, self._odds, self._meanwhile)
-        return Host(name, [each for each in BROKERS if each != name], link, self.clock, self._rng)
+        host = Host(name, [each for each in BROKERS if each != name], link, self.clock, self._rng)
+        host.margin_s = self._margin_s
+        return host
 
     def _set_odds(self) -> None:
         for host in self._hosts:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from trimtab.audit import GRACE_MS, QUIET_MS, Audit, Kind, Violation
+from trimtab.auditing.rules import CAUSES
 from trimtab.model import Epoch
-from trimtab.ownership import Event, State
+from trimtab.ownership import TRANSITIONS, Event, State
 from trimtab.wire.command import Command
 from trimtab.wire.command import Kind as Order
 from trimtab.wire.ownership import Change, Record
@@ -94,6 +95,18 @@ def kinds(*items: Change | Command, until: int = LONG) -> list[Kind]:
             [*HANDED_OVER, change(f"assign 2.5 Assigning {A}", 20)], id="taken from the dead"
         ),
         pytest.param(
+            [*HANDED_OVER[:2], change(f"claim 1.3 Owned {A}", 9)], id="claimed anew by its owner"
+        ),
+        pytest.param(
+            [
+                *WHOLE,
+                change("restore 2.2 Deleted", 0),
+                change(f"restore 1.3 Owned {A}", 3, HALVES[0]),
+                change("restore 2.3 Free", 0, HALVES[1]),
+            ],
+            id="a division half forgotten, mended by the rebuild",
+        ),
+        pytest.param(
             [*HANDED_OVER[:1], change(f"restore 1.4 Owned {B}", 4)], id="restored past what is lost"
         ),
         pytest.param(
@@ -145,6 +158,11 @@ def test_what_keeps_the_rules_is_not_reported(items: list[Change | Command]) -> 
             history(f"claim 1.1 Owned {A}", f"transfer 1.2 Releasing {A} {A}"),
             Kind.STEP,
             id="handed over to itself",
+        ),
+        pytest.param(
+            history(f"assign 1.1 Assigning {A}", f"claim 1.2 Owned {B}"),
+            Kind.STEP,
+            id="claimed from another",
         ),
         pytest.param(
             history(f"claim 1.1 Owned {A}", f"release 1.2 Free {A}"),
@@ -328,3 +346,17 @@ def test_redis_is_compared_with_what_is_journalled() -> None:
     assert [each.kind for each in audit.behind("c", {})] == [Kind.BEHIND]
     assert [each.kind for each in audit.unjournalled("c", {LEFT: foreign})] == [Kind.UNJOURNALLED]
     assert [each.kind for each in audit.unjournalled("c", {RIGHT: newest})] == [Kind.UNJOURNALLED]
+
+
+def test_the_rules_stated_apart_say_what_the_table_says() -> None:
+    """They must change together; of RESTORE the auditor believes anything."""
+    table = {
+        (before, event, effect.state)
+        for before, row in TRANSITIONS.items()
+        for event, effect in row.items()
+        if event is not Event.RESTORE
+    }
+    stated = {
+        (before, event, after) for (before, after), events in CAUSES.items() for event in events
+    }
+    assert stated == table

@@ -80,6 +80,9 @@ _ASKED: Final = {
 }
 """While the owner lives."""
 
+_AGAIN: Final = {(state, State.OWNED): {Event.CLAIM} for state in _HELD}
+"""By the owner itself: a new epoch makes stale what it may have asked for before."""
+
 _TAKEN: Final = {
     **{(state, State.ASSIGNING): {Event.ASSIGN} for state in (*_HELD, State.FREE)},
     **{(state, State.FREE): {Event.LOSE} for state in _HELD},
@@ -90,8 +93,8 @@ event."""
 
 CAUSES: Final[Mapping[tuple[State, State], frozenset[Event]]] = MappingProxyType(
     {
-        step: frozenset(_ASKED.get(step, set()) | _TAKEN.get(step, set()))
-        for step in _ASKED.keys() | _TAKEN.keys()
+        step: frozenset().union(*(rules.get(step, ()) for rules in (_ASKED, _AGAIN, _TAKEN)))
+        for step in _ASKED.keys() | _AGAIN.keys() | _TAKEN.keys()
     }
 )
 
@@ -145,7 +148,7 @@ def _names_rightly(before: Record, change: Change) -> bool:
         return False
     if after.state not in _HELD:
         return after.owner is None
-    if change.event in {Event.CLAIM, Event.ASSIGN}:
+    if before.state is State.FREE or change.event is Event.ASSIGN:
         return after.owner is not None
     heir = before.destination if change.event is Event.HAND_OVER else before.owner
     return after.owner is not None and after.owner == heir

@@ -1,0 +1,207 @@
+"""Reads for the auditor what a cluster wrote: its journal and commands, and its records in Redis.
+
+Kafka has the journal up to what the relay has carried; the rest is still in Redis, in a stream.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from heapq import merge
+from types import TracebackType
+from typing import Any, Final, Self
+
+import msgspec
+import redis
+
+from simulation.recorded import Missing, RecordedTopics
+from sinks.connections import translated
+from sinks.errors import KafkaUnavailable, Misconfigured
+from sinks.ownership_store import OwnershipStore
+from sources.records import Record as Entry
+from trimtab.audit import GRACE_MS, Audit, Violation
+from trimtab.wire import keys
+from trimtab.wire.command import Command
+from trimtab.wire.ownership import Change, Record
+
+PAUSE_SECONDS: Final = 10.0
+"""Between two readings of one that follows."""
+
+_PAGE: Final = 1000
+
+_change = msgspec.json.Decoder(Change)
+_command = msgspec.json.Decoder(Command)
+
+
+class Auditor:
+    """Of every cluster of one Kafka, or of ``cluster`` alone; ``client``: its Redis, to compare.
+
+    Its methods raise KafkaUnavailable, StoreUnavailable and Misconfigured.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str,
+        client: redis.Redis | None = None,
+        cluster: str | None = None,
+        grace_ms: int = GRACE_MS,
+    ) -> None:
+        self.audit = Audit(grace_ms)
+        self.changes = self.commands = 0
+        self.unreadable = 0
+        """Entries that are neither changes nor commands; the job writes them to dead letters."""
+        self.closed: set[str] = set()
+        """Clusters that were being rebuilt, and were not compared, when last looked at."""
+        self._client = client
+        self._cluster = cluster
+        self._journal = _Tail(bootstrap, keys.OWNERSHIP)
+        self._commands = _Tail(bootstrap, keys.COMMANDS)
+
+    def check(self) -> list[Violation]:
+        """Read to the present end; what was found since the last call."""
+        self._read_topics()
+        if self._client is None:
+            # The relay may stand still: what the journal's clock has not passed may be on its way.
+            return self.audit.settle(self.audit.clock)
+        return self._compared(self._client)
+
+    def _compared(self, client: redis.Redis) -> list[Violation]:
+        """Read Redis in an order in which a running job gives no false alarm.
+
+        A script writes a record and its entry of the stream in one step; the relay takes an entry
+        off the stream only once the topic has it. So a record that is read before the stream, and
+        the stream before the topic's end, has its entry in one of them: if not, nobody journalled
+        it. And a record that is read after the topic and the stream is as new as what they had: if
+        not, the store has forgotten it. Hence topic, records, stream, topic. All that was changed
+        before the clock was read has been seen by then.
+        """
+        now = _milliseconds(client)
+        found: list[Violation] = []
+        pictures: dict[str, dict[str, Record]] = {}
+        self.closed = set()
+        clusters = {self._cluster} if self._cluster else self.audit.clusters
+        for cluster in sorted(clusters):
+            opened = _opened(client, cluster)
+            records = OwnershipStore(client).records(cluster)
+            if opened is None or _opened(client, cluster) != opened:
+                # It may have lost what the job is about to restore.
+                self.closed.add(cluster)
+            else:
+                pictures[cluster] = records
+                self.audit.see_open(cluster, opened[1])
+                found += self.audit.behind(cluster, records)
+            self._read_stream(client, cluster)
+        self._read_topics()
+        for cluster, records in pictures.items():
+            found += self.audit.unjournalled(cluster, records)
+        return found + self.audit.settle(self.audit.clock if self.closed else now)
+
+    def _read_topics(self) -> None:
+        for entry in merge(
+            self._journal.fresh(), self._commands.fresh(), key=lambda entry: entry.at
+        ):
+            if entry.topic == keys.OWNERSHIP:
+                self._take_change(entry.value)
+            else:
+                self._take_command(entry.value)
+
+    def _read_stream(self, client: redis.Redis, cluster: str) -> None:
+        last = "-"
+        while True:
+            with translated(client):
+                # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
+                entries: Any = client.xrange(keys.journal_key(cluster), min=last, count=_PAGE)
+            for _, fields in entries:
+                self._take_change(fields.get(b"change"))
+            if len(entries) < _PAGE:
+                return
+            last = f"({entries[-1][0].decode()}"
+
+    def _take_change(self, value: bytes | None) -> None:
+        try:
+            change = _change.decode(value or b"")
+        except msgspec.MsgspecError:
+            self.unreadable += 1
+            return
+        if self._cluster in {None, change.cluster}:
+            self.changes += 1
+            self.audit.see_change(change)
+
+    def _take_command(self, value: bytes | None) -> None:
+        try:
+            command = _command.decode(value or b"")
+        except msgspec.MsgspecError:
+            self.unreadable += 1
+            return
+        if self._cluster in {None, command.cluster}:
+            self.commands += 1
+            self.audit.see_command(command)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self._journal.close()
+        self._commands.close()
+
+
+def follow(auditor: Auditor) -> Iterator[Violation]:
+    """What is found, once each, for as long as it is asked for."""
+    told = set()
+    while True:
+        for violation in auditor.check():
+            name = (violation.kind, violation.cluster, violation.bundle, violation.detail)
+            if name not in told:
+                told.add(name)
+                yield violation
+        time.sleep(PAUSE_SECONDS)
+
+
+class _Tail:
+    """A topic from its beginning on, as much at a time as there is."""
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        self._topic = topic
+        self._topics = RecordedTopics(bootstrap)
+        self._next: dict[int, int] = {}
+
+    def fresh(self) -> Iterator[Entry]:
+        """What came since the last call."""
+        partitions = self._topics.partitions(self._topic)
+        if not partitions:
+            raise Misconfigured(f"there is no topic {self._topic}")
+        for partition in sorted(partitions):
+            low, high = self._topics.ends(self._topic, partition)
+            start = max(low, self._next.get(partition, low))
+            try:
+                yield from self._topics.between(self._topic, partition, start, high)
+            except Missing as error:
+                raise KafkaUnavailable(str(error)) from error
+            self._next[partition] = high
+
+    def close(self) -> None:
+        self._topics.close()
+
+
+def _milliseconds(client: redis.Redis) -> int:
+    with translated(client):
+        answer: Any = client.time()
+    seconds, micros = answer
+    return int(seconds) * 1000 + int(micros) // 1000
+
+
+def _opened(client: redis.Redis, cluster: str) -> tuple[str, int] | None:
+    """The run of the server, and the generation, that may write; None while nobody may."""
+    with translated(client), client.pipeline(transaction=False) as asked:
+        asked.info("server")
+        asked.hmget(keys.open_key(cluster), "run_id", "generation")
+        answer: Any = asked.execute()
+    server, (run, generation) = answer
+    if run is None or run.decode() != server["run_id"]:
+        return None
+    return run.decode(), int(generation)

@@ -1,0 +1,375 @@
+"""What safety costs: the transition script against its bare writes, and a bundle's hand-over.
+
+The script: one broker's bundle goes from owner to owner and back, three transitions each time
+(transfer, hand-over, serve), through the store as job and brokers call it. Its twin sends the same
+writes, record, commands and journal entry, in a MULTI of their own, with nothing read or compared;
+then a plain SET of the record. All on one connection to a Redis as the embedded one is set up, in
+short turns; figures are medians of the turns' ratios.
+
+The hand-over: eight brokers with real agents on one Redis, a thousand transfers, twenty under way
+at a time. The gap of a bundle runs from the moment that its source is told to unload, when it
+serves no longer, until the store has accepted that its destination serves.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+from redis import Redis
+
+from agent.agent import Agent, AgentSettings, Links
+from agent.outbox import Outbox
+from agent.ports import Store
+from benchmarks.figures import Bar, Figure, Limit, figure
+from deploy.redis_server import RedisServer
+from sinks.connections import redis_client
+from sinks.gate import Gate
+from sinks.leases import Leases
+from sinks.ownership_store import OwnershipStore
+from trimtab.model import NO_EPOCH, Epoch
+from trimtab.ownership import Event
+from trimtab.wire import keys
+from trimtab.wire.command import Command, Kind
+from trimtab.wire.load_report import LocalBrokerData
+from trimtab.wire.ownership import Outcome, Record, Transition
+
+CLUSTER: Final = "bench"
+A, B = "broker-1:8080", "broker-2:8080"
+BUNDLE: Final = "tenant/namespace/0x00000000_0xffffffff"
+TURNS: Final = 40
+CYCLES: Final = 50
+"""Transfers a turn."""
+
+BROKERS: Final = 8
+BUNDLES: Final = 200
+MOVES: Final = 1000
+UNDER_WAY: Final = 20
+_PATIENCE_S: Final = 60.0
+
+
+def measure(folder: Path) -> list[Figure]:
+    """Both parts, each on a Redis of its own."""
+    with RedisServer(folder / "script") as server, redis_client(server.url) as client:
+        figures = script_figures(client)
+    with RedisServer(folder / "moves") as server:
+        gaps = Moves(server.url).gaps()
+    return [
+        *figures,
+        figure(
+            "ownership.gap_p50",
+            1000 * float(np.percentile(gaps, 50)),
+            "ms",
+            f"from source stops to destination serves, of {len(gaps)} moves",
+            Bar(Limit.AT_MOST, 50.0),
+            {"s": gaps},
+        ),
+        figure(
+            "ownership.gap_p99",
+            1000 * float(np.percentile(gaps, 99)),
+            "ms",
+            "the same",
+            Bar(Limit.AT_MOST, 250.0),
+        ),
+    ]
+
+
+def script_figures(client: Redis) -> list[Figure]:
+    """Three sides, turn by turn."""
+    gate = Gate(client)
+    closure = gate.open(CLUSTER, 1)
+    if closure is not None:
+        gate.open(CLUSTER, 1, closure.run)
+    for broker in (A, B):
+        Leases(client).renew(CLUSTER, broker, 1, 10_000)
+    scripts, bare = _Scripts(client), _Bare(client)
+    rates: dict[str, list[float]] = {"script": [], "multi": [], "set": []}
+    for _ in range(TURNS):
+        # The lease must outlive the turn.
+        for broker in (A, B):
+            Leases(client).renew(CLUSTER, broker, 1, 10_000)
+        for name, side in (("script", scripts.cycle), ("multi", bare.cycle), ("set", bare.sets)):
+            rates[name].append(_rate(side))
+    return [
+        _ratio(
+            "ownership.script_ratio",
+            rates["script"],
+            rates["multi"],
+            "the same writes in MULTI without checks",
+            Bar(Limit.AT_LEAST, 0.6),
+        ),
+        _ratio("ownership.script_to_set", rates["script"], rates["set"], "a plain SET"),
+    ]
+
+
+def _rate(cycle: Callable[[], int]) -> float:
+    """Transitions, or their twins, a second in one turn."""
+    started = time.perf_counter()
+    done = sum(cycle() for _ in range(CYCLES))
+    return done / (time.perf_counter() - started)
+
+
+def _ratio(
+    name: str, ours: list[float], theirs: list[float], of: str, bar: Bar | None = None
+) -> Figure:
+    return figure(
+        name,
+        median(one / other for one, other in zip(ours, theirs, strict=True)),
+        "of its rate",
+        f"{median(ours):,.0f} transitions/s by script, {median(theirs):,.0f}/s: {of}",
+        bar,
+        {"script/s": ours, "other/s": theirs},
+    )
+
+
+class _Scripts:
+    """A bundle that goes to and fro, as job and brokers ask for it."""
+
+    def __init__(self, client: Redis) -> None:
+        self._store = OwnershipStore(client)
+        self._numbers = count()
+        claim = Transition(
+            id="claim", bundle=BUNDLE, event=Event.CLAIM, expect=NO_EPOCH, broker=A, actor=A
+        )
+        self._epoch = self._accepted(self._store.apply(CLUSTER, claim))
+        self._owner, self._other = A, B
+
+    def cycle(self) -> int:
+        """One transfer: three transitions."""
+        number = next(self._numbers)
+        request = transfer(f"move/{number}", BUNDLE, self._owner, self._other, self._epoch)
+        done = self._store.apply_batch(
+            CLUSTER, [request], generation=1, query_id="bench", batch=number
+        )
+        epoch = self._accepted(done.outcomes[0])
+        own = _command(f"own/{number}", self._other, Kind.OWN, BUNDLE)
+        for event, actor, told in (
+            (Event.HAND_OVER, self._owner, (own,)),
+            (Event.SERVE, self._other, ()),
+        ):
+            answer = Transition(
+                id=f"{event}/{number}",
+                bundle=BUNDLE,
+                event=event,
+                expect=epoch,
+                actor=actor,
+                commands=told,
+            )
+            epoch = self._accepted(self._store.apply(CLUSTER, answer))
+        self._epoch = epoch
+        self._owner, self._other = self._other, self._owner
+        return 3
+
+    @staticmethod
+    def _accepted(outcome: Outcome) -> Epoch:
+        if not outcome.accepted or outcome.record is None:
+            raise RuntimeError(f"refused: {outcome}")
+        return outcome.record.epoch
+
+
+class _Bare:
+    """The writes of the three transitions, and nothing else."""
+
+    def __init__(self, client: Redis) -> None:
+        self._client = client
+        self._record = (
+            b'{"state":"Releasing","epoch":[1,12],"owner":"broker-1:8080","destination":'
+            b'"broker-2:8080","since":1800000000000,"by":"move/1"}'
+        )
+        self._change = b'{"cluster":"bench","bundle":"%s","event":"transfer","record":%s}' % (
+            BUNDLE.encode(),
+            self._record,
+        )
+        command = _command("own/1", B, Kind.OWN, BUNDLE).stamped(Epoch(1, 12), 1_800_000_000_000, 0)
+        self._command = msgspec.json.encode(command)
+        self._answer = b"[%s]" % self._record
+
+    def cycle(self) -> int:
+        for commands, applied in ((2, True), (1, False), (0, False)):
+            with self._client.pipeline(transaction=True) as writes:
+                writes.hset("bare:ownership", BUNDLE, self._record)
+                writes.xadd("bare:journal", {"change": self._change})
+                for number in range(commands):
+                    writes.xadd(
+                        f"bare:commands:{number}", {"command": self._command}, maxlen=10_000
+                    )
+                if applied:
+                    writes.hset("bare:applied", "bench", self._answer)
+                writes.execute()
+        return 3
+
+    def sets(self) -> int:
+        for _ in range(3):
+            self._client.set("bare:record", self._record)
+        return 3
+
+
+def transfer(name: str, bundle: str, source: str, destination: str, epoch: Epoch) -> Transition:
+    """What the job asks for a move."""
+    told = ((destination, Kind.PREPARE), (source, Kind.TRANSFER))
+    return Transition(
+        id=name,
+        bundle=bundle,
+        event=Event.TRANSFER,
+        expect=epoch,
+        broker=destination,
+        commands=tuple(
+            _command(f"{name}/{kind}", broker, kind, bundle, destination) for broker, kind in told
+        ),
+        within_ms=30_000,
+    )
+
+
+def _command(
+    name: str, broker: str, kind: Kind, bundle: str, destination: str | None = None
+) -> Command:
+    return Command(
+        id=name,
+        cluster=CLUSTER,
+        broker=broker,
+        kind=kind,
+        bundle=bundle,
+        destination=destination,
+    )
+
+
+class _Timed:
+    """An agent's store; notes when it has accepted that a bundle is served."""
+
+    def __init__(self, real: Store, served: Callable[[str], object]) -> None:
+        self._real, self._served = real, served
+
+    def apply(self, cluster: str, transition: Transition) -> Outcome:
+        outcome = self._real.apply(cluster, transition)
+        if transition.event is Event.SERVE and outcome.accepted:
+            self._served(transition.bundle)
+        return outcome
+
+    def record(self, cluster: str, bundle: str) -> Record | None:
+        return self._real.record(cluster, bundle)
+
+    def records(self, cluster: str) -> dict[str, Record]:
+        return self._real.records(cluster)
+
+
+class _Broker:
+    """Loads and unloads at once; notes when it was told to unload."""
+
+    def __init__(self, loaded: Sequence[str], stopped: Callable[[str], object]) -> None:
+        self._loaded, self._stopped = set(loaded), stopped
+
+    def bundles(self) -> set[str]:
+        return self._loaded
+
+    def load_report(self) -> LocalBrokerData:
+        return LocalBrokerData(bundles=sorted(self._loaded))
+
+    def prepare(self, bundle: str) -> None:
+        pass
+
+    def load(self, bundle: str) -> None:
+        self._loaded.add(bundle)
+
+    def unload(self, bundle: str) -> None:
+        self._stopped(bundle)
+        self._loaded.discard(bundle)
+
+    def topics(self, bundle: str) -> dict[int, Sequence[float]]:  # noqa: ARG002 - it has none
+        return {}
+
+    def split(self, bundle: str, children: Sequence[str]) -> None:
+        raise NotImplementedError
+
+
+class Moves:
+    """A fleet, and a thousand moves between its brokers."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._names = [f"broker-{row}:8080" for row in range(BROKERS)]
+        self._stops: dict[str, float] = {}
+        self._gaps: list[float] = []
+        self._idle: list[str] = []
+        self._changed = threading.Condition()
+
+    def gaps(self) -> list[float]:
+        """Seconds, a move each."""
+        rng = np.random.default_rng(1)
+        step = (1 << 32) // BUNDLES
+        bundles = [f"t/n/0x{row * step:08x}_0x{(row + 1) * step:08x}" for row in range(BUNDLES)]
+        with redis_client(self._url) as client:
+            gate = Gate(client)
+            closure = gate.open(CLUSTER, 1)
+            if closure is not None:
+                gate.open(CLUSTER, 1, closure.run)
+            agents = [self._agent(row, bundles[row::BROKERS]) for row in range(BROKERS)]
+            try:
+                for agent in agents:
+                    agent.start()
+                _until(lambda: all(agent.seeded for agent in agents))
+                self._idle = list(bundles)
+                self._move(OwnershipStore(client), rng)
+            finally:
+                for agent in agents:
+                    agent.stop()
+                for agent in agents:
+                    agent.join(5.0)
+        return self._gaps
+
+    def _move(self, store: OwnershipStore, rng: np.random.Generator) -> None:
+        for number in range(MOVES):
+            with self._changed:
+                free = len(self._idle) > BUNDLES - UNDER_WAY
+                if not free and not self._changed.wait_for(self._has_room, _PATIENCE_S):
+                    raise RuntimeError("a hand-over does not end")
+                bundle = self._idle.pop(int(rng.integers(len(self._idle))))
+            record = store.record(CLUSTER, bundle)
+            if record is None or record.owner is None:
+                raise RuntimeError(f"{bundle} is nobody's")
+            others = [name for name in self._names if name != record.owner]
+            asked = transfer(
+                f"m/{number}", bundle, record.owner, others[rng.integers(len(others))], record.epoch
+            )
+            done = store.apply_batch(CLUSTER, [asked], generation=1, query_id="moves", batch=number)
+            if not done.outcomes[0].accepted:
+                raise RuntimeError(f"refused: {done.outcomes[0]}")
+        _until(lambda: len(self._gaps) == MOVES)
+
+    def _has_room(self) -> bool:
+        return len(self._idle) > BUNDLES - UNDER_WAY
+
+    def _agent(self, row: int, loaded: Sequence[str]) -> Agent:
+        settings = AgentSettings(CLUSTER, self._names[row], 1, report_interval=3600.0)
+        links = Links.of(settings, redis_client(self._url), Outbox(_no_kafka))
+        links = replace(links, store=_Timed(links.store, self._served))
+        return Agent(_Broker(loaded, self._stopped), settings, links)
+
+    def _stopped(self, bundle: str) -> None:
+        self._stops[bundle] = time.perf_counter()
+
+    def _served(self, bundle: str) -> None:
+        now = time.perf_counter()
+        with self._changed:
+            self._gaps.append(now - self._stops.pop(bundle))
+            self._idle.append(bundle)
+            self._changed.notify_all()
+
+
+def _no_kafka() -> Any:
+    raise RuntimeError("the outbox was not started")
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + _PATIENCE_S
+    while not condition():
+        if time.monotonic() > end:
+            raise RuntimeError("the fleet does not come to rest")
+        time.sleep(0.01)

@@ -1,0 +1,63 @@
+"""Ownership under every fault at once: the short form; the long one is a command."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
+from simulation.ownership.network import Odds
+from simulation.ownership.world import Violation, World
+from streaming.server_clock import ServerClock
+from trimtab.doubt import Doubt
+
+SHORT = 6_000
+"""Transitions: some hundred simulated seconds, a few rebuilds."""
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Hundreds of agents say that they wait for the store."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    yield
+    structlog.reset_defaults()
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_no_two_brokers_serve_a_bundle_whatever_breaks(seed: int) -> None:
+    tally = World(seed).run(SHORT)
+    assert tally.transitions >= SHORT
+    assert tally.rebuilds > 0
+    assert {"broker crashes", "broker hangs", "broker is cut off", "job is replaced"} <= set(
+        tally.faults
+    )
+
+
+def test_the_same_seed_gives_the_same_run() -> None:
+    assert World(3).run(2_000) == World(3).run(2_000)
+
+
+def test_brokers_that_serve_beyond_their_leases_are_found_out() -> None:
+    """The check can fail: with a margin of minus eight seconds leases are worth nothing."""
+    with pytest.raises(Violation, match="serves"):
+        World(1, margin_s=-8.0).run(100_000)
+
+
+def test_a_jump_of_the_servers_clock_beyond_the_margin_raises_doubt() -> None:
+    world = World(5, Odds(0, 0, 0, 0, 0))
+    watch = ServerClock(
+        lambda: world.server.now_ms() / 1000, lambda: world.clock.now, window=10.0, margin=1.0
+    )
+    for _ in range(80):
+        world.clock.advance(0.25)
+        watch.look()
+    assert watch.level() is Doubt.STABLE
+
+    world.jump_ms = 20_000
+    world.clock.advance(0.25)
+    watch.look()
+
+    assert watch.level() is Doubt.UNSTABLE
+    assert watch.drift == pytest.approx(20.0)
