@@ -32,8 +32,9 @@ bench: setup ## measure every claim; ONLY=name for one
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY))
 
 .PHONY: faults
-faults: setup ## kill the driver, Kafka and Redis under the running job
-	$(BIN)/pytest -v tests/faults tests/spark
+faults: setup ## break everything under the running job; ROW=n for one fault, SEED=s for its dice
+	$(BIN)/pytest tests/faults --faults-json build/faults.json $(if $(ROW),--row $(ROW)) \
+		$(if $(SEED),--seed $(SEED))
 
 .PHONY: pulsar
 pulsar: setup ## observe real Pulsar brokers; TRIMTAB_REALPULSAR names the scripts that start them

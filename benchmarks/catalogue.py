@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from benchmarks import decisions, intake, latency, lookup, memory, ownership, plans
+from benchmarks import decisions, failover, intake, latency, lookup, memory, ownership, plans
 from benchmarks.figures import Figure
 
 Benchmark = Callable[[Path], Sequence[Figure]]
@@ -20,4 +20,5 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "plans": plans.measure,
     "lookup": lookup.measure,
     "ownership": ownership.measure,
+    "failover": failover.measure,
 }

@@ -14,6 +14,7 @@ that decodes before the shuffle, however little either computes.
 from __future__ import annotations
 
 import tempfile
+import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -44,9 +45,11 @@ from streaming.config import SparkConfig
 from streaming.exposition import Exposition
 from streaming.offsets import OffsetLog
 from streaming.opening import Opener
+from streaming.patience import Patience
 from streaming.query import rows
 from streaming.session import spark_session
 from streaming.tenure import Tenure
+from streaming.watchdog import Progress
 from trimtab.settings import Settings
 from trimtab.snapshot import IntakeSettings
 from trimtab.wire import keys
@@ -115,7 +118,7 @@ def _full(spark: SparkSession, source: KafkaSource, stack: Stack, checkpoint: st
         Publisher(stack.kafka_bootstrap),
         Opener(Gate(client), store, journal, tenure, shown),
         OffsetLog(spark, checkpoint),
-        shown,
+        Patience(threading.Event(), Progress(), shown),
     )
     try:
         decided = rows(spark, source, IntakeSettings(), Settings())

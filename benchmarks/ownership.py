@@ -37,7 +37,6 @@ from sinks.leases import Leases
 from sinks.ownership_store import OwnershipStore
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import Event
-from trimtab.wire import keys
 from trimtab.wire.command import Command, Kind
 from trimtab.wire.load_report import LocalBrokerData
 from trimtab.wire.ownership import Outcome, Record, Transition

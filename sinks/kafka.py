@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import logging
+import re
+import time
 from collections.abc import Mapping
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, NamedTuple, Protocol
 
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._metadata import TopicMetadata
 
 from sinks.errors import Fenced, KafkaUnavailable, Misconfigured, SinkError
+from sinks.kafka_security import NEXT_STEP
 
 TIMEOUT_SECONDS: Final = 5.0
 """Longest wait for one answer of Kafka."""
@@ -50,11 +56,42 @@ _PASSING: Final = frozenset(
 )
 
 
+_REFUSING: Final = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL})
+"""Codes of a client that was turned away."""
+
+_ALERT: Final = re.compile(r"alert (bad certificate|certificate required|unknown ca)")
+"""How a server that wants another certificate of the client's hangs up."""
+
+_TURNED_AWAY_SECONDS: Final = 1.0
+"""In which a server that answers at all has refused a wrong password, most often."""
+
+_RECENT_SECONDS: Final = 5.0
+"""librdkafka connects again, and is turned away again, at least every second."""
+
+_log = logging.getLogger("trimtab.kafka")
+
+
+class _Refusal(NamedTuple):
+    at: float
+    why: str
+
+
+_refusals: Final[dict[str, _Refusal]] = {}
+"""Address to why its Kafka turned a client of this process away last."""
+
+
+class Client(Protocol):
+    """Any of confluent-kafka's."""
+
+    def poll(self, timeout: float) -> object: ...
+
+
 def settings(bootstrap: str, client: Mapping[str, str], **more: object) -> dict[str, Any]:
     """librdkafka's settings; ``client``, the operator's (SASL, TLS), come before ours."""
     return {
         "bootstrap.servers": bootstrap,
-        "logger": logging.getLogger("trimtab.kafka"),
+        "logger": _log,
+        "error_cb": partial(_note, bootstrap),
         "socket.timeout.ms": round(1000 * TIMEOUT_SECONDS),
         # A broker that comes back is noticed at once, not after librdkafka's ten seconds.
         "reconnect.backoff.max.ms": 1000,
@@ -63,11 +100,50 @@ def settings(bootstrap: str, client: Mapping[str, str], **more: object) -> dict[
     }
 
 
-def failure(bootstrap: str, doing: str, error: KafkaError) -> SinkError:
-    """The error to raise for one of Kafka's."""
+def check_access(bootstrap: str, client: Mapping[str, str]) -> None:
+    """Raise KafkaUnavailable unless Kafka answers, and Misconfigured where it turns us away."""
+    known_topics(AdminClient(settings(bootstrap, client)), bootstrap)
+
+
+def known_topics(admin: AdminClient, bootstrap: str) -> dict[str, TopicMetadata]:
+    """By name; raises KafkaUnavailable and Misconfigured."""
+    # While it waits for this answer librdkafka connects again as fast as it is turned away.
+    for seconds in (_TURNED_AWAY_SECONDS, TIMEOUT_SECONDS):
+        try:
+            return admin.list_topics(timeout=seconds).topics
+        except KafkaException as error:
+            failed = failure(bootstrap, "asking for its topics", error.args[0], admin)
+            failed.__cause__ = error
+            if isinstance(failed, Misconfigured):
+                break
+    raise failed
+
+
+def failure(
+    bootstrap: str, doing: str, error: KafkaError, client: Client | None = None
+) -> SinkError:
+    """The error to raise for one of Kafka's.
+
+    ``client``: whose it is, unless it was polled just now. Turned away for a wrong password or
+    certificate, librdkafka's calls say only that they ran out of time; why, it tells whoever polls.
+    """
     text = f"Kafka at {bootstrap}, {doing}: {error.str()}"
     if error.code() in _FENCED:
         return Fenced(text)
     if error.retriable() or error.code() in _PASSING:
+        if client is not None:
+            client.poll(0)
+        refusal = _refusals.pop(bootstrap, None)
+        if refusal is not None and time.monotonic() - refusal.at < _RECENT_SECONDS:
+            return Misconfigured(f"Kafka at {bootstrap}, {doing}: {refusal.why}; {NEXT_STEP}")
         return KafkaUnavailable(text)
     return Misconfigured(text)
+
+
+def _note(bootstrap: str, error: KafkaError) -> None:
+    """What librdkafka says of its connections, at a poll."""
+    if error.code() in _REFUSING or _ALERT.search(error.str()):
+        # It has logged this already.
+        _refusals[bootstrap] = _Refusal(time.monotonic(), error.str())
+    else:
+        _log.error("%s", error.str())

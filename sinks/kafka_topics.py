@@ -13,7 +13,7 @@ from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.admin._resource import ResourceType
 from confluent_kafka.cimpl import NewTopic
 
-from sinks.kafka import LARGEST_RECORD, TIMEOUT_SECONDS, failure, settings
+from sinks.kafka import LARGEST_RECORD, TIMEOUT_SECONDS, failure, known_topics, settings
 from trimtab.wire import keys
 
 _APPEND_TIME: Final = {"message.timestamp.type": "LogAppendTime"}
@@ -72,7 +72,7 @@ def ensure_topics(
     """
     admin = AdminClient(settings(bootstrap, client))
     try:
-        there = admin.list_topics(timeout=TIMEOUT_SECONDS).topics
+        there = known_topics(admin, bootstrap)
         _create(admin, [topic for topic in topics if topic.name not in there])
         existing = [topic for topic in topics if topic.name in there]
         widths = {topic.name: len(there[topic.name].partitions) for topic in existing}
@@ -82,7 +82,7 @@ def ensure_topics(
             for finding in _judge(topic, widths[topic.name], config)
         )
     except KafkaException as error:
-        raise failure(bootstrap, "looking after topics", error.args[0]) from error
+        raise failure(bootstrap, "looking after topics", error.args[0], admin) from error
 
 
 def _create(admin: AdminClient, topics: Sequence[Topic]) -> None:

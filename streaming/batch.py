@@ -6,22 +6,17 @@ sink that is away is waited for here, with the batch uncommitted: nothing is los
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-from typing import TypeVar
-
 import msgspec
-import stamina
 import structlog
 from pyspark.sql import DataFrame
 
-from sinks.errors import Closed, Fenced, GenerationSpent, KafkaUnavailable, StoreUnavailable
+from sinks.errors import Closed, Fenced, KafkaUnavailable, Unavailable
 from sinks.ownership_store import BatchOutcome, OwnershipStore
 from sinks.publisher import Outgoing, Publisher
-from streaming.exposition import Exposition
 from streaming.gauges import show_dead_letter, show_intake, show_outcomes, show_round
 from streaming.offsets import OffsetLog
-from streaming.tenure import Tenure
+from streaming.opening import Opener
+from streaming.patience import Patience
 from trimtab import metrics
 from trimtab.issue import BatchId, issued, transitions
 from trimtab.wire import keys
@@ -29,7 +24,6 @@ from trimtab.wire.ownership import Transition
 from trimtab.wire.rows import BatchRecord, DeadLetter, Intake, RoundRecord, Row, Tag
 
 log = structlog.get_logger()
-T = TypeVar("T")
 
 
 class BatchWriter:
@@ -39,24 +33,18 @@ class BatchWriter:
         self,
         store: OwnershipStore,
         publisher: Publisher,
-        tenure: Tenure,
+        opener: Opener,
         offsets: OffsetLog,
-        shown: Exposition,
+        patience: Patience,
     ) -> None:
         self._store = store
         self._publisher = publisher
-        self._tenure = tenure
+        self._opener = opener
         self._offsets = offsets
-        self._shown = shown
+        self._patience = patience
+        self._shown = patience.shown
         self.fenced = False
         """Whether a newer job has taken over: there is no point in another attempt."""
-        self.clusters: frozenset[str] = frozenset()
-        """Clusters opened so far: whose journals there are to relay."""
-        self._ended = threading.Event()
-
-    def give_up(self) -> None:
-        """Wait for no sink any longer: the batch is left uncommitted for the next start."""
-        self._ended.set()
 
     def __call__(self, frame: DataFrame, number: int) -> None:
         # One action: a second would run both operators again.
@@ -86,13 +74,13 @@ class BatchWriter:
         done = BatchRecord(
             query=batch.query,
             batch=number,
-            generation=self._tenure.generation,
+            generation=self._opener.generation,
             at=at,
             offsets=ranges,
             rounds=tuple(rounds),
         )
         outgoing.append(Outgoing(keys.ROUNDS, f"{batch.query}/{number}", msgspec.json.encode(done)))
-        self._await("kafka", KafkaUnavailable, lambda: self._publisher.publish(outgoing))
+        self._patience.attempt("kafka", KafkaUnavailable, lambda: self._publisher.publish(outgoing))
 
     def _dead_letter(self, row: Row) -> Outgoing:
         payload = bytes(row.payload)
@@ -103,16 +91,19 @@ class BatchWriter:
         show_intake(self._shown, intake, at)
         # In every batch: a server that came back is closed to the brokers until the job opens it,
         # and a cluster in balance gives the job no other reason to look.
-        self._await("redis", StoreUnavailable, lambda: self._open(intake.cluster))
+        self._patience.attempt("redis", Unavailable, lambda: self._opener.open(intake.cluster))
 
     def _dispose(self, record: RoundRecord, batch: BatchId) -> list[Outgoing]:
         """Write a round's moves; the copies of its commands for Kafka."""
         show_round(self._shown, record)
+        if record.hints is not None:
+            hints, cluster = record.hints, record.cluster
+            self._patience.attempt("redis", Unavailable, lambda: self._opener.hint(cluster, hints))
         requests = transitions(record, batch)
         if not requests:
             return []
-        done = self._await(
-            "redis", StoreUnavailable, lambda: self._apply(record.cluster, requests, batch)
+        done = self._patience.attempt(
+            "redis", Unavailable, lambda: self._apply(record.cluster, requests, batch)
         )
         show_outcomes(self._shown, record.cluster, requests, done.outcomes)
         if done.repeated:
@@ -132,39 +123,10 @@ class BatchWriter:
                 return self._store.apply_batch(
                     cluster,
                     requests,
-                    generation=self._tenure.generation,
+                    generation=self._opener.generation,
                     query_id=batch.query,
                     batch=batch.batch,
                 )
             except Closed as error:
                 log.warning("ownership store is closed", cluster=cluster, cause=str(error))
-                self._open(cluster)
-
-    def _open(self, cluster: str) -> None:
-        try:
-            self._store.open_cluster(cluster, self._tenure.generation)
-        except GenerationSpent as error:
-            # Brokers may have seen epochs of this generation that the server has forgotten.
-            self._tenure.renew()
-            log.warning("new generation", cause=str(error), generation=self._tenure.generation)
-            self._store.open_cluster(cluster, self._tenure.generation)
-        if cluster not in self.clusters:
-            self.clusters |= {cluster}
-            log.info("ownership store is open", cluster=cluster)
-
-    def _await(self, sink: str, away: type[Exception], action: Callable[[], T]) -> T:
-        """Do it, as often as the sink's absence makes necessary, or until `give_up`."""
-        attempts = stamina.retry_context(
-            on=lambda error: isinstance(error, away) and not self._ended.is_set(),
-            attempts=None,
-            timeout=None,
-            wait_initial=0.2,
-            wait_max=5.0,
-        )
-        for attempt in attempts:
-            with attempt:
-                if attempt.num > 1:
-                    self._shown.count(metrics.SINK_WAITS, sink)
-                with self._shown.timed(metrics.SINK_SECONDS, sink):
-                    return action()
-        raise AssertionError("an endless retry ended")
+                self._opener.open(cluster)

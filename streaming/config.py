@@ -9,9 +9,17 @@ import tomllib
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, SecretStr, ValidationError
+from pydantic import (
+    BaseModel,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from sinks.kafka_security import PLAINTEXT, KafkaSecurity
 from trimtab.settings import Settings
 from trimtab.snapshot import IntakeSettings
 from trimtab.tunable import InvalidSettings
@@ -25,16 +33,28 @@ class InvalidConfig(ValueError):
         self.problems = problems
 
 
-class KafkaConfig(BaseModel, extra="forbid"):
-    """``options`` go to Spark's connector, ``client`` to the driver's producers (librdkafka)."""
+class KafkaConfig(BaseModel, extra="forbid", hide_input_in_errors=True):
+    """``security`` holds for every client. ``options`` go over it for Spark's connector, ``client``
+    for the driver's other clients (librdkafka)."""
 
     bootstrap: str = "127.0.0.1:9092"
     starting_offsets: Literal["earliest", "latest"] = "earliest"
     fetch_wait_ms: int = Field(default=10, ge=0, le=1000)
     max_offsets_per_trigger: int = Field(default=20_000, gt=0)
     """Reports a batch at most. Few: a backlog takes long; many: the batch outgrows memory."""
-    options: dict[str, str] = {}
-    client: dict[str, str] = {}
+    security: KafkaSecurity = PLAINTEXT
+    given_options: dict[str, str] = Field(default={}, alias="options", repr=False)
+    given_client: dict[str, str] = Field(default={}, alias="client", repr=False)
+
+    @property
+    def options(self) -> dict[str, str]:
+        """Of Spark's connector. Carries the password: never log it."""
+        return self.security.connector() | self.given_options
+
+    @property
+    def client(self) -> dict[str, str]:
+        """Of librdkafka. Carries the password: never log it."""
+        return self.security.librdkafka() | self.given_client
 
 
 class SparkConfig(BaseModel, extra="forbid"):
@@ -53,7 +73,7 @@ class JobConfig(BaseSettings):
     """Everything the job is told from outside."""
 
     model_config = SettingsConfigDict(
-        env_prefix="TRIMTAB_", env_nested_delimiter="__", extra="forbid"
+        env_prefix="TRIMTAB_", env_nested_delimiter="__", extra="forbid", hide_input_in_errors=True
     )
 
     kafka: KafkaConfig = KafkaConfig()
@@ -65,6 +85,23 @@ class JobConfig(BaseSettings):
     metrics_port: int = Field(default=9780, ge=0, le=65535)
     """Loopback; 0 picks a free one."""
     metrics_host: str = "127.0.0.1"
+    standby: bool = False
+    """Wait until the job that acts is gone, then take over its checkpoint."""
+    heartbeat_seconds: float = Field(default=2.0, gt=0, le=60)
+    """Between two signs of life of the job that acts."""
+    takeover_seconds: float = Field(default=10.0, gt=0, le=3600)
+    """Without a sign of life until a standby takes over. Short: it does so at every hiccup of
+    Kafka; long: nobody acts meanwhile. Several heartbeats."""
+    watchdog_seconds: float = Field(default=60.0, gt=0, le=3600)
+    """Without progress until the driver ends itself. Shorter than the longest batch: it never gets
+    through that one; long: a hung driver balances nothing."""
+    yield_seconds: float = Field(default=0.0, ge=0, le=3600)
+    """Without Redis until the driver leaves the claim to a standby, which may reach it; 0: never,
+    for where there is none."""
+    watch_seconds: float = Field(default=0.25, gt=0, le=60)
+    """Between two looks at the brokers' leases: what a broker's loss costs beyond its lease."""
+    clock_margin_seconds: float = Field(default=1.0, gt=0, le=60)
+    """Jump of Redis's clock within a lease's time that raises doubt: what brokers allow for."""
     spark: SparkConfig = SparkConfig()
     intake: dict[str, Any] = {}
     """Of operator ①; see IntakeSettings."""
@@ -82,6 +119,14 @@ class JobConfig(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         # The file's content comes as init arguments; the environment goes over it.
         return env_settings, file_secret_settings, init_settings
+
+    @field_validator("takeover_seconds")
+    @classmethod
+    def _outlasts_heartbeats(cls, takeover: float, info: ValidationInfo) -> float:
+        heartbeat = info.data.get("heartbeat_seconds", 0.0)
+        if takeover < 2 * heartbeat:
+            raise ValueError(f"must be at least two heartbeats, {2 * heartbeat:g}")
+        return takeover
 
     def intake_settings(self) -> IntakeSettings:
         """Operator ①'s settings; raises InvalidSettings."""

@@ -17,6 +17,7 @@ from pyspark.sql.streaming.listener import (
 )
 
 from streaming.exposition import Exposition
+from streaming.watchdog import Progress
 from trimtab import metrics
 
 log = structlog.get_logger()
@@ -25,13 +26,15 @@ log = structlog.get_logger()
 class ProgressListener(StreamingQueryListener):
     """Batch time and its stages, input, lag behind Kafka, size of state."""
 
-    def __init__(self, shown: Exposition) -> None:
+    def __init__(self, shown: Exposition, progress: Progress) -> None:
         self._shown = shown
+        self._progress = progress
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
         log.info("query started", query=str(event.id), run=str(event.runId))
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
+        self._progress.triggered()
         progress, shown = event.progress, self._shown
         stages = dict(progress.durationMs)
         shown.count(metrics.BATCHES)
@@ -55,6 +58,7 @@ class ProgressListener(StreamingQueryListener):
             self._shown.set(metrics.LAG, lag, topic)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: ARG002 - Spark's interface
+        self._progress.triggered()
         self._shown.set(metrics.LAST_PROGRESS, time.time())
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:

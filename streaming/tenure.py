@@ -1,12 +1,22 @@
-"""This job's right to act: its generation, claimed in Kafka and claimed anew when it is spent."""
+"""This job's right to act: its generation, claimed in Kafka and claimed anew when it is spent.
+
+A heartbeat keeps those who stand by waiting, and tells this job within seconds that another one has
+taken over, whatever it is waiting for meanwhile.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Protocol
 
+import structlog
+
+from sinks.errors import Fenced, SinkError
 from streaming.exposition import Exposition
 from trimtab import metrics
+
+log = structlog.get_logger()
 
 
 class Claim(Protocol):
@@ -16,6 +26,8 @@ class Claim(Protocol):
     def generation(self) -> int: ...
 
     def assert_held(self) -> None: ...
+
+    def bid_farewell(self) -> None: ...
 
     def close(self) -> None: ...
 
@@ -27,6 +39,8 @@ class Tenure:
         self._make = claim
         self._shown = shown
         self._claim = claim()
+        # A claim's producer has one transaction at a time.
+        self._lock = threading.Lock()
         self._show()
 
     @property
@@ -38,13 +52,34 @@ class Tenure:
 
         Without the question a driver that slept through its succession would fence its successor.
         """
-        self._claim.assert_held()
-        spent, self._claim = self._claim, self._make()
-        spent.close()
+        with self._lock:
+            self._claim.assert_held()
+            spent, self._claim = self._claim, self._make()
+            spent.close()
         self._show()
 
+    def beat(self) -> None:
+        """Show that this job acts; raises Fenced. A Kafka that does not answer hears the next."""
+        with self._lock:
+            try:
+                self._claim.assert_held()
+            except Fenced:
+                raise
+            except SinkError as error:
+                log.warning("no heartbeat", cause=str(error))
+
     def close(self) -> None:
-        self._claim.close()
+        """End in good order: whoever stands by takes over at once."""
+        with self._lock:
+            try:
+                self._claim.bid_farewell()
+            except Fenced:
+                pass
+            except SinkError as error:
+                log.warning("no farewell", cause=str(error))
+            self._claim.close()
+        self._shown.set(metrics.ACTIVE, 0)
 
     def _show(self) -> None:
         self._shown.set(metrics.GENERATION, self.generation)
+        self._shown.set(metrics.ACTIVE, 1)

@@ -9,7 +9,7 @@ import pytest
 from deploy import jars
 from deploy.kafka_server import KafkaServer
 from deploy.ports import free_port
-from streaming.job import UNREACHABLE, USAGE
+from streaming.ending import UNREACHABLE, USAGE
 from tests.support.jobs import QUICK, run_to_its_end, write_settings
 
 pytestmark = pytest.mark.e2e

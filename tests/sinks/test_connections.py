@@ -14,6 +14,7 @@ from deploy.redis_server import RedisServer
 from sinks.connections import TIMEOUT_SECONDS, redis_client, translated
 from sinks.errors import Misconfigured, StoreUnavailable
 from sinks.ownership_store import OwnershipStore
+from tests.support.opening import keep_alive, let_in
 from trimtab.model import NO_EPOCH
 from trimtab.ownership import Event
 from trimtab.wire.keys import applied_key
@@ -79,7 +80,8 @@ def test_a_server_that_takes_no_writes_applies_no_part_of_a_batch(
 ) -> None:
     with redis_client(own_server.url) as client:
         store = OwnershipStore(client)
-        store.open_cluster("c", 1)
+        let_in(client, "c", 1)
+        keep_alive(client, "c", ("a",))
         client.config_set(setting, value)
 
         with pytest.raises(StoreUnavailable):
@@ -96,7 +98,7 @@ def test_a_server_that_takes_no_writes_applies_no_part_of_a_batch(
 def test_a_replica_takes_no_batch(own_server: RedisServer) -> None:
     with redis_client(own_server.url) as client:
         store = OwnershipStore(client)
-        store.open_cluster("c", 1)
+        let_in(client, "c", 1)
         client.replicaof("127.0.0.1", str(free_port()))
 
         with pytest.raises(StoreUnavailable):

@@ -18,8 +18,9 @@ from sinks.ownership_store import OwnershipStore
 from sinks.publisher import Outgoing, Publisher
 from streaming.broker_operator import BrokerOperator
 from streaming.config import load_config
-from streaming.job import FAILED, OK
+from streaming.ending import FAILED, OK
 from tests.support.jobs import QUICK, write_settings
+from tests.support.opening import keep_alive
 from tests.support.reports import bundle
 from tests.support.running import PATIENCE, Running
 from tests.support.verdicts import assert_nothing_was_done_twice
@@ -50,6 +51,7 @@ def test_it_decides_and_goes_on_where_it_was(
 ) -> None:
     with redis_client(redis_server.url) as client:
         store = OwnershipStore(client)
+        keep_alive(client, CLUSTER, HELD)
         with running:
             report(publisher, 1)
             eventually(lambda: seeded(store), "an open store", PATIENCE, pause=0.2)

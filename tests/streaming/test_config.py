@@ -109,3 +109,8 @@ def test_a_setting_in_the_environment_leaves_the_others_of_its_group(
     monkeypatch.setenv("TRIMTAB_SETTINGS__ROUND__INTERVAL", "2")
     settings = load_config(path).round_settings().round
     assert (settings.silence, settings.interval) == (7.0, 2.0)
+
+
+def test_a_takeover_at_every_missed_heartbeat_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, "heartbeat_seconds = 4.0\ntakeover_seconds = 6.0\n")
+    assert problems(path) == ["takeover_seconds: Value error, must be at least two heartbeats, 8"]

@@ -10,10 +10,14 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import streaming
 from streaming.exposition import Exposition, PortTaken
-from streaming.gauges import show_intake, show_round
-from tests.support.clusters_by_rows import cluster, held, skewed, snapshot_row
+from streaming.gauges import show_intake, show_outcomes, show_round
+from tests.support.clusters_by_rows import cluster, held, said, skewed, snapshot_row
+from tests.support.fleets import fleet, round_at
 from tests.support.reports import bundle
 from trimtab import metrics
+from trimtab.issue import BatchId, transitions
+from trimtab.wire.control import Kind
+from trimtab.wire.ownership import Outcome, Refused
 from trimtab.wire.rows import Intake
 
 
@@ -63,7 +67,7 @@ def test_a_metric_of_another_kind_is_refused() -> None:
 
 def test_a_round_shows_usage_decisions_and_range() -> None:
     shown, it = Exposition(), cluster()
-    it.receive(skewed([bundle(0, 2), bundle(1, 2)]))
+    it.receive(skewed([bundle(0, 2), bundle(1, 2)]), 0)
     show_round(shown, held(it, 5000))
     assert value(shown, "trimtab_broker_usage_ratio", cluster="c", broker="a:1") == pytest.approx(
         0.9
@@ -75,12 +79,44 @@ def test_a_round_shows_usage_decisions_and_range() -> None:
 
 def test_a_broker_that_left_has_no_usage() -> None:
     shown, it = Exposition(), cluster()
-    it.receive(skewed([bundle(0, 1)]))
+    it.receive(skewed([bundle(0, 1)]), 0)
     show_round(shown, held(it, 1))
-    it.receive([snapshot_row("c:1", {}, at_ms=999_000)])
+    it.receive([snapshot_row("c:1", {}, at_ms=999_000)], 0)
     show_round(shown, held(it, 2))
     assert value(shown, "trimtab_broker_usage_ratio", cluster="c", broker="a:1") is None
     assert value(shown, "trimtab_broker_usage_ratio", cluster="c", broker="c:1") is not None
+
+
+def test_a_round_shows_doubt_and_who_is_away() -> None:
+    shown, it = Exposition(), fleet({bundle(i, 8): "a:1" for i in range(8)})
+    show_round(shown, round_at(it, 2000, said(Kind.BROKER_LOST, broker="a:1")))
+    away = {
+        cause: value(shown, "trimtab_unavailable_brokers", cluster="c", cause=cause)
+        for cause in ("gone", "draining", "held-back")
+    }
+    assert away == {"gone": 1, "draining": 0, "held-back": 0}
+    assert value(shown, "trimtab_unserved_bundles", cluster="c") == 8
+    show_round(shown, round_at(it, 3000, said(Kind.DOUBT, name="n", level="jittery")))
+    levels = {
+        level: value(shown, "trimtab_doubt", cluster="c", level=level)
+        for level in ("stable", "jittery", "unstable")
+    }
+    assert levels == {"stable": 0, "jittery": 1, "unstable": 0}
+
+
+def test_repairs_are_counted_by_event_and_outcome() -> None:
+    shown, it = Exposition(), fleet({bundle(i, 2): "a:1" for i in range(2)})
+    record = round_at(it, 2000, said(Kind.BROKER_LOST, broker="a:1"))
+    requests = transitions(record, BatchId("q", 1))
+    first, second = (
+        Outcome(id=r.id, bundle=r.bundle, accepted=not i, reason=Refused.NO_LEASE if i else None)
+        for i, r in enumerate(requests)
+    )
+    show_outcomes(shown, "c", requests, [first, second])
+    for outcome in ("accepted", "no-lease"):
+        labels = {"cluster": "c", "event": "assign", "outcome": outcome}
+        assert value(shown, "trimtab_repairs_total", **labels) == 1
+    assert value(shown, "trimtab_moves_total", cluster="c", outcome="accepted") is None
 
 
 def test_intake_counts_verdicts_and_ages() -> None:

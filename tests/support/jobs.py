@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -67,17 +68,25 @@ def run_to_its_end(*arguments: str, seconds: float = 60.0) -> subprocess.Complet
 class Driver:
     """A job with a checkpoint; it can be killed in the middle of a batch and started again."""
 
-    def __init__(self, folder: Path, settings: Path) -> None:
+    def __init__(
+        self, folder: Path, settings: Path, *options: str, name: str = "job", **environment: str
+    ) -> None:
+        """``environment``: settings over those of the file, TRIMTAB_…"""
         self.checkpoint = folder / "checkpoint"
         self._process = Process(
             "trimtab-job",
-            [_job(), "--config", str(settings)],
+            [_job(), "--config", str(settings), *options],
             folder=folder,
-            log=folder / "job.log",
+            log=folder / f"{name}.log",
+            environment={**os.environ, **environment},
         )
 
     def start(self) -> None:
         self._process.start(lambda: self._process.running, 10.0)
+
+    def ended(self, seconds: float) -> int:
+        """Its exit code, once it has ended by itself."""
+        return self._process.wait(seconds)
 
     def stop(self) -> None:
         """SIGTERM, as an operator would."""
@@ -85,10 +94,23 @@ class Driver:
 
     def kill(self) -> None:
         """SIGKILL for the driver, its JVM and its Python workers, all at once."""
-        driver = psutil.Process(self._process.pid)
-        for process in (driver, *driver.children(recursive=True)):
+        for process in self.family():
             process.kill()
         self._process.kill()
+
+    def freeze(self) -> None:
+        """SIGSTOP for all of it; `thaw` lets it go on."""
+        for process in self.family():
+            process.suspend()
+
+    def thaw(self) -> None:
+        for process in self.family():
+            process.resume()
+
+    def family(self) -> list[psutil.Process]:
+        """The driver, its JVM, and the Python workers of that."""
+        driver = psutil.Process(self._process.pid)
+        return [driver, *driver.children(recursive=True)]
 
     @property
     def running(self) -> bool:

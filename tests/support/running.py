@@ -13,8 +13,10 @@ from simulation.recorded import RecordedTopics
 from simulation.replay import Replay, distinct
 from sinks.publisher import Outgoing, Publisher
 from streaming.config import JobConfig
+from streaming.driver import Driver
+from streaming.ending import Ending
 from streaming.exposition import Exposition
-from streaming.job import Job, check_services
+from streaming.job import check_services
 from tests.support.verdicts import replayed
 from tests.support.waiting import eventually
 from trimtab.wire import keys
@@ -37,7 +39,7 @@ class Running:
     def __enter__(self) -> Self:
         check_services(self.config)
         self.shown = Exposition()
-        self.job = Job(self.config, self._spark, self.shown)
+        self.job = Driver(self.config, self._spark, self.shown, Ending(), self.exit_codes.append)
         self._thread = threading.Thread(target=self._run, name="job", daemon=True)
         self._thread.start()
         return self

@@ -6,6 +6,7 @@ import gc
 import logging
 import time
 import warnings
+from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
@@ -25,8 +26,10 @@ REPORT_SECONDS: Final = 0.3
 class SeesawBroker(SimulatedBroker):
     """Its every figure is far above the model's in one swing and far below it in the next."""
 
-    def __init__(self, model: LoadModel, row: int) -> None:
-        super().__init__(model, row, model.owned_at_start(row), _wall_ms)
+    def __init__(self, model: LoadModel, row: int, loaded: Iterable[str] | None = None) -> None:
+        """With what the model gives it at the start, unless it is said what it has loaded."""
+        at_start = model.owned_at_start(row) if loaded is None else loaded
+        super().__init__(model, row, at_start, _wall_ms)
         self._side = row % 2
 
     def load_report(self) -> LocalBrokerData:

@@ -1,0 +1,63 @@
+"""Which brokers hold a lease, asked several times a second, whatever else Redis holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import redis
+
+from sinks.connections import translated
+from sinks.leases import literal
+from sinks.ownership_store import OwnershipStore
+from trimtab.wire.keys import lease_key, open_key
+
+_PAGE: Final = 2000
+"""Keys a call looks at for leases that nobody has told of: about a millisecond of the server's."""
+
+
+class RollCall:
+    """Of one Redis; for one thread. All methods raise StoreUnavailable and Misconfigured."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self._client = client
+        self._store = OwnershipStore(client)
+        self._cursors: dict[str, int] = {}
+
+    def time(self) -> float:
+        """The server's clock, Unix seconds."""
+        with translated(self._client):
+            # Any, here and below: redis-py's answers are unions over protocols; ours is RESP2.
+            answer: Any = self._client.time()
+        seconds, micros = answer
+        return float(seconds) + float(micros) / 1e6
+
+    def owners(self, cluster: str) -> set[str]:
+        """Brokers that a record names; reads all of them."""
+        records = self._store.records(cluster).values()
+        named = {broker for record in records for broker in (record.owner, record.destination)}
+        return {broker for broker in named if broker is not None}
+
+    def alive(self, cluster: str, generation: int, known: Iterable[str]) -> set[str] | None:
+        """Those of ``known`` that hold a lease, and others that do as they are found.
+
+        None while the cluster is not open to ``generation`` on the present run of the server: what
+        leases there are then says nothing. A newcomer is found once the cursor has come round: at
+        once among a few thousand keys.
+        """
+        names = sorted(known)
+        prefix = lease_key(cluster, "")
+        # One connection: the run and the leases are of one server.
+        with translated(self._client), self._client.pipeline(transaction=False) as asked:
+            asked.info("server")
+            asked.hmget(open_key(cluster), "generation", "run_id")
+            cursor = self._cursors.get(cluster, 0)
+            asked.scan(cursor, match=f"{literal(prefix)}*", count=_PAGE)
+            for name in names:
+                asked.exists(lease_key(cluster, name))
+            answers: list[Any] = asked.execute()
+        info, opened, (self._cursors[cluster], found), *held = answers
+        if opened != [str(generation).encode(), info["run_id"].encode()]:
+            return None
+        newcomers = {key.decode().removeprefix(prefix) for key in found}
+        return newcomers | {name for name, holds in zip(names, held, strict=True) if holds}

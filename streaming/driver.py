@@ -1,0 +1,126 @@
+"""The driver that acts, put together: the query, and the threads around it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+import structlog
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+from sinks.connections import redis_client
+from sinks.gate import LONGEST_LEASE_MS, Gate
+from sinks.generation import claim
+from sinks.journal_reader import newest_records
+from sinks.journal_relay import JournalRelay
+from sinks.ownership_store import OwnershipStore
+from sinks.publisher import Publisher
+from sinks.roll_call import RollCall
+from streaming.announcer import Announcer
+from streaming.batch import BatchWriter
+from streaming.config import JobConfig
+from streaming.ending import FAILED, STUCK, Ending
+from streaming.exposition import Exposition
+from streaming.heartbeat import Heartbeat
+from streaming.keeper import Keeper
+from streaming.offsets import OffsetLog
+from streaming.opening import Opener
+from streaming.patience import Patience
+from streaming.periodic import Periodic
+from streaming.progress import ProgressListener
+from streaming.relay import RelayThread
+from streaming.server_clock import ServerClock
+from streaming.tenure import Tenure
+from streaming.watchdog import LOOK_SECONDS, Progress, Watchdog
+from streaming.watcher import REDIS, Watcher
+
+log = structlog.get_logger()
+
+
+class Driver:
+    """Holds the claim from its making until `run` ends.
+
+    ``halt`` ends the process with an exit code where it does not end by itself.
+    """
+
+    def __init__(
+        self,
+        config: JobConfig,
+        spark: SparkSession,
+        shown: Exposition,
+        ending: Ending,
+        halt: Callable[[int], None],
+    ) -> None:
+        self._spark = spark
+        self._shown = shown
+        self._ending = ending
+        self._halt = halt
+        kafka = config.kafka
+        client = redis_client(config.redis_url.get_secret_value())
+        publisher = Publisher(kafka.bootstrap, kafka.client)
+        store, roll = OwnershipStore(client), RollCall(client)
+        self._tenure = tenure = Tenure(
+            lambda: claim(kafka.bootstrap, "trimtab-job", kafka.client), shown
+        )
+        opener = Opener(
+            Gate(client),
+            store,
+            lambda cluster: newest_records(kafka.bootstrap, cluster, kafka.client),
+            tenure,
+            shown,
+        )
+        opener.ended = ending
+        announcer = Announcer(publisher.publish, lambda: tenure.generation)
+        opener.doubted = lambda cluster, level: announcer.doubt(cluster, REDIS, level)
+        clock = ServerClock(
+            roll.time, time.monotonic, LONGEST_LEASE_MS / 1000, config.clock_margin_seconds
+        )
+        watcher = Watcher(roll, clock, opener, announcer, shown)
+        heartbeat = Heartbeat(tenure, clock.away_seconds, config.yield_seconds, ending)
+        progress = Progress()
+        patience = Patience(ending, progress, shown)
+        offsets = OffsetLog(spark, config.checkpoint)
+        writer = BatchWriter(store, publisher, opener, offsets, patience)
+        longest = config.watchdog_seconds + config.trigger_seconds
+        self._watchdog = Watchdog(progress, math.ceil(longest / LOOK_SECONDS), self._stuck)
+        self._keeper = Keeper(config, spark, writer, self._watchdog, ending)
+        # In the order they stop: nothing of ours is under way when the last heartbeat is.
+        self._threads = (
+            RelayThread(JournalRelay(client, publisher), lambda: opener.clusters, shown),
+            Periodic("watcher", config.watch_seconds, watcher.look, self._broken),
+            Periodic("heartbeat", config.heartbeat_seconds, heartbeat.beat, self._broken),
+        )
+        self._guard = Periodic("watchdog", LOOK_SECONDS, self._watchdog.look, self._broken)
+
+    def run(self) -> int:
+        """Until ``ending`` is set, by whomever; an exit code."""
+        listener = ProgressListener(self._shown, self._watchdog.progress)
+        self._spark.streams.addListener(listener)
+        for thread in (self._guard, *self._threads):
+            thread.start()
+        log.info("job runs", generation=self._tenure.generation)
+        try:
+            self._keeper.run(self._shown)
+        finally:
+            self._watchdog.hurry()
+            for thread in self._threads:
+                thread.stop()
+            with suppress(Py4JError, ConnectionError):
+                self._spark.streams.removeListener(listener)
+            # Whoever stands by takes over now.
+            self._tenure.close()
+            self._guard.stop()
+        return self._ending.code
+
+    def stop(self) -> None:
+        self._ending.set()
+
+    def _broken(self, error: Exception) -> None:
+        self._ending.because(FAILED, str(error))
+
+    def _stuck(self, cause: str) -> None:
+        log.critical("the driver is stuck", cause=cause)
+        self._halt(self._ending.code if self._ending.is_set() else STUCK)

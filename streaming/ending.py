@@ -1,0 +1,35 @@
+"""Why the driver ends, and the exit code that tells its supervisor."""
+
+from __future__ import annotations
+
+import threading
+from typing import Final
+
+import structlog
+
+log = structlog.get_logger()
+
+OK: Final = 0
+FAILED: Final = 1
+USAGE: Final = 2
+FENCED: Final = 4
+"""A newer job has taken over."""
+UNREACHABLE: Final = 5
+"""Kafka at the start, or Redis for longer than `yield_seconds`."""
+STUCK: Final = 70
+"""The watchdog's."""
+
+
+class Ending(threading.Event):
+    """Set once the driver is to end. The first reason counts; from any thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.code = OK
+
+    def because(self, code: int, why: str) -> None:
+        """End for a reason that nobody asked for."""
+        if not self.is_set():
+            self.code = code
+            log.error("the job ends", why=why, code=code)
+            self.set()

@@ -1,0 +1,113 @@
+"""Looks after what nobody reports: brokers whose leases run out, and a clock that jumps.
+
+each look:
+  ask Redis for its time; where the clock jumped: doubt, until a lease's time has passed without
+  for each cluster that is open to this job:
+    at first: its records' owners without a lease are lost, all others have joined
+    later: whoever lost or got a lease since
+  publish what there is to say, in order
+A look that has no answer says nothing of brokers: not to know them is not their absence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+from typing import Final, Protocol
+
+import structlog
+
+from sinks.errors import SinkError
+from streaming.announcer import Announcer
+from streaming.exposition import Exposition
+from streaming.server_clock import ServerClock
+from trimtab import metrics
+from trimtab.doubt import Doubt
+from trimtab.wire.control import Kind
+
+log = structlog.get_logger()
+
+CLOCK: Final = "clock"
+REDIS: Final = "redis"
+"""Causes of doubt."""
+
+
+class Roll(Protocol):
+    """What Redis knows of brokers; raises SinkError."""
+
+    def owners(self, cluster: str) -> Set[str]: ...
+
+    def alive(self, cluster: str, generation: int, known: Iterable[str]) -> Set[str] | None: ...
+
+
+class Opened(Protocol):
+    """What this job has opened, and as whom."""
+
+    @property
+    def clusters(self) -> Set[str]: ...
+
+    @property
+    def generation(self) -> int: ...
+
+
+class Watcher:
+    """``look`` is for one thread."""
+
+    def __init__(
+        self,
+        roll: Roll,
+        clock: ServerClock,
+        opened: Opened,
+        announcer: Announcer,
+        shown: Exposition,
+    ) -> None:
+        self._roll = roll
+        self._clock = clock
+        self._opened = opened
+        self._announcer = announcer
+        self._shown = shown
+        self._known: dict[str, Set[str]] = {}
+        self._trouble = ""
+
+    def look(self) -> None:
+        trouble = ""
+        for step in (self._ask, self._announcer.publish):
+            try:
+                step()
+            except SinkError as error:
+                trouble = str(error)
+        if trouble != self._trouble and trouble:
+            log.warning("the watcher waits", cause=trouble)
+        self._trouble = trouble
+
+    def _ask(self) -> None:
+        self._clock.look()
+        self._shown.set(metrics.CLOCK_DRIFT, self._clock.drift)
+        level = self._clock.level()
+        for cluster in sorted(self._opened.clusters):
+            if level is not None:
+                self._announcer.doubt(cluster, CLOCK, level)
+            self._watch(cluster)
+
+    def _watch(self, cluster: str) -> None:
+        known = self._known.get(cluster)
+        alive = self._roll.alive(cluster, self._opened.generation, known or ())
+        if alive is None:
+            # Closed: after it was rebuilt, nothing of before need be so.
+            self._known.pop(cluster, None)
+            return
+        if known is None:
+            # Once: there may be a million records.
+            known = self._roll.owners(cluster)
+            alive = self._roll.alive(cluster, self._opened.generation, known)
+            if alive is None:
+                return
+            self._announcer.doubt(cluster, REDIS, Doubt.STABLE)
+            joined = alive
+        else:
+            joined = alive - known
+        for broker in sorted(known - alive):
+            self._announcer.broker(Kind.BROKER_LOST, cluster, broker)
+        for broker in sorted(joined):
+            self._announcer.broker(Kind.BROKER_JOINED, cluster, broker)
+        self._known[cluster] = alive
+        self._shown.set(metrics.LEASES, len(alive), cluster)

@@ -1,0 +1,199 @@
+"""The job without Spark: the operators as a replay runs them, everything around them the real one.
+
+each batch, twenty times a second:
+  what was published since the last one, through both operators       simulation.replay
+  what they decided, to Redis and the topics                          streaming.batch
+beside it, each on its thread: the watcher of leases, the relay of the journal
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+import msgspec
+from pyspark.sql import DataFrame
+
+from simulation.replay import Replay
+from sinks.connections import redis_client
+from sinks.errors import Fenced, StoreUnavailable
+from sinks.gate import Gate
+from sinks.journal_relay import JournalRelay
+from sinks.ownership_store import OwnershipStore
+from sinks.publisher import Outgoing
+from sinks.roll_call import RollCall
+from sources.records import Record as Entry
+from streaming.announcer import Announcer
+from streaming.batch import BatchWriter
+from streaming.exposition import Exposition
+from streaming.offsets import OffsetLog
+from streaming.opening import Opener
+from streaming.patience import Patience
+from streaming.periodic import Periodic
+from streaming.relay import RelayThread
+from streaming.server_clock import ServerClock
+from streaming.tenure import Tenure
+from streaming.watchdog import Progress
+from streaming.watcher import REDIS, Watcher
+from tests.faults.topics import Claims, Topics
+from trimtab.settings import Settings
+from trimtab.snapshot import IntakeSettings
+from trimtab.wire import keys
+from trimtab.wire.control import Intent, Kind
+from trimtab.wire.ownership import Change, Record
+from trimtab.wire.rows import BatchRecord, RoundRecord, Row
+
+_READS: Final = (keys.LOAD_REPORTS, keys.CONTROL, keys.OWNERSHIP)
+_PAUSE_S: Final = 0.05
+_WATCH_S: Final = 0.1
+INTAKE: Final = IntakeSettings(sample_interval=1.0)
+
+
+class Offsets(OffsetLog):
+    """What a batch was made of, told before it runs as Spark's offset log tells it."""
+
+    def __init__(self, query: str) -> None:  # no Spark
+        self.query = query
+        self.batch: tuple[int, dict[str, dict[str, tuple[int, int]]]] = (0, {})
+
+    def query_id(self) -> str:
+        return self.query
+
+    def ranges(self, batch: int) -> tuple[int, dict[str, dict[str, tuple[int, int]]]]:
+        del batch
+        return self.batch
+
+
+class Frame:
+    """Rows as `BatchWriter` asks a data frame for them."""
+
+    def __init__(self, rows: list[Row]) -> None:
+        self._rows = rows
+
+    def collect(self) -> list[Row]:
+        return self._rows
+
+
+class Job:
+    """Started once, ended once. ``lease_s`` is the longest that it grants to brokers."""
+
+    def __init__(  # noqa: PLR0913 - what the real one reads from its settings
+        self,
+        cluster: str,
+        redis_url: str,
+        topics: Topics,
+        claims: Claims,
+        settings: Mapping[str, object],
+        lease_s: float,
+    ) -> None:
+        self.cluster, self.topics = cluster, topics
+        self.settings = Settings.parse(dict(settings))
+        self.shown = Exposition()
+        self.client = redis_client(redis_url)
+        self.ahead_s = 0.0
+        """By how much Redis's clock, as the watcher is told it, is ahead of what it is."""
+        self._replay = Replay(INTAKE, self.settings)
+        self._number = 0
+        self._read = dict.fromkeys(_READS, 0)
+        self._offsets = Offsets(f"{cluster}-query")
+        self._ended = threading.Event()
+        self.tenure = Tenure(claims.claim, self.shown)
+        store, roll = OwnershipStore(self.client), RollCall(self.client)
+        self.opener = Opener(
+            Gate(self.client, round(1000 * lease_s)),
+            store,
+            self.journalled,
+            self.tenure,
+            self.shown,
+            closed_for_ms=round(1100 * lease_s),
+        )
+        self.opener.ended = self._ended
+        announcer = Announcer(topics.publish, lambda: self.tenure.generation)
+        self.opener.doubted = lambda of, level: announcer.doubt(of, REDIS, level)
+        clock = ServerClock(
+            lambda: roll.time() + self.ahead_s, time.monotonic, lease_s, lease_s / 10
+        )
+        watcher = Watcher(roll, clock, self.opener, announcer, self.shown)
+        patience = Patience(self._ended, Progress(), self.shown)
+        self._writer = BatchWriter(store, topics, self.opener, self._offsets, patience)
+        self._threads = (
+            RelayThread(
+                JournalRelay(self.client, topics), lambda: self.opener.clusters, self.shown
+            ),
+            Periodic("watcher", _WATCH_S, watcher.look, self._failed),
+        )
+        self._thread = threading.Thread(target=self._run, name="job", daemon=True)
+        self.failure: Exception | None = None
+
+    def start(self) -> None:
+        self._thread.start()
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Returns once nothing of it runs; raises what it failed with."""
+        self._ended.set()
+        self._thread.join(30.0)
+        for thread in self._threads:
+            thread.stop()
+        self.client.close()
+        if self.failure is not None:
+            raise self.failure
+
+    def tell(self, kind: Kind, **more: object) -> None:
+        """Publish an intent."""
+        asked = {"id": f"test-{self.topics.end(keys.CONTROL)}", "kind": kind, **more}
+        intent = msgspec.convert({"cluster": self.cluster, **asked}, Intent)
+        self.topics.publish([Outgoing(keys.CONTROL, self.cluster, msgspec.json.encode(intent))])
+
+    def journalled(self, cluster: str) -> dict[str, Record]:
+        """The newest records that were published."""
+        newest: dict[str, Record] = {}
+        for change in self.changes():
+            known = newest.get(change.bundle)
+            if change.cluster == cluster and (known is None or change.record.epoch > known.epoch):
+                newest[change.bundle] = change.record
+        return newest
+
+    def changes(self) -> list[Change]:
+        """The journal as it was published."""
+        entries = self.topics.all(keys.OWNERSHIP)
+        return [msgspec.json.decode(entry.value or b"", type=Change) for entry in entries]
+
+    def batches(self) -> list[BatchRecord]:
+        entries = self.topics.all(keys.ROUNDS)
+        return [msgspec.json.decode(entry.value or b"", type=BatchRecord) for entry in entries]
+
+    def rounds(self) -> list[RoundRecord]:
+        return [record for batch in self.batches() for record in batch.rounds]
+
+    def _failed(self, error: Exception) -> None:
+        self.failure = error
+        self._ended.set()
+
+    def _run(self) -> None:
+        while not self._ended.wait(_PAUSE_S):
+            try:
+                self._batch()
+            except (Fenced, StoreUnavailable) as error:
+                if not self._ended.is_set():
+                    self._failed(error)
+
+    def _batch(self) -> None:
+        at = time.time_ns() // 1_000_000
+        ends = {topic: self.topics.end(topic) for topic in _READS}
+        entries: list[Entry] = []
+        ranges: dict[str, dict[str, tuple[int, int]]] = {}
+        for topic, start in self._read.items():
+            if ends[topic] > start:
+                entries += self.topics.all(topic, start, ends[topic])
+                ranges[topic] = {"0": (start, ends[topic])}
+        self._read = ends
+        rows = self._replay.run(at, entries)
+        self._offsets.batch = (at, ranges)
+        if rows:
+            frame: Any = Frame(rows)
+            self._writer(cast(DataFrame, frame), self._number)
+            self._number += 1

@@ -1,0 +1,114 @@
+"""Which broker served what and when, written down by the brokers themselves.
+
+One clock for all, CLOCK_BOOTTIME: an agent that tells its time by another one says what that shows.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from typing import NamedTuple
+
+from agent.agent import boot_clock
+from agent.holdings import Holdings
+from trimtab.model import Epoch
+
+
+class Clock:
+    """An agent's clock that runs ``rate`` times as fast as the true one."""
+
+    def __init__(self, rate: float = 1.0) -> None:
+        self._rate = rate
+        self._origin = boot_clock()
+
+    def __call__(self) -> float:
+        return self._origin + (boot_clock() - self._origin) * self._rate
+
+    def true(self, shown: float) -> float:
+        """When it shows that."""
+        return self._origin + (shown - self._origin) / self._rate
+
+
+class Span(NamedTuple):
+    """A broker would have served clients of the bundle all that time."""
+
+    bundle: str
+    broker: str
+    begin: float
+    end: float
+
+
+class Diary:
+    """Of a fleet; from any thread."""
+
+    def __init__(self, now: Callable[[], float] = boot_clock) -> None:
+        self.now = now
+        self._lock = threading.Lock()
+        self._spans: list[Span] = []
+        self._since: dict[tuple[str, str], float] = {}
+        self._until: dict[str, float] = {}
+
+    def spans(self) -> list[Span]:
+        """All up to now, those that last too."""
+        with self._lock:
+            lasting = [self._span(*key, since) for key, since in self._since.items()]
+            return [span for span in (*self._spans, *lasting) if span.begin < span.end]
+
+    def begins(self, broker: str, bundle: str) -> None:
+        with self._lock:
+            self._since.setdefault((broker, bundle), self.now())
+
+    def ends(self, broker: str, bundle: str | None = None) -> None:
+        """With one bundle, or with all."""
+        with self._lock:
+            for key in [k for k in self._since if k[0] == broker and bundle in (None, k[1])]:
+                self._spans.append(self._span(*key, self._since.pop(key)))
+
+    def leased(self, broker: str, until: float) -> None:
+        """``broker`` may serve until then."""
+        with self._lock:
+            now = self.now()
+            if self._until.get(broker, -math.inf) < now:
+                # Whatever it held it could not serve since its lease lapsed.
+                for key in [k for k in self._since if k[0] == broker]:
+                    self._spans.append(self._span(*key, self._since[key]))
+                    self._since[key] = now
+            self._until[broker] = until
+
+    def _span(self, broker: str, bundle: str, since: float) -> Span:
+        return Span(bundle, broker, since, min(self.now(), self._until.get(broker, -math.inf)))
+
+
+class WrittenDown(Holdings):
+    """Notes a beginning before it is so, and an end after it: nothing served goes unseen."""
+
+    def __init__(self, diary: Diary, broker: str, clock: Clock) -> None:
+        super().__init__(clock)
+        self._diary, self._broker, self._shows = diary, broker, clock
+        self._dead = False
+
+    def die(self) -> None:
+        """Nothing is served from here on, whatever the agent still believes."""
+        self._dead = True
+        self._diary.ends(self._broker)
+
+    def extend(self, until: float) -> None:
+        if not self._dead:
+            self._diary.leased(self._broker, self._shows.true(until))
+        super().extend(until)
+
+    def hold(self, bundle: str, epoch: Epoch) -> None:
+        if not self._dead:
+            self._diary.begins(self._broker, bundle)
+        super().hold(bundle, epoch)
+
+    def drop(self, bundle: str) -> None:
+        super().drop(bundle)
+        if not self._dead:
+            self._diary.ends(self._broker, bundle)
+
+    def clear(self) -> None:
+        super().clear()
+        if not self._dead:
+            self._diary.ends(self._broker)

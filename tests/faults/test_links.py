@@ -1,0 +1,91 @@
+"""The way between brokers and Redis: cut, one way only, slow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.faults.table import Row
+from tests.faults.world import LEASE_S, World, world
+from tests.support.waiting import eventually
+from trimtab.ownership import Event
+from trimtab.wire.ownership import Change
+
+LONG_S: Final = 1.5 * LEASE_S
+"""Of a fault that costs a broker its lease."""
+
+
+@pytest.mark.fault(15, "agent and Redis parted")
+@pytest.mark.parametrize(
+    "ways",
+    [
+        pytest.param("both"),
+        pytest.param("questions", marks=pytest.mark.slow),
+        pytest.param("answers", marks=pytest.mark.slow),
+    ],
+)
+def test_a_broker_that_is_cut_off(row: Row, tmp_path: Path, seed: int, ways: str) -> None:
+    with world(row, tmp_path, seed=seed, behind=frozenset({0})) as it:
+        it.await_moves(2)
+        alone = it.node(0)
+        it.fault()
+        it.link.hold(up=ways != "answers", down=ways != "questions")
+        eventually(lambda: not owned_by(it, alone.name), "others have its bundles")
+        row.note("taken over s", round(it.diary.now() - it.faults[0], 1))
+        taken = len(it.job.changes())
+        passes(it, LONG_S - (it.diary.now() - it.faults[0]))
+        # It is nobody's destination while it is gone.
+        assert not [c for c in it.job.changes()[taken:] if gains(c, alone.name)]
+        # What it had asked for meanwhile arrives now, and comes too late.
+        it.link.release()
+        it.fault()
+        eventually(lambda: alone.agent.seeded and owned_by(it, alone.name), "it is used again")
+        row.note("back in use s", round(it.diary.now() - it.faults[1], 1))
+        row.note("ways", ways)
+        it.check()
+
+
+@pytest.mark.fault(17, "slow and lossy links")
+@pytest.mark.parametrize("jitter", [0.03, 0.1])
+@pytest.mark.slow
+def test_slow_links(row: Row, tmp_path: Path, seed: int, jitter: float) -> None:
+    with world(row, tmp_path, seed=seed, behind=None) as it:
+        it.fault()
+        it.link.slow(0.02, jitter, rate=1e6)
+        it.await_moves(8, 120.0)
+        it.link.slow(0)
+        it.rest()
+        taken = hand_over_ms(it.job.changes())
+        row.note("delay ms", f"20+{jitter * 1000:.0f}")
+        row.note("hand-over p50 ms", taken[len(taken) // 2])
+        row.note("hand-over p99 ms", taken[int(len(taken) * 0.99)])
+        it.check()
+
+
+def owned_by(it: World, broker: str) -> list[str]:
+    return [bundle for bundle, record in it.records().items() if record.owner == broker]
+
+
+def gains(change: Change, broker: str) -> bool:
+    given = (change.event in {Event.ASSIGN, Event.CLAIM}, change.record.owner)
+    return given == (True, broker) or change.record.destination == broker
+
+
+def passes(it: World, seconds: float) -> None:
+    """Let the fault last."""
+    until = it.diary.now() + seconds
+    eventually(lambda: it.diary.now() > until, f"{seconds:.0f} s", seconds + 5)
+
+
+def hand_over_ms(changes: list[Change]) -> list[int]:
+    """From the job's command until the new owner serves, ascending."""
+    begun: dict[str, int] = {}
+    taken = []
+    for change in changes:
+        if change.event is Event.TRANSFER:
+            begun[change.bundle] = change.record.since
+        elif change.event is Event.SERVE and change.bundle in begun:
+            taken.append(change.record.since - begun.pop(change.bundle))
+    return sorted(taken)

@@ -1,0 +1,162 @@
+"""A driver that hangs is ended by its watchdog and followed by the one that stands by."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import psutil
+import pytest
+
+from deploy import jars
+from deploy.kafka_server import KafkaServer
+from deploy.redis_server import RedisServer
+from sinks.publisher import Outgoing, Publisher
+from streaming.ending import FAILED, FENCED, OK, STUCK
+from tests.faults.table import Row
+from tests.support.jobs import write_settings
+from tests.support.reports import bundle
+from tests.support.waiting import eventually
+from trimtab.wire import keys
+from trimtab.wire.load_report import BundleStats, LocalBrokerData, encode
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.timeout(600)]
+
+PATIENCE: Final = 240.0
+
+JOB: Final = "from streaming.job import main; main()"
+HANGING: Final = """
+import threading
+from streaming.batch import BatchWriter
+write = BatchWriter.__call__
+def hang(self, frame, number):
+    threading.Event().wait() if number else write(self, frame, number)
+BatchWriter.__call__ = hang
+"""
+"""In the second batch."""
+
+
+@dataclass
+class Running:
+    """A driver in a session, and so a process group, of its own."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def said(self) -> str:
+        return self.log.read_text("utf-8", errors="replace")
+
+    def await_word(self, word: str) -> None:
+        eventually(
+            lambda: word in self.said() or self.process.poll() is not None, word, PATIENCE, 0.2
+        )
+        assert word in self.said(), self.said()[-3000:]
+
+    def family(self) -> list[psutil.Process]:
+        """Its JVM, and the Python workers of that."""
+        return psutil.Process(self.process.pid).children(recursive=True)
+
+    def ended(self) -> int:
+        """Its exit code, once there is one."""
+        return self.process.wait(PATIENCE)
+
+
+Start = Callable[..., Running]
+
+
+@pytest.fixture
+def start(tmp_path: Path, kafka: KafkaServer, redis_server: RedisServer) -> Iterator[Start]:
+    """Starts drivers on one checkpoint."""
+    jars.fetch()
+    settings = write_settings(tmp_path, kafka.bootstrap, redis_server.url)
+    with ExitStack() as stack:
+
+        def start(name: str, *options: str, before: str = "", **environment: str) -> Running:
+            command = [sys.executable, "-c", before + JOB, "--config", str(settings), *options]
+            log = tmp_path / f"{name}.log"
+            return stack.enter_context(child(command, log, {**os.environ, **environment}))
+
+        yield start
+
+
+@contextmanager
+def child(command: list[str], log: Path, environment: Mapping[str, str]) -> Iterator[Running]:
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            command,
+            cwd=log.parent,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    with process:
+        try:
+            yield Running(process, log)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+@pytest.mark.fault(33, "foreachBatch hangs")
+def test_a_driver_that_hangs_is_ended_with_its_jvm_and_followed(
+    start: Start, kafka: KafkaServer, row: Row
+) -> None:
+    hung = start("hung", before=HANGING, TRIMTAB_WATCHDOG_SECONDS="20")
+    hung.await_word("query started")
+    report(kafka)
+    hung.await_word("ownership store is open")
+    standby = start("standby", "--standby", TRIMTAB_TAKEOVER_SECONDS="6")
+    report(kafka)
+    family = hung.family()
+    assert any("java" in process.name() for process in family), family
+
+    at = time.monotonic()
+    assert hung.ended() == STUCK
+    row.note("detected s", round(time.monotonic() - at, 1))
+    assert "batch 1 began" in hung.said()
+    psutil.wait_procs(family, timeout=PATIENCE)
+    assert not [process for process in family if process.is_running()]
+
+    standby.await_word("ownership store is open")
+    row.note("taken over s", round(time.monotonic() - at, 1))
+    assert standby.said().index("standing by") < standby.said().index("taking over")
+    # As a terminal or a container does it: to Python, the JVM and the workers at once.
+    os.killpg(standby.process.pid, signal.SIGTERM)
+    assert standby.ended() == OK, standby.said()[-3000:]
+
+
+def test_drivers_that_are_fenced_told_to_end_or_bereft_of_their_jvm(start: Start) -> None:
+    first = start("first")
+    first.await_word("query started")
+    second = start("second")
+    assert first.ended() == FENCED, first.said()[-3000:]
+
+    second.await_word("query started")
+    standby = start("standby", "--standby")
+    standby.await_word("standing by")
+    standby.process.terminate()
+    assert standby.ended() == OK
+    assert "taking over" not in standby.said()
+
+    [jvm] = psutil.Process(second.process.pid).children()
+    jvm.kill()
+    assert second.ended() == FAILED, second.said()[-3000:]
+    assert "JVM is gone" in second.said()
+
+
+def report(kafka: KafkaServer) -> None:
+    stats = {bundle(0, 2): BundleStats(msg_rate_in=1.0, topics=1)}
+    data = LocalBrokerData(last_stats=stats, bundles=list(stats), start_timestamp=1)
+    Publisher(kafka.bootstrap).publish(
+        [Outgoing(keys.LOAD_REPORTS, "two-drivers/a:1", encode(data))]
+    )

@@ -1,0 +1,259 @@
+"""A cluster to break: its own Redis, restless brokers, the job without Spark, and what they did.
+
+Leases are short, so that a row takes seconds. Everything else is as in production.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import redis
+
+from deploy.redis_server import RedisServer
+from simulation.load_model import load_model
+from simulation.profile import Profile
+from simulation.replay import Replay
+from sinks.connections import redis_client
+from sinks.errors import SinkError
+from sinks.gate import Gate
+from sinks.ownership_store import OwnershipStore
+from sources.records import Record as Entry
+from tests.faults import history
+from tests.faults.brokers import FragileBroker, Node, node
+from tests.faults.job import INTAKE, Job
+from tests.faults.proxy import Proxy
+from tests.faults.serving import Clock, Diary
+from tests.faults.table import Row
+from tests.faults.topics import Claims, Post, Topics
+from tests.support.commands import published
+from tests.support.jobs import QUICK
+from tests.support.waiting import eventually
+from trimtab.ownership import Event, State
+from trimtab.wire import keys
+from trimtab.wire.control import Kind
+from trimtab.wire.ownership import Record, Transition
+from trimtab.wire.rows import BatchRecord
+
+LEASE_S: Final = 3.0
+MARGIN_S: Final = 0.3
+T_S: Final = LEASE_S + 5.0
+"""T of I5."""
+GRACE_MS: Final = 5000
+"""From a command's deadline until its bundle has been mended, for I4: some rounds, and a lease."""
+
+FLEET: Final = Profile(brokers=4, bundles=16, namespaces=2, low=0.3, high=0.7, seed=3)
+
+SETTINGS: Final[Mapping[str, object]] = {
+    **QUICK,
+    "round.move_deadline": 4.0,
+    "round.silence": 5.0,
+    "flapping.first_delay": 1.0,
+    "doubt.delay": 2.0,
+    # Bundles of a simulated broker are small, and not what these tests are about.
+    "split.enabled": False,
+}
+
+
+@dataclass
+class World:
+    """Put together by `world`."""
+
+    cluster: str
+    server: RedisServer
+    link: Proxy
+    """Between Redis and the brokers that are behind it."""
+    client: redis.Redis
+    topics: Topics
+    job: Job
+    nodes: dict[str, Node]
+    row: Row
+    diary: Diary
+    settled_at: float = 0.0
+    """When everything was served for the first time, by the diary's clock."""
+    faults: list[float] = field(default_factory=list)
+
+    def node(self, number: int) -> Node:
+        return list(self.nodes.values())[number]
+
+    def records(self) -> dict[str, Record]:
+        """As Redis has them; none while it does not answer."""
+        try:
+            return OwnershipStore(self.client).records(self.cluster)
+        except SinkError:
+            return {}
+
+    def owner(self, bundle: str) -> Node:
+        name = self.records()[bundle].owner
+        assert name is not None
+        return self.nodes[name]
+
+    def operate(self, request: Transition) -> None:
+        """Write what an operator asks for, beside the job's batches."""
+        done = OwnershipStore(self.client).apply_batch(
+            self.cluster,
+            [request],
+            generation=self.job.tenure.generation,
+            query_id="operator",
+            batch=1,
+        )
+        assert done.outcomes[0].accepted, done
+
+    def moves(self) -> int:
+        """Hand-overs so far, as published."""
+        return sum(change.event is Event.HAND_OVER for change in self.job.changes())
+
+    def await_moves(self, more: int, seconds: float = 60.0) -> float:
+        """Until so many more; how long that is since the last fault."""
+        goal = self.moves() + more
+        eventually(lambda: self.moves() >= goal, f"{goal} moves", seconds)
+        return self._since_fault()
+
+    def await_open(self, seconds: float = 60.0) -> float:
+        """Until the records may be changed again; how long that is since the last fault."""
+        gate = Gate(self.client)
+
+        def is_open() -> bool:
+            try:
+                return gate.is_open(self.cluster)
+            except SinkError:
+                return False
+
+        eventually(is_open, "an open store", seconds)
+        return self._since_fault()
+
+    def all_served(self) -> bool:
+        """Whether every bundle is served by a living broker that its record names."""
+        records = self.records()
+        standing = {b: r for b, r in records.items() if r.state is not State.DELETED}
+        return bool(standing) and all(
+            record.state is State.OWNED
+            and record.owner is not None
+            and self.nodes[record.owner].alive
+            and self.nodes[record.owner].agent.serves(bundle)
+            for bundle, record in standing.items()
+        )
+
+    def fault(self) -> None:
+        """Note that the fault begins or ends now."""
+        self.faults.append(self.diary.now())
+
+    def await_served(self, seconds: float = 60.0) -> float:
+        """Until every bundle is served; how long that is since the last fault."""
+        eventually(self.all_served, "every bundle is served", seconds)
+        return self._since_fault()
+
+    def _since_fault(self) -> float:
+        return self.diary.now() - max(self.faults, default=self.settled_at)
+
+    def rest(self) -> None:
+        """No further moves; those under way come to their end, and all is journalled."""
+        self.job.tell(Kind.SETTINGS, settings={"round.enabled": False})
+        eventually(
+            lambda: self.job.rounds()[-1].skipped == "disabled" and not self.job.rounds()[-1].moves,
+            "no further moves",
+        )
+        journal = keys.journal_key(self.cluster)
+        eventually(lambda: self.all_served() and self.client.xlen(journal) == 0, "rest")
+
+    def check(self, *, longest_gap_s: float = T_S, excused: tuple[float, float] = (0, 0)) -> None:
+        """Come to rest, hold every invariant against what happened, and note the figures.
+
+        ``excused``: when nobody could own anything, by the diary's clock; I5 is not asked of it.
+        """
+        self.rest()
+        end = self.diary.now()
+        spans, changes = self.diary.spans(), self.job.changes()
+        heard = [command for node in self.nodes.values() for command in node.heard]
+        commands = [*published(self.topics.all(keys.COMMANDS)), *heard]
+        records = self.records()
+        seconds, micros = msgspec.convert(self.client.time(), tuple[int, int])
+        later_ms = 1000 * seconds + micros // 1000 + 10 * GRACE_MS
+        broken, late = history.audited(changes, commands, records, later_ms, GRACE_MS)
+        gaps = history.gaps(spans, self.settled_at, end)
+        long = [
+            gap
+            for gap in gaps
+            if gap.seconds > longest_gap_s and not (excused[0] <= gap.begin <= excused[1])
+        ]
+        self.row.note("dual owners", len(history.dual_owners(spans)))
+        self.row.note("moves", self.moves())
+        self.row.note("unowned bundle-s", round(sum(gap.seconds for gap in gaps), 1))
+        self.row.note("longest unowned s", round(max((g.seconds for g in gaps), default=0.0), 1))
+        self.row.holds("I1", history.dual_owners(spans))
+        self.row.holds("I2", [str(violation) for violation in broken])
+        self.row.holds("I3", history.carried_out_late(changes, commands))
+        self.row.holds("I4", [str(violation) for violation in late])
+        self.row.holds("I5", long)
+        self.row.holds("I6", self._divergence())
+        self.row.holds("I7", history.restless(self.job.batches(), changes, self.job.settings))
+
+    def _divergence(self) -> list[str]:
+        def read_by(batch: BatchRecord) -> Iterator[Entry]:
+            for topic, partitions in batch.offsets.items():
+                yield from self.topics.all(topic, *partitions["0"])
+
+        replay = Replay(INTAKE, self.job.settings)
+        return history.diverges(self.job.batches(), replay, read_by)
+
+
+@contextmanager
+def world(  # noqa: PLR0913 - what a cluster is made of
+    row: Row,
+    folder: Path,
+    *,
+    seed: int = 1,
+    profile: Profile = FLEET,
+    settings: Mapping[str, object] = SETTINGS,
+    behind: frozenset[int] | None = frozenset(),
+    rates: Mapping[int, float] = {},
+) -> Iterator[World]:
+    """A cluster in which every bundle is served.
+
+    ``behind``: the brokers, by number, whose way to Redis is the link; None: all of them, and the
+    job's.
+    ``rates``: how fast the clocks of brokers run that are not true.
+    """
+    cluster = f"row-{row.number}"
+    model, topics, claims, diary = load_model(profile), Topics(), Claims(), Diary()
+    post = Post(topics)
+    with ExitStack() as stack:
+        server = stack.enter_context(RedisServer(folder / "redis"))
+        link = stack.enter_context(Proxy(server.port, seed))
+        through = server.url.replace(f":{server.port}/", f":{link.port}/")
+        jobs_way = through if behind is None else server.url
+        client = stack.enter_context(redis_client(jobs_way))
+        job = Job(cluster, jobs_way, topics, claims, settings, LEASE_S)
+        nodes = {
+            name: node(
+                name,
+                partial(FragileBroker, model, number),
+                cluster,
+                through if behind is None or number in behind else server.url,
+                post,
+                diary,
+                state=folder / f"seen-{number}",
+                lease_s=LEASE_S,
+                margin_s=MARGIN_S,
+                clock=Clock(rates.get(number, 1.0)),
+            )
+            for number, name in enumerate(model.brokers)
+        }
+        it = World(cluster, server, link, client, topics, job, nodes, row, diary)
+        with closing(it.client):
+            try:
+                for each in nodes.values():
+                    each.start()
+                job.start()
+                eventually(it.all_served, "every bundle is served")
+                it.settled_at = diary.now()
+                yield it
+            finally:
+                for each in nodes.values():
+                    each.stop()
+                job.stop()

@@ -1,0 +1,137 @@
+"""What a driver says of itself on the topic of generations, and what a standby hears of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import TypeVar
+
+import msgspec
+import pytest
+import stamina
+from confluent_kafka import Producer
+
+from deploy.kafka_server import KafkaServer
+from deploy.ports import free_port
+from sinks.errors import Fenced, KafkaUnavailable
+from sinks.generation import ClaimRecord, Sign, claim
+from sinks.kafka_topics import ensure_topics
+from sinks.signs import Signs
+from trimtab.wire import keys
+
+pytestmark = pytest.mark.e2e
+
+T = TypeVar("T")
+
+PATIENCE = 30.0
+MOMENT = 0.2
+
+
+@pytest.fixture
+def signs(bootstrap: str) -> Iterator[Signs]:
+    with closing(Signs(bootstrap)) as signs:
+        yield signs
+
+
+def test_a_standby_hears_what_the_driver_says(bootstrap: str, signs: Signs) -> None:
+    held = claim(bootstrap, "job")
+    assert signs.newest(PATIENCE) is Sign.CLAIM
+    assert signs.newest(MOMENT) is None
+
+    held.assert_held()
+    assert signs.newest(PATIENCE) is Sign.HEARTBEAT
+
+    held.bid_farewell()
+    assert signs.newest(PATIENCE) is Sign.FAREWELL
+    held.close()
+
+
+def test_a_record_is_heard_before_its_transaction_ends_and_that_end_is_not(
+    bootstrap: str, signs: Signs
+) -> None:
+    """The mark that Kafka sets at its end was once taken for an error."""
+    held = claim(bootstrap, "job")
+    assert signs.newest(PATIENCE) is Sign.CLAIM
+    record = ClaimRecord(job="job", at=0, host="", pid=0, sign=Sign.HEARTBEAT)
+    writer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "test-mark"})
+    writer.init_transactions(PATIENCE)
+
+    writer.begin_transaction()
+    writer.produce(keys.GENERATIONS, msgspec.json.encode(record), b"job", partition=0)
+    writer.flush(PATIENCE)
+    assert signs.newest(PATIENCE) is Sign.HEARTBEAT
+    writer.commit_transaction(PATIENCE)
+
+    assert signs.newest(1.0) is None
+    writer.close()
+    held.close()
+
+
+def test_a_late_standby_hears_the_last_word_only(bootstrap: str) -> None:
+    held = claim(bootstrap, "job")
+    for _ in range(3):
+        held.assert_held()
+    held.bid_farewell()
+    held.close()
+
+    with closing(Signs(bootstrap)) as signs:
+        assert signs.newest(PATIENCE) is Sign.FAREWELL
+        assert signs.newest(MOMENT) is None
+
+
+def test_a_fenced_driver_is_heard_no_more(bootstrap: str, signs: Signs) -> None:
+    older = claim(bootstrap, "job")
+    newer = claim(bootstrap, "job")
+    assert signs.newest(PATIENCE) is Sign.CLAIM
+
+    for say in (older.assert_held, older.bid_farewell):
+        with pytest.raises(Fenced):
+            say()
+
+    assert signs.newest(MOMENT) is None
+    newer.close()
+    older.close()
+
+
+@pytest.fixture
+def own_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
+    """To be stopped, and without a claim at first."""
+    with KafkaServer(tmp_path_factory.mktemp("own-kafka")) as server:
+        ensure_topics(server.bootstrap)
+        yield server
+
+
+def test_where_nobody_ever_claimed_nobody_is_waited_for(own_kafka: KafkaServer) -> None:
+    with closing(Signs(own_kafka.bootstrap)) as signs:
+        assert until_it_answers(lambda: signs.newest(MOMENT)) is Sign.FAREWELL
+
+
+def test_a_driver_and_a_standby_go_on_after_kafka_was_away(own_kafka: KafkaServer) -> None:
+    held = claim(own_kafka.bootstrap, "job")
+    with closing(Signs(own_kafka.bootstrap)) as signs:
+        assert signs.newest(PATIENCE) is Sign.CLAIM
+        own_kafka.kill()
+        with pytest.raises(KafkaUnavailable):
+            signs.newest(MOMENT)
+        with pytest.raises(KafkaUnavailable):
+            held.assert_held()
+        own_kafka.start()
+
+        until_it_answers(held.bid_farewell)
+        while until_it_answers(lambda: signs.newest(PATIENCE)) is not Sign.FAREWELL:
+            pass
+    held.close()
+
+
+def test_an_absent_kafka_is_not_a_silent_driver() -> None:
+    address = f"127.0.0.1:{free_port()}"
+    with closing(Signs(address)) as signs, pytest.raises(KafkaUnavailable, match=address):
+        signs.newest(MOMENT)
+
+
+def until_it_answers(ask: Callable[[], T]) -> T:
+    """A Kafka that has just started does not know its topics yet."""
+    for attempt in stamina.retry_context(on=KafkaUnavailable, timeout=60.0, wait_max=1.0):
+        with attempt:
+            return ask()
+    raise AssertionError("no answer")

@@ -1,0 +1,73 @@
+"""Leases are found at a bounded cost, and mean nothing while the store is closed."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+import redis
+
+from sinks.roll_call import RollCall
+from tests.support.opening import keep_alive, let_in
+from trimtab.wire.keys import lease_key, open_key, ownership_key
+
+GENERATION = 4
+
+
+def test_those_who_hold_a_lease_are_alive_whether_known_or_not(
+    client: redis.Redis, cluster: str
+) -> None:
+    let_in(client, cluster, GENERATION)
+    roll = RollCall(client)
+    keep_alive(client, cluster, ["known:1", "new:1"])
+
+    found = roll.alive(cluster, GENERATION, ["known:1", "gone:1"]) or set()
+    while "new:1" not in found:
+        found |= roll.alive(cluster, GENERATION, ["known:1", "gone:1"]) or set()
+
+    assert found == {"known:1", "new:1"}
+
+
+def test_a_lease_that_ran_out_is_missed_at_once(client: redis.Redis, cluster: str) -> None:
+    let_in(client, cluster, GENERATION)
+    keep_alive(client, cluster, ["a:1", "b:1"])
+    client.delete(lease_key(cluster, "a:1"))
+    assert RollCall(client).alive(cluster, GENERATION, ["a:1", "b:1"]) == {"b:1"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(("run_id", "another"), id="opened on another run"),
+        pytest.param(("generation", "5"), id="opened to a newer job"),
+    ],
+)
+def test_a_closed_store_knows_nobody(
+    client: redis.Redis, cluster: str, change: tuple[str, str]
+) -> None:
+    let_in(client, cluster, GENERATION)
+    keep_alive(client, cluster, ["a:1"])
+    client.hset(open_key(cluster), *change)
+    assert RollCall(client).alive(cluster, GENERATION, ["a:1"]) is None
+
+
+def test_a_store_that_nobody_opened_knows_nobody(client: redis.Redis, cluster: str) -> None:
+    keep_alive(client, cluster, ["a:1"])
+    assert RollCall(client).alive(cluster, GENERATION, ["a:1"]) is None
+
+
+def test_owners_and_those_who_are_to_be_are_named(client: redis.Redis, cluster: str) -> None:
+    records = {
+        "t/n/0x00000000_0x40000000": '{"state":"Owned","epoch":[1,1],"owner":"a:1"}',
+        "t/n/0x40000000_0x80000000": '{"state":"Free","epoch":[1,2]}',
+        "t/n/0x80000000_0xffffffff": (
+            '{"state":"Releasing","epoch":[1,3],"owner":"b:1","destination":"c:1"}'
+        ),
+    }
+    for bundle, record in records.items():
+        client.hset(ownership_key(cluster), bundle, record)
+    assert RollCall(client).owners(cluster) == {"a:1", "b:1", "c:1"}
+
+
+def test_the_servers_clock_is_told_in_seconds(client: redis.Redis) -> None:
+    assert abs(RollCall(client).time() - time.time()) < 3600

@@ -1,0 +1,130 @@
+"""Whoever was fenced learns of it, from a heartbeat as from a renewal, and claims no more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from sinks.errors import Fenced, KafkaUnavailable, Misconfigured, SinkError
+from streaming.ending import FENCED, UNREACHABLE, Ending
+from streaming.exposition import Exposition
+from streaming.heartbeat import Heartbeat
+from streaming.tenure import Tenure
+
+
+@dataclass
+class FakeClaim:
+    """Does as told, and notes what was said."""
+
+    generation: int
+    trouble: SinkError | None = None
+    said: list[str] = field(default_factory=list)
+
+    def assert_held(self) -> None:
+        self._say("alive")
+
+    def bid_farewell(self) -> None:
+        self._say("farewell")
+
+    def close(self) -> None:
+        self.said.append("closed")
+
+    def _say(self, what: str) -> None:
+        if self.trouble is not None:
+            raise self.trouble
+        self.said.append(what)
+
+
+@pytest.fixture
+def claims() -> list[FakeClaim]:
+    return [FakeClaim(3), FakeClaim(8)]
+
+
+@pytest.fixture
+def shown() -> Exposition:
+    return Exposition()
+
+
+@pytest.fixture
+def tenure(claims: list[FakeClaim], shown: Exposition) -> Tenure:
+    made: Iterator[FakeClaim] = iter(claims)
+    return Tenure(lambda: next(made), shown)
+
+
+def test_the_newest_claim_counts(
+    tenure: Tenure, claims: list[FakeClaim], shown: Exposition
+) -> None:
+    tenure.beat()
+    tenure.renew()
+    tenure.beat()
+
+    assert tenure.generation == 8
+    assert [claim.said for claim in claims] == [["alive", "alive", "closed"], ["alive"]]
+    assert shown.registry.get_sample_value("trimtab_generation") == 8
+
+
+def test_a_fenced_heartbeat_is_told(tenure: Tenure, claims: list[FakeClaim]) -> None:
+    claims[0].trouble = Fenced("newer")
+    with pytest.raises(Fenced):
+        tenure.beat()
+
+
+def test_a_fenced_job_does_not_fence_its_successor(tenure: Tenure, claims: list[FakeClaim]) -> None:
+    claims[0].trouble = Fenced("newer")
+    with pytest.raises(Fenced):
+        tenure.renew()
+    assert tenure.generation == 3
+
+
+@pytest.mark.parametrize("trouble", [KafkaUnavailable("no answer"), Misconfigured("no right")])
+def test_an_absent_kafka_costs_a_heartbeat_and_no_more(
+    tenure: Tenure, claims: list[FakeClaim], trouble: SinkError
+) -> None:
+    claims[0].trouble = trouble
+    tenure.beat()
+    claims[0].trouble = None
+    tenure.beat()
+    assert claims[0].said == ["alive"]
+
+
+@pytest.mark.parametrize("trouble", [None, Fenced("newer"), KafkaUnavailable("no answer")])
+def test_it_ends_with_a_farewell_if_anybody_hears(
+    tenure: Tenure, claims: list[FakeClaim], shown: Exposition, trouble: SinkError | None
+) -> None:
+    assert shown.registry.get_sample_value("trimtab_active") == 1
+    claims[0].trouble = trouble
+    tenure.close()
+    assert claims[0].said == (["closed"] if trouble else ["farewell", "closed"])
+    assert shown.registry.get_sample_value("trimtab_active") == 0
+
+
+@pytest.mark.parametrize(
+    ("trouble", "away", "code"),
+    [
+        pytest.param(None, 0.0, None, id="fit"),
+        pytest.param(Fenced("newer"), 0.0, FENCED, id="another one has taken over"),
+        pytest.param(Fenced("newer"), 60.0, FENCED, id="the same while Redis is away"),
+        pytest.param(KafkaUnavailable("no answer"), 0.0, None, id="Kafka is away"),
+        pytest.param(None, 29.0, None, id="Redis is away"),
+        pytest.param(None, 30.0, UNREACHABLE, id="Redis is away for long"),
+    ],
+)
+def test_a_driver_that_is_not_fit_to_act_ends(
+    tenure: Tenure,
+    claims: list[FakeClaim],
+    trouble: SinkError | None,
+    away: float,
+    code: int | None,
+) -> None:
+    ending = Ending()
+    claims[0].trouble = trouble
+    Heartbeat(tenure, lambda: away, 30.0, ending).beat()
+    assert (ending.code if ending.is_set() else None) == code
+
+
+def test_a_driver_that_is_alone_waits_for_redis_for_ever(tenure: Tenure) -> None:
+    ending = Ending()
+    Heartbeat(tenure, lambda: 1e9, 0.0, ending).beat()
+    assert not ending.is_set()

@@ -1,0 +1,212 @@
+"""Brokers that lose or get a lease are announced once; what nobody knows is not announced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+import pytest
+
+from sinks.errors import KafkaUnavailable, SinkError, StoreUnavailable
+from sinks.publisher import Outgoing
+from streaming.announcer import Announcer
+from streaming.exposition import Exposition
+from streaming.server_clock import ServerClock
+from streaming.watcher import REDIS, Watcher
+from trimtab.doubt import Doubt
+from trimtab.wire.control import Intent, Kind
+from trimtab.wire.keys import CONTROL
+
+WINDOW, MARGIN = 10.0, 1.0
+
+
+@dataclass
+class World:
+    """Redis, Kafka and the job, as the watcher sees them; a look is a quarter of a second."""
+
+    owning: set[str] = field(default_factory=set)
+    leases: set[str] = field(default_factory=set)
+    open_to: int | None = 5
+    away: SinkError | None = None
+    deaf: SinkError | None = None
+    ahead: float = 0.0
+    """Of the server's clock."""
+    now: float = 100.0
+    clusters: frozenset[str] = frozenset({"c"})
+    generation: int = 5
+    read: int = 0
+    """Times that all records were read."""
+    sent: list[Outgoing] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.shown = Exposition()
+        self.announcer = Announcer(self.publish, lambda: self.generation)
+        clock = ServerClock(self.time, lambda: self.now, WINDOW, MARGIN)
+        self.watcher = Watcher(self, clock, self, self.announcer, self.shown)
+
+    def time(self) -> float:
+        if self.away is not None:
+            raise self.away
+        return self.now + self.ahead
+
+    def owners(self, cluster: str) -> set[str]:  # noqa: ARG002 - the Protocol's
+        self.read += 1
+        return set(self.owning)
+
+    def alive(self, cluster: str, generation: int, known: Iterable[str]) -> set[str] | None:  # noqa: ARG002
+        return set(self.leases) if self.open_to == generation else None
+
+    def publish(self, records: Sequence[Outgoing]) -> None:
+        if self.deaf is not None:
+            raise self.deaf
+        self.sent += records
+
+    def look(self, times: int = 1) -> list[str]:
+        """What was published after so many looks, in order."""
+        before = len(self.sent)
+        for _ in range(times):
+            self.now += 0.25
+            self.watcher.look()
+        return [told(record) for record in self.sent[before:]]
+
+
+def told(record: Outgoing) -> str:
+    assert record.topic == CONTROL
+    intent = msgspec.json.decode(record.value, type=Intent)
+    assert record.key == intent.cluster == "c"
+    if intent.kind is Kind.DOUBT:
+        return f"{intent.name} {intent.level.value}"
+    return f"{intent.kind.value} {intent.broker}"
+
+
+def settled(**state: object) -> World:
+    """A world of which everything has been said."""
+    world = World(**state)  # type: ignore[arg-type]  # fields by name
+    world.look(2)
+    world.sent.clear()
+    return world
+
+
+def test_at_first_owners_without_a_lease_are_lost_and_all_others_have_joined() -> None:
+    world = World(owning={"a:1", "b:1", "c:1"}, leases={"b:1", "new:1"})
+    assert world.look() == [
+        "redis stable",
+        "broker-lost a:1",
+        "broker-lost c:1",
+        "broker-joined b:1",
+        "broker-joined new:1",
+    ]
+    assert world.look(5) == []
+    assert world.read == 1
+
+
+def test_later_each_change_is_said_once() -> None:
+    world = settled(leases={"a:1", "b:1"})
+    world.leases = {"b:1", "c:1"}
+    assert world.look(3) == ["broker-lost a:1", "broker-joined c:1"]
+    world.leases = {"a:1", "b:1", "c:1"}
+    assert world.look(3) == ["broker-joined a:1"]
+    assert world.shown.registry.get_sample_value("trimtab_leases", {"cluster": "c"}) == 3
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [
+        pytest.param({"open_to": None}, id="a closed store"),
+        pytest.param({"open_to": 6}, id="another job's store"),
+        pytest.param({"away": StoreUnavailable("no answer")}, id="an absent Redis"),
+    ],
+)
+def test_what_does_not_answer_says_nothing_of_brokers(gone: dict[str, object]) -> None:
+    world = settled(owning={"a:1"}, leases={"a:1", "b:1"})
+    world.leases = set()
+    for name, value in gone.items():
+        setattr(world, name, value)
+    assert world.look(20) == []
+    assert world.read == 1
+
+
+def test_a_store_that_was_closed_is_learned_anew() -> None:
+    """Its leases were gone, and its records rebuilt: what was known before need not be so."""
+    world = settled(owning={"a:1"}, leases={"a:1", "b:1"})
+    world.open_to, world.leases = None, set()
+    world.look()
+    world.open_to, world.generation = 7, 7
+    world.owning, world.leases = {"a:1", "d:1"}, {"a:1"}
+    assert world.look(2) == ["broker-lost d:1", "broker-joined a:1"]
+
+
+def test_an_absent_kafka_is_told_later_in_order_and_by_the_same_ids() -> None:
+    world = settled(leases={"a:1"})
+    world.deaf = KafkaUnavailable("no answer")
+    world.leases = set()
+    assert world.look() == []
+    world.leases = {"a:1"}
+    assert world.look() == []
+    world.deaf = None
+    assert world.look(2) == ["broker-lost a:1", "broker-joined a:1"]
+
+
+def test_ids_are_the_generations_and_in_order() -> None:
+    world = World(leases={"a:1"})
+    world.look()
+    world.generation = world.open_to = 9
+    world.leases = {"b:1"}
+    world.look(2)
+    ids = [msgspec.json.decode(record.value, type=Intent).id for record in world.sent]
+    assert ids == ["watcher/5/1", "watcher/5/2", "watcher/9/3", "watcher/9/4"]
+
+
+def test_a_doubt_is_said_once_a_change() -> None:
+    world = settled()
+    for level in (Doubt.STABLE, Doubt.UNSTABLE, Doubt.UNSTABLE, Doubt.STABLE):
+        world.announcer.doubt("c", REDIS, level)
+    assert world.look() == ["redis unstable", "redis stable"]
+
+
+def test_a_steady_clock_is_said_to_be_so_once_it_was_seen_for_a_lease() -> None:
+    world = settled()
+    assert world.look(int(WINDOW / 0.25) - 3) == []
+    assert world.look(100) == ["clock stable"]
+
+
+@pytest.mark.parametrize("jump", [1.5, -1.5])
+def test_a_clock_that_jumps_is_doubted_for_a_lease(jump: float) -> None:
+    world = settled()
+    world.look(50)
+    world.ahead += jump
+    assert world.look() == ["clock unstable"]
+    assert drift(world) == pytest.approx(1.5)
+    assert world.look(int(WINDOW / 0.25)) == []
+    assert world.look(2) == ["clock stable"]
+
+
+def test_what_brokers_allow_for_is_no_jump() -> None:
+    world = settled()
+    world.look(50)
+    world.ahead += 0.9
+    assert world.look(50) == []
+
+
+def test_small_steps_within_a_lease_add_up() -> None:
+    world = settled()
+    world.look(50)
+    said = []
+    for _ in range(4):
+        world.ahead += 0.4
+        said += world.look(4)
+    assert said == ["clock unstable"]
+
+
+def test_a_clock_that_jumps_while_nobody_looks_is_found_out() -> None:
+    world = settled()
+    world.look(50)
+    world.away = StoreUnavailable("no answer")
+    world.look(100)
+    world.away, world.ahead = None, 2.0
+    assert world.look() == ["clock unstable"]
+
+
+def drift(world: World) -> float | None:
+    return world.shown.registry.get_sample_value("trimtab_redis_clock_drift_seconds")
