@@ -38,8 +38,9 @@ class RollCall:
         named = {broker for record in records for broker in (record.owner, record.destination)}
         return {broker for broker in named if broker is not None}
 
-    def alive(self, cluster: str, generation: int, known: Iterable[str]) -> set[str] | None:
-        """Those of ``known`` that hold a lease, and others that do as they are found.
+    def alive(self, cluster: str, generation: int, known: Iterable[str]) -> dict[str, float] | None:
+        """Those of ``known`` that hold a lease, with its seconds left; others as they are found,
+        with 0.
 
         None while the cluster is not open to ``generation`` on the present run of the server: what
         leases there are then says nothing. A newcomer is found once the cursor has come round: at
@@ -54,10 +55,12 @@ class RollCall:
             cursor = self._cursors.get(cluster, 0)
             asked.scan(cursor, match=f"{literal(prefix)}*", count=_PAGE)
             for name in names:
-                asked.exists(lease_key(cluster, name))
+                asked.pttl(lease_key(cluster, name))
             answers: list[Any] = asked.execute()
         info, opened, (self._cursors[cluster], found), *held = answers
         if opened != [str(generation).encode(), info["run_id"].encode()]:
             return None
-        newcomers = {key.decode().removeprefix(prefix) for key in found}
-        return newcomers | {name for name, holds in zip(names, held, strict=True) if holds}
+        newcomers = dict.fromkeys((key.decode().removeprefix(prefix) for key in found), 0.0)
+        # Redis says -2 of a key that is not there.
+        left = {name: ms / 1000 for name, ms in zip(names, held, strict=True) if ms >= 0}
+        return newcomers | left

@@ -30,10 +30,11 @@ class Announcer:
         self._waiting: list[Intent] = []
         self._doubts: dict[tuple[str, str], Doubt] = {}
 
-    def broker(self, kind: Kind, cluster: str, broker: str) -> None:
-        """BROKER_LOST or BROKER_JOINED."""
+    def broker(self, kind: Kind, cluster: str, broker: str, late: tuple[str, ...] = ()) -> None:
+        """BROKER_LOST, with those that are late besides, or BROKER_JOINED."""
         with self._lock:
-            self._add(Intent(id=self._next(), kind=kind, cluster=cluster, broker=broker))
+            said = Intent(id=self._next(), kind=kind, cluster=cluster, broker=broker, brokers=late)
+            self._add(said)
         log.info("a broker's lease", cluster=cluster, broker=broker, said=kind.value)
 
     def doubt(self, cluster: str, cause: str, level: Doubt) -> None:

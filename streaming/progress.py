@@ -66,5 +66,6 @@ class ProgressListener(StreamingQueryListener):
 
 
 def _offsets(text: str | None) -> dict[str, dict[str, int]]:
-    value: Any = json.loads(text) if text and text != "null" else {}
+    # "null" before a source has offsets; and in a batch that is repeated what is no JSON.
+    value: Any = json.loads(text) if text and text.startswith("{") else {}
     return value if isinstance(value, dict) else {}

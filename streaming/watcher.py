@@ -11,7 +11,7 @@ A look that has no answer says nothing of brokers: not to know them is not their
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Set
 from typing import Final, Protocol
 
 import structlog
@@ -30,13 +30,18 @@ CLOCK: Final = "clock"
 REDIS: Final = "redis"
 """Causes of doubt."""
 
+_LATE: Final = 0.55
+"""Of its lease: a broker renews while two thirds are left."""
+
 
 class Roll(Protocol):
     """What Redis knows of brokers; raises SinkError."""
 
     def owners(self, cluster: str) -> Set[str]: ...
 
-    def alive(self, cluster: str, generation: int, known: Iterable[str]) -> Set[str] | None: ...
+    def alive(
+        self, cluster: str, generation: int, known: Iterable[str]
+    ) -> Mapping[str, float] | None: ...
 
 
 class Opened(Protocol):
@@ -66,6 +71,8 @@ class Watcher:
         self._announcer = announcer
         self._shown = shown
         self._known: dict[str, Set[str]] = {}
+        self._longest: dict[str, dict[str, float]] = {}
+        """Of each broker's lease, the most that was ever left."""
         self._trouble = ""
 
     def look(self) -> None:
@@ -102,12 +109,21 @@ class Watcher:
             if alive is None:
                 return
             self._announcer.doubt(cluster, REDIS, Doubt.STABLE)
-            joined = alive
+            joined = set(alive)
         else:
-            joined = alive - known
-        for broker in sorted(known - alive):
-            self._announcer.broker(Kind.BROKER_LOST, cluster, broker)
+            joined = alive.keys() - known
+        late = self._late(cluster, alive)
+        for broker in sorted(known - alive.keys()):
+            self._announcer.broker(Kind.BROKER_LOST, cluster, broker, late)
         for broker in sorted(joined):
             self._announcer.broker(Kind.BROKER_JOINED, cluster, broker)
-        self._known[cluster] = alive
+        self._known[cluster] = set(alive)
         self._shown.set(metrics.LEASES, len(alive), cluster)
+
+    def _late(self, cluster: str, alive: Mapping[str, float]) -> tuple[str, ...]:
+        """Brokers that have missed a renewal: where many have, it is not they that are gone."""
+        longest = self._longest.get(cluster, {})
+        self._longest[cluster] = longest = {
+            broker: max(left, longest.get(broker, 0.0)) for broker, left in alive.items()
+        }
+        return tuple(sorted(b for b, left in alive.items() if left < _LATE * longest[b]))

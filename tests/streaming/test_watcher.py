@@ -27,6 +27,8 @@ class World:
 
     owning: set[str] = field(default_factory=set)
     leases: set[str] = field(default_factory=set)
+    left: dict[str, float] = field(default_factory=dict)
+    """Seconds of a lease, where not 8 of 10."""
     open_to: int | None = 5
     away: SinkError | None = None
     deaf: SinkError | None = None
@@ -54,8 +56,14 @@ class World:
         self.read += 1
         return set(self.owning)
 
-    def alive(self, cluster: str, generation: int, known: Iterable[str]) -> set[str] | None:  # noqa: ARG002
-        return set(self.leases) if self.open_to == generation else None
+    def alive(
+        self,
+        cluster: str,  # noqa: ARG002 - the Protocol's
+        generation: int,
+        known: Iterable[str],  # noqa: ARG002 - the Protocol's
+    ) -> dict[str, float] | None:
+        held = {broker: self.left.get(broker, 8.0) for broker in self.leases}
+        return held if self.open_to == generation else None
 
     def publish(self, records: Sequence[Outgoing]) -> None:
         if self.deaf is not None:
@@ -99,6 +107,14 @@ def test_at_first_owners_without_a_lease_are_lost_and_all_others_have_joined() -
     ]
     assert world.look(5) == []
     assert world.read == 1
+
+
+def test_a_loss_names_those_that_have_missed_a_renewal() -> None:
+    world = settled(leases={"a:1", "b:1", "c:1", "d:1"})
+    world.leases, world.left = {"b:1", "c:1", "d:1"}, {"b:1": 1.0, "c:1": 3.0, "d:1": 6.0}
+    world.look()
+    (lost,) = (msgspec.json.decode(record.value, type=Intent) for record in world.sent)
+    assert (lost.kind, lost.broker, lost.brokers) == (Kind.BROKER_LOST, "a:1", ("b:1", "c:1"))
 
 
 def test_later_each_change_is_said_once() -> None:
