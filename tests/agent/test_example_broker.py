@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import socket
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
+import agent.example_broker
 from agent.example_broker import ExampleBroker, holds
 from deploy.ports import LOOPBACK, free_port
 from deploy.redis_server import RedisServer
@@ -19,6 +21,10 @@ from trimtab.ring import position
 from trimtab.wire.load_report import decode, encode
 
 ONE, OTHER = "persistent://t/ns/one", "persistent://t/other/one"
+
+
+def test_it_is_short() -> None:
+    assert len(inspect.getsource(agent.example_broker).splitlines()) < 100
 
 
 def everywhere(_bundle: str) -> bool:
@@ -72,16 +78,13 @@ def test_its_report_is_one_that_the_job_takes() -> None:
     busy = [holds(half, ONE) for half in told.bundles]
     assert ((told.stats[0] > 0) == busy).all()
     assert told.traffic[0] == pytest.approx(told.stats[0].sum())
-    assert decode(encode(broker.load_report())).traffic[0] == 0
 
 
 @contextmanager
 def running(cluster: str, redis: RedisServer, *own: str) -> Iterator[str]:
     """An example broker in a process of its own, without Kafka; its address."""
     broker = f"{LOOPBACK}:{free_port()}"
-    options = {"cluster": cluster, "broker": broker, "kafka": f"{LOOPBACK}:1", "redis": redis.url}
-    arguments = [f"--{name}={value}" for name, value in options.items()]
-    arguments += [f"--own={bundle}" for bundle in own]
+    arguments = [cluster, broker, f"{LOOPBACK}:1", redis.url, *(f"--own={each}" for each in own)]
     process = subprocess.Popen(
         [sys.executable, "-m", "agent.example_broker", *arguments], stderr=subprocess.DEVNULL
     )
@@ -112,6 +115,6 @@ def test_clients_are_served_by_the_owner_and_sent_there_by_others(
     with running(cluster, redis_server, BUNDLE) as owner, running(cluster, redis_server) as other:
         eventually(lambda: ask(owner, ONE) == "1", "the owner serves")
         assert ask(owner, ONE) == "2"
-        assert eventually(lambda: ask(other, ONE), "the other answers") == f"connect {owner}"
-        assert ask(owner, OTHER).startswith("failed ")
+        assert eventually(lambda: ask(other, ONE), "the other answers") == owner
+        assert ask(owner, OTHER) == "nobody"
         assert ask(owner, ONE) == "3"
