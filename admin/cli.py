@@ -22,6 +22,7 @@ from admin.broker_conf import imported
 from admin.demo import Demo, DemoOptions
 from admin.demo_parts import METRICS_PORT, DemoFailed, spark_jars
 from admin.demo_view import summary
+from admin.intents import Word, intent_of, publish
 from admin.java_properties import MalformedProperties, parse
 from admin.settings_file import tables
 from deploy import doctor as checks
@@ -34,6 +35,7 @@ from simulation.profile import InvalidProfile
 from sinks.connections import redis_client
 from sinks.errors import SinkError, Unavailable
 from sinks.kafka_topics import ensure_topics
+from sinks.publisher import Publisher
 from streaming.config import InvalidConfig, load_config
 from trimtab import metrics
 from trimtab.audit import NOTES, Violation
@@ -150,6 +152,27 @@ def topics(config: Config = None) -> None:
     for finding in findings:
         print(finding)
     raise typer.Exit(FINDINGS if findings else OK)
+
+
+@app.command()
+def tell(
+    word: Annotated[Word, typer.Argument(help="What the job is to do.")],
+    cluster: Annotated[str, typer.Argument(help="The cluster it is about.")],
+    subject: Annotated[
+        str | None, typer.Argument(help="The broker (drain, undrain) or bundle (readmit).")
+    ] = None,
+    config: Config = None,
+) -> None:
+    """Tell the job to pause or resume, to empty a broker or use it again, to readmit a bundle."""
+    try:
+        settings = load_config(config)
+        intent = intent_of(word, cluster, subject)
+        publish(Publisher(settings.kafka.bootstrap, settings.kafka.client), intent)
+    except (InvalidConfig, ValueError) as error:
+        raise _end(str(error), USAGE) from None
+    except SinkError as error:
+        raise _end(str(error), UNREACHABLE if isinstance(error, Unavailable) else FAILED) from None
+    print(intent.id)
 
 
 @app.command()

@@ -1,0 +1,49 @@
+"""An operator's word to the job: what `trimtab tell` puts on trimtab.control."""
+
+from __future__ import annotations
+
+import getpass
+import time
+from enum import StrEnum
+from uuid import uuid4
+
+import msgspec
+
+from sinks.publisher import Outgoing, Publisher
+from trimtab.wire.control import Intent, Kind
+from trimtab.wire.keys import CONTROL
+
+
+class Word(StrEnum):
+    """The intents that need no more than a word and whom it is about."""
+
+    PAUSE = "pause"
+    RESUME = "resume"
+    DRAIN = "drain"
+    UNDRAIN = "undrain"
+    READMIT = "readmit"
+
+
+_SUBJECTS = {Word.DRAIN: "broker", Word.UNDRAIN: "broker", Word.READMIT: "bundle"}
+
+
+def intent_of(word: Word, cluster: str, subject: str | None) -> Intent:
+    """Raises ValueError where the subject is missing, or one too many."""
+    member = _SUBJECTS.get(word)
+    if member is not None and subject is None:
+        raise ValueError(f"{word}: say which {member}")
+    if member is None and subject is not None:
+        raise ValueError(f"{word} is about the whole cluster, not about {subject}")
+    intent = Intent(
+        id=f"tell/{uuid4()}",
+        kind=Kind(word.value),
+        cluster=cluster,
+        at=time.time_ns() // 1_000_000,
+        by=getpass.getuser(),
+    )
+    return intent if member is None else msgspec.structs.replace(intent, **{member: subject})
+
+
+def publish(publisher: Publisher, intent: Intent) -> None:
+    """Return once Kafka has it; raises KafkaUnavailable and Misconfigured."""
+    publisher.publish([Outgoing(CONTROL, intent.cluster, msgspec.json.encode(intent))])
