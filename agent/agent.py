@@ -212,6 +212,8 @@ class Agent:
                 self._leave()
         except (Unavailable, Closed) as error:
             self._log.warning("ended without leaving", cause=str(error))
+        finally:
+            self._serve_nothing()
 
     def _leave(self) -> None:
         settings, links = self._settings, self._links
