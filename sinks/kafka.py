@@ -35,6 +35,7 @@ _PASSING: Final = frozenset(
     {
         KafkaError._ALL_BROKERS_DOWN,
         KafkaError._DESTROY,
+        KafkaError._DESTROY_BROKER,
         KafkaError._MSG_TIMED_OUT,
         KafkaError._PURGE_INFLIGHT,
         KafkaError._PURGE_QUEUE,
@@ -43,6 +44,8 @@ _PASSING: Final = frozenset(
         KafkaError._TIMED_OUT,
         KafkaError._TIMED_OUT_QUEUE,
         KafkaError._TRANSPORT,
+        # Of a topic that was made a moment ago, or a broker that was started a moment ago.
+        KafkaError._UNKNOWN_PARTITION,
         KafkaError._WAIT_COORD,
         KafkaError.CONCURRENT_TRANSACTIONS,
         KafkaError.COORDINATOR_LOAD_IN_PROGRESS,

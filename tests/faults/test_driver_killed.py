@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
+from statistics import median
 from typing import Any
 
 import msgspec
@@ -22,7 +25,9 @@ from simulation.profile import Profile
 from simulation.recorded import RecordedTopics
 from simulation.replay import distinct
 from sinks.connections import redis_client
+from sinks.kafka_topics import ensure_topics
 from streaming.config import JobConfig, load_config
+from tests.faults.table import Row
 from tests.support.jobs import Driver, write_settings
 from tests.support.seesaw import Seesaw
 from tests.support.verdicts import assert_nothing_was_done_twice, replayed
@@ -45,6 +50,8 @@ class Bench:
     config: JobConfig
     driver: Driver
     topics: RecordedTopics
+    recoveries: list[float] = field(default_factory=list)
+    """Seconds from each start of the driver to its first command."""
     _ends: dict[int, int] = field(default_factory=dict)
 
     def begun(self, number: int) -> bool:
@@ -65,7 +72,7 @@ class Bench:
     def kill_once(self, reached: Callable[[int], bool]) -> int:
         """Kill the driver in a batch that has come so far; the batch's number."""
         while True:
-            self.driver.start()
+            self.start()
             self.driver.await_batches(4)
 
             def hit() -> bool:
@@ -77,6 +84,13 @@ class Bench:
             # It may have been committed in the instant before the kill: then try again.
             if (number := self.driver.under_way()) is not None:
                 return number
+
+    def start(self) -> None:
+        """Start the driver, and wait for the first commands that it issues."""
+        before, began = self.topics.end(keys.COMMANDS), time.monotonic()
+        self.driver.start()
+        eventually(lambda: self.topics.end(keys.COMMANDS) > before, "a command", 300.0)
+        self.recoveries.append(time.monotonic() - began)
 
     def come_to_rest(self) -> None:
         """Pause the rounds, wait until the last moves are over, and stop the job."""
@@ -104,6 +118,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
         closing(RecordedTopics(kafka.bootstrap)) as topics,
         Seesaw(load_model(FLEET), kafka.bootstrap, server.url, CLUSTER),
     ):
+        ensure_topics(kafka.bootstrap)
         settings = write_settings(tmp_path, kafka.bootstrap, server.url)
         driver = Driver(tmp_path, settings)
         yield Bench(kafka, client, load_config(settings), driver, topics)
@@ -116,15 +131,22 @@ def test_a_driver_killed_once(bench: Bench) -> None:
     finish(bench, [killed])
 
 
+@pytest.mark.fault(3, "driver killed twenty times, anywhere in a batch")
 @pytest.mark.slow
-def test_a_driver_killed_five_times(bench: Bench) -> None:
-    moments = (bench.begun, bench.applied, bench.recorded, bench.applied, bench.recorded)
-    finish(bench, [bench.kill_once(reached) for reached in moments])
+@pytest.mark.timeout(1800)
+def test_a_driver_killed_twenty_times(bench: Bench, row: Row, rng: Random) -> None:
+    moments = (bench.begun, bench.applied, bench.recorded)
+    finish(bench, [bench.kill_once(rng.choice(moments)) for _ in range(20)])
+    row.holds("I3", [])
+    row.note("kills", 20)
+    row.note("command after a start, median s", round(median(bench.recoveries), 1))
+    row.note("longest s", round(max(bench.recoveries), 1))
+    assert max(bench.recoveries) <= 30.0
 
 
 def finish(bench: Bench, killed: list[int]) -> None:
     """One more start, then everything that was left behind is compared."""
-    bench.driver.start()
+    bench.start()
     bench.driver.await_batches(8)
     bench.come_to_rest()
     batches = bench.topics.batches()
