@@ -12,33 +12,20 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
-import numpy as np
 import structlog
-from redis import Redis
 
 from agent.actions import obey
 from agent.broker import Broker
-from agent.claiming import Claims
 from agent.holdings import Holdings
 from agent.leaving import leave
+from agent.links import AgentSettings, Links
 from agent.obeying import Obeyed, Obeyer
-from agent.outbox import Outbox
-from agent.ports import Commands, LeaseKeeper, Reports, Store
-from agent.reporting import Cadence, Reporter
 from agent.seeding import seed
-from agent.seen import Seen
-from sinks.command_streams import CommandStream
 from sinks.errors import Closed, Unavailable
-from sinks.hints import PlacementHints
-from sinks.leases import Lease, Leases, Renewal
-from sinks.ownership_store import OwnershipStore
+from sinks.leases import Lease, Renewal
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Command, Kind
 
@@ -47,77 +34,8 @@ LONGEST_PAUSE_S: Final = 2.0
 """The job counts the seconds of a hand-over: a broker must be back soon after the store is."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentSettings:
-    """All times in seconds."""
-
-    cluster: str
-    broker: str
-    session: int
-    """When the broker started, epoch milliseconds: its reports' ``start_timestamp``."""
-    report_interval: float = 5.0
-    """Pulsar's shortest. Longer: a hot broker is seen late; shorter: more work for everybody."""
-    report_offset: float = 0.0
-    """Of the first report: a fleet started at once should not report at once."""
-    lease: float = 10.0
-    """Longer: a dead broker's bundles wait; shorter: a pause of the process costs its bundles."""
-    lease_margin: float = 1.0
-    """Serving stops here this long before the lease ends in Redis: for drift between the clocks."""
-    longest_wait: float = 0.5
-    """For commands, at once; must stay below the Redis client's timeout."""
-    state: Path | None = None
-    """File that keeps what was seen of the records; without one a restart forgets it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Links:
-    """What the agent speaks to, and the clock it tells its own time by."""
-
-    store: Store
-    leases: LeaseKeeper
-    commands: Commands
-    reporter: Reports
-    seen: Seen
-    claims: Claims
-    clock: Callable[[], float]
-
-    @classmethod
-    def of(
-        cls,
-        settings: AgentSettings,
-        client: Redis,
-        outbox: Outbox,
-        cadence: Cadence | None = None,
-    ) -> Links:
-        """The real ones; ``client`` belongs to this agent alone, for it waits in reading."""
-        store = OwnershipStore(client)
-        claims = Claims(
-            settings.cluster,
-            settings.broker,
-            store,
-            PlacementHints(client),
-            np.random.default_rng(),
-            boot_clock,
-        )
-        return cls(
-            store=store,
-            leases=Leases(client),
-            commands=CommandStream(client, settings.cluster, settings.broker),
-            reporter=Reporter(outbox, settings.cluster, settings.broker, cadence),
-            seen=Seen(settings.state),
-            claims=claims,
-            clock=boot_clock,
-        )
-
-
 class Superseded(Exception):
     """A process that started later uses this broker's name: this one must end."""
-
-
-def boot_clock() -> float:
-    """Seconds that also pass while the machine sleeps, where the system can tell."""
-    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-    return time.clock_gettime(clock)
 
 
 class Agent:

@@ -16,11 +16,11 @@ from socketserver import StreamRequestHandler, ThreadingTCPServer
 import numpy as np
 import typer
 
-from agent.agent import AgentSettings
 from agent.host import HostSampler
-from agent.lookup import Lookup
+from agent.links import AgentSettings
+from agent.lookup.server import Lookup
+from agent.lookup.settling import LookupSettings
 from agent.running import running, wait_for_the_end
-from agent.settling import LookupSettings
 from sinks.connections import redis_client
 from trimtab.model import FULL_RANGE_END, parse_bundle
 from trimtab.ring import position

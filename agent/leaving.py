@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
-from agent.claiming import Claims, NoPlace
+from agent.lookup.claiming import Claims, NoPlace
 from agent.obeying import Obeyer
 from trimtab.ownership import State
 from trimtab.wire.ownership import Record

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from agent.agent import AgentSettings
 from agent.host import HostSampler
+from agent.links import AgentSettings
 from agent.logs import log_to_stderr
 from agent.running import running, wait_for_the_end
 from agent.seen import Unusable

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from agent.agent import Agent, AgentSettings, Links
+from agent.agent import Agent
 from agent.broker import Broker
+from agent.links import AgentSettings, Links
 from agent.outbox import Outbox, kafka_producer
 from sinks.connections import redis_client
 from sinks.kafka_security import security_of_environment

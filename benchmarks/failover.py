@@ -22,7 +22,8 @@ from typing import Any, Final
 import msgspec
 from redis import Redis
 
-from agent.agent import Agent, AgentSettings, Links
+from agent.agent import Agent
+from agent.links import AgentSettings, Links
 from agent.outbox import Outbox, kafka_producer
 from benchmarks.figures import Bar, Figure, Limit, figure
 from benchmarks.job import JobProcess

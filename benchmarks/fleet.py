@@ -17,7 +17,8 @@ from typing import Final, Self
 import numpy as np
 from redis import Redis
 
-from agent.agent import Agent, AgentSettings, Links
+from agent.agent import Agent
+from agent.links import AgentSettings, Links
 from agent.outbox import Outbox, kafka_producer
 from agent.reporting import EVERY_BEAT
 from simulation.broker import SimulatedBroker

@@ -21,9 +21,9 @@ from typing import Final
 import numpy as np
 from redis import Redis
 
-from agent.lookup import Lookup
-from agent.lookup_client import LookupClient
-from agent.settling import LookupSettings
+from agent.lookup.client import LookupClient
+from agent.lookup.server import Lookup
+from agent.lookup.settling import LookupSettings
 from benchmarks.figures import Bar, Figure, Limit, figure
 from deploy.redis_server import RedisServer
 from sinks.connections import redis_client

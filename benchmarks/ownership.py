@@ -26,7 +26,8 @@ import msgspec
 import numpy as np
 from redis import Redis
 
-from agent.agent import Agent, AgentSettings, Links
+from agent.agent import Agent
+from agent.links import AgentSettings, Links
 from agent.outbox import Outbox
 from agent.ports import Store
 from benchmarks.figures import Bar, Figure, Limit, figure

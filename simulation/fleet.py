@@ -9,7 +9,8 @@ from functools import partial
 
 import msgspec
 
-from agent.agent import Agent, AgentSettings, Links
+from agent.agent import Agent
+from agent.links import AgentSettings, Links
 from agent.obeying import Obeyed
 from agent.outbox import Outbox, kafka_producer
 from agent.reporting import EVERY_BEAT

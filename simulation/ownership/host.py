@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from agent.agent import Agent, AgentSettings, Links
+from agent.agent import Agent
 from agent.broker import CannotLoad
-from agent.claiming import Claims
+from agent.links import AgentSettings, Links
+from agent.lookup.claiming import Claims
 from agent.seen import Seen
 from simulation.ownership.network import Clock, Link
 from trimtab.wire.hints import Hints

@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 from redis import Redis
 
-from agent.lookup import Lookup
-from agent.settling import LookupSettings
+from agent.lookup.server import Lookup
+from agent.lookup.settling import LookupSettings
 from tests.agent.support import Site
 from tests.contracts.asking import journal
 from tests.support.opening import keep_alive, let_in

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from redis import Redis
 
-from agent.agent import Agent, AgentSettings, Links, Superseded
-from agent.claiming import Claims
+from agent.agent import Agent, Superseded
+from agent.links import AgentSettings, Links
+from agent.lookup.claiming import Claims
 from agent.obeying import Obeyed
 from agent.outbox import Outbox
 from agent.reporting import Reporter

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from redis import Redis
 
-from agent import edges
-from agent.claiming import HINTS_FOR_S
-from agent.lookup import OPEN_FOR_S, Lookup
-from agent.settling import LookupSettings
+from agent.lookup import edges
+from agent.lookup.claiming import HINTS_FOR_S
+from agent.lookup.server import OPEN_FOR_S, Lookup
+from agent.lookup.settling import LookupSettings
 from deploy.redis_server import RedisServer
 from sinks.connections import redis_client
 from sinks.ownership_store import OwnershipStore

@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from redis import Redis
 
-from agent.lookup_client import BACK_AGAIN_S, MOST_REDIRECTS, LookupClient, LookupFailed, NotNow
-from agent.places import Place
-from agent.single_flight import SingleFlight
+from agent.lookup.client import BACK_AGAIN_S, MOST_REDIRECTS, LookupClient, LookupFailed, NotNow
+from agent.lookup.places import Place
+from agent.lookup.single_flight import SingleFlight
 from tests.agent.looking_up import TOPIC, WHOLE, Scene, owned
 from trimtab.model import FULL_RANGE_END, Epoch, HashRange, InvalidName
 from trimtab.ownership import Event

@@ -21,10 +21,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from redis.exceptions import NoPermissionError
 
-from agent.agent import Agent, AgentSettings, Links
-from agent.lookup import Lookup
+from agent.agent import Agent
+from agent.links import AgentSettings, Links
+from agent.lookup.server import Lookup
+from agent.lookup.settling import LookupSettings
 from agent.outbox import Outbox
-from agent.settling import LookupSettings
 from deploy.redis_acl import PASSWORD_VARIABLE, Role, acl_line, user_name
 from deploy.redis_server import RedisServer, installed, wheel
 from sinks.command_streams import GROUP

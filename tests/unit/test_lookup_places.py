@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.places import Place, Places
+from agent.lookup.places import Place, Places
 from trimtab.model import FULL_RANGE_END, Epoch, HashRange
 
 EDGES = [0, 0x40000000, 0x80000000, 0xC0000000, FULL_RANGE_END]

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, Protocol
 
-from agent.places import Place, Places, holds
-from agent.single_flight import SingleFlight
+from agent.lookup.places import Place, Places, holds
+from agent.lookup.single_flight import SingleFlight
 from trimtab.lookup import parse_topic
 from trimtab.model import NO_EPOCH, Epoch, parse_bundle
 from trimtab.ring import position

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from agent.claiming import Claims, NoPlace
+from agent.lookup.claiming import Claims, NoPlace
 from sinks.leases import Leases
 from sinks.ownership_store import OwnershipStore
 from trimtab.lookup import STEPS, Step
@@ -42,7 +42,7 @@ class LookupSettings:
 
 
 class Question(NamedTuple):
-    """What is asked of a bundle, as `agent.lookup.Lookup.lookup` is asked it of a topic."""
+    """What is asked of a bundle, as `agent.lookup.server.Lookup.lookup` is asked it of a topic."""
 
     bundle: str
     authoritative: bool

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Final, NamedTuple
 
-from agent.single_flight import SingleFlight
+from agent.lookup.single_flight import SingleFlight
 from sinks.bundle_index import BundleIndex
 from trimtab.lookup import edges_of
 from trimtab.ring import row_at

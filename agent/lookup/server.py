@@ -22,10 +22,10 @@ from typing import Final
 import numpy as np
 from redis import Redis
 
-from agent.claiming import Claims
-from agent.edges import Edges, UnknownNamespace
-from agent.settling import LookupSettings, Question, Settler
-from agent.single_flight import SingleFlight
+from agent.lookup.claiming import Claims
+from agent.lookup.edges import Edges, UnknownNamespace
+from agent.lookup.settling import LookupSettings, Question, Settler
+from agent.lookup.single_flight import SingleFlight
 from sinks.bundle_index import BundleIndex
 from sinks.errors import Closed, Unavailable
 from sinks.gate import Gate

@@ -1,0 +1,90 @@
+"""What an agent is told at its start: its settings, and the ways to everything it speaks to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from redis import Redis
+
+from agent.lookup.claiming import Claims
+from agent.outbox import Outbox
+from agent.ports import Commands, LeaseKeeper, Reports, Store
+from agent.reporting import Cadence, Reporter
+from agent.seen import Seen
+from sinks.command_streams import CommandStream
+from sinks.hints import PlacementHints
+from sinks.leases import Leases
+from sinks.ownership_store import OwnershipStore
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """All times in seconds."""
+
+    cluster: str
+    broker: str
+    session: int
+    """When the broker started, epoch milliseconds: its reports' ``start_timestamp``."""
+    report_interval: float = 5.0
+    """Pulsar's shortest. Longer: a hot broker is seen late; shorter: more work for everybody."""
+    report_offset: float = 0.0
+    """Of the first report: a fleet started at once should not report at once."""
+    lease: float = 10.0
+    """Longer: a dead broker's bundles wait; shorter: a pause of the process costs its bundles."""
+    lease_margin: float = 1.0
+    """Serving stops here this long before the lease ends in Redis: for drift between the clocks."""
+    longest_wait: float = 0.5
+    """For commands, at once; must stay below the Redis client's timeout."""
+    state: Path | None = None
+    """File that keeps what was seen of the records; without one a restart forgets it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """What the agent speaks to, and the clock it tells its own time by."""
+
+    store: Store
+    leases: LeaseKeeper
+    commands: Commands
+    reporter: Reports
+    seen: Seen
+    claims: Claims
+    clock: Callable[[], float]
+
+    @classmethod
+    def of(
+        cls,
+        settings: AgentSettings,
+        client: Redis,
+        outbox: Outbox,
+        cadence: Cadence | None = None,
+    ) -> Links:
+        """The real ones; ``client`` belongs to this agent alone, for it waits in reading."""
+        store = OwnershipStore(client)
+        claims = Claims(
+            settings.cluster,
+            settings.broker,
+            store,
+            PlacementHints(client),
+            np.random.default_rng(),
+            boot_clock,
+        )
+        return cls(
+            store=store,
+            leases=Leases(client),
+            commands=CommandStream(client, settings.cluster, settings.broker),
+            reporter=Reporter(outbox, settings.cluster, settings.broker, cadence),
+            seen=Seen(settings.state),
+            claims=claims,
+            clock=boot_clock,
+        )
+
+
+def boot_clock() -> float:
+    """Seconds that also pass while the machine sleeps, where the system can tell."""
+    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    return time.clock_gettime(clock)
