@@ -68,8 +68,14 @@ class OwnershipStore:
         call = _call(cluster, caller, transitions)
         status, detail = run(self._client, transition_script(), call.keys, call.arguments)
         match status:
-            case "applied" | "repeated":
-                return BatchOutcome(_outcomes.decode(detail), status == "repeated")
+            case "applied":
+                return BatchOutcome(_outcomes.decode(detail))
+            case "repeated":
+                outcomes = _outcomes.decode(detail)
+                if _are_of(outcomes, transitions):
+                    return BatchOutcome(outcomes, repeated=True)
+                # Another batch of this number was applied: the checkpoint is a copy that went on.
+                return BatchOutcome(tuple(map(_older, transitions)))
             case "older":
                 return BatchOutcome(tuple(map(_older, transitions)))
             case "fenced":
@@ -164,6 +170,11 @@ def _unstamped(command: Command) -> str:
     # The very default, not an equal one: msgspec leaves out what is the same object.
     bare = msgspec.structs.replace(command, epoch=NO_EPOCH, generation=0, issued_at=0, deadline=0)
     return msgspec.json.encode(bare).decode()
+
+
+def _are_of(outcomes: Sequence[Outcome], transitions: Sequence[Transition]) -> bool:
+    """Whether these outcomes are of these transitions."""
+    return [(o.id, o.bundle) for o in outcomes] == [(t.id, t.bundle) for t in transitions]
 
 
 def _older(transition: Transition) -> Outcome:

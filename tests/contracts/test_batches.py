@@ -83,6 +83,21 @@ def test_a_batch_older_than_the_last_is_refused_as_a_whole(
     assert journal(client, cluster) == []
 
 
+def test_another_batch_of_the_same_number_is_refused_as_a_whole(
+    store: OwnershipStore, client: redis.Redis, cluster: str
+) -> None:
+    """A copied checkpoint counts its batches from where it was copied, under the same query id."""
+    run(store, cluster, 7, assign(A))
+
+    more = run(store, cluster, 7, assign(A), assign(B, name="late"))
+    other = run(store, cluster, 7, assign(A, name="other"))
+
+    assert [outcome.reason for outcome in more.outcomes] == [Refused.OLDER_BATCH] * 2
+    assert [outcome.reason for outcome in other.outcomes] == [Refused.OLDER_BATCH]
+    assert not more.repeated
+    assert len(journal(client, cluster)) == 1
+
+
 def test_each_query_counts_its_own_batches(store: OwnershipStore, cluster: str) -> None:
     """With a new checkpoint Spark starts at 0 again, under a new query id."""
     run(store, cluster, 7)

@@ -18,7 +18,8 @@ from unittest import mock
 
 from redis import Redis
 
-from agent.agent import Agent, AgentSettings, Links, Superseded
+from agent.agent import Agent, Superseded
+from agent.links import AgentSettings, Links
 from agent.outbox import Outbox
 from agent.ports import Commands, LeaseKeeper, Store
 from agent.reporting import Cadence, Reporter

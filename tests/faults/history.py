@@ -143,7 +143,7 @@ def diverges(
 
 
 def restless(
-    batches: Iterable[BatchRecord], changes: Iterable[Change], settings: Settings
+    batches: Sequence[BatchRecord], changes: Iterable[Change], settings: Settings
 ) -> list[str]:
     """I7. What was handed over rests for the grace period, unless its new owner was lost."""
     broken = []
@@ -152,13 +152,23 @@ def restless(
         for record in batch.rounds:
             if 0 < most < len(record.moves):
                 broken.append(f"round {record.round}: {len(record.moves)} moves, not {most}")
+    # A round counts by the batch's clock; the record's is that of the store, which writes later. A
+    # batch that was repeated may be recorded by another generation than carried it out.
+    decided: dict[str, int] = {}
+    for batch in batches:
+        name = f"{batch.query}/{batch.batch}"
+        decided |= {name: batch.at, f"{batch.generation}/{name}": batch.at}
     moved: dict[str, tuple[int, str | None]] = {}
     for change in changes:
-        since, owner = change.record.since, change.record.owner
-        if change.event is Event.TRANSFER:
-            at, source = moved.get(change.bundle, (0, None))
-            again = source == change.record.destination
-            if again and since - at < 1000 * settings.round.grace_period:
-                broken.append(f"{change.bundle} goes back to {source} after {since - at} ms")
-            moved[change.bundle] = since, owner
+        if change.event is not Event.TRANSFER:
+            continue
+        name = "/".join(change.record.by.split("/")[-3:-1])
+        at, source = moved.get(change.bundle, (0, None))
+        now = decided.get(name, change.record.since)
+        now = decided.get(f"{change.record.epoch.generation}/{name}", now)
+        rested = now - at
+        again = source is not None and source == change.record.destination
+        if again and rested < 1000 * settings.round.grace_period:
+            broken.append(f"{change.bundle} goes back to {source} after {rested} ms")
+        moved[change.bundle] = now, change.record.owner
     return broken

@@ -108,13 +108,21 @@ class Proxy:
         task = asyncio.current_task()
         assert task is not None
         self._connections.add(task)
-        with suppress(OSError, asyncio.CancelledError):
-            await self._join(reader, writer)
+        # One that was accepted in the instant of a cut is cut as well.
+        if self._server is not None:
+            with suppress(OSError, asyncio.CancelledError):
+                await self._join(reader, writer)
         self._connections.discard(task)
         writer.transport.abort()
 
     async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        answers, asks = await asyncio.open_connection(LOOPBACK, self.target)
+        opening = asyncio.ensure_future(asyncio.open_connection(LOOPBACK, self.target))
+        try:
+            answers, asks = await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            # Abandoned half open it would never be closed.
+            (await opening)[1].transport.abort()
+            raise
         ways = [
             asyncio.ensure_future(self._carry(self.up, reader, asks)),
             asyncio.ensure_future(self._carry(self.down, answers, writer)),

@@ -8,21 +8,28 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from random import Random
-from typing import Any
 
 import psutil
 import pytest
 
 from sinks.scripts import hints_script, open_script, transition_script
-from tests.faults.bench import PATIENCE_S, T_S, Bench, bench, repeated
+from tests.faults.bench import PATIENCE_S, Bench, bench, repeated
 from tests.faults.table import Row
 from tests.support.jobs import Driver
 from tests.support.verdicts import assert_nothing_was_done_twice
 from tests.support.waiting import eventually
 from trimtab.wire import keys
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.e2e,
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+    # kafka-python, in the agents, leaves sockets of refused connections to the garbage collector.
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+]
 
 BATCHES = 6
 """A driver is disturbed once it has got so far."""
@@ -53,10 +60,10 @@ def begun(it: Bench, driver: Driver) -> float:
     return it.diary.now()
 
 
-def ended(it: Bench, row: Row, driver: Driver, since: float, **more: Any) -> None:
+def ended(it: Bench, row: Row, driver: Driver, since: float) -> None:
     """After a fault the driver has worked on."""
     it.await_moves(3)
-    it.check(row, driver, since, **more)
+    it.check(row, driver, since)
     assert_nothing_was_done_twice(it.topics, it.client, it.cluster)
     row.holds("once", [])
     row.note("batches repeated", repeated(it.batches()))
@@ -86,7 +93,7 @@ def test_between_batches(it: Bench, row: Row) -> None:
         driver.start()
         driver.await_batches(2, PATIENCE_S)
     started_anew(row, driver)
-    ended(it, row, driver, since, gap_s=T_S)
+    ended(it, row, driver, since)
 
 
 @pytest.mark.fault(2, "driver killed after its effects, before the commit")
@@ -94,13 +101,8 @@ def test_before_the_commit(it: Bench, row: Row) -> None:
     driver = it.driver()
     since = begun(it, driver)
     again = repeated(it.batches())
-    while True:
-        kill_where_recorded(it, driver)
-        # It may have been committed in the instant before the kill: then try again.
-        if driver.under_way() is not None:
-            break
-        driver.start()
-        driver.await_batches(2, PATIENCE_S)
+    kill_where_recorded(it, driver)
+    row.note("commit taken back", uncommit(driver))
     started_anew(row, driver)
     ended(it, row, driver, since)
     row.note("executed twice", repeated(it.batches()) - again)
@@ -109,13 +111,31 @@ def test_before_the_commit(it: Bench, row: Row) -> None:
 
 def kill_where_recorded(it: Bench, driver: Driver) -> None:
     ends: dict[int, int] = {}
+    # Looked up before: the commit is but a few milliseconds away.
+    family = driver.family()
 
     def hit() -> bool:
         number, end = driver.under_way(), it.topics.end(keys.ROUNDS)
         return number is not None and end > ends.setdefault(number, end)
 
     eventually(hit, "a batch that is recorded", PATIENCE_S, 0.0005)
+    for process in reversed(family):
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
     driver.kill()
+
+
+def uncommit(driver: Driver) -> str:
+    """Undo a commit that came in the instant before the kill, as if it had come too late.
+
+    Spark repeats the last batch that it has offsets of and no commit.
+    """
+    if driver.under_way() is not None:
+        return "no"
+    last = driver.committed()
+    for name in (str(last), f".{last}.crc"):
+        (driver.checkpoint / "commits" / name).unlink(missing_ok=True)
+    return "yes"
 
 
 @pytest.mark.fault(3, "driver killed within its effects")
@@ -185,9 +205,10 @@ def test_kafka_killed(it: Bench, row: Row, seconds: float) -> None:
     assert driver.running, driver.said()[-3000:]
     row.note("away s", seconds)
     row.note("gap s", round(time.monotonic() - at, 1))
-    low, high = it.topics.ends(keys.LOAD_REPORTS, 0)
-    row.note("reports lost", max(0, acknowledged - (high - low)))
-    row.holds("reports", [] if high - low >= acknowledged else [acknowledged - (high - low)])
+    lost = max(0, acknowledged - it.reports())
+    row.note("reports lost", lost)
+    row.holds("reports", ["lost"] * lost)
+    it.await_reports(acknowledged + 40)
     ended(it, row, driver, since)
 
 

@@ -51,7 +51,7 @@ def test_a_broker_that_is_cut_off(row: Row, tmp_path: Path, seed: int, ways: str
 @pytest.mark.parametrize("jitter", [0.03, 0.1])
 @pytest.mark.slow
 def test_slow_links(row: Row, tmp_path: Path, seed: int, jitter: float) -> None:
-    with world(row, tmp_path, seed=seed, behind=None) as it:
+    with world(row, tmp_path, seed=seed, behind=None, job_behind=True) as it:
         it.fault()
         it.link.slow(0.02, jitter, rate=1e6)
         it.await_moves(8, 120.0)

@@ -52,6 +52,8 @@ FLEET: Final = Profile(brokers=4, bundles=16, namespaces=2, low=0.3, high=0.7, s
 SETTINGS: Final[Mapping[str, object]] = {
     **QUICK,
     "round.move_deadline": 4.0,
+    # Longer than a swing of the load: what was moved would go back at once.
+    "round.grace_period": 4.0,
     "round.silence": 5.0,
     "flapping.first_delay": 1.0,
     "doubt.delay": 2.0,
@@ -211,12 +213,13 @@ def world(  # noqa: PLR0913 - what a cluster is made of
     profile: Profile = FLEET,
     settings: Mapping[str, object] = SETTINGS,
     behind: frozenset[int] | None = frozenset(),
+    job_behind: bool = False,
     rates: Mapping[int, float] = {},
 ) -> Iterator[World]:
     """A cluster in which every bundle is served.
 
-    ``behind``: the brokers, by number, whose way to Redis is the link; None: all of them, and the
-    job's.
+    ``behind``: the brokers, by number, whose way to Redis is the link; None: all of them.
+    ``job_behind``: the job's way too.
     ``rates``: how fast the clocks of brokers run that are not true.
     """
     cluster = f"row-{row.number}"
@@ -226,8 +229,9 @@ def world(  # noqa: PLR0913 - what a cluster is made of
         server = stack.enter_context(RedisServer(folder / "redis"))
         link = stack.enter_context(Proxy(server.port, seed))
         through = server.url.replace(f":{server.port}/", f":{link.port}/")
-        jobs_way = through if behind is None else server.url
-        client = stack.enter_context(redis_client(jobs_way))
+        jobs_way = through if job_behind else server.url
+        # Whoever looks at it from outside looks where the job does only if that is all there is.
+        client = stack.enter_context(redis_client(jobs_way if behind is None else server.url))
         job = Job(cluster, jobs_way, topics, claims, settings, LEASE_S)
         nodes = {
             name: node(

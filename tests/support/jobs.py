@@ -94,8 +94,9 @@ class Driver:
 
     def kill(self) -> None:
         """SIGKILL for the driver, its JVM and its Python workers, all at once."""
-        for process in self.family():
-            process.kill()
+        if self.running:
+            for process in self.family():
+                process.kill()
         self._process.kill()
 
     def freeze(self) -> None:

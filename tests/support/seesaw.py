@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
-from agent.agent import Agent, AgentSettings, Links
+from agent.agent import Agent
+from agent.links import AgentSettings, Links
 from agent.outbox import Outbox, kafka_producer
 from simulation.broker import SimulatedBroker
 from simulation.load_model import LoadModel
