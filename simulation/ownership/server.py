@@ -111,9 +111,10 @@ class MemoryServer:
         if generation < here.generation:
             raise Fenced(f"it is open to generation {here.generation}, ours is {generation}")
         last, outcomes = here.applied.get(query_id, (-1, ()))
-        if last == batch:
+        same = [(o.id, o.bundle) for o in outcomes] == [(t.id, t.bundle) for t in transitions]
+        if last == batch and same:
             return BatchOutcome(outcomes, repeated=True)
-        if last > batch:
+        if last >= batch:
             return BatchOutcome(tuple(map(_older, transitions)))
         outcomes = tuple(map(self._apply, transitions))
         here.applied[query_id] = (batch, outcomes)
