@@ -8,6 +8,7 @@ retransmissions, or with `cut` never.
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
@@ -49,7 +50,7 @@ class Proxy:
         self._rng = Random(seed)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
-        self._server: asyncio.Server | None = None
+        self._listening: socket.socket | None = None
         self._connections: set[asyncio.Task[None]] = set()
 
     def hold(self, *, up: bool = True, down: bool = True) -> None:
@@ -68,7 +69,7 @@ class Proxy:
             way.delay, way.jitter, way.rate = delay, jitter, rate
 
     def cut(self) -> None:
-        """Reset every connection, lose what is under way, and refuse new ones."""
+        """Close every connection, lose what is under way, and refuse new ones."""
         self._do(self._cut())
 
     def mend(self) -> None:
@@ -94,56 +95,52 @@ class Proxy:
         asyncio.run_coroutine_threadsafe(what, self._loop).result(10.0)
 
     async def _listen(self) -> None:
-        self._server = await asyncio.start_server(self._accept, LOOPBACK, self.port)
+        self._listening = socket.create_server((LOOPBACK, self.port))
+        self._listening.setblocking(False)
+        self._loop.add_reader(self._listening, self._accept, self._listening)
 
     async def _cut(self) -> None:
-        if self._server is not None:
-            self._server.close()
-            self._server = None
+        if self._listening is not None:
+            self._loop.remove_reader(self._listening)
+            self._listening.close()
+            self._listening = None
         for task in self._connections:
             task.cancel()
         await asyncio.gather(*self._connections, return_exceptions=True)
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._connections.add(task)
-        # One that was accepted in the instant of a cut is cut as well.
-        if self._server is not None:
-            with suppress(OSError, asyncio.CancelledError):
-                await self._join(reader, writer)
-        self._connections.discard(task)
-        writer.transport.abort()
+    def _accept(self, listening: socket.socket) -> None:
+        """Not by `asyncio.start_server`, which loses what it accepts in the instant of its end."""
+        with suppress(OSError):
+            client, _ = listening.accept()
+            task = self._loop.create_task(self._join(client))
+            self._connections.add(task)
+            task.add_done_callback(self._connections.discard)
+            # Here, for a task that is cancelled before its first step runs none of its blocks.
+            task.add_done_callback(lambda _: client.close())
 
-    async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        opening = asyncio.ensure_future(asyncio.open_connection(LOOPBACK, self.target))
-        try:
-            answers, asks = await asyncio.shield(opening)
-        except asyncio.CancelledError:
-            # Abandoned half open it would never be closed.
-            (await opening)[1].transport.abort()
-            raise
-        ways = [
-            asyncio.ensure_future(self._carry(self.up, reader, asks)),
-            asyncio.ensure_future(self._carry(self.down, answers, writer)),
-        ]
-        try:
-            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for way in ways:
-                way.cancel()
-            await asyncio.gather(*ways, return_exceptions=True)
-            asks.transport.abort()
+    async def _join(self, client: socket.socket) -> None:
+        with socket.socket() as server, suppress(OSError):
+            for end in (client, server):
+                end.setblocking(False)
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            await self._loop.sock_connect(server, (LOOPBACK, self.target))
+            ways = [
+                asyncio.ensure_future(self._carry(self.up, client, server)),
+                asyncio.ensure_future(self._carry(self.down, server, client)),
+            ]
+            try:
+                await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for way in ways:
+                    way.cancel()
+                await asyncio.gather(*ways, return_exceptions=True)
 
-    async def _carry(
-        self, way: Way, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        while data := await reader.read(_CHUNK):
+    async def _carry(self, way: Way, source: socket.socket, target: socket.socket) -> None:
+        while data := await self._loop.sock_recv(source, _CHUNK):
             if seconds := way.seconds(len(data), self._rng):
                 await asyncio.sleep(seconds)
             await way.free.wait()
             if way.seen is not None:
                 way.seen(data)
             way.passed += len(data)
-            writer.write(data)
-            await writer.drain()
+            await self._loop.sock_sendall(target, data)

@@ -51,7 +51,9 @@ def test_a_broker_that_is_cut_off(row: Row, tmp_path: Path, seed: int, ways: str
 @pytest.mark.parametrize("jitter", [0.03, 0.1])
 @pytest.mark.slow
 def test_slow_links(row: Row, tmp_path: Path, seed: int, jitter: float) -> None:
-    with world(row, tmp_path, seed=seed, behind=None, job_behind=True) as it:
+    # A lease as in production: of 3 s, some hand-overs at 250 ms a round trip take more than one.
+    lease_s = 10.0
+    with world(row, tmp_path, seed=seed, behind=None, job_behind=True, lease_s=lease_s) as it:
         it.fault()
         it.link.slow(0.02, jitter, rate=1e6)
         it.await_moves(8, 120.0)
@@ -61,7 +63,7 @@ def test_slow_links(row: Row, tmp_path: Path, seed: int, jitter: float) -> None:
         row.note("delay ms", f"20+{jitter * 1000:.0f}")
         row.note("hand-over p50 ms", taken[len(taken) // 2])
         row.note("hand-over p99 ms", taken[int(len(taken) * 0.99)])
-        it.check()
+        it.check(longest_gap_s=lease_s + 5.0)
 
 
 def owned_by(it: World, broker: str) -> list[str]:

@@ -215,6 +215,7 @@ def world(  # noqa: PLR0913 - what a cluster is made of
     behind: frozenset[int] | None = frozenset(),
     job_behind: bool = False,
     rates: Mapping[int, float] = {},
+    lease_s: float = LEASE_S,
 ) -> Iterator[World]:
     """A cluster in which every bundle is served.
 
@@ -232,7 +233,7 @@ def world(  # noqa: PLR0913 - what a cluster is made of
         jobs_way = through if job_behind else server.url
         # Whoever looks at it from outside looks where the job does only if that is all there is.
         client = stack.enter_context(redis_client(jobs_way if behind is None else server.url))
-        job = Job(cluster, jobs_way, topics, claims, settings, LEASE_S)
+        job = Job(cluster, jobs_way, topics, claims, settings, lease_s)
         nodes = {
             name: node(
                 name,
@@ -242,7 +243,7 @@ def world(  # noqa: PLR0913 - what a cluster is made of
                 post,
                 diary,
                 state=folder / f"seen-{number}",
-                lease_s=LEASE_S,
+                lease_s=lease_s,
                 margin_s=MARGIN_S,
                 clock=Clock(rates.get(number, 1.0)),
             )
