@@ -111,6 +111,10 @@ class FragileBroker(SeesawBroker):
         self.life.reach("split", bundle)
         super().split(bundle, children)
 
+    def merge(self, parts: Sequence[str], whole: str) -> None:
+        self.life.reach("merge", whole)
+        super().merge(parts, whole)
+
 
 class Node:
     """One broker of the fleet, over all of its lives."""

@@ -115,12 +115,12 @@ def audited(
 
 def carried_out_late(changes: Iterable[Change], commands: Iterable[Command]) -> list[str]:
     """I3. A change that a command asked for follows the record that the command was issued with."""
-    epoch_of = {command.id: command.epoch for command in commands}
+    epoch_of = {(command.id, command.bundle): command.epoch for command in commands}
     late = []
     for change in changes:
         command, _, event = change.record.by.rpartition("/")
-        epoch = epoch_of.get(command)
-        # A part of a divided bundle bears the name of the request, and epochs of its own.
+        # What a request makes of other bundles bears its name, and epochs of their own.
+        epoch = epoch_of.get((command, change.bundle))
         if epoch is None or event == Event.RETIRE or change.event is Event.RESTORE:
             continue
         after = change.record.epoch
