@@ -24,7 +24,10 @@ from admin.demo_parts import METRICS_PORT, DemoFailed, spark_jars
 from admin.demo_view import summary
 from admin.intents import Word, intent_of, publish
 from admin.java_properties import MalformedProperties, parse
+from admin.replay import Impossible, bound_of, replayed, show, strategy_of
 from admin.settings_file import tables
+from admin.simulate import simulate
+from admin.why import why
 from deploy import doctor as checks
 from deploy.finding import Finding, bad, good
 from deploy.jars import JarError
@@ -32,6 +35,8 @@ from deploy.ports import is_free
 from deploy.process import ServerError
 from simulation.parity import decision
 from simulation.profile import InvalidProfile
+from simulation.recorded import RecordedTopics
+from simulation.rerun.span import Asked, Bound
 from sinks.connections import redis_client
 from sinks.errors import SinkError, Unavailable
 from sinks.kafka_topics import ensure_topics
@@ -57,6 +62,8 @@ app = typer.Typer(
 )
 config_commands = typer.Typer(help="Settings of the job.", no_args_is_help=True)
 app.add_typer(config_commands, name="config")
+app.command()(simulate)
+app.command()(why)
 
 Config = Annotated[
     Path | None, typer.Option(help="A TOML file of settings; TRIMTAB_... variables go over it.")
@@ -208,6 +215,38 @@ def audit(
         err=True,
     )
     raise typer.Exit(FINDINGS if broken else OK)
+
+
+@app.command()
+def replay(  # noqa: PLR0913 - the options of a command line
+    since: Annotated[
+        Bound,
+        typer.Option("--from", parser=bound_of, help="A batch's number, or a time (ISO)."),
+    ],
+    until: Annotated[Bound, typer.Option("--to", parser=bound_of, help="That batch too.")],
+    kafka: Annotated[
+        str | None, typer.Option("--kafka", "--bootstrap", help="Instead of the settings' own.")
+    ] = None,
+    cluster: Annotated[str | None, typer.Option(help="This one alone.")] = None,
+    query: Annotated[str | None, typer.Option(help="Id, where batches of several match.")] = None,
+    strategy: Annotated[
+        str, typer.Option(parser=strategy_of, help="Show beside it what this one would do.")
+    ] = "",
+    config: Config = None,
+) -> None:
+    """Run recorded batches again: 0 if rounds and commands come out the same, byte for byte; 1 if
+    they do not; 2 if it cannot be told."""
+    try:
+        settings = load_config(config).kafka
+        asked = Asked(since, until, query, cluster)
+        address = kafka or settings.bootstrap
+        verdict = replayed(lambda: RecordedTopics(address, settings.client), asked, strategy)
+    except (InvalidConfig, Impossible) as error:
+        raise _end(str(error), USAGE) from None
+    except SinkError as error:
+        raise _end(str(error), UNREACHABLE if isinstance(error, Unavailable) else FAILED) from None
+    show(Console(), verdict, strategy)
+    raise typer.Exit(verdict.status)
 
 
 @config_commands.command("import")

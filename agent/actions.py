@@ -11,12 +11,12 @@ from types import MappingProxyType
 from typing import Final
 
 from agent.broker import CannotLoad
-from agent.dividing import children_of
+from agent.dividing import split
+from agent.merging import merge
 from agent.obeying import Obeyed, Obeyer
-from trimtab.ownership import Event, State
-from trimtab.splitting.request import CannotSplit
+from trimtab.ownership import Event
 from trimtab.wire.command import Command, Kind
-from trimtab.wire.ownership import Record, Refused
+from trimtab.wire.ownership import Refused
 
 
 def obey(obeyer: Obeyer, command: Command) -> Obeyed:
@@ -73,44 +73,13 @@ def _own(obeyer: Obeyer, command: Command) -> Obeyed:
     return obeyer.report(command, Event.SERVE)
 
 
-def _split(obeyer: Obeyer, command: Command) -> Obeyed:
-    record = obeyer.store.record(obeyer.cluster, command.bundle)
-    if record is not None and record.state is State.DELETED:
-        # Done before, and the answer was lost: by now the topics may tell of other children.
-        return _follow(obeyer, command.bundle, record, obeyer.divided(command.bundle))
-    if command.division is None:
-        return obeyer.report(command, Event.DECLINE)
-    try:
-        topics = obeyer.broker.topics(command.bundle)
-        children = children_of(command.bundle, command.division, topics)
-    except CannotSplit:
-        obeyer.report(command, Event.DECLINE)
-        return Obeyed.DECLINED
-    outcome = obeyer.apply(command, Event.RETIRE, children=children)
-    if not outcome.accepted:
-        obeyer.settle(command.bundle, outcome.record)
-        return Obeyed.REFUSED
-    return _follow(obeyer, command.bundle, outcome.record, children)
-
-
-def _follow(
-    obeyer: Obeyer, bundle: str, record: Record | None, children: tuple[str, ...]
-) -> Obeyed:
-    """Have the broker serve the children of a bundle whose record says that it is no more."""
-    obeyer.holdings.drop(bundle)
-    obeyer.broker.split(bundle, children)
-    obeyer.settle(bundle, record)
-    for child in children:
-        obeyer.settle(child, obeyer.store.record(obeyer.cluster, child))
-    return Obeyed.DONE
-
-
 ACTIONS: Final[Mapping[Kind, Callable[[Obeyer, Command], Obeyed]]] = MappingProxyType(
     {
         Kind.UNLOAD: _unload,
         Kind.TRANSFER: _transfer,
         Kind.PREPARE: _prepare,
         Kind.OWN: _own,
-        Kind.SPLIT: _split,
+        Kind.SPLIT: split,
+        Kind.MERGE: merge,
     }
 )

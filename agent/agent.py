@@ -98,8 +98,7 @@ class Agent:
             self._report_if_due()
             self._renew_if_due()
             if not self._seeded:
-                seed(self._obeyer)
-                self._seeded = True
+                self._seed()
             self._obey()
         except (Unavailable, Closed) as error:
             if self._pause == 0.0:
@@ -168,6 +167,20 @@ class Agent:
         granted = lease.granted_ms / 1000
         self._holdings.extend(asked_at + granted - self._settings.lease_margin)
         self._renew_at = asked_at + granted / 3
+
+    def _seed(self) -> None:
+        """Agree on ownership; raises Closed unless the store is open before and after.
+
+        From one that has forgotten everything a new process would learn that it owns nothing.
+        """
+        self._check_open()
+        seed(self._obeyer)
+        self._check_open()
+        self._seeded = True
+
+    def _check_open(self) -> None:
+        if self._renewed().renewal is not Renewal.HELD:
+            raise Closed(f"{self._settings.cluster} is closed: its records are being rebuilt")
 
     def _renewed(self) -> Lease:
         """Hold the lease, telling a closed store what was seen; raises Closed and Superseded."""

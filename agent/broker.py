@@ -15,9 +15,9 @@ class CannotLoad(Exception):
 class Broker(Protocol):
     """The embedding broker. One thread, the agent's, makes all calls, one at a time.
 
-    ``prepare``, ``load``, ``unload`` and ``split`` must be harmless when repeated, for a command
-    whose answer was lost is obeyed again; and they hold up the agent's loop, so one that takes
-    longer than the lease costs the broker its bundles. Whatever serves clients asks
+    ``prepare``, ``load``, ``unload``, ``split`` and ``merge`` must be harmless when repeated, for a
+    command whose answer was lost is obeyed again; and they hold up the agent's loop, so one that
+    takes longer than the lease costs the broker its bundles. Whatever serves clients asks
     ``Agent.serves`` first.
     """
 
@@ -48,4 +48,8 @@ class Broker(Protocol):
 
     def split(self, bundle: str, children: Sequence[str]) -> None:
         """Know the topics of a loaded bundle by its children from now on; they stay open."""
+        ...
+
+    def merge(self, parts: Sequence[str], whole: str) -> None:
+        """Know the topics of loaded neighbours by what they are together; they stay open."""
         ...

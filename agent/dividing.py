@@ -11,11 +11,45 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from trimtab.model import HashRange, parse_bundle
+from agent.obeying import Obeyed, Obeyer
+from trimtab.model import parse_bundle, within
+from trimtab.ownership import Event
 from trimtab.settings import SplitSettings
 from trimtab.splitting import DIVIDERS
 from trimtab.splitting.request import CannotSplit, Flaw, SplitRequest, children
-from trimtab.wire.command import Division
+from trimtab.wire.command import Command, Division
+
+
+def split(obeyer: Obeyer, command: Command) -> Obeyed:
+    """Obey a command to divide a bundle."""
+    record = obeyer.store.record(obeyer.cluster, command.bundle)
+    if record is not None and obeyer.has_done(command, Event.RETIRE, record):
+        # The answer was lost: by now the topics may tell of other children.
+        return _retire(obeyer, command, _parts(obeyer, command.bundle))
+    if command.division is None:
+        return obeyer.report(command, Event.DECLINE)
+    try:
+        topics = obeyer.broker.topics(command.bundle)
+        children = children_of(command.bundle, command.division, topics)
+    except CannotSplit:
+        obeyer.report(command, Event.DECLINE)
+        return Obeyed.DECLINED
+    return _retire(obeyer, command, children)
+
+
+def _retire(obeyer: Obeyer, command: Command, children: tuple[str, ...]) -> Obeyed:
+    outcome = obeyer.retire(command, children)
+    if outcome.accepted:
+        obeyer.holdings.drop(command.bundle)
+        obeyer.broker.split(command.bundle, children)
+    return obeyer.follow(outcome)
+
+
+def _parts(obeyer: Obeyer, bundle: str) -> tuple[str, ...]:
+    """Parts of a bundle that is no more, as far as this broker serves them."""
+    records = obeyer.store.records(obeyer.cluster)
+    parts = (name for name, record in records.items() if obeyer.serves_by(record))
+    return tuple(sorted(part for part in parts if within(bundle, part)))
 
 
 def children_of(
@@ -37,14 +71,3 @@ def children_of(
     if not cuts:
         raise CannotSplit(span, Flaw.NO_POSITION)
     return tuple(f"{namespace}/{part}" for part in children(span, cuts))
-
-
-def within(bundle: str, other: str) -> bool:
-    """Whether ``other`` is a part of ``bundle``."""
-    namespace, whole = parse_bundle(bundle)
-    of, part = parse_bundle(other)
-    return of == namespace and _covers(whole, part)
-
-
-def _covers(whole: HashRange, part: HashRange) -> bool:
-    return whole.low <= part.low and part.high <= whole.high

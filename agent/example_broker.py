@@ -1,9 +1,5 @@
-r"""A broker with its agent inside: a topic counts the messages it gets, and stores none.
-
-    python -m agent.example_broker c 127.0.0.1:7001 127.0.0.1:9092 redis://127.0.0.1:6379/0 \
-        --own t/n/0x00000000_0xffffffff
-
-A line is a message to the topic it names; the answer is its count, or whom to ask."""
+"""A broker with its agent inside: a topic counts the messages it gets, and stores none. A line is a
+message to the topic it names; the answer is its count, or whom to ask. docs/agent.md starts one."""
 
 from __future__ import annotations
 
@@ -63,6 +59,9 @@ class ExampleBroker:
 
     def split(self, bundle: str, children: Sequence[str]) -> None:
         self._loaded = (self._loaded - {bundle}) | set(children)
+
+    def merge(self, parts: Sequence[str], whole: str) -> None:
+        self._loaded = (self._loaded - set(parts)) | {whole}
 
     def count(self, topic: str, serves: Callable[[str], bool]) -> int:
         """How many messages a topic has had, with this one; 0 where it is not served here."""

@@ -59,6 +59,11 @@ class IdleBroker:
         self._loaded.update(children)
         typer.echo(f"split   {bundle}")
 
+    def merge(self, parts: Sequence[str], whole: str) -> None:
+        self._loaded.difference_update(parts)
+        self._loaded.add(whole)
+        typer.echo(f"merge   {whole}")
+
 
 def run(  # noqa: PLR0913 - the options of the command
     cluster: Annotated[str, typer.Option(help="Cluster the broker belongs to.")],

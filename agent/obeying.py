@@ -13,16 +13,19 @@ from enum import StrEnum
 from typing import Final
 
 from agent.broker import Broker, CannotLoad
-from agent.dividing import within
 from agent.holdings import Holdings
 from agent.ports import Store
 from agent.seen import Seen
+from sinks.errors import Unavailable
 from trimtab.ownership import Event, State
 from trimtab.wire.command import Command, Kind
-from trimtab.wire.ownership import Outcome, Record, Transition
+from trimtab.wire.ownership import Neighbour, Outcome, Record, Transition
 
 SERVING: Final = frozenset({State.OWNED, State.RELEASING, State.SPLITTING, State.MERGING})
 """States in which the record's owner serves clients."""
+
+_RETIRING: Final = frozenset({Kind.SPLIT, Kind.MERGE})
+"""What is answered with RETIRE, and has its bundle served until then."""
 
 
 class Obeyed(StrEnum):
@@ -108,13 +111,25 @@ class Obeyer:
     def follow(self, outcome: Outcome) -> Obeyed:
         """Be brought in line with what the store answered."""
         self.settle(outcome.bundle, outcome.record)
+        for bundle, record in outcome.others.items():
+            self.settle(bundle, record)
         return Obeyed.DONE if outcome.accepted else Obeyed.REFUSED
 
-    def divided(self, bundle: str) -> tuple[str, ...]:
-        """Parts of a bundle that is no more, as far as this broker serves them."""
-        records = self.store.records(self.cluster)
-        parts = (name for name, record in records.items() if self.serves_by(record))
-        return tuple(sorted(part for part in parts if within(bundle, part)))
+    def retire(
+        self, command: Command, children: tuple[str, ...], neighbour: Neighbour | None = None
+    ) -> Outcome:
+        """Ask the store to put ``children`` in place of a bundle that is served meanwhile.
+
+        It is served no longer where no answer comes: it may be gone, and whatever the store forgets
+        of that, others may get what it then takes for left over.
+        """
+        try:
+            return self.apply(command, Event.RETIRE, children=children, neighbour=neighbour)
+        except Unavailable:
+            self.holdings.drop(command.bundle)
+            if neighbour is not None:
+                self.holdings.drop(neighbour.bundle)
+            raise
 
     def apply(
         self,
@@ -122,6 +137,7 @@ class Obeyer:
         event: Event,
         commands: tuple[Command, ...] = (),
         children: tuple[str, ...] = (),
+        neighbour: Neighbour | None = None,
     ) -> Outcome:
         """Ask the store for what answers ``command``."""
         transition = Transition(
@@ -131,6 +147,7 @@ class Obeyer:
             expect=command.epoch,
             actor=self.broker_id,
             commands=commands,
+            neighbour=neighbour,
             children=children,
             within_ms=max(0, command.deadline - command.issued_at),
         )
@@ -139,10 +156,15 @@ class Obeyer:
     def holds(self, command: Command) -> bool:
         """Whether a command is still to be obeyed; its record may have moved on."""
         record = self.store.record(self.cluster, command.bundle)
-        if record is None:
-            return False
         # Ahead of the command by this command's own doing: what followed was cut short, so go on.
-        if record.by.rpartition("/")[0] == command.id:
+        if record is not None and record.by.rpartition("/")[0] == command.id:
             return True
-        known = self.seen.note(command.bundle, record)
-        return known and record.epoch == command.epoch
+        if record is None or not self.seen.note(command.bundle, record):
+            # The store has forgotten. What may be half done is asked for again: while it is closed
+            # the command waits, and then the epoch decides.
+            return command.kind in _RETIRING
+        return record.epoch == command.epoch
+
+    def has_done(self, command: Command, event: Event, record: Record) -> bool:
+        """Whether the record is what the store made of this answer to ``command``."""
+        return record.by == f"{command.id}/{event.value}"

@@ -288,6 +288,9 @@ class _Broker:
     def split(self, bundle: str, children: Sequence[str]) -> None:
         raise NotImplementedError
 
+    def merge(self, parts: Sequence[str], whole: str) -> None:
+        raise NotImplementedError
+
 
 class Moves:
     """A fleet, and a thousand moves between its brokers."""

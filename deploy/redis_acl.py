@@ -93,6 +93,7 @@ def _patterns(cluster: str, broker: str) -> dict[str, str]:
         "bundles": keys.bundles_key(cluster),
         "hints": keys.hints_key(cluster),
         "placed": keys.placed_key(cluster),
+        "whys": f"{keys.whys_key(cluster)}*",
         "commands": f"{commands}*",
         "own_commands": f"{commands}{broker}",
         "leases": f"{lease}*",

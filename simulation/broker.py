@@ -51,3 +51,6 @@ class SimulatedBroker:
 
     def split(self, bundle: str, children: Sequence[str]) -> None:
         self._loaded = (self._loaded - {bundle}) | set(children)
+
+    def merge(self, parts: Sequence[str], whole: str) -> None:
+        self._loaded = (self._loaded - set(parts)) | {whole}

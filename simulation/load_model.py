@@ -5,8 +5,8 @@ scaled so that the initial owners spread from the profile's low to its high usag
 
 usage(broker) = base + sum of the costs of the bundles it owns
 
-A bundle's topics stand evenly in its range and are all alike; what it is divided into has the load
-of the topics it holds.
+A bundle's topics stand evenly in its range and are all alike; what it is divided into, or merged
+with others to, has the load of the topics it holds.
 """
 
 from __future__ import annotations
@@ -42,9 +42,11 @@ Four = tuple[float, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Parts:
-    """Owned bundles with the rows of the model that they are, or are parts of."""
+    """Owned bundles, and (k,) the parts of the model's rows that they are made of."""
 
     names: list[str]
+    of: Ints
+    """Place in ``names`` of the bundle that each part belongs to."""
     rows: Ints
     shares: Floats
 
@@ -72,9 +74,11 @@ class LoadModel:
 
     def topics(self, bundle: str) -> dict[int, Four]:
         """Positions of a bundle's topics, and the traffic of each, free of noise."""
-        row = self._row(bundle)
-        each = tuple((self.traffic[:, row] / TOPICS).tolist())
-        return dict.fromkeys(self._positions(row, bundle), each)
+        found: dict[int, Four] = {}
+        for row, _ in self._made_of(bundle):
+            each = tuple((self.traffic[:, row] / TOPICS).tolist())
+            found |= dict.fromkeys(self._positions(row, bundle), each)
+        return found
 
     def owned_at_start(self, broker: int) -> tuple[str, ...]:
         """Names of the bundles of a broker row before anything moved."""
@@ -94,8 +98,11 @@ class LoadModel:
         bandwidth_in = _link(totals[THROUGHPUT_IN], profile)
         bandwidth_out = _link(totals[THROUGHPUT_OUT], profile)
         direct = Resource(usage=DIRECT_SHARE * DIRECT_MIB, limit=DIRECT_MIB)
-        names, counts = parts.names, np.rint(parts.shares * TOPICS).astype(int).tolist()
+        names = parts.names
+        held = np.bincount(parts.of, parts.shares, len(names)) * TOPICS
+        counts = np.rint(held).astype(int).tolist()
         topics = sum(counts)
+        own = np.array([np.bincount(parts.of, figures, len(names)) for figures in traffic])
         return LocalBrokerData(
             cpu=cpu,
             memory=Resource(usage=HEAP_SHARE * HEAP_MIB, limit=HEAP_MIB),
@@ -106,7 +113,7 @@ class LoadModel:
             msg_rate_out=float(totals[RATE_OUT]),
             msg_throughput_in=float(totals[THROUGHPUT_IN]),
             msg_throughput_out=float(totals[THROUGHPUT_OUT]),
-            last_stats=dict(zip(names, _stats(traffic, counts), strict=True)),
+            last_stats=dict(zip(names, _stats(own, counts), strict=True)),
             bundles=names,
             num_topics=topics,
             num_bundles=len(names),
@@ -124,25 +131,30 @@ class LoadModel:
 
     def _parts(self, owned: Iterable[str]) -> _Parts:
         # Sorted, for a set's order differs between processes and would make the noise differ too.
-        found = sorted((self._row(bundle), bundle) for bundle in owned)
-        rows = np.array([row for row, _ in found], dtype=np.int64)
-        shares = [self._share(row, bundle) for row, bundle in found]
-        return _Parts([bundle for _, bundle in found], rows, np.array(shares, dtype=np.float64))
+        made_of = {bundle: self._made_of(bundle) for bundle in owned}
+        names = sorted(made_of, key=lambda bundle: (made_of[bundle][0][0], bundle))
+        parts = [(of, *part) for of, bundle in enumerate(names) for part in made_of[bundle]]
+        return _Parts(
+            names=names,
+            of=np.array([of for of, _, _ in parts], dtype=np.int64),
+            rows=np.array([row for _, row, _ in parts], dtype=np.int64),
+            shares=np.array([share for _, _, share in parts], dtype=np.float64),
+        )
 
-    def _row(self, bundle: str) -> int:
-        """Of a bundle of the start, or of the one that a bundle is a part of."""
+    def _made_of(self, bundle: str) -> list[tuple[int, float]]:
+        """Rows of the bundles of the start that it has topics of, and what part of each it has."""
         row = self.row.get(bundle)
         if row is not None:
-            return row
+            return [(row, 1.0)]
         namespace, (low, high) = parse_bundle(bundle)
+        found = []
         for whole, row in self.row.items():
             of, (first, last) = parse_bundle(whole)
-            if of == namespace and first <= low and high <= last:
-                return row
-        raise KeyError(bundle)
-
-    def _share(self, row: int, bundle: str) -> float:
-        return 1.0 if bundle == self.bundles[row] else len(self._positions(row, bundle)) / TOPICS
+            if of == namespace and first < high and low < last:
+                found.append((row, len(self._positions(row, bundle)) / TOPICS))
+        if not found:
+            raise KeyError(bundle)
+        return found
 
     def _positions(self, row: int, bundle: str) -> list[int]:
         _, (first, last) = parse_bundle(self.bundles[row])

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import stamina
-from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from sinks.errors import KafkaUnavailable
 from sinks.kafka import TIMEOUT_SECONDS, failure, settings
 from sources.records import Record
 from trimtab.wire import keys
 from trimtab.wire.rows import BatchRecord
+
+_GONE: Final = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})
 
 
 class Missing(LookupError):
@@ -29,6 +31,8 @@ class RecordedTopics:
         reader = {"group.id": "trimtab-replay", "enable.auto.commit": False}
         ends = {"enable.partition.eof": False, "auto.offset.reset": "error"}
         self._consumer = Consumer(settings(bootstrap, client, **reader, **ends))
+        self._next: tuple[str, int, int] | None = None
+        """Topic, partition and offset that the consumer is about to read."""
 
     def close(self) -> None:
         self._consumer.close()
@@ -60,16 +64,8 @@ class RecordedTopics:
 
     def read_by(self, batch: BatchRecord) -> Iterator[Record]:
         """What the batch read; raises Missing."""
-        for topic, partitions in batch.offsets.items():
-            for partition, (start, end) in partitions.items():
-                found = 0
-                for record in self.between(topic, int(partition), start, end):
-                    found += 1
-                    yield record
-                if found != end - start:
-                    raise Missing(
-                        f"{topic}/{partition} has {found} of the {end - start} records from {start}"
-                    )
+        for topic, partition, start, end in read_in(batch):
+            yield from self.every(topic, partition, start, end)
 
     # The leader of a topic that was made a moment ago may not know it yet.
     @stamina.retry(on=KafkaUnavailable, timeout=30.0, wait_initial=0.1, wait_max=1.0)
@@ -82,6 +78,15 @@ class RecordedTopics:
             raise failure(self._bootstrap, f"looking at {topic}", error.args[0]) from error
         return low, high
 
+    def offset_at(self, topic: str, partition: int, at_ms: int) -> int:
+        """Of the first record that Kafka stamped then or later; the next one's where none is."""
+        wanted = TopicPartition(topic, partition, at_ms)
+        try:
+            [found] = self._consumer.offsets_for_times([wanted], timeout=TIMEOUT_SECONDS)
+        except KafkaException as error:
+            raise failure(self._bootstrap, f"looking at {topic}", error.args[0]) from error
+        return found.offset if found.offset >= 0 else self.end(topic, partition)
+
     def partitions(self, topic: str) -> Iterable[int]:
         """Those of a topic, none if there is no such topic."""
         try:
@@ -91,24 +96,56 @@ class RecordedTopics:
         return list(found.partitions)
 
     def between(self, topic: str, partition: int, start: int, end: int) -> Iterator[Record]:
-        """The records with these offsets, one read at a time; raises Missing."""
+        """The records with these offsets, one read at a time; raises Missing.
+
+        Where the last reading ended, the next goes on with what has been fetched already.
+        """
+        if start >= end:
+            return
         here = TopicPartition(topic, partition, start)
-        self._consumer.assign([here])
+        if self._next != (topic, partition, start):
+            self._consumer.assign([here])
+        self._next = None
         position = start
         while position < end:
-            message = self._consumer.poll(TIMEOUT_SECONDS)
+            message = self._polled(topic, partition, position)
             if message is None:
                 # Transaction markers and compacted records have offsets but are never delivered.
                 position = self._consumer.position([here])[0].offset
                 if position < end:
                     raise Missing(f"{topic}/{partition} has nothing at {position}, before {end}")
                 return
-            error = message.error()
-            if error is not None:
-                raise failure(self._bootstrap, f"reading {topic}", error)
             position = (message.offset() or 0) + 1
             if position <= end:
                 yield _record(message)
+        self._next = (topic, partition, position)
+
+    def _polled(self, topic: str, partition: int, position: int) -> Message | None:
+        message = self._consumer.poll(TIMEOUT_SECONDS)
+        error = None if message is None else message.error()
+        if error is None:
+            return message
+        if error.code() in _GONE:
+            raise Missing(f"{topic}/{partition} no longer has what was at {position}")
+        raise failure(self._bootstrap, f"reading {topic}", error)
+
+    def every(self, topic: str, partition: int, start: int, end: int) -> Iterator[Record]:
+        """The same where all of them must be there; raises Missing."""
+        found = 0
+        for record in self.between(topic, partition, start, end):
+            found += 1
+            yield record
+        if found != end - start:
+            raise Missing(
+                f"{topic}/{partition} has {found} of the {end - start} records from {start}"
+            )
+
+
+def read_in(batch: BatchRecord) -> Iterator[tuple[str, int, int, int]]:
+    """What a batch read: topic, partition, first offset and the one after the last."""
+    for topic, partitions in batch.offsets.items():
+        for partition, (start, end) in partitions.items():
+            yield topic, int(partition), start, end
 
 
 def _record(message: Message) -> Record:

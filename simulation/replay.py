@@ -4,13 +4,14 @@ for each batch of one query, in order:
   fold the load reports it read into their brokers' snapshots
   give each cluster those, its intents and its changes of ownership
   hold the rounds whose timer was due at the batch's timestamp
-What comes out is what the job decided then, and what it remembered.
+What comes out is what the job decided then, and what it remembered. It begins with a query's first
+batch, or with the one after an export.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import msgspec
@@ -18,10 +19,12 @@ import msgspec
 from sources.arrivals import take_reports
 from sources.records import Record, Report, report_of, row_of
 from trimtab.cluster import Cluster
+from trimtab.export import Held
 from trimtab.memory import Memory
 from trimtab.settings import Settings
 from trimtab.snapshot import IntakeSettings
 from trimtab.wire import keys
+from trimtab.wire.columns import unpack
 from trimtab.wire.rows import BatchRecord, RoundRecord, Row, Tag
 
 _TAGS = {keys.CONTROL: Tag.INTENT, keys.OWNERSHIP: Tag.CHANGE}
@@ -33,7 +36,7 @@ class Contradiction(ValueError):
 
 @dataclass(slots=True)
 class Replay:
-    """The state of both operators; ``run`` the batches of one query in order, from its first."""
+    """The state of both operators; ``run`` the batches of one query in order."""
 
     intake: IntakeSettings
     defaults: Settings
@@ -41,6 +44,34 @@ class Replay:
     """Operator ①: cluster and broker to the packed snapshot."""
     clusters: dict[str, Cluster] = field(default_factory=dict)
     """Operator ②, by cluster."""
+    followed: set[str] | None = None
+    """Clusters whose records count; None: every one's. None depends on another."""
+    made: Callable[..., Cluster] = Cluster
+    """Makes one of ``clusters``."""
+    explains: bool = False
+    """Whether rounds tell why, in rows of their own; it takes time, and nobody reads it here."""
+
+    def start(self, intake: IntakeSettings, defaults: Settings) -> None:
+        """Go on as a job that was started with these."""
+        self.intake, self.defaults = intake, defaults
+        for cluster in self.clusters.values():
+            cluster.defaults = defaults
+
+    def restore(self, name: str, held: Held) -> None:
+        """Follow a cluster from what was held of it after the batch that ran last."""
+        others = {at: packed for at, packed in self.snapshots.items() if at[0] != name}
+        known = {**held.snapshots, **held.aside}
+        self.snapshots = others | {(name, broker): packed for broker, packed in known.items()}
+        self.clusters[name] = self.made(
+            name,
+            dict(held.snapshots),
+            dict(held.namespaces),
+            unpack(held.memory, Memory),
+            self.defaults,
+            dict(held.aside),
+            explains=self.explains,
+        )
+        self.followed = {*(self.followed or ()), name}
 
     def run(self, at: int, records: Iterable[Record]) -> list[Row]:
         """One batch: its timestamp and what it read; the rows that went to the sinks."""
@@ -66,10 +97,12 @@ class Replay:
         for record in records:
             if record.topic == keys.LOAD_REPORTS:
                 subject, report = report_of(record)
-                reports[subject].append(report)
+                if self._follows(subject[0]):
+                    reports[subject].append(report)
             else:
                 row = row_of(record, _TAGS[record.topic])
-                rows[row.cluster].append(row)
+                if self._follows(row.cluster):
+                    rows[row.cluster].append(row)
         for subject, taken in reports.items():
             stored = self.snapshots.get(subject, b"")
             out, payload = take_reports(subject, taken, stored, self.intake)
@@ -79,9 +112,14 @@ class Replay:
                 rows[row.cluster].append(row)
         return rows
 
+    def _follows(self, cluster: str) -> bool:
+        return self.followed is None or cluster in self.followed
+
     def _cluster(self, name: str) -> Cluster:
         if name not in self.clusters:
-            self.clusters[name] = Cluster(name, {}, {}, Memory(), self.defaults)
+            self.clusters[name] = self.made(
+                name, {}, {}, Memory(), self.defaults, explains=self.explains
+            )
         return self.clusters[name]
 
 
@@ -95,11 +133,20 @@ def distinct(recorded: Iterable[BatchRecord]) -> Iterator[BatchRecord]:
     """Each batch once and in order; one that Spark repeated was recorded again.
 
     Raises Contradiction where a repetition says anything else than the first run did, its
-    generation apart.
+    generation, settings and exports apart.
     """
     known: dict[tuple[str, int], BatchRecord] = {}
     for record in recorded:
-        first = known.setdefault((record.query, record.batch), record)
-        if msgspec.structs.replace(record, generation=first.generation) != first:
-            raise Contradiction(f"batch {record.batch} of query {record.query} was recorded twice")
+        key = (record.query, record.batch)
+        known[key] = agreed(known[key], record) if key in known else record
     yield from (known[key] for key in sorted(known))
+
+
+def agreed(first: BatchRecord, again: BatchRecord) -> BatchRecord:
+    """A batch and its repetition, whose state is what the job went on from; or Contradiction."""
+    # The job may have been started with other settings in between, and export by those.
+    settings = again.settings or first.settings
+    said = msgspec.structs.replace(first, settings=settings, exported=again.exported)
+    if msgspec.structs.replace(again, generation=first.generation, settings=settings) != said:
+        raise Contradiction(f"batch {again.batch} of query {again.query} was recorded twice")
+    return said

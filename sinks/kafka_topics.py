@@ -40,8 +40,11 @@ TOPICS: Final = (
     # A replay of recorded batches needs the changes themselves: they stay a week uncompacted.
     Topic(keys.OWNERSHIP, 1, {**_APPEND_TIME, **_COMPACTED}, {"min.compaction.lag.ms": _WEEK_MS}),
     Topic(keys.COMMANDS, 1),
-    Topic(keys.ROUNDS, 1, config={"max.message.bytes": str(LARGEST_RECORD)}),
+    # A replay runs batches in the order in which they stand here.
+    Topic(keys.ROUNDS, 1, config={"max.message.bytes": str(LARGEST_RECORD)}, single=True),
     Topic(keys.DEAD_LETTERS, 1),
+    # By time, as what is replayed from it: an export is of no use without the records after it.
+    Topic(keys.STATE, 1),
     # A generation is an offset: two partitions would give one out twice.
     Topic(keys.GENERATIONS, 1, _COMPACTED, single=True),
 )

@@ -26,7 +26,14 @@ from trimtab.wire.keys import (
     ownership_key,
     placed_key,
 )
-from trimtab.wire.ownership import Candidate, Outcome, Record, Refused, Transition
+from trimtab.wire.ownership import (
+    Candidate,
+    Neighbour,
+    Outcome,
+    Record,
+    Refused,
+    Transition,
+)
 
 _PAGE: Final = 1000
 """Records a step when all are read: the server serves others in between."""
@@ -121,6 +128,7 @@ class _Request(msgspec.Struct, frozen=True, omit_defaults=True):
     within: int | None = None
     commands: tuple[tuple[int, str, str], ...] = ()
     """Index of the command's stream in KEYS (from 1), its broker, its JSON."""
+    neighbour: Neighbour | None = None
     children: tuple[str, ...] = ()
     candidates: tuple[Candidate, ...] = ()
     each: float = 0.0
@@ -157,6 +165,7 @@ def _call(cluster: str, caller: list[str], transitions: Sequence[Transition]) ->
             each.actor,
             each.within_ms or None,
             tuple((indexes[c.broker], c.broker, _unstamped(c)) for c in each.commands),
+            each.neighbour,
             each.children,
             each.candidates,
             each.each,

@@ -77,6 +77,11 @@ def hints_script() -> Script:
 
 
 @cache
+def why_script() -> Script:
+    return _script(_SHEBANG, _source("why.lua"))
+
+
+@cache
 def lease_script() -> Script:
     return _script(_SHEBANG, _source("lease.lua"))
 

@@ -10,9 +10,18 @@ import msgspec
 import structlog
 from pyspark.sql import DataFrame
 
-from sinks.errors import Closed, Fenced, KafkaUnavailable, Unavailable
+from sinks.errors import (
+    Closed,
+    Fenced,
+    KafkaUnavailable,
+    Misconfigured,
+    StoreUnavailable,
+    Unavailable,
+)
+from sinks.explanations import Explanations
 from sinks.ownership_store import BatchOutcome, OwnershipStore
 from sinks.publisher import Outgoing, Publisher
+from sinks.state_records import state_pages
 from streaming.gauges import show_dead_letter, show_intake, show_outcomes, show_round
 from streaming.offsets import OffsetLog
 from streaming.opening import Opener
@@ -20,8 +29,17 @@ from streaming.patience import Patience
 from trimtab import metrics
 from trimtab.issue import BatchId, issued, transitions
 from trimtab.wire import keys
+from trimtab.wire.explanation import StoredExplanations
 from trimtab.wire.ownership import Transition
-from trimtab.wire.rows import BatchRecord, DeadLetter, Intake, RoundRecord, Row, Tag
+from trimtab.wire.rows import (
+    BatchRecord,
+    DeadLetter,
+    Intake,
+    JobSettings,
+    RoundRecord,
+    Row,
+    Tag,
+)
 
 log = structlog.get_logger()
 
@@ -45,6 +63,11 @@ class BatchWriter:
         self._shown = patience.shown
         self.fenced = False
         """Whether a newer job has taken over: there is no point in another attempt."""
+        self.settings: JobSettings | None = None
+        """What the operators were started with, for whoever runs batches again."""
+        self.explanations: Explanations | None = None
+        """Where rounds are explained."""
+        self._told = False
 
     def __call__(self, frame: DataFrame, number: int) -> None:
         # One action: a second would run both operators again.
@@ -59,16 +82,14 @@ class BatchWriter:
     def _write(self, rows: list[Row], number: int) -> None:
         batch = BatchId(self._offsets.query_id(), number)
         at, ranges = self._offsets.ranges(number)
-        outgoing: list[Outgoing] = []
-        rounds: list[RoundRecord] = []
+        by_tag: dict[str, list[Row]] = {tag: [] for tag in Tag}
         for row in rows:
-            match row.tag:
-                case Tag.DEAD_LETTER:
-                    outgoing.append(self._dead_letter(row))
-                case Tag.INTAKE:
-                    self._intake(msgspec.json.decode(row.payload, type=Intake), at)
-                case Tag.ROUND:
-                    rounds.append(msgspec.json.decode(row.payload, type=RoundRecord))
+            by_tag[row.tag].append(row)
+        outgoing = [self._dead_letter(row) for row in by_tag[Tag.DEAD_LETTER]]
+        for row in by_tag[Tag.INTAKE]:
+            self._intake(msgspec.json.decode(row.payload, type=Intake), at)
+        rounds = [msgspec.json.decode(row.payload, type=RoundRecord) for row in by_tag[Tag.ROUND]]
+        state = by_tag[Tag.STATE]
         for record in rounds:
             outgoing += self._dispose(record, batch)
         done = BatchRecord(
@@ -78,8 +99,33 @@ class BatchWriter:
             at=at,
             offsets=ranges,
             rounds=tuple(rounds),
+            exported=tuple(dict.fromkeys(row.cluster for row in state)),
+            settings=None if self._told and not state else self.settings,
         )
         outgoing.append(Outgoing(keys.ROUNDS, f"{batch.query}/{number}", msgspec.json.encode(done)))
+        self._publish(outgoing)
+        self._told = True
+        # Last: brokers wait for commands, nobody for this.
+        for row in by_tag[Tag.WHY]:
+            self._explain(msgspec.json.decode(row.payload, type=StoredExplanations))
+        for page in state_pages(state, batch, self._opener.generation):
+            self._publish(page)
+
+    def _explain(self, told: StoredExplanations) -> None:
+        """No round waits for this to be possible."""
+        if self.explanations is None:
+            return
+        problem = told.problem
+        try:
+            with self._shown.timed(metrics.SINK_SECONDS, "redis"):
+                self.explanations.write(self._opener.generation, told)
+        except (StoreUnavailable, Misconfigured) as error:
+            problem = str(error)
+        if problem:
+            self._shown.count(metrics.UNEXPLAINED, told.cluster)
+            log.warning("a round is not explained", cluster=told.cluster, cause=problem)
+
+    def _publish(self, outgoing: list[Outgoing]) -> None:
         self._patience.attempt("kafka", KafkaUnavailable, lambda: self._publisher.publish(outgoing))
 
     def _dead_letter(self, row: Row) -> Outgoing:

@@ -34,6 +34,7 @@ class ClusterOperator(StatefulProcessor):
         self._memory = handle.getValueState("memory", STATE)
         self._snapshots = handle.getMapState("snapshots", "broker string", "payload binary")
         self._namespaces = handle.getMapState("namespaces", "namespace string", "payload binary")
+        self._aside = handle.getMapState("aside", "broker string", "payload binary")
 
     def handleInputRows(
         self, key: Any, rows: Iterator[Any], timerValues: TimerValues
@@ -66,7 +67,12 @@ class ClusterOperator(StatefulProcessor):
         stored = payload_of(self._memory.get(), SCHEMA, "clusters")
         memory = unpack(stored, Memory) if stored else Memory()
         return Cluster(
-            name, _Mapping(self._snapshots), _Mapping(self._namespaces), memory, self._defaults
+            name,
+            _Mapping(self._snapshots),
+            _Mapping(self._namespaces),
+            memory,
+            self._defaults,
+            _Mapping(self._aside),
         )
 
     def close(self) -> None:

@@ -12,6 +12,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from sinks.connections import redis_client
+from sinks.explanations import Explanations
 from sinks.gate import LONGEST_LEASE_MS, Gate
 from sinks.generation import claim
 from sinks.journal_reader import newest_records
@@ -36,6 +37,7 @@ from streaming.server_clock import ServerClock
 from streaming.tenure import Tenure
 from streaming.watchdog import LOOK_SECONDS, Progress, Watchdog
 from streaming.watcher import REDIS, Watcher
+from trimtab.job_settings import told
 
 log = structlog.get_logger()
 
@@ -84,6 +86,8 @@ class Driver:
         patience = Patience(ending, progress, shown)
         offsets = OffsetLog(spark, config.checkpoint)
         writer = BatchWriter(store, publisher, opener, offsets, patience)
+        writer.explanations = Explanations(client)
+        writer.settings = told(config.intake_settings(), config.round_settings())
         longest = config.watchdog_seconds + config.trigger_seconds
         self._watchdog = Watchdog(progress, math.ceil(longest / LOOK_SECONDS), self._stuck)
         self._keeper = Keeper(config, spark, writer, self._watchdog, ending)

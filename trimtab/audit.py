@@ -180,16 +180,17 @@ class Audit:
             self._tell(key, Flaw(Kind.INCOMPLETE, detail))
 
     def _flaw_of_birth(self, child: Change, moment: Iterable[Change]) -> Flaw | None:
-        """The whole must have gone in the same moment, and its owner must have been the part's."""
-        whole = next((change for change in moment if _is_part(child, change)), None)
-        if whole is None:
-            return Flaw(Kind.STEP, "it is born of no bundle that was divided")
-        if whole.record.epoch > child.record.epoch:
-            return Flaw(Kind.BACKWARD, f"its epoch is below that of {whole.bundle}")
-        divided = self._stories[whole.cluster, whole.bundle].before(whole.record.epoch)
-        if divided is not None and server(divided.record) != child.record.owner:
-            detail = f"{server(divided.record)} served {whole.bundle}, which it is a part of"
-            return Flaw(Kind.TWO_OWNERS, detail)
+        """What it was made of must have gone in the same moment, and had its owner."""
+        made_of = _made_of(child, moment)
+        if not made_of:
+            return Flaw(Kind.STEP, "it is born of no bundle that was divided, and none merged")
+        for gone in made_of:
+            if gone.record.epoch > child.record.epoch:
+                return Flaw(Kind.BACKWARD, f"its epoch is below that of {gone.bundle}")
+            last = self._stories[gone.cluster, gone.bundle].before(gone.record.epoch)
+            if last is not None and server(last.record) != child.record.owner:
+                detail = f"{server(last.record)} served {gone.bundle}, which it is made of"
+                return Flaw(Kind.TWO_OWNERS, detail)
         return None
 
     def _settle_commands(self, key: _Key) -> None:
@@ -230,8 +231,16 @@ def _flaw_between(before: Change | None, after: Change) -> Flaw | None:
     return misstep(before.record, after)
 
 
-def _is_part(child: Change, whole: Change) -> bool:
-    if stands(whole.record) or child.bundle == whole.bundle:
-        return False
-    (low, high), (first, last) = parse_bundle(whole.bundle)[1], parse_bundle(child.bundle)[1]
-    return low <= first and last <= high
+def _made_of(child: Change, moment: Iterable[Change]) -> list[Change]:
+    """The bundle that was divided, or the neighbours that were merged; none where it is neither."""
+    low, high = span = parse_bundle(child.bundle)[1]
+    gone = {
+        parse_bundle(change.bundle)[1]: change for change in moment if not stands(change.record)
+    }
+    gone.pop(span, None)
+    whole = [change for (start, end), change in gone.items() if start <= low and high <= end]
+    if whole:
+        return whole[:1]
+    parts = sorted(part for part in gone if low <= part.low and part.high <= high)
+    tile = [low, *(part.high for part in parts)] == [*(part.low for part in parts), high]
+    return [gone[part] for part in parts] if tile else []

@@ -8,27 +8,33 @@ hold_round(now):     assemble the view, see what must be mended, decide, remembe
 A round is due every interval, and what cannot wait has one of its own in between: in the batch in
 which it became known, or when its deadline passes. A batch holds one round at most.
 
-State is reached through two mappings, so that the same code runs on Spark's MapState and on dicts
-(replay, tests): broker to packed Snapshot, namespace to its packed records.
+State is reached through mappings, so that the same code runs on Spark's MapState and on dicts
+(replay, tests): broker to packed Snapshot, namespace to its packed records. Now and then all of it
+goes to the sinks too, for a replay to start from.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, MutableMapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping
+from dataclasses import dataclass, field, replace
 from zlib import crc32
 
 import numpy as np
 
 from trimtab.assemble import Holdings, assemble
+from trimtab.explaining.scene import Scene
+from trimtab.explaining.telling import explanations, whys
+from trimtab.explaining.witness import Witness
+from trimtab.export import Held, due
 from trimtab.flights import landed, launched
 from trimtab.hints import hints
 from trimtab.intents import obeyed, resolved
+from trimtab.ledger import timed
 from trimtab.liveness import heard
 from trimtab.memory import Memory
-from trimtab.model import namespace_of
+from trimtab.model import namespace_of, within
 from trimtab.ownership import Event, State
 from trimtab.plan import Plan
 from trimtab.reasons import Rule
@@ -37,6 +43,7 @@ from trimtab.repair import learnt, next_look, noticed
 from trimtab.round import computable, decide, mend
 from trimtab.round_state import RoundState
 from trimtab.settings import Settings
+from trimtab.shadow import compared
 from trimtab.situation import situation_of
 from trimtab.snapshot import Snapshot
 from trimtab.tiling import flaws
@@ -59,6 +66,13 @@ class Cluster:
     namespaces: MutableMapping[str, bytes]
     memory: Memory
     defaults: Settings
+    aside: MutableMapping[str, bytes] = field(default_factory=dict)
+    """Broker to its Snapshot where rounds are not to see it and operator ① still goes on from it:
+    read by exports alone."""
+    explains: bool = True
+    """Whether rounds tell the sinks why; their commands say so in any case."""
+    witness: Witness | None = None
+    """Of the last round that was held, for whoever asks why."""
 
     @property
     def settings(self) -> Settings:
@@ -80,7 +94,10 @@ class Cluster:
         # A timer that is due fires after the input of this very batch.
         if not 0 < self.memory.due_ms <= now_ms:
             out += self._due_round(now_ms)
-        return out, self._set_timer(now_ms)
+        timer_ms = self._set_timer(now_ms)
+        if not 0 < self.memory.due_ms <= now_ms:
+            out += self._exported(now_ms)
+        return out, timer_ms
 
     def wake(self, now_ms: int) -> tuple[list[Row], int]:
         """A timer fired: what goes on to the sinks, and the next timer."""
@@ -90,14 +107,17 @@ class Cluster:
         self.memory = replace(self.memory, due_ms=0)
         # A batch that changes the state must be seen by the sinks, or nobody could run it again.
         out = self._due_round(now_ms) or [self._intake([])]
-        return out, self._set_timer(now_ms)
+        timer_ms = self._set_timer(now_ms)
+        return out + self._exported(now_ms), timer_ms
 
     def _due_round(self, now_ms: int) -> list[Row]:
         """The round that is due, if any: a whole one mends too."""
         if 0 < self.memory.round_ms <= now_ms:
             self.memory = replace(self.memory, round_ms=0)
-            return [self.hold_round(now_ms)]
-        return [self.hold_round(now_ms, mend)] if 0 < self.memory.repair_ms <= now_ms else []
+            return [self.hold_round(now_ms), *self._explanations()]
+        if 0 < self.memory.repair_ms <= now_ms:
+            return [self.hold_round(now_ms, mend), *self._explanations()]
+        return []
 
     def _set_timer(self, now_ms: int) -> int:
         """When to wake for what is due next, or 0 if a timer is set that is early enough."""
@@ -108,6 +128,22 @@ class Cluster:
         due_ms = wanted if late else memory.due_ms
         self.memory = replace(memory, round_ms=round_ms, due_ms=due_ms)
         return wanted if late else 0
+
+    def _exported(self, now_ms: int) -> list[Row]:
+        """What is held after this batch, if that is due: nothing may change it any more."""
+        if not due(self.memory, self.settings, now_ms):
+            return []
+        self.memory = replace(self.memory, exported_ms=now_ms)
+        return self.held().rows(self.name, now_ms)
+
+    def held(self) -> Held:
+        """All of it, and with it what operator ① holds of the cluster's brokers."""
+        return Held(
+            memory=pack(self.memory),
+            snapshots=dict(self.snapshots.items()),
+            aside=dict(self.aside.items()),
+            namespaces=dict(self.namespaces.items()),
+        )
 
     def receive(self, rows: Iterable[Row], now_ms: int) -> tuple[bool, list[Row]]:
         """Take a batch's rows; whether a snapshot changed, and the rows that go on to the sinks."""
@@ -137,7 +173,7 @@ class Cluster:
             self.memory = replace(memory, problems=[*memory.problems, problem])
         if returns:
             # What it said before it was lost says nothing of it now.
-            self.snapshots.pop(intent.broker, None)
+            self._set_aside(intent.broker)
             appended = {b: ms for b, ms in self.memory.appended.items() if b != intent.broker}
             self.memory = replace(self.memory, appended=appended)
 
@@ -145,7 +181,7 @@ class Cluster:
         record = self.records(namespace_of(bundle)).get(bundle)
         return record is not None and record.state is State.QUARANTINED
 
-    def _change(self, changes: Iterable[Change], now_ms: int) -> None:
+    def _change(self, changes: Collection[Change], now_ms: int) -> None:
         touched: dict[str, dict[str, Record]] = {}
         news: dict[str, Record] = {}
         halves = dict(self.memory.round.halves)
@@ -156,14 +192,15 @@ class Cluster:
             known = touched[namespace].get(change.bundle)
             if known is None or change.record.epoch > known.epoch:
                 touched[namespace][change.bundle] = news[change.bundle] = change.record
-                if change.event is Event.RETIRE and change.record.state is State.OWNED:
+                if _is_part(change, touched[namespace]):
                     halves[change.bundle] = change.record.since
         self._tile(touched)
         settings = self.settings
         halves = halves if settings.split.unload_children else {}
         flying = self.memory.in_flight.items()
         in_flight = {b: f for b, f in flying if b not in news or not landed(f, news[b])}
-        state = replace(self.memory.round, halves=halves)
+        ledger = timed(self.memory.round.ledger, changes)
+        state = replace(self.memory.round, halves=halves, ledger=ledger)
         self.memory = replace(self.memory, in_flight=in_flight, round=state)
         if news and not settings.round.observe_only:
             self.memory = noticed(self.memory, news, settings, now_ms)
@@ -187,9 +224,16 @@ class Cluster:
         changed = {row.subject: row for row in rows if row.payload}
         for broker, row in changed.items():
             self.snapshots[broker] = row.payload
+            if broker not in self.memory.appended:
+                self.aside.pop(broker, None)
         appended = {broker: row.appended_ms for broker, row in changed.items()}
         self.memory = replace(self.memory, appended=self.memory.appended | appended)
         return bool(changed)
+
+    def _set_aside(self, broker: str) -> None:
+        packed = self.snapshots.pop(broker, None)
+        if packed is not None:
+            self.aside[broker] = packed
 
     def _intake(self, rows: list[Row]) -> Row:
         intake = Intake(
@@ -217,6 +261,9 @@ class Cluster:
         plan, state = deciding(view, state, settings, now_ms, rng)
         obstacles[Rule.NO_CANDIDATE] += len(found.trouble.needs) - len(plan.repairs)
         look_ms = next_look(found.found, plan, self.memory, settings, now_ms)
+        self.witness = Witness(Scene(view, self.memory, plan, state, settings, found))
+        said = whys(self.witness)
+        self.memory, shadow = compared(self.memory, view, plan, settings)
         self.memory = replace(self.memory, round=state, repair_ms=look_ms)
         if not settings.round.observe_only:
             flights = launched(plan, records, settings, now_ms)
@@ -227,14 +274,22 @@ class Cluster:
             number=state.number,
             settings=settings,
             settings_version=self.memory.settings_version,
-            problems=self._problems(),
+            problems=(*self._problems(), *said.problems),
             state_hash=self.fingerprint(packed, namespaces),
             liveness=self.memory.liveness,
             situation=found,
             hints=hints(view, settings, self.memory.sizes, state.number) if hinted else None,
+            shadow=shadow,
+            breaker=state.breaker,
+            bias=state.ledger.bias,
+            whys=said.of,
         )
         self.memory = replace(self.memory, problems=[])
         return json_row(self.name, Tag.ROUND, recorded(plan, view, +obstacles, context))
+
+    def _explanations(self) -> list[Row]:
+        told = explanations(self.witness) if self.explains and self.witness else None
+        return [] if told is None else [json_row(self.name, Tag.WHY, told)]
 
     def _view(
         self, packed: Mapping[str, bytes], records: Mapping[str, Record], settings: Settings
@@ -258,7 +313,8 @@ class Cluster:
             for namespace, found in sorted(self.memory.flawed.items())
             for flaw in found
         ]
-        return (*resolved(self.memory, self.defaults)[1], *self.memory.problems, *flaws)
+        found = (f"frozen: {found}" for found in self.memory.round.breaker.found)
+        return (*resolved(self.memory, self.defaults)[1], *self.memory.problems, *flaws, *found)
 
     def _forget(self, now_ms: int, settings: Settings) -> None:
         in_flight = {b: f for b, f in self.memory.in_flight.items() if f.until_ms > now_ms}
@@ -269,7 +325,7 @@ class Cluster:
         horizon = newest - settings.round.forget * 1000
         appended = {b: ms for b, ms in self.memory.appended.items() if ms >= horizon}
         for broker in self.memory.appended.keys() - appended.keys():
-            self.snapshots.pop(broker, None)
+            self._set_aside(broker)
         self.memory = replace(
             self.memory,
             in_flight=in_flight,
@@ -279,13 +335,25 @@ class Cluster:
         )
 
     def fingerprint(self, *mappings: Mapping[str, bytes]) -> str:
-        """Hash of everything ② remembers: equal in a replay of the same batches."""
+        """Hash of everything ② decides by: equal in a replay of the same batches."""
         digest = hashlib.blake2b(pack(self.memory), digest_size=8)
         for mapping in mappings:
             for key, value in sorted(mapping.items()):
                 digest.update(key.encode())
                 digest.update(value)
         return digest.hexdigest()
+
+
+def _is_part(change: Change, records: Mapping[str, Record]) -> bool:
+    """Whether a bundle was born of one that was divided, and not of several that were merged: those
+    lie within it, and one request ended them and made it."""
+    born = change.event is Event.RETIRE and change.record.state is State.OWNED
+    return born and not any(
+        record.state is State.DELETED
+        and record.by == change.record.by
+        and within(change.bundle, bundle)
+        for bundle, record in records.items()
+    )
 
 
 def _all_records(namespaces: Mapping[str, bytes]) -> dict[str, Record]:

@@ -94,6 +94,8 @@ class Disposal:
             capped = narrowed(request, allowed, CAPS, self._settings)
             if capped[wish.destination]:
                 return wish.destination
+            if wish.reason is Reason.UNDONE:
+                return Rule.NO_CANDIDATE
         chosen = self._draw(request, narrowed(request, allowed, FILTERS, self._settings))
         if not self._light[chosen]:
             chosen = self._draw(request, allowed)

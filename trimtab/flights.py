@@ -16,7 +16,7 @@ class Flight:
     """A change issued and not yet journalled; forgotten at ``until_ms`` (batch timestamp)."""
 
     destination: str
-    """Who will own the bundle: its owner, where it is divided or kept."""
+    """Who will own the bundle: its owner, where it is divided, merged or kept."""
     counter: int
     """The record's epoch counter it was decided on: any later change of the record ends it."""
     generation: int
@@ -31,6 +31,9 @@ def launched(
     until = now_ms + round(settings.round.move_deadline * 1000)
     changes = [(move.bundle, move.destination, move.epoch) for move in plan.moves]
     changes += [(split.bundle, split.broker, split.epoch) for split in plan.splits]
+    for merge in plan.merges:
+        changes.append((merge.bundle, merge.broker, merge.epoch))
+        changes.append((merge.neighbour, merge.broker, merge.neighbour_epoch))
     for repair in plan.repairs:
         owner = repair.broker or records[repair.bundle].owner or ""
         changes.append((repair.bundle, owner, repair.epoch))

@@ -46,6 +46,7 @@ def brokers_of(brokers: Sequence[Snapshot]) -> Brokers:
         versions=tuple(s.version for s in brokers),
         load_managers=tuple(s.load_manager for s in brokers),
         persistent=np.array([s.persistent for s in brokers], np.bool_),
+        limits=np.array([s.limits for s in brokers]).T if brokers else nothing.reshape(5, 0),
     )
 
 

@@ -52,8 +52,12 @@ def _after(memory: Memory, intent: Intent, at_ms: int, now_ms: int) -> Memory:
         case Kind.READMIT:
             readmitted = tuple(sorted({*memory.readmitted, intent.bundle}))
             return replace(memory, readmitted=readmitted)
+        case Kind.RESUME:
+            # Who resumes has seen what is wrong, also where only the breaker held back.
+            thawed = replace(memory.round, breaker=memory.round.breaker.closed())
+            return replace(memory, paused=False, round=thawed)
         case _:
-            return replace(memory, paused=intent.kind is Kind.PAUSE)
+            return replace(memory, paused=True)
 
 
 def _overridden(memory: Memory, intent: Intent, defaults: Settings) -> Memory:
@@ -70,6 +74,9 @@ def resolved(memory: Memory, defaults: Settings) -> tuple[Settings, list[str]]:
 
     They were valid when they came; a job started with other settings may contradict them.
     """
+    if not memory.overrides:
+        # Most clusters, and asked several times a batch.
+        return defaults, []
     try:
         return defaults.changed(memory.overrides), []
     except InvalidSettings as error:

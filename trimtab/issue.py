@@ -8,8 +8,14 @@ from dataclasses import dataclass
 from trimtab.model import Epoch
 from trimtab.ownership import Event
 from trimtab.wire.command import Command, Kind
-from trimtab.wire.ownership import Outcome, Transition
-from trimtab.wire.rows import PlannedMove, PlannedRepair, PlannedSplit, RoundRecord
+from trimtab.wire.ownership import Neighbour, Outcome, Transition
+from trimtab.wire.rows import (
+    PlannedMerge,
+    PlannedMove,
+    PlannedRepair,
+    PlannedSplit,
+    RoundRecord,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,19 +27,21 @@ class BatchId:
 
 
 def transitions(record: RoundRecord, batch: BatchId) -> tuple[Transition, ...]:
-    """One a move, a split and a repair, in the plan's order; a repeated batch asks with equal ids.
+    """One a move, a split, a merge and a repair, in the plan's order; a repeated batch asks with
+    equal ids.
 
     Nothing is asked for by a round that only observes.
     """
     if record.observe_only:
         return ()
     moves = [_transfer(record, batch, i, move) for i, move in enumerate(record.moves)]
-    splits = enumerate(record.splits, len(moves))
-    repairs = enumerate(record.repairs, len(moves) + len(record.splits))
+    merges = len(moves) + len(record.splits)
+    repairs = merges + len(record.merges)
     return (
         *moves,
-        *(_division(record, batch, i, split) for i, split in splits),
-        *(_repair(record, batch, i, repair) for i, repair in repairs),
+        *(_division(record, batch, i, each) for i, each in enumerate(record.splits, len(moves))),
+        *(_merge(record, batch, i, each) for i, each in enumerate(record.merges, merges)),
+        *(_repair(record, batch, i, each) for i, each in enumerate(record.repairs, repairs)),
     )
 
 
@@ -52,6 +60,7 @@ def _transfer(record: RoundRecord, batch: BatchId, index: int, move: PlannedMove
             destination=move.destination,
             reason=move.reason,
             plan=f"{record.cluster}/{record.round}",
+            why=move.why,
         )
         for broker, kind in told.items()
     )
@@ -77,6 +86,7 @@ def _division(record: RoundRecord, batch: BatchId, index: int, split: PlannedSpl
         source=split.broker,
         reason=split.reason,
         plan=f"{record.cluster}/{record.round}",
+        why=split.why,
         division=record.division,
     )
     return Transition(
@@ -84,6 +94,31 @@ def _division(record: RoundRecord, batch: BatchId, index: int, split: PlannedSpl
         bundle=split.bundle,
         event=Event.SPLIT,
         expect=Epoch(*split.epoch),
+        commands=(command,),
+        within_ms=record.move_deadline_ms,
+    )
+
+
+def _merge(record: RoundRecord, batch: BatchId, index: int, merge: PlannedMerge) -> Transition:
+    name = f"{record.cluster}/{batch.query}/{batch.batch}/{index}"
+    command = Command(
+        id=f"{name}/{Kind.MERGE.value}",
+        cluster=record.cluster,
+        broker=merge.broker,
+        kind=Kind.MERGE,
+        bundle=merge.bundle,
+        source=merge.broker,
+        neighbour=merge.neighbour,
+        reason=merge.reason,
+        plan=f"{record.cluster}/{record.round}",
+        why=merge.why,
+    )
+    return Transition(
+        id=name,
+        bundle=merge.bundle,
+        event=Event.MERGE,
+        expect=Epoch(*merge.epoch),
+        neighbour=Neighbour(merge.neighbour, Epoch(*merge.neighbour_epoch)),
         commands=(command,),
         within_ms=record.move_deadline_ms,
     )
@@ -101,6 +136,7 @@ def _repair(record: RoundRecord, batch: BatchId, index: int, repair: PlannedRepa
             bundle=repair.bundle,
             reason=repair.reason,
             plan=f"{record.cluster}/{record.round}",
+            why=repair.why,
         )
         for broker in told
     )

@@ -10,6 +10,7 @@ from trimtab.flights import Flight
 from trimtab.liveness import Liveness
 from trimtab.policies import NO_POLICIES, Policies
 from trimtab.round_state import RoundState
+from trimtab.shadow_state import Shadow
 
 SCHEMA: Final = 1
 """Version of Memory and of the packed values; a reader migrates from the ones before. A new field
@@ -48,3 +49,7 @@ class Memory:
     timestamp)."""
     readmitted: tuple[str, ...] = ()
     """Bundles that are to leave their quarantine."""
+    exported_ms: int = 0
+    """When all that is held of the cluster was last exported (batch timestamp); 0: never."""
+    shadow: Shadow | None = None
+    """Of the challenger; None without one."""

@@ -103,6 +103,12 @@ SPLITS: Final = Metric(
     "Divisions written to the ownership store: accepted, or refused with its reason.",
     ("cluster", "outcome"),
 )
+MERGES: Final = Metric(
+    "trimtab_merges",
+    Kind.COUNTER,
+    "Merges of two bundles written to the ownership store: accepted, or refused with its reason.",
+    ("cluster", "outcome"),
+)
 REPAIRS: Final = Metric(
     "trimtab_repairs",
     Kind.COUNTER,
@@ -151,6 +157,60 @@ PROBLEMS: Final = Metric(
     ("cluster",),
 )
 
+# What came of moves
+PREDICTION_ERROR: Final = Metric(
+    "trimtab_prediction_error",
+    Kind.HISTOGRAM,
+    "Difference of realised and predicted usage on either side of a settled move, in points.",
+    ("cluster",),
+    (0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 7.5, 10.0, 20.0, 50.0),
+)
+PREDICTION_BIAS: Final = Metric(
+    "trimtab_prediction_bias",
+    Kind.GAUGE,
+    "Mean of realised less predicted usage over the last sides of settled moves, in points.",
+    ("cluster",),
+)
+SETTLED: Final = Metric(
+    "trimtab_settled_moves",
+    Kind.COUNTER,
+    "Moves that are waited for no longer: landed, failed, lost (with a broker), expired.",
+    ("cluster", "outcome"),
+)
+BREAKER_TRIPS: Final = Metric(
+    "trimtab_breaker_trips",
+    Kind.COUNTER,
+    "Plans after which the range of usage, hand-overs or failed transfers were worse, by cause.",
+    ("cluster", "cause"),
+)
+BREAKER_OPEN: Final = Metric(
+    "trimtab_breaker_open",
+    Kind.GAUGE,
+    "1 while no strategy is asked, after a plan that did harm.",
+    ("cluster",),
+)
+
+# The challenger of the strategy in charge
+_SIDES: Final = ("cluster", "side", "strategy")
+SHADOW_RANGE: Final = Metric(
+    "trimtab_shadow_range_ratio",
+    Kind.GAUGE,
+    "Highest less lowest usage, of the champion (true) and of its challenger (predicted).",
+    _SIDES,
+)
+SHADOW_MOVES: Final = Metric(
+    "trimtab_shadow_moves",
+    Kind.COUNTER,
+    "Moves decided by the champion, and by its challenger, whose moves are only counted.",
+    _SIDES,
+)
+SHADOW_BOUNCES: Final = Metric(
+    "trimtab_shadow_bounces",
+    Kind.COUNTER,
+    "Those of them to a broker that the bundle had left within a day.",
+    _SIDES,
+)
+
 # Sinks
 GENERATION: Final = Metric("trimtab_generation", Kind.GAUGE, "This job's generation.")
 REPEATED: Final = Metric(
@@ -164,6 +224,12 @@ SINK_SECONDS: Final = Metric(
 )
 RELAYED: Final = Metric(
     "trimtab_journal_relayed", Kind.COUNTER, "Transitions carried to Kafka.", ("cluster",)
+)
+UNEXPLAINED: Final = Metric(
+    "trimtab_rounds_unexplained",
+    Kind.COUNTER,
+    "Rounds that could not be explained, or whose explanations Redis did not take.",
+    ("cluster",),
 )
 REBUILD_SECONDS: Final = Metric(
     "trimtab_rebuild_seconds",

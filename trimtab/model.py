@@ -59,6 +59,22 @@ def parse_bundle(name: str) -> tuple[str, HashRange]:
     return match[1], HashRange(low, high)
 
 
+def merged(lower: str, upper: str) -> str:
+    """Name of what two neighbours are together; raises InvalidName where they are none."""
+    namespace, (low, between) = parse_bundle(lower)
+    of, (above, high) = parse_bundle(upper)
+    if (of, above) != (namespace, between):
+        raise InvalidName(f"{upper!r} is not the neighbour above {lower!r}")
+    return f"{namespace}/{HashRange(low, high)}"
+
+
+def within(bundle: str, part: str) -> bool:
+    """Whether ``part`` is a part of a bundle, or the bundle itself."""
+    namespace, (low, high) = parse_bundle(bundle)
+    of, (first, last) = parse_bundle(part)
+    return of == namespace and low <= first and last <= high
+
+
 def namespace_of(bundle: str) -> str:
     """Namespace of a bundle whose name was parsed before."""
     return bundle.rsplit("/", 1)[0]

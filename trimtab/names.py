@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
+from hashlib import blake2b
 from itertools import compress
 from typing import Final, overload
 
@@ -15,6 +17,8 @@ Ranges = NDArray[np.uint32]
 
 _DIGITS: Final = np.concatenate((np.arange(-19, -11), np.arange(-8, 0)))
 """Where the hexadecimal digits of a range stand, from the end of a bundle's name."""
+
+_FACTORS: Final = (np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53))
 
 _PLACES: Final = 16 ** np.arange(7, -1, -1, dtype=np.int64)
 
@@ -67,6 +71,15 @@ class PackedNames(Sequence[str]):
         found = np.isin(self._namespace[rows].astype(np.int64) << 32 | low, spaces << 32 | lows)
         return [row for row in rows[found].tolist() if self._key(row) in keys]
 
+    def ranges_at(self, rows: NDArray[np.int64]) -> Ranges:
+        """See the function of this name."""
+        return self._ranges[:, rows]
+
+    def identities(self) -> NDArray[np.uint64]:
+        """See the function of this name."""
+        spaces = np.array([_digest(space) for space in self._namespaces], np.uint64)
+        return _mixed(spaces[self._namespace], self._ranges.astype(np.uint64))
+
     def _key(self, row: int) -> tuple[int, int, int]:
         low, high = self._ranges[:, row].tolist()
         return int(self._namespace[row]), low, high
@@ -92,6 +105,14 @@ def ranges_of(names: str) -> Ranges:
     return ranges
 
 
+def ranges_at(names: Sequence[str], rows: NDArray[np.int64]) -> Ranges:
+    """(2, k) the ranges of the names in these rows."""
+    if isinstance(names, PackedNames):
+        return names.ranges_at(rows)
+    spans = [parse_bundle(names[row])[1] for row in rows.tolist()]
+    return np.array(spans, dtype=np.uint32).reshape(-1, 2).T
+
+
 def rows_of(names: Sequence[str], wanted: Collection[str]) -> list[int]:
     """The rows of those ``wanted`` names that are in ``names``, ascending."""
     if not wanted:
@@ -99,6 +120,30 @@ def rows_of(names: Sequence[str], wanted: Collection[str]) -> list[int]:
     if isinstance(names, PackedNames):
         return names.rows_of(wanted)
     return [row for row, name in enumerate(names) if name in wanted]
+
+
+def identities(names: Sequence[str]) -> NDArray[np.uint64]:
+    """(m,) a number for each bundle that stands for its name: two of a fleet of a million are the
+    same with a probability of 3e-8."""
+    if isinstance(names, PackedNames):
+        return names.identities()
+    parsed = [parse_bundle(name) for name in names]
+    ranges = np.array([span for _, span in parsed], dtype=np.uint64).reshape(-1, 2).T
+    return _mixed(np.array([_digest(space) for space, _ in parsed], np.uint64), ranges)
+
+
+def _mixed(spaces: NDArray[np.uint64], ranges: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Each bit of the ranges spread over all (the finaliser of MurmurHash3)."""
+    mixed = spaces ^ (ranges[0] << np.uint64(32) | ranges[1])
+    for factor in _FACTORS:
+        mixed = (mixed ^ mixed >> np.uint64(33)) * factor
+    spread: NDArray[np.uint64] = mixed ^ mixed >> np.uint64(33)
+    return spread
+
+
+@lru_cache(maxsize=1 << 16)
+def _digest(namespace: str) -> int:
+    return int.from_bytes(blake2b(namespace.encode(), digest_size=8).digest())
 
 
 def kept(names: Sequence[str], mask: NDArray[np.bool_]) -> Sequence[str]:

@@ -25,7 +25,9 @@ class State(StrEnum):
     RELEASING = "Releasing"
     """``owner`` still serves while it drains; ``destination``, if any, is warm and waits."""
     SPLITTING = "Splitting"
+    """``owner`` serves it until its parts stand in its place."""
     MERGING = "Merging"
+    """``owner`` serves it, and the neighbour it is merged with, until the whole stands."""
     DELETED = "Deleted"
     """The range is no longer a bundle: it was split or merged away."""
     QUARANTINED = "Quarantined"
@@ -185,6 +187,7 @@ TRANSITIONS: MappingProxyType[State, MappingProxyType[Event, Effect]] = MappingP
             {
                 Event.CLAIM: Effect(State.OWNED, OwnerRule.KEEP),
                 Event.RETIRE: Effect(State.DELETED, OwnerRule.NOBODY),
+                Event.DECLINE: Effect(State.OWNED, OwnerRule.KEEP),
                 Event.KEEP: Effect(State.OWNED, OwnerRule.KEEP),
                 Event.ASSIGN: Effect(State.ASSIGNING, OwnerRule.TAKE, Given.OWNER_GONE),
                 Event.LOSE: Effect(State.FREE, OwnerRule.NOBODY, Given.OWNER_GONE),

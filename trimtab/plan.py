@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from trimtab.model import Epoch
@@ -30,6 +31,17 @@ class Divide:
 
     bundle: int
     reason: Reason
+    hindered: Rule | None = None
+    """Why it cannot be: the round tells it, and leaves the bundle whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """A merger's wish: make one of bundle row ``bundle`` and ``neighbour``, the row just above."""
+
+    bundle: int
+    neighbour: int
+    reason: Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +66,29 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True)
+class Merge:
+    """A merge the round stands behind, of two neighbours of ``broker``; both epochs must hold."""
+
+    bundle: str
+    neighbour: str
+    """The one just above."""
+    broker: str
+    reason: Reason
+    epoch: Epoch
+    neighbour_epoch: Epoch
+
+    @property
+    def parts(self) -> tuple[str, str]:
+        """Both bundles, ascending."""
+        return self.bundle, self.neighbour
+
+
+def parts_of(merges: Iterable[Merge]) -> set[str]:
+    """The bundles that are to be merged."""
+    return {part for merge in merges for part in merge.parts}
+
+
+@dataclass(frozen=True, slots=True)
 class Repair:
     """``event`` on a record that cannot stay as it is; ASSIGN gives the bundle to ``broker``."""
 
@@ -75,14 +110,64 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
+class Forecast:
+    """Of a broker's usage (fraction), for the time when the whole plan had landed."""
+
+    before: float
+    """Predicted without the plan, everything earlier landed."""
+    predicted: float
+    realised: float
+    """As reported, less what later moves brought."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A move that landed, and what came of it on both sides."""
+
+    bundle: str
+    source: str
+    destination: str
+    round: int
+    """That decided it."""
+    seconds: float
+    """From the decision until it was settled."""
+    left: Forecast
+    """Of the source."""
+    joined: Forecast
+    """Of the destination."""
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """What became of earlier plans."""
+
+    settled: tuple[Settled, ...] = ()
+    closed: dict[str, int] = field(default_factory=dict)
+    """Earlier moves that are waited for no longer, by `trimtab.ledger.Outcome`."""
+    tripped: dict[str, str] = field(default_factory=dict)
+    """Why the breaker tripped in this round: cause to what was found."""
+    undo: tuple[Move, ...] = ()
+    """The moves that would take back the plans that did harm, last ones first."""
+    frozen: bool = False
+    """Whether no strategy may be asked."""
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """One round's output. ``skipped`` says why no strategy was asked, or that none proposed."""
 
     moves: tuple[Move, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     splits: tuple[Split, ...] = ()
+    merges: tuple[Merge, ...] = ()
     repairs: tuple[Repair, ...] = ()
     skipped: Rule | None = None
     summary: dict[str, float] = field(default_factory=dict)
     """What an operator asks first: ``brokers``, ``bundles``, and as fractions ``usage_min``,
     ``usage_mean``, ``usage_max``, ``usage_range``."""
+    review: Review = Review()
+
+    @property
+    def changes(self) -> int:
+        """How much of the records it changes."""
+        return len(self.moves) + len(self.splits) + len(self.merges) + len(self.repairs)

@@ -1,4 +1,4 @@
-"""Why a bundle moves, is divided or gets an owner, and which rule kept one where it is."""
+"""Why a bundle moves, is divided, merged or gets an owner, and which rule kept one as it is."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """Why a bundle shall be elsewhere, divided, or mended."""
+    """Why a bundle shall be elsewhere, divided, merged, or mended."""
 
     OVER_AVERAGE = "over-average"
     UNDER_AVERAGE_PEER = "under-average-peer"
@@ -21,6 +21,12 @@ class Reason(StrEnum):
     HIGH_PAIR = "high-pair"
     """The pair's gap stood above AvgShedder's high threshold often enough."""
     LOW_PAIR = "low-pair"
+    OUT_OF_RANGE = "out-of-range"
+    """Predicted usage of the brokers is further apart than trimtab's planner accepts."""
+    SPREAD_GROUP = "spread-group"
+    """Its broker has more of its anti-affinity group than another need have."""
+    UNDONE = "undone"
+    """The plan that moved it did harm."""
 
     DIVIDED = "divided"
     """It is half of a bundle that was too large where it stands."""
@@ -29,6 +35,11 @@ class Reason(StrEnum):
     TOO_MANY_MESSAGES = "too-many-messages"
     TOO_MUCH_TRAFFIC = "too-much-traffic"
     """Bytes in and out together."""
+    GIANT = "giant"
+    """Alone on a broker it leaves the others too far below, wherever it is."""
+
+    COLD_NEIGHBOURS = "cold-neighbours"
+    """Together far below any split limit, in a namespace that may not have many more bundles."""
 
     DRAINED = "drained"
     """Its broker is to be emptied."""
@@ -49,6 +60,8 @@ class Rule(StrEnum):
     DOUBT = "doubt"
     UNCOMPUTABLE = "uncomputable-view"
     TOO_FEW_BROKERS = "too-few-brokers"
+    FROZEN = "frozen"
+    """An earlier plan did harm (`trimtab.breaker`)."""
     REPAIR_ONLY = "repair-only"
     """It was held between two rounds, to mend and to drain."""
     BALANCED = "balanced"
@@ -70,5 +83,57 @@ class Rule(StrEnum):
     """Its isolation policy allows no other broker that is there."""
     ANTI_AFFINITY = "anti-affinity"
     """All brokers it may go to have as much of its anti-affinity group as its own."""
+    UNDIVIDABLE = "undividable"
+    """A single topic, or what cannot be divided, carries more than the target leaves room for."""
+    FULL_NAMESPACE = "full-namespace"
+    """It should be divided, and its namespace has as many bundles as it may."""
     NO_CANDIDATE = "no-candidate"
     BUDGET = "budget"
+
+
+class Rest(StrEnum):
+    """Why a strategy that was asked left a bundle, or a broker, as it is."""
+
+    IN_RANGE = "in-range"
+    """What is compared is within what the settings accept."""
+    WITHIN_NOISE = "within-noise"
+    """Further apart than the target, and not more than chance explains."""
+    ONE_BUNDLE = "one-bundle"
+    """The largest bundle alone forces the range, wherever it is."""
+    LEARNING = "learning"
+    """Too little is known yet to tell load from noise."""
+    RESERVED = "reserved"
+    """Policies leave fewer than two brokers to bundles under none."""
+    AWAITED = "awaiting-division"
+    """A bundle that forces the range is to be divided first."""
+    NO_GAIN = "no-gain"
+    """It acted, and nothing that may move helps enough."""
+    NOT_CHOSEN = "not-chosen"
+    """Others were moved instead."""
+    UNDER_POLICY = "under-policy"
+    """The strategy leaves bundles under a policy where they are."""
+    NO_LOAD = "no-load"
+    BELOW_LINE = "below-line"
+    """Its broker is not far enough above what it is compared with."""
+    NOT_BUSIEST = "not-busiest"
+    """The strategy takes nothing off its broker, whatever its usage."""
+    HITS = "too-few-hits"
+    """Out of balance, but not yet for enough rounds in a row."""
+    TOO_LITTLE = "too-little"
+    """What would move is below the minimum that is worth a move."""
+    TOO_LARGE = "too-large"
+    """It is more than was to leave its broker."""
+    ENOUGH = "enough-taken"
+    """Larger bundles of its broker cover what was to leave."""
+    WAITING = "waiting"
+    """For younger reports."""
+
+    AWAY = "broker-away"
+    """Its broker is lost, held back or to be emptied, and has no part in balancing."""
+    SILENT = "broker-silent"
+    """Its broker has not reported for too long."""
+    UNREPORTED = "not-reported"
+    """No broker that owns it reports it."""
+    DIVIDED = "being-divided"
+    UNNEEDED = "nothing-to-do"
+    """A broker that neither gives nor gets."""

@@ -4,20 +4,30 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
+from trimtab.breaker_state import Breaker
 from trimtab.doubt import Doubt
 from trimtab.liveness import Liveness
 from trimtab.load import usage
-from trimtab.plan import Plan
+from trimtab.plan import Forecast, Merge, Move, Plan, Settled
 from trimtab.reasons import Rule
 from trimtab.settings import Settings, SplitSettings
 from trimtab.situation import Situation
 from trimtab.view import View
 from trimtab.wire.command import Division
 from trimtab.wire.hints import Hints
-from trimtab.wire.rows import PlannedMove, PlannedRepair, PlannedSplit, RefusedMove, RoundRecord
+from trimtab.wire.rows import (
+    PlannedMerge,
+    PlannedMove,
+    PlannedRepair,
+    PlannedSplit,
+    RefusedMove,
+    RoundRecord,
+    ShadowRecord,
+)
+from trimtab.wire.settled import ForecastRecord, SettledMove
 
 _MOST: Final = 1000
 """Refusals, and problems, that a record spells out: it must fit a Kafka record whatever happens."""
@@ -36,6 +46,12 @@ class Context:
     liveness: Liveness
     situation: Situation
     hints: Hints | None
+    shadow: ShadowRecord | None = None
+    breaker: Breaker = field(default_factory=Breaker)
+    bias: float = 0.0
+    """See `trimtab.ledger_state.Ledger`."""
+    whys: Mapping[str, str] = field(default_factory=dict)
+    """Bundle to a sentence about what the plan does with it."""
 
 
 def recorded(
@@ -53,16 +69,7 @@ def recorded(
         placement=settings.round.placement,
         observe_only=settings.round.observe_only,
         skipped=plan.skipped.value if plan.skipped else "",
-        moves=tuple(
-            PlannedMove(
-                bundle=move.bundle,
-                source=move.source,
-                destination=move.destination,
-                reason=move.reason,
-                epoch=(move.epoch.generation, move.epoch.counter),
-            )
-            for move in plan.moves
-        ),
+        moves=tuple(_move(move, context.whys.get(move.bundle, "")) for move in plan.moves),
         refusals=tuple(
             RefusedMove(
                 bundle=refusal.bundle,
@@ -90,10 +97,12 @@ def recorded(
                 broker=split.broker,
                 reason=split.reason,
                 epoch=(split.epoch.generation, split.epoch.counter),
+                why=context.whys.get(split.bundle, ""),
             )
             for split in plan.splits
         ),
         division=_division(settings.split) if plan.splits else None,
+        merges=tuple(_merge(merge, context.whys.get(merge.bundle, "")) for merge in plan.merges),
         repairs=tuple(
             PlannedRepair(
                 bundle=repair.bundle,
@@ -101,6 +110,7 @@ def recorded(
                 broker=repair.broker,
                 reason=repair.reason,
                 epoch=(repair.epoch.generation, repair.epoch.counter),
+                why=context.whys.get(repair.bundle, ""),
             )
             for repair in plan.repairs
         ),
@@ -111,7 +121,53 @@ def recorded(
         held_back=tuple(sorted(b for b, until in held_back.items() if until > context.now_ms)),
         unserved=context.situation.unserved,
         hints=context.hints,
+        shadow=context.shadow,
+        settled=tuple(_settled(move) for move in plan.review.settled[:_MOST]),
+        closed=plan.review.closed,
+        bias=context.bias,
+        tripped=plan.review.tripped,
+        frozen_until=context.breaker.until_ms,
+        undo=tuple(_move(move, "") for move in plan.review.undo[:_MOST]),
     )
+
+
+def _move(move: Move, why: str) -> PlannedMove:
+    return PlannedMove(
+        bundle=move.bundle,
+        source=move.source,
+        destination=move.destination,
+        reason=move.reason,
+        epoch=(move.epoch.generation, move.epoch.counter),
+        why=why,
+    )
+
+
+def _merge(merge: Merge, why: str) -> PlannedMerge:
+    return PlannedMerge(
+        bundle=merge.bundle,
+        neighbour=merge.neighbour,
+        broker=merge.broker,
+        reason=merge.reason,
+        epoch=(merge.epoch.generation, merge.epoch.counter),
+        neighbour_epoch=(merge.neighbour_epoch.generation, merge.neighbour_epoch.counter),
+        why=why,
+    )
+
+
+def _settled(move: Settled) -> SettledMove:
+    return SettledMove(
+        bundle=move.bundle,
+        source=move.source,
+        destination=move.destination,
+        round=move.round,
+        seconds=move.seconds,
+        left=_forecast(move.left),
+        joined=_forecast(move.joined),
+    )
+
+
+def _forecast(of: Forecast) -> ForecastRecord:
+    return ForecastRecord(before=of.before, predicted=of.predicted, realised=of.realised)
 
 
 def _division(settings: SplitSettings) -> Division:

@@ -58,6 +58,17 @@ class Projection:
             counts[source] -= 1
             counts[destination] += 1
 
+    def withdraw(self, bundle: int, source: int, destination: int) -> None:
+        """Take back a move that was counted last."""
+        rates = self._view.bundles.long[:, bundle]
+        self.arriving[destination] -= rates[RATE_IN] + rates[RATE_OUT]
+        # What has most topics by then is not looked for: ``most_topics`` may be too high.
+        self.topics[destination] -= int(self._view.bundles.counts[TOPICS, bundle])
+        if self._ranges is not None:
+            counts = self._ranges.of(int(self._view.bundles.namespace[bundle]))
+            counts[source] += 1
+            counts[destination] -= 1
+
     def expect(self, namespace: int, destination: int, load: Expected) -> None:
         """Count a bundle that ``destination`` will have and no available broker has; ``namespace``
         is -1 where the view does not know it."""

@@ -6,12 +6,15 @@ decide(view, state, settings, now, rng):
   advance the brokers' averages by the reports that are new
   mend what is broken; wish every bundle off the brokers that are to be emptied
   say why and stop if it is disabled, in doubt, or has fewer than two brokers
-  hide from the strategies what is cooling down or in flight, and brokers that are not available
-  ask the split trigger; what is to be divided does not move
+  hide from the strategies brokers that are not available, and what is cooling down or in flight
+  see what came of earlier plans; if one did harm, no shedder is asked for a while, and what it did
+    is perhaps undone
+  ask the split trigger, then the merger; what is to be divided or merged does not move
   wish for a new place for the halves of what was divided, then ask the shedder
   for each wish, in order:
     refuse it if it repeats a bundle, is not movable, would take a broker's last bundle, or is over
     budget; find it a broker, or refuse it; note the move, so that the next wish sees it
+  note what the moves are predicted to do
 mend(...): as far as mending and emptying
 """
 
@@ -20,29 +23,38 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from trimtab.disposal import Disposal
 from trimtab.doubt import Doubt
+from trimtab.following import Following
 from trimtab.load import usage
+from trimtab.merging import planned_merges
 from trimtab.names import rows_of
 from trimtab.ownership import Event
 from trimtab.placement import PLACERS
 from trimtab.placing import Placing
-from trimtab.plan import Divide, Plan, Shed, Split
+from trimtab.plan import Divide, Plan, Refusal, Shed, Split, parts_of
 from trimtab.reasons import Reason, Rule
 from trimtab.request import Projection
 from trimtab.round_state import RoundState, begun, rested
 from trimtab.settings import Settings
-from trimtab.shedding import SHEDDERS
+from trimtab.shedding import PLANNING, SHEDDERS
 from trimtab.smoothing import advance, remembered
 from trimtab.splitting.triggers import TRIGGERS
 from trimtab.view import View, available_part
 
 MIN_BROKERS: Final = 2
 """With fewer there is nowhere to go."""
+
+
+class Wishes(NamedTuple):
+    """What is to be disposed of, and how much of the budget is spent on what is urgent."""
+
+    wanted: Sequence[Shed]
+    spent: int
 
 
 def decide(
@@ -53,19 +65,34 @@ def decide(
     skipped = urgent.skipped or _standstill(view, settings)
     if skipped is not None:
         return _ended(replace(urgent, skipped=skipped), view, state, settings, now_ms)
-    seen = available_part(_without_recent(view, state.recent))
+    seen = available_part(view)
+    following = Following(seen, settings, now_ms)
+    review, state = following.review(state)
+    seen = _without_recent(seen, state.recent)
     divides, state = _divided(seen, state, settings)
+    whole = tuple(_left_whole(seen, each, each.hindered) for each in divides if each.hindered)
+    divides = [divide for divide in divides if not divide.hindered]
     splits = tuple(_split(seen, divide) for divide in divides)
     seen = _staying(seen, [divide.bundle for divide in divides])
-    plan, state = _moved(seen, state, settings, rng, len(urgent.moves))
+    seen = replace(seen, splitting=seen.splitting.union(split.bundle for split in splits))
+    merges = planned_merges(seen, settings)
+    seen = _staying(seen, rows_of(seen.bundles.names, parts_of(merges)))
+    wanted: Sequence[Shed] = following.back()
+    if not review.frozen:
+        wanted, state = _asked(seen, state, settings)
+    plan, state = _moved(seen, state, settings, rng, Wishes(wanted, len(urgent.moves)))
     plan = Plan(
         moves=urgent.moves + plan.moves,
-        refusals=urgent.refusals + plan.refusals,
+        refusals=urgent.refusals + whole + plan.refusals,
         splits=splits,
+        merges=merges,
         repairs=urgent.repairs,
+        skipped=Rule.FROZEN if review.frozen else None,
+        review=review,
     )
-    if not (plan.moves or plan.refusals or plan.splits or plan.repairs):
+    if not (review.frozen or plan.changes or plan.refusals):
         plan = replace(plan, skipped=Rule.BALANCED)
+    plan, state = following.note(plan, state)
     return _ended(plan, seen, state, settings, now_ms)
 
 
@@ -98,6 +125,19 @@ def _urgent(
     plan = replace(disposal.plan(wishes, (), under_way), repairs=repairs)
     histories = state.histories.having(name, placer.remembered())
     return plan, _after(view, plan), replace(state, histories=histories)
+
+
+def shown(view: View, state: RoundState, plan: Plan, settings: Settings, now_ms: int) -> View:
+    """The view that `decide` had after what was urgent in ``plan``, with what is not to move
+    marked; its strategy was shown the available part. ``view`` and ``state`` are what it was
+    given."""
+    view, state = _smoothed(view, begun(state, settings, now_ms), settings)
+    drained = tuple(move for move in plan.moves if move.reason is Reason.DRAINED)
+    view = _after(view, Plan(moves=drained, repairs=plan.repairs))
+    changed = {*(split.bundle for split in plan.splits), *parts_of(plan.merges)}
+    changing = rows_of(view.bundles.names, changed)
+    splitting = view.splitting.union(split.bundle for split in plan.splits)
+    return replace(_staying(_without_recent(view, state.recent), changing), splitting=splitting)
 
 
 def _drained(view: View) -> list[Shed]:
@@ -142,6 +182,11 @@ def _divided(
     return divides, replace(state, histories=state.histories.having(name, history))
 
 
+def _left_whole(view: View, divide: Divide, rule: Rule) -> Refusal:
+    bundle = view.bundles.names[divide.bundle]
+    return Refusal(bundle, view.brokers.names[view.bundles.owner[divide.bundle]], rule)
+
+
 def _split(view: View, divide: Divide) -> Split:
     bundle = view.bundles.names[divide.bundle]
     return Split(
@@ -152,19 +197,26 @@ def _split(view: View, divide: Divide) -> Split:
     )
 
 
-def _moved(
-    view: View, state: RoundState, settings: Settings, rng: np.random.Generator, spent: int
-) -> tuple[Plan, RoundState]:
+def _asked(view: View, state: RoundState, settings: Settings) -> tuple[Sequence[Shed], RoundState]:
+    """What the strategy wants to leave."""
     name = settings.round.shedding
     wanted, history = SHEDDERS[name](view, state.histories.of(name), settings)
-    histories = state.histories.having(name, history)
+    return wanted, replace(state, histories=state.histories.having(name, history))
+
+
+def _moved(
+    view: View, state: RoundState, settings: Settings, rng: np.random.Generator, given: Wishes
+) -> tuple[Plan, RoundState]:
     halves, waiting = _halves(view, state.halves)
-    wishes = [*halves, *wanted]
+    if settings.round.shedding in PLANNING:
+        halves = []
+    wishes, histories = [*halves, *given.wanted], state.histories
     plan = Plan()
     if wishes:
         name, projection = settings.round.placement, Projection(view)
         placer = PLACERS[name](view, projection, histories.of(name), settings)
-        plan = Disposal(view, projection, placer, settings, rng).plan(wishes, state.recent, spent)
+        disposal = Disposal(view, projection, placer, settings, rng)
+        plan = disposal.plan(wishes, state.recent, given.spent)
         histories = histories.having(name, placer.remembered())
     return plan, replace(state, histories=histories, halves=waiting)
 

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
+from trimtab.breaker_state import Breaker
+from trimtab.ledger_state import Ledger
+from trimtab.model import merged
 from trimtab.placement.least_resource_usage import LeastResourceUsageHistory
 from trimtab.placement.round_robin import RoundRobinHistory
 from trimtab.plan import Plan
+from trimtab.planner.history import PlannerHistory
 from trimtab.settings import Settings
 from trimtab.shedding.avg import AvgHistory
 from trimtab.shedding.threshold import ThresholdHistory
 from trimtab.shedding.transfer import TransferHistory
 from trimtab.smoothing import BrokerAverages
 from trimtab.splitting.triggers.instantaneous import SplitHistory
+
+_SHARED: Final = {"planned": "trimtab"}
+"""Strategies that have no history of their own, but another's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +30,7 @@ class Histories:
     A new field needs a default: a state written before it existed must still be read.
     """
 
+    trimtab: PlannerHistory = field(default_factory=PlannerHistory)
     threshold: ThresholdHistory = field(default_factory=ThresholdHistory)
     avg: AvgHistory = field(default_factory=AvgHistory)
     transfer: TransferHistory = field(default_factory=TransferHistory)
@@ -34,13 +42,17 @@ class Histories:
 
     def of(self, strategy: str) -> Any:
         """A strategy's history, None if it keeps none."""
-        return getattr(self, strategy.replace("-", "_"), None)
+        return getattr(self, _field(strategy), None)
 
     def having(self, strategy: str, history: Any) -> Histories:
         """These histories with one strategy's replaced."""
         if history is None:
             return self
-        return replace(self, **{strategy.replace("-", "_"): history})
+        return replace(self, **{_field(strategy): history})
+
+
+def _field(strategy: str) -> str:
+    return _SHARED.get(strategy, strategy.replace("-", "_"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +69,8 @@ class RoundState:
     averages: BrokerAverages = field(default_factory=BrokerAverages)
     halves: dict[str, int] = field(default_factory=dict)
     """Halves of divided bundles that wait for a place, and since when (ms)."""
+    ledger: Ledger = field(default_factory=Ledger)
+    breaker: Breaker = field(default_factory=Breaker)
 
 
 def begun(state: RoundState, settings: Settings, now_ms: int) -> RoundState:
@@ -65,12 +79,21 @@ def begun(state: RoundState, settings: Settings, now_ms: int) -> RoundState:
     horizon = now_ms - settings.round.grace_period * 1000
     recent = {bundle: moved for bundle, moved in state.recent.items() if moved >= horizon}
     halves = {bundle: since for bundle, since in state.halves.items() if since >= horizon}
-    return replace(state, number=state.number + 1, recent=recent, halves=halves)
+    held_back = settings.breaker.enabled and state.breaker.until_ms > now_ms
+    return replace(
+        state,
+        number=state.number + 1,
+        recent=recent,
+        halves=halves,
+        breaker=state.breaker if held_back else state.breaker.closed(),
+    )
 
 
 def rested(plan: Plan, state: RoundState, now_ms: int) -> RoundState:
     """The state with the plan's bundles cooling down from now on."""
     changed = [*(move.bundle for move in plan.moves), *(split.bundle for split in plan.splits)]
+    for merge in plan.merges:
+        changed += [*merge.parts, merged(*merge.parts)]
     return replace(
         state,
         recent=state.recent | dict.fromkeys(changed, now_ms),

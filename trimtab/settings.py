@@ -13,7 +13,7 @@ from typing import Final, cast
 
 from trimtab.tunable import Alias, InvalidSettings, Setting, problem_of, setting, wrong_type
 
-SHEDDING: Final = ("threshold", "overload", "uniform", "avg", "transfer")
+SHEDDING: Final = ("trimtab", "threshold", "overload", "uniform", "avg", "transfer")
 PLACEMENT: Final = (
     "least-long-term-rate",
     "least-resource-usage",
@@ -21,7 +21,10 @@ PLACEMENT: Final = (
     "round-robin",
     "avg",
 )
-SPLIT_TRIGGERS: Final = ("long-term", "instantaneous")
+NO_SHADOW: Final = "none"
+UNDO: Final = ("off", "propose", "issue")
+SPLIT_TRIGGERS: Final = ("long-term", "instantaneous", "planned")
+MERGING: Final = ("cold-neighbours",)
 SPLIT_ALGORITHMS: Final = (
     "range_equally_divide",
     "topic_count_equally_divide",
@@ -321,6 +324,54 @@ class TransferSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannerSettings:
+    """trimtab's own strategy: the fewest moves that bring all brokers within a range."""
+
+    target: float = setting(
+        0.05,
+        "fraction",
+        (0.001, 1.0),
+        "Between the busiest broker's usage and the idlest's, what is accepted. Low: many moves "
+        "for little; high: brokers stay unequal.",
+    )
+    quiet: float = setting(
+        0.6,
+        "fraction",
+        (0.0, 1.0),
+        "Of ``target``: a true range below it must not cause a move, whatever chance makes of it. "
+        "Low: quicker to act; high: noise has to be larger to be acted on.",
+    )
+    half_life: float = setting(
+        1800.0,
+        "s",
+        (1.0, _DAY),
+        "Of what is known of a bundle's share of the load; steps are found apart from it. Short: "
+        "follows noise, and larger ranges are needed to act; long: slow drifts are seen late.",
+    )
+    cost_half_life: float = setting(
+        3600.0,
+        "s",
+        (1.0, 30 * _DAY),
+        "Of what is known of the cost of traffic on each kind of broker. Short: predictions "
+        "follow noise; long: an upgraded broker is judged by what it was.",
+    )
+    false_moves: float = setting(
+        1.0,
+        "plans a month",
+        (1e-6, 1e6),
+        "How often chance may cause a plan. Low: real ranges have to be larger to be acted on; "
+        "high: moves for nothing.",
+    )
+    effort: int = setting(
+        400_000,
+        "steps",
+        (1_000, 1_000_000_000),
+        "How much is tried for a plan; a count and not a time, so that a replay decides the same. "
+        "Low: more moves than needed; high: a plan takes longer.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class UnloadSettings:
     """How much moves between two brokers that are compared with one another."""
 
@@ -373,7 +424,8 @@ class SplitSettings:
         "",
         SPLIT_TRIGGERS,
         "Which rates are judged: long-term averages at once (Pulsar's modular manager), or the "
-        "instantaneous ones after some hits (the extensible one).",
+        "instantaneous ones after some hits (the extensible one); planned: long-term averages, and "
+        "what trimtab's shedding finds too large for any broker.",
     )
     algorithm: str = setting(
         "range_equally_divide",
@@ -450,6 +502,47 @@ class SplitSettings:
         "By how much flow_or_qps_equally_divide wants a limit passed. 0: a bundle at the limit is "
         "divided again and again; high: large bundles stay.",
         Alias("flowOrQpsDifferenceThresholdPercentage", _percent),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MergeSettings:
+    """When neighbours become one bundle, so that their namespace has room for others to be divided.
+
+    None do where bundles are divided by operators only (``split.enabled``).
+    """
+
+    enabled: bool = setting(
+        True,
+        "",
+        None,
+        "Off: a namespace that has come to ``split.max_bundles`` stays there, and its hot bundles "
+        "stay whole.",
+    )
+    strategy: str = setting(
+        "cold-neighbours", "", MERGING, "The strategy that says which neighbours are merged."
+    )
+    share: float = setting(
+        0.9,
+        "fraction",
+        (0.0, 1.0),
+        "Of ``split.max_bundles``: a namespace that has so many is merged until it has fewer, also "
+        "one that an operator gave more than the most. Low: bundles are merged whose room nobody "
+        "needs; high: a bundle that must be divided waits for room.",
+    )
+    fraction: float = setting(
+        0.25,
+        "fraction",
+        (0.0, 1.0),
+        "Of each split limit, which two may come to together. Low: nothing is cold enough; high: "
+        "what was merged is soon divided again.",
+    )
+    max_per_round: int = setting(
+        5,
+        "pairs",
+        (0, 1_000_000),
+        "Most that are merged in one round, 0 for no cap. Low: many rounds until there is room; "
+        "high: brokers do little else, and lookups of many topics are answered anew.",
     )
 
 
@@ -621,6 +714,127 @@ class FlappingSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplaySettings:
+    """What later replays can start from."""
+
+    export_interval: float = setting(
+        900.0,
+        "s",
+        (0.0, _DAY),
+        "Between two exports of all that is held of a cluster; 0: none, and a replay needs the "
+        "topics' beginning. Short: many bytes on trimtab.state; long: a replay runs as much longer "
+        "before the span it was asked for.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerSettings:
+    """What moves were predicted to do, held against what came of it."""
+
+    enabled: bool = setting(
+        True,
+        "",
+        None,
+        "Off: nobody says how good the predictions are, they do not learn from it, and the breaker "
+        "sees nothing.",
+    )
+    settle: float = setting(
+        120.0,
+        "s",
+        (1.0, _DAY),
+        "From a plan's last landing until it is judged, by the reports of the second half; two "
+        "reports of a broker at least. Short: clients that reconnect are taken for load; long: "
+        "what happens otherwise is taken for the plan's doing.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class BreakerSettings:
+    """When plans have done harm, and what is done about it."""
+
+    enabled: bool = setting(
+        True,
+        "",
+        None,
+        "Off: a strategy goes on however its plans turn out. Turning it off ends a freeze.",
+    )
+    freeze: float = setting(
+        600.0,
+        "s",
+        (0.0, 30 * _DAY),
+        "How long no strategy is asked after a plan that did harm; repairs, drains and divisions "
+        "go on. Short: the same plan is tried again; long: a skew stays while nobody looks.",
+    )
+    worse: float = setting(
+        0.02,
+        "fraction",
+        (0.0, 1.0),
+        "By how much a plan may widen the range of usage, or what chance explains if that is more. "
+        "Low: trips on trifles; high: harm is found late.",
+    )
+    slow_factor: float = setting(
+        3.0,
+        "times",
+        (1.0, 1e6),
+        "How many times the usual a plan's hand-overs may take, medians of both, and half a second "
+        "more at least. Low: trips on a busy minute; high: clients wait.",
+    )
+    failed: float = setting(
+        0.3,
+        "fraction",
+        (0.0, 1.0),
+        "Of a plan's moves, three at least, may end elsewhere than planned while both brokers are "
+        "there. Low: trips on one bad broker; high: moves are tried in vain.",
+    )
+    undo: str = setting(
+        "propose",
+        "",
+        UNDO,
+        "The inverse of a plan that did harm. off: not told; propose: told with the round; issue: "
+        "done at once where the range got wider, which costs clients another hand-over each.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainSettings:
+    """What `trimtab why` can answer from Redis."""
+
+    rounds: int = setting(
+        100,
+        "rounds",
+        (0, 1000),
+        "So many of the last rounds are kept; 0: none, and every answer takes a replay. Low: last "
+        "night's move is no longer there; high: memory of Redis, some 100 KB a round with moves.",
+    )
+    subjects: int = setting(
+        200,
+        "subjects",
+        (0, 100_000),
+        "Bundles and brokers that a round explains at most; 0: none are. Low: some moves have "
+        "their sentence alone; high: rounds with many moves take longer, and memory of Redis.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowSettings:
+    """A challenger of the strategy in charge, whose moves are only counted."""
+
+    shedding: str = setting(
+        NO_SHADOW,
+        "",
+        (NO_SHADOW, *SHEDDING),
+        "The strategy that is tried beside round.shedding, with all its settings; none: rounds "
+        "cost half as much and nothing is compared.",
+    )
+    placement: str = setting(
+        "least-long-term-rate",
+        "",
+        PLACEMENT,
+        "Its placement; avg only together with avg shedding.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings of a cluster's rounds."""
 
@@ -629,12 +843,19 @@ class Settings:
     uniform: UniformSettings = field(default_factory=UniformSettings)
     avg: AvgSettings = field(default_factory=AvgSettings)
     transfer: TransferSettings = field(default_factory=TransferSettings)
+    planner: PlannerSettings = field(default_factory=PlannerSettings)
     unload: UnloadSettings = field(default_factory=UnloadSettings)
     placement: PlacementSettings = field(default_factory=PlacementSettings)
     split: SplitSettings = field(default_factory=SplitSettings)
+    merge: MergeSettings = field(default_factory=MergeSettings)
     weights: WeightSettings = field(default_factory=WeightSettings)
     doubt: DoubtSettings = field(default_factory=DoubtSettings)
     flapping: FlappingSettings = field(default_factory=FlappingSettings)
+    replay: ReplaySettings = field(default_factory=ReplaySettings)
+    ledger: LedgerSettings = field(default_factory=LedgerSettings)
+    breaker: BreakerSettings = field(default_factory=BreakerSettings)
+    shadow: ShadowSettings = field(default_factory=ShadowSettings)
+    explain: ExplainSettings = field(default_factory=ExplainSettings)
 
     @classmethod
     def parse(cls, values: Mapping[str, object]) -> Settings:
@@ -659,7 +880,7 @@ class Settings:
                 accepted.pop(path, None)
                 _accept(name, values[name], accepted, problems)
         changed = self._with(accepted)
-        problems += _contradictions(changed)
+        problems += contradictions(changed)
         if problems:
             raise InvalidSettings(problems)
         return changed
@@ -730,7 +951,8 @@ def _nearest(name: str) -> str:
     return f" (did you mean {near[0]}?)" if near else ""
 
 
-def _contradictions(settings: Settings) -> Iterator[str]:
+def contradictions(settings: Settings) -> Iterator[str]:
+    """What is wrong with settings that are each within their bounds."""
     if settings.avg.low_threshold > settings.avg.high_threshold:
         yield "avg.low_threshold: must not be above avg.high_threshold"
     if settings.round.forget < settings.round.silence:
@@ -740,3 +962,6 @@ def _contradictions(settings: Settings) -> Iterator[str]:
     # Pulsar refuses to start otherwise: AvgShedder's placement reads what its shedding decided.
     if (settings.round.shedding == "avg") != (settings.round.placement == "avg"):
         yield "round.placement: avg placement and avg shedding go together or not at all"
+    shadow = settings.shadow
+    if shadow.shedding != NO_SHADOW and (shadow.shedding == "avg") != (shadow.placement == "avg"):
+        yield "shadow.placement: avg placement and avg shedding go together or not at all"

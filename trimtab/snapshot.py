@@ -12,7 +12,7 @@ fold(snapshot, reports):
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Final, cast
 
@@ -118,6 +118,8 @@ class Snapshot:
     long: Floats
     counts: Ints
     """(4, m) topics, consumers, producers, cache size."""
+    limits: Floats = field(default_factory=lambda: np.zeros(5))
+    """(5,) of the resources, as reported; unknown is 0."""
 
     @property
     def bundles(self) -> tuple[str, ...]:
@@ -193,6 +195,7 @@ def _advance(
         short=report.stats,
         long=report.stats,
         counts=report.counts,
+        limits=np.maximum(report.resources[1], 0.0),
     )
     return new if old is None else _remember(old, new, report.heartbeat, settings)
 

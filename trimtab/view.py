@@ -66,6 +66,8 @@ class Brokers:
     """Class names, empty where the broker does not say."""
     persistent: Bools
     """Whether it serves persistent topics."""
+    limits: Floats
+    """(5, n) limits of the resources as reported, in its units; unknown is 0."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,7 +115,8 @@ class View:
     records: Mapping[str, Record] = field(default_factory=dict)
     """Who owns what, for the epochs; none while observing only."""
     splitting: frozenset[str] = frozenset()
-    """Bundles being divided, by the records, whether or not a broker reports them."""
+    """Bundles being divided, by the records, whether or not a broker reports them; and those that
+    the round divides."""
     trouble: Trouble = NO_TROUBLE
 
     def epoch(self, bundle: str) -> Epoch:
@@ -175,6 +178,7 @@ def available_part(view: View) -> View:
             versions=tuple(compress(brokers.versions, here.tolist())),
             load_managers=tuple(compress(brokers.load_managers, here.tolist())),
             persistent=brokers.persistent[here],
+            limits=brokers.limits[:, here],
         ),
         bundles=Bundles(
             names=kept_names(bundles.names, kept),

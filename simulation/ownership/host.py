@@ -53,6 +53,10 @@ class Broker:
         self.loaded.discard(bundle)
         self.loaded.update(children)
 
+    def merge(self, parts: Sequence[str], whole: str) -> None:
+        self.loaded.difference_update(parts)
+        self.loaded.add(whole)
+
 
 class _Hints:
     """Every broker is as good as another."""

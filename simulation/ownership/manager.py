@@ -6,17 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+import msgspec
 import numpy as np
 
 from simulation.ownership.host import CLUSTER
 from simulation.ownership.server import MemoryServer
 from sinks.errors import Closed, Fenced, GenerationSpent
 from sinks.gate import CLOSED_FOR_MS, Closure
-from trimtab.model import HashRange, parse_bundle
+from trimtab.model import HashRange, InvalidName, merged, parse_bundle
 from trimtab.ownership import JOB_EVENTS, TRANSITIONS, Event, State
 from trimtab.rebuild import rebuilt
 from trimtab.wire.command import Command, Division, Kind
-from trimtab.wire.ownership import Record, Transition
+from trimtab.wire.ownership import Neighbour, Record, Transition
 
 DEADLINE_MS = 20_000
 DIVISION = Division(
@@ -26,9 +27,12 @@ _TOLD = {
     Event.TRANSFER: Kind.TRANSFER,
     Event.UNLOAD: Kind.UNLOAD,
     Event.SPLIT: Kind.SPLIT,
+    Event.MERGE: Kind.MERGE,
     Event.KEEP: Kind.OWN,
 }
 _NARROWEST = 1 << 24
+_FEW, _MANY = 16, 256
+"""With so few bundles none are merged, with so many two in every batch."""
 
 
 @dataclass(slots=True)
@@ -100,17 +104,39 @@ class Manager:
     def _wishes(self) -> list[Transition]:
         """Legal at present, or by the epoch of a moment ago."""
         records = self.server.contents.records
-        names = sorted(records)
+        names = self._standing()
         wishes = []
         for row in self.rng.integers(len(names), size=4).tolist() if names else []:
             bundle = names[row]
             record = records[bundle]
             legal = [event for event in TRANSITIONS[record.state] if event in JOB_EVENTS]
-            legal = [event for event in legal if event not in (Event.RESTORE, Event.MERGE)]
+            legal = [event for event in legal if event is not Event.MERGE]
             if legal:
                 event = legal[self.rng.integers(len(legal))]
                 wishes.append(self._asked(bundle, record, event))
+        wishes += self._merges(names)
         return [wish for wish in wishes if wish.event is not Event.SPLIT or _wide(wish.bundle)]
+
+    def _standing(self) -> list[str]:
+        records = self.server.contents.records
+        return sorted(b for b, record in records.items() if record.state is not State.DELETED)
+
+    def _merges(self, names: list[str]) -> list[Transition]:
+        """Of a bundle and the one above it, now and then though they have different owners."""
+        if len(names) < self.rng.integers(_FEW, _MANY):
+            return []
+        records = self.server.contents.records
+        owned = [bundle for bundle in names if records[bundle].state is State.OWNED]
+        pairs = [pair for pair in pairwise(owned) if _beside(*pair)]
+        mine = [pair for pair in pairs if len({records[b].owner for b in pair}) == 1]
+        chosen = mine if mine and self.rng.random() < 0.9 else pairs
+        if not chosen:
+            return []
+        lower, upper = chosen[self.rng.integers(len(chosen))]
+        asked = self._asked(lower, records[lower], Event.MERGE)
+        commands = [msgspec.structs.replace(told, neighbour=upper) for told in asked.commands]
+        beside = Neighbour(upper, records[upper].epoch)
+        return [msgspec.structs.replace(asked, neighbour=beside, commands=tuple(commands))]
 
     def _repairs(self) -> list[Transition]:
         now, asked = self.server.now_ms(), []
@@ -162,6 +188,13 @@ class Manager:
             commands=commands,
             within_ms=DEADLINE_MS,
         )
+
+
+def _beside(lower: str, upper: str) -> bool:
+    try:
+        return bool(merged(lower, upper))
+    except InvalidName:
+        return False
 
 
 def _wide(bundle: str) -> bool:

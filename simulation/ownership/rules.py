@@ -1,6 +1,7 @@
 """What the transition script does, in plain Python: for simulations, and to check the script by.
 
-One record at a time, from the same table. The script's tests run both over the same histories.
+One record at a time, or two that are merged, from the same table. The script's tests run both over
+the same histories.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from trimtab.model import NO_EPOCH, Epoch, parse_bundle
+from trimtab.model import NO_EPOCH, Epoch, InvalidName, merged, parse_bundle
 from trimtab.ownership import (
     BROKER_EVENTS,
     JOB_EVENTS,
@@ -55,9 +56,41 @@ class Judgement:
 def judge(asked: Transition, here: Standing) -> Judgement:
     """What becomes of a request that was not made before."""
     old = here.records.get(asked.bundle, FREE)
+    new = _done(asked, old, here)
+    if isinstance(new, Refused):
+        return Judgement({}, asked.event, new)
+    if new.falls >= MOST_FALLS and TRANSITIONS[old.state][asked.event].owner in GAINS:
+        ill = msgspec.structs.replace(new, state=State.QUARANTINED, owner=None, destination=None)
+        return Judgement({asked.bundle: ill}, Event.QUARANTINE, Refused.QUARANTINED)
+    if not _fits(asked, old, new, here):
+        return Judgement({}, asked.event, Refused.NOT_TILING)
+    if asked.neighbour is not None:
+        return _both(asked, old, new, here)
+    children = {child: _child(asked, child, old, here) for child in asked.children}
+    return Judgement({asked.bundle: new, **children}, asked.event)
+
+
+def _both(asked: Transition, old: Record, new: Record, here: Standing) -> Judgement:
+    """The same request of the neighbour above: done to both or to neither."""
+    assert asked.neighbour is not None
+    bundle, expect = asked.neighbour
+    beside = here.records.get(bundle, FREE)
+    same = msgspec.structs.replace(asked, bundle=bundle, expect=expect, commands=())
+    upper = _done(same, beside, here)
+    if isinstance(upper, Refused):
+        return Judgement({}, asked.event, upper)
+    if beside.owner != old.owner:
+        return Judgement({}, asked.event, Refused.NOT_OWNER)
+    above = max(old, beside, key=lambda record: record.epoch.counter)
+    children = {child: _child(asked, child, above, here) for child in asked.children}
+    return Judgement({asked.bundle: new, bundle: upper, **children}, asked.event)
+
+
+def _done(asked: Transition, old: Record, here: Standing) -> Record | Refused:
+    """One record afterwards, or why it stays as it is."""
     refused = _inadmissible(asked, old, here)
     if refused is not None:
-        return Judgement({}, asked.event, refused)
+        return refused
     effect = TRANSITIONS[old.state][asked.event]
     new = Record(
         state=effect.state,
@@ -68,14 +101,7 @@ def judge(asked: Transition, here: Standing) -> Judgement:
         by=asked.id,
         falls=_falls(asked, old, effect, here),
     )
-    refused = _unfit(asked, old, new, effect, here)
-    if refused is not None:
-        return Judgement({}, asked.event, refused)
-    if new.falls >= MOST_FALLS and effect.owner in GAINS:
-        ill = msgspec.structs.replace(new, state=State.QUARANTINED, owner=None, destination=None)
-        return Judgement({asked.bundle: ill}, Event.QUARANTINE, Refused.QUARANTINED)
-    children = {child: _child(asked, child, old, here) for child in asked.children}
-    return Judgement({asked.bundle: new, **children}, asked.event)
+    return _unfit(asked, old, new, effect, here) or new
 
 
 def _inadmissible(asked: Transition, old: Record, here: Standing) -> Refused | None:
@@ -135,9 +161,6 @@ def _unfit(
     newcomer = new.owner if effect.owner in GAINS else new.destination
     if newcomer is not None and not asked.candidates and not here.alive(newcomer):
         return Refused.NO_LEASE
-    divides = (old.state, new.state) == (State.SPLITTING, State.DELETED)
-    if divides != bool(asked.children) or (divides and not _tile(asked, here)):
-        return Refused.NOT_TILING
     if not _stands(asked.bundle, here) and _overlaps(asked.bundle, here):
         return Refused.NOT_TILING
     return None
@@ -164,8 +187,24 @@ def _overlaps(bundle: str, here: Standing) -> bool:
     return False
 
 
-def _tile(asked: Transition, here: Standing) -> bool:
-    namespace, (at, end) = parse_bundle(asked.bundle)
+def _fits(asked: Transition, old: Record, new: Record, here: Standing) -> bool:
+    """Whether it names a neighbour where two are merged, and children where bundles end."""
+    ends = new.state is State.DELETED
+    merges = State.MERGING in ((old.state, new.state) if ends else (new.state,))
+    if merges != (asked.neighbour is not None) or ends != bool(asked.children):
+        return False
+    whole = asked.bundle
+    if asked.neighbour is not None:
+        try:
+            whole = merged(asked.bundle, asked.neighbour.bundle)
+        except InvalidName:
+            return False
+    few = not merges or len(asked.children) <= 1
+    return few and (not ends or _tile(whole, asked, here))
+
+
+def _tile(whole: str, asked: Transition, here: Standing) -> bool:
+    namespace, (at, end) = parse_bundle(whole)
     for child in asked.children:
         try:
             of, (low, high) = parse_bundle(child)

@@ -210,7 +210,7 @@ class MemoryServer:
         old = here.records.get(asked.bundle, FREE)
         if old.by == asked.id:
             fell = old.state is State.QUARANTINED and asked.event is not Event.QUARANTINE
-            return _outcome(asked, Refused.QUARANTINED if fell else None, old)
+            return _outcome(asked, Refused.QUARANTINED if fell else None, here.records)
         standing = Standing(here.records, here.generation, self.now_ms(), self.alive, here.placed)
         judged = judge(asked, standing)
         here.records |= judged.written
@@ -220,7 +220,7 @@ class MemoryServer:
             self._accepted(change)
         if judged.refused is None:
             self._send(asked, judged)
-        return _outcome(asked, judged.refused, here.records.get(asked.bundle))
+        return _outcome(asked, judged.refused, here.records)
 
     def _send(self, asked: Transition, judged: Judgement) -> None:
         here, after = self.contents, judged.written[asked.bundle]
@@ -262,13 +262,15 @@ class MemoryCommands:
         self._in_hand.difference_update(done)
 
 
-def _outcome(asked: Transition, refused: Refused | None, record: Record | None) -> Outcome:
+def _outcome(asked: Transition, refused: Refused | None, records: Mapping[str, Record]) -> Outcome:
+    named = (*asked.children, *(() if asked.neighbour is None else asked.neighbour[:1]))
     return Outcome(
         id=asked.id,
         bundle=asked.bundle,
         accepted=refused is None,
         reason=refused,
-        record=record,
+        record=records.get(asked.bundle),
+        others={bundle: records[bundle] for bundle in named if bundle in records},
     )
 
 

@@ -103,6 +103,7 @@ def brokers_of(brokers: Mapping[str, Json], order: Iterable[str]) -> Brokers:
         versions=("",) * len(names),
         load_managers=("",) * len(names),
         persistent=np.ones(len(names), dtype=np.bool_),
+        limits=np.zeros((5, len(names))),
     )
 
 

@@ -3,9 +3,9 @@
 -- KEYS: open, ownership, journal, applied, bundles, placed, the leases' common beginning, then every
 --       command stream a transition may append to.
 -- ARGV: cluster; the job's generation, query id and batch ("", "", "" from a broker); the transitions
---       as JSON: {id, bundle, event, expect, broker, actor, within, commands, children, candidates,
---       each}, each command being {index of its stream in KEYS, its broker, its JSON without the
---       stamps}, each candidate {broker, load}.
+--       as JSON: {id, bundle, event, expect, broker, actor, within, commands, neighbour, children,
+--       candidates, each}, each command being {index of its stream in KEYS, its broker, its JSON
+--       without the stamps}, each candidate {broker, load}, a neighbour {bundle, expect}.
 -- Returns {status, detail}: applied or repeated with the outcomes as JSON; closed with why; fenced
 --       with the open generation; older with the batch that was applied last.
 --
@@ -112,23 +112,43 @@ local function record_of(bundle)
   return text and cjson.decode(text) or { state = "Free", epoch = { 0, 0 } }, text
 end
 
--- Whether the children cover the bundle exactly once, and none of them stands already.
-local function tile(bundle, children)
-  local namespace, low, high = string.match(bundle, "^(.+)/(0x%x+)_(0x%x+)$")
+-- Where the next part ends that begins at a place, nil where this bundle is not it.
+local function past(part, namespace, at)
+  local of, from, to = string.match(part, "^(.+)/(0x%x+)_(0x%x+)$")
+  -- Of one width and in lower case, hexadecimal compares as text.
+  return of and of == namespace and from == at and #to == #from and to > from and to or nil
+end
+
+-- Whether the children cover a part of the ring exactly once, and none of them stands already.
+local function tile(namespace, low, high, children)
   local at = low
   for _, child in ipairs(children) do
-    local of, from, to = string.match(child, "^(.+)/(0x%x+)_(0x%x+)$")
-    -- Of one width and in lower case, hexadecimal compares as text.
-    if of ~= namespace or from ~= at or #to ~= #from or to <= from then
-      return false
-    end
+    at = past(child, namespace, at)
     local _, text = record_of(child)
-    if text and cjson.decode(text).state ~= "Deleted" then
+    if not at or text and cjson.decode(text).state ~= "Deleted" then
       return false
     end
-    at = to
   end
   return at == high
+end
+
+-- Whether the request names what its step needs: a neighbour where two are merged, children where
+-- bundles end. With the neighbour, one child has all of their range.
+local function fits(request, before, after)
+  local neighbour, children = request.neighbour, request.children or {}
+  local ends = after == "Deleted"
+  local merges = after == "Merging" or ends and before == "Merging"
+  if merges ~= (neighbour ~= nil) or ends ~= (#children > 0) then
+    return false
+  end
+  local namespace, low, high = string.match(request.bundle, "^(.+)/(0x%x+)_(0x%x+)$")
+  if neighbour then
+    high = past(neighbour[1], namespace, high)
+    if not high or #children > 1 then
+      return false
+    end
+  end
+  return not ends or tile(namespace, low, high, children)
 end
 
 -- Whether a bundle that does not stand yet would overlap one that does. The index is in the order of
@@ -194,11 +214,6 @@ local function judge(request, record, known)
   if newcomer and not request.candidates and not holds_lease(newcomer) then
     return nil, REFUSED.NO_LEASE
   end
-  local children = request.children or {}
-  local divides = record.state == "Splitting" and state == "Deleted"
-  if divides ~= (#children > 0) or divides and not tile(request.bundle, children) then
-    return nil, REFUSED.NOT_TILING
-  end
   if (not known or record.state == "Deleted") and overlaps(request.bundle) then
     return nil, REFUSED.NOT_TILING
   end
@@ -206,6 +221,20 @@ local function judge(request, record, known)
     return { state = "Quarantined", falls = falls }, REFUSED.QUARANTINED
   end
   return { state = state, owner = owner, destination = destination, falls = falls }
+end
+
+-- The same request of the neighbour above, with its record and what becomes of that; nil where it is
+-- refused, and why.
+local function upper_of(request, lower)
+  local bundle, expect = request.neighbour[1], request.neighbour[2]
+  local upper = { id = request.id, bundle = bundle, event = request.event, expect = expect,
+    actor = request.actor }
+  local record, text = record_of(bundle)
+  local after, refused = judge(upper, record, text)
+  if after and record.owner ~= lower.owner then
+    return nil, REFUSED.NOT_OWNER
+  end
+  return after and { request = upper, record = record, after = after }, refused
 end
 
 local function index(bundle, before, after)
@@ -231,12 +260,12 @@ local function put(request, bundle, counter, after)
   return written, epoch
 end
 
-local function bear(request, record)
+local function bear(request, owner, above)
   for _, child in ipairs(request.children or {}) do
     local known, text = record_of(child)
-    -- Above the parent's as well: a broker tells late commands by it.
-    local counter = math.max(known.epoch[2], record.epoch[2]) + 1
-    put(request, child, counter, { state = "Owned", owner = record.owner })
+    -- Above what ends as well: a broker tells late commands by it, and a rebuild what stands.
+    local counter = math.max(known.epoch[2], above) + 1
+    put(request, child, counter, { state = "Owned", owner = owner })
     index(child, text and known.state, "Owned")
   end
 end
@@ -256,23 +285,39 @@ local function send(request, after, epoch)
   end
 end
 
-local function write(request, record, known, after, refused)
-  if refused then
-    after.event = "quarantine"
-  end
+local function write(request, record, known, after, upper)
   local written, epoch = put(request, request.bundle, record.epoch[2] + 1, after)
   index(request.bundle, known and record.state, after.state)
-  if not refused then
-    bear(request, record)
+  local above = record.epoch[2]
+  if upper then
+    above = math.max(above, upper.record.epoch[2])
+    put(upper.request, upper.request.bundle, upper.record.epoch[2] + 1, upper.after)
+    index(upper.request.bundle, upper.record.state, upper.after.state)
+  end
+  if not after.event then
+    bear(request, record.owner, above)
     send(request, after, epoch)
   end
   return written
 end
 
+-- The other bundles that a request names, as they stand.
+local function others(request)
+  local names, found = { unpack(request.children or {}) }, {}
+  names[#names + 1] = request.neighbour and request.neighbour[1]
+  for _, name in ipairs(names) do
+    local _, text = record_of(name)
+    if text then
+      found[#found + 1] = quoted(name) .. ":" .. text
+    end
+  end
+  return #found > 0 and ',"others":{' .. table.concat(found, ",") .. "}" or ""
+end
+
 local function outcome(request, refused, text)
   return '{"id":' .. quoted(request.id) .. member("bundle", request.bundle)
     .. (refused and ',"accepted":false,"reason":"' .. refused .. '"' or ',"accepted":true')
-    .. (text and ',"record":' .. text or "") .. "}"
+    .. (text and ',"record":' .. text or "") .. others(request) .. "}"
 end
 
 local function apply(request)
@@ -282,8 +327,17 @@ local function apply(request)
     return outcome(request, fell and REFUSED.QUARANTINED, text)
   end
   local after, refused = judge(request, record, text)
+  local upper
+  if after and refused then
+    after.event = "quarantine"
+  elseif after and not fits(request, record.state, after.state) then
+    after, refused = nil, REFUSED.NOT_TILING
+  elseif after and request.neighbour then
+    upper, refused = upper_of(request, record)
+    after = upper and after
+  end
   if after then
-    text = write(request, record, text, after, refused)
+    text = write(request, record, text, after, upper)
   end
   return outcome(request, refused, text)
 end

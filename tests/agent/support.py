@@ -19,13 +19,14 @@ from trimtab.ownership import Event, IllegalTransition, State
 from trimtab.wire.command import Command, Division, Kind
 from trimtab.wire.keys import command_stream, lease_key
 from trimtab.wire.load_report import BundleStats, LocalBrokerData
-from trimtab.wire.ownership import Record, Refused, Transition
+from trimtab.wire.ownership import Neighbour, Record, Refused, Transition
 
 A, B = "a:8080", "b:8080"
 BUNDLE = "t/ns/0x00000000_0xffffffff"
 HALVES = ("t/ns/0x00000000_0x7fffffff", "t/ns/0x7fffffff_0xffffffff")
 SESSION = 1_800_000_000_000
 FREE = Record(state=State.FREE, epoch=NO_EPOCH)
+_NOT_NOW = frozenset({Refused.ILLEGAL, Refused.SAME_BROKER, Refused.OWNER_LIVES, Refused.NOT_OWNER})
 
 
 class Clock:
@@ -75,6 +76,11 @@ class Recorder:
         self.loaded.discard(bundle)
         self.loaded.update(children)
 
+    def merge(self, parts: Sequence[str], whole: str) -> None:
+        self.told.append(f"merge {whole}")
+        self.loaded.difference_update(parts)
+        self.loaded.add(whole)
+
 
 class Job:
     """What the job asks of one bundle's record, each request a batch of its own."""
@@ -95,8 +101,9 @@ class Job:
     def unload(self, source: str) -> None:
         self.ask(Event.UNLOAD, None, {source: Kind.UNLOAD})
 
-    def transfer(self, source: str, to: str) -> None:
-        self.ask(Event.TRANSFER, to, {source: Kind.TRANSFER, to: Kind.PREPARE})
+    def transfer(self, source: str, to: str, bundle: str = BUNDLE) -> None:
+        told = {source: Kind.TRANSFER, to: Kind.PREPARE}
+        self.ask(Event.TRANSFER, to, told, bundle=bundle)
 
     def split(self, source: str, algorithm: str = "range_equally_divide") -> None:
         division = Division(
@@ -104,19 +111,26 @@ class Job:
         )
         self.ask(Event.SPLIT, None, {source: Kind.SPLIT}, division)
 
-    def keep(self) -> None:
-        self.ask(Event.KEEP, None, {})
+    def merge(self, source: str) -> None:
+        """The halves."""
+        self.ask(Event.MERGE, None, {source: Kind.MERGE}, bundle=HALVES[0], neighbour=HALVES[1])
+
+    def keep(self, bundle: str = BUNDLE) -> None:
+        self.ask(Event.KEEP, None, {}, bundle=bundle)
 
     def lose(self) -> None:
         self._client.delete(lease_key(self.cluster, self.record().owner or ""))
         self.ask(Event.LOSE, None, {})
 
-    def ask(
+    def ask(  # noqa: PLR0913 - what a request may say
         self,
         event: Event,
         broker: str | None,
         told: dict[str, Kind],
         division: Division | None = None,
+        *,
+        bundle: str = BUNDLE,
+        neighbour: str | None = None,
     ) -> None:
         """Raises IllegalTransition where the script would not hear of it."""
         if broker is not None:
@@ -129,17 +143,20 @@ class Job:
                 cluster=self.cluster,
                 broker=receiver,
                 kind=kind,
-                bundle=BUNDLE,
+                bundle=bundle,
                 destination=broker,
                 division=division,
+                neighbour=neighbour,
             )
             for receiver, kind in told.items()
         )
+        beside = Neighbour(neighbour, self.record(neighbour).epoch) if neighbour else None
         request = Transition(
             id=name,
-            bundle=BUNDLE,
+            bundle=bundle,
             event=event,
-            expect=self.record().epoch,
+            expect=self.record(bundle).epoch,
+            neighbour=beside,
             broker=broker,
             commands=commands,
             within_ms=30_000,
@@ -147,8 +164,8 @@ class Job:
         outcomes = self.store.apply_batch(
             self.cluster, [request], generation=1, query_id="q", batch=self._batch
         ).outcomes
-        if outcomes[0].reason in (Refused.ILLEGAL, Refused.SAME_BROKER, Refused.OWNER_LIVES):
-            raise IllegalTransition(self.record().state, event, BUNDLE)
+        if outcomes[0].reason in _NOT_NOW:
+            raise IllegalTransition(self.record(bundle).state, event, bundle)
         assert outcomes[0].accepted, outcomes
 
 

@@ -27,7 +27,7 @@ from tests.support.opening import let_in
 from trimtab.ownership import State
 from trimtab.wire.command import Kind
 from trimtab.wire.hints import Hints
-from trimtab.wire.keys import lease_key, open_key
+from trimtab.wire.keys import lease_key, open_key, ownership_key
 from trimtab.wire.ownership import Candidate
 
 
@@ -286,3 +286,24 @@ def test_an_agent_whose_lease_ran_out_while_the_store_was_closed_asks_again(
     one.clock.now += 4.0
     one.agent.turn()
     assert one.agent.serves(BUNDLE)
+
+
+def test_a_process_that_starts_beside_an_emptied_store_waits_for_its_records(
+    job: Job, client: Redis, host: Callable[..., Host]
+) -> None:
+    """It holds nothing and finds nothing: that it owns nothing does not follow."""
+    host(A, BUNDLE).agent.turn()
+    records, opened = ownership_key(job.cluster), open_key(job.cluster)
+    for key in (records, opened):
+        client.rename(key, f"{key}:aside")
+
+    again = host(A, session=SESSION + 1)
+    assert again.agent.turn() > 0
+    assert not again.agent.seeded
+
+    for key in (records, opened):
+        client.rename(f"{key}:aside", key)
+    again.clock.now += 5.0
+    again.agent.turn()
+    assert again.agent.seeded
+    assert again.agent.serves(BUNDLE)

@@ -51,7 +51,7 @@ def test_what_is_not_served_here_does_not_count() -> None:
     assert broker.count(ONE, everywhere) == 1
 
 
-def test_a_bundle_that_is_divided_keeps_its_topics_and_their_counts() -> None:
+def test_a_bundle_that_is_divided_and_merged_keeps_its_topics_and_their_counts() -> None:
     broker = ExampleBroker([BUNDLE])
     names = [f"persistent://t/ns/{n}" for n in range(8)]
     for name in names:
@@ -63,6 +63,10 @@ def test_a_bundle_that_is_divided_keeps_its_topics_and_their_counts() -> None:
     assert parts[0] | parts[1] == set(map(position, names))
     assert not parts[0] & parts[1]
     assert all(broker.count(name, everywhere) == 2 for name in names)
+    broker.merge(HALVES, BUNDLE)
+    assert broker.bundles() == {BUNDLE}
+    assert set(broker.topics(BUNDLE)) == parts[0] | parts[1]
+    assert all(broker.count(name, everywhere) == 3 for name in names)
 
 
 def test_the_last_range_has_the_end_of_the_ring(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,11 @@ JOB: dict[str, Callable[[Job], None]] = {
     "b to a": lambda job: job.transfer(B, A),
     "keep": lambda job: job.keep(),
     "split": lambda job: job.split(job.record().owner or A),
+    "merge": lambda job: job.merge(job.record(HALVES[0]).owner or A),
+    "half to b": lambda job: job.transfer(A, B, HALVES[1]),
+    "half to a": lambda job: job.transfer(B, A, HALVES[1]),
+    "keep a half": lambda job: job.keep(HALVES[0]),
+    "keep the other": lambda job: job.keep(HALVES[1]),
 }
 AGENTS: dict[str, Callable[[Site, Site], object]] = {
     "a obeys": lambda a, _: a.obey(),
@@ -39,6 +44,8 @@ AGENTS: dict[str, Callable[[Site, Site], object]] = {
 )
 @given(events=st.lists(st.sampled_from([*JOB, *AGENTS]), max_size=25))
 @example(events=["assign a", "a obeys", "b to a", "b obeys", "assign b"])
+@example(events=["assign a", "a obeys", "split", "a obeys", "merge", "a obeys", "a repeats"])
+@example(events=["assign a", "a obeys", "split", "a obeys", "merge", "keep the other", "a obeys"])
 def test_at_most_one_serves_and_it_is_the_owner(client: Redis, events: list[str]) -> None:
     job = Job(client, f"one-owner-{next(_example)}")
     sites = {broker: Site(client, job.cluster, broker) for broker in (A, B)}

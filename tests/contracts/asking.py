@@ -15,6 +15,9 @@ from trimtab.wire.ownership import Change, Transition
 
 BUNDLE = "public/default/0x00000000_0x40000000"
 HALVES = ("public/default/0x00000000_0x20000000", "public/default/0x20000000_0x40000000")
+ABOVE = "public/default/0x40000000_0x80000000"
+"""The neighbour of BUNDLE, and what they are together."""
+BOTH = "public/default/0x00000000_0x80000000"
 
 
 def job(event: Event, expect: Epoch, broker: str | None = None, **more: object) -> Transition:

@@ -31,6 +31,7 @@ from deploy.redis_server import RedisServer, installed, wheel
 from sinks.command_streams import GROUP
 from sinks.connections import redis_client
 from sinks.errors import Misconfigured
+from sinks.explanations import Explanations
 from sinks.gate import Gate
 from sinks.journal_relay import JournalRelay
 from sinks.leases import Leases, Renewal
@@ -48,6 +49,7 @@ from sinks.scripts import (
 )
 from tests.agent.support import SESSION, Recorder
 from tests.agent.test_outbox import Shelf
+from tests.support.explanations import explanation, stored
 from tests.support.opening import let_in
 from trimtab.model import NO_EPOCH, Epoch, InvalidName
 from trimtab.ownership import Event, State
@@ -203,6 +205,9 @@ def test_job_and_brokers_do_their_whole_work_and_are_refused_nothing(
     carried = Carried()
     assert JournalRelay(job, carried).relay(cluster) == carried.count > 0
     assert Leases(a).renew(cluster, A, SESSION, 0).renewal is Renewal.RELEASED
+    for number in (1, 2):
+        told = stored(cluster, number, explanation(BUNDLE, number), keep=1)
+        Explanations(job).write(GENERATION, told)
     assert denials(admin) == []
 
 
@@ -265,6 +270,8 @@ WORDS: Final[dict[str, Callable[[str], str]]] = {
     "bundles": keys.bundles_key,
     "hints": keys.hints_key,
     "placed": keys.placed_key,
+    "whys": keys.whys_key,
+    "explained": keys.explained_key,
     "other_lease": lambda _: keys.lease_key(ELSEWHERE, A),
     "other_assertion": lambda _: keys.assertion_key(ELSEWHERE, NOBODY_RUN, A),
     "other_commands": lambda _: keys.command_stream(ELSEWHERE, A),
@@ -409,6 +416,9 @@ DENIED_TO_BROKERS: Final = (
     "HSET {placed} a 0",
     "DEL {placed}",
     "SET {hints} x",
+    "HGET {whys} x",
+    "HSET {whys} x 1",
+    "ZADD {explained} 1 1",
     "HSET {own_lease} x y",
     "EVALSHA {lease_script} 3 {open} {lease} {assertions} 1 1000 a:8080",
     "EVALSHA {lease_script} 3 {other_open} {own_lease} {assertions} 1 1000 a:8080",
@@ -483,6 +493,9 @@ DENIED_TO_THE_JOB: Final = (
     "DEL {commands}",
     "RENAME {ownership} {applied}",
     "EXPIRE {ownership} 1",
+    "EXPIRE {hints} 1",
+    "DEL {hints}",
+    "ZREM {ownership} x",
 )
 
 
@@ -502,6 +515,8 @@ DENIED_TO_READERS: Final = (
     "EVALSHA {transition_script} 1 {open}",
     "SET {lease} 1",
     "SET {hints} x",
+    "HSET {whys} x 1",
+    "DEL {explained}",
     "SET {assertion} x",
     "HSET {ownership} x y",
     "HINCRBY {placed} a 1",
@@ -536,6 +551,8 @@ def test_a_reader_sees_everything_of_its_cluster(
     assert reader.zrange(keys.bundles_key(cluster), 0, -1) == [BUNDLE.encode()]
     assert reader.xlen(keys.journal_key(cluster)) == 1
     assert reader.hgetall(keys.open_key(cluster))[b"generation"] == b"5"
+    Explanations(job).write(GENERATION, stored(cluster, 1, explanation(BUNDLE)))
+    assert Explanations(reader).read(cluster, BUNDLE).explanation == explanation(BUNDLE)
     assert denials(admin) == []
 
 

@@ -21,20 +21,23 @@ from sinks.gate import Gate
 from sinks.leases import Leases, Renewal
 from sinks.ownership_store import BatchOutcome, OwnershipStore
 from tests.contracts.asking import commands, journal
-from trimtab.model import NO_EPOCH, Epoch, HashRange, parse_bundle
+from trimtab.model import NO_EPOCH, Epoch, HashRange, merged, parse_bundle
 from trimtab.ownership import JOB_EVENTS, TRANSITIONS, Event, State
 from trimtab.wire import keys
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Command, Kind
-from trimtab.wire.ownership import Candidate, Outcome, Record, Transition
+from trimtab.wire.ownership import Candidate, Neighbour, Outcome, Record, Transition
 
 BUNDLES = (
     "t/n/0x00000000_0x40000000",
     "t/n/0x40000000_0x80000000",
     "t/n/0x00000000_0x20000000",
     "t/n/0x20000000_0x40000000",
+    "t/n/0x00000000_0x80000000",
 )
-"""Two bundles, and the halves of the first."""
+"""Two bundles, the halves of the first, and what the two are together."""
+ABOVE = {BUNDLES[0]: BUNDLES[1], BUNDLES[2]: BUNDLES[3]}
+"""The neighbours that are merged."""
 BROKERS = ("a", "b", "c")
 LONG_MS = 10_000
 
@@ -55,13 +58,23 @@ def dividing(asked: Transition) -> Transition:
     return msgspec.structs.replace(asked, children=halves(asked.bundle))
 
 
+def merging(asked: Transition, beside: Epoch) -> Transition:
+    """With the neighbour at this epoch; at its end with what the two become."""
+    above = ABOVE.get(asked.bundle)
+    if above is None:
+        return asked
+    both = (merged(asked.bundle, above),) if asked.event is Event.RETIRE else ()
+    return msgspec.structs.replace(asked, neighbour=Neighbour(above, beside), children=both)
+
+
 def timeless(record: Record | None) -> Record | None:
     """Without its time: the two have clocks of their own."""
     return None if record is None else msgspec.structs.replace(record, since=0)
 
 
 def bare(outcome: Outcome) -> Outcome:
-    return msgspec.structs.replace(outcome, record=timeless(outcome.record))
+    others = {bundle: timeless(record) for bundle, record in outcome.others.items()}
+    return msgspec.structs.replace(outcome, record=timeless(outcome.record), others=others)
 
 
 def attempted(ask: Callable[[], T]) -> T | str:
@@ -96,12 +109,14 @@ class Histories(RuleBasedStateMachine):
         event=events,
         actor=names,
         other=names | st.none(),
-        how=st.sampled_from(["on time", "late", "dividing"]),
+        how=st.sampled_from(["on time", "late", "dividing", "merging"]),
     )
     def a_broker_asks(
         self, bundle: str, event: Event, actor: str, other: str | None, how: str
     ) -> None:
         asked = self._request(bundle, event, other, actor=actor, stale=how == "late")
+        if how == "merging":
+            asked = merging(asked, self._epoch(ABOVE.get(bundle, "")))
         self._ask_as_broker(dividing(asked) if how == "dividing" else asked)
 
     @rule(steps=st.lists(st.tuples(bundles, names, st.integers(0, 11)), min_size=4, max_size=12))
@@ -110,14 +125,49 @@ class Histories(RuleBasedStateMachine):
             old = self.model.contents.records.get(bundle, FREE)
             legal = sorted(TRANSITIONS[old.state])
             event = legal[choice % len(legal)]
+            merges = event is Event.MERGE or (old.state, event) == (State.MERGING, Event.RETIRE)
             if event in JOB_EVENTS:
-                self._ask_as_job([self._request(bundle, event, other)])
+                asked = self._request(bundle, event, other)
+                beside = self._epoch(ABOVE.get(bundle, ""))
+                self._ask_as_job([merging(asked, beside) if merges else asked])
             elif event is Event.CLAIM:
                 self._ask_as_broker(self._request(bundle, event, other, actor=other))
             else:
-                divides = (old.state, event) == (State.SPLITTING, Event.RETIRE)
                 asked = self._request(bundle, event, old.destination, actor=old.owner)
-                self._ask_as_broker(dividing(asked) if divides else asked)
+                if merges:
+                    asked = merging(asked, self._epoch(ABOVE.get(bundle, "")))
+                elif event is Event.RETIRE:
+                    asked = dividing(asked)
+                self._ask_as_broker(asked)
+
+    @rule(
+        lower=st.sampled_from(sorted(ABOVE)),
+        owners=names.map(lambda name: (name, name)) | st.tuples(names, names),
+        end=st.sampled_from([Event.RETIRE, Event.RETIRE, Event.KEEP, Event.DECLINE, Event.LOSE]),
+        stale=st.sampled_from([False, False, True]),
+    )
+    def two_neighbours_are_merged(
+        self, lower: str, owners: tuple[str, str], end: Event, stale: bool
+    ) -> None:
+        """Perhaps of two owners, perhaps with one that has moved on meanwhile."""
+        upper = ABOVE[lower]
+        for bundle, owner in zip((lower, upper), owners, strict=True):
+            held = self.model.contents.records.get(bundle, FREE)
+            if held.owner not in (None, owner):
+                self.a_broker_dies(held.owner)
+                self._ask_as_job([self._request(bundle, Event.LOSE)])
+                self.renew(held.owner)
+            self._ask_as_broker(self._request(bundle, Event.CLAIM, actor=owner))
+        asked = self._request(lower, Event.MERGE, owners[0])
+        self._ask_as_job([merging(asked, self._epoch(upper))])
+        if end is not Event.RETIRE:
+            asked = self._request(upper, end, actor=None if end in JOB_EVENTS else owners[1])
+            ask = self._ask_as_broker if asked.actor else lambda asked: self._ask_as_job([asked])
+            ask(asked)
+        asked = self._request(lower, Event.RETIRE, actor=owners[0])
+        beside = self._epoch(upper)
+        beside = Epoch(beside.generation, beside.counter + stale)
+        self._ask_as_broker(merging(asked, beside))
 
     @rule(asked=st.lists(st.tuples(bundles, events, names | st.none(), st.booleans()), max_size=4))
     def the_job_asks(self, asked: list[tuple[str, Event, str | None, bool]]) -> None:
@@ -238,6 +288,9 @@ class Histories(RuleBasedStateMachine):
             waiting = self.model.contents.commands.get(name, ())
             assert told == [command.id for _, command in waiting]
 
+    def _epoch(self, bundle: str) -> Epoch:
+        return self.model.contents.records.get(bundle, FREE).epoch
+
     def _request(
         self,
         bundle: str,
@@ -249,7 +302,7 @@ class Histories(RuleBasedStateMachine):
     ) -> Transition:
         self.serial += 1
         name = f"{self.cluster}/{self.serial}"
-        epoch = self.model.contents.records.get(bundle, FREE).epoch
+        epoch = self._epoch(bundle)
         return Transition(
             id=name,
             bundle=bundle,

@@ -7,7 +7,18 @@ import pytest
 import redis
 
 from sinks.ownership_store import OwnershipStore
-from tests.contracts.asking import BUNDLE, HALVES, broker, command, commands, entries, job, journal
+from tests.contracts.asking import (
+    ABOVE,
+    BOTH,
+    BUNDLE,
+    HALVES,
+    broker,
+    command,
+    commands,
+    entries,
+    job,
+    journal,
+)
 from tests.contracts.conftest import BROKERS, GENERATION
 from tests.support.opening import keep_alive
 from trimtab.model import NO_EPOCH, Epoch
@@ -24,7 +35,7 @@ from trimtab.ownership import (
 )
 from trimtab.wire.command import Kind
 from trimtab.wire.keys import bundles_key, command_stream, lease_key, ownership_key, placed_key
-from trimtab.wire.ownership import Candidate, Outcome, Record, Refused, Transition
+from trimtab.wire.ownership import Candidate, Neighbour, Outcome, Record, Refused, Transition
 
 A, B, C = BROKERS
 STANDING = Epoch(3, 7)
@@ -51,11 +62,11 @@ def ask(store: OwnershipStore, cluster: str, transition: Transition) -> Outcome:
     return done.outcomes[0]
 
 
-def put(client: redis.Redis, cluster: str, state: State) -> Record:
+def put(client: redis.Redis, cluster: str, state: State, bundle: str = BUNDLE) -> Record:
     record = Record(state=state, epoch=STANDING, owner=A, destination=B, by="earlier")
     if state in {State.FREE, State.DELETED, State.QUARANTINED}:
         record = msgspec.structs.replace(record, owner=None, destination=None)
-    client.hset(ownership_key(cluster), BUNDLE, msgspec.json.encode(record))
+    client.hset(ownership_key(cluster), bundle, msgspec.json.encode(record))
     return record
 
 
@@ -69,7 +80,10 @@ def test_the_script_accepts_the_rows_of_the_table_and_nothing_else(
         client.delete(lease_key(cluster, A))
     newcomer = (state, event) == (State.FREE, Event.CLAIM)
     actor = None if event in JOB_EVENTS else C if newcomer else A
-    divides = (state, event) == (State.SPLITTING, Event.RETIRE)
+    merges = event is Event.MERGE or (state, event) == (State.MERGING, Event.RETIRE)
+    if merges:
+        put(client, cluster, state, ABOVE)
+    children = () if event is not Event.RETIRE else (BOTH,) if merges else HALVES
     request = Transition(
         id="now",
         bundle=BUNDLE,
@@ -77,7 +91,8 @@ def test_the_script_accepts_the_rows_of_the_table_and_nothing_else(
         expect=STANDING,
         broker=C,
         actor=actor,
-        children=HALVES if divides else (),
+        neighbour=Neighbour(ABOVE, STANDING) if merges else None,
+        children=children,
     )
 
     outcome = ask(store, cluster, request)
@@ -99,10 +114,10 @@ def test_the_script_accepts_the_rows_of_the_table_and_nothing_else(
         since=outcome.record.since,
         by="now",
     )
-    change, *halves = journal(client, cluster)
+    change, *others = journal(client, cluster)
     assert (change.cluster, change.bundle, change.event) == (cluster, BUNDLE, event)
     assert change.record == outcome.record
-    assert [half.bundle for half in halves] == (list(HALVES) if divides else [])
+    assert [other.bundle for other in others] == [ABOVE] * merges + list(children)
 
 
 def test_of_two_brokers_that_claim_a_bundle_one_wins(store: OwnershipStore, cluster: str) -> None:

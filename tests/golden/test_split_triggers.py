@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.clusters import Broker, Bundle, view_of
+from trimtab.round_state import Histories
 from trimtab.settings import SPLIT_TRIGGERS, Settings
 from trimtab.splitting.triggers import TRIGGERS
 from trimtab.splitting.triggers.instantaneous import SplitHistory, split
@@ -96,8 +97,7 @@ def test_the_names_are_those_of_the_settings() -> None:
 )
 def test_limits(trigger: str, bundle: Bundle, reasons: list[str]) -> None:
     settings = Settings.parse({**HUNDRED, "split.hits": 0})
-    history = None if trigger == "long-term" else SplitHistory()
-    divides, _ = TRIGGERS[trigger](view(bundle), history, settings)
+    divides, _ = TRIGGERS[trigger](view(bundle), Histories().of(trigger), settings)
     assert [divide.reason for divide in divides] == reasons
 
 

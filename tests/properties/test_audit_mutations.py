@@ -1,7 +1,7 @@
 """The auditor is silent on every honest history and speaks on every forged one.
 
 Histories are random lives of a cluster, carried as a relay may carry them. Mutations falsify what
-happens in a quiet time at their end: two hand-overs and a division.
+happens in a quiet time at their end: two hand-overs and a division, or a merge.
 """
 
 from __future__ import annotations
@@ -346,6 +346,87 @@ def test_the_histories_that_are_falsified_break_no_rule(history: History, rng: R
 )
 @given(history=histories(), rng=randoms)
 def test_every_mutation_is_found(
+    mutation: Mutation, kinds: set[Kind], history: History, rng: Random
+) -> None:
+    mutation(history)
+    assert kinds <= {violation.kind for violation in found_in(history, rng)}
+
+
+@st.composite
+def merges(draw: st.DrawFn) -> History:
+    """In the quiet time the first two parts of ``divided`` are merged."""
+    history = draw(histories())
+    world = history.world
+    world.now += 120_000
+    lower = parts(history)[0].bundle
+    before = len(world.runs)
+    world.merge(lower)
+    world.now += 1000
+    world.unite(lower)
+    return History(world, before, history.moved, history.divided)
+
+
+def uniting(history: History) -> list[Change]:
+    """The ends of both, and the birth of the whole."""
+    return history.quiet[-1].changes
+
+
+def keep_one_of_two(history: History) -> None:
+    _, upper, _ = uniting(history)
+    history.turn(lambda change: None if change is upper else change)
+
+
+def lose_the_whole(history: History) -> None:
+    whole = uniting(history)[-1]
+    history.turn(lambda change: None if change is whole else change)
+
+
+def give_the_whole_to_another(history: History) -> None:
+    whole = uniting(history)[-1]
+    other = next(broker for broker in BROKERS if broker != whole.record.owner)
+    history.turn(lambda change: changed(change, owner=other) if change is whole else change)
+
+
+def merge_below_one_of_two(history: History) -> None:
+    lower, _, whole = uniting(history)
+    low = Epoch(lower.record.epoch.generation, lower.record.epoch.counter - 1)
+    history.turn(lambda change: changed(change, epoch=low) if change is whole else change)
+
+
+def end_one_of_two_later(history: History) -> None:
+    _, upper, _ = uniting(history)
+    later = upper.record.since + 1
+    history.turn(lambda change: changed(change, since=later) if change is upper else change)
+
+
+MERGE_MUTATIONS: dict[Mutation, set[Kind]] = {
+    keep_one_of_two: {Kind.OVERLAP, Kind.STEP},
+    lose_the_whole: {Kind.HOLE},
+    give_the_whole_to_another: {Kind.TWO_OWNERS},
+    merge_below_one_of_two: {Kind.BACKWARD},
+    end_one_of_two_later: {Kind.OVERLAP, Kind.STEP},
+}
+
+
+@given(merges(), randoms)
+def test_the_merges_that_are_falsified_break_no_rule(history: History, rng: Random) -> None:
+    assert [change.record.state for change in uniting(history)] == [
+        State.DELETED,
+        State.DELETED,
+        State.OWNED,
+    ]
+    assert broken(found_in(history, rng)) == []
+
+
+@pytest.mark.parametrize(
+    ("mutation", "kinds"),
+    [
+        pytest.param(mutation, kinds, id=mutation.__name__)
+        for mutation, kinds in MERGE_MUTATIONS.items()
+    ],
+)
+@given(history=merges(), rng=randoms)
+def test_every_mutation_of_a_merge_is_found(
     mutation: Mutation, kinds: set[Kind], history: History, rng: Random
 ) -> None:
     mutation(history)

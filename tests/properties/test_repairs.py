@@ -103,6 +103,7 @@ def test_every_change_is_legal_and_leads_to_a_broker_that_may_have_it(
         changed = [
             each.bundle for part in (record.moves, record.splits, record.repairs) for each in part
         ]
+        changed += [name for each in record.merges for name in (each.bundle, each.neighbour)]
         assert len(set(changed)) == len(changed)
 
 

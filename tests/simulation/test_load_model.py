@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
+from functools import reduce
 from math import fsum
 
 import numpy as np
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 
 from simulation.load_model import LoadModel, load_model
 from simulation.profile import InvalidProfile, Profile
-from trimtab.model import FULL_RANGE_END, parse_bundle
+from trimtab.model import FULL_RANGE_END, HashRange, merged, parse_bundle
 from trimtab.wire.load_report import LocalBrokerData, decode, encode
 
 NOW_MS = 1_800_000_000_000
@@ -117,6 +119,39 @@ def test_a_moved_bundle_takes_its_load_along() -> None:
     for broker, owned in ((0, left), (1, gained)):
         report = said(model, broker, owned)
         assert report.cpu.usage / report.cpu.limit == pytest.approx(model.usage(owned))
+
+
+def spanning(bundles: Sequence[str]) -> str:
+    """What neighbours are together."""
+    return reduce(merged, bundles)
+
+
+def test_what_is_merged_has_the_load_of_its_parts() -> None:
+    model = load_model(Profile(noise=0.0, namespaces=8))
+    parts = model.bundles[2:5]
+    whole = spanning(parts)
+    others = tuple(b for b in model.owned_at_start(0) if b not in parts)
+    apart, together = said(model, 0, (*others, *parts)), said(model, 0, (*others, whole))
+    assert model.usage([whole]) == pytest.approx(model.usage(parts))
+    assert together.msg_rate_in == pytest.approx(apart.msg_rate_in)
+    assert (together.num_topics, together.num_bundles) == (apart.num_topics, len(others) + 1)
+    stats = [(apart.last_stats or {})[part] for part in parts]
+    figures = (together.last_stats or {})[whole]
+    assert figures.topics == sum(each.topics for each in stats)
+    assert figures.msg_throughput_out == pytest.approx(fsum(s.msg_throughput_out for s in stats))
+    assert model.topics(whole) == {at: t for part in parts for at, t in model.topics(part).items()}
+
+
+def test_halves_of_two_bundles_may_be_merged_too() -> None:
+    model = load_model(Profile(noise=0.0))
+    one, other = model.bundles[:2]
+    namespace, (low, between) = parse_bundle(one)
+    _, (_, high) = parse_bundle(other)
+    middles = (low + between) // 2, (between + high) // 2
+    across = f"{namespace}/{HashRange(*middles)}"
+    cost = model.cost[:2].sum() / 2
+    assert model.usage([across]) - model.profile.base == pytest.approx(cost)
+    assert len(model.topics(across)) == 10
 
 
 def test_noise_is_independent_of_the_order_bundles_are_named_in() -> None:

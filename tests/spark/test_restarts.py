@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,11 @@ from pyspark.sql import SparkSession
 import streaming.query
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
+from simulation.recorded import RecordedTopics
+from simulation.replay import distinct
+from simulation.rerun.run import Readers
+from simulation.rerun.span import Asked, Bound
+from simulation.rerun.verdict import Status, judged
 from sinks.connections import redis_client
 from sinks.errors import Closed
 from sinks.ownership_store import OwnershipStore
@@ -41,7 +47,7 @@ def running(
     spark: SparkSession, kafka: KafkaServer, redis_server: RedisServer, tmp_path: Path
 ) -> Running:
     """A round in every batch that changes a snapshot."""
-    settings = {**QUICK, "round.interval": 0.0}
+    settings = {**QUICK, "round.interval": 0.0, "replay.export_interval": 2.0}
     file = write_settings(tmp_path, kafka.bootstrap, redis_server.url, settings)
     return Running(load_config(file), spark)
 
@@ -81,6 +87,7 @@ def test_it_decides_and_goes_on_where_it_was(
         assert after.rounds[0].round > before.rounds[0].round
         running.replayed(after.query)
         assert_nothing_was_done_twice(running.topics, client, CLUSTER)
+    assert_same_from_exports(running, after.query)
 
 
 def test_a_checkpoint_of_another_schema_is_refused(
@@ -108,6 +115,21 @@ def test_a_checkpoint_of_another_schema_is_refused(
     assert running.exit_codes == [OK, FAILED]
     said = capfd.readouterr()
     assert "the checkpoint holds snapshots of schema 99, this job of 1" in said.out + said.err
+
+
+def assert_same_from_exports(running: Running, query: str) -> None:
+    """What came after the first and the last of them but one comes out the same again."""
+    batches = [each for each in distinct(running.topics.batches()) if each.query == query]
+    exported = [each.batch for each in batches if CLUSTER in each.exported]
+    for start in (exported[0], exported[-2]):
+        asked = Asked(Bound(start + 1, True), Bound(batches[-1].batch, True), query, CLUSTER)
+        with Readers(partial(RecordedTopics, running.config.kafka.bootstrap)) as readers:
+            verdict = judged(readers, asked)
+        assert verdict.status is Status.SAME, verdict
+        assert verdict.span.starts is not None
+        assert verdict.span.starts[CLUSTER].batch == start
+        if start == exported[0]:
+            assert verdict.issued.commands > 0
 
 
 def report(publisher: Publisher, sequence: int) -> None:

@@ -14,6 +14,7 @@ from streaming.gauges import show_intake, show_outcomes, show_round
 from tests.support.clusters_by_rows import cluster, held, said, skewed, snapshot_row
 from tests.support.fleets import fleet, round_at
 from tests.support.reports import bundle
+from tests.support.settling import Story
 from trimtab import metrics
 from trimtab.issue import BatchId, transitions
 from trimtab.wire.control import Kind
@@ -77,6 +78,57 @@ def test_a_round_shows_usage_decisions_and_range() -> None:
     assert value(shown, "trimtab_rounds_total", cluster="c", outcome="planned") == 1
 
 
+def test_a_comparison_shows_both_sides_and_its_end() -> None:
+    tried = {"shadow.shedding": "avg", "shadow.placement": "avg"}
+    resting = {"round.shedding": "threshold", "round.placement": "round-robin"}
+    shown, it = Exposition(), cluster(resting | tried | {"threshold.threshold": 1.0})
+    it.receive(skewed([bundle(i, 2) for i in range(2)]), 0)
+    show_round(shown, held(it, 5000))
+    champion = {"cluster": "c", "side": "champion", "strategy": "threshold"}
+    challenger = {"cluster": "c", "side": "challenger", "strategy": "avg"}
+    for side, moves in ((champion, 0), (challenger, 1)):
+        assert value(shown, "trimtab_shadow_range_ratio", **side) == pytest.approx(0.8)
+        assert value(shown, "trimtab_shadow_moves_total", **side) == moves
+        assert value(shown, "trimtab_shadow_bounces_total", **side) == 0
+    show_round(shown, held(it, 65_000))
+    assert value(shown, "trimtab_shadow_range_ratio", **challenger) == pytest.approx(0.0, abs=0.01)
+    it.receive([said(Kind.SETTINGS, settings={"shadow.shedding": "none"})], 0)
+    show_round(shown, held(it, 125_000))
+    assert value(shown, "trimtab_shadow_range_ratio", **challenger) is None
+    assert value(shown, "trimtab_shadow_moves_total", **challenger) == 1
+
+
+def test_a_round_shows_what_came_of_moves_and_the_breaker() -> None:
+    """Half of 90 % goes to b, which then uses 190 instead of 55; a uses 45, as was predicted."""
+    shown, it = Exposition(), Story()
+    it.reports(1, a=90.0, b=10.0)
+    first = it.round(5)
+    show_round(shown, first)
+    assert value(shown, "trimtab_breaker_open", cluster="c") == 0
+    it.land([move.bundle for move in first.moves])
+    it.reports(50, a=45.0, b=190.0)
+    it.round(60)
+    it.reports(130, a=45.0, b=190.0)
+    show_round(shown, it.round(180))
+    assert value(shown, "trimtab_prediction_error_count", cluster="c") == 8
+    assert value(shown, "trimtab_prediction_error_sum", cluster="c") == pytest.approx(4 * 135)
+    assert value(shown, "trimtab_prediction_bias", cluster="c") == pytest.approx(67.5)
+    assert value(shown, "trimtab_settled_moves_total", cluster="c", outcome="landed") == 4
+    assert value(shown, "trimtab_breaker_trips_total", cluster="c", cause="range") == 1
+    assert value(shown, "trimtab_breaker_open", cluster="c") == 1
+
+
+def test_a_round_that_compares_nothing_leaves_the_last_range_to_be_seen() -> None:
+    tried = {"shadow.shedding": "threshold"}
+    shown, it = Exposition(), cluster(tried)
+    it.receive(skewed([bundle(0, 1)]), 0)
+    show_round(shown, held(it, 5000))
+    it.receive([said(Kind.PAUSE)], 0)
+    show_round(shown, held(it, 65_000))
+    champion = {"cluster": "c", "side": "champion", "strategy": "avg"}
+    assert value(shown, "trimtab_shadow_range_ratio", **champion) == pytest.approx(0.8)
+
+
 def test_a_broker_that_left_has_no_usage() -> None:
     shown, it = Exposition(), cluster()
     it.receive(skewed([bundle(0, 1)]), 0)
@@ -117,6 +169,20 @@ def test_repairs_are_counted_by_event_and_outcome() -> None:
         labels = {"cluster": "c", "event": "assign", "outcome": outcome}
         assert value(shown, "trimtab_repairs_total", **labels) == 1
     assert value(shown, "trimtab_moves_total", cluster="c", outcome="accepted") is None
+
+
+def test_merges_are_counted_by_what_became_of_them() -> None:
+    shown, it = Exposition(), cluster({"split.max_bundles": 4, "round.grace_period": 0.0})
+    it.receive(skewed([bundle(i, 4) for i in range(4)]), 0)
+    record = held(it, 5000)
+    show_round(shown, record)
+    assert value(shown, "trimtab_decisions_total", cluster="c", reason="cold-neighbours") == 1
+    asked = transitions(record, BatchId("q", 1))
+    refused = [
+        Outcome(id=r.id, bundle=r.bundle, accepted=False, reason=Refused.NOT_OWNER) for r in asked
+    ]
+    show_outcomes(shown, "c", asked, refused)
+    assert value(shown, "trimtab_merges_total", cluster="c", outcome="not-owner") == 1
 
 
 def test_intake_counts_verdicts_and_ages() -> None:

@@ -140,6 +140,7 @@ def _brokers(names: Sequence[str], given: Sequence[Broker]) -> Brokers:
         versions=tuple(broker.version for broker in given),
         load_managers=tuple(broker.load_manager for broker in given),
         persistent=np.array([broker.persistent for broker in given], dtype=np.bool_),
+        limits=np.zeros((5, len(given))),
     )
 
 

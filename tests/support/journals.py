@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from trimtab.model import FULL_RANGE_END, NO_EPOCH, Epoch, HashRange, parse_bundle
+from trimtab.model import FULL_RANGE_END, NO_EPOCH, Epoch, HashRange, merged, parse_bundle
 from trimtab.ownership import Event, State
 from trimtab.wire.command import Command, Kind
 from trimtab.wire.ownership import Change, Record
@@ -33,7 +33,7 @@ Item = Change | Command
 
 Step = Callable[["World", int, int], None]
 
-IN_TRANSIT: Final = frozenset({State.ASSIGNING, State.RELEASING, State.SPLITTING})
+IN_TRANSIT: Final = frozenset({State.ASSIGNING, State.RELEASING, State.SPLITTING, State.MERGING})
 
 
 def named(low: int, high: int) -> str:
@@ -69,7 +69,8 @@ class World:
         """One of STEPS, with ``which`` bundle or broker and ``how``."""
         self.now += 1 + 250 * how
         for bundle in [b for b, due in self.due.items() if due - self.now < BEFORE_DEADLINE_MS]:
-            self.proceed(bundle, 0)
+            if bundle in self.due:
+                self.proceed(bundle, 0)
         STEPS[what](self, which, how)
 
     def standing(self) -> list[str]:
@@ -105,6 +106,15 @@ class World:
             self._write(Event.SPLIT, bundle, State.SPLITTING, self._owner(bundle))
             self._command(bundle, self._owner(bundle), Kind.SPLIT)
 
+    def merge(self, bundle: str) -> None:
+        """With its neighbour above, if that has the same owner and is at rest."""
+        owner = self._owner(bundle)
+        for above in self._above(bundle, State.OWNED):
+            run = self._write(Event.MERGE, bundle, State.MERGING, owner)
+            merging = self._record(State.MERGING, self._counter(above) + 1, owner)
+            self._put(run, change_of(Event.MERGE, above, merging))
+            self._command(bundle, owner, Kind.MERGE)
+
     def proceed(self, bundle: str, how: int) -> None:
         """The next step of a bundle in transit or without an owner; ``how`` 0 leads to an end."""
         record = self.records[bundle]
@@ -112,6 +122,8 @@ class World:
             self.claim(bundle, how)
         elif record.state is State.SPLITTING and how % 4 != 3:
             self.retire(bundle, how)
+        elif record.state is State.MERGING and how % 4 != 3 and self._above(bundle, record.state):
+            self.unite(bundle)
         elif record.state is State.RELEASING and record.destination is None:
             self._write(Event.RELEASE, bundle, State.FREE)
         else:
@@ -130,6 +142,17 @@ class World:
             self._put(
                 run, change_of(Event.RETIRE, child, self._record(State.OWNED, counter, whole.owner))
             )
+
+    def unite(self, bundle: str) -> None:
+        """Make one of it and its neighbour above."""
+        [above] = self._above(bundle, State.MERGING)
+        whole, parts = merged(bundle, above), (bundle, above)
+        owner, counters = self._owner(bundle), [self._counter(part) for part in (whole, *parts)]
+        run = self._write(Event.RETIRE, bundle, State.DELETED)
+        gone = self._record(State.DELETED, self._counter(above) + 1, None)
+        self._put(run, change_of(Event.RETIRE, above, gone))
+        born = self._record(State.OWNED, max(counters) + 1, owner)
+        self._put(run, change_of(Event.RETIRE, whole, born))
 
     def crash(self, broker: str, how: int) -> None:
         """A broker loses its lease and returns at once; its bundles are taken from it."""
@@ -183,6 +206,17 @@ class World:
             }:
                 self.now += 10
                 self.proceed(bundle, 1)
+
+    def _above(self, bundle: str, state: State) -> list[str]:
+        """The neighbour above, if it has this state and the same owner."""
+        _, high = parse_bundle(bundle)[1]
+        return [
+            other
+            for other in self.standing()
+            if parse_bundle(other)[1].low == high
+            and self.records[other].state is state
+            and self.records[other].owner == self.records[bundle].owner
+        ]
 
     def _owner(self, bundle: str) -> str:
         owner = self.records[bundle].owner
@@ -255,6 +289,10 @@ EXITS: Final = {
         (Event.DECLINE, State.OWNED, lambda record: record.owner),
         (Event.KEEP, State.OWNED, lambda record: record.owner),
     ),
+    State.MERGING: (
+        (Event.DECLINE, State.OWNED, lambda record: record.owner),
+        (Event.KEEP, State.OWNED, lambda record: record.owner),
+    ),
     State.QUARANTINED: ((Event.READMIT, State.FREE, lambda _: None),),
 }
 """How a bundle may leave a state, and who is named then; the usual way first."""
@@ -287,6 +325,7 @@ STEPS: Final[dict[str, Step]] = {
         IN_TRANSIT | {State.OWNED}, lambda world, bundle, _: world.claim_again(bundle)
     ),
     "split": _to_one({State.OWNED}, lambda world, bundle, _: world.split(bundle)),
+    "merge": _to_one({State.OWNED}, lambda world, bundle, _: world.merge(bundle)),
     "crash": lambda world, which, how: world.crash(BROKERS[which % len(BROKERS)], how),
     "restart": lambda world, _which, _how: world.restart(),
     "rebuild": World.rebuild,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.support.clusters import NOW_MS, Broker, Bundle, Four
 from trimtab.placement import PLACERS
 from trimtab.policies import Isolation, Policies
-from trimtab.settings import Settings
+from trimtab.settings import SPLIT_TRIGGERS, Settings
 from trimtab.shedding import SHEDDERS
 
 Cluster = dict[str, Broker]
@@ -111,5 +111,6 @@ def all_settings(draw: st.DrawFn) -> Settings:
             "transfer.with_policies": draw(st.booleans()),
             "transfer.credit_swaps": draw(st.booleans()),
             "weights.history": draw(st.sampled_from([0.0, 0.5, 0.9])),
+            "split.trigger": draw(st.sampled_from(SPLIT_TRIGGERS)),
         }
     )

@@ -53,6 +53,13 @@ DIVIDED = [
     change("retire 1.3 Deleted", 3),
     *(change(f"retire 1.3 Owned {A}", 3, half) for half in HALVES),
 ]
+BOTH = "t/n/0x00000000_0xffffffff"
+HELD = [change(f"claim 1.1 Owned {A}", 1, part) for part in (LEFT, RIGHT)]
+MERGED = [
+    *(change(f"merge 1.2 Merging {A}", 2, part) for part in (LEFT, RIGHT)),
+    *(change("retire 1.3 Deleted", 3, part) for part in (LEFT, RIGHT)),
+    change(f"retire 1.3 Owned {A}", 3, BOTH),
+]
 LONG_LIFE = [
     change(f"{event} 1.{number} {state}", number)
     for number in range(1, 30, 2)
@@ -91,6 +98,12 @@ def kinds(*items: Change | Command, until: int = LONG) -> list[Kind]:
         pytest.param(HANDED_OVER[2:], id="the first ones compacted away"),
         pytest.param([*WHOLE, *DIVIDED], id="a division"),
         pytest.param([*WHOLE, *DIVIDED[::-1]], id="a division carried in any order"),
+        pytest.param([*HELD, *MERGED], id="a merge"),
+        pytest.param([*HELD, *MERGED[::-1]], id="a merge carried in any order"),
+        pytest.param(
+            [*HELD, *MERGED[:2], change(f"decline 1.3 Owned {A}", 3)],
+            id="a merge that came to nothing",
+        ),
         pytest.param(
             [*HANDED_OVER, change(f"assign 2.5 Assigning {A}", 20)], id="taken from the dead"
         ),
@@ -189,6 +202,17 @@ def test_what_keeps_the_rules_is_not_reported(items: list[Change | Command]) -> 
             id="a part below the whole",
         ),
         pytest.param(
+            [*WHOLE, *MERGED[:1], change(f"merge 1.2 Merging {B}", 2, RIGHT), *MERGED[2:]],
+            Kind.TWO_OWNERS,
+            id="merged with a bundle of another owner's",
+        ),
+        pytest.param([*HELD, *MERGED[:4]], Kind.HOLE, id="what two were merged to is missing"),
+        pytest.param(
+            [*HELD, *MERGED[:4], change(f"retire 1.2 Owned {A}", 3, BOTH)],
+            Kind.BACKWARD,
+            id="merged below the two",
+        ),
+        pytest.param(
             [*WHOLE, change(f"claim 1.1 Owned {A}", 5, HALVES[0])], Kind.OVERLAP, id="overlapping"
         ),
         pytest.param(
@@ -211,6 +235,11 @@ def test_what_breaks_a_rule_is_reported_and_nothing_else(
     items: list[Change | Command], kind: Kind
 ) -> None:
     assert set(kinds(*items)) == {kind}
+
+
+def test_two_that_were_merged_have_both_ended() -> None:
+    one_stands = [*HELD, *MERGED[:3], MERGED[4]]
+    assert set(kinds(*one_stands)) == {Kind.OVERLAP, Kind.STEP}
 
 
 def test_what_is_missing_may_be_late() -> None:

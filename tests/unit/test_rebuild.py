@@ -118,6 +118,28 @@ def test_whatever_is_lost_of_a_division_what_comes_back_tiles(
     assert known.items() <= after.items()
 
 
+@given(ends=st.tuples(st.booleans(), st.booleans()), whole=st.booleans())
+def test_whatever_is_lost_of_a_merge_what_comes_back_tiles(
+    ends: tuple[bool, bool], whole: bool
+) -> None:
+    """X and Y were merged; of their ends and of the whole some are not known."""
+    merging = Record(state=State.MERGING, epoch=Epoch(1, 6), owner="a")
+    ended = Record(state=State.DELETED, epoch=Epoch(1, 7))
+    parts = {name: ended if known else merging for name, known in zip((X, Y), ends, strict=True)}
+    known = {WHOLE: record(7)} if whole else {}
+
+    done = rebuilt(parts, known, [{X: record(5)}], NEW)
+
+    after = {**parts, **known, **done.records}
+    standing = {b: r for b, r in after.items() if r.state is not State.DELETED}
+    assert flaws(standing) == []
+    # Whoever serves the whole goes on; what had not ended stays with its owner.
+    if whole:
+        assert standing == known
+    else:
+        assert {b: r for b, r in parts.items() if r == merging}.items() <= standing.items()
+
+
 def test_bundles_that_only_leave_holes_are_let_be() -> None:
     """A namespace whose brokers are claiming it for the first time."""
     assert rebuilt({LOW: record(1)}, {}, [{Y: record(1)}], NEW).records == {Y: record(1)}

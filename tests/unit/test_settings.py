@@ -8,8 +8,10 @@ from dataclasses import replace
 
 import pytest
 
+from trimtab.merging import MERGERS
 from trimtab.placement import PLACERS
 from trimtab.settings import (
+    MERGING,
     PLACEMENT,
     SHEDDING,
     SPLIT_ALGORITHMS,
@@ -159,3 +161,4 @@ def test_strategies_and_settings_name_the_same() -> None:
     assert set(PLACEMENT) == set(PLACERS)
     assert set(SPLIT_TRIGGERS) == set(TRIGGERS)
     assert set(SPLIT_ALGORITHMS) == set(DIVIDERS)
+    assert set(MERGING) == set(MERGERS)

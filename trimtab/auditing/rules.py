@@ -74,7 +74,7 @@ _ASKED: Final = {
     (State.RELEASING, State.OWNED): {Event.DECLINE, Event.KEEP},
     (State.SPLITTING, State.OWNED): {Event.DECLINE, Event.KEEP},
     (State.SPLITTING, State.DELETED): {Event.RETIRE},
-    (State.MERGING, State.OWNED): {Event.KEEP},
+    (State.MERGING, State.OWNED): {Event.DECLINE, Event.KEEP},
     (State.MERGING, State.DELETED): {Event.RETIRE},
     (State.QUARANTINED, State.FREE): {Event.READMIT},
 }
@@ -110,13 +110,13 @@ def stands(record: Record) -> bool:
 
 
 def is_birth(change: Change) -> bool:
-    """Whether a bundle begins, or begins anew, as a part of one that was divided."""
+    """Whether a bundle begins, or begins anew, made of one that was divided or two merged."""
     return change.event is Event.RETIRE and change.record.state is State.OWNED
 
 
 def may_skip(change: Change) -> bool:
-    """Whether a bundle's epochs may jump to this one: a part starts above the whole, and a record
-    that only brokers remembered above what the store had forgotten."""
+    """Whether a bundle's epochs may jump to this one: what is made of others starts above them, and
+    a record that only brokers remembered above what the store had forgotten."""
     return is_birth(change) or change.event is Event.RESTORE
 
 

@@ -1,8 +1,8 @@
 """Whether the bundles of one namespace that stand cover the hash ring exactly once.
 
-Changes are taken in the order of `since`, those of one moment together: the script retires a bundle
-and makes its parts in one run. Restored records keep their old times, and what led to them is lost:
-those of one rebuild are a moment, after all that was changed before it.
+Changes are taken in the order of `since`, those of one moment together: the script retires bundles
+and makes what takes their place in one run. Restored records keep their old times, and what led to
+them is lost: those of one rebuild are a moment, after all that was changed before it.
 """
 
 from __future__ import annotations

@@ -53,12 +53,18 @@ def spread(view: View, candidates: Bools, had: Ints | None, settings: Settings) 
 
 
 def _emptiest_domains(view: View, candidates: Bools, had: Ints) -> Bools:
-    domains = view.policies.domains
-    named = [domains.get(broker, _NO_DOMAIN) for broker in view.brokers.names]
-    _, domain = np.unique(named, return_inverse=True)
+    domain = domain_of(view)
     sums = np.bincount(domain[candidates], had[candidates], domain.max() + 1)
     emptiest: Bools = sums[domain] == sums[domain[candidates]].min()
     return emptiest
+
+
+def domain_of(view: View) -> Ints:
+    """(n,) number of the failure domain that each broker is in; those in no domain share one."""
+    domains = view.policies.domains
+    named = [domains.get(broker, _NO_DOMAIN) for broker in view.brokers.names]
+    numbers: Ints = np.unique(named, return_inverse=True)[1].reshape(-1)
+    return numbers
 
 
 def may_leave(broker: int, candidates: Bools, had: Ints | None) -> bool:

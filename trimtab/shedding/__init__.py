@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
+from trimtab import planner
 from trimtab.plan import Shed
 from trimtab.settings import Settings
 from trimtab.shedding import avg, overload, threshold, transfer, uniform
@@ -25,7 +26,11 @@ class Shedder(Protocol[H]):
         """What should move, and the history after this round."""
 
 
+PLANNING: Final = frozenset({"trimtab"})
+"""Those whose plan says where the halves of divided bundles go, which no placement then does."""
+
 SHEDDERS: Final[Mapping[str, Shedder[Any]]] = {
+    "trimtab": planner.shed,
     "threshold": threshold.shed,
     "overload": overload.shed,
     "uniform": uniform.shed,

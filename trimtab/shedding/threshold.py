@@ -40,31 +40,33 @@ def shed(
     names, limits = view.brokers.names, settings.threshold
     loads = usage(view.brokers.resources, settings.weights)
     past = np.array([history.usage.get(name, np.nan) for name in names])
-    averages = _advance(past, loads, settings.weights.history)
-    mean = _mean(averages)
+    averages = advance(past, loads, settings.weights.history)
+    mean = mean_of(averages)
     if mean == 0:
         return (), _remember(names, averages)
     need = traffic(view.brokers, THROUGHPUT_IN) * (averages - mean - limits.threshold + MARGIN)
     hot = (averages >= mean + limits.threshold) & (need >= limits.min_throughput)
     sheds = take_until(view, need, hot & (view.brokers.listed > 1), Reason.OVER_AVERAGE)
     if not sheds and limits.lower_boundary:
-        averages = _advance(averages, loads, settings.weights.history)
+        averages = advance(averages, loads, settings.weights.history)
         sheds = _lower_boundary(view, averages, settings)
     return sheds, _remember(names, averages)
 
 
-def _advance(past: Floats, loads: Floats, kept: float) -> Floats:
+def advance(past: Floats, loads: Floats, kept: float) -> Floats:
+    """(n,) the averages one step later; ``past`` is NaN where there was none."""
     return np.where(np.isnan(past), loads, past * kept + (1 - kept) * loads)
 
 
-def _mean(averages: Floats) -> float:
+def mean_of(averages: Floats) -> float:
+    """0 for no brokers."""
     # cumsum adds one by one as Pulsar does; sum would add pairwise and differ in the last bit.
     return float(np.cumsum(averages)[-1]) / len(averages) if averages.size else 0.0
 
 
 def _lower_boundary(view: View, averages: Floats, settings: Settings) -> list[Shed]:
     threshold = settings.threshold.threshold
-    floor = _mean(averages) - threshold
+    floor = mean_of(averages) - threshold
     able = (view.brokers.listed > 1) & (averages > floor)
     if not able.any() or not (averages < floor).any():
         return []

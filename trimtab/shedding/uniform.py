@@ -28,7 +28,7 @@ _ALLOWANCE: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class _Excess:
+class Excess:
     """What the busiest broker by one measure should lose."""
 
     source: int
@@ -40,7 +40,7 @@ class _Excess:
 
 def shed(view: View, history: None, settings: Settings) -> tuple[Sequence[Shed], None]:
     """Bundles of the one broker with the most messages, or else the most bytes."""
-    excess = _excess(view, settings) if view.brokers.names else None
+    excess = excess_of(view, settings) if view.brokers.names else None
     if excess is None or view.brokers.listed[excess.source] <= 1:
         return (), history
     left = int(excess.gap * settings.unload.max_share)
@@ -54,19 +54,19 @@ def shed(view: View, history: None, settings: Settings) -> tuple[Sequence[Shed],
     ], history
 
 
-def _excess(view: View, settings: Settings) -> _Excess | None:
+def excess_of(view: View, settings: Settings) -> Excess | None:
     limits, unload = settings.uniform, settings.unload
-    source, least, most = _extremes(view, RATE_IN)
+    source, least, most = extremes(view, RATE_IN)
     if 0 < limits.rate_difference < (most - least) * 100 / least:
-        return _Excess(source, RATE_IN, most - least, unload.min_rate, Reason.RATE_GAP)
-    source, least, most = _extremes(view, THROUGHPUT_IN)
+        return Excess(source, RATE_IN, most - least, unload.min_rate, Reason.RATE_GAP)
+    source, least, most = extremes(view, THROUGHPUT_IN)
     if 0 < limits.throughput_ratio < most / least:
         gap, minimum = most - least, unload.min_throughput
-        return _Excess(source, THROUGHPUT_IN, gap, minimum, Reason.THROUGHPUT_GAP)
+        return Excess(source, THROUGHPUT_IN, gap, minimum, Reason.THROUGHPUT_GAP)
     return None
 
 
-def _extremes(view: View, measure: int) -> tuple[int, float, float]:
+def extremes(view: View, measure: int) -> tuple[int, float, float]:
     """The row of the broker with the most traffic, the least traffic and the most."""
     carried = traffic(view.brokers, measure)
     source = int(np.argmax(carried))

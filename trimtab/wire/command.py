@@ -22,6 +22,8 @@ class Kind(StrEnum):
     """The bundle is yours: serve it and say so."""
     SPLIT = "split"
     """Divide the bundle as ``division`` says and say into what, or that it cannot be divided."""
+    MERGE = "merge"
+    """Make one of the bundle and its ``neighbour`` above."""
 
 
 class Division(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -53,8 +55,11 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, ren
     source: str | None = None
     destination: str | None = None
     division: Division | None = None
+    neighbour: str | None = None
     reason: str = ""
     plan: str = ""
+    why: str = ""
+    """For people: what the plan does, in figures."""
     issued_at: int = 0
     deadline: int = 0
     v: int = 1

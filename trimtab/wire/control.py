@@ -18,6 +18,7 @@ class Kind(StrEnum):
     PAUSE = "pause"
     """Keep reading, decide nothing."""
     RESUME = "resume"
+    """Decide again, also where a plan that did harm holds strategies back."""
     BROKER_LOST = "broker-lost"
     """``broker``'s lease ran out: it leaves the view, and its bundles are given to others. So will
     perhaps those of ``brokers``, which have missed a renewal."""

@@ -11,6 +11,7 @@ OWNERSHIP: Final = "trimtab.ownership"
 ROUNDS: Final = "trimtab.rounds"
 DEAD_LETTERS: Final = "trimtab.dead-letters"
 GENERATIONS: Final = "trimtab.generations"
+STATE: Final = "trimtab.state"
 
 SESSION_HEADER: Final = "trimtab-session"
 SEQUENCE_HEADER: Final = "trimtab-sequence"
@@ -55,6 +56,21 @@ def hints_key(cluster: str) -> str:
 def placed_key(cluster: str) -> str:
     """Hash: broker to how many bundles claims gave it since the newest hints."""
     return f"trimtab:{{{cluster}}}:placed"
+
+
+def whys_key(cluster: str) -> str:
+    """Hash: bundle or broker to the newest rounds that explain it, newest first, by commas."""
+    return f"trimtab:{{{cluster}}}:why"
+
+
+def explained_key(cluster: str) -> str:
+    """Sorted set: rounds with explanations, by their batch timestamp."""
+    return f"trimtab:{{{cluster}}}:why:rounds"
+
+
+def explanations_key(cluster: str, number: int | str) -> str:
+    """Hash: bundle or broker to its explanation in a round (`trimtab.wire.explanation`)."""
+    return f"trimtab:{{{cluster}}}:why:round:{number}"
 
 
 def assertion_key(cluster: str, server_run: str, broker: str) -> str:

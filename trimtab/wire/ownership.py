@@ -55,6 +55,13 @@ class Candidate(NamedTuple):
     load: float
 
 
+class Neighbour(NamedTuple):
+    """The bundle just above another, and the epoch that its record must have."""
+
+    bundle: str
+    expect: Epoch
+
+
 class Transition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A request to the transition script: do ``event`` to ``bundle`` if its epoch is ``expect``.
 
@@ -72,8 +79,12 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     commands: tuple[Command, ...] = ()
     """Go to broker streams if the request is accepted; the script stamps their epoch, generation,
     ``issued_at`` and ``deadline``. A broker's own may only go to the owner afterwards."""
+    neighbour: Neighbour | None = None
+    """Of two bundles of one owner that are merged (MERGE, and the RETIRE that ends it): the upper
+    one. The event is done to both or to neither; commands go out with the lower one's epoch."""
     children: tuple[str, ...] = ()
-    """Of a bundle that is divided (RETIRE): ascending, they tile it, and its owner owns them."""
+    """What takes the place of what is deleted (RETIRE): ascending, they tile it, and its owner owns
+    them. Of two that are merged one."""
     candidates: tuple[Candidate, ...] = ()
     """Of ASSIGN, in place of ``broker``: the script takes the one with the least load among those
     that hold a lease, counting what was placed since the hints. Only the chosen one's command goes
@@ -94,11 +105,12 @@ class Refused(StrEnum):
     NOT_PERMITTED = "not-permitted"
     """A broker's event from the job, or the job's from a broker."""
     NOT_OWNER = "not-owner"
+    """The broker that asks is not the owner, or two that are merged have different ones."""
     SAME_BROKER = "same-broker"
     """The owner would hand the bundle to itself."""
     NOT_TILING = "not-tiling"
-    """The children do not tile the bundle, or one of them is a bundle already; or the bundle is new
-    and overlaps one that stands."""
+    """The children do not tile the bundle, or one of them is a bundle already; those to be merged
+    are no neighbours; or the bundle is new and overlaps one that stands."""
     OWNER_LIVES = "owner-lives"
     """Its owner holds a lease: nobody may take it."""
     NO_LEASE = "no-lease"
@@ -122,3 +134,5 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     accepted: bool
     reason: Refused | None = None
     record: Record | None = None
+    others: dict[str, Record] = {}
+    """The neighbour and the children that the request names, as they now stand."""

@@ -11,6 +11,7 @@ import msgspec
 
 from trimtab.wire.command import Division
 from trimtab.wire.hints import Hints
+from trimtab.wire.settled import SettledMove
 
 
 class _OfCluster(Protocol):
@@ -39,6 +40,10 @@ class Tag(StrEnum):
     """② to the sinks: an Intake as JSON."""
     ROUND = "round"
     """② to the sinks: a RoundRecord as JSON."""
+    STATE = "state"
+    """② to the sinks: a part of what is held of a cluster after the batch, as it is stored."""
+    WHY = "why"
+    """② to the sinks: a round's RoundExplanations as JSON."""
 
 
 class Row(NamedTuple):
@@ -93,6 +98,8 @@ class PlannedMove(msgspec.Struct, frozen=True, kw_only=True):
     destination: str
     reason: str
     epoch: tuple[int, int]
+    why: str = ""
+    """For people: what the plan does, in figures."""
 
 
 class RefusedMove(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -111,6 +118,20 @@ class PlannedSplit(msgspec.Struct, frozen=True, kw_only=True):
     broker: str
     reason: str
     epoch: tuple[int, int]
+    why: str = ""
+
+
+class PlannedMerge(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A merge as the round recorded it; the epochs are those of the two records."""
+
+    bundle: str
+    neighbour: str
+    """The one just above."""
+    broker: str
+    reason: str
+    epoch: tuple[int, int]
+    neighbour_epoch: tuple[int, int]
+    why: str = ""
 
 
 class PlannedRepair(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -122,6 +143,36 @@ class PlannedRepair(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     epoch: tuple[int, int]
     broker: str | None = None
     """Who is to have it, or to keep it; it is told so."""
+    why: str = ""
+
+
+class Contender(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One side of a comparison; ranges are of usage (fractions), None where there is none."""
+
+    strategy: str
+    placement: str
+    range: float | None
+    """That this round found, before its moves."""
+    moves: int
+    """Of this round."""
+    bounces: int
+    """Of these, those to a broker that the bundle left within a day."""
+    mean_range: float | None
+    """Of all rounds compared."""
+    total_moves: int
+    total_bounces: int
+
+
+class ShadowRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """How the strategy in charge does beside its challenger, whose moves only count."""
+
+    since: int
+    """When the comparison began (batch timestamp)."""
+    rounds: int
+    """Compared so far."""
+    champion: Contender
+    challenger: Contender
+    """Its ranges are predicted."""
 
 
 class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -153,6 +204,7 @@ class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     splits: tuple[PlannedSplit, ...] = ()
     division: Division | None = None
     """How the owners of ``splits`` shall divide."""
+    merges: tuple[PlannedMerge, ...] = ()
     repairs: tuple[PlannedRepair, ...] = ()
     doubt: str = "stable"
     causes: dict[str, str] = {}
@@ -167,6 +219,22 @@ class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Bundles that nobody serves, by the records."""
     hints: Hints | None = None
     """Where lookups may place bundles from now on; none while observing only."""
+    shadow: ShadowRecord | None = None
+    """None without a challenger."""
+    settled: tuple[SettledMove, ...] = ()
+    """Earlier moves of which it is known what came of them; the first, where there are very many.
+    """
+    closed: dict[str, int] = {}
+    """How many earlier moves are waited for no longer, by how they ended."""
+    bias: float = 0.0
+    """Mean of realised less predicted usage (fraction), over the last sides of moves."""
+    tripped: dict[str, str] = {}
+    """Why the breaker tripped in this round: cause to what was found."""
+    frozen_until: int = 0
+    """No strategy is asked before (batch timestamp); 0 while the breaker is closed."""
+    undo: tuple[PlannedMove, ...] = ()
+    """What would take back the plans that tripped the breaker; what of it is done is in ``moves``.
+    """
     v: int = 1
 
 
@@ -213,6 +281,15 @@ def head_of(value: bytes) -> str:
     return base64.b64encode(value[:HEAD]).decode()
 
 
+class JobSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a job was started with and decisions depend on, by dotted name."""
+
+    intake: dict[str, float]
+    """Of operator ①."""
+    defaults: dict[str, str | int | float | bool]
+    """Of every cluster's rounds, before intents change them."""
+
+
 class BatchRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """What is needed to run a batch again: Kafka key ``query/batch`` on trimtab.rounds."""
 
@@ -224,4 +301,8 @@ class BatchRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     offsets: dict[str, dict[str, tuple[int, int]]]
     """Topic to partition to its first offset and the one after its last, where any was read."""
     rounds: tuple[RoundRecord, ...]
+    exported: tuple[str, ...] = ()
+    """Clusters of which trimtab.state has what was held after this batch."""
+    settings: JobSettings | None = None
+    """In force from this batch on; said in a driver's first and with every export."""
     v: int = 1

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 from trimtab.plan import Divide
 from trimtab.settings import Settings
-from trimtab.splitting.triggers import instantaneous, long_term
+from trimtab.splitting.triggers import instantaneous, long_term, planned
 from trimtab.view import View
 
 H = TypeVar("H")
@@ -28,4 +28,5 @@ class Trigger(Protocol[H]):
 TRIGGERS: Final[Mapping[str, Trigger[Any]]] = {
     "long-term": long_term.split,
     "instantaneous": instantaneous.split,
+    "planned": planned.split,
 }

@@ -22,7 +22,7 @@ from trimtab.names import rows_of
 from trimtab.plan import Divide
 from trimtab.reasons import Reason
 from trimtab.settings import Settings, SplitSettings
-from trimtab.splitting.triggers.limits import Places, judged, over_limits
+from trimtab.splitting.triggers.limits import Busy, Places, judged, over_limits
 from trimtab.view import View
 
 Divisible = Callable[[int], bool]
@@ -69,18 +69,11 @@ def _granted(
     view: View, ready: Mapping[int, Reason], limits: SplitSettings, divisible: Divisible
 ) -> Iterator[Divide]:
     places = Places(view, limits)
-    busy = {end for bundle in view.splitting for end in _ends(bundle)}
+    busy = Busy(view)
     for row, reason in ready.items():
-        beside = not busy.isdisjoint(_ends(view.bundles.names[row]))
-        if places.free(row) and not beside and divisible(row):
+        if places.free(row) and not busy.beside(row) and divisible(row):
             places.take(row)
             yield Divide(row, reason)
-
-
-def _ends(bundle: str) -> set[tuple[str, str, int]]:
-    """What a half has in common with the bundle it came from, one or the other."""
-    namespace, (low, high) = parse_bundle(bundle)
-    return {(namespace, "from", low), (namespace, "to", high)}
 
 
 def _unlooked(view: View, past: Mapping[str, int], last: int) -> dict[str, int]:

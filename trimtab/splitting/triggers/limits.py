@@ -1,4 +1,4 @@
-"""What both triggers ask: is a bundle over a limit, and may its namespace have one more?"""
+"""What all triggers ask: is a bundle over a limit, and may its namespace have one more?"""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from trimtab.model import parse_bundle
 from trimtab.reasons import Reason
 from trimtab.settings import SplitSettings
 from trimtab.view import (
@@ -55,6 +56,24 @@ def over_limits(bundles: Bundles, traffic: Floats, limits: SplitSettings) -> dic
     rows = np.flatnonzero(judged(bundles) & over.any(axis=0))
     first = over[:, rows].argmax(axis=0)
     return {row: _REASONS[at] for row, at in zip(rows.tolist(), first.tolist(), strict=True)}
+
+
+class Busy:
+    """What is being divided, and the halves that come of it."""
+
+    def __init__(self, view: View) -> None:
+        self._names = view.bundles.names
+        self._ends = {end for bundle in view.splitting for end in _ends(bundle)}
+
+    def beside(self, row: int) -> bool:
+        """Whether a bundle is being divided, or the one it came from."""
+        return bool(self._ends) and not self._ends.isdisjoint(_ends(self._names[row]))
+
+
+def _ends(bundle: str) -> set[tuple[str, str, int]]:
+    """What a half has in common with the bundle it came from, one or the other."""
+    namespace, (low, high) = parse_bundle(bundle)
+    return {(namespace, "from", low), (namespace, "to", high)}
 
 
 class Places:

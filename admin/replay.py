@@ -1,0 +1,143 @@
+"""`trimtab replay`: a recorded span once more, and how it compares with what was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Final
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from simulation.recorded import Missing, RecordedTopics
+from simulation.replay import Contradiction
+from simulation.rerun.run import Readers
+from simulation.rerun.span import Ambiguous, Asked, Bound, iso
+from simulation.rerun.verdict import Verdict, judged
+from trimtab.settings import SHEDDING
+from trimtab.wire.rows import Contender, RoundRecord
+
+MOST_ROUNDS: Final = 40
+"""Of two strategies side by side; the sums count all."""
+
+
+class Impossible(LookupError):
+    """The span cannot be run again; says why, and what to do."""
+
+
+def bound_of(text: str) -> Bound:
+    """A batch's number, or a time as ISO 8601 has it, in UTC unless it says otherwise."""
+    if text.isdecimal():
+        return Bound(int(text), is_number=True)
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise typer.BadParameter(
+            f"{text}: neither the number of a batch nor a time like 2026-01-31T12:00:00Z"
+        ) from error
+    time = time if time.tzinfo else time.replace(tzinfo=UTC)
+    return Bound(round(1000 * time.timestamp()))
+
+
+def strategy_of(text: str) -> str:
+    """One that there is."""
+    if text and text not in SHEDDING:
+        raise typer.BadParameter(f"{text}: no such strategy; there are {', '.join(SHEDDING)}")
+    return text
+
+
+def replayed(opened: Callable[[], RecordedTopics], asked: Asked, rival: str = "") -> Verdict:
+    """Run the span; raises Impossible, KafkaUnavailable and Misconfigured."""
+    with Readers(opened) as readers:
+        try:
+            return judged(readers, asked, rival)
+        except (Missing, Ambiguous) as error:
+            raise Impossible(str(error)) from error
+        except Contradiction as error:
+            raise Impossible(f"{error}: ask for a span before or after that") from error
+
+
+def show(console: Console, verdict: Verdict, rival: str = "") -> None:
+    """The whole of it."""
+    table = Table(show_header=False, box=None, pad_edge=False)
+    for name, said in _figures(verdict):
+        table.add_row(name, escape(said))
+    console.print(table, highlight=False)
+    if rival:
+        _show_rival(console, verdict, rival)
+    for line in _trouble(verdict):
+        # Not wrapped, so that both sides stand one above the other.
+        console.print(line, soft_wrap=True, highlight=False, markup=False)
+
+
+def _figures(verdict: Verdict) -> Iterator[tuple[str, str]]:
+    span, issued = verdict.span, verdict.issued
+    yield "query", span.query
+    times = f", {' to '.join(map(iso, verdict.times))}" if verdict.times else ""
+    yield "batches", f"{span.first} to {span.last}: {verdict.batches}{times}"
+    if span.starts is None:
+        yield "from", f"the query's first batch, {verdict.before} batches before"
+    for cluster, head in sorted((span.starts or {}).items()):
+        yield "from", f"what was held of {cluster} after batch {head}"
+    yield "rounds", f"{verdict.rounds} the same, {len(verdict.unlike)} not"
+    yield "requests", f"{issued.requests}, accepted {issued.accepted}"
+    unlike = len(issued.differences)
+    yield "commands", f"{issued.commands} the same, byte for byte, {unlike} not"
+
+
+def _trouble(verdict: Verdict) -> Iterator[str]:
+    issued, first = verdict.issued, verdict.first_difference
+    if first is not None:
+        yield f"first difference: batch {first.batch}, {first.subject}"
+        yield f"  recorded {first.recorded}"
+        yield f"  replayed {first.again}"
+        if first.subject.endswith("state_hash"):
+            yield "  the same was decided and something else remembered: by another version?"
+    if verdict.left_out:
+        yield f"{verdict.left_out} rounds left out: nothing was exported of their clusters before"
+    if issued.expired:
+        yield f"{issued.expired} commands cannot be compared: trimtab.commands has dropped them"
+    if issued.untold:
+        yield (
+            f"{len(issued.untold)} requests cannot be judged, {issued.untold[0]} first: "
+            "trimtab.ownership does not have what became of them; not yet, or no longer"
+        )
+
+
+def _show_rival(console: Console, verdict: Verdict, rival: str) -> None:
+    """Side by side the rounds in which either moved anything."""
+    moved = [each for each in verdict.beside if any(s.moves for s in _sides(each))]
+    headings = ("time", "cluster", "range", "moves", f"{rival}: range", "moves")
+    table = Table(*headings, box=None, pad_edge=False)
+    table.columns[0].no_wrap = True
+    for record in moved[:MOST_ROUNDS]:
+        figures = [text for s in _sides(record) for text in (_percent(s.range), str(s.moves))]
+        table.add_row(iso(record.at)[:19], escape(record.cluster), *figures)
+    console.print(table, highlight=False)
+    if len(moved) > MOST_ROUNDS:
+        console.print(f"and {len(moved) - MOST_ROUNDS} rounds more", highlight=False)
+    last = {record.cluster: record for record in verdict.beside}
+    for cluster, record in sorted(last.items()):
+        for side in _sides(record):
+            console.print(
+                f"{cluster}, {side.strategy}: {side.total_moves} moves, {side.total_bounces} of "
+                f"them bounces, mean range {_percent(side.mean_range)}",
+                highlight=False,
+                markup=False,
+            )
+    console.print(
+        f"What {rival} wants happens in a world of its own, whose ranges are predicted; the moves "
+        "that were recorded do not happen there. Sums count from where the replay begins.",
+        soft_wrap=True,
+        highlight=False,
+    )
+
+
+def _sides(record: RoundRecord) -> tuple[Contender, ...]:
+    return (record.shadow.champion, record.shadow.challenger) if record.shadow else ()
+
+
+def _percent(fraction: float | None) -> str:
+    return "" if fraction is None else f"{100 * fraction:.1f} %"

@@ -1,0 +1,163 @@
+"""`trimtab simulate`: a scenario under some strategies, side by side."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tomllib
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from simulation.scenarios import InvalidScenario, Outcome, Scenario, changed, library, load
+from simulation.scenarios.comparing import Job, by_strategy, cell, lines, played
+from simulation.scenarios.running import strategy
+from simulation.scenarios.what_if import on_hardware, with_brokers, without_domain
+from trimtab.settings import SHEDDING, Settings
+from trimtab.tunable import InvalidSettings
+
+USAGE: Final = 2
+_SETTINGS: Final = "settings."
+
+
+def simulate(  # noqa: PLR0913 - the options of a command line
+    scenario: Annotated[
+        str | None, typer.Argument(help="A scenario of the library (--list), or a TOML file.")
+    ] = None,
+    strategies: Annotated[
+        list[str] | None,
+        typer.Option("--strategy", help="shedding, or shedding+placement; again for each."),
+    ] = None,
+    seed: Annotated[list[int] | None, typer.Option(min=0, help="Again for each.")] = None,
+    seeds: Annotated[str | None, typer.Option(help="From one to another: 1-3.")] = None,
+    values: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="noise=0.5, step.factor=4, settings.avg.low_hits=3."),
+    ] = None,
+    brokers: Annotated[int | None, typer.Option(help="What if so many more, or fewer.")] = None,
+    hardware: Annotated[str | None, typer.Option(help="What if on others: 1:4.")] = None,
+    lose_domain: Annotated[
+        int | None, typer.Option(min=0, help="What if a failure domain is lost in this cycle.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page with pictures.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Write every run's figures.")] = None,
+    processes: Annotated[int, typer.Option(min=1, help="Side by side.")] = os.cpu_count() or 1,
+    listed: Annotated[bool, typer.Option("--list", help="Say what the library has.")] = False,
+) -> None:
+    """Run a scenario under strategies, without Kafka, Spark or Redis; compare what comes of it."""
+    if listed or scenario is None:
+        _show_library()
+        return
+    try:
+        given = _values(values or [])
+        made = _with(load(scenario, **given[0]), brokers, hardware, lose_domain)
+        tuned = Settings().changed(given[1])
+        chosen = [strategy(name, tuned) for name in strategies or SHEDDING]
+        wanted = _seeds(seed, seeds) or [made.seed]
+        jobs = [Job(changed(made, {"seed": s}), each) for each in chosen for s in wanted]
+    except (InvalidScenario, InvalidSettings) as error:
+        raise _end("\n".join(error.problems)) from None
+    except OSError as error:
+        raise _end(f"{scenario}: {error.strerror}") from None
+    except ValueError as error:
+        raise _end(str(error)) from None
+    outcomes = [*played(jobs, processes)]
+    name = Path(scenario).stem
+    Console(width=None if sys.stdout.isatty() else 200).print(_table(name, outcomes))
+    if json is not None:
+        json.write_bytes(msgspec.json.format(_for_programs(name, outcomes), indent=2) + b"\n")
+    if html is not None:
+        # Only here: the library of pictures takes a second to import.
+        from simulation.scenarios.report import page
+
+        html.write_text(page(outcomes, name, " ".join(["trimtab", *sys.argv[1:]])))
+
+
+def _show_library() -> None:
+    table = Table("scenario", "what happens", box=None, pad_edge=False)
+    for name in library():
+        table.add_row(name, load(name).about)
+    Console().print(table)
+
+
+def _values(given: Sequence[str]) -> tuple[dict[str, object], dict[str, object]]:
+    """Values of the scenario and of the settings, by dotted name; raises InvalidScenario."""
+    scenario: dict[str, object] = {}
+    settings: dict[str, object] = {}
+    problems = []
+    for each in given:
+        name, equals, text = each.partition("=")
+        if not equals:
+            problems.append(f"--set {each}: must be name=value")
+        elif name.startswith(_SETTINGS):
+            settings[name[len(_SETTINGS) :]] = _value(text)
+        else:
+            scenario[name] = _value(text)
+    if problems:
+        raise InvalidScenario(problems)
+    return scenario, settings
+
+
+def _value(text: str) -> object:
+    """As TOML has it; what is no value there is a word."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _with(
+    scenario: Scenario, brokers: int | None, hardware: str | None, lose_domain: int | None
+) -> Scenario:
+    if brokers is not None:
+        scenario = with_brokers(scenario, brokers)
+    if hardware is not None:
+        scenario = on_hardware(scenario, hardware)
+    if lose_domain is not None:
+        scenario = without_domain(scenario, lose_domain)
+    return scenario
+
+
+def _seeds(each: Sequence[int] | None, span: str | None) -> list[int]:
+    """Raises ValueError."""
+    found = list(each or [])
+    if span is not None:
+        first, dash, last = span.partition("-")
+        if not (dash and first.isdigit() and last.isdigit() and int(first) <= int(last)):
+            raise ValueError(f"--seeds {span}: must be from one to another: 1-3")
+        found += range(int(first), int(last) + 1)
+    return found
+
+
+def _table(name: str, outcomes: Sequence[Outcome]) -> Table:
+    groups = by_strategy(outcomes)
+    seeds = len(outcomes) // len(groups)
+    title = name if seeds == 1 else f"{name}, {seeds} seeds: median (worst)"
+    table = Table(title=title, title_justify="left")
+    table.add_column("")
+    for each in groups:
+        table.add_column(each, justify="right")
+    for line in lines(outcomes):
+        cells = (cell(line, [o.figures for o in each]) for each in groups.values())
+        table.add_row(line.title, *cells)
+    return table
+
+
+def _for_programs(name: str, outcomes: Sequence[Outcome]) -> bytes:
+    runs = [
+        {"strategy": o.strategy, "seed": o.scenario.seed, "figures": asdict(o.figures)}
+        for o in outcomes
+    ]
+    said = {"v": 1, "name": name, "scenario": asdict(outcomes[0].scenario), "runs": runs}
+    return msgspec.json.encode(said)
+
+
+def _end(message: str) -> typer.Exit:
+    typer.echo(message, err=True)
+    return typer.Exit(USAGE)

@@ -1,0 +1,199 @@
+"""`trimtab why`: what a round made of a bundle or broker, from Redis or by a replay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from admin.replay import Impossible
+from simulation.recorded import Missing, RecordedTopics
+from simulation.replay import Contradiction
+from simulation.rerun.inquiry import Answer, explained_by_replay
+from simulation.rerun.run import Readers
+from simulation.rerun.span import Ambiguous, iso
+from sinks.connections import redis_client
+from sinks.errors import SinkError, Unavailable
+from sinks.explanations import Explanations, Found
+from streaming.config import InvalidConfig, load_config
+from trimtab.wire.explanation import Explanation, Nearest
+
+UNKNOWN: Final = 1
+USAGE: Final = 2
+UNREACHABLE: Final = 5
+
+
+def why(  # noqa: PLR0913 - the options of a command line
+    subject: Annotated[str, typer.Argument(help="A bundle or a broker.")],
+    cluster: Annotated[str, typer.Option(help="Whose it is.")],
+    number: Annotated[
+        int | None, typer.Option("--round", help="Instead of the newest that tells of it.")
+    ] = None,
+    redis: Annotated[
+        str | None, typer.Option(help="URL; else the settings'.", envvar="TRIMTAB_REDIS_URL")
+    ] = None,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Run the round again from Kafka; needs --round.")
+    ] = False,
+    kafka: Annotated[str | None, typer.Option(help="Instead of the settings' own.")] = None,
+    query: Annotated[str | None, typer.Option(help="Of a replay, where several match.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    config: Annotated[
+        Path | None, typer.Option(help="A TOML file of settings; TRIMTAB_... go over it.")
+    ] = None,
+) -> None:
+    """Say why a bundle moved or stayed, or what a broker gave and got; 1 if nothing is kept of it
+    there."""
+    try:
+        if replay:
+            found, answer = None, _replayed(subject, cluster, number, kafka, query, config)
+        else:
+            found = _stored(subject, cluster, number, redis, config)
+            answer = _answer(found, subject, cluster, number)
+    except (InvalidConfig, Impossible) as error:
+        raise _end(str(error), USAGE) from None
+    except SinkError as error:
+        raise _end(str(error), UNREACHABLE if isinstance(error, Unavailable) else UNKNOWN) from None
+    if json:
+        print(msgspec.json.encode(_for_programs(answer, found)).decode())
+        return
+    show(Console(), answer, found.rounds if found is not None else ())
+
+
+def show(console: Console, answer: Answer, rounds: tuple[int, ...] = ()) -> None:
+    """In words; ``rounds`` are all that tell of the subject."""
+    explanation = answer.explanation
+    for line in _lines(answer, rounds):
+        console.print(line, soft_wrap=True, highlight=False, markup=False)
+    if explanation.options:
+        console.print(_options(explanation), highlight=False)
+
+
+def _replayed(  # noqa: PLR0913 - the options of a command line
+    subject: str,
+    cluster: str,
+    number: int | None,
+    kafka: str | None,
+    query: str | None,
+    config: Path | None,
+) -> Answer:
+    if number is None:
+        raise Impossible("--replay needs --round: which one?")
+    settings = load_config(config).kafka
+    address = kafka or settings.bootstrap
+    with Readers(lambda: RecordedTopics(address, settings.client)) as readers:
+        try:
+            return explained_by_replay(readers, cluster, number, subject, query)
+        except (Missing, Ambiguous, Contradiction) as error:
+            raise Impossible(str(error)) from error
+
+
+def _stored(
+    subject: str, cluster: str, number: int | None, redis: str | None, config: Path | None
+) -> Found:
+    url = redis or load_config(config).redis_url.get_secret_value()
+    with redis_client(url) as client:
+        return Explanations(client).read(cluster, subject, number)
+
+
+def _answer(found: Found, subject: str, cluster: str, number: int | None) -> Answer:
+    if found.explanation is not None:
+        return Answer(found.explanation, None, as_recorded=True)
+    if found.kept is None:
+        raise _end(
+            f"nothing is kept of any round of {cluster}: is that its name, and explain.rounds "
+            "above 0?",
+            UNKNOWN,
+        )
+    wanted = found.kept[1] if number is None else number
+    first, last = found.kept
+    where = f"round {number}" if number is not None else f"rounds {first} to {last}"
+    named = ", ".join(map(str, found.rounds))
+    other = f"; rounds {named} tell of it" if found.rounds else ""
+    raise _end(
+        f"{where} kept nothing of {subject}{other}: a round tells unasked only of what it moved "
+        "or refused, and of the brokers involved\n"
+        f"Next: trimtab why {subject} --cluster {cluster} --round {wanted} --replay",
+        UNKNOWN,
+    )
+
+
+def _lines(answer: Answer, rounds: tuple[int, ...]) -> Iterator[str]:
+    told = answer.explanation
+    yield f"{told.subject} in {told.cluster}, round {told.round} of {iso(told.at)}"
+    ends = ""
+    if told.source is not None and told.destination is not None:
+        ends = f" from {told.source} to {told.destination}"
+    yield f"{told.verdict}{ends}: {told.rule} ({told.strategy})"
+    yield told.why
+    yield from _figures(told)
+    yield from _otherwise(answer)
+    if told.until:
+        yield f"this ends by itself at {iso(told.until)}"
+    if not answer.as_recorded:
+        yield "the replayed round is not what was recorded: trimtab replay says where they differ"
+    others = [str(each) for each in rounds if each != told.round]
+    if others:
+        yield f"rounds {', '.join(others)} tell of it too (--round)"
+
+
+def _figures(told: Explanation) -> Iterator[str]:
+    for broker, (before, after) in told.usage.items():
+        yield f"usage of {broker}: {_change(before, after)} %"
+    if told.range is not None:
+        yield f"range of the fleet: {_change(*told.range)} points"
+
+
+def _otherwise(answer: Answer) -> Iterator[str]:
+    nearest, tried = answer.explanation.nearest, answer.tried
+    if nearest is None:
+        yield "no single setting is known that would change this"
+        return
+    yield f"otherwise with {_setting(nearest)}: {nearest.so_that}"
+    if tried is not None:
+        to = f" to {tried.destination}" if tried.destination is not None else ""
+        yield f"tried: {tried.verdict}{to}, {tried.rule}: {tried.why}"
+
+
+def _setting(nearest: Nearest) -> str:
+    then, now = (msgspec.json.encode(each).decode() for each in (nearest.then, nearest.now))
+    beyond = ""
+    if not isinstance(nearest.then, bool | str) and not isinstance(nearest.now, bool | str):
+        beyond = " or more" if nearest.then > nearest.now else " or less"
+    return f"{nearest.setting} = {then}{beyond}, instead of {now}"
+
+
+def _options(told: Explanation) -> Table:
+    table = Table("could go to", "usage with it", "", box=None, pad_edge=False)
+    table.columns[1].justify = "right"
+    for each in told.options:
+        usage = "" if each.usage is None else f"{100 * each.usage:.1f} %"
+        table.add_row(escape(each.broker), usage, "chosen" if each.chosen else each.bar)
+    return table
+
+
+def _change(before: float, after: float) -> str:
+    if before == after:
+        return f"{100 * before:.1f}"
+    return f"{100 * before:.1f} -> {100 * after:.1f}"
+
+
+def _for_programs(answer: Answer, found: Found | None) -> dict[str, object]:
+    return {
+        "v": 1,
+        "explanation": answer.explanation,
+        "tried": answer.tried,
+        "asRecorded": answer.as_recorded,
+        "rounds": [] if found is None else found.rounds,
+    }
+
+
+def _end(message: str, code: int) -> typer.Exit:
+    typer.echo(message, err=True)
+    return typer.Exit(code)

@@ -1,0 +1,69 @@
+"""Where a recorded value and the same value made again differ first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from simulation.rerun.run import Step
+
+_LONGEST: Final = 1000
+"""Characters shown of one side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Both sides as text, shortened; empty where there is none."""
+
+    batch: int
+    subject: str
+    recorded: str
+    again: str
+
+
+def unlike_rounds(step: Step) -> Iterator[Difference]:
+    """A round each that is not what was recorded, or that only one side has."""
+    for cluster in sorted(step.recorded.keys() | step.again.keys()):
+        recorded, again = step.recorded.get(cluster), step.again.get(cluster)
+        if recorded != again:
+            known = recorded or again
+            name = f"{cluster}, round {known.round}" if known else cluster
+            where, left, right = _narrowed(_plain(recorded), _plain(again))
+            yield difference(step.batch.batch, f"{name}{where}", left, right)
+
+
+def difference(batch: int, subject: str, recorded: object, again: object) -> Difference:
+    return Difference(batch, subject, _shown(recorded), _shown(again))
+
+
+def _plain(value: msgspec.Struct | None) -> Any:
+    return None if value is None else msgspec.to_builtins(value)
+
+
+def _narrowed(left: Any, right: Any, where: str = "") -> tuple[str, Any, Any]:
+    """The first member of both, however deep, that differs."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        pairs = ((f"{where}, {key}", left.get(key), right.get(key)) for key in {**left, **right})
+    elif isinstance(left, list | tuple) and isinstance(right, list | tuple):
+        longest = range(max(len(left), len(right)))
+        pairs = ((f"{where}[{i}]", _at(left, i), _at(right, i)) for i in longest)
+    else:
+        return where, left, right
+    for name, one, other in pairs:
+        if one != other:
+            return _narrowed(one, other, name)
+    return where, left, right
+
+
+def _at(values: list[Any] | tuple[Any, ...], index: int) -> Any:
+    return values[index] if index < len(values) else None
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "nothing"
+    text = value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -1,0 +1,39 @@
+"""Another strategy on the same records, as the job's own challenger: `trimtab.shadow`."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from trimtab.cluster import Cluster
+from trimtab.settings import PLACEMENT, Settings
+from trimtab.tunable import InvalidSettings
+
+
+@dataclass(slots=True)
+class Challenged(Cluster):
+    """A cluster in which ``rival`` is the challenger, whatever its settings and intents say."""
+
+    rival: str = ""
+
+    @property
+    def settings(self) -> Settings:
+        # Any: to mypy a property read from its class is no value.
+        given: Any = Cluster.settings
+        return challenged(given.fget(self), self.rival)
+
+
+@lru_cache
+def challenged(settings: Settings, rival: str) -> Settings:
+    """The settings with a challenger, and the placement in force if that goes with it.
+
+    Raises InvalidSettings where there is no such strategy.
+    """
+    own = [settings.round.placement, rival, *PLACEMENT]
+    tried = [{"shadow.shedding": rival, "shadow.placement": p} for p in own if p in PLACEMENT]
+    for values in tried[:-1]:
+        with suppress(InvalidSettings):
+            return settings.changed(values)
+    return settings.changed(tried[-1])

@@ -1,0 +1,138 @@
+"""The batches of a span, run again one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Self
+
+from simulation.recorded import Missing, RecordedTopics, read_in
+from simulation.replay import Replay, rounds_of
+from simulation.rerun.exports import held_after
+from simulation.rerun.rival import Challenged
+from simulation.rerun.span import Span, batches_of
+from sources.records import Record
+from trimtab.cluster import Cluster
+from trimtab.explaining.witness import Witness
+from trimtab.issue import BatchId
+from trimtab.job_settings import understood
+from trimtab.tunable import InvalidSettings
+from trimtab.wire import keys
+from trimtab.wire.rows import BatchRecord, RoundRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A batch and its rounds by cluster."""
+
+    batch: BatchRecord
+    recorded: dict[str, RoundRecord]
+    again: dict[str, RoundRecord]
+    left_out: int = 0
+    """Rounds of clusters that are followed only from this batch's export on."""
+    beside: dict[str, RoundRecord] = field(default_factory=dict)
+    """The same rounds with a challenger."""
+
+
+class Readers:
+    """One a partition, each of which goes on where it was."""
+
+    def __init__(self, opened: Callable[[], RecordedTopics]) -> None:
+        self._opened = opened
+        self._readers: dict[tuple[str, int], RecordedTopics] = {}
+
+    def of(self, topic: str, partition: int) -> RecordedTopics:
+        """The one that read this partition last."""
+        place = (topic, partition)
+        if place not in self._readers:
+            self._readers[place] = self._opened()
+        return self._readers[place]
+
+    def read_by(self, batch: BatchRecord) -> list[Record]:
+        """What the batch read; raises Missing."""
+        return [
+            record
+            for topic, partition, start, end in read_in(batch)
+            for record in self.of(topic, partition).every(topic, partition, start, end)
+        ]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for reader in self._readers.values():
+            reader.close()
+
+
+class Rerun:
+    """Of one span; ``cluster``: of this one alone; ``rival``: once more, with this challenger."""
+
+    def __init__(
+        self, readers: Readers, span: Span, cluster: str | None = None, rival: str = ""
+    ) -> None:
+        self._readers = readers
+        self._span = span
+        self._alone = None if cluster is None else {cluster}
+        self._made: list[Callable[..., Cluster]] = [Cluster]
+        if rival:
+            self._made.append(partial(Challenged, rival=rival))
+        self._replays: list[Replay] = []
+
+    def steps(self) -> Iterator[Step]:
+        """Run them; raises Missing and Contradiction."""
+        for batch in batches_of(self._readers.of(keys.ROUNDS, 0), self._span):
+            self._start(batch)
+            yield self._step(batch)
+            self._restore(batch)
+
+    def witness(self, cluster: str) -> Witness | None:
+        """Of the last round that was run of a cluster."""
+        held = self._replays[0].clusters.get(cluster) if self._replays else None
+        return None if held is None else held.witness
+
+    def _start(self, batch: BatchRecord) -> None:
+        """Go on as the job that ran this batch was started."""
+        if batch.settings is None:
+            if not self._replays:
+                raise Missing(f"batch {batch.batch} does not say what its job was started with")
+            return
+        try:
+            intake, defaults = understood(batch.settings)
+        except InvalidSettings as error:
+            raise Missing(
+                f"batch {batch.batch} was recorded by a version of trimtab with other settings: "
+                f"replay it with that one ({error})"
+            ) from error
+        if not self._replays:
+            followed = self._alone if self._span.starts is None else set()
+            self._replays = [Replay(intake, defaults, {}, {}, followed, m) for m in self._made]
+        for replay in self._replays:
+            replay.start(intake, defaults)
+
+    def _step(self, batch: BatchRecord) -> Step:
+        followed = self._replays[0].followed
+        records = [] if followed == set() else self._read_by(batch)
+        again = [rounds_of(replay.run(batch.at, records)) for replay in self._replays]
+        wanted = {r.cluster: r for r in batch.rounds if self._alone in (None, {r.cluster})}
+        recorded = {c: r for c, r in wanted.items() if followed is None or c in followed}
+        return Step(batch, recorded, again[0], len(wanted) - len(recorded), again[-1])
+
+    def _read_by(self, batch: BatchRecord) -> list[Record]:
+        try:
+            return self._readers.read_by(batch)
+        except Missing as error:
+            raise Missing(
+                f"{error}, which batch {batch.batch} read: ask for a later span, and keep the "
+                "topics longer where such spans are to be replayed"
+            ) from error
+
+    def _restore(self, batch: BatchRecord) -> None:
+        """Follow the clusters that start from what was held after this batch."""
+        name_of = BatchId(batch.query, batch.batch)
+        for cluster, head in (self._span.starts or {}).items():
+            if head.batch == batch.batch:
+                topics = self._readers.of(keys.STATE, 0)
+                held = held_after(topics, name_of, batch.at, cluster)
+                for replay in self._replays:
+                    replay.restore(cluster, held)

@@ -1,0 +1,189 @@
+"""Which recorded batches to run, and from what.
+
+of the batches from one bound to the other, of one query:
+  each cluster that held a round there starts from its newest export before them
+  if one has none: all start from the query's first batch, if that is still recorded
+  else from that cluster's first export among them, if it held no round before
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import msgspec
+
+from simulation.recorded import Missing, RecordedTopics
+from simulation.replay import Contradiction, agreed
+from trimtab.wire import keys
+from trimtab.wire.rows import BatchRecord
+
+
+class Bound(NamedTuple):
+    """The number of a batch, or the time that batches have as their timestamp (epoch ms)."""
+
+    at: int
+    is_number: bool = False
+
+
+class Asked(NamedTuple):
+    """Both bounds belong to the span; ``query`` and ``cluster`` where there are several."""
+
+    since: Bound
+    until: Bound
+    query: str | None = None
+    cluster: str | None = None
+
+
+class Ambiguous(ValueError):
+    """Batches of several queries are meant."""
+
+
+class Head(NamedTuple):
+    """A batch, and where on trimtab.rounds it stands."""
+
+    batch: int
+    at: int
+    offset: int
+
+    def __str__(self) -> str:
+        return f"{self.batch} ({iso(self.at)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """What is to run and, from batch ``first`` to ``last``, to be compared."""
+
+    query: str
+    first: int
+    last: int
+    offsets: tuple[int, int]
+    """On trimtab.rounds: where to begin, and where to end."""
+    starts: Mapping[str, Head] | None
+    """Clusters and the batch after which each was exported; None: all from the first batch."""
+
+
+def iso(at: int) -> str:
+    """A time in epoch milliseconds, to be read and to be typed."""
+    return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+class _Named(msgspec.Struct):
+    cluster: str
+
+
+class _Brief(msgspec.Struct):
+    """As much of a BatchRecord as it takes to find a span."""
+
+    query: str
+    batch: int
+    at: int
+    rounds: tuple[_Named, ...] = ()
+    exported: tuple[str, ...] = ()
+
+    def is_before(self, bound: Bound) -> bool:
+        return (self.batch if bound.is_number else self.at) < bound.at
+
+    def is_after(self, bound: Bound) -> bool:
+        return (self.batch if bound.is_number else self.at) > bound.at
+
+
+@dataclass(slots=True)
+class _Trail:
+    """What one query's batches show, in the order in which they were recorded."""
+
+    oldest: Head
+    newest: Head
+    before: dict[str, Head] = field(default_factory=dict)
+    """Cluster to its newest export before the span."""
+    within: dict[str, Head] = field(default_factory=dict)
+    """Cluster to its first export in the span."""
+    shown: dict[str, int] = field(default_factory=dict)
+    """Cluster to the batch of its first round in the span."""
+    met: list[Head] = field(default_factory=list)
+    """The first and the last batch of the span, none while there is none."""
+
+    def take(self, brief: _Brief, head: Head, asked: Asked) -> None:
+        self.newest = head
+        exported = [name for name in brief.exported if asked.cluster in {None, name}]
+        if brief.is_before(asked.since):
+            self.before |= dict.fromkeys(exported, head)
+        elif not brief.is_after(asked.until):
+            self.within = dict.fromkeys(exported, head) | self.within
+            names = [each.cluster for each in brief.rounds if asked.cluster in {None, each.cluster}]
+            self.shown = dict.fromkeys(names, brief.batch) | self.shown
+            self.met = [self.met[0] if self.met else head, head]
+
+
+def find_span(topics: RecordedTopics, asked: Asked) -> Span:
+    """Raises Missing and Ambiguous."""
+    low, high = topics.ends(keys.ROUNDS, 0)
+    trails = _trails(topics, (low, high), asked)
+    met = {query: trail for query, trail in trails.items() if trail.met}
+    if not met:
+        said = [f"batches {t.oldest} to {t.newest} of query {q}" for q, t in trails.items()]
+        raise Missing(f"no batch of this span is recorded, but {'; '.join(said) or 'none'}")
+    if len(met) > 1:
+        raise Ambiguous(f"batches of {len(met)} queries are meant: {', '.join(sorted(met))}")
+    [(query, trail)] = met.items()
+    if not trail.shown:
+        of = f" of {asked.cluster}" if asked.cluster else ""
+        first, last = trail.met
+        raise Missing(f"no round{of} was held in batches {first} to {last}")
+    return _started(query, trail, whole=low == 0 or trail.oldest.batch == 0)
+
+
+def _trails(topics: RecordedTopics, offsets: tuple[int, int], asked: Asked) -> dict[str, _Trail]:
+    trails: dict[str, _Trail] = {}
+    decoder = msgspec.json.Decoder(_Brief)
+    for record in topics.between(keys.ROUNDS, 0, *offsets):
+        brief = decoder.decode(record.value or b"")
+        if asked.query in {None, brief.query}:
+            head = Head(brief.batch, brief.at, record.offset)
+            trails.setdefault(brief.query, _Trail(head, head)).take(brief, head, asked)
+    return trails
+
+
+def _started(query: str, trail: _Trail, *, whole: bool) -> Span:
+    """The span, each of its clusters with what it starts from."""
+    first, last = trail.met
+    starts = {name: trail.before[name] for name in trail.shown if name in trail.before}
+    strange = trail.shown.keys() - starts.keys()
+    if strange and whole:
+        offsets = (trail.oldest.offset, last.offset + 1)
+        return Span(query, first.batch, last.batch, offsets, None)
+    for name in sorted(strange):
+        head = trail.within.get(name)
+        if head is None or trail.shown[name] < head.batch:
+            advice = f"ask for batches after {head}" if head else "ask for a later span"
+            raise Missing(
+                f"nothing was exported of {name} before this span, and the first batches of query "
+                f"{query} are no longer recorded: {advice}"
+            )
+        starts[name] = head
+    begin = min(head.offset for head in starts.values())
+    return Span(query, first.batch, last.batch, (begin, last.offset + 1), starts)
+
+
+def batches_of(topics: RecordedTopics, span: Span) -> Iterator[BatchRecord]:
+    """Each once and in order, the first one what is started from; raises Contradiction, Missing."""
+    latest: BatchRecord | None = None
+    for record in topics.every(keys.ROUNDS, 0, *span.offsets):
+        batch = msgspec.json.decode(record.value or b"", type=BatchRecord)
+        if batch.query != span.query:
+            continue
+        if latest is None or batch.batch > latest.batch:
+            if latest is not None:
+                yield latest
+            latest = batch
+        elif batch.batch == latest.batch:
+            latest = agreed(latest, batch)
+        else:
+            raise Contradiction(
+                f"batch {batch.batch} of query {batch.query} was recorded again after batch "
+                f"{latest.batch}: an older checkpoint was put back in between"
+            )
+    if latest is not None:
+        yield latest

@@ -1,0 +1,77 @@
+"""Whether a span that is run again gives what was recorded of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from simulation.rerun.commands import Commands, Issued
+from simulation.rerun.difference import Difference, unlike_rounds
+from simulation.rerun.run import Readers, Rerun
+from simulation.rerun.span import Asked, Span, find_span
+from trimtab.wire import keys
+from trimtab.wire.rows import RoundRecord
+
+
+class Status(IntEnum):
+    """In order of what is said first."""
+
+    SAME = 0
+    DIFFERENT = 1
+    CANNOT = 2
+
+
+@dataclass(slots=True)
+class Verdict:
+    """Of the batches from ``span.first`` to ``span.last``."""
+
+    span: Span
+    before: int = 0
+    """Batches that were run to come to the span."""
+    batches: int = 0
+    times: list[int] = field(default_factory=list)
+    """Timestamps of the first and the last batch."""
+    rounds: int = 0
+    """Equal on both sides."""
+    unlike: list[Difference] = field(default_factory=list)
+    """Rounds."""
+    left_out: int = 0
+    """Rounds held before anything was exported of their clusters."""
+    issued: Issued = field(default_factory=Issued)
+    beside: list[RoundRecord] = field(default_factory=list)
+    """The rounds in which a challenger was compared."""
+
+    @property
+    def first_difference(self) -> Difference | None:
+        """A round before the commands that follow from it."""
+        found = [*self.unlike, *self.issued.differences]
+        return min(found, key=lambda each: each.batch, default=None)
+
+    @property
+    def status(self) -> Status:
+        if self.first_difference is not None:
+            return Status.DIFFERENT
+        nothing = self.left_out and not self.rounds
+        cannot = nothing or self.issued.expired or self.issued.untold
+        return Status.CANNOT if cannot else Status.SAME
+
+
+def judged(readers: Readers, asked: Asked, rival: str = "") -> Verdict:
+    """Run what was asked for; raises Missing, Ambiguous and Contradiction."""
+    span = find_span(readers.of(keys.ROUNDS, 0), asked)
+    verdict = Verdict(span)
+    commands = Commands(span.query, span.first)
+    for step in Rerun(readers, span, asked.cluster, rival).steps():
+        commands.take(step)
+        if step.batch.batch >= span.first:
+            verdict.batches += 1
+            verdict.times = [*verdict.times[:1], step.batch.at]
+            verdict.rounds += sum(step.recorded.get(c) == r for c, r in step.again.items())
+            verdict.unlike += unlike_rounds(step)
+            verdict.left_out += step.left_out
+            if rival:
+                verdict.beside += (record for record in step.beside.values() if record.shadow)
+        else:
+            verdict.before += 1
+    verdict.issued = commands.compared(readers.of(keys.COMMANDS, 0))
+    return verdict

@@ -1,0 +1,22 @@
+"""Scenarios: a fleet as columns and the round that balances it, a thousand times faster than life.
+
+outcome = run(load("scale-out", seed=3, noise=0.2), strategy("avg"))
+outcome.figures.moves, outcome.figures.final_range
+"""
+
+from simulation.scenarios.outcome import Figures, Outcome
+from simulation.scenarios.reading import InvalidScenario, changed, library, load
+from simulation.scenarios.running import run, strategy
+from simulation.scenarios.scenario import Scenario
+
+__all__ = [
+    "Figures",
+    "InvalidScenario",
+    "Outcome",
+    "Scenario",
+    "changed",
+    "library",
+    "load",
+    "run",
+    "strategy",
+]

@@ -1,0 +1,68 @@
+"""Figures of a run that need more than adding up."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from simulation.scenarios.bounds import least_moved
+from simulation.scenarios.outcome import Command
+from simulation.scenarios.world import World
+from trimtab.view import Ints
+
+_DAY_S: Final = 86_400.0
+
+
+def returns(commands: Sequence[Command], seconds: float, cooling: float) -> tuple[int, int]:
+    """Moves straight back within the cool-down, and all returns within a day.
+
+    A cycle lasts ``seconds``, the cool-down ``cooling`` seconds. Moves off brokers that are to be
+    emptied are not counted, but a bundle may return from them.
+    """
+    paths: dict[int, list[Command]] = defaultdict(list)
+    back = anyhow = 0
+    for command in commands:
+        path = paths[command.bundle]
+        left = {
+            earlier.source: seconds * (command.cycle - earlier.cycle)
+            for earlier in path
+            if seconds * (command.cycle - earlier.cycle) <= _DAY_S
+        }
+        if command.destination in left and not command.drained:
+            anyhow += 1
+            last = path[-1].source == command.destination
+            back += last and left[command.destination] <= cooling
+        path.append(command)
+    return back, anyhow
+
+
+def load_ratio(world: World, first_owner: Ints, moved: float, reached: float) -> float | None:
+    """Load ``moved`` in units of the least that had to move to ``reached``, a range of usage.
+
+    None where loads or brokers come and go, or less than a bundle had to move.
+    """
+    scenario = world.scenario
+    if scenario.wave.amplitude or scenario.restart.every or not world.up.all():
+        return None
+    carried = np.bincount(first_owner[world.origin], world.load, len(world.brokers))
+    least = least_moved(carried.astype(np.float64), world.capacity, reached)
+    return moved / least if least >= world.total / scenario.bundles else None
+
+
+def crowded(world: World) -> Ints:
+    """(groups x brokers,) namespaces of an anti-affinity group that a broker has beyond need, moves
+    under way counted as done."""
+    n, groups = len(world.brokers), int(world.group.max(initial=-1)) + 1
+    if not groups:
+        return np.zeros(0, dtype=np.int64)
+    rows = np.flatnonzero(world.group[world.namespace] >= 0)
+    pairs = np.unique(world.namespace[rows] * n + world.intended[rows])
+    cells = world.group[pairs // n] * n + pairs % n
+    sizes = np.bincount(world.group[world.group >= 0], minlength=groups)
+    allowed = -(-sizes // np.count_nonzero(world.up))
+    counts = np.bincount(cells, minlength=groups * n)
+    excess: Ints = np.maximum(counts - np.repeat(allowed, n), 0)
+    return excess

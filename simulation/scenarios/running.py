@@ -1,0 +1,157 @@
+"""A scenario under a strategy: every cycle the round decides on what is reported, and is obeyed.
+
+each cycle:
+  what happens, happens; moves that have lasted long enough land
+  every broker reports; the round decides on the view of it
+  its moves set out, its repairs and divisions are done at once
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+from zlib import crc32
+
+import numpy as np
+
+from simulation.scenarios.dividing import divide
+from simulation.scenarios.events import Events
+from simulation.scenarios.losses import trouble_of
+from simulation.scenarios.outcome import Command, Outcome
+from simulation.scenarios.recorder import Recorder
+from simulation.scenarios.reports import CLUSTER, Reports
+from simulation.scenarios.scenario import Scenario
+from simulation.scenarios.world import World
+from trimtab.plan import Plan
+from trimtab.reasons import Reason
+from trimtab.round import decide
+from trimtab.round_state import RoundState
+from trimtab.settings import Settings
+from trimtab.view import View
+
+EPOCH_MS: Final = 1_800_000_000_000
+
+PLACEMENTS: Final[Mapping[str, str]] = {
+    "threshold": "least-long-term-rate",
+    "overload": "least-long-term-rate",
+    "uniform": "least-long-term-rate",
+    "avg": "avg",
+    "transfer": "least-average-usage",
+    "trimtab": "least-long-term-rate",
+}
+"""The placement that a shedder goes with where none is named."""
+
+
+def strategy(name: str, settings: Settings | None = None) -> Settings:
+    """``settings`` with the strategy ``shedding`` or ``shedding+placement``.
+
+    Raises InvalidSettings.
+    """
+    shedding, _, placement = name.partition("+")
+    chosen = {
+        "round.shedding": shedding,
+        "round.placement": placement or PLACEMENTS.get(shedding, "least-long-term-rate"),
+    }
+    return (settings or Settings()).changed(chosen)
+
+
+def name_of(settings: Settings) -> str:
+    """What `strategy` takes, as short as may be."""
+    shedding, placement = settings.round.shedding, settings.round.placement
+    return shedding if placement == PLACEMENTS.get(shedding) else f"{shedding}+{placement}"
+
+
+def run(scenario: Scenario, settings: Settings) -> Outcome:
+    """What comes of the scenario; the same scenario and settings give the same outcome."""
+    run = Run(scenario, settings)
+    for cycle in range(-scenario.warm_up, scenario.cycles):
+        run.step(cycle)
+    return run.recorder.outcome(name_of(settings))
+
+
+class Run:
+    """One scenario under one strategy, in the middle of it."""
+
+    def __init__(self, scenario: Scenario, settings: Settings) -> None:
+        self._scenario = scenario
+        own: dict[str, object] = {"round.interval": scenario.seconds}
+        if not scenario.split:
+            own["split.enabled"] = False
+        if not scenario.evenly:
+            own["placement.distribute_evenly"] = False
+        self.settings = settings.changed(own)
+        self._warm_up = self.settings.changed(
+            {"round.observe_only": True} if scenario.observed else {"round.enabled": False}
+        )
+        self.world = World(scenario)
+        self._events = Events(scenario)
+        self._reports = Reports(self.world)
+        first = min((c for c in self._events.cycles if 0 <= c < scenario.cycles), default=0)
+        self.recorder = Recorder(self.world, self.settings, first)
+        self._flights = np.random.default_rng([scenario.seed, 4])
+        self.state = RoundState()
+
+    def step(self, cycle: int) -> Plan:
+        """One cycle; the plan that was carried out, or not in the warm-up."""
+        now_ms = EPOCH_MS + round(1000 * self._scenario.seconds * cycle)
+        self.world.land(now_ms)
+        self._events.begin(self.world, cycle, now_ms)
+        settings = self._warm_up if cycle < 0 else self.settings
+        view = self._reports.view(now_ms)
+        view = replace(view, trouble=trouble_of(self.world, settings, now_ms))
+        plan = self._decide(view, settings, now_ms)
+        if cycle >= 0:
+            self._obey(plan, cycle, now_ms)
+        return plan
+
+    def _decide(self, view: View, settings: Settings, now_ms: int) -> Plan:
+        # As the job seeds it.
+        rng = np.random.default_rng([crc32(CLUSTER.encode()), self.state.number])
+        plan, self.state = decide(view, self.state, settings, now_ms, rng)
+        return plan
+
+    def _obey(self, plan: Plan, cycle: int, now_ms: int) -> None:
+        world, recorder = self.world, self.recorder
+        recorder.before(cycle)
+        commands = self._commands(plan, cycle)
+        recorder.issued(cycle, commands)
+        if commands:
+            delay = self._scenario.delay
+            seconds = self._flights.uniform(delay.flight_low, delay.flight_high, len(commands))
+            flight_ms = np.rint(1000 * seconds).astype(np.int64).tolist()
+            moves = {command.bundle: command.destination for command in commands}
+            world.issue(moves, now_ms, flight_ms)
+        if plan.repairs:
+            given = {r.bundle: r.broker for r in plan.repairs if r.broker is not None}
+            rows = {world.row[bundle]: world.broker_row[b] for bundle, b in given.items()}
+            world.give(rows, now_ms)
+        self._divide(plan, now_ms)
+        recorder.after(cycle, plan, sum(not command.drained for command in commands))
+
+    def _commands(self, plan: Plan, cycle: int) -> list[Command]:
+        world = self.world
+        if not plan.moves:
+            return []
+        load = world.load
+        return [
+            Command(
+                cycle=cycle,
+                bundle=(row := world.row[move.bundle]),
+                source=world.broker_row[move.source],
+                destination=world.broker_row[move.destination],
+                load=float(load[row]),
+                drained=move.reason is Reason.DRAINED,
+            )
+            for move in plan.moves
+        ]
+
+    def _divide(self, plan: Plan, now_ms: int) -> None:
+        halves = [
+            half
+            for split in plan.splits
+            for half in divide(self.world, self.world.row[split.bundle])
+        ]
+        if halves and self.settings.split.unload_children:
+            waiting = self.state.halves | dict.fromkeys(halves, now_ms)
+            self.state = replace(self.state, halves=waiting)

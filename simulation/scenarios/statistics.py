@@ -1,0 +1,89 @@
+"""What brokers measure of their bundles, and what the job makes of it over time.
+
+drawn    = load x e^(sigma N - sigma²/2), anew each cycle: its mean is the load
+averages = `trimtab.averages.sample`, from statistics that changed, once an interval, and begun anew
+           by a broker that has not seen the bundle, as `trimtab.snapshot` does
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simulation.scenarios.world import World
+from trimtab.averages import LONG_SAMPLES, SHORT_SAMPLES, sample
+from trimtab.snapshot import IntakeSettings
+from trimtab.view import Bools, Floats, Ints
+
+
+class Statistics:
+    """Of the m bundles of one world, in its units of load."""
+
+    def __init__(self, world: World, cycles: int) -> None:
+        """``cycles``: how many of the last draws are kept."""
+        n, m, scenario = len(world.brokers), world.base.size, world.scenario
+        self._world, self._sigma = world, scenario.noise
+        self._rng = np.random.default_rng([scenario.seed, 2])
+        self._interval_ms = round(1000 * IntakeSettings().sample_interval)
+        self.drawn: Floats = np.tile(world.load, (cycles, 1))
+        """(cycles, m) newest first."""
+        self.short: Floats = np.zeros(m)
+        self.long: Floats = np.zeros(m)
+        self.changed = True
+        """Whether the averages are others than after the last cycle."""
+        self._samples: Ints = np.zeros(m, dtype=np.int64)
+        self._last: Floats = np.full(m, np.nan)
+        self._news: Bools = np.zeros(m, dtype=np.bool_)
+        self._sampled_ms: Ints = np.zeros(n, dtype=np.int64)
+
+    def draw(self) -> None:
+        """This cycle's figures."""
+        self._follow()
+        load = self._world.load
+        if self._sigma:
+            normal = self._rng.standard_normal(load.size)
+            normal *= self._sigma
+            normal -= self._sigma**2 / 2
+            load = load * np.exp(normal, out=normal)
+        if len(self.drawn) > 1:
+            self.drawn = np.vstack((load, self.drawn[:-1]))
+        else:
+            self.drawn = load[np.newaxis]
+
+    def average(self, shown: Floats, seen: Bools | None, reported_ms: Ints) -> None:
+        """Take what brokers show: (m,) figures, of the bundles in ``seen`` (None: of all), in
+        reports of (n,) ``reported_ms``."""
+        owner, unseen = self._world.owner, self._samples == 0
+        if seen is not None:
+            unseen &= seen
+        self._news |= shown != self._last
+        self._news |= shown == 0
+        self._last = shown
+        first = (self._sampled_ms == 0) & (reported_ms > 0)
+        due = reported_ms - self._sampled_ms >= self._interval_ms
+        mask = self._news if due.all() else self._news & due[owner]
+        mask = unseen | (mask if seen is None else mask & seen)
+        self._sampled_ms = np.where(first, reported_ms, self._sampled_ms)
+        self.changed = bool(mask.any())
+        if self.changed:
+            self._sampled_ms[owner[mask & ~unseen]] = reported_ms[owner[mask & ~unseen]]
+            self._sample(shown, mask)
+
+    def _sample(self, shown: Floats, mask: Bools) -> None:
+        self.short, _ = sample(self.short, self._samples, shown, mask, SHORT_SAMPLES)
+        self.long, self._samples = sample(self.long, self._samples, shown, mask, LONG_SAMPLES)
+        self._news &= ~mask
+
+    def _follow(self) -> None:
+        """Rows that were divided, and bundles that are on a broker which has not seen them."""
+        world = self._world
+        for row, half in world.halved:
+            share = world.base[half] / (world.base[row] + world.base[half])
+            self.drawn = np.hstack((self.drawn, self.drawn[:, [row]] * share))
+            self.drawn[:, row] *= 1 - share
+            for name in ("short", "long", "_samples", "_last", "_news"):
+                column = getattr(self, name)
+                setattr(self, name, np.append(column, column[row]))
+        world.halved.clear()
+        if world.unseen:
+            self._samples[world.unseen] = 0
+            world.unseen.clear()

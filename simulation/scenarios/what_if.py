@@ -1,0 +1,32 @@
+"""What if there were more brokers, or fewer, or others: the same load on another fleet."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simulation.scenarios.reading import changed
+from simulation.scenarios.scenario import Scenario
+
+
+def with_brokers(scenario: Scenario, more: int) -> Scenario:
+    """With so many brokers more, or fewer; raises InvalidScenario."""
+    return _carrying(scenario, changed(scenario, {"brokers": scenario.brokers + more}))
+
+
+def on_hardware(scenario: Scenario, classes: str) -> Scenario:
+    """With brokers of these capacities; raises InvalidScenario."""
+    return _carrying(scenario, changed(scenario, {"hardware": classes}))
+
+
+def without_domain(scenario: Scenario, cycle: int = 0) -> Scenario:
+    """With all brokers of one failure domain gone from a cycle on; raises InvalidScenario."""
+    return changed(scenario, {"crash.domains": 1, "crash.cycle": cycle, "crash.returning": 0})
+
+
+def _carrying(scenario: Scenario, other: Scenario) -> Scenario:
+    """``other`` with the load of ``scenario``."""
+    return changed(other, {"mean": scenario.mean * _capacity(scenario) / _capacity(other)})
+
+
+def _capacity(scenario: Scenario) -> float:
+    return float(np.resize(np.array(scenario.classes), scenario.brokers).sum())

@@ -1,0 +1,201 @@
+"""The fleet as it truly is: what every bundle weighs, who has it, who is up.
+
+Columns are replaced, never changed in place, where a view may still show them: `owner`, `intended`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from simulation.scenarios.population import populate
+from simulation.scenarios.scenario import Scenario
+from trimtab.names import PackedNames
+from trimtab.view import Bools, Floats, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """A bundle on a broker it has left: from ``arrived_ms`` until before ``left_ms``."""
+
+    row: int
+    broker: int
+    arrived_ms: int
+    left_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """A move that is under way."""
+
+    destination: int
+    until_ms: int
+
+
+class World:
+    """n brokers and m bundles; m grows when bundles are divided."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        made = populate(scenario)
+        n, m = len(made.brokers), made.load.size
+        self.scenario = scenario
+        self.brokers, self.capacity, self.domain = made.brokers, made.capacity, made.domain
+        self.broker_row = {name: row for row, name in enumerate(made.brokers)}
+        self.policies = made.policies(scenario)
+        self.namespaces, self.namespace, self.group = made.namespaces, made.namespace, made.group
+        self.ranges = made.ranges
+        self.base = made.load
+        """(m,) load without the time of day."""
+        self.solid: Floats = np.zeros(m)
+        """(m,) the part of it that is in one topic."""
+        self.topics: Ints = np.full(m, scenario.topics)
+        self.origin: Ints = np.arange(m)
+        """(m,) the bundle of the start that it is, or is a part of."""
+        self.owner = self.intended = made.owner
+        self.arrived_ms: Ints = np.zeros(m, dtype=np.int64)
+        self.up: Bools = np.arange(n) < made.present
+        self.draining: Bools = np.zeros(n, dtype=np.bool_)
+        self.crashed_ms: dict[int, int] = {}
+        """Brokers that are down because they crashed."""
+        self.flights: dict[int, Flight] = {}
+        self.stays: list[Stay] = []
+        """Of the last minutes, where reports come late."""
+        self.unseen: list[int] = []
+        """Rows that their brokers have not seen before: for `Statistics` to take and clear."""
+        self.halved: list[tuple[int, int]] = []
+        """Rows that were divided, each with that of its other half: the same."""
+        self.disturbed = True
+        """Whether loads or brokers changed otherwise than by moves: for who looks to clear."""
+        self.names = PackedNames(self.namespaces, self.namespace, self.ranges)
+        self.row = {name: row for row, name in enumerate(self.names)}
+        self.sizes = self.count_sizes()
+        self._late = scenario.delay.high > 0
+        self._factor: Floats | None = None
+        self._load: Floats | None = None
+        self._levels: Floats | None = None
+        self._total: float | None = None
+        self._capacity_up: float | None = None
+
+    @property
+    def load(self) -> Floats:
+        """(m,) true load of each bundle in this cycle."""
+        if self._load is None:
+            self._load = (
+                self.base if self._factor is None else self.base * self._factor[self.namespace]
+            )
+        return self._load
+
+    @property
+    def levels(self) -> Floats:
+        """(n,) true usage of each broker, by who has the bundles now."""
+        if self._levels is None:
+            self._levels = self._carried(self.owner) / self.capacity
+        return self._levels
+
+    @property
+    def total(self) -> float:
+        """All load."""
+        if self._total is None:
+            self._total = float(self.load.sum())
+        return self._total
+
+    @property
+    def capacity_up(self) -> float:
+        """Of the brokers that are up."""
+        if self._capacity_up is None:
+            self._capacity_up = float(self.capacity[self.up].sum())
+        return self._capacity_up
+
+    def planned(self) -> Floats:
+        """(n,) the same once moves under way have landed."""
+        if self.intended is self.owner:
+            return self.levels
+        return self._carried(self.intended) / self.capacity
+
+    def _carried(self, owner: Ints) -> Floats:
+        return np.bincount(owner, self.load, len(self.brokers)).astype(np.float64)
+
+    def disturb(self) -> None:
+        """Loads, or brokers, are no longer what they were."""
+        self.forget_loads()
+        self.disturbed = True
+
+    def forget_loads(self) -> None:
+        """Reckon loads and usages anew when they are asked for."""
+        self._load = self._levels = self._total = self._capacity_up = None
+
+    def set_factor(self, factor: Floats) -> None:
+        """(namespaces,) what the time of day makes of a load."""
+        self._factor = factor
+        self.disturb()
+
+    def issue(self, moves: Mapping[int, int], now_ms: int, flight_ms: Iterable[int]) -> None:
+        """Bundle rows to the brokers they shall go to; each takes its ``flight_ms``."""
+        at_once = {}
+        for (row, broker), lasts_ms in zip(moves.items(), flight_ms, strict=True):
+            if lasts_ms:
+                self.flights[row] = Flight(broker, now_ms + lasts_ms)
+            else:
+                at_once[row] = broker
+        self.give(at_once, now_ms)
+
+    def give(self, moves: Mapping[int, int], at_ms: int) -> None:
+        """Bundle rows to the brokers that have them from now on."""
+        if moves:
+            rows = np.array([*moves], dtype=np.int64)
+            if self._late:
+                left = zip(rows.tolist(), self.owner[rows].tolist(), strict=True)
+                self.stays += [Stay(r, b, int(self.arrived_ms[r]), at_ms) for r, b in left]
+            self.owner = self.owner.copy()
+            self.owner[rows] = [*moves.values()]
+            self.arrived_ms[rows] = at_ms
+            self.unseen += moves
+            for row in moves:
+                self.flights.pop(row, None)
+            self._levels = None
+        self.aim()
+
+    def land(self, now_ms: int) -> None:
+        """End the moves whose time has come."""
+        due = {row: each for row, each in self.flights.items() if each.until_ms <= now_ms}
+        for row, flight in due.items():
+            del self.flights[row]
+            self.give({row: flight.destination}, flight.until_ms)
+
+    def stop(self, broker: int, crashed_ms: int | None) -> None:
+        """A broker ends; with ``crashed_ms`` the others do not expect it."""
+        self.up = self.up.copy()
+        self.up[broker] = self.draining[broker] = False
+        self.flights = {row: f for row, f in self.flights.items() if f.destination != broker}
+        self.aim()
+        if crashed_ms is not None:
+            self.crashed_ms[broker] = crashed_ms
+        self.disturb()
+
+    def start(self, broker: int) -> None:
+        """A broker joins, or is back."""
+        self.up = self.up.copy()
+        self.up[broker] = True
+        self.crashed_ms.pop(broker, None)
+        self.disturb()
+
+    def orphans(self) -> list[int]:
+        """Rows of bundles whose broker is down."""
+        if self.up.all():
+            return []
+        rows: list[int] = np.flatnonzero(~self.up[self.owner]).tolist()
+        return rows
+
+    def count_sizes(self) -> dict[str, int]:
+        """Bundles of each namespace."""
+        counts = np.bincount(self.namespace, minlength=len(self.namespaces)).tolist()
+        return dict(zip(self.namespaces, counts, strict=True))
+
+    def aim(self) -> None:
+        """Say anew where each bundle will be."""
+        self.intended = self.owner
+        if self.flights:
+            self.intended = self.owner.copy()
+            self.intended[[*self.flights]] = [each.destination for each in self.flights.values()]

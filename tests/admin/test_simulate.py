@@ -1,0 +1,142 @@
+"""`trimtab simulate`: a table of strategies side by side."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from admin import cli
+
+SCENARIO = """\
+about = "Six brokers & few bundles"
+brokers = 6
+bundles = 60
+namespaces = 3
+cycles = 12
+[start]
+spread = 0.5
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> str:
+    file = tmp_path / "six.toml"
+    file.write_text(SCENARIO)
+    return str(file)
+
+
+def simulated(*arguments: str) -> Result:
+    return CliRunner().invoke(cli.app, ["simulate", *arguments])
+
+
+def test_a_column_for_each_strategy_and_a_line_for_each_figure(scenario: str) -> None:
+    result = simulated(
+        scenario, "--strategy", "avg", "--strategy", "threshold+round-robin", "--seeds", "1-2"
+    )
+    assert result.exit_code == 0, result.output
+    rows = [
+        [cell.strip() for cell in line.replace("┃", "│").split("│")[1:-1]]
+        for line in result.stdout.splitlines()
+        if line.startswith(("│", "┃"))
+    ]
+    assert result.stdout.startswith("six, 2 seeds: median (worst)")
+    assert rows[0] == ["", "avg", "threshold+round-robin"]
+    assert [row[0] for row in rows[1:5]] == [
+        "moves",
+        "range at the end, points",
+        "range, mean of the second half",
+        "what the heaviest bundle leaves",
+    ]
+    assert len(rows) > 12
+    assert all(row[1] and row[2] for row in rows[1:])
+
+
+def test_values_go_over_the_scenario_s_and_the_settings(scenario: str, tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    result = simulated(
+        scenario,
+        *("--strategy", "avg", "--seed", "4", "--seed", "9", "--json", str(out)),
+        *("--set", "noise=0.2", "--set", "hardware=1:4", "--set", "settings.avg.low_hits=1"),
+    )
+    assert result.exit_code == 0, result.output
+    said = json.loads(out.read_text())
+    assert (said["v"], said["name"]) == (1, "six")
+    assert (said["scenario"]["noise"], said["scenario"]["hardware"]) == (0.2, "1:4")
+    assert [(run["strategy"], run["seed"]) for run in said["runs"]] == [("avg", 4), ("avg", 9)]
+    assert said["runs"][0]["figures"]["moves"] >= 0
+
+
+def test_what_if(scenario: str, tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    result = simulated(
+        scenario,
+        *("--strategy", "avg", "--json", str(out), "--set", "domains=4", "--set", "start.spread=0"),
+        *("--brokers", "+6", "--hardware", "2", "--lose-domain", "3"),
+    )
+    assert result.exit_code == 0, result.output
+    made = json.loads(out.read_text())["scenario"]
+    assert (made["brokers"], made["hardware"], made["crash"]["cycle"]) == (12, "2", 3)
+    assert made["mean"] == pytest.approx(0.45 / 4)
+
+
+def test_a_page_with_pictures_that_needs_no_network(scenario: str, tmp_path: Path) -> None:
+    out = tmp_path / "out.html"
+    result = simulated(scenario, "--strategy", "avg", "--strategy", "uniform", "--html", str(out))
+    assert result.exit_code == 0, result.output
+    page = out.read_text()
+    assert "Six brokers &amp; few bundles" in page
+    assert "<td>moves</td>" in page
+    assert page.count('class="plotly-graph-div"') == 6
+    assert "<script src=" not in page
+
+
+def test_pictures_are_not_loaded_for_other_commands() -> None:
+    asked = "import sys, admin.cli; print('plotly' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "False"
+
+
+def test_the_library_is_listed() -> None:
+    result = simulated("--list")
+    assert result.exit_code == 0
+    assert [line.split()[0] for line in result.stdout.splitlines() if line[:1].isalpha()] == [
+        "scenario",
+        "anti-affinity",
+        "bimodal",
+        "crash",
+        "delayed",
+        "hot-bundle",
+        "hot-topic",
+        "mixed-hardware",
+        "noise",
+        "rolling-restart",
+        "scale-out",
+        "skewed",
+        "step",
+        "wave",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        pytest.param(["no-such"], "no-such: no such scenario", id="scenario"),
+        pytest.param(["no-such.toml"], "No such file", id="file"),
+        pytest.param(["noise", "--strategy", "fair"], "round.shedding", id="strategy"),
+        pytest.param(["noise", "--set", "nois=1"], "did you mean noise?", id="value"),
+        pytest.param(["noise", "--set", "noise"], "must be name=value", id="no value"),
+        pytest.param(["noise", "--seeds", "3-1"], "from one to another", id="seeds"),
+        pytest.param(["noise", "--brokers", "-29"], "must be from 2", id="too few"),
+        pytest.param(["noise", "--lose-domain", "0"], "fewer than domains", id="no domains"),
+    ],
+)
+def test_what_cannot_be_is_told_and_gives_2(arguments: list[str], said: str) -> None:
+    result = simulated(*arguments)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert result.stdout == ""

@@ -1,0 +1,99 @@
+"""What traffic costs: by the line through the brokers' reports, or by what is known of others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trimtab.planner.costs import Costs, counted, kinds, per_byte
+from trimtab.view import CPU, Floats
+
+MB = 1e6
+
+
+def limits(*cores: float) -> Floats:
+    """(5, n) limits of brokers that differ in their processors."""
+    given = np.full((5, len(cores)), 1000.0)
+    given[CPU] = cores
+    return given
+
+
+def known(usage: Floats, traffic: Floats, kind: str = "k", past: Costs | None = None) -> Costs:
+    return counted(past or Costs(), kind, usage, traffic, 1.0)
+
+
+def cost(costs: Costs) -> float:
+    return float(per_byte(costs, ("k",), limits(100.0))[0])
+
+
+def test_base_and_slope_of_a_line_are_recovered() -> None:
+    """5 % without any traffic, and a percent for each MB/s."""
+    traffic = np.linspace(10, 60, 6) * MB
+    found = cost(known(0.05 + 0.01 / MB * traffic, traffic))
+    assert found == pytest.approx(0.01 / MB, rel=0.02)
+    np.testing.assert_allclose(0.05 + 0.01 / MB * traffic - found * traffic, 0.05, atol=0.01)
+
+
+def test_brokers_that_carry_alike_fall_back_to_the_ratio() -> None:
+    usage, traffic = np.array([0.41, 0.39, 0.42, 0.38]), np.full(4, 40 * MB)
+    assert cost(known(usage, traffic)) == pytest.approx(0.4 / (40 * MB))
+
+
+def test_a_slope_is_not_believed_to_be_much_less_than_the_ratio() -> None:
+    """Usage that falls with traffic is chance."""
+    usage, traffic = np.array([0.6, 0.4]), np.array([20 * MB, 80 * MB])
+    assert cost(known(usage, traffic)) == pytest.approx(0.5 * 0.5 / (50 * MB))
+
+
+def test_old_reports_fade() -> None:
+    traffic = np.linspace(10, 60, 6) * MB
+    costs = known(0.01 / MB * traffic, traffic)
+    for _ in range(20):
+        costs = counted(costs, "k", 0.02 / MB * traffic, traffic, 0.5)
+    assert cost(costs) == pytest.approx(0.02 / MB, rel=1e-3)
+
+
+def test_a_kind_without_load_is_judged_by_its_processors() -> None:
+    both = limits(100.0, 400.0)
+    names, kind = kinds(both)
+    loaded, idle = kind.tolist()
+    traffic = np.linspace(10, 60, 6) * MB
+    costs = known(0.01 / MB * traffic, traffic, names[loaded])
+    found = per_byte(costs, names, both[:, [int(np.flatnonzero(kind == k)[0]) for k in (0, 1)]])
+    assert found[loaded] == pytest.approx(0.01 / MB)
+    assert found[idle] == pytest.approx(0.0025 / MB)
+
+
+def test_where_nothing_is_known_nothing_costs() -> None:
+    assert per_byte(Costs(), ("a", "b"), limits(1.0, 4.0)).tolist() == [0.0, 0.0]
+
+
+def test_brokers_of_one_kind_report_the_same_limits() -> None:
+    names, kind = kinds(limits(100.0, 400.0, 100.0))
+    assert len(names) == 2
+    assert kind[0] == kind[2] != kind[1]
+
+
+reports = st.lists(
+    st.tuples(
+        st.sampled_from("ab"),
+        st.floats(0, 1.5),
+        st.one_of(st.just(0.0), st.floats(1.0, 1e10)),
+        st.floats(0, 1),
+    ),
+    max_size=12,
+)
+
+
+@given(reports, st.floats(0, 1e4), st.floats(0, 1e4))
+def test_no_traffic_is_ever_negative_in_cost(
+    given_: list[tuple[str, float, float, float]], cores: float, more: float
+) -> None:
+    costs = Costs()
+    for kind, usage, traffic, kept in given_:
+        costs = counted(costs, kind, np.array([usage]), np.array([traffic]), kept)
+    found = per_byte(costs, ("a", "b"), limits(cores, more))
+    assert np.isfinite(found).all()
+    assert (found >= 0).all()

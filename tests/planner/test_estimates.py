@@ -1,0 +1,237 @@
+"""What a bundle is believed to carry: followed through noise, waves, steps and silence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.clusters import NOW_MS, Broker, cluster, throughputs
+from trimtab.planner.estimates import Estimates, Samples, followed, located
+from trimtab.planner.fleet import observed
+from trimtab.planner.history import PlannerHistory
+from trimtab.planner.odds import bound
+from trimtab.settings import Settings
+from trimtab.view import Bundles, Floats, View
+from trimtab.wire.columns import pack, unpack
+
+MINUTE_MS = 60_000
+HOUR = 60
+HALF_LIFE = 1800.0
+
+Round = dict[int, float]
+"""Key of a bundle to the bytes/s that are reported of it."""
+
+
+def after(rounds: Iterable[Round], past: Estimates | None = None, start: int = 1) -> Estimates:
+    """The estimates after rounds a minute apart, the first of them ``start`` minutes from zero."""
+    known = past or Estimates()
+    for minute, traffic in enumerate(rounds, start):
+        known = at(minute * MINUTE_MS, traffic, known)
+    return known
+
+
+def at(at_ms: int, traffic: Round, past: Estimates) -> Estimates:
+    samples = Samples(
+        keys=np.array(sorted(traffic), np.uint64),
+        traffic=np.array([traffic[key] for key in sorted(traffic)]),
+        at_ms=np.full(len(traffic), at_ms, np.int64),
+    )
+    return followed(past, samples, HALF_LIFE, bound(len(traffic), 60.0, 1.0))
+
+
+def numbered(traffic: Sequence[float] | Floats) -> Round:
+    return dict(enumerate(map(float, traffic)))
+
+
+def test_what_does_not_change_is_believed() -> None:
+    known = after([{1: 10.0, 2: 30.0, 3: 60.0}] * 90)
+    np.testing.assert_allclose(known.level, [0.1, 0.3, 0.6])
+    assert not known.stepped.any()
+
+
+def test_what_all_bundles_do_together_changes_no_level() -> None:
+    """A day's wave, and all at once six times as much."""
+    waves = 2.0 + np.sin(np.arange(120) / 120 * 2 * np.pi)
+    waves[60:] *= 6
+    known = after({1: 10.0 * wave, 2: 30.0 * wave, 3: 60.0 * wave} for wave in waves)
+    np.testing.assert_allclose(known.level, [0.1, 0.3, 0.6])
+    assert not known.stepped.any()
+
+
+@pytest.mark.parametrize(("noise", "samples"), [(0.0, 1), (0.2, 2), (0.5, 6)])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_step_of_six_is_found_within_a_few_samples(noise: float, samples: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    true = np.full(50, 20.0)
+    known = after(numbered(true * noisy(rng, noise, 50)) for _ in range(HOUR))
+    true[7] *= 6
+    found = 0
+    while not known.stepped[7]:
+        known = after([numbered(true * noisy(rng, noise, 50))], known, HOUR + 1 + found)
+        found += 1
+    assert found <= samples
+    assert np.flatnonzero(known.stepped).tolist() == [7]
+    share = 120.0 / true.sum()
+    assert known.level[7] > share / 2 - 1e-2
+    assert known.chance[7] == 0
+    rest = after((numbered(true * noisy(rng, noise, 50)) for _ in range(HOUR)), known, 2 * HOUR)
+    assert rest.level[7] == pytest.approx(share, rel=0.01 + noise / 2)
+    assert not rest.stepped[7]
+
+
+def test_what_stepped_without_noise_has_its_level_at_once() -> None:
+    known = after([*[numbered([20.0] * 10)] * HOUR, numbered([*[20.0] * 9, 120.0])])
+    assert known.level[9] == pytest.approx(0.4)
+    assert known.weight[9] == 1
+
+
+def noisy(rng: np.random.Generator, sigma: float, count: int) -> Floats:
+    """Factors of mean 1."""
+    factors: Floats = np.exp(sigma * rng.standard_normal(count) - sigma**2 / 2)
+    return factors
+
+
+@pytest.mark.parametrize("seed", [0, 4, 5])
+def test_noise_is_no_step(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    true = rng.lognormal(0, 1, 20)
+    known = Estimates()
+    for minute in range(1, 301):
+        known = after([numbered(true * noisy(rng, 0.5, 20))], known, minute)
+        assert not known.stepped.any()
+    np.testing.assert_allclose(known.level, true / true.sum(), rtol=0.25)
+
+
+def test_the_chance_is_what_levels_differ_by() -> None:
+    """Of many bundles alike, the variance of the levels is the mean of what is said of them."""
+    rng = np.random.default_rng(1)
+    known = after(numbered(noisy(rng, 0.5, 1000)) for _ in range(2 * HOUR))
+    assert np.mean(known.chance) == pytest.approx(np.var(known.level), rel=0.2)
+
+
+def test_a_repeated_sample_counts_once_a_minute() -> None:
+    """Brokers report each five seconds what they refresh each minute."""
+    once = after([{1: 10.0, 2: 30.0}] * 5)
+    often = Estimates()
+    for second in range(60, 301, 5):
+        often = at(second * 1000, {1: 10.0, 2: 30.0}, often)
+    assert often == once
+
+
+def test_another_sample_counts_at_once() -> None:
+    first = at(60_000, {1: 10.0, 2: 30.0}, Estimates())
+    second = at(65_000, {1: 11.0, 2: 29.0}, first)
+    assert second.weight == pytest.approx([2.0, 2.0], abs=0.01)
+    assert second.level == pytest.approx([0.2625, 0.7375], abs=1e-3)
+
+
+def test_the_same_report_read_again_changes_nothing() -> None:
+    known = after([{1: 10.0, 2: 30.0}, {1: 12.0, 2: 29.0}])
+    assert at(2 * MINUTE_MS, {1: 12.0, 2: 29.0}, known) == known
+
+
+@pytest.mark.parametrize("others", [(2, 3), (8, 9), ()], ids=["known", "never-seen", "none"])
+def test_who_is_not_reported_is_remembered_for_an_hour(others: tuple[int, ...]) -> None:
+    whole = after([{1: 20.0, 2: 30.0, 3: 50.0}] * 10)
+    silent = after([dict.fromkeys(others, 40.0)] * 60, whole, 11)
+    assert set(silent.keys.tolist()) == {1, 2, 3, *others}
+    assert silent.level[0] == pytest.approx(0.2)
+    back = at(70 * MINUTE_MS, {1: 20.0, 2: 30.0, 3: 50.0}, silent)
+    assert back.weight[0] > 1
+
+
+def test_who_is_not_reported_for_longer_is_forgotten() -> None:
+    known = after([{1: 20.0, 2: 30.0, 3: 50.0}] * 10)
+    known = after([{2: 30.0, 3: 50.0}] * 61, known, 11)
+    assert known.keys.tolist() == [2, 3]
+
+
+def test_the_order_of_the_rows_changes_nothing() -> None:
+    view = cluster(
+        a=Broker(0.5, throughputs(3e6, 1e6, 4e6)), b=Broker(0.3, throughputs(1e6, 5e6, 9e6))
+    )
+    order = list(range(6))
+    Random(2).shuffle(order)
+    other = shuffled(view, order)
+    one, two = PlannerHistory(), PlannerHistory()
+    for minute in range(5):
+        fleet, one = observed(minutes_later(view, minute), one, Settings())
+        again, two = observed(minutes_later(other, minute), two, Settings())
+        assert one.estimates == two.estimates
+        np.testing.assert_array_equal(again.size, fleet.size[order])
+        np.testing.assert_allclose(again.usage, fleet.usage)
+
+
+def shuffled(view: View, order: list[int]) -> View:
+    bundles = view.bundles
+    return replace(
+        view,
+        intended=view.intended[order],
+        bundles=Bundles(
+            names=[bundles.names[row] for row in order],
+            namespace=bundles.namespace[order],
+            namespaces=bundles.namespaces,
+            owner=bundles.owner[order],
+            short=bundles.short[:, order],
+            long=bundles.long[:, order],
+            reported=lambda: bundles.stats[:, order],
+            counts=bundles.counts[:, order],
+            movable=bundles.movable[order],
+        ),
+    )
+
+
+def minutes_later(view: View, minutes: int) -> View:
+    reported_ms = np.full(len(view.brokers.names), NOW_MS + minutes * MINUTE_MS, np.int64)
+    return replace(view, brokers=replace(view.brokers, reported_ms=reported_ms))
+
+
+traffic = st.one_of(st.sampled_from([0.0, 0.0, 1.0, 1e6]), st.floats(0, 1e12), st.floats(0, 1e-300))
+rounds = st.lists(st.dictionaries(st.integers(0, 2**64 - 1), traffic, max_size=8), max_size=8)
+familiar = st.lists(st.dictionaries(st.integers(0, 5), traffic, max_size=6), max_size=30)
+
+
+@given(st.one_of(rounds, familiar))
+def test_whatever_is_reported_the_estimates_are_sound(given: list[Round]) -> None:
+    known = Estimates()
+    for minute, reported in enumerate(given, 1):
+        known = after([reported], known, minute)
+        assert (np.diff(known.keys.astype(object)) > 0).all()
+        assert np.isfinite(known.chance).all()
+        assert (known.chance >= 0).all()
+        assert (known.level >= 0).all()
+        assert (known.level <= 1 + 1e-9).all()
+        assert (known.variance >= 0).all()
+        if sum(reported.values()) > 0:
+            places, there = located(known, np.array(sorted(reported), np.uint64))
+            assert there.all()
+            assert (known.weight[places] > 0).all()
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, unique=True), st.integers(1, 5))
+def test_a_fleet_without_traffic_tells_nothing(keys: list[int], times: int) -> None:
+    known = after([dict.fromkeys(keys, 0.0)] * times)
+    assert known.keys.tolist() == sorted(keys)
+    assert not known.weight.any()
+    assert not known.chance.any()
+
+
+@given(familiar)
+def test_estimates_come_back_from_bytes_as_they_were(given: list[Round]) -> None:
+    known = after(given)
+    data = pack(known)
+    assert unpack(data, Estimates) == known
+    assert pack(unpack(data, Estimates)) == data
+
+
+@given(familiar, st.dictionaries(st.integers(0, 5), traffic))
+def test_it_goes_on_from_bytes_as_it_would_have(given: list[Round], last: Round) -> None:
+    known = after(given)
+    read = unpack(pack(known), Estimates)
+    assert after([last], read, 99) == after([last], known, 99)

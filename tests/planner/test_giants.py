@@ -1,0 +1,196 @@
+"""Bundles that no plan can make room for are divided, or it is said why they are not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+
+import numpy as np
+import pytest
+
+from tests.planner.views import INTERVAL_MS, carrying, later
+from trimtab.plan import Divide, Plan
+from trimtab.planner.history import PlannerHistory, Weighed
+from trimtab.reasons import Reason, Rule
+from trimtab.round import decide
+from trimtab.round_state import RoundState
+from trimtab.settings import Settings
+from trimtab.splitting.triggers.planned import split
+from trimtab.view import View
+
+PLANNED = Settings.parse(
+    {
+        "round.shedding": "trimtab",
+        "split.trigger": "planned",
+        "merge.enabled": False,
+        "split.max_rate": 1e12,
+        "split.max_throughput": 1e12,
+    }
+)
+HOUR_MS = 3_600_000
+SMALL = [("t/small", 0.05)] * 6
+LOADS = {"a": [("t/big", 0.6), ("t/big", 0.02)], "b": SMALL, "c": SMALL, "d": SMALL}
+"""The others cannot be brought closer to ``a`` than by 0.28."""
+BIG = "t/big/0x00000000_0x00000100"
+
+
+def giant_on_a(topics: int = 10, size: int = 4) -> View:
+    view = carrying(LOADS, topics=topics)
+    return replace(view, sizes={"t/big": size, "t/small": 18})
+
+
+def plans(
+    view: View, settings: Settings = PLANNED, state: RoundState | None = None
+) -> Iterator[Plan]:
+    """Of rounds in which nothing that is planned is done."""
+    state = state or RoundState()
+    for number in count():
+        seen = later(view, number)
+        rng = np.random.default_rng(number)
+        plan, state = decide(seen, state, settings, seen.now_ms, rng)
+        yield plan
+
+
+def first(number: int, view: View, settings: Settings = PLANNED) -> list[Plan]:
+    return [plan for plan, _ in zip(plans(view, settings), range(number), strict=False)]
+
+
+def test_a_giant_that_two_rounds_have_seen_is_divided() -> None:
+    """The first round knows nothing of noise yet; the second and the third see it."""
+    found = first(4, giant_on_a())
+    splits = [[(split.bundle, split.reason) for split in plan.splits] for plan in found]
+    assert splits == [[], [], [], [(BIG, Reason.GIANT)]]
+
+
+def test_the_others_are_not_moved_away_from_it_meanwhile() -> None:
+    assert not any(plan.moves for plan in first(4, giant_on_a()))
+
+
+def test_a_bundle_that_others_outweigh_is_none() -> None:
+    view = carrying({"a": [("t/big", 0.3), ("t/big", 0.02)], "b": SMALL, "c": SMALL}, topics=10)
+    assert not any(plan.splits for plan in first(6, replace(view, sizes={"t/big": 4})))
+
+
+@pytest.mark.parametrize(
+    "settings", [{"split.trigger": "long-term"}, {"split.enabled": False}], ids=["limits", "off"]
+)
+def test_other_triggers_know_no_giants(settings: Mapping[str, object]) -> None:
+    found = first(6, giant_on_a(), PLANNED.changed(settings))
+    assert not any(plan.splits or plan.refusals for plan in found)
+
+
+@pytest.mark.parametrize(
+    ("view", "rule"),
+    [
+        pytest.param(giant_on_a(topics=1), Rule.UNDIVIDABLE, id="one topic"),
+        pytest.param(giant_on_a(size=128), Rule.FULL_NAMESPACE, id="no place"),
+    ],
+)
+def test_a_giant_that_stays_whole_is_told_once_a_round(view: View, rule: Rule) -> None:
+    found = first(7, view)[3:]
+    told = [[(r.bundle, r.source, r.rule) for r in plan.refusals] for plan in found]
+    assert told == [[(BIG, "a", rule)]] * 4
+    assert not any(plan.splits for plan in found)
+
+
+def test_over_a_limit_a_bundle_is_divided_as_pulsar_divides_it() -> None:
+    settings = PLANNED.changed({"split.max_throughput": 5e8})
+    plan = next(plans(giant_on_a(), settings))
+    assert [(split.bundle, split.reason) for split in plan.splits] == [
+        (BIG, Reason.TOO_MUCH_TRAFFIC)
+    ]
+
+
+# The trigger alone, on what the planner left behind.
+
+HALF = "t/big/0x00000000_0x00000080"
+QUARTER = "t/big/0x00000000_0x00000040"
+
+
+def known(
+    giants: Sequence[tuple[str, float]], divided: Sequence[tuple[str, float, int]] = ()
+) -> PlannerHistory:
+    """Giants that were seen in the last two rounds; divisions with how long ago they were."""
+    now_ms = giant_on_a().now_ms
+    return PlannerHistory(
+        giants={name: Weighed(size, now_ms - 2 * INTERVAL_MS) for name, size in giants},
+        divided={name: Weighed(size, now_ms - ago) for name, size, ago in divided},
+        looked_ms=now_ms - INTERVAL_MS,
+    )
+
+
+def view_with(name: str) -> View:
+    """The fleet with the giant's name changed."""
+    view = giant_on_a()
+    names = tuple(name if each == BIG else each for each in view.bundles.names)
+    return replace(view, bundles=replace(view.bundles, names=names))
+
+
+def answered(
+    view: View, history: PlannerHistory, settings: Settings = PLANNED
+) -> list[Rule | None]:
+    divides, _ = split(view, history, settings)
+    return [divide.hindered for divide in divides]
+
+
+def test_what_it_divides_it_remembers() -> None:
+    view = giant_on_a()
+    divides, history = split(view, known([(BIG, 0.4)]), PLANNED)
+    assert list(divides) == [Divide(0, Reason.GIANT)]
+    assert history.divided == {BIG: Weighed(0.4, view.now_ms)}
+
+
+def test_while_observing_only_nothing_is_divided_and_nothing_remembered() -> None:
+    settings = PLANNED.changed({"round.observe_only": True})
+    divides, history = split(giant_on_a(), known([(BIG, 0.4)]), settings)
+    assert (len(divides), history.divided) == (1, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "divided", "answers"),
+    [
+        pytest.param(HALF, [(BIG, 0.4, 60_000)], [None], id="once in vain"),
+        pytest.param(
+            QUARTER,
+            [(BIG, 0.4, 90_000), (HALF, 0.4, 60_000)],
+            [Rule.UNDIVIDABLE],
+            id="twice in vain",
+        ),
+        pytest.param(
+            QUARTER, [(BIG, 0.9, 90_000), (HALF, 0.5, 60_000)], [None], id="it helped each time"
+        ),
+        pytest.param(
+            QUARTER,
+            [(BIG, 0.4, 30 * HOUR_MS), (HALF, 0.4, 30 * HOUR_MS)],
+            [Rule.UNDIVIDABLE],
+            id="long ago, and still the same giant",
+        ),
+        pytest.param(BIG, [(BIG, 0.4, HOUR_MS)], [Rule.UNDIVIDABLE], id="its owner did not"),
+        pytest.param(BIG, [(BIG, 0.4, 25 * HOUR_MS)], [None], id="its owner did not yesterday"),
+    ],
+)
+def test_what_was_divided_in_vain_is_taken_for_one_topic(
+    name: str, divided: Sequence[tuple[str, float, int]], answers: list[Rule | None]
+) -> None:
+    assert answered(view_with(name), known([(name, 0.4)], divided)) == answers
+
+
+def test_giants_that_nobody_has_looked_for_of_late_are_none() -> None:
+    history = known([(BIG, 0.4)])
+    old = replace(history, looked_ms=history.looked_ms - 10 * INTERVAL_MS)
+    assert answered(giant_on_a(), old) == []
+
+
+def test_what_is_being_divided_or_rests_is_left_alone() -> None:
+    view, history = giant_on_a(), known([(BIG, 0.4)])
+    assert answered(replace(view, splitting=frozenset({BIG})), history) == []
+    resting = replace(view.bundles, movable=np.zeros(len(view.bundles.names), np.bool_))
+    assert answered(replace(view, bundles=resting), history) == []
+
+
+def test_divisions_that_nothing_came_of_are_forgotten_after_a_day() -> None:
+    _, history = split(
+        giant_on_a(), known([], [("t/x/0x00000000_0x00000100", 0.4, 25 * HOUR_MS)]), PLANNED
+    )
+    assert history.divided == {}

@@ -1,0 +1,95 @@
+"""The planner in whole scenarios: how many moves, how close, how soon, and never for nothing."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from simulation.scenarios import Outcome, load, run, strategy
+
+TARGET = 0.05
+FEW = 6
+"""Cycles in which a plan without noise is made and done."""
+
+
+@cache
+def outcome(name: str, seed: int, noise: float = 0.0, cycles: int = FEW) -> Outcome:
+    """What comes of a scenario of the library; where there is noise it has been watched for an
+    hour."""
+    warm_up: dict[str, object] = {"warm_up": 60} if noise else {}
+    scenario = load(name, seed=seed, noise=noise, cycles=cycles, **warm_up)
+    return run(scenario, strategy("trimtab"))
+
+
+@pytest.mark.parametrize("seed", [2, 3, 4])
+def test_ten_more_brokers_are_filled_with_a_hundred_moves(seed: int) -> None:
+    figures = outcome("scale-out", seed).figures
+    assert figures.moves <= 100
+    assert figures.final_range <= TARGET
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+def test_a_skewed_fleet_is_balanced_with_48_moves(seed: int) -> None:
+    figures = outcome("skewed", seed).figures
+    assert figures.moves <= 48
+    assert figures.final_range <= TARGET
+
+
+@pytest.mark.parametrize("noise", [0.2, 0.5])
+@pytest.mark.parametrize(("name", "seed"), [("scale-out", 2), ("skewed", 1), ("skewed", 2)])
+def test_noise_costs_few_moves_more(name: str, seed: int, noise: float) -> None:
+    noisy, calm = outcome(name, seed, noise), outcome(name, seed)
+    assert 0 < noisy.figures.moves <= 1.15 * calm.figures.moves
+    assert noisy.figures.final_range <= 2 * TARGET
+
+
+def test_nothing_moves_for_noise() -> None:
+    """A day, of a fleet within three points."""
+    assert outcome("noise", 1, 0.5, 1500).figures.moves == 0
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.2])
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+def test_a_step_is_answered_within_two_cycles(seed: int, noise: float) -> None:
+    reaction = outcome("step", seed, noise, 16).figures.reaction
+    assert reaction is not None
+    assert reaction <= 2
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_mixed_hardware_is_brought_to_one_utilisation(seed: int) -> None:
+    figures = outcome("mixed-hardware", seed).figures
+    assert figures.moves > 0
+    assert figures.final_range <= max(TARGET, 1.1 * figures.floor)
+
+
+@pytest.mark.parametrize(
+    "past",
+    [
+        *(("scale-out", seed, 0.0, FEW) for seed in (2, 3, 4)),
+        *(("skewed", seed, 0.0, FEW) for seed in (1, 2, 3, 4)),
+        *((name, 2, noise, FEW) for name in ("scale-out", "skewed") for noise in (0.2, 0.5)),
+        *(("mixed-hardware", seed, 0.0, FEW) for seed in (1, 2)),
+    ],
+    ids=lambda past: "-".join(map(str, past)),
+)
+def test_nobody_is_lifted_above_the_peak_and_nothing_moves_back(
+    past: tuple[str, int, float, int],
+) -> None:
+    came = outcome(*past)
+    assert came.figures.peak_violations == 0
+    assert came.figures.straight_back == 0
+    assert (np.diff(came.highest) <= 1e-9).all()
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.2])
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+def test_nothing_moves_straight_back_after_a_step(seed: int, noise: float) -> None:
+    assert outcome("step", seed, noise, 16).figures.straight_back == 0
+
+
+def test_a_fleet_that_was_only_watched_is_acted_on_at_once() -> None:
+    """What was shown for an hour and not done is no reason to wait."""
+    assert outcome("skewed", 2, 0.2).moves[:2].sum() > 0

@@ -1,0 +1,70 @@
+"""A replay from any export is the replay from the start, whatever came before it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simulation.replay import Replay
+from tests.support.recordings import Batch, jobs, recordings
+from trimtab.export import Held
+from trimtab.settings import Settings
+from trimtab.snapshot import IntakeSettings
+from trimtab.wire.rows import Row, Tag
+
+INTAKE = IntakeSettings(sample_interval=1.0)
+MOST = 3
+"""Replays beside the one from the start."""
+
+
+def exported(rows: list[Row]) -> dict[str, Held]:
+    """What a batch's rows tell of each cluster."""
+    parts: dict[str, list[tuple[str, bytes]]] = defaultdict(list)
+    for row in rows:
+        if row.tag == Tag.STATE:
+            parts[row.cluster].append((row.subject, row.payload))
+    return {cluster: Held.of(told) for cluster, told in parts.items()}
+
+
+def of(cluster: str, rows: list[Row]) -> list[Row]:
+    return [row for row in rows if row.cluster == cluster]
+
+
+@settings(max_examples=60)
+@given(recordings(), jobs, st.integers(0, 5))
+def test_a_replay_from_an_export_goes_on_as_the_one_from_the_start(
+    batches: list[Batch], job: Settings, skipped: int
+) -> None:
+    whole = Replay(INTAKE, job)
+    followers: list[tuple[str, Replay]] = []
+    for at, records in batches:
+        rows = whole.run(at, records)
+        for cluster, replay in followers:
+            assert replay.run(at, records) == of(cluster, rows)
+            assert replay.fingerprint(cluster) == whole.fingerprint(cluster)
+        for cluster, held in exported(rows).items():
+            skipped -= 1
+            if skipped < 0 and len(followers) < MOST:
+                replay = Replay(INTAKE, job)
+                replay.restore(cluster, held)
+                followers.append((cluster, replay))
+    for cluster, replay in followers:
+        assert replay.clusters[cluster].held() == whole.clusters[cluster].held()
+
+
+@settings(max_examples=60)
+@given(recordings(), jobs)
+def test_what_is_exported_is_all_that_is_held_after_the_batch(
+    batches: list[Batch], job: Settings
+) -> None:
+    replay = Replay(INTAKE, job)
+    for at, records in batches:
+        for cluster, held in exported(replay.run(at, records)).items():
+            assert held == replay.clusters[cluster].held()
+        for cluster in replay.clusters:
+            known = replay.clusters[cluster].held()
+            stored = {b: p for (c, b), p in replay.snapshots.items() if c == cluster}
+            assert {**known.snapshots, **known.aside} == stored
+            assert not known.snapshots.keys() & known.aside.keys()

@@ -1,0 +1,165 @@
+"""A challenger changes nothing for the champion, and is the champion where it decides alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simulation.load_model import load_model
+from simulation.profile import Profile
+from simulation.replay import Replay
+from tests.support.clusters_by_rows import said
+from tests.support.landing import Landing
+from tests.support.random_clusters import PAIRS
+from tests.support.recordings import AVG, Batch, recordings
+from trimtab.export import Held
+from trimtab.reasons import Reason
+from trimtab.settings import Settings
+from trimtab.snapshot import IntakeSettings
+from trimtab.wire.control import Kind
+from trimtab.wire.rows import RoundRecord, Row, Tag
+
+INTAKE = IntakeSettings(sample_interval=1.0)
+
+READY = {
+    "unload.min_rate": 1.0,
+    "unload.max_share": 0.5,
+    "avg.low_hits": 1,
+    "avg.high_hits": 1,
+    "threshold.threshold": 0.05,
+    "threshold.min_throughput": 0,
+    "transfer.hits": 0,
+    "transfer.target_deviation": 0.05,
+    "round.grace_period": 120.0,
+}
+"""Every strategy acts on what it sees first."""
+
+pairs = st.sampled_from(PAIRS)
+
+
+def beside(pair: tuple[str, str]) -> dict[str, object]:
+    return {"shadow.shedding": pair[0], "shadow.placement": pair[1]}
+
+
+def in_charge(pair: tuple[str, str]) -> dict[str, object]:
+    return {"round.shedding": pair[0], "round.placement": pair[1]}
+
+
+def rounds_in(rows: Iterable[Row]) -> list[RoundRecord]:
+    return [msgspec.json.decode(r.payload, type=RoundRecord) for r in rows if r.tag == Tag.ROUND]
+
+
+@st.composite
+def profiles(draw: st.DrawFn) -> Profile:
+    brokers = draw(st.integers(2, 5))
+    return Profile(
+        brokers=brokers,
+        bundles=brokers * draw(st.integers(1, 6)),
+        namespaces=2,
+        noise=draw(st.sampled_from([0.0, 0.05])),
+        seed=draw(st.integers(0, 1000)),
+    )
+
+
+@settings(max_examples=60)
+@given(recordings(), pairs)
+def test_the_champion_decides_as_it_would_alone(
+    batches: list[Batch], challenger: tuple[str, str]
+) -> None:
+    alone = Replay(INTAKE, AVG)
+    accompanied = Replay(INTAKE, AVG.changed(beside(challenger)))
+    for at, records in batches:
+        one, other = (rounds_in(replay.run(at, records)) for replay in (alone, accompanied))
+        assert all(record.shadow is not None for record in other)
+        assert list(map(told, other)) == list(map(told, one))
+
+
+def told(record: RoundRecord) -> RoundRecord:
+    """All of a round that is not of its challenger."""
+    return msgspec.structs.replace(record, shadow=None, state_hash="")
+
+
+@settings(max_examples=60)
+@given(recordings(), pairs)
+def test_the_challengers_world_holds_brokers_and_bundles_that_are_there(
+    batches: list[Batch], challenger: tuple[str, str]
+) -> None:
+    replay = Replay(INTAKE, AVG.changed(beside(challenger)))
+    for at, records in batches:
+        replay.run(at, records)
+        for cluster in replay.clusters.values():
+            shadow = cluster.memory.shadow
+            for bundle, broker in shadow.elsewhere.items() if shadow else ():
+                assert bundle in cluster.records(bundle.rpartition("/")[0])
+                assert (cluster.name, broker) in replay.snapshots
+
+
+@settings(max_examples=60)
+@given(profiles(), pairs, st.sampled_from([0, 3]), st.integers(0, 5))
+def test_a_challenger_that_decides_alike_lives_in_the_true_world(
+    profile: Profile, pair: tuple[str, str], budget: int, drained: int
+) -> None:
+    chosen = READY | in_charge(pair) | beside(pair) | {"round.max_moves": budget}
+    landing = Landing(load_model(profile), chosen)
+    for number in range(6):
+        if number == drained:
+            emptied = said(Kind.DRAIN, broker=landing.brokers[0])
+            landing.cluster.receive([emptied], landing.now_ms)
+        record = landing.round()
+        assert record.shadow is not None
+        assert all(problem.startswith("frozen: ") for problem in record.problems)
+        champion, challenger = record.shadow.champion, record.shadow.challenger
+        assert champion == challenger
+        known = landing.cluster.memory.shadow
+        assert known is not None
+        own = {m.bundle: m.destination for m in record.moves if m.reason != Reason.DRAINED}
+        assert known.elsewhere == own if record.skipped in ("", "balanced") else not own
+
+
+@settings(max_examples=60)
+@given(profiles(), pairs, pairs)
+def test_another_challenger_begins_where_the_champion_is(
+    profile: Profile, first: tuple[str, str], second: tuple[str, str]
+) -> None:
+    landing = Landing(load_model(profile), READY | in_charge(first) | beside(second))
+    for _ in range(3):
+        landing.round()
+    landing.cluster.defaults = landing.cluster.defaults.changed(beside(first))
+    for _ in range(3):
+        record = landing.round()
+        assert record.shadow is not None
+        assert record.shadow.champion == record.shadow.challenger
+
+
+@settings(max_examples=30)
+@given(recordings(), pairs)
+def test_a_replay_with_a_challenger_goes_on_from_its_exports(
+    batches: list[Batch], challenger: tuple[str, str]
+) -> None:
+    chosen = AVG.changed(beside(challenger))
+    whole, followers = Replay(INTAKE, chosen), dict[str, Replay]()
+    for at, records in batches:
+        rows = whole.run(at, records)
+        for cluster, replay in followers.items():
+            assert replay.run(at, records) == [row for row in rows if row.cluster == cluster]
+            assert replay.fingerprint(cluster) == whole.fingerprint(cluster)
+        for cluster, held in exported(rows).items():
+            if cluster not in followers:
+                followers[cluster] = restored(cluster, held, chosen)
+
+
+def restored(cluster: str, held: Held, chosen: Settings) -> Replay:
+    replay = Replay(INTAKE, chosen)
+    replay.restore(cluster, held)
+    return replay
+
+
+def exported(rows: Iterable[Row]) -> Mapping[str, Held]:
+    told: dict[str, list[tuple[str, bytes]]] = {}
+    for row in rows:
+        if row.tag == Tag.STATE:
+            told.setdefault(row.cluster, []).append((row.subject, row.payload))
+    return {cluster: Held.of(parts) for cluster, parts in told.items()}

@@ -1,0 +1,148 @@
+"""The job without Spark on a real Kafka and Redis: a batch whenever a test says so.
+
+each batch: what was published since the last one, through both operators as a replay runs them, and
+through the job's own writer; then what it changed, to the journal's topic
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final, Self, cast
+
+from pyspark.sql import DataFrame
+
+from simulation.recorded import RecordedTopics
+from simulation.replay import Replay
+from simulation.rerun.run import Readers
+from sinks.connections import redis_client
+from sinks.gate import Gate
+from sinks.journal_reader import newest_records
+from sinks.journal_relay import JournalRelay
+from sinks.kafka_topics import ensure_topics
+from sinks.ownership_store import OwnershipStore
+from sinks.publisher import Outgoing, Publisher
+from sources.records import Record
+from streaming.batch import BatchWriter
+from streaming.exposition import Exposition
+from streaming.opening import Opener
+from streaming.patience import Patience
+from streaming.tenure import Tenure
+from streaming.watchdog import Progress
+from tests.faults.job import Frame, Offsets
+from tests.faults.topics import Claims
+from tests.support.opening import keep_alive
+from trimtab.job_settings import told
+from trimtab.model import NO_EPOCH
+from trimtab.ownership import Event
+from trimtab.settings import Settings
+from trimtab.snapshot import IntakeSettings
+from trimtab.wire import keys
+from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
+from trimtab.wire.ownership import Transition
+
+READS: Final = (keys.LOAD_REPORTS, keys.CONTROL, keys.OWNERSHIP)
+INTAKE: Final = IntakeSettings(sample_interval=1.0)
+
+
+class PlainJob:
+    """Of one cluster and one query, which reads from where the topics end now."""
+
+    def __init__(
+        self, kafka: str, redis_url: str, cluster: str, settings: Settings, query: str
+    ) -> None:
+        ensure_topics(kafka)
+        self.cluster, self.query, self.number = cluster, query, 0
+        self.topics = RecordedTopics(kafka)
+        self._readers = Readers(partial(RecordedTopics, kafka))
+        self.publisher = Publisher(kafka)
+        self.client = redis_client(redis_url)
+        self.store = OwnershipStore(self.client)
+        self.replay = Replay(INTAKE, settings, followed={cluster})
+        self._settings = settings
+        self._relay = JournalRelay(self.client, self.publisher)
+        self._read = self._ends()
+        shown = Exposition()
+        self._offsets = Offsets(query)
+        self._writer = BatchWriter(
+            self.store,
+            self.publisher,
+            Opener(
+                Gate(self.client),
+                self.store,
+                partial(newest_records, kafka),
+                Tenure(Claims().claim, shown),
+                shown,
+            ),
+            self._offsets,
+            Patience(threading.Event(), Progress(), shown),
+        )
+        self.start(settings)
+
+    def start(self, settings: Settings) -> None:
+        """As a driver that is started with these, on the same checkpoint."""
+        self._writer.settings, self._writer._told = told(INTAKE, settings), False
+        self.replay.start(INTAKE, settings)
+
+    def batch(self, at: int) -> None:
+        """Read, decide, write, and carry the journal."""
+        ends = self._ends()
+        records: list[Record] = []
+        ranges: dict[str, dict[str, tuple[int, int]]] = {}
+        for (topic, partition), start in self._read.items():
+            end = ends[topic, partition]
+            if end > start:
+                reader = self._readers.of(topic, partition)
+                records += reader.every(topic, partition, start, end)
+                ranges.setdefault(topic, {})[str(partition)] = (start, end)
+        self._read = ends
+        self._offsets.batch = (at, ranges)
+        rows = self.replay.run(at, records)
+        if rows:
+            frame: Any = Frame(rows)
+            self._writer(cast(DataFrame, frame), self.number)
+        self.number += 1
+        while self._relay.relay(self.cluster):
+            pass
+
+    def report(self, broker: str, cpu: float, rates: Mapping[str, float]) -> None:
+        """As a broker with these bundles, at so many messages/s each."""
+        stats = {
+            name: BundleStats(msg_rate_in=rate, msg_throughput_in=100 * rate, topics=1)
+            for name, rate in rates.items()
+        }
+        data = LocalBrokerData(
+            cpu=Resource(cpu, 100.0),
+            last_stats=stats,
+            bundles=list(rates),
+            msg_rate_in=sum(rates.values()),
+            msg_throughput_in=100 * sum(rates.values()),
+            start_timestamp=1,
+        )
+        said = Outgoing(keys.LOAD_REPORTS, f"{self.cluster}/{broker}", encode(data))
+        self.publisher.publish([said])
+
+    def claim(self, broker: str, bundles: Mapping[str, float]) -> None:
+        """Have a broker own bundles, once the store is open."""
+        keep_alive(self.client, self.cluster, [broker])
+        for name in bundles:
+            wanted = Transition(
+                id=f"claim/{name}", bundle=name, event=Event.CLAIM, expect=NO_EPOCH, actor=broker
+            )
+            assert self.store.apply(self.cluster, wanted).accepted
+
+    def _ends(self) -> dict[tuple[str, int], int]:
+        return {
+            (topic, partition): self.topics.end(topic, partition)
+            for topic in READS
+            for partition in self.topics.partitions(topic)
+        }
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._readers.__exit__()
+        self.topics.close()
+        self.client.close()

@@ -1,0 +1,487 @@
+"""Why, and why not, in rounds that can be checked by eye."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.support.clusters import NOW_MS, Broker, Bundle, cluster, throughputs, view_of
+from tests.support.clusters_by_rows import change_row, intent_row, said
+from tests.support.fleets import EIGHTHS, fleet, round_at, two_each, woken
+from tests.support.reports import bundle
+from tests.support.scenes import MINUTE_MS, scene_of, scenes_of
+from trimtab.cluster import Cluster
+from trimtab.doubt import Doubt
+from trimtab.explaining.accounts import ACCOUNTS
+from trimtab.explaining.options import Bar
+from trimtab.explaining.scene import Scene
+from trimtab.explaining.telling import explained, explanations, of_subject, whys
+from trimtab.explaining.verdict import Verdict
+from trimtab.explaining.witness import Witness
+from trimtab.memory import Memory
+from trimtab.ownership import State
+from trimtab.plan import Plan, Refusal
+from trimtab.policies import Isolation, Policies
+from trimtab.reasons import Reason, Rest, Rule
+from trimtab.round_state import RoundState
+from trimtab.shedding import SHEDDERS
+from trimtab.view import View
+from trimtab.wire.control import Intent, Kind
+from trimtab.wire.explanation import Explanation
+
+MB = 1e6
+PLANNER = {"round.shedding": "trimtab", "breaker.enabled": False}
+THRESHOLD = {"round.shedding": "threshold", "threshold.min_throughput": 0}
+
+
+def even(usage: float, *sizes: float) -> Broker:
+    """A broker whose usage is its traffic, 1 % for each MB/s, in bundles of these parts."""
+    total = sum(sizes)
+    return Broker(usage, throughputs(*(usage * 100 * MB * size / total for size in sizes)))
+
+
+def named(broker: str, number: int) -> str:
+    return f"t/{broker}/0x{number:08x}_0x{number + 1:08x}"
+
+
+def planned(view: View, **settings: object) -> Scene:
+    """The planner's second round, in which it knows that nothing is noise."""
+    more = {name.replace("__", "."): value for name, value in settings.items()}
+    return scenes_of([view] * 2, PLANNER | more)[-1]
+
+
+def nearest(explanation: Explanation) -> tuple[str, object, object]:
+    assert explanation.nearest is not None
+    return explanation.nearest.setting, explanation.nearest.now, explanation.nearest.then
+
+
+def options(explanation: Explanation) -> dict[str, str]:
+    return {each.broker: "chosen" if each.chosen else each.bar for each in explanation.options}
+
+
+# trimtab's own planner
+
+
+def test_a_range_within_the_target() -> None:
+    scene = planned(cluster(a=even(0.52, 1, 1, 1), b=even(0.5, 1, 1, 1), c=even(0.49, 1, 1, 1)))
+    told = explained(scene, named("a", 0))
+    assert (told.verdict, told.rule) == (Verdict.STAYED, Rest.IN_RANGE)
+    assert told.why == (
+        "a at 52.0 % and c at 49.0 % are 3.0 points apart, within the 5.0 points of planner.target"
+    )
+    setting, now, then = nearest(told)
+    assert (setting, now) == ("planner.target", 0.05)
+    # What chance may bring after a plan is accepted too, of which there is little here.
+    assert isinstance(then, float)
+    assert 0.025 < then < 0.03
+    assert told.range == pytest.approx((0.03, 0.03))
+
+
+def test_a_move_of_the_planner() -> None:
+    scene = planned(cluster(a=even(0.7, 1, 2, 4), b=even(0.5, 1, 2, 4)))
+    [move] = scene.plan.moves
+    told = explained(scene, move.bundle)
+    assert (told.verdict, told.rule) == (Verdict.MOVED, Reason.OUT_OF_RANGE)
+    assert (told.source, told.destination) == (move.source, move.destination)
+    assert told.why.startswith("a at 70.0 % and b at 50.0 % are 20.0 points apart, ")
+    assert told.usage == {"a": pytest.approx((0.7, 0.6)), "b": pytest.approx((0.5, 0.6))}
+    assert nearest(told)[0] == "planner.target"
+    assert options(told) == {"a": Bar.HAS_IT, "b": "chosen"}
+    assert whys(Witness(scene)).of[move.bundle] == (
+        "source 70.0 -> 60.0 %, destination 50.0 -> 60.0 %, range 20.0 -> 0.0 points"
+    )
+
+
+def test_what_the_plan_does_without() -> None:
+    view = cluster(
+        a=even(0.7, *[1] * 10), b=even(0.5, *[1] * 10), c=even(0.48, *[1] * 10), d=even(0.54, 1, 1)
+    )
+    scene = planned(view)
+    gone = {move.bundle for move in scene.plan.moves}
+    stays = next(name for name in map(named, "a" * 10, range(10)) if name not in gone)
+    told = explained(scene, stays)
+    assert (told.verdict, told.rule) == (Verdict.STAYED, Rest.NOT_CHOSEN)
+    assert f"{len(gone)} other bundles bring the range down; a gives " in told.why
+    idle = explained(scene, "d")
+    assert (idle.verdict, idle.rule) == (Verdict.LEFT, Rest.UNNEEDED)
+    busy = explained(scene, "a")
+    assert (busy.verdict, busy.rule) == (Verdict.GIVES, Reason.OUT_OF_RANGE)
+    assert "with 70.0 % it is number 1 of 4" in busy.why
+    assert busy.figures["reported_usage"] == pytest.approx(0.7)
+
+
+def test_before_anything_was_reported_twice() -> None:
+    scene = scene_of(cluster(a=0.9, b=0.1), PLANNER)
+    assert explained(scene, "a").rule == Rest.LEARNING
+    assert explained(scene, named("a", 0)).nearest is None
+
+
+def test_a_bundle_that_forces_the_range() -> None:
+    scene = planned(cluster(a=even(0.6, 1), b=even(0.2, 1, 1, 1, 1), c=even(0.2, 1, 1, 1, 1)))
+    told = explained(scene, "a")
+    assert told.rule == Rest.ONE_BUNDLE
+    assert named("a", 0) in told.why
+    assert told.nearest is None
+
+
+def test_noise_that_explains_the_range() -> None:
+    rng, views = np.random.default_rng(5), []
+    for _ in range(10):
+        brokers = {}
+        for name in "abcd":
+            sizes = 10 * np.exp(0.5 * rng.normal(size=5))
+            brokers[name] = Broker(sizes.sum() / 100, throughputs(*(sizes * MB)))
+        views.append(view_of(brokers))
+    scene = scenes_of(views, PLANNER)[-1]
+    told = explained(scene, "a")
+    assert told.rule == Rest.WITHIN_NOISE
+    assert told.figures["target"] < told.figures["range"] <= told.figures["accepted"]
+    assert "chance" in told.why
+
+
+# Pulsar's strategies
+
+
+@pytest.mark.parametrize(
+    ("usage", "least", "number", "rule", "then"),
+    [
+        # The mean is 50 %. Each of a's twenty bundles carries a twentieth of 1 MB/s a percent.
+        pytest.param(0.56, 0, 0, Rest.BELOW_LINE, 0.06, id="6 points above"),
+        pytest.param(0.56, 0, 1, Rest.BELOW_LINE, 0.06, id="the second is taken too"),
+        pytest.param(0.62, 6 * MB, 0, Rest.TOO_LITTLE, 0.17 - 6 / 62, id="7 % of 62 are not 6"),
+        pytest.param(0.66, 0, 3, Rest.ENOUGH, 0.21 - 9.9 / 66, id="11 % of 66, three of 3.3 are"),
+    ],
+)
+def test_what_threshold_left(
+    usage: float, least: float, number: int, rule: Rest, then: float
+) -> None:
+    view = cluster(a=even(usage, *[1] * 20), b=even(1 - usage, 1, 1))
+    scene = scene_of(view, THRESHOLD | {"threshold.min_throughput": least})
+    told = explained(scene, named("a", number))
+    assert (told.verdict, told.rule) == (Verdict.STAYED, rule)
+    setting, now, wanted = nearest(told)
+    assert (setting, now) == ("threshold.threshold", 0.1)
+    assert wanted == pytest.approx(then, rel=2e-3)
+
+
+def test_threshold_moves_what_stands_first() -> None:
+    scene = scene_of(cluster(a=even(0.7, 1, 2), b=even(0.3, 1, 1)), THRESHOLD)
+    told = explained(scene, named("a", 1))
+    assert (told.verdict, told.rule) == (Verdict.MOVED, Reason.OVER_AVERAGE)
+    assert told.why == (
+        "a is 20.0 points above the mean of 50.0 %, and sheds from 10.0 points above it on"
+    )
+    setting, _, then = nearest(told)
+    assert setting == "threshold.threshold"
+    assert then == pytest.approx(0.2, abs=2e-4)
+
+
+def test_threshold_sheds_for_the_sake_of_an_idle_broker() -> None:
+    view = cluster(a=even(0.55, 1, 1), b=even(0.54, 1, 1), c=even(0.53, 1, 1), d=even(0.38, 1, 1))
+    settings = THRESHOLD | {"threshold.lower_boundary": True}
+    told = explained(scene_of(view, settings), named("a", 0))
+    assert (told.verdict, told.rule) == (Verdict.MOVED, Reason.UNDER_AVERAGE_PEER)
+    assert told.why == "d is 12.0 points below the mean, and a is the busiest"
+    assert nearest(told) == ("threshold.lower_boundary", True, False)
+
+
+def test_a_broker_that_lists_one_bundle_keeps_it() -> None:
+    scene = scene_of(cluster(a=even(0.8, 1), b=even(0.2, 1, 1)), THRESHOLD)
+    told = explained(scene, named("a", 0))
+    assert (told.rule, told.nearest) == (Rule.LAST_BUNDLE, None)
+
+
+AVG = {"round.shedding": "avg", "round.placement": "avg", "unload.min_throughput": 0}
+
+
+def test_a_pair_whose_hits_are_too_few() -> None:
+    scene = scenes_of([cluster(a=even(0.7, 1, 1), b=even(0.5, 1, 1))] * 3, AVG)[-1]
+    told = explained(scene, named("a", 0))
+    assert told.rule == Rest.HITS
+    assert "for 3 rounds in a row of 8" in told.why
+    assert nearest(told) == ("avg.low_hits", 8, 3)
+    assert explained(scene, "b").rule == Rest.NOT_BUSIEST
+
+
+def test_a_pair_that_is_near_enough() -> None:
+    scene = scene_of(cluster(a=even(0.6, 1, 1), b=even(0.5, 1, 1)), AVG)
+    told = explained(scene, "a")
+    assert told.rule == Rest.BELOW_LINE
+    setting, now, then = nearest(told)
+    assert (setting, now) == ("avg.low_threshold", 15.0)
+    assert then == pytest.approx(10.0, abs=2e-3)
+    assert told.nearest is not None
+    assert told.nearest.so_that == "a hit counts, 1 of 8"
+
+
+def test_traffic_that_is_even_enough() -> None:
+    scene = scene_of(cluster(a=even(0.6, 1, 1), b=even(0.2, 1, 1)), {"round.shedding": "uniform"})
+    told = explained(scene, named("a", 0))
+    assert told.rule == Rest.BELOW_LINE
+    setting, now, then = nearest(told)
+    assert (setting, now) == ("uniform.throughput_ratio", 4.0)
+    assert then == pytest.approx(3.0, abs=1e-3)
+
+
+def test_a_broker_below_the_limit() -> None:
+    scene = scene_of(cluster(a=even(0.7, 1, 2), b=0.1), {"round.shedding": "overload"})
+    told = explained(scene, named("a", 1))
+    assert told.rule == Rest.BELOW_LINE
+    setting, now, then = nearest(told)
+    assert (setting, now) == ("round.overloaded_threshold", 0.85)
+    assert then == pytest.approx(0.7, abs=1e-4)
+
+
+def test_a_deviation_that_is_accepted_and_one_that_must_last() -> None:
+    view = cluster(a=even(0.7, 1, 1), b=even(0.5, 1, 1))
+    [calm] = scenes_of([view], {"round.shedding": "transfer"})
+    told = explained(calm, "a")
+    assert told.rule == Rest.IN_RANGE
+    setting, now, then = nearest(told)
+    assert (setting, now) == ("transfer.target_deviation", 0.25)
+    assert then == pytest.approx(0.1, abs=1e-4)
+    narrow = {"round.shedding": "transfer", "transfer.target_deviation": 0.05}
+    hit = explained(scenes_of([view] * 2, narrow)[-1], "a")
+    assert (hit.rule, nearest(hit)) == (Rest.HITS, ("transfer.hits", 3, 1))
+
+
+def test_every_strategy_has_an_account() -> None:
+    assert ACCOUNTS.keys() == SHEDDERS.keys()
+
+
+def test_a_strategy_without_an_account_names_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = scene_of(cluster(a=even(0.7, 1, 2), b=even(0.3, 1, 1)), THRESHOLD)
+    monkeypatch.setattr("trimtab.explaining.accounts.ACCOUNTS", {})
+    told = explained(scene, named("a", 1))
+    assert (told.verdict, told.rule) == (Verdict.MOVED, Reason.OVER_AVERAGE)
+    assert told.why == "threshold wants it gone: over-average"
+    assert explained(scene, named("a", 0)).rule == Rest.NOT_CHOSEN
+    assert explained(scene, "a").rule == Reason.OVER_AVERAGE
+    assert explained(scene, "b").verdict == Verdict.GETS
+
+
+# What the round refuses, and when it asks nobody
+
+
+def hot(*going: str | None) -> View:
+    """a sheds its largest bundles first, in this order; each perhaps on its way somewhere."""
+    sizes = range(90, 90 - 10 * len(going), -10)
+    bundles = [
+        Bundle((0.0, 0.0, size * MB, 0.0), going_to=to)
+        for size, to in zip(sizes, going, strict=True)
+    ]
+    return view_of({"a": Broker(0.9, bundles), "b": even(0.1, 1, 1), "c": even(0.1, 1, 1)})
+
+
+def test_the_budget_is_used_up() -> None:
+    scene = scene_of(hot(None, None, None, None), THRESHOLD | {"round.max_moves": 1})
+    assert [refusal.rule for refusal in scene.plan.refusals] == [Rule.BUDGET]
+    told = explained(scene, scene.plan.refusals[0].bundle)
+    assert (told.verdict, told.rule) == (Verdict.REFUSED, Rule.BUDGET)
+    assert told.why == "the round has moved the 1 bundle that it may; this one was number 2"
+    assert nearest(told) == ("round.max_moves", 1, 2)
+
+
+def test_a_bundle_that_rests_after_its_move() -> None:
+    state = RoundState(recent={named("a", 0): NOW_MS - 600_000})
+    scene = scene_of(hot(None, None), THRESHOLD, Memory(round=state))
+    told = explained(scene, named("a", 0))
+    assert (told.verdict, told.rule) == (Verdict.STAYED, Rule.COOLING_DOWN)
+    assert told.why == "a round moved or divided it 10 min ago, and it rests for 30 min"
+    assert nearest(told) == ("round.grace_period", 1800.0, 599.9)
+    assert told.until == NOW_MS + 1_200_001
+
+
+def test_a_bundle_that_is_on_its_way() -> None:
+    told = explained(scene_of(hot("b", None), THRESHOLD), named("a", 0))
+    assert (told.rule, told.why) == (Rule.IN_FLIGHT, "it is on its way from a to b")
+
+
+def test_an_isolation_policy_that_allows_nobody_else() -> None:
+    isolation = {"p": Isolation(("t/a",), ("a",))}
+    scene = scene_of(replace(hot(None, None), policies=Policies(isolation)), THRESHOLD)
+    told = explained(scene, named("a", 0))
+    assert (told.verdict, told.rule) == (Verdict.REFUSED, Rule.ISOLATED)
+    assert told.why == "the isolation policy of t/a allows no other broker that is there"
+    assert options(told) == {"a": Bar.HAS_IT, "b": Bar.ISOLATED, "c": Bar.ISOLATED}
+
+
+def test_a_heartbeat_stays_and_a_stranger_is_unknown() -> None:
+    beat = "pulsar/c/h:8080/0x00000000_0xffffffff"
+    view = view_of({"a": Broker(0.9, [Bundle(name=beat, movable=False)]), "b": Broker(0.1)})
+    scene = scene_of(view, THRESHOLD)
+    assert explained(scene, beat).rule == Rule.NOT_MOVABLE
+    for nobody in ("t/no/0x00000000_0xffffffff", "no:1", "nonsense", "t/ns/nonsense"):
+        told = explained(scene, nobody)
+        assert (told.verdict, told.options) == (Verdict.UNKNOWN, ())
+
+
+@pytest.mark.parametrize(
+    ("settings", "memory", "rule", "setting"),
+    [
+        pytest.param({}, Memory(paused=True), Rule.PAUSED, None, id="paused"),
+        pytest.param({"round.enabled": False}, Memory(), Rule.DISABLED, "round.enabled", id="off"),
+        pytest.param(
+            {}, Memory(doubts={"redis": Doubt.UNSTABLE}), Rule.DOUBT, None, id="an intent's doubt"
+        ),
+        pytest.param(
+            {},
+            Memory(appended={"a": NOW_MS, "b": NOW_MS, "c": 1, "d": 1}),
+            Rule.DOUBT,
+            "doubt.silent_brokers",
+            id="half of the brokers are silent",
+        ),
+    ],
+)
+def test_a_round_that_asks_nobody(
+    settings: Mapping[str, object], memory: Memory, rule: Rule, setting: str | None
+) -> None:
+    scene = scene_of(cluster(a=0.9, b=0.1), settings, memory)
+    for subject in ("a", named("a", 0)):
+        told = explained(scene, subject)
+        assert told.rule == rule
+        assert (told.nearest.setting if told.nearest else None) == setting
+
+
+def test_one_broker_alone_has_nowhere_to_go() -> None:
+    told = explained(scene_of(cluster(a=0.9)), named("a", 0))
+    assert told.rule == Rule.TOO_FEW_BROKERS
+
+
+def test_loads_that_cannot_be_reckoned_with() -> None:
+    scene = scene_of(cluster(a=Broker(float("nan"), throughputs(1.0)), b=0.1))
+    told = explained(scene, named("a", 0))
+    assert (told.rule, told.options, told.usage) == (Rule.UNCOMPUTABLE, (), {})
+
+
+# With records: drains, losses, divisions
+
+
+def asked(it: Cluster, subject: str) -> Explanation:
+    assert it.witness is not None
+    return of_subject(it.witness, subject)
+
+
+def test_a_drained_broker_gives_and_its_bundles_know_why() -> None:
+    it = two_each()
+    record = round_at(it, 2000, said(Kind.DRAIN, broker="a:1"))
+    move = record.moves[0]
+    told = asked(it, move.bundle)
+    assert (told.verdict, told.rule, told.why) == (
+        Verdict.MOVED,
+        Reason.DRAINED,
+        "a:1 is to be emptied",
+    )
+    assert told.usage["a:1"][0] > told.usage["a:1"][1]
+    giver, getter = asked(it, "a:1"), asked(it, move.destination)
+    assert (giver.verdict, giver.rule) == (Verdict.GIVES, Reason.DRAINED)
+    assert (getter.verdict, getter.rule) == (Verdict.GETS, Rule.REPAIR_ONLY)
+    assert move.why.startswith("source ")
+
+
+def test_a_lost_brokers_bundles_get_another() -> None:
+    it = two_each()
+    record = round_at(it, 2000, said(Kind.BROKER_LOST, broker="a:1"))
+    repair = record.repairs[0]
+    told = asked(it, repair.bundle)
+    assert (told.verdict, told.rule) == (Verdict.REPAIRED, Reason.OWNER_LOST)
+    assert told.why == f"a:1 is lost; {repair.broker} gets it" == repair.why
+    assert options(told)[repair.broker or ""] == "chosen"
+    assert options(told)["a:1"] == Bar.GONE
+    assert asked(it, "a:1").verdict == Verdict.AWAY
+
+
+def test_a_broker_that_came_back_is_held_back() -> None:
+    it = two_each()
+    round_at(it, 2000, said(Kind.BROKER_LOST, broker="a:1"))
+    it.take([said(Kind.BROKER_JOINED, broker="a:1", at_ms=3000)], 3000)
+    it.hold_round(4000)
+    told = asked(it, "a:1")
+    assert (told.verdict, told.rule) == (Verdict.AWAY, Rest.AWAY)
+    assert told.until == 13_000
+    assert told.why.startswith("it was lost once and came back: it gets nothing for another 9 s")
+
+
+def test_a_step_that_takes_too_long_is_called_off() -> None:
+    it = two_each()
+    it.take([change_row(EIGHTHS[0], "a:1", 2, State.RELEASING)], 2000)
+    record = woken(it, 32_000)
+    told = asked(it, EIGHTHS[0])
+    assert told.rule == Reason.STUCK
+    assert told.why == (
+        "it has been Releasing for longer than 30 s (round.move_deadline); a:1 keeps it"
+    )
+    assert record.repairs[0].why == told.why
+
+
+def test_records_that_say_why_a_bundle_stays() -> None:
+    it = fleet({bundle(i): "a:1" for i in range(3)}, "ab")
+    it.hold_round(2000)
+    assert asked(it, bundle(0)).rule == Rule.BROKEN_NAMESPACE
+    assert asked(it, bundle(3)).verdict == Verdict.UNKNOWN
+    it.receive([change_row(bundle(0), None, 2, State.DELETED)], 3000)
+    it.hold_round(4000)
+    assert asked(it, bundle(0)).rule in (Rule.IN_FLIGHT, Rest.UNREPORTED)
+
+
+def test_a_bundle_that_is_too_large_is_divided() -> None:
+    it = fleet(dict.fromkeys(EIGHTHS, "a:1"), "ab", split__max_rate=60.0)
+    it.hold_round(2000)
+    told = asked(it, EIGHTHS[0])
+    assert (told.verdict, told.rule) == (Verdict.SPLIT, Reason.TOO_MANY_MESSAGES)
+    assert told.why == "it has 100 messages/s, and 60 messages/s are the most (split.max_rate)"
+    assert nearest(told) == ("split.max_rate", 60.0, 100.1)
+
+
+def test_cold_neighbours_are_merged() -> None:
+    it = fleet(dict.fromkeys(EIGHTHS, "a:1"), "ab", split__max_bundles=8, merge__max_per_round=1)
+    it.hold_round(1_800_000_000_000)
+    assert it.witness is not None
+    [merge] = it.witness.scene.plan.merges
+    for part in merge.parts:
+        told = asked(it, part)
+        assert (told.verdict, told.rule) == (Verdict.MERGED, Reason.COLD_NEIGHBOURS)
+        assert "t/ns has 8 of at most 8 bundles (split.max_bundles)" in told.why
+    assert whys(it.witness).of[merge.bundle] == told.why
+
+
+@pytest.mark.parametrize(
+    ("rule", "said", "setting"),
+    [
+        (Rule.UNDIVIDABLE, "cannot be divided", None),
+        (Rule.FULL_NAMESPACE, "t/a has 7 bundles already", ("split.max_bundles", 7, 8)),
+    ],
+)
+def test_a_giant_that_stays_whole(
+    rule: Rule, said: str, setting: tuple[str, int, int] | None
+) -> None:
+    view = replace(cluster(a=even(0.9, 1), b=even(0.1, 1)), sizes={"t/a": 7})
+    scene = scene_of(view, PLANNER | {"split.max_bundles": 7})
+    refusal = Refusal(named("a", 0), "a", rule)
+    told = explained(replace(scene, plan=Plan(refusals=(refusal,))), named("a", 0))
+    assert (told.verdict, told.rule) == (Verdict.REFUSED, rule)
+    assert said in told.why
+    assert (nearest(told) if told.nearest else None) == setting
+
+
+def test_a_paused_cluster_tells_of_its_extremes() -> None:
+    it = two_each()
+    it.take([intent_row(Intent(id="1", kind=Kind.PAUSE, cluster="c"))], 2000)
+    it.hold_round(MINUTE_MS)
+    assert it.witness is not None
+    told = explanations(it.witness)
+    assert told is not None
+    # All use the same: the first is the hottest and the coldest.
+    assert [*told.subjects] == ["a:1", EIGHTHS[0]]
+    assert (told.round, told.problem) == (2, "")
+    assert {each.rule for each in told.subjects.values()} == {Rule.PAUSED}
+
+
+def test_nothing_is_told_where_no_rounds_are_kept() -> None:
+    it = fleet(dict.fromkeys(EIGHTHS, "a:1"), "ab", explain__rounds=0)
+    it.hold_round(2000)
+    assert it.witness is not None
+    assert explanations(it.witness) is None

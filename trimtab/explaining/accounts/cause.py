@@ -1,0 +1,20 @@
+"""What decided on a bundle or broker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from trimtab.reasons import Reason, Rest, Rule
+from trimtab.wire.explanation import Nearest
+
+
+class Cause(NamedTuple):
+    """A rule, the sentence that says it with its figures, and what setting it hangs on."""
+
+    rule: Reason | Rest | Rule
+    why: str
+    nearest: Nearest | None = None
+    figures: Mapping[str, float] = MappingProxyType({})
+    until: int = 0

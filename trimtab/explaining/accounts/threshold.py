@@ -1,0 +1,105 @@
+"""Of ThresholdShedder: how far a broker's average usage is above that of all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from trimtab.explaining.accounts.cause import Cause
+from trimtab.explaining.accounts.line import Line, LineAccount
+from trimtab.explaining.nearest import closest, switched
+from trimtab.explaining.scene import Scene
+from trimtab.explaining.words import percent, points
+from trimtab.load import usage
+from trimtab.reasons import Reason, Rest
+from trimtab.settings import Settings
+from trimtab.shedding.threshold import ThresholdHistory, advance, mean_of, shed
+from trimtab.view import Floats
+
+_BOUNDARY: Final = "threshold.lower_boundary"
+_IDLE: Final = Cause(Rest.NO_LOAD, "no broker uses anything")
+
+
+class ThresholdAccount(LineAccount):
+    """Of the strategy of the same name."""
+
+    def __init__(self, scene: Scene) -> None:
+        averages = _averages(scene)
+        self._mean = mean = mean_of(averages)
+        limits = scene.settings.threshold
+        line = Line(
+            excess=averages - mean,
+            at=limits.threshold,
+            path="threshold.threshold",
+            reason=Reason.OVER_AVERAGE,
+            says=lambda broker, above: (
+                f"{broker} is {points(abs(above))} {'above' if above >= 0 else 'below'} the mean "
+                f"of {percent(mean)}, and sheds from {points(limits.threshold)} above it on"
+            ),
+            minimum=limits.min_throughput,
+            minimum_path="threshold.min_throughput",
+        )
+        super().__init__(scene, line)
+
+    def moved(self, bundle: int) -> Cause:
+        cause = super().moved(bundle)
+        if self._by_boundary:
+            off = switched(self._scene.settings, _BOUNDARY, False, "this bundle stays")
+            return Cause(Reason.UNDER_AVERAGE_PEER, self._peer(bundle), off, cause.figures)
+        return cause
+
+    def stayed(self, bundle: int) -> Cause:
+        if not self._mean:
+            return _IDLE
+        cause = super().stayed(bundle)
+        if bundle in self._boundary_on:
+            switch = switched(self._scene.settings, _BOUNDARY, True, "this bundle goes")
+            return cause._replace(nearest=closest(cause.nearest, switch))
+        return cause
+
+    def broker(self, broker: int) -> Cause:
+        return super().broker(broker) if self._mean else _IDLE
+
+    @property
+    def _by_boundary(self) -> bool:
+        moves = self._scene.balancing
+        return bool(moves) and moves[0].reason is Reason.UNDER_AVERAGE_PEER
+
+    def _peer(self, bundle: int) -> str:
+        names, excess = self._view.brokers.names, self._line.excess
+        owner, idlest = int(self._view.bundles.owner[bundle]), int(np.argmin(excess))
+        return (
+            f"{names[idlest]} is {points(abs(float(excess[idlest])))} below the mean, and "
+            f"{names[owner]} is the busiest"
+        )
+
+    @cached_property
+    def _boundary_on(self) -> set[int]:
+        """Rows of the bundles that would have gone with the lower boundary heeded."""
+        scene, settings = self._scene, self._scene.settings
+        if settings.threshold.lower_boundary or scene.wanted:
+            return set()
+        heeding = _heeding(settings)
+        sheds, _ = shed(scene.seen, _past(scene), heeding)
+        return {each.bundle for each in sheds}
+
+
+def _averages(scene: Scene) -> Floats:
+    """(n,) as the strategy compared them."""
+    brokers, settings = scene.seen.brokers, scene.settings
+    past = _past(scene).usage
+    known = np.array([past.get(name, np.nan) for name in brokers.names])
+    loads = usage(brokers.resources, settings.weights)
+    return advance(known, loads, settings.weights.history)
+
+
+def _past(scene: Scene) -> ThresholdHistory:
+    past: ThresholdHistory = scene.before.histories.of("threshold")
+    return past
+
+
+def _heeding(settings: Settings) -> Settings:
+    return replace(settings, threshold=replace(settings.threshold, lower_boundary=True))

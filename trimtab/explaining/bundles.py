@@ -1,0 +1,172 @@
+"""Of one bundle: what became of it in a round, and the rule that bound.
+
+the first that applies:
+  it was moved, divided or mended: why
+  it was wanted elsewhere, and refused: by which rule
+  it is not in the view: what its record says
+  no strategy was asked: why not
+  it was not to be moved: in flight, resting, of a broker that is away, ...
+  the strategy left it where it is: what it compared
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trimtab.explaining.accounts.cause import Cause
+from trimtab.explaining.mending import of_merge, of_move, of_repair, of_split
+from trimtab.explaining.options import options
+from trimtab.explaining.refusals import cooling, refused, skipped
+from trimtab.explaining.scene import Scene
+from trimtab.explaining.verdict import Verdict
+from trimtab.explaining.witness import Witness
+from trimtab.explaining.words import seconds, short
+from trimtab.model import namespace_of
+from trimtab.ownership import State
+from trimtab.plan import Move
+from trimtab.reasons import Rest, Rule
+from trimtab.round_state import begun
+from trimtab.view import is_monitoring
+from trimtab.wire.explanation import Explanation, Option, completed
+
+
+def of_bundle(witness: Witness, bundle: str) -> Explanation:
+    """Also of one that nobody knows."""
+    verdict, cause = _became(witness, bundle)
+    source, destination = _ends(witness.scene, bundle)
+    ends = [broker for broker in (source, destination) if broker is not None]
+    usage = {broker: both for broker in ends if (both := witness.usage(broker)) is not None}
+    could = _options(witness, bundle, verdict, (source, destination))
+    why = cause.why
+    if cause.rule is Rest.NOT_CHOSEN and could and all(option.bar for option in could):
+        why += ". No broker may get it: see what forbids them"
+    return completed(
+        witness.blank(bundle, verdict),
+        rule=cause.rule.value,
+        why=why,
+        source=source,
+        destination=destination,
+        usage=usage,
+        figures={name: short(figure) for name, figure in cause.figures.items()},
+        options=could,
+        nearest=cause.nearest,
+        until=cause.until,
+    )
+
+
+def _became(witness: Witness, bundle: str) -> tuple[Verdict, Cause]:
+    scene = witness.scene
+    if (move := scene.moves.get(bundle)) is not None:
+        return Verdict.MOVED, of_move(scene, move) or _balanced(witness, move)
+    if (split := scene.splits.get(bundle)) is not None:
+        return Verdict.SPLIT, of_split(scene, split)
+    if (merge := scene.merges.get(bundle)) is not None:
+        return Verdict.MERGED, of_merge(scene, merge)
+    if (repair := scene.repairs.get(bundle)) is not None:
+        return Verdict.REPAIRED, of_repair(scene, repair)
+    if (refusal := scene.refusals.get(bundle)) is not None:
+        return Verdict.REFUSED, refused(scene, refusal)
+    row = scene.bundle_row(bundle)
+    if row is None:
+        return _unreported(scene, bundle)
+    if scene.plan.skipped is not None and not scene.asked:
+        return Verdict.STAYED, skipped(scene, scene.plan.skipped)
+    return Verdict.STAYED, next(_held(scene, bundle, row), None) or _left(witness, row)
+
+
+def _balanced(witness: Witness, move: Move) -> Cause:
+    row = witness.scene.bundle_row(move.bundle)
+    if witness.account is None or row is None:
+        return Cause(move.reason, "")
+    return witness.account.moved(witness.scene.place(row))._replace(rule=move.reason)
+
+
+def _left(witness: Witness, row: int) -> Cause:
+    if witness.account is None:
+        return Cause(Rule.NOT_MOVABLE, "")
+    return witness.account.stayed(witness.scene.place(row))
+
+
+def _unreported(scene: Scene, bundle: str) -> tuple[Verdict, Cause]:
+    record = scene.view.records.get(bundle)
+    if record is None:
+        why = "no broker reports it, and it has no record: is that its name, in this cluster?"
+        return Verdict.UNKNOWN, Cause(Rest.UNREPORTED, why)
+    if record.state is State.DELETED:
+        return Verdict.UNKNOWN, Cause(Rest.UNREPORTED, "it was divided or merged, and is no more")
+    owner = record.owner
+    if owner is None:
+        return Verdict.STAYED, Cause(Rule.UNOWNED, f"nobody has it: its record is {record.state}")
+    if owner in scene.memory.liveness.gone:
+        return Verdict.STAYED, Cause(Rule.OWNER_LOST, f"{owner}, which has it, is lost")
+    if owner not in scene.broker_rows:
+        silence = seconds(scene.settings.round.silence)
+        why = f"{owner}, which has it, has not reported for more than {silence} (round.silence)"
+        return Verdict.STAYED, Cause(Rest.SILENT, why)
+    why = f"{owner} has it by its record ({record.state}) and does not report it"
+    return Verdict.STAYED, Cause(Rest.UNREPORTED, why)
+
+
+def _held(scene: Scene, bundle: str, row: int) -> Iterator[Cause]:
+    """What kept it from the strategy, gravest first."""
+    if is_monitoring(bundle):
+        yield Cause(Rule.NOT_MOVABLE, "it is its broker's own heartbeat, and never moves")
+    yield from _by_record(scene, bundle)
+    owner = scene.view.brokers.names[int(scene.view.bundles.owner[row])]
+    if scene.shown.intended[row] != scene.view.bundles.owner[row]:
+        aim = scene.view.brokers.names[int(scene.shown.intended[row])]
+        yield Cause(Rule.IN_FLIGHT, f"it is on its way from {owner} to {aim}")
+    if not scene.view.brokers.available[scene.view.bundles.owner[row]]:
+        yield Cause(Rest.AWAY, f"{owner}, which has it, has no part in balancing at present")
+    if bundle in begun(scene.before, scene.settings, scene.now_ms).recent:
+        yield cooling(scene, bundle)
+    if not scene.shown.bundles.movable[row]:
+        yield Cause(Rule.NOT_MOVABLE, "it is not to be moved")
+
+
+def _by_record(scene: Scene, bundle: str) -> Iterator[Cause]:
+    record, memory = scene.view.records.get(bundle), scene.memory
+    if record is None:
+        if not scene.settings.round.observe_only and scene.view.records:
+            yield Cause(Rule.UNOWNED, "it has no record: nobody has claimed it yet")
+        return
+    if record.state is State.FREE:
+        yield Cause(Rule.UNOWNED, "nobody has it by its record")
+    if record.owner in memory.liveness.gone:
+        yield Cause(Rule.OWNER_LOST, f"{record.owner}, which has it, is lost")
+    flight = memory.in_flight.get(bundle)
+    if flight is not None or record.state is not State.OWNED:
+        until = flight.until_ms if flight is not None else 0
+        why = "a change of it was issued, and the journal has not shown it yet"
+        if record.state is not State.OWNED:
+            why = f"it is being handled: its record is {record.state}"
+        yield Cause(Rule.IN_FLIGHT, why, until=until)
+    if namespace_of(bundle) in memory.flawed:
+        why = f"the records of {namespace_of(bundle)} overlap or leave a hole"
+        yield Cause(Rule.BROKEN_NAMESPACE, why)
+
+
+def _ends(scene: Scene, bundle: str) -> tuple[str | None, str | None]:
+    """Who has it, and who is to have it."""
+    if (move := scene.moves.get(bundle)) is not None:
+        return move.source, move.destination
+    if (repair := scene.repairs.get(bundle)) is not None:
+        record = scene.view.records.get(bundle)
+        return (record.owner if record is not None else None), repair.broker
+    if (refusal := scene.refusals.get(bundle)) is not None:
+        return refusal.source, refusal.destination
+    row = scene.bundle_row(bundle)
+    if row is not None:
+        return scene.view.brokers.names[int(scene.view.bundles.owner[row])], None
+    record = scene.view.records.get(bundle)
+    return (record.owner if record is not None else None), None
+
+
+def _options(
+    witness: Witness, bundle: str, verdict: Verdict, ends: tuple[str | None, str | None]
+) -> tuple[Option, ...]:
+    if verdict in (Verdict.UNKNOWN, Verdict.SPLIT, Verdict.MERGED) or witness.prediction is None:
+        return ()
+    source, destination = ends
+    chosen = destination if verdict is not Verdict.REFUSED else None
+    return options(witness.scene, witness.prediction, bundle, source, chosen)

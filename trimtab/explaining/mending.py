@@ -1,0 +1,127 @@
+"""Why a bundle was moved, divided or mended otherwise than to balance load."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+
+from trimtab.explaining.accounts.cause import Cause
+from trimtab.explaining.nearest import raised, switched
+from trimtab.explaining.scene import Scene
+from trimtab.explaining.words import amount, counted, seconds
+from trimtab.model import namespace_of
+from trimtab.plan import Merge, Move, Repair, Split
+from trimtab.reasons import Reason
+from trimtab.view import (
+    CONSUMERS,
+    PRODUCERS,
+    RATE_IN,
+    RATE_OUT,
+    THROUGHPUT_IN,
+    THROUGHPUT_OUT,
+    TOPICS,
+)
+from trimtab.wire.explanation import Nearest
+
+_LIMITS: Final = MappingProxyType(
+    {
+        Reason.TOO_MANY_TOPICS: ("split.max_topics", "topics"),
+        Reason.TOO_MANY_SESSIONS: ("split.max_sessions", "sessions"),
+        Reason.TOO_MANY_MESSAGES: ("split.max_rate", "messages/s"),
+        Reason.TOO_MUCH_TRAFFIC: ("split.max_throughput", "B/s"),
+    }
+)
+
+
+def of_move(scene: Scene, move: Move) -> Cause | None:
+    """None where the strategy wanted it."""
+    match move.reason:
+        case Reason.DRAINED:
+            why = f"{move.source} is to be emptied"
+        case Reason.DIVIDED:
+            why = f"it is half of a bundle that was divided on {move.source}, and is placed anew"
+        case Reason.SPREAD_GROUP:
+            why = f"{move.source} has more of its anti-affinity group than {move.destination}"
+        case Reason.UNDONE:
+            found = "; ".join(scene.plan.review.tripped.values())
+            why = f"the plan that moved it to {move.source} did harm: {found}"
+        case _:
+            return None
+    return Cause(move.reason, why)
+
+
+def of_split(scene: Scene, split: Split) -> Cause:
+    """Of a bundle that is too large."""
+    path, unit = _LIMITS.get(split.reason, ("", ""))
+    if not path:
+        return Cause(
+            split.reason,
+            "alone on a broker it would still leave the others too far below: its halves need not",
+            switched(scene.settings, "split.trigger", "long-term", "it stays whole"),
+        )
+    settings, number = scene.settings, _number(scene, split)
+    limit = float(getattr(settings.split, path.split(".")[1]))
+    nearest: Nearest | None = raised(settings, path, number, "it stays whole")
+    return Cause(
+        split.reason,
+        f"it has {amount(number, unit)}, and {amount(limit, unit)} are the most ({path})",
+        nearest or switched(settings, "split.enabled", False, "it stays whole"),
+        {"found": number, "limit": limit},
+    )
+
+
+def _number(scene: Scene, split: Split) -> float:
+    row = scene.bundle_row(split.bundle)
+    if row is None:
+        return np.nan
+    bundles, trigger = scene.view.bundles, scene.settings.split.trigger
+    rates = (bundles.long if trigger == "long-term" else bundles.stats)[:, row]
+    counts = bundles.counts[:, row].astype(np.int64)
+    numbers = {
+        Reason.TOO_MANY_TOPICS: counts[TOPICS],
+        Reason.TOO_MANY_SESSIONS: counts[CONSUMERS] + counts[PRODUCERS],
+        Reason.TOO_MANY_MESSAGES: rates[RATE_IN] + rates[RATE_OUT],
+        Reason.TOO_MUCH_TRAFFIC: rates[THROUGHPUT_IN] + rates[THROUGHPUT_OUT],
+    }
+    return float(numbers[split.reason])
+
+
+def of_merge(scene: Scene, merge: Merge) -> Cause:
+    """Of two neighbours that become one."""
+    settings = scene.settings
+    namespace = namespace_of(merge.bundle)
+    size, most = scene.view.sizes.get(namespace, 0), settings.split.max_bundles
+    so_that = "both stay as they are"
+    nearest = raised(settings, "merge.share", size / max(most, 1), so_that)
+    return Cause(
+        merge.reason,
+        f"{merge.bundle} and {merge.neighbour} become one: together they carry little, and "
+        f"{namespace} has {size} of at most {counted(most, 'bundle')} (split.max_bundles)",
+        nearest or switched(settings, "merge.enabled", False, so_that),
+        {"bundles": size, "most": most},
+    )
+
+
+def of_repair(scene: Scene, repair: Repair) -> Cause:
+    """Of a record that could not stay as it was."""
+    record = scene.view.records.get(repair.bundle)
+    owner = record.owner if record is not None else None
+    deadline = scene.settings.round.move_deadline
+    match repair.reason:
+        case Reason.UNOWNED:
+            why = "it was given up, and nobody has it"
+        case Reason.OWNER_LOST:
+            why = f"{owner} is lost"
+        case Reason.STUCK:
+            state = record.state if record is not None else "change"
+            why = f"it has been {state} for longer than {seconds(deadline)} (round.move_deadline)"
+        case Reason.READMITTED:
+            why = "an operator lets it out of its quarantine"
+        case _:
+            why = repair.reason.value
+    then = f"{repair.broker} gets it" if repair.broker not in (None, owner) else ""
+    if repair.broker is not None and repair.broker == owner:
+        then = f"{repair.broker} keeps it"
+    return Cause(repair.reason, f"{why}; {then}" if then else why)

@@ -1,0 +1,115 @@
+"""What brokers use before and after the plan, and what a bundle adds to each.
+
+By the model that every strategy's moves are held against afterwards: the planner's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from trimtab.explaining.scene import Scene
+from trimtab.load import usage
+from trimtab.planner.fleet import Fleet, cost_of, observed, traffic_of
+from trimtab.planner.history import PlannerHistory
+from trimtab.reasons import Reason
+from trimtab.view import Floats, Ints
+
+
+class Prediction:
+    """By the rows of `Scene.shown`; ``fleet`` by those of `Scene.seen`, where it is known already.
+
+    Brokers that the strategy did not see are as they reported.
+    """
+
+    def __init__(self, scene: Scene, fleet: Fleet | None = None) -> None:
+        self._scene, history = scene, followed(scene)
+        if fleet is None:
+            fleet, history = observed(scene.seen, history, scene.settings)
+        self._fleet = fleet
+        self._cost = cost_of(scene.shown, history) if scene.broker_rows else np.zeros(0)
+
+    def added(self, bundle: int | None) -> Floats:
+        """(n,) usage that a bundle adds to a broker; None: a bundle like the others."""
+        return (self._typical if bundle is None else self._load(bundle)) * self._gain
+
+    def _load(self, bundle: int) -> float:
+        """Share of the fleet's traffic."""
+        place = self._scene.place(bundle)
+        if place >= 0:
+            return float(self._fleet.size[place])
+        return float(self.sizes(np.array([bundle]))[0]) / self._traffic
+
+    @cached_property
+    def _gain(self) -> Floats:
+        """(n,) as `Fleet.gain`, also of brokers that the strategy did not see."""
+        gain = self._traffic * self._cost
+        gain[self._scene.seen_brokers] = self._fleet.gain
+        return gain
+
+    @cached_property
+    def _traffic(self) -> float:
+        """Of the fleet, in bytes/s."""
+        costs = self._cost[self._scene.seen_brokers]
+        known = costs > 0
+        return float(np.median(self._fleet.gain[known] / costs[known])) if known.any() else 1.0
+
+    def sizes(self, bundles: Ints) -> Floats:
+        """(k,) bytes/s of bundle rows in the short term, messages counted too."""
+        return traffic_of(self._scene.shown.bundles.short[:, bundles])
+
+    @cached_property
+    def _typical(self) -> float:
+        size = self._fleet.size
+        return float(size.mean()) if size.size else 0.0
+
+    @cached_property
+    def usage(self) -> Floats:
+        """(n,) as the strategy saw it: all that was in flight, or urgent, has landed."""
+        scene = self._scene
+        predicted = usage(scene.shown.brokers.resources, scene.settings.weights)
+        predicted[scene.seen_brokers] = self._fleet.usage
+        return predicted
+
+    @cached_property
+    def before(self) -> Floats:
+        """(n,) without what was urgent."""
+        if not any(move.reason is Reason.DRAINED for move in self._scene.plan.moves):
+            return self.usage
+        return self._moved(self.usage, -1.0, urgent=True)
+
+    @cached_property
+    def after(self) -> Floats:
+        """(n,) with the whole plan."""
+        return self._moved(self.usage, 1.0, urgent=False)
+
+    def range(self, of: Floats) -> float:
+        """Between the available brokers' greatest and least."""
+        taking = of[self._scene.seen_brokers]
+        return float(np.ptp(taking)) if taking.size else 0.0
+
+    def _moved(self, start: Floats, sign: float, *, urgent: bool) -> Floats:
+        scene, result, gain = self._scene, start.copy(), self._gain
+        for move in scene.plan.moves:
+            row = scene.bundle_row(move.bundle)
+            if (move.reason is Reason.DRAINED) is urgent and row is not None:
+                load = sign * self._load(row)
+                source, to = scene.broker_rows[move.source], scene.broker_rows[move.destination]
+                result[source] -= load * gain[source]
+                result[to] += load * gain[to]
+        return result
+
+
+def followed(scene: Scene) -> PlannerHistory:
+    """The planner's history as the round's strategy was given it, this round's reports counted."""
+    before, after = scene.before.histories.trimtab, scene.after.histories.trimtab
+    return replace(
+        after,
+        unrest=before.unrest,
+        planned_ms=before.planned_ms,
+        sent=before.sent,
+        giants=before.giants,
+        looked_ms=before.looked_ms,
+    )

@@ -1,0 +1,160 @@
+"""Why the round did not ask its strategy, or refused what it wanted: each rule in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from trimtab.doubt import Doubt
+from trimtab.explaining.accounts.cause import Cause
+from trimtab.explaining.nearest import closest, lowered, raised, sought, switched
+from trimtab.explaining.scene import Scene
+from trimtab.explaining.words import counted, seconds
+from trimtab.liveness import suspicions
+from trimtab.model import namespace_of
+from trimtab.plan import Refusal
+from trimtab.reasons import Rule
+from trimtab.settings import Settings
+from trimtab.wire.explanation import Nearest
+
+_SKIPPED: Final[Mapping[Rule, str]] = {
+    Rule.PAUSED: "the cluster is paused: trimtab tell resume",
+    Rule.DISABLED: "balancing is switched off",
+    Rule.UNCOMPUTABLE: "a report has a load that cannot be reckoned with",
+    Rule.TOO_FEW_BROKERS: "fewer than two brokers may get bundles",
+    Rule.REPAIR_ONLY: "this round was held between two others, to mend and to drain",
+}
+
+
+def skipped(scene: Scene, rule: Rule) -> Cause:
+    """Of a round in which no strategy was asked."""
+    if rule is Rule.DOUBT:
+        return _doubt(scene)
+    if rule is Rule.FROZEN:
+        return _frozen(scene)
+    nearest = None
+    if rule is Rule.DISABLED:
+        nearest = switched(scene.settings, "round.enabled", True, "the strategy is asked")
+    return Cause(rule, f"no strategy was asked: {_SKIPPED.get(rule, rule.value)}", nearest)
+
+
+def _frozen(scene: Scene) -> Cause:
+    breaker = scene.after.breaker
+    left = seconds((breaker.until_ms - scene.now_ms) / 1000)
+    return Cause(
+        Rule.FROZEN,
+        f"no strategy is asked for another {left}: {'; '.join(breaker.found)}",
+        switched(scene.settings, "breaker.enabled", False, "the freeze ends"),
+        until=breaker.until_ms,
+    )
+
+
+def _doubt(scene: Scene) -> Cause:
+    doubts = scene.situation.doubts
+    causes = [f"{cause} ({level})" for cause, level in doubts.items() if level is not Doubt.STABLE]
+    why = f"nothing is believed enough to balance by it: {', '.join(sorted(causes))}"
+    return Cause(Rule.DOUBT, why, _believing(scene))
+
+
+def _believing(scene: Scene) -> Nearest | None:
+    memory, now_ms = scene.memory, scene.now_ms
+    if any(level is not Doubt.STABLE for level in memory.doubts.values()):
+        return None
+
+    def believed(settings: Settings) -> bool:
+        levels = suspicions(memory.liveness, memory.appended, settings, now_ms).values()
+        return all(level is Doubt.STABLE for level in levels)
+
+    so_that = "the strategy is asked"
+    return closest(
+        sought(scene.settings, "doubt.silent_brokers", True, believed, so_that),
+        sought(scene.settings, "doubt.lost_brokers", True, believed, so_that),
+    )
+
+
+def refused(scene: Scene, refusal: Refusal) -> Cause:
+    """Of a wish that was not granted."""
+    if refusal.rule is Rule.COOLING_DOWN:
+        return cooling(scene, refusal.bundle)
+    if refusal.rule is Rule.FULL_NAMESPACE:
+        return _full(scene, refusal)
+    if refusal.rule is Rule.BUDGET:
+        return _budget(scene, refusal)
+    told = _REFUSED.get(refusal.rule)
+    return Cause(refusal.rule, told(scene, refusal) if told else refusal.rule.value)
+
+
+def cooling(scene: Scene, bundle: str) -> Cause:
+    """Of a bundle that a round moved, or divided, a short while ago."""
+    settings, moved_ms = scene.settings, scene.before.recent[bundle]
+    ago = (scene.now_ms - moved_ms) / 1000
+    grace = settings.round.grace_period
+    return Cause(
+        Rule.COOLING_DOWN,
+        f"a round moved or divided it {seconds(ago)} ago, and it rests for {seconds(grace)}",
+        lowered(settings, "round.grace_period", ago, "it may move again"),
+        {"ago": ago, "grace_period": grace},
+        # It still stays in the very millisecond in which the period ends.
+        until=moved_ms + round(grace * 1000) + 1,
+    )
+
+
+def _budget(scene: Scene, refusal: Refusal) -> Cause:
+    before = [each.bundle for each in scene.plan.refusals if each.rule is Rule.BUDGET]
+    budget = scene.settings.round.max_moves
+    place = budget + before.index(refusal.bundle) + 1
+    return Cause(
+        Rule.BUDGET,
+        f"the round has moved the {counted(budget, 'bundle')} that it may; this one was number "
+        f"{place}",
+        raised(scene.settings, "round.max_moves", place - 1, "its turn comes in this round"),
+        {"max_moves": budget, "place": place},
+    )
+
+
+def _full(scene: Scene, refusal: Refusal) -> Cause:
+    namespace = namespace_of(refusal.bundle)
+    size = scene.view.sizes.get(namespace, 0)
+    coming = sum(namespace_of(split.bundle) == namespace for split in scene.plan.splits)
+    path = "split.max_bundles"
+    return Cause(
+        Rule.FULL_NAMESPACE,
+        f"it alone keeps the brokers too far apart and should be divided, but {namespace} has "
+        f"{counted(size, 'bundle')} already ({path})",
+        raised(scene.settings, path, size + coming, "it is divided"),
+        {"bundles": size},
+    )
+
+
+def _group(scene: Scene, refusal: Refusal) -> str:
+    namespace = namespace_of(refusal.bundle)
+    group = scene.view.policies.group_of(namespace)
+    return (
+        f"every broker it may go to has as much of the anti-affinity group {group} as "
+        f"{refusal.source} has"
+    )
+
+
+def _policy(scene: Scene, refusal: Refusal) -> str:
+    namespace = namespace_of(refusal.bundle)
+    if scene.view.policies.isolation_of(namespace) is not None:
+        return f"the isolation policy of {namespace} allows no other broker that is there"
+    return f"isolation policies reserve all other brokers, and {namespace} is under none"
+
+
+_REFUSED: Final[Mapping[Rule, Callable[[Scene, Refusal], str]]] = {
+    Rule.TWICE: lambda *_: "it was wanted twice in one round, and moves once",
+    Rule.IN_FLIGHT: lambda *_: "it is on its way already",
+    Rule.NOT_MOVABLE: lambda *_: "it is not to be moved: a heartbeat's, or marked so in the view",
+    Rule.UNOWNED: lambda _, each: f"no record says that {each.source} owns it",
+    Rule.LAST_BUNDLE: lambda _, each: f"{each.source} would have no bundle left",
+    Rule.SAME_BROKER: lambda _, each: f"no broker is better than {each.source}, which has it",
+    Rule.ISOLATED: _policy,
+    Rule.ANTI_AFFINITY: _group,
+    Rule.NO_CANDIDATE: lambda *_: "no other broker may get bundles",
+    Rule.UNDIVIDABLE: lambda *_: (
+        "it alone keeps the brokers too far apart, and cannot be divided: it is one topic, or of "
+        "the least range, or to divide it was in vain. It takes a larger broker, or a topic with "
+        "more partitions"
+    ),
+}

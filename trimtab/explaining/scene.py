@@ -1,0 +1,190 @@
+"""One round for whoever explains it: what it was given, what it decided, what it remembers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from zlib import crc32
+
+import numpy as np
+
+from trimtab.memory import Memory
+from trimtab.names import rows_of
+from trimtab.plan import Merge, Move, Plan, Refusal, Repair, Split
+from trimtab.reasons import Reason, Rule
+from trimtab.request import Projection
+from trimtab.round import computable, decide, mend, shown
+from trimtab.round_state import RoundState
+from trimtab.settings import Settings
+from trimtab.situation import Situation
+from trimtab.view import Bools, Ints, View, available_part
+
+ASKED = (None, Rule.BALANCED)
+"""``Plan.skipped`` of a round in which the strategy was asked."""
+WHOLE = (Rule.UNDIVIDABLE, Rule.FULL_NAMESPACE)
+"""Refusals of divisions, all others being of moves."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """``view`` and ``memory`` as the round was given them; ``after`` is the state it left."""
+
+    view: View
+    memory: Memory
+    plan: Plan
+    after: RoundState
+    settings: Settings
+    situation: Situation
+
+    @property
+    def now_ms(self) -> int:
+        """The round's time (batch timestamp)."""
+        return self.view.now_ms
+
+    @property
+    def number(self) -> int:
+        return self.after.number
+
+    @property
+    def before(self) -> RoundState:
+        """The state that the round began with."""
+        return replace(self.memory.round, paused=self.memory.paused)
+
+    @property
+    def asked(self) -> bool:
+        """Whether the strategy was."""
+        return self.plan.skipped in ASKED
+
+    @cached_property
+    def computable(self) -> bool:
+        return computable(self.view)
+
+    @cached_property
+    def shown(self) -> View:
+        """Brokers and bundles as the strategy saw them, and beside them those it did not see."""
+        if not self.computable:
+            return self.view
+        return shown(self.view, self.before, self.plan, self.settings, self.now_ms)
+
+    @cached_property
+    def seen(self) -> View:
+        """What the strategy was shown."""
+        return available_part(self.shown)
+
+    @cached_property
+    def kept(self) -> Bools:
+        """(m,) bundles of `shown` that are in `seen`."""
+        kept: Bools = self.shown.brokers.available[self.shown.intended]
+        return kept
+
+    @cached_property
+    def seen_brokers(self) -> Ints:
+        """Rows in `shown` of the brokers of `seen`."""
+        return np.flatnonzero(self.shown.brokers.available)
+
+    @cached_property
+    def broker_places(self) -> Ints:
+        """(n,) row in `seen` of each broker of `shown`, -1 where it is not there."""
+        available = self.shown.brokers.available
+        places: Ints = np.where(available, np.cumsum(available) - 1, -1)
+        return places
+
+    @cached_property
+    def _bundle_places(self) -> Ints:
+        places: Ints = np.where(self.kept, np.cumsum(self.kept) - 1, -1)
+        return places
+
+    def place(self, bundle: int) -> int:
+        """Row in `seen` of a bundle row of `shown`; -1 where it is not there."""
+        return bundle if self.seen is self.shown else int(self._bundle_places[bundle])
+
+    @cached_property
+    def broker_rows(self) -> dict[str, int]:
+        return {name: row for row, name in enumerate(self.view.brokers.names)}
+
+    @cached_property
+    def _planned_rows(self) -> dict[str, int]:
+        names = {*self.moves, *self.refusals, *self.splits, *self.merges, *self.repairs}
+        return {
+            self.view.bundles.names[row]: row for row in rows_of(self.view.bundles.names, names)
+        }
+
+    def bundle_row(self, bundle: str) -> int | None:
+        """None for one that is not in the view."""
+        found = self._planned_rows.get(bundle)
+        if found is not None:
+            return found
+        return next(iter(rows_of(self.view.bundles.names, {bundle})), None)
+
+    @cached_property
+    def moves(self) -> dict[str, Move]:
+        return {move.bundle: move for move in self.plan.moves}
+
+    @cached_property
+    def refusals(self) -> dict[str, Refusal]:
+        """The first of each bundle that did not move after all."""
+        refused = {refusal.bundle: refusal for refusal in reversed(self.plan.refusals)}
+        return {bundle: each for bundle, each in refused.items() if bundle not in self.moves}
+
+    @cached_property
+    def splits(self) -> dict[str, Split]:
+        return {split.bundle: split for split in self.plan.splits}
+
+    @cached_property
+    def merges(self) -> dict[str, Merge]:
+        """By either part."""
+        return {part: merge for merge in self.plan.merges for part in merge.parts}
+
+    @cached_property
+    def repairs(self) -> dict[str, Repair]:
+        return {repair.bundle: repair for repair in self.plan.repairs}
+
+    @cached_property
+    def given(self) -> dict[str, list[str]]:
+        """Broker to the bundles that the plan takes off it."""
+        found: dict[str, list[str]] = {}
+        for move in self.plan.moves:
+            found.setdefault(move.source, []).append(move.bundle)
+        return found
+
+    @cached_property
+    def gotten(self) -> dict[str, list[str]]:
+        """Broker to the bundles that the plan, or a repair, gives it."""
+        found: dict[str, list[str]] = {}
+        for move in self.plan.moves:
+            found.setdefault(move.destination, []).append(move.bundle)
+        for repair in self.plan.repairs:
+            if repair.broker is not None:
+                found.setdefault(repair.broker, []).append(repair.bundle)
+        return found
+
+    @cached_property
+    def balancing(self) -> tuple[Move, ...]:
+        """The moves that the strategy wanted."""
+        apart = (Reason.DRAINED, Reason.DIVIDED, Reason.UNDONE)
+        return tuple(move for move in self.plan.moves if move.reason not in apart)
+
+    @cached_property
+    def wanted(self) -> bool:
+        """Whether the strategy wanted anything moved, granted or not."""
+        halves, draining = self.before.halves, self.memory.liveness.draining
+        return bool(self.balancing) or any(
+            refusal.rule not in WHOLE
+            and refusal.bundle not in halves
+            and refusal.source not in draining
+            for refusal in self.plan.refusals
+        )
+
+    @cached_property
+    def projection(self) -> Projection:
+        """What each broker carried once all in flight had landed, before the plan."""
+        return Projection(self.shown)
+
+
+def again(scene: Scene, changes: dict[str, object]) -> Scene:
+    """The same round with other settings; raises InvalidSettings."""
+    settings = scene.settings.changed(changes)
+    deciding = mend if scene.plan.skipped is Rule.REPAIR_ONLY else decide
+    rng = np.random.default_rng([crc32(scene.view.cluster.encode()), scene.before.number])
+    plan, after = deciding(scene.view, scene.before, settings, scene.now_ms, rng)
+    return replace(scene, plan=plan, after=after, settings=settings)

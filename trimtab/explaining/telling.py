@@ -1,0 +1,113 @@
+"""What a round tells unasked: a sentence with each command, and explanations of those concerned.
+
+concerned, at most ``explain.subjects``: the hottest and the coldest broker and the largest bundle
+of the hottest; what was moved, divided and mended, and the brokers involved; what was refused
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from trimtab.explaining.brokers import of_broker
+from trimtab.explaining.bundles import of_bundle
+from trimtab.explaining.mending import of_merge, of_repair, of_split
+from trimtab.explaining.scene import Scene
+from trimtab.explaining.witness import Witness
+from trimtab.wire.explanation import Explanation, RoundExplanations
+
+
+class Whys(NamedTuple):
+    """Bundle to a sentence, for whatever is to be commanded; or what went wrong."""
+
+    of: Mapping[str, str]
+    problems: tuple[str, ...] = ()
+
+
+def whys(witness: Witness) -> Whys:
+    """Of all that is to be commanded."""
+    try:
+        return Whys(dict(_whys(witness)))
+    except Exception as error:
+        # Whatever cannot be explained, the round stands.
+        return Whys({}, (f"explain: {type(error).__name__}: {error}",))
+
+
+def explanations(witness: Witness) -> RoundExplanations | None:
+    """Of those concerned; None where no rounds are kept."""
+    scene, explain = witness.scene, witness.scene.settings.explain
+    if not (explain.rounds and explain.subjects):
+        return None
+    try:
+        chosen = islice(dict.fromkeys(concerned(witness)), explain.subjects)
+        subjects, problem = {name: of_subject(witness, name) for name in chosen}, ""
+    except Exception as error:
+        # As above.
+        subjects, problem = {}, f"{type(error).__name__}: {error}"
+    return RoundExplanations(
+        cluster=scene.view.cluster,
+        round=scene.number,
+        at=scene.now_ms,
+        keep=explain.rounds,
+        subjects=subjects,
+        problem=problem,
+    )
+
+
+def explained(scene: Scene, subject: str) -> Explanation:
+    """Of any bundle or broker by name, also one that the round knew nothing of."""
+    return of_subject(Witness(scene), subject)
+
+
+def of_subject(witness: Witness, subject: str) -> Explanation:
+    """The same of a round that is looked at already."""
+    if subject in witness.scene.broker_rows or "/" not in subject:
+        return of_broker(witness, subject)
+    return of_bundle(witness, subject)
+
+
+def _whys(witness: Witness) -> Iterator[tuple[str, str]]:
+    scene = witness.scene
+    for move in scene.plan.moves:
+        yield move.bundle, witness.traded(move.source, move.destination)
+    for split in scene.plan.splits:
+        yield split.bundle, of_split(scene, split).why
+    for merge in scene.plan.merges:
+        yield merge.bundle, of_merge(scene, merge).why
+    for repair in scene.plan.repairs:
+        yield repair.bundle, of_repair(scene, repair).why
+
+
+def concerned(witness: Witness) -> Iterator[str]:
+    """Names in order of interest, some of them twice."""
+    plan = witness.scene.plan
+    yield from _extremes(witness)
+    for move in plan.moves:
+        yield move.bundle
+    for split in plan.splits:
+        yield split.bundle
+    for merge in plan.merges:
+        yield from merge.parts
+    for repair in plan.repairs:
+        yield repair.bundle
+    for move in plan.moves:
+        yield from (move.source, move.destination)
+    for refusal in plan.refusals:
+        yield refusal.bundle
+
+
+def _extremes(witness: Witness) -> Iterator[str]:
+    scene, prediction = witness.scene, witness.prediction
+    rows = scene.seen_brokers
+    if prediction is None or not rows.size:
+        return
+    names, bundles = scene.view.brokers.names, scene.shown.bundles
+    loads = prediction.before[rows]
+    hottest, coldest = int(rows[np.argmax(loads)]), int(rows[np.argmin(loads)])
+    yield from (names[hottest], names[coldest])
+    own = np.flatnonzero(bundles.owner == hottest)
+    if own.size:
+        yield bundles.names[int(own[np.argmax(prediction.sizes(own))])]

@@ -1,0 +1,47 @@
+"""Figures as people read them."""
+
+from __future__ import annotations
+
+_MINUTE, _HOUR = 60.0, 3600.0
+_STEPS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+def short(number: float) -> float:
+    """Six digits, for programs."""
+    return float(f"{number:.6g}")
+
+
+def percent(fraction: float) -> str:
+    """``71.2 %``"""
+    return f"{100 * fraction:.1f} %"
+
+
+def change(before: float, after: float) -> str:
+    """``71.2 -> 62.9 %``, of fractions."""
+    return f"{100 * before:.1f} -> {100 * after:.1f} %"
+
+
+def points(fraction: float) -> str:
+    """``24.1 points``; two digits where one would say 0 of what is little."""
+    number = 100 * fraction
+    return f"{number:.2g} points" if 0.005 <= abs(number) < 1 else f"{number:.1f} points"
+
+
+def seconds(number: float) -> str:
+    """``25 s``, ``12 min``, ``3.5 h``"""
+    if number < 2 * _MINUTE:
+        return f"{number:.0f} s"
+    return f"{number / _MINUTE:.0f} min" if number < 2 * _HOUR else f"{number / _HOUR:.1f} h"
+
+
+def amount(number: float, unit: str) -> str:
+    """``12.5 MB/s``"""
+    for step, letter in _STEPS:
+        if abs(number) >= step:
+            return f"{number / step:.3g} {letter}{unit}"
+    return f"{number:.3g} {unit}"
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 bundle``, ``4 bundles``"""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

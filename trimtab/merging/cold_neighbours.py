@@ -1,0 +1,123 @@
+"""Merge what is cold, to make room in namespaces that may not have many more bundles.
+
+a namespace is crowded while it has merge.share of split.max_bundles, or more
+load of a pair = its topics, sessions, long-term messages/s and long-term bytes/s, each as a part of
+  the split limit for it (sessions only where they are limited); its heat = the largest of them
+for each pair of neighbours of a crowded namespace, both movable and on one broker, coldest first:
+  stop where its heat is above merge.fraction
+  merge it unless one of the two is in a pair already, the record of one is younger than
+    round.grace_period, or the namespace with what is planned already is crowded no longer
+  stop after merge.max_per_round, unless that is 0
+
+Neighbours on different brokers are not merged: one would have to move first, which is for shedding
+to decide. What was divided or moved lately is let be, for brokers say little of it at first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+
+from trimtab.names import ranges_at
+from trimtab.plan import Join
+from trimtab.reasons import Reason
+from trimtab.settings import Settings
+from trimtab.view import (
+    CONSUMERS,
+    PRODUCERS,
+    RATE_IN,
+    RATE_OUT,
+    THROUGHPUT_IN,
+    THROUGHPUT_OUT,
+    TOPICS,
+    Bundles,
+    Floats,
+    Ints,
+    View,
+)
+
+
+def merge(view: View, settings: Settings) -> Sequence[Join]:
+    """The pairs that are to become one each, coldest first."""
+    surplus = _surplus(view, settings)
+    if not surplus:
+        return ()
+    lower, upper = _neighbours(view, surplus)
+    heat = _heat(view.bundles, lower, upper, settings)
+    cold = np.flatnonzero(heat <= settings.merge.fraction)
+    cold = cold[np.argsort(heat[cold], kind="stable")]
+    pairs = zip(lower[cold].tolist(), upper[cold].tolist(), strict=True)
+    joins = (
+        Join(*pair, Reason.COLD_NEIGHBOURS) for pair in _granted(view, pairs, surplus, settings)
+    )
+    return list(islice(joins, settings.merge.max_per_round or None))
+
+
+def _surplus(view: View, settings: Settings) -> dict[int, int]:
+    """Namespace row to how many bundles it has too many, of those that are crowded."""
+    most = settings.merge.share * settings.split.max_bundles
+    if not settings.split.max_bundles:
+        return {}
+    sizes = (view.sizes.get(name, 0) for name in view.bundles.namespaces)
+    return {row: size - math.ceil(most) + 1 for row, size in enumerate(sizes) if size >= most}
+
+
+def _neighbours(view: View, crowded: dict[int, int]) -> tuple[Ints, Ints]:
+    """(p,) lower and (p,) upper bundle rows of the pairs, in order of namespace and range."""
+    bundles = view.bundles
+    full = np.zeros(len(bundles.namespaces), dtype=np.bool_)
+    full[list(crowded)] = True
+    rows = np.flatnonzero(bundles.movable & full[bundles.namespace])
+    low, high = ranges_at(bundles.names, rows).astype(np.int64)
+    namespace = bundles.namespace[rows].astype(np.int64) << 32
+    order = np.argsort(namespace | low, kind="stable")
+    begins, ends = (namespace | low)[order], (namespace + high)[order]
+    lower, upper = rows[order][:-1], rows[order][1:]
+    beside = np.flatnonzero(ends[:-1] == begins[1:])
+    beside = beside[bundles.owner[lower[beside]] == bundles.owner[upper[beside]]]
+    return lower[beside], upper[beside]
+
+
+def _heat(bundles: Bundles, lower: Ints, upper: Ints, settings: Settings) -> Floats:
+    """(p,) the largest part of a split limit that a pair comes to; infinite above a limit of 0."""
+    split, heat = settings.split, np.zeros(len(lower))
+    counts, long = bundles.counts, bundles.long
+    figures = [
+        (counts[TOPICS], split.max_topics),
+        (long[RATE_IN] + long[RATE_OUT], split.max_rate),
+        (long[THROUGHPUT_IN] + long[THROUGHPUT_OUT], split.max_throughput),
+    ]
+    if split.max_sessions > 0:
+        sessions = np.add(counts[CONSUMERS], counts[PRODUCERS], dtype=np.int64)
+        figures.append((sessions, split.max_sessions))
+    for figure, limit in figures:
+        load = figure[lower].astype(np.float64) + figure[upper]
+        if limit > 0:
+            with np.errstate(over="ignore"):
+                load /= limit
+        else:
+            load[load > 0] = np.inf
+        np.maximum(heat, load, out=heat)
+    return heat
+
+
+def _granted(
+    view: View, pairs: Iterator[tuple[int, int]], surplus: dict[int, int], settings: Settings
+) -> Iterator[tuple[int, int]]:
+    taken: set[int] = set()
+    for pair in pairs:
+        namespace = int(view.bundles.namespace[pair[0]])
+        if surplus[namespace] > 0 and taken.isdisjoint(pair) and _rested(view, pair, settings):
+            surplus[namespace] -= 1
+            taken.update(pair)
+            yield pair
+
+
+def _rested(view: View, pair: tuple[int, int], settings: Settings) -> bool:
+    """Whether nothing became of either for the grace period; while observing only nobody knows."""
+    horizon = view.now_ms - settings.round.grace_period * 1000
+    records = (view.records.get(view.bundles.names[row]) for row in pair)
+    return all(record is None or record.since < horizon for record in records)

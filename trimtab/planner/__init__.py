@@ -1,0 +1,99 @@
+"""trimtab's own strategy: source, destination and order of every move chosen together.
+
+shed(view):
+  follow every bundle's share of the load, and what traffic costs on each kind of broker
+  predict the usage of every broker once all that is in flight has landed
+  spread the anti-affinity groups (`trimtab.planner.groups`)
+  for the brokers of each isolation policy, and those of bundles under none:
+  leave it if the range of usage is accepted, or may be chance, or a single bundle forces it
+  plan the fewest moves that bring the range to the target (`trimtab.planner.search`)
+  leave it if they gain too little
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from trimtab.plan import Shed
+from trimtab.planner.board import Step
+from trimtab.planner.constraints import Draft, after
+from trimtab.planner.easing import ease
+from trimtab.planner.giants import awaited, forcing, sighted, stuck
+from trimtab.planner.groups import part
+from trimtab.planner.history import PlannerHistory
+from trimtab.planner.outlook import CLEARLY, Prospect, looked, prospect
+from trimtab.planner.search import planned
+from trimtab.planner.trigger import aim
+from trimtab.planner.underway import sent_off
+from trimtab.reasons import Reason
+from trimtab.settings import Settings
+from trimtab.view import View
+
+_WORTH: Final = 0.1
+"""Of what the range is too wide by: a plan must gain that much."""
+
+
+def shed(
+    view: View, history: PlannerHistory, settings: Settings
+) -> tuple[Sequence[Shed], PlannerHistory]:
+    """The plan's moves, in its order, each with its destination."""
+    outlook, history = looked(view, history, settings)
+    draft = Draft(view, outlook.fleet, settings)
+    spreading, balancing, giants = part(draft), list[Step](), list[int]()
+    for each in outlook.prospects:
+        steps, rows = _divided_or_balanced(draft, each, outlook.unrest, history)
+        balancing += steps
+        giants += rows
+    # What is only shown leaves nothing to be wary of.
+    if balancing and not settings.round.observe_only:
+        history = replace(history, unrest=outlook.unrest + 1.0, planned_ms=view.now_ms)
+    moves = [(step.bundle, step.destination) for step in (*spreading, *balancing)]
+    if moves and not settings.round.observe_only:
+        history = replace(history, sent=sent_off(history.sent, moves, view))
+    wishes = [_wish(step, Reason.SPREAD_GROUP) for step in spreading]
+    wishes += [_wish(step, Reason.OUT_OF_RANGE) for step in balancing]
+    return wishes, sighted(history, draft, giants)
+
+
+def _wish(step: Step, reason: Reason) -> Shed:
+    return Shed(step.bundle, step.source, reason, step.destination)
+
+
+def _divided_or_balanced(
+    draft: Draft, found: Prospect, unrest: float, history: PlannerHistory
+) -> tuple[list[Step], list[int]]:
+    """The moves of one pool, and its bundles that should be divided."""
+    split = draft.settings.split
+    if not (split.enabled and split.trigger == "planned"):
+        return _balanced(draft, found, unrest), []
+    giants = []
+    if found.floor > draft.settings.planner.target:
+        giants = forcing(draft, found.ground, history.estimates)
+    if awaited(draft, giants, found.pair.hot, history):
+        return [], giants
+    steps = _balanced(draft, found, unrest)
+    if found.beyond > 0 and not steps:
+        giants += stuck(draft, found.ground, history.estimates)
+    return steps, giants
+
+
+def _balanced(draft: Draft, before: Prospect, unrest: float) -> list[Step]:
+    """The moves of one pool, which the draft has from now on."""
+    # Moves of other bundles between the same brokers count.
+    found = prospect(draft, before.pool, unrest) if draft.moved else before
+    if found is None or found.beyond <= 0:
+        return []
+    ground, settings = found.ground, draft.settings
+    width = aim(settings, unrest)
+    if draft.bound:
+        width = max(width, CLEARLY * found.floor)
+    best = planned(ground, draft.keeps(ground), width, settings.planner.effort)
+    steps = draft.granted(best.steps)
+    now, then = ground.reach(draft.fleet.usage), ground.reach(after(draft.fleet, steps).usage)
+    range_ = now[1] - now[0]
+    if range_ - (then[1] - then[0]) < _WORTH * (range_ - settings.planner.target):
+        steps = ()
+    draft.add(steps)
+    return [*steps, *ease(draft, found.pool, ground, width, _WORTH)]

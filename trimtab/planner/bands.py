@@ -1,0 +1,192 @@
+"""Bring every broker into a band of usage with few moves: largest bundles first, what fits best.
+
+while the hottest broker stands above the band, or the coldest below:
+  hottest above: give the coldest the smallest bundle that brings both, or else the hottest, into
+                 the band; or else the largest that takes neither past it; or else one so big
+                 that its host drops below the band
+  else:          take for the coldest, from the hottest brokers, the smallest bundle that brings it
+                 into the band, or else the largest that can be spared
+then undo the moves that the band does not need
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from trimtab.planner.board import Board, Ground, Shelf, Step
+from trimtab.planner.fleet import Fleet
+from trimtab.view import Floats, Ints
+
+_EPSILON: Final = 1e-12
+_GIVERS: Final = 8
+"""Brokers that are asked for what a cold one lacks."""
+_OVERSHOOT: Final = 1.4
+_MUCH: Final = 1.5
+
+
+class Band(NamedTuple):
+    """Usage, as fractions."""
+
+    low: float
+    high: float
+
+
+class Habit(NamedTuple):
+    """How a trial chooses where several bundles would do."""
+
+    thrifty: bool
+    """What a receiver lacks is of no interest while the hottest can be helped with less."""
+    bold: bool
+    """A far larger bundle is preferred although its host drops below the band."""
+    leaping: bool = False
+    """A bundle that fits nowhere goes to a host that makes room for it with smaller ones."""
+
+
+HABITS: Final = (
+    Habit(thrifty=True, bold=False),
+    Habit(thrifty=False, bold=False),
+    Habit(thrifty=True, bold=True),
+    Habit(thrifty=False, bold=True),
+    Habit(thrifty=False, bold=False, leaping=True),
+)
+
+
+class Trial(NamedTuple):
+    """Steps in order, the range they leave, the usage they move, and what finding them took."""
+
+    steps: tuple[Step, ...]
+    range: float
+    load: float
+    effort: int
+
+
+def tried(ground: Ground, keeps: list[int], band: Band, habit: Habit) -> Trial:
+    """One trial."""
+    board = Board(ground, keeps)
+    effort = 0
+    most = len(ground.order)
+    while effort <= most:
+        effort += 1
+        hot, cold = board.hottest(), board.coldest()
+        if hot is not None and board.usage[hot] > band.high + _EPSILON:
+            if cold is None or not _relieved(board, hot, cold, band, habit):
+                board.set_aside_hottest()
+        elif cold is not None and board.usage[cold] < band.low - _EPSILON:
+            if not _filled(board, cold, band):
+                board.set_aside_coldest()
+        else:
+            break
+    steps = _needed(board, ground)
+    low, high = board.reach()
+    load = float(sum(ground.fleet.size[s.bundle] * board.gain[s.source] for s in steps))
+    return Trial(steps, high - low, load, effort)
+
+
+def _relieved(board: Board, hot: int, cold: int, band: Band, habit: Habit) -> bool:
+    if hot == cold or not board.may_give(hot):
+        return False
+    usage, gain, shelf = board.usage, board.gain, board.shelf(hot)
+    need, spare = (usage[hot] - band.high) / gain[hot], (usage[hot] - band.low) / gain[hot]
+    lack, room = (band.low - usage[cold]) / gain[cold], (band.high - usage[cold]) / gain[cold]
+    most = min(spare, room)
+    at = shelf.fitting(max(need, lack), most)
+    if at is None and habit.leaping and need > room:
+        at = _leaping(shelf, board.shelf(cold), room, spare)
+    if at is None and habit.thrifty:
+        at = shelf.fitting(need, most)
+    if at is None:
+        at = shelf.largest(most)
+        if habit.bold:
+            at = _bolder(shelf, at, spare, room)
+    if at is None:
+        # Its host drops below the band, and is filled again with smaller ones.
+        at = shelf.fitting(need, room)
+    if at is None:
+        return False
+    board.move(at, hot, cold)
+    return True
+
+
+def _leaping(shelf: Shelf, other: Shelf, room: float, spare: float) -> int | None:
+    """The smallest that does not fit the ``other`` host as it is, but if that gives away others."""
+    at = shelf.fitting(room, spare)
+    return at if at is None or shelf.sizes[at] <= room + sum(other.sizes) else None
+
+
+def _bolder(shelf: Shelf, at: int | None, spare: float, room: float) -> int | None:
+    """A much larger bundle than what stands ``at``, if most of it is to leave anyway: its host
+    drops below the band, and is filled again."""
+    larger = shelf.largest(min(room, spare * _OVERSHOOT))
+    if larger is None or at is None or shelf.sizes[larger] < _MUCH * shelf.sizes[at]:
+        return at if at is not None else larger
+    return larger
+
+
+def _filled(board: Board, cold: int, band: Band) -> bool:
+    usage, gain = board.usage, board.gain
+    lack, room = (band.low - usage[cold]) / gain[cold], (band.high - usage[cold]) / gain[cold]
+    best: tuple[float, int, int] | None = None
+    for giver in board.givers(_GIVERS):
+        most = min(room, (usage[giver] - band.low) / gain[giver])
+        if giver == cold or not board.may_give(giver):
+            continue
+        shelf = board.shelf(giver)
+        at = shelf.fitting(lack, most)
+        if at is not None:
+            board.move(at, giver, cold)
+            return True
+        at = shelf.largest(most)
+        if at is not None and (best is None or shelf.sizes[at] > best[0]):
+            best = (shelf.sizes[at], at, giver)
+    if best is None:
+        return False
+    board.move(best[1], best[2], cold)
+    return True
+
+
+def _needed(board: Board, ground: Ground) -> tuple[Step, ...]:
+    """The steps without those whose undoing leaves the range no wider; smallest looked at first."""
+    usage, gain = board.usage, board.gain
+    sizes = ground.fleet.size[[step.bundle for step in board.steps]].tolist()
+    low, high = board.reach()
+    kept = dict.fromkeys(board.steps)
+    for size, step in sorted(zip(sizes, board.steps, strict=True)):
+        back = usage[step.source] + size * gain[step.source]
+        gone = usage[step.destination] - size * gain[step.destination]
+        if back <= high and gone >= low:
+            usage[step.source], usage[step.destination] = back, gone
+            del kept[step]
+    return tuple(kept)
+
+
+def positions(low: float, high: float, mean: float, width: float, count: int) -> list[Band]:
+    """Bands of this width around the mean usage, the middle one first; ``low`` and ``high`` are
+    the fleet's own, which a band need not pass."""
+    places = [0.5] + [
+        0.5 + sign * step / (count + 1) for step in range(1, count // 2 + 1) for sign in (1, -1)
+    ]
+    bands = [Band(mean - place * width, mean + (1 - place) * width) for place in places[:count]]
+    return [band for band in bands if band.low < high and band.high > low]
+
+
+def mean_of(ground: Ground) -> float:
+    """Usage of every broker, were the load spread evenly; those that stand below and can be given
+    nothing are left out."""
+    brokers = ground.brokers
+    level = _level(ground.fleet, brokers)
+    if len(ground.receivers) < len(brokers):
+        below = brokers[ground.fleet.usage[brokers] < level]
+        left_out = np.setdiff1d(below, ground.receivers)
+        level = _level(ground.fleet, np.setdiff1d(brokers, left_out))
+    return level
+
+
+def _level(fleet: Fleet, brokers: Ints) -> float:
+    carried = np.bincount(fleet.where, fleet.size, len(fleet.usage))[brokers]
+    gain: Floats = fleet.gain[brokers]
+    rest = fleet.usage[brokers] - gain * carried
+    # All at one usage u: each carries (u - rest) / gain, together what there is.
+    speed = 1.0 / np.maximum(gain, 1e-300)
+    return float((carried.sum() + (rest * speed).sum()) / speed.sum())

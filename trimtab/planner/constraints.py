@@ -1,0 +1,203 @@
+"""Who may go where: pools of brokers, and what the round will say of a plan's moves.
+
+pool     = the brokers that some namespaces may be on, those under one isolation policy or under
+           none; its bundles are planned among its brokers
+receives = those of a pool that the round lets a shedder choose: within the topic cap, of the wanted
+           load manager, of the latest version (`trimtab.filters.CAPS`)
+What a namespace's anti-affinity group demands is said in `trimtab.planner.groups`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from trimtab.filters import CAPS, may_unload, narrowed, reachable
+from trimtab.isolation import Permits
+from trimtab.planner.board import Ground, Step
+from trimtab.planner.fleet import Fleet
+from trimtab.planner.search import ordered
+from trimtab.policies import Isolation
+from trimtab.request import Projection, request_of
+from trimtab.settings import Settings
+from trimtab.view import TOPICS, Bools, Ints, View, is_monitoring_namespace
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pool:
+    """Brokers (n,) and the bundles (m,) that may move between them."""
+
+    brokers: Bools
+    free: Bools
+    """Bundles of namespaces under no anti-affinity group."""
+    grouped: Bools | None
+    """Bundles of namespaces under one; None where there are no groups."""
+
+
+def pools(view: View) -> Iterator[Pool]:
+    """That of bundles under no isolation policy first, then one for each policy that is used;
+    policies with the same brokers share one."""
+    bundles, policies = view.bundles, view.policies
+    grouped: Bools | None = None
+    if policies.groups:
+        members = [policies.group_of(space) is not None for space in bundles.namespaces]
+        grouped = np.array([*members, False])[bundles.namespace]
+    for brokers, here in _shares(view):
+        free = here if grouped is None else here & ~grouped
+        yield Pool(brokers, free, None if grouped is None else here & grouped)
+
+
+def _shares(view: View) -> Iterator[tuple[Bools, Bools]]:
+    """Brokers (n,), and the bundles (m,) that may be on them and nowhere else."""
+    bundles, policies = view.bundles, view.policies
+    permits, available = Permits(view), view.brokers.available
+    if not policies.isolation:
+        yield permits.of_others(available), np.ones(len(bundles.owner), np.bool_)
+        return
+    spaces_of: dict[Isolation | None, list[int]] = {
+        policy: [] for policy in (None, *policies.isolation.values())
+    }
+    for row, space in enumerate(bundles.namespaces):
+        spaces_of[policies.isolation_of(space)].append(row)
+    brokers: dict[bytes, Bools] = {}
+    number = np.full(len(bundles.namespaces) + 1, -1)
+    for rows in spaces_of.values():
+        if rows:
+            allowed = permits.of(bundles.namespaces[rows[0]], available)
+            brokers.setdefault(allowed.tobytes(), allowed)
+            number[rows] = [*brokers].index(allowed.tobytes())
+    column = number[bundles.namespace]
+    for place, allowed in enumerate(brokers.values()):
+        yield allowed, column == place
+
+
+class Draft:
+    """A plan in the making: the fleet after its moves, and what the round will say of the next."""
+
+    def __init__(self, view: View, fleet: Fleet, settings: Settings) -> None:
+        self.view, self.fleet, self.settings = view, fleet, settings
+        self.projection = Projection(view)
+        self.peak = float(fleet.usage.max(initial=0.0)) + 1e-9
+        """Usage that no move may lift a broker above."""
+        self.staying = _staying(view)
+        """(n,) bundles each broker will have that count as its own."""
+        self.moved: set[int] = set()
+        """Rows of the bundles that the plan moves."""
+        self.bound = bool(view.policies.isolation or view.policies.groups)
+        """Whether policies keep bundles from some brokers."""
+        placement = settings.placement
+        self._choosy = bool(placement.load_manager) or placement.prefer_later_versions
+
+    def ground(self, pool: Pool) -> Ground:
+        """What a pool's plan starts from."""
+        return Ground.of(self.fleet, pool.brokers, pool.free, self._receives(pool))
+
+    def keeps(self, ground: Ground) -> list[int]:
+        """(n,) bundles a broker must keep of those it could give: one if it has no others."""
+        last = (self.staying > 0) & (self.staying <= np.diff(ground.ends))
+        keeps: list[int] = last.astype(np.int64).tolist()
+        return keeps
+
+    def destinations(self, row: int) -> Bools:
+        """(n,) brokers to which the round would let a shedder send a bundle, from where it is."""
+        request = request_of(self.view, self.projection, row, int(self.fleet.where[row]))
+        allowed = reachable(request)
+        if not allowed.any() or not may_unload(request):
+            return np.zeros(len(allowed), np.bool_)
+        return narrowed(request, allowed, CAPS, self.settings)
+
+    def group(self, row: int) -> str | None:
+        """The anti-affinity group of a bundle."""
+        bundles = self.view.bundles
+        return self.view.policies.group_of(bundles.namespaces[bundles.namespace[row]])
+
+    def granted(self, steps: Sequence[Step]) -> tuple[Step, ...]:
+        """Those of the steps that the round would grant one after the other, in such an order."""
+        kept = tuple(steps)
+        while kept and self._capped(kept):
+            refused = self._refused(kept)
+            if not refused:
+                break
+            kept = ordered(self.fleet, [step for step in kept if step not in refused])
+        return kept
+
+    def add(self, steps: Sequence[Step]) -> None:
+        """Let the steps be part of the plan."""
+        for step in steps:
+            self.staying[step.source] -= 1
+            self.staying[step.destination] += 1
+            self.moved.add(step.bundle)
+            # Without policies all moves are planned at once.
+            if self.bound:
+                self.projection.add(*step)
+        self.fleet = after(self.fleet, steps)
+
+    def _receives(self, pool: Pool) -> Bools:
+        """The part of a pool's brokers that a bundle of its hottest one may go to."""
+        rows = np.flatnonzero(pool.free)
+        most = self.settings.placement.max_topics
+        if not rows.size or not (self._choosy or self.projection.most_topics > most):
+            return pool.brokers
+        hottest = int(np.argmax(np.where(pool.brokers, self.fleet.usage, -np.inf)))
+        request = request_of(self.view, self.projection, int(rows[0]), hottest)
+        allowed = pool.brokers.copy()
+        allowed[hottest] = False
+        return narrowed(request, allowed, CAPS, self.settings)
+
+    def _capped(self, steps: Sequence[Step]) -> bool:
+        """Whether a filter may have a say in one of the steps."""
+        rows, _, to = np.array(steps).T
+        brokers, topics = self.view.brokers, self.view.bundles.counts[TOPICS, rows]
+        arriving = np.bincount(to, topics, len(brokers.names)) + self.projection.topics
+        most = (brokers.topics + arriving).max()
+        return self._choosy or bool(most > self.settings.placement.max_topics)
+
+    def _refused(self, steps: Sequence[Step]) -> set[Step]:
+        refused = set()
+        for step in steps:
+            if self.destinations(step.bundle)[step.destination]:
+                self.projection.add(*step)
+            else:
+                refused.add(step)
+        for step in steps:
+            if step not in refused:
+                self.projection.withdraw(*step)
+        return refused
+
+
+def forced_of(ground: Ground, pool: Pool) -> float:
+    """Range that the pool has at least because of what cannot move: its hottest broker by that
+    alone, against all the others if they had everything that can move."""
+    fleet, brokers = ground.fleet, ground.brokers
+    may_go = (pool.free if pool.grouped is None else pool.free | pool.grouped) & fleet.movable
+    offered = np.bincount(fleet.where[may_go], fleet.size[may_go], len(fleet.usage))[brokers]
+    gain = fleet.gain[brokers]
+    fixed = fleet.usage[brokers] - gain * offered
+    hottest = int(np.argmax(fixed))
+    speed = 1.0 / np.maximum(gain, 1e-300)
+    others = (offered.sum() + (speed * fixed).sum() - speed[hottest] * fixed[hottest]) / (
+        speed.sum() - speed[hottest]
+    )
+    return max(float(fixed[hottest] - others), 0.0)
+
+
+def after(fleet: Fleet, steps: Sequence[Step]) -> Fleet:
+    """The fleet once the steps are done; what moved stays where it is."""
+    usage, where, movable = fleet.usage.copy(), fleet.where.copy(), fleet.movable.copy()
+    for row, source, destination in steps:
+        usage[source] -= fleet.size[row] * fleet.gain[source]
+        usage[destination] += fleet.size[row] * fleet.gain[destination]
+        where[row], movable[row] = destination, False
+    return replace(fleet, usage=usage, where=where, movable=movable)
+
+
+def _staying(view: View) -> Ints:
+    bundles, n = view.bundles, len(view.brokers.names)
+    monitoring = [is_monitoring_namespace(space) for space in bundles.namespaces]
+    counts: Ints = np.bincount(view.intended, minlength=n)
+    if any(monitoring):
+        bound = np.array([*monitoring, False])[bundles.namespace]
+        counts = counts - np.bincount(view.intended[bound], minlength=n)
+    return counts

@@ -1,0 +1,103 @@
+"""Bundles of anti-affinity groups that move for balance, after the others have done what they can.
+
+while the pool's range is above the aim:
+  of the hottest brokers' largest such bundles, each to the coldest broker that the round allows and
+  that then has no more of the group than it need:
+    take the one that lowers the busier of the two most, if that is worth a move
+One bundle of a group moves in a plan.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from trimtab.filters import permitted
+from trimtab.filters.affinity import Counted, counts, domain_of
+from trimtab.planner.board import Ground, Step
+from trimtab.planner.constraints import Draft, Pool
+from trimtab.planner.groups import needed
+from trimtab.request import request_of
+from trimtab.view import Bools, Ints
+
+_HOTTEST: Final = 4
+"""Brokers whose bundles are tried."""
+_LARGEST: Final = 8
+"""Bundles of each."""
+_MOST: Final = 64
+"""Such moves in a plan."""
+
+
+class _Relief(NamedTuple):
+    gain: float
+    """By how much the usage of the busier of the two becomes less."""
+    step: Step
+
+
+def ease(draft: Draft, pool: Pool, ground: Ground, aim: float, worth: float) -> list[Step]:
+    """Moves of a pool's bundles towards a range of ``aim``, which the draft has from now on.
+
+    Each lowers the busier of its two brokers by ``worth`` of what the range is too wide by.
+    """
+    steps: list[Step] = []
+    if pool.grouped is None:
+        return steps
+    while len(steps) < _MOST:
+        low, high = ground.reach(draft.fleet.usage)
+        best = _best(draft, pool.grouped, np.flatnonzero(pool.brokers))
+        if high - low <= aim or best is None or best.gain < worth * (high - low - aim):
+            break
+        draft.add([best.step])
+        steps.append(best.step)
+    return steps
+
+
+def _best(draft: Draft, grouped: Bools, brokers: Ints) -> _Relief | None:
+    fleet, best = draft.fleet, None
+    may_go = grouped & fleet.movable
+    done = {draft.group(row) for row in draft.moved}
+    hottest = brokers[np.argsort(-fleet.usage[brokers], kind="stable")][:_HOTTEST]
+    for source in hottest.tolist():
+        rows = np.flatnonzero(may_go & (fleet.where == source))
+        for row in rows[np.argsort(-fleet.size[rows], kind="stable")][:_LARGEST].tolist():
+            relief = None if draft.group(row) in done else _relief(draft, row, source)
+            if relief is not None and (best is None or relief.gain > best.gain):
+                best = relief
+    return best
+
+
+def _relief(draft: Draft, row: int, source: int) -> _Relief | None:
+    if draft.staying[source] <= 1:
+        return None
+    fleet, usage = draft.fleet, draft.fleet.usage
+    arrived = usage + fleet.size[row] * fleet.gain
+    allowed = (arrived <= draft.peak) & (arrived < usage[source])
+    if allowed.any():
+        allowed &= draft.destinations(row)
+    if allowed.any():
+        allowed &= _room(draft, row, source)
+    if not allowed.any():
+        return None
+    to = int(np.argmin(np.where(allowed, arrived, np.inf)))
+    left = usage[source] - fleet.size[row] * fleet.gain[source]
+    return _Relief(float(usage[source] - max(left, arrived[to])), Step(row, source, to))
+
+
+def _room(draft: Draft, row: int, source: int) -> Bools:
+    """(n,) brokers that then have no more of the bundle's group than they need, nor their failure
+    domain where it is heeded."""
+    view, projection = draft.view, draft.projection
+    request = request_of(view, projection, row, source)
+    held = counts(request, Counted.NAMESPACES)
+    if held is None:
+        return np.ones(len(view.brokers.names), np.bool_)
+    there = permitted(request)
+    members = len(projection.members(draft.group(row) or ""))
+    room = held < needed(members, int(np.count_nonzero(there)))
+    room |= projection.ranges(request.namespace) > 0
+    if draft.settings.placement.failure_domains and view.policies.domains:
+        domain = domain_of(view)
+        most = needed(members, len(np.unique(domain[there])))
+        room &= (np.bincount(domain, held)[domain] < most) | (domain == domain[source])
+    return room

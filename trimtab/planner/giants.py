@@ -1,0 +1,129 @@
+"""Bundles that no plan can make room for.
+
+giant = the largest bundle of its broker, if
+          the range that it forces (`trimtab.planner.search.floor_at`) is above the target
+          or a plan was wanted, none helps, and the coldest broker would be as hot with the bundle
+            as its own is; but not while much of the load rests after moves
+        by the size that it has at least (less SURELY deviations): a false one costs a division, and
+        only once, so that not as much certainty is asked for as of a move
+While a giant waits to be divided, its pool is left alone for a few rounds: to move the others away
+from it would be in vain.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from trimtab.model import parse_bundle, within
+from trimtab.names import identities, rows_of
+from trimtab.planner.board import Ground
+from trimtab.planner.constraints import Draft
+from trimtab.planner.estimates import Estimates, located
+from trimtab.planner.history import PlannerHistory, Weighed
+from trimtab.planner.search import floor_at
+from trimtab.view import TOPICS, Ints, View
+
+SURELY: Final = 1.0
+_MOST: Final = 10
+"""Giants of a pool at a time."""
+_LOOKED_AT: Final = 64
+"""Bundles of a pool that are looked at, the largest."""
+_RESTING: Final = 0.1
+"""Of the load: more of it than that rests, and what cannot be moved now may be moved later."""
+_WAIT: Final = 3.5
+"""Rounds that a pool waits for a division."""
+_TWO: Final = 2
+
+
+def forcing(draft: Draft, ground: Ground, estimates: Estimates) -> list[int]:
+    """Rows of the giants that force a range, one a broker; the largest first."""
+    found: dict[int, int] = {}
+    target = draft.settings.planner.target
+    for row in _largest(ground).tolist():
+        broker = int(ground.fleet.where[row])
+        if floor_at(ground, float(ground.fleet.size[row])) <= target or len(found) >= _MOST:
+            break
+        if broker not in found and floor_at(ground, _surely(draft.view, row, estimates)) > target:
+            found[broker] = row
+    return list(found.values())
+
+
+def stuck(draft: Draft, ground: Ground, estimates: Estimates) -> list[int]:
+    """The row of the bundle that keeps the hottest broker hot, where no move helps."""
+    fleet, movable = draft.fleet, draft.view.bundles.movable
+    here = np.zeros(len(fleet.usage), np.bool_)
+    here[ground.brokers] = True
+    carried = np.where(here[fleet.where], fleet.size, 0.0)
+    if carried[~movable].sum() > _RESTING * carried.sum():
+        return []
+    hot = int(ground.brokers[np.argmax(fleet.usage[ground.brokers])])
+    cold = int(ground.receivers[np.argmin(fleet.usage[ground.receivers])])
+    sizes = np.where((fleet.where == hot) & movable, fleet.size, 0.0)
+    row = int(np.argmax(sizes))
+    arrived = fleet.usage[cold] + fleet.gain[cold] * _surely(draft.view, row, estimates)
+    return [row] if sizes[row] > 0 and arrived >= fleet.usage[hot] else []
+
+
+def sighted(history: PlannerHistory, draft: Draft, rows: list[int]) -> PlannerHistory:
+    """The history with the giants of this round; one that was known keeps the time it was found."""
+    names, sizes, now_ms = draft.view.bundles.names, draft.fleet.size, draft.view.now_ms
+    found = {}
+    for row in sorted(rows, key=lambda row: (-sizes[row], row)):
+        known = history.giants.get(names[row])
+        at_ms = now_ms if known is None else known.at_ms
+        found[names[row]] = Weighed(float(sizes[row]), at_ms)
+    return replace(history, giants=found, looked_ms=now_ms)
+
+
+def awaited(draft: Draft, rows: list[int], hot: int, history: PlannerHistory) -> bool:
+    """Whether one of the giants ``rows`` is about to be divided, or a large one of the ``hot``
+    broker is at it."""
+    names, fleet = draft.view.bundles.names, draft.fleet
+    sizes = [fleet.size[r] for r in rows_of(names, draft.view.splitting) if fleet.where[r] == hot]
+    if fleet.gain[hot] * max(sizes, default=0.0) > draft.settings.planner.target:
+        return True
+    now_ms, interval = draft.view.now_ms, draft.settings.round.interval
+    for row in rows:
+        name = names[row]
+        known = history.giants.get(name)
+        young = known is None or now_ms - known.at_ms <= 1000 * _WAIT * interval
+        if young and divisible(draft.view, row) and not _descends(name, history):
+            return True
+    return False
+
+
+def divisible(view: View, row: int) -> bool:
+    """Whether a bundle has topics, and a range, for two."""
+    low, high = parse_bundle(view.bundles.names[row])[1]
+    return bool(view.bundles.counts[TOPICS, row] >= _TWO and high - low >= _TWO)
+
+
+def _descends(bundle: str, history: PlannerHistory) -> bool:
+    return any(name != bundle and within(name, bundle) for name in history.divided)
+
+
+def _largest(ground: Ground) -> Ints:
+    """Rows of the largest bundles that the brokers have, largest first."""
+    fleet = ground.fleet
+    here = np.zeros(len(fleet.usage), np.bool_)
+    here[ground.brokers] = True
+    rows = np.flatnonzero(here[fleet.where])
+    if len(rows) > _LOOKED_AT:
+        rows = rows[np.argpartition(-fleet.size[rows], _LOOKED_AT)[:_LOOKED_AT]]
+    largest: Ints = rows[np.lexsort((rows, -fleet.size[rows]))]
+    return largest
+
+
+def _surely(view: View, row: int, estimates: Estimates) -> float:
+    """The size that a bundle has at least."""
+    at, known = located(estimates, identities([view.bundles.names[row]]))
+    if not known[0]:
+        return 0.0
+    each = int(at[0])
+    level, weight = float(estimates.level[each]), max(float(estimates.weight[each]), 1.0)
+    squares = float(np.expm1(estimates.variance[each]) * estimates.squares[each])
+    return max(level * (1.0 - SURELY * math.sqrt(squares) / weight), 0.0)

@@ -1,0 +1,197 @@
+"""Keeps the namespaces of an anti-affinity group apart.
+
+for each group of which a broker has several namespaces, or a failure domain where they are heeded:
+  of the broker that has most, take the namespace of the smallest load: each of its bundles goes to
+  one of the brokers that have least of the group, that with the lowest predicted usage, if all of
+  them together spread the group better
+  until nothing does
+spread better = the sum of the squares of what the domains have, and then the brokers, is less
+No broker is lifted above the start's peak while there is another way; after that, only not above
+the limit of overload: where all brokers are alike every move passes the peak a little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from trimtab.filters import permitted
+from trimtab.filters.affinity import Counted, counts, domain_of
+from trimtab.planner.board import Step
+from trimtab.planner.constraints import Draft
+from trimtab.request import request_of
+from trimtab.view import Bools, Floats, Ints
+
+
+def part(draft: Draft) -> list[Step]:
+    """The moves that spread the groups; the draft has them from now on."""
+    if not draft.view.policies.groups:
+        return []
+    limit = max(draft.peak, draft.settings.round.overloaded_threshold)
+    domain = _domains(draft)
+    steps: list[Step] = []
+    for rows in _crowded(draft, domain):
+        group = _Group(draft, rows, domain)
+        for ceiling in (draft.peak, limit):
+            while found := group.better(ceiling):
+                draft.add(found)
+                steps += found
+    return steps
+
+
+def _domains(draft: Draft) -> Ints | None:
+    """(n,) failure domain of each broker; None where they are not heeded."""
+    policies, placement = draft.view.policies, draft.settings.placement
+    return domain_of(draft.view) if placement.failure_domains and policies.domains else None
+
+
+def _crowded(draft: Draft, domain: Ints | None) -> Iterator[Ints]:
+    """Rows of the bundles of each group of which a broker, or a domain, has several namespaces."""
+    bundles, where = draft.view.bundles, draft.fleet.where
+    n, group_of = len(draft.view.brokers.names), draft.view.policies.group_of
+    numbers: dict[str | None, int] = {None: -1}
+    column = [numbers.setdefault(group_of(s), len(numbers)) for s in bundles.namespaces]
+    number = np.array([*column, -1])
+    rows = np.flatnonzero(number[bundles.namespace] >= 0)
+    pairs = np.unique(bundles.namespace[rows].astype(np.int64) * n + where[rows])
+    place = pairs % n if domain is None else domain[pairs % n]
+    cells, held = np.unique(number[pairs // n] * n + place, return_counts=True)
+    for each in np.unique(cells[held > 1] // n).tolist():
+        yield rows[number[bundles.namespace[rows]] == each]
+
+
+class _Held(NamedTuple):
+    """Namespaces of a group that each broker has, and each domain where they are heeded."""
+
+    brokers: Ints
+    domains: Ints | None
+
+    @property
+    def crowding(self) -> tuple[int, int]:
+        """The less the better is the group spread."""
+        domains = 0 if self.domains is None else int((self.domains**2).sum())
+        return domains, int((self.brokers**2).sum())
+
+
+class _Group:
+    """``rows`` are all bundles of one group; what the draft does shows in it."""
+
+    def __init__(self, draft: Draft, rows: Ints, domain: Ints | None) -> None:
+        self._draft, self._rows, self._domain = draft, rows, domain
+        self._namespaces = len(np.unique(draft.view.bundles.namespace[rows]))
+
+    def better(self, ceiling: float) -> list[Step]:
+        """Moves of one namespace off one broker that spread the group better; none if no such do
+        without lifting a broker above ``ceiling``."""
+        held = self._held()
+        for source in self._sources(held):
+            for rows in self._namespaces_on(source):
+                steps = self._parted(rows, source, held, ceiling)
+                if steps:
+                    return steps
+        return []
+
+    def _held(self) -> _Held:
+        draft = self._draft
+        request = request_of(draft.view, draft.projection, int(self._rows[0]), None)
+        brokers = counts(request, Counted.NAMESPACES)
+        assert brokers is not None  # its namespace is in the group
+        if self._domain is None:
+            return _Held(brokers, None)
+        return _Held(brokers, np.bincount(self._domain, brokers).astype(np.int64))
+
+    def _sources(self, held: _Held) -> list[int]:
+        """Brokers that may have more than they need; those that have most first."""
+        brokers = held.brokers
+        much, of_domain = self._much(brokers), np.zeros_like(brokers)
+        if held.domains is not None and self._domain is not None:
+            of_domain = held.domains[self._domain]
+            much |= self._much(held.domains)[self._domain] & (brokers > 0)
+        usage = self._draft.fleet.usage
+        order = np.lexsort((np.arange(len(usage)), -usage, -brokers, -of_domain))
+        sources: list[int] = order[much[order]].tolist()
+        return sources
+
+    def _much(self, held: Ints) -> Bools:
+        much: Bools = (held >= held.min() + 2) | (held > needed(self._namespaces, len(held)))
+        return much
+
+    def _namespaces_on(self, source: int) -> list[Ints]:
+        """Rows of the bundles of each namespace that a broker has, the smallest load first."""
+        fleet, bundles = self._draft.fleet, self._draft.view.bundles
+        here = self._rows[fleet.where[self._rows] == source]
+        spaces = bundles.namespace[here]
+        each = [here[spaces == space] for space in np.unique(spaces).tolist()]
+        return sorted(each, key=lambda rows: float(fleet.size[rows].sum()))
+
+    def _parted(self, rows: Ints, source: int, held: _Held, ceiling: float) -> list[Step]:
+        """The bundles ``rows`` of a namespace off their broker, if that is for the better."""
+        draft = self._draft
+        movable = draft.view.bundles.movable[rows].all()
+        if not movable or not draft.moved.isdisjoint(rows.tolist()):
+            return []
+        if draft.staying[source] <= len(rows):
+            return []
+        steps = self._scattered(rows, source, ceiling)
+        better = len(steps) == len(rows) and self._better(held, steps)
+        for step in reversed(steps):
+            draft.projection.withdraw(*step)
+        return steps if better else []
+
+    def _scattered(self, rows: Ints, source: int, ceiling: float) -> list[Step]:
+        """Moves of as many of the bundles as find a broker; they are counted in the projection."""
+        draft, fleet = self._draft, self._draft.fleet
+        usage, steps = fleet.usage.copy(), []
+        for row in rows[np.argsort(-fleet.size[rows], kind="stable")].tolist():
+            arrived = usage + fleet.size[row] * fleet.gain
+            destination = self._destination(row, arrived, ceiling)
+            if destination is None:
+                break
+            usage[destination] = arrived[destination]
+            usage[source] -= fleet.size[row] * fleet.gain[source]
+            draft.projection.add(row, source, destination)
+            steps.append(Step(row, source, destination))
+        return steps
+
+    def _destination(self, row: int, arrived: Floats, ceiling: float) -> int | None:
+        draft = self._draft
+        allowed = draft.destinations(row) & (arrived <= ceiling)
+        if not allowed.any():
+            return None
+        # Where its namespace is already, the group grows by nothing.
+        at_home = allowed & (draft.projection.ranges(int(draft.view.bundles.namespace[row])) > 0)
+        if at_home.any():
+            allowed = at_home
+        return int(np.argmin(np.where(allowed, arrived, np.inf)))
+
+    def _better(self, before: _Held, steps: list[Step]) -> bool:
+        """Whether the moves that are counted in the projection are worth it."""
+        held = self._held()
+        if held.crowding >= before.crowding:
+            return False
+        draft = self._draft
+        row, source, _ = steps[0]
+        there = permitted(request_of(draft.view, draft.projection, row, source))
+        to = [step.destination for step in steps]
+        most = needed(self._namespaces, int(np.count_nonzero(there)))
+        if np.maximum(held.brokers - most, 0).sum() > np.maximum(before.brokers - most, 0).sum():
+            return False
+        if _more(before.brokers, source, to, most):
+            return True
+        if before.domains is None or self._domain is None:
+            return False
+        most = needed(self._namespaces, len(np.unique(self._domain[there])))
+        domain = self._domain
+        return _more(before.domains, int(domain[source]), domain[to].tolist(), most)
+
+
+def needed(namespaces: int, places: int) -> int:
+    """Namespaces of a group that a place has if they are spread as evenly as can be."""
+    return -(-namespaces // max(places, 1))
+
+
+def _more(held: Ints, source: int, to: list[int], most: int) -> bool:
+    """Whether ``source`` has more than it need, or two more than where its bundles go."""
+    return bool(held[source] > most or held[source] >= held[to].min() + 2)

@@ -1,0 +1,82 @@
+"""Whether brokers are further apart than is accepted, or than chance explains.
+
+accepted(pair) = the greatest of: the target, times what recent plans make of it
+                 quiet * target + k * deviation      a smaller true range must not cause a plan
+                 aim + 3 * deviation                 nor may what the last plan left
+deviation      = of the pair's difference in predicted usage, by the noise of its bundles
+k              = by the false-move rate (`trimtab.planner.odds`)
+
+A load that swings is not chased: each plan but the first of about a day makes the next one wait for
+a wider range, and aim at one.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from trimtab.planner.board import Ground
+from trimtab.planner.odds import deviations
+from trimtab.settings import PlannerSettings, Settings
+from trimtab.view import Floats
+
+_AIM: Final = 0.98
+"""Of the target: what a plan is to reach."""
+_WARIER: Final = 0.25
+"""By how much of the target each recent plan widens what is accepted."""
+_NOT_ALL: Final = 0.7
+"""Of what is accepted: what a plan need not go below, but for the target."""
+HALF_LIFE_MS: Final = 12 * 3_600_000
+"""Of the memory of plans."""
+_AFTER: Final = 3.0
+_ENDS: Final = 5
+"""Brokers at either end that are compared: the extremes may be the noisiest."""
+
+
+class Pair(NamedTuple):
+    """Rows of two brokers, the difference of their usage, and what of it is accepted."""
+
+    hot: int
+    cold: int
+    range: float
+    accepted: float
+    deviation: float
+
+
+def tolerated(settings: Settings, unrest: float) -> float:
+    """The range that is accepted where there is no noise; ``unrest`` counts recent plans."""
+    return settings.planner.target * (1.0 + _WARIER * max(unrest - 1.0, 0.0))
+
+
+def aim(settings: Settings, unrest: float) -> float:
+    """The range that a plan is to reach."""
+    return max(_AIM * settings.planner.target, _NOT_ALL * tolerated(settings, unrest))
+
+
+def widest(ground: Ground, settings: Settings, unrest: float) -> Pair:
+    """The pair that is furthest beyond what is accepted; at least two brokers must take part."""
+    fleet, brokers, receivers = ground.fleet, ground.brokers, ground.receivers
+    hot = brokers[np.lexsort((brokers, fleet.usage[brokers]))][::-1][:_ENDS]
+    cold = receivers[np.lexsort((receivers, fleet.usage[receivers]))][:_ENDS]
+    range_ = np.subtract.outer(fleet.usage[hot], fleet.usage[cold])
+    deviation = np.sqrt(np.add.outer(fleet.variance[hot], fleet.variance[cold]))
+    often = deviations(len(brokers), settings.round.interval, settings.planner.false_moves)
+    accepted = np.maximum(
+        tolerated(settings, unrest), _by_chance(deviation, often, settings.planner)
+    )
+    at, to = np.unravel_index(np.argmax(range_ - accepted), range_.shape)
+    return Pair(
+        hot=int(hot[at]),
+        cold=int(cold[to]),
+        range=float(range_[at, to]),
+        accepted=float(accepted[at, to]),
+        deviation=float(deviation[at, to]),
+    )
+
+
+def _by_chance(deviation: Floats, often: float, planner: PlannerSettings) -> Floats:
+    smaller = planner.quiet * planner.target + often * deviation
+    left = _AIM * planner.target + _AFTER * deviation
+    by_chance: Floats = np.maximum(smaller, left)
+    return by_chance

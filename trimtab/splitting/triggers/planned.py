@@ -1,0 +1,106 @@
+"""Divide what is over a limit, as `long_term` does, and what no plan can make room for.
+
+giants = what the planner found to force too wide a range, a round ago (`trimtab.planner.giants`)
+a giant is left whole, and the largest such one is told, if
+  it cannot be divided: it has one topic, or the least range
+  or its owner has not divided it, though asked in the last day
+  or it was in vain: divided twice on end, one half had nearly all, so it is one topic that is busy
+  or its namespace is full
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from trimtab.model import within
+from trimtab.names import rows_of
+from trimtab.plan import Divide
+from trimtab.planner.giants import divisible
+from trimtab.planner.history import PlannerHistory, Weighed
+from trimtab.reasons import Reason, Rule
+from trimtab.settings import Settings, SplitSettings
+from trimtab.splitting.triggers.limits import Busy, Places, over_limits
+from trimtab.view import View
+
+_NEARLY_ALL: Final = 0.9
+_ON_END: Final = 2
+_TWICE: Final = 1.5
+"""Rounds after which a giant has been seen in two."""
+_FORGOTTEN: Final = 3.0
+"""Rounds after which giants that nobody has looked for since are none."""
+_DAY_MS: Final = 86_400_000
+"""How long a division is remembered that no giant comes from."""
+_TRAFFIC: Final = (Reason.TOO_MANY_MESSAGES, Reason.TOO_MUCH_TRAFFIC)
+
+Divided = Mapping[str, Weighed]
+
+
+def split(
+    view: View, history: PlannerHistory, settings: Settings
+) -> tuple[Sequence[Divide], PlannerHistory]:
+    """In order of row, and last the largest giant that is left whole.
+
+    Giants are only found while the strategy is ``trimtab``.
+    """
+    giants = _giants(view, history, settings)
+    divided = _remembered(history.divided, history.giants, view.now_ms)
+    whole = {row for row, giant in giants.items() if _left_whole(view, row, giant, divided)}
+    over = over_limits(view.bundles, view.bundles.long, settings.split)
+    wanted = {row: why for row, why in over.items() if row not in whole or why not in _TRAFFIC}
+    wanted = {row: Reason.GIANT for row in giants if row not in whole} | wanted
+    divides = _placed(view, wanted, settings.split)
+    placed = {divide.bundle for divide in divides}
+    left = [row for row in giants if row not in placed]
+    for row in left[:1]:
+        rule = Rule.UNDIVIDABLE if row in whole else Rule.FULL_NAMESPACE
+        divides.append(Divide(row, Reason.GIANT, rule))
+    if not settings.round.observe_only:
+        names = view.bundles.names
+        divided |= {names[row]: giant for row, giant in giants.items() if row in placed}
+    return divides, replace(history, divided=divided)
+
+
+def _giants(view: View, history: PlannerHistory, settings: Settings) -> dict[int, Weighed]:
+    """Those that were seen in two rounds and may be touched, by row; the largest first."""
+    interval_ms = 1000 * settings.round.interval
+    if history.looked_ms < view.now_ms - _FORGOTTEN * interval_ms:
+        return {}
+    seen_ms = view.now_ms - _TWICE * interval_ms
+    known = {name: giant for name, giant in history.giants.items() if giant.at_ms <= seen_ms}
+    row_of = {view.bundles.names[row]: row for row in rows_of(view.bundles.names, known)}
+    busy = Busy(view)
+    return {
+        row_of[name]: Weighed(giant.size, view.now_ms)
+        for name, giant in known.items()
+        if name in row_of and view.bundles.movable[row_of[name]] and not busy.beside(row_of[name])
+    }
+
+
+def _remembered(past: Divided, giants: Divided, now_ms: int) -> dict[str, Weighed]:
+    """Divisions of the last day, and those that a giant comes from."""
+    return {
+        name: whole
+        for name, whole in past.items()
+        if whole.at_ms >= now_ms - _DAY_MS
+        or any(name != giant and within(name, giant) for giant in giants)
+    }
+
+
+def _left_whole(view: View, row: int, giant: Weighed, divided: Divided) -> bool:
+    name = view.bundles.names[row]
+    if not divisible(view, row) or name in divided:
+        return True
+    halved = [past for whole, past in divided.items() if within(whole, name)]
+    return sum(giant.size >= _NEARLY_ALL * past.size for past in halved) >= _ON_END
+
+
+def _placed(view: View, wanted: Mapping[int, Reason], limits: SplitSettings) -> list[Divide]:
+    """As far as their namespaces have places, in order of row."""
+    places, divides = Places(view, limits), []
+    for row in sorted(wanted):
+        if places.free(row):
+            places.take(row)
+            divides.append(Divide(row, wanted[row]))
+    return divides
