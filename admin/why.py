@@ -27,6 +27,8 @@ from trimtab.wire.explanation import Explanation, Nearest
 UNKNOWN: Final = 1
 USAGE: Final = 2
 UNREACHABLE: Final = 5
+_MOST: Final = 5
+"""Other rounds that are named."""
 
 
 def why(  # noqa: PLR0913 - the options of a command line
@@ -140,7 +142,8 @@ def _lines(answer: Answer, rounds: tuple[int, ...]) -> Iterator[str]:
         yield "the replayed round is not what was recorded: trimtab replay says where they differ"
     others = [str(each) for each in rounds if each != told.round]
     if others:
-        yield f"rounds {', '.join(others)} tell of it too (--round)"
+        more = f" and {len(others) - _MOST} more" if len(others) > _MOST else ""
+        yield f"rounds {', '.join(others[:_MOST])}{more} tell of it too (--round)"
 
 
 def _figures(told: Explanation) -> Iterator[str]:

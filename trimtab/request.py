@@ -30,7 +30,6 @@ class Projection:
         brokers, bundles = len(view.brokers.names), view.bundles
         self._view = view
         self._ranges: _Ranges | None = None
-        self._members: dict[str, list[int]] = {}
         self.permits = Permits(view)
         self.arriving: Floats = np.zeros(brokers)
         """(n,) long-term messages/s, in and out, of bundles that will arrive."""
@@ -85,12 +84,14 @@ class Projection:
 
     def members(self, group: str) -> list[int]:
         """Rows of the namespaces in an anti-affinity group."""
-        members = self._members.get(group)
-        if members is None:
-            group_of, names = self._view.policies.group_of, self._view.bundles.namespaces
-            members = [row for row, name in enumerate(names) if group_of(name) == group]
-            self._members[group] = members
-        return members
+        return self._members.get(group, [])
+
+    @cached_property
+    def _members(self) -> dict[str | None, list[int]]:
+        rows: dict[str | None, list[int]] = {}
+        for row, name in enumerate(self._view.bundles.namespaces):
+            rows.setdefault(self._view.policies.group_of(name), []).append(row)
+        return rows
 
     def _expect(self, bundle: int, destination: int) -> None:
         rates = self._view.bundles.long[:, bundle]

@@ -438,8 +438,8 @@ class SplitSettings:
         True,
         "",
         None,
-        "On: the halves leave their broker at once and are placed anew. Off: they stay until a "
-        "round moves them.",
+        "On: the halves leave their broker at once and are placed anew; not under trimtab, whose "
+        "plan says where they go. Off: they stay until a round moves them.",
         Alias("loadBalancerAutoUnloadSplitBundlesEnabled"),
     )
     max_topics: int = setting(
@@ -804,7 +804,7 @@ class ExplainSettings:
         "rounds",
         (0, 1000),
         "So many of the last rounds are kept; 0: none, and every answer takes a replay. Low: last "
-        "night's move is no longer there; high: memory of Redis, some 100 KB a round with moves.",
+        "night's move is no longer there; high: memory of Redis, 1.5 kB for each of its subjects.",
     )
     subjects: int = setting(
         200,

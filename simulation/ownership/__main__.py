@@ -30,10 +30,11 @@ def main(
             )
             raise SystemExit(1) from None
         faults = ", ".join(f"{number} x {name}" for name, number in tally.faults.items())
+        events = ", ".join(f"{number} x {name}" for name, number in tally.events.items())
         print(
             f"seed {each}: {tally.transitions} transitions in {tally.seconds:.0f} simulated s "
             f"({time.monotonic() - began:.0f} s), {tally.rebuilds} rebuilds, {tally.restored} "
-            f"records restored; {faults}",
+            f"records restored; {faults}; {events}",
             flush=True,
         )
 

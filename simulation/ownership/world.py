@@ -49,6 +49,8 @@ class Tally:
     faults: dict[str, int]
     rebuilds: int
     restored: int
+    events: dict[str, int]
+    """Accepted changes by what happened."""
 
 
 @dataclass(slots=True)
@@ -58,6 +60,7 @@ class _Story:
     transitions: int = 0
     rebuilds: int = 0
     restored: int = 0
+    events: Counter[str] = field(default_factory=Counter)
 
 
 class World:
@@ -99,6 +102,7 @@ class World:
             dict(sorted(self.faults.items())),
             self._story.rebuilds,
             self._story.restored,
+            dict(sorted(self._story.events.items())),
         )
 
     def _begin(self) -> None:
@@ -244,6 +248,7 @@ class World:
     def _accepted(self, change: Change) -> None:
         story, epoch = self._story, change.record.epoch
         story.transitions += 1
+        story.events[f"{change.event} to {change.record.state}"] += 1
         story.changes.setdefault(change.bundle, []).append(change)
         del story.changes[change.bundle][:-12]
         if epoch <= story.highest.get(change.bundle, NO_EPOCH):

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +22,7 @@ from trimtab.doubt import Doubt
 from trimtab.ownership import Event, State
 from trimtab.wire.command import Command, Division
 from trimtab.wire.command import Kind as Order
-from trimtab.wire.ownership import Transition
+from trimtab.wire.ownership import Neighbour, Transition
 from trimtab.wire.rows import RoundRecord
 
 
@@ -85,12 +86,15 @@ def test_a_broker_that_drains_slowly(it: World, row: Row, seconds: float) -> Non
         pytest.param("load", State.ASSIGNING, id="Assigning"),
         pytest.param("topics", State.SPLITTING, id="Splitting"),
         pytest.param("split", State.OWNED, id="Split"),
+        pytest.param("merge", State.OWNED, id="Merged"),
     ],
 )
 def test_a_broker_that_dies_in(it: World, row: Row, point: str, state: State) -> None:
     trap = Trap(it, point, Node.kill)
     if point in ("topics", "split"):
         divide(it, next(b for b, r in it.records().items() if r.state is State.OWNED))
+    elif point == "merge":
+        unite(it)
     dead = trap.sprung()
     it.fault()
     parts = [b for b in it.records() if within(b, trap.bundle)]
@@ -195,6 +199,41 @@ def within(bundle: str, whole: str) -> bool:
     of, span = bundle.rsplit("/", 1)
     first, last = span.split("_")
     return of == namespace and low <= first and last <= high
+
+
+def unite(it: World) -> None:
+    """The first two neighbours of one owner, as an operator's request would."""
+    lower, upper = eventually(lambda: next(neighbours(it), None), "two of one owner")
+    records = it.records()
+    owner = records[lower].owner
+    assert owner is not None
+    command = Command(
+        id="operator/merge",
+        cluster=it.cluster,
+        broker=owner,
+        kind=Order.MERGE,
+        bundle=lower,
+        neighbour=upper,
+    )
+    asked = Transition(
+        id="operator",
+        bundle=lower,
+        event=Event.MERGE,
+        expect=records[lower].epoch,
+        neighbour=Neighbour(upper, records[upper].epoch),
+        commands=(command,),
+        within_ms=4000,
+    )
+    it.operate(asked)
+
+
+def neighbours(it: World) -> Iterator[tuple[str, str]]:
+    records = it.records()
+    owned = sorted(b for b, record in records.items() if record.state is State.OWNED)
+    for lower, upper in pairwise(owned):
+        ends, begins = lower.split("_")[-1], upper.rsplit("/", 1)[1].split("_")[0]
+        if ends == begins and records[lower].owner == records[upper].owner:
+            yield lower, upper
 
 
 def divide(it: World, bundle: str) -> None:

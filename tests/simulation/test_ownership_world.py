@@ -30,6 +30,10 @@ def test_no_two_brokers_serve_a_bundle_whatever_breaks(seed: int) -> None:
     tally = World(seed).run(SHORT)
     assert tally.transitions >= SHORT
     assert tally.rebuilds > 0
+    # More bundles end than begin while they are merged, and fewer while they are divided.
+    assert tally.events["merge to Merging"] > 0
+    ends, births = tally.events["retire to Deleted"], tally.events["retire to Owned"]
+    assert births < 2 * ends
     assert {"broker crashes", "broker hangs", "broker is cut off", "job is replaced"} <= set(
         tally.faults
     )

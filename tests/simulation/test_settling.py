@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from simulation.scenarios import load, strategy
-from simulation.scenarios.running import Run
+from simulation.scenarios.running import EPOCH_MS, Run
 from simulation.scenarios.scenario import Scenario
 from trimtab.plan import Forecast, Plan
 from trimtab.settings import Settings
@@ -58,7 +58,7 @@ def dear_sides(plan: Plan) -> list[Forecast]:
 def test_a_hidden_cost_is_learnt_from_the_error_it_makes() -> None:
     """A joining broker that is twice as dear as its kind is given twice what was meant for it, and
     with each plan less of it is a surprise."""
-    run = Dearer(load("scale-out", cycles=90, warm_up=10), strategy("trimtab"), 2.0)
+    run = Dearer(load("scale-out", cycles=50, warm_up=10), strategy("trimtab"), 2.0)
     errors, missed = [], []
     for _, plan in run.plans():
         for side in dear_sides(plan)[:1]:
@@ -77,12 +77,15 @@ def test_a_hidden_cost_is_learnt_from_the_error_it_makes() -> None:
 
 @pytest.mark.parametrize("undo", ["propose", "issue"])
 def test_a_plan_that_a_hidden_cost_spoils_trips_the_breaker(undo: str) -> None:
-    """Three times as dear: the plan that was to bring 67 and 0 % together takes one to 130 %."""
+    """Three times as dear: the plan that was to bring 67 and 0 % together takes one to 130 %. The
+    model is followed all the while."""
     settings = strategy("trimtab", Settings.parse({"breaker.undo": undo}))
     run = Dearer(load("scale-out", cycles=14, warm_up=10), settings, 3.0)
     ranges, tripped = [], []
     for cycle, plan in run.plans():
         ranges.append(run.range())
+        known = run.state.histories.trimtab.costs.reported_ms
+        assert max(known.values()) == EPOCH_MS + 60_000 * cycle
         if plan.review.tripped:
             tripped.append(cycle)
             assert list(plan.review.tripped) == ["range"]
@@ -99,19 +102,20 @@ def test_a_plan_that_a_hidden_cost_spoils_trips_the_breaker(undo: str) -> None:
         assert ranges[at] == ranges[at - 1]
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.5])
 @pytest.mark.parametrize(
     "name",
     ["scale-out", "skewed", "noise", "step", "wave", "delayed", "crash", "mixed-hardware"],
 )
-def test_nothing_trips_where_the_world_keeps_to_the_model(name: str) -> None:
+def test_nothing_trips_where_the_world_keeps_to_the_model(name: str, noise: float) -> None:
     """Also with noise, while loads step and wave, and brokers come and go."""
-    scenario = load(name, noise=0.5, cycles=240, warm_up=60, seed=5)
+    scenario = load(name, noise=noise, cycles=240, warm_up=20, seed=5)
     run = Run(scenario, strategy("trimtab"))
-    closed = 0
+    settled = 0
     for cycle in range(-scenario.warm_up, scenario.cycles):
         review = run.step(cycle).review
         assert review.tripped == {}
-        closed += len(review.settled)
+        settled += len(review.settled)
     corrections = run.state.histories.trimtab.corrections.values()
     assert all(each == pytest.approx(1.0, abs=0.02) for each in corrections)
-    assert closed or name == "noise"
+    assert settled or name == "noise"

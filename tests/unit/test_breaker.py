@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from tests.support.clusters import cluster
 from tests.support.clusters_by_rows import intent_row, said
 from tests.support.settling import EIGHTHS, Story
-from trimtab.breaker import failed, slowed
-from trimtab.ledger_state import Awaited, Noted, Outcome
+from trimtab.breaker import failed, slowed, widened
+from trimtab.ledger_state import Awaited, Noted, Outcome, Side
+from trimtab.planner.estimates import Estimates
+from trimtab.planner.model import Model
+from trimtab.settings import Settings
 from trimtab.wire.control import Intent, Kind
 from trimtab.wire.rows import RoundRecord
 
@@ -52,6 +58,41 @@ def test_hand_overs_that_take_long(
     times: list[float], usual: list[float], said: str | None
 ) -> None:
     assert slowed(times, usual, 3.0) == said
+
+
+@pytest.mark.parametrize(
+    ("surprise", "strays", "variance", "trips"),
+    [
+        pytest.param(0.03, 0.0, 0.0, True, id="three points"),
+        pytest.param(0.01, 0.0, 0.0, False, id="one point is accepted"),
+        pytest.param(0.03, 0.01, 0.0, False, id="its usage strays so far by itself"),
+        pytest.param(0.20, 0.01, 0.0, True, id="but not twenty points"),
+        pytest.param(0.03, 0.0, 1e-4, False, id="bundles are so noisy"),
+    ],
+)
+def test_a_range_that_gets_wider(
+    surprise: float, strays: float, variance: float, trips: bool
+) -> None:
+    """Both are at 50 % by the model; b reports a little more than its traffic explains."""
+    view = cluster(a=0.5, b=0.5)
+    known = Side(
+        before=0.5,
+        predicted=0.5,
+        variance=0.0,
+        cost=1.0,
+        correction=1.0,
+        used_then=0.5,
+        traffic_then=0.5,
+        strays=strays,
+        reports=1,
+        used=0.5,
+        traffic=0.5,
+    )
+    half, one, none = np.full(2, 0.5), np.ones(2), np.zeros(2)
+    model = Model(half, one, none + variance, half, half, none, one, none + strays, Estimates())
+    sides = {"a": known, "b": replace(known, used=0.5 + surprise)}
+    said = widened(Noted(1, 0, {}, sides), view, model, Settings())
+    assert (said is not None) == trips
 
 
 def harmed(settings: dict[str, object] | None = None) -> Story:
@@ -135,26 +176,34 @@ def test_the_inverse_is_issued_once_and_needs_not_wait_for_the_cool_down() -> No
 
 
 def test_what_is_taken_back_is_not_taken_back_again() -> None:
-    """It is as bad as before on a, and nobody is asked whether that is better."""
+    """It is far worse on a than it was on b, and that is not held against it."""
     it = harmed({"breaker.undo": "issue"})
     back = [move.bundle for move in it.round(180).moves]
     it.land(back, "a:1")
-    it.reports(200, a=190.0, b=20.0)
+    it.reports(200, a=1900.0, b=20.0)
     it.round(210)
-    it.reports(280, a=190.0, b=20.0)
+    it.reports(280, a=1900.0, b=20.0)
     record = it.round(340)
     assert record.closed == {"landed": 3}
     assert (record.tripped, record.undo, record.frozen_until) == ({}, (), 780_000)
 
 
-def test_the_inverse_keeps_to_policies() -> None:
+@pytest.mark.parametrize(
+    ("allowed", "rule"),
+    [
+        pytest.param(["b"], "isolated", id="it may be nowhere else"),
+        pytest.param(["b", "c"], "no-candidate", id="it may be elsewhere, but not there"),
+    ],
+)
+def test_what_may_not_go_back_stays(allowed: list[str], rule: str) -> None:
     it = harmed({"breaker.undo": "issue"})
-    policy = {"namespaces": ["t/.*"], "primary": ["b"]}
-    it.it.receive([said(Kind.ISOLATION, name="only b", isolation=policy)], 0)
+    it.reports(170, c=10.0)
+    policy = {"namespaces": ["t/.*"], "primary": allowed}
+    it.it.receive([said(Kind.ISOLATION, name="p", isolation=policy)], 0)
     record = it.round(180)
     assert len(record.undo) == 4
     assert record.moves == ()
-    assert record.refused == {"isolated": 4}
+    assert record.refused == {rule: 4}
 
 
 def test_a_broker_that_is_gone_gets_nothing_back() -> None:
@@ -179,7 +228,7 @@ def test_transfers_that_fail_freeze_and_are_not_followed_by_more() -> None:
     record = it.round(180)
     assert record.tripped == {"failed-transfers": "after round 1 3 of 4 transfers failed"}
     assert [move.bundle for move in record.undo] == HALF[3:]
-    assert record.moves == ()
+    assert (record.moves, record.refused) == ((), {})
 
 
 def test_where_no_transfer_lands_there_is_nothing_to_wait_for() -> None:

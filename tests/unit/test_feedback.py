@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -132,6 +133,7 @@ def as_reported(view: View, history: PlannerHistory, settings: Settings, surpris
 def test_what_a_broker_uses_beside_is_believed_at_once_beyond_chance() -> None:
     view, settings = two(), Settings()
     _, history = observed(view, PlannerHistory(), settings)
+    history = replace(history, strays={"a": 0.5, "b": 0.0})
     model = modelled(view, history, settings)
     used, traffic = float(model.used[0]), float(model.traffic[0])
     for strays, believed in ((0.0, 0.1), (0.02, 0.06), (0.06, 0.0)):
@@ -144,5 +146,6 @@ def test_what_a_broker_uses_beside_is_believed_at_once_beyond_chance() -> None:
             strays=strays,
         )
         _, after = taught(Noted(1, 0, {}, {"a": told}), Ledger(), view, model, history)
+        assert after.strays == {"a": strays, "b": 0.0}
         found = modelled(view, after, settings).usage - model.usage
         assert found == pytest.approx(np.array([believed, 0.0]), abs=1e-9)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from tests.support.clusters import NOW_MS, Broker, Bundle, cluster
 from tests.support.clusters_by_rows import said
 from tests.support.settling import EIGHTHS, Story
-from trimtab.ledger import timed
+from trimtab.ledger import Report, followed, reported, timed
 from trimtab.ledger_state import MOST_OPEN, Awaited, Ledger, Noted, Outcome, Side
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
 from trimtab.plan import Forecast, Settled
 from trimtab.planner.history import PlannerHistory
 from trimtab.round_state import RoundState
+from trimtab.settings import Settings
 from trimtab.wire.columns import pack, unpack
 from trimtab.wire.control import Kind
 from trimtab.wire.ownership import Change, Record
@@ -142,8 +146,8 @@ def test_what_does_not_happen_or_is_not_asked_for_is_not_noted(settings: dict[st
 
 
 def side(**given: float) -> Side:
-    figures = dict.fromkeys(Side.__dataclass_fields__, 0.0) | given
-    return Side(**figures)  # type: ignore[arg-type]  # reports and times are whole numbers too
+    figures: dict[str, Any] = dict.fromkeys(Side.__dataclass_fields__, 0)
+    return Side(**figures | given)
 
 
 def noted(number: int, count: int = 1) -> Noted:
@@ -158,6 +162,23 @@ def test_the_oldest_plans_are_given_up_when_too_much_is_waited_for() -> None:
         given_up.append(more)
     assert [plan.round for plan in ledger.plans] == [2, 3]
     assert given_up == [0, 0, MOST_OPEN // 2, MOST_OPEN // 2]
+
+
+def test_what_a_later_plan_brings_is_taken_out() -> None:
+    """The first predicted 50 % for b; 20 more came with the second, and 71 % are reported."""
+    calm = Broker(0.71, [Bundle(name=name) for name in EIGHTHS[:2]], reported_ms=NOW_MS)
+    view = cluster(a=Broker(0.3, reported_ms=NOW_MS), b=calm)
+    first = Noted(
+        1,
+        0,
+        {EIGHTHS[0]: Awaited("a", "b", 0.2, 0.2, outcome=Outcome.LANDED)},
+        {"b": side(before=0.3, predicted=0.5)},
+        ended_ms=1,
+    )
+    second = Noted(2, 0, {EIGHTHS[1]: Awaited("a", "b", 0.1, 0.2)}, {"b": side(predicted=0.7)})
+    ledger = followed(Ledger(plans=(first, second)), view, Settings(), 60_000)
+    ledger = reported(ledger, {"b": Report(NOW_MS, 0.71, 0.0)}, 1.0)
+    assert [plan.sides["b"].realised for plan in ledger.plans] == pytest.approx([0.51, 0.71])
 
 
 def test_the_errors_are_means_of_the_last_sides() -> None:
@@ -182,8 +203,8 @@ def test_a_hand_over_is_timed_by_the_stores_clock_in_whatever_order_it_is_told()
     known = timed(ledger, told).plans[0].moves[EIGHTHS[0]]
     assert (known.began_ms, known.served_ms) == (9000, 9300)
     # The same news again, and what was before the move.
-    old = [change(Event.SERVE, 1, 1)]
-    assert timed(timed(ledger, told), [*told, *old]) == timed(ledger, told)
+    assert timed(timed(ledger, told), [*told, change(Event.SERVE, 1, 1)]) == timed(ledger, told)
+    assert timed(ledger, [change(Event.TRANSFER, 1, 1), change(Event.SERVE, 4, 9300)]) == ledger
 
 
 def test_a_state_from_before_there_was_a_ledger_is_read() -> None:

@@ -51,9 +51,9 @@ class Prediction:
 
     @cached_property
     def _traffic(self) -> float:
-        """Of the fleet, in bytes/s."""
+        """Of the fleet, in bytes/s; 1 where there is none."""
         costs = self._cost[self._scene.seen_brokers]
-        known = costs > 0
+        known = (costs > 0) & (self._fleet.gain > 0)
         return float(np.median(self._fleet.gain[known] / costs[known])) if known.any() else 1.0
 
     def sizes(self, bundles: Ints) -> Floats:

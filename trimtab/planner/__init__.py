@@ -5,9 +5,10 @@ shed(view):
   predict the usage of every broker once all that is in flight has landed
   spread the anti-affinity groups (`trimtab.planner.groups`)
   for the brokers of each isolation policy, and those of bundles under none:
-  leave it if the range of usage is accepted, or may be chance, or a single bundle forces it
-  plan the fewest moves that bring the range to the target (`trimtab.planner.search`)
-  leave it if they gain too little
+    leave it if the range of usage is accepted, or may be chance, or a single bundle forces it, or
+      one that does is about to be divided (`trimtab.planner.giants`)
+    plan the fewest moves that bring the range to the target (`trimtab.planner.search`)
+    leave it if they gain too little
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Final
 
 from trimtab.plan import Shed
 from trimtab.planner.board import Step
-from trimtab.planner.constraints import Draft, after
+from trimtab.planner.constraints import Draft, reached
 from trimtab.planner.easing import ease
 from trimtab.planner.giants import awaited, forcing, sighted, stuck
 from trimtab.planner.groups import part
@@ -91,9 +92,9 @@ def _balanced(draft: Draft, before: Prospect, unrest: float) -> list[Step]:
         width = max(width, CLEARLY * found.floor)
     best = planned(ground, draft.keeps(ground), width, settings.planner.effort)
     steps = draft.granted(best.steps)
-    now, then = ground.reach(draft.fleet.usage), ground.reach(after(draft.fleet, steps).usage)
-    range_ = now[1] - now[0]
-    if range_ - (then[1] - then[0]) < _WORTH * (range_ - settings.planner.target):
+    range_ = reached(ground, draft.fleet, ())
+    gained = range_ - reached(ground, draft.fleet, steps)
+    if gained < _WORTH * (range_ - settings.planner.target):
         steps = ()
     draft.add(steps)
     return [*steps, *ease(draft, found.pool, ground, width, _WORTH)]

@@ -22,7 +22,7 @@ from trimtab.planner.search import ordered
 from trimtab.policies import Isolation
 from trimtab.request import Projection, request_of
 from trimtab.settings import Settings
-from trimtab.view import TOPICS, Bools, Ints, View, is_monitoring_namespace
+from trimtab.view import TOPICS, Bools, Floats, Ints, View, is_monitoring_namespace
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,14 +125,22 @@ class Draft:
 
     def add(self, steps: Sequence[Step]) -> None:
         """Let the steps be part of the plan."""
+        if steps and not self.moved:
+            # From here on its columns are the draft's own.
+            usage, where = self.fleet.usage.copy(), self.fleet.where.copy()
+            movable = self.fleet.movable.copy()
+            self.fleet = replace(self.fleet, usage=usage, where=where, movable=movable)
+        _shift(self.fleet.usage, self.fleet, steps)
         for step in steps:
+            # What moved stays where it is.
+            self.fleet.where[step.bundle] = step.destination
+            self.fleet.movable[step.bundle] = False
             self.staying[step.source] -= 1
             self.staying[step.destination] += 1
             self.moved.add(step.bundle)
             # Without policies all moves are planned at once.
             if self.bound:
                 self.projection.add(*step)
-        self.fleet = after(self.fleet, steps)
 
     def _receives(self, pool: Pool) -> Bools:
         """The part of a pool's brokers that a bundle of its hottest one may go to."""
@@ -183,14 +191,19 @@ def forced_of(ground: Ground, pool: Pool) -> float:
     return max(float(fixed[hottest] - others), 0.0)
 
 
-def after(fleet: Fleet, steps: Sequence[Step]) -> Fleet:
-    """The fleet once the steps are done; what moved stays where it is."""
-    usage, where, movable = fleet.usage.copy(), fleet.where.copy(), fleet.movable.copy()
+def reached(ground: Ground, fleet: Fleet, steps: Sequence[Step]) -> float:
+    """The range once the steps are done."""
+    usage = fleet.usage.copy()
+    _shift(usage, fleet, steps)
+    low, high = ground.reach(usage)
+    return high - low
+
+
+def _shift(usage: Floats, fleet: Fleet, steps: Sequence[Step]) -> None:
+    """Change ``usage`` (n,) by what the steps move."""
     for row, source, destination in steps:
         usage[source] -= fleet.size[row] * fleet.gain[source]
         usage[destination] += fleet.size[row] * fleet.gain[destination]
-        where[row], movable[row] = destination, False
-    return replace(fleet, usage=usage, where=where, movable=movable)
 
 
 def _staying(view: View) -> Ints:

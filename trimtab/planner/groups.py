@@ -13,7 +13,7 @@ the limit of overload: where all brokers are alike every move passes the peak a 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -24,18 +24,23 @@ from trimtab.planner.constraints import Draft
 from trimtab.request import request_of
 from trimtab.view import Bools, Floats, Ints
 
+_TRIES: Final = 2_000
+"""Namespaces of a broker that are looked at in a round."""
+_MOST: Final = 500
+"""Bundles that are moved for it in a round, or a few more."""
+
 
 def part(draft: Draft) -> list[Step]:
     """The moves that spread the groups; the draft has them from now on."""
     if not draft.view.policies.groups:
         return []
     limit = max(draft.peak, draft.settings.round.overloaded_threshold)
-    domain = _domains(draft)
+    domain, tries = _domains(draft), iter(range(_TRIES))
     steps: list[Step] = []
     for rows in _crowded(draft, domain):
         group = _Group(draft, rows, domain)
         for ceiling in (draft.peak, limit):
-            while found := group.better(ceiling):
+            while len(steps) < _MOST and (found := group.better(ceiling, tries)):
                 draft.add(found)
                 steps += found
     return steps
@@ -58,8 +63,13 @@ def _crowded(draft: Draft, domain: Ints | None) -> Iterator[Ints]:
     pairs = np.unique(bundles.namespace[rows].astype(np.int64) * n + where[rows])
     place = pairs % n if domain is None else domain[pairs % n]
     cells, held = np.unique(number[pairs // n] * n + place, return_counts=True)
-    for each in np.unique(cells[held > 1] // n).tolist():
-        yield rows[number[bundles.namespace[rows]] == each]
+    crowded = np.unique(cells[held > 1] // n)
+    of_group = number[bundles.namespace[rows]]
+    rows, of_group = rows[np.argsort(of_group, kind="stable")], np.sort(of_group)
+    # Another is the first in each round: what is left for later is not left for ever.
+    first = draft.view.now_ms // 1000 % max(len(crowded), 1)
+    for each in np.roll(crowded, -first).tolist():
+        yield rows[slice(*np.searchsorted(of_group, [each, each + 1]))]
 
 
 class _Held(NamedTuple):
@@ -82,15 +92,15 @@ class _Group:
         self._draft, self._rows, self._domain = draft, rows, domain
         self._namespaces = len(np.unique(draft.view.bundles.namespace[rows]))
 
-    def better(self, ceiling: float) -> list[Step]:
+    def better(self, ceiling: float, tries: Iterator[int]) -> list[Step]:
         """Moves of one namespace off one broker that spread the group better; none if no such do
-        without lifting a broker above ``ceiling``."""
+        without lifting a broker above ``ceiling``, or ``tries`` are used up."""
         held = self._held()
-        for source in self._sources(held):
-            for rows in self._namespaces_on(source):
-                steps = self._parted(rows, source, held, ceiling)
-                if steps:
-                    return steps
+        of_brokers = ((rows, at) for at in self._sources(held) for rows in self._namespaces_on(at))
+        for (rows, source), _ in zip(of_brokers, tries, strict=False):
+            steps = self._parted(rows, source, held, ceiling)
+            if steps:
+                return steps
         return []
 
     def _held(self) -> _Held:
@@ -109,9 +119,9 @@ class _Group:
         if held.domains is not None and self._domain is not None:
             of_domain = held.domains[self._domain]
             much |= self._much(held.domains)[self._domain] & (brokers > 0)
-        usage = self._draft.fleet.usage
-        order = np.lexsort((np.arange(len(usage)), -usage, -brokers, -of_domain))
-        sources: list[int] = order[much[order]].tolist()
+        rows, usage = np.flatnonzero(much), self._draft.fleet.usage
+        order = np.lexsort((rows, -usage[rows], -brokers[rows], -of_domain[rows]))
+        sources: list[int] = rows[order].tolist()
         return sources
 
     def _much(self, held: Ints) -> Bools:
