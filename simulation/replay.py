@@ -24,7 +24,7 @@ from trimtab.memory import Memory
 from trimtab.settings import Settings
 from trimtab.snapshot import IntakeSettings
 from trimtab.wire import keys
-from trimtab.wire.columns import unpack
+from trimtab.wire.columns import pack, unpack
 from trimtab.wire.rows import BatchRecord, RoundRecord, Row, Tag
 
 _TAGS = {keys.CONTROL: Tag.INTENT, keys.OWNERSHIP: Tag.CHANGE}
@@ -78,12 +78,12 @@ class Replay:
         rows = self._read(records)
         out: list[Row] = []
         for name in sorted(rows):
-            taken, _ = self._cluster(name).take(rows[name], at)
+            taken, _ = _loaded(self._cluster(name)).take(rows[name], at)
             out += taken
         # Spark expires timers after the input, and one that is due now is due.
         for cluster in list(self.clusters.values()):
             if 0 < cluster.memory.due_ms <= at:
-                out += cluster.wake(at)[0]
+                out += _loaded(cluster).wake(at)[0]
         return out
 
     def fingerprint(self, cluster: str) -> str:
@@ -121,6 +121,13 @@ class Replay:
                 name, {}, {}, Memory(), self.defaults, explains=self.explains
             )
         return self.clusters[name]
+
+
+def _loaded(cluster: Cluster) -> Cluster:
+    """The cluster as the job loads it for each call: its memory's mappings are in order of their
+    keys, and so are sums over them, which the last bit of a floating-point number shows."""
+    cluster.memory = unpack(pack(cluster.memory), Memory)
+    return cluster
 
 
 def rounds_of(rows: Iterable[Row]) -> dict[str, RoundRecord]:

@@ -12,6 +12,7 @@ from streaming.config import JobConfig
 from tests.support.commands import changes, in_streams, published
 from trimtab.wire import keys
 from trimtab.wire.ownership import Record
+from trimtab.wire.rows import RoundRecord
 
 
 def replayed(topics: RecordedTopics, config: JobConfig, query: str) -> Replay:
@@ -20,8 +21,21 @@ def replayed(topics: RecordedTopics, config: JobConfig, query: str) -> Replay:
     for batch in distinct(topics.batches()):
         if batch.query == query:
             again = rounds_of(replay.run(batch.at, topics.read_by(batch)))
-            assert again == {record.cluster: record for record in batch.rounds}, batch.batch
+            then = {record.cluster: record for record in batch.rounds}
+            assert again == then, f"batch {batch.batch}: {_differences(then, again)}"
     return replay
+
+
+def _differences(then: dict[str, RoundRecord], again: dict[str, RoundRecord]) -> str:
+    """Cluster and member of every record, with what was said then and what is said now."""
+    if then.keys() != again.keys():
+        return f"rounds of {sorted(then)}, now of {sorted(again)}"
+    return "; ".join(
+        f"{name}.{member}: {was!r}, now {now!r}"
+        for name in then
+        for member in RoundRecord.__struct_fields__
+        if (was := getattr(then[name], member)) != (now := getattr(again[name], member))
+    )
 
 
 def assert_nothing_was_done_twice(

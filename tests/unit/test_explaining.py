@@ -248,8 +248,8 @@ def test_a_deviation_that_is_accepted_and_one_that_must_last() -> None:
     assert (hit.rule, nearest(hit)) == (Rest.HITS, ("transfer.hits", 3, 1))
 
 
-def test_every_strategy_has_an_account() -> None:
-    assert ACCOUNTS.keys() == SHEDDERS.keys()
+def test_accounts_are_of_strategies_that_there_are() -> None:
+    assert ACCOUNTS.keys() <= SHEDDERS.keys()
 
 
 def test_a_strategy_without_an_account_names_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:

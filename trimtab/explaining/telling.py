@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from trimtab.explaining.mending import of_merge, of_repair, of_split
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.witness import Witness
 from trimtab.wire.explanation import Explanation, RoundExplanations
+
+_SENTENCES: Final = 10_000
+"""A round's record must fit a Kafka record, whatever it moves."""
 
 
 class Whys(NamedTuple):
@@ -30,7 +33,7 @@ class Whys(NamedTuple):
 def whys(witness: Witness) -> Whys:
     """Of all that is to be commanded."""
     try:
-        return Whys(dict(_whys(witness)))
+        return Whys(dict(islice(_whys(witness), _SENTENCES)))
     except Exception as error:
         # Whatever cannot be explained, the round stands.
         return Whys({}, (f"explain: {type(error).__name__}: {error}",))
