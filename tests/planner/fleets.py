@@ -45,6 +45,7 @@ def fleet_of(size: Floats, where: np.ndarray, gain: Floats) -> Fleet:
         movable=np.ones(len(size), np.bool_),
         variance=np.zeros(len(gain)),
         ready=True,
+        struck=False,
     )
 
 

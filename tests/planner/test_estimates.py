@@ -91,6 +91,19 @@ def test_what_stepped_without_noise_has_its_level_at_once() -> None:
     assert known.weight[9] == 1
 
 
+def test_what_steps_with_others_is_found_sooner() -> None:
+    """The same samples of bundle 9, alone and while three others get a hundred times as busy."""
+    rng = np.random.default_rng(3)
+    hour = [numbered(noisy(rng, 0.3, 60)) for _ in range(HOUR)]
+    busier = [numbered(noisy(rng, 0.3, 60)) for _ in range(2)]
+    alone = [minute | {9: 4.0} for minute in busier]
+    together = [minute | {6: 100.0, 7: 100.0, 8: 100.0} for minute in alone]
+    assert not after(alone, after(hour), HOUR + 1).stepped[9]
+    known = after(together, after(hour), HOUR + 1)
+    assert np.flatnonzero(known.stepped).tolist() == [6, 7, 8, 9]
+    assert known.struck == 4
+
+
 def noisy(rng: np.random.Generator, sigma: float, count: int) -> Floats:
     """Factors of mean 1."""
     factors: Floats = np.exp(sigma * rng.standard_normal(count) - sigma**2 / 2)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.planner.odds import bound, deviations
+from trimtab.planner.odds import bound, bound_in_event, deviations, deviations_in_event
 
 rates = st.floats(1e-6, 1e6)
 intervals = st.floats(1.0, 3600.0)
@@ -50,3 +50,16 @@ def test_the_bound_grows_with_the_bundles(
 def test_a_thousand_times_the_bundles_raise_the_bound_by_little() -> None:
     """By the logarithm of a thousand over twice the drift."""
     assert bound(1_200_000, 60.0, 1.0) - bound(1_200, 60.0, 1.0) == pytest.approx(1.92, abs=0.01)
+
+
+@given(st.integers(3, 1_000_000), st.integers(3, 1_000), intervals)
+def test_in_an_event_less_is_asked_for(bundles: int, struck: int, interval: float) -> None:
+    assert bound_in_event(bundles, min(struck, bundles)) < bound(bundles, interval, 1.0)
+
+
+def test_the_more_are_struck_the_less_is_asked_for_of_the_rest() -> None:
+    assert bound_in_event(1_200, 100) < bound_in_event(1_200, 3) == pytest.approx(2.50, abs=0.01)
+
+
+def test_one_look_at_thirty_brokers_needs_four_deviations() -> None:
+    assert deviations_in_event(30) == pytest.approx(3.9, abs=0.1)

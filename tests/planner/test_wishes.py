@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.planner.views import disposed, later
-from tests.support.clusters import Broker, Bundle, view_of
+from tests.support.clusters import Broker, Bundle, cluster, throughputs, view_of
 from trimtab.isolation import Permits
 from trimtab.plan import Shed
 from trimtab.planner import shed
@@ -186,3 +186,24 @@ def test_a_group_is_asked_for_once() -> None:
     )
     wishes, _ = shed(view, PlannerHistory(), Settings())
     assert list(wishes) == []
+
+
+def test_a_fleet_that_empties_while_bundles_are_on_their_way_is_looked_at() -> None:
+    full = cluster(hot=Broker(0.9, throughputs(*[4e7] * 12)), cold=Broker(0.0, throughputs(1.0)))
+    history = PlannerHistory()
+    for minute in range(3):
+        wishes, history = shed(later(full, minute), history, Settings())
+    assert wishes or history.sent
+    nobody = later(cluster(hot=Broker(0.0), cold=Broker(0.0)), 4)
+    assert shed(nobody, history, Settings())[0] == []
+
+
+def test_brokers_whose_traffic_costs_nothing_do_no_harm() -> None:
+    """What is busy carries nothing, and what carries is not busy."""
+    fleet = cluster(
+        busy=Broker(0.9), a=Broker(0.0, throughputs(*[4e7] * 12)), b=Broker(0.0, throughputs(1e7))
+    )
+    history = PlannerHistory()
+    for minute in range(3):
+        wishes, history = shed(later(fleet, minute), history, Settings())
+        assert wishes == []

@@ -188,5 +188,5 @@ def _level(fleet: Fleet, brokers: Ints) -> float:
     gain: Floats = fleet.gain[brokers]
     rest = fleet.usage[brokers] - gain * carried
     # All at one usage u: each carries (u - rest) / gain, together what there is.
-    speed = 1.0 / np.maximum(gain, 1e-300)
+    speed = 1.0 / gain
     return float((carried.sum() + (rest * speed).sum()) / speed.sum())

@@ -184,7 +184,7 @@ def forced_of(ground: Ground, pool: Pool) -> float:
     gain = fleet.gain[brokers]
     fixed = fleet.usage[brokers] - gain * offered
     hottest = int(np.argmax(fixed))
-    speed = 1.0 / np.maximum(gain, 1e-300)
+    speed = 1.0 / gain
     others = (offered.sum() + (speed * fixed).sum() - speed[hottest] * fixed[hottest]) / (
         speed.sum() - speed[hottest]
     )

@@ -7,7 +7,8 @@ residual = log(sample / level), less the median residual of the fleet
 z        = residual / its standard deviation
 level    = average of the samples, a sample's weight halving each half-life
 up, down = sums of z beyond a drift (Page's CUSUM); one that passes the bound says that the bundle
-           has stepped: its level starts anew with the samples since the sum was last zero
+           has stepped: its level starts anew with the samples since the sum was last zero;
+           where several have just stepped, a lower one says so
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.planner.odds import DRIFT
+from trimtab.planner.odds import DRIFT, TOGETHER, bound_in_event
 from trimtab.view import Bools, Floats, Ints
 
 Keys = NDArray[np.uint64]
@@ -42,6 +43,10 @@ _MAD: Final = 1.4826
 """Standard deviations in a median absolute deviation, of a normal distribution."""
 _SETTLED: Final = 10.0
 """Samples after which a step is history."""
+_LEAP: Final = 0.4
+"""Of the logarithm."""
+_JUST: Final = 7.0
+"""Samples up to which it may be one event with others."""
 
 
 def _none() -> Floats:
@@ -77,13 +82,18 @@ class Estimates:
     falling: Floats = field(default_factory=_none)
     """The same of ``down``."""
     stepped: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
-    """Whether it stepped a short while ago."""
+    """Whether it leapt a short while ago: stepped by far, not as a wave does again and again."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Estimates) and all(
             np.array_equal(getattr(self, each.name), getattr(other, each.name))
             for each in fields(Estimates)
         )
+
+    @property
+    def struck(self) -> int:
+        """How many have just leapt."""
+        return int(np.count_nonzero(self.stepped & (self.weight <= _JUST)))
 
     @property
     def chance(self) -> Floats:
@@ -205,6 +215,11 @@ def _sampled(
     rise, rising = _run(up, old.rise, old.rising, shares, news)
     fall, falling = _run(down, old.fall, old.falling, shares, news)
     step = news & ((up > bound) | (down > bound))
+    leap = np.abs(residual) > _LEAP
+    struck = old.struck + int(np.count_nonzero(step & leap))
+    if struck >= TOGETHER:
+        bound = bound_in_event(len(shares), struck)
+        step = news & ((up > bound) | (down > bound))
     run, length = np.where(up > bound, rise, fall), np.where(up > bound, rising, falling)
     counted = news | first
     weight = np.where(counted, old.weight * fading + 1, old.weight)
@@ -225,7 +240,7 @@ def _sampled(
         rising=np.where(step, 0.0, rising),
         fall=np.where(step, 0.0, fall),
         falling=np.where(step, 0.0, falling),
-        stepped=step | (old.stepped & (weight < _SETTLED)),
+        stepped=(step & leap) | (old.stepped & (weight < _SETTLED)),
     )
 
 

@@ -18,7 +18,7 @@ from trimtab.planner.costs import counted, kinds, per_byte
 from trimtab.planner.estimates import Samples, followed, located
 from trimtab.planner.history import Foreseen, PlannerHistory
 from trimtab.planner.lineage import without_ancestors
-from trimtab.planner.odds import bound
+from trimtab.planner.odds import TOGETHER, bound
 from trimtab.planner.underway import arriving
 from trimtab.settings import Settings
 from trimtab.view import (
@@ -44,7 +44,7 @@ class Fleet:
     usage: Floats
     """(n,) predicted, a fraction."""
     gain: Floats
-    """(n,) usage that a bundle of size 1 adds."""
+    """(n,) usage that a bundle of size 1 adds; above 0."""
     size: Floats
     """(m,) share of the fleet's traffic."""
     where: Ints
@@ -54,6 +54,8 @@ class Fleet:
     """(n,) of ``usage``, by chance."""
     ready: bool
     """Whether something is known of the noise."""
+    struck: bool
+    """Whether several bundles have just stepped together."""
 
 
 def observed(view: View, past: PlannerHistory, settings: Settings) -> tuple[Fleet, PlannerHistory]:
@@ -74,6 +76,7 @@ def observed(view: View, past: PlannerHistory, settings: Settings) -> tuple[Flee
     size, where = estimates.level[at], view.intended
     # Of bundles that nobody reports at the moment the traffic is not known, but their share is.
     gain = float(traffic.sum()) / max(float(size.sum()), _TINY) * cost_of(view, history)
+    gain = np.maximum(gain, _TINY)
     n = len(gain)
     carried = np.bincount(where, size, n) + arriving(past.sent, view, keys[order], estimates)
     fleet = Fleet(
@@ -84,6 +87,7 @@ def observed(view: View, past: PlannerHistory, settings: Settings) -> tuple[Flee
         movable=view.bundles.movable & (size > 0),
         variance=gain**2 * np.bincount(where, estimates.chance[at], n),
         ready=bool((estimates.seen > 0).any()),
+        struck=estimates.struck >= TOGETHER,
     )
     columns = (fleet.usage.tolist(), gain.tolist(), fleet.variance.tolist())
     foreseen = dict(zip(view.brokers.names, map(Foreseen, *columns), strict=True))

@@ -1,7 +1,8 @@
 """How far apart brokers, or a bundle and its past, must be for chance to explain it rarely.
 
 The false-move rate is shared out over everything that is looked at: every ordered pair of brokers,
-or every bundle, in every round of a month.
+or every bundle, in every round of a month. What strikes several bundles together is no chance: from
+then on the others, and the brokers, are held to what is usual in such an event.
 """
 
 from __future__ import annotations
@@ -21,6 +22,10 @@ samples are held against errs too, all through a run, and two sums are watched."
 _STEPS_A_MOVE: Final = 0.4
 """False steps that may happen for each false plan that may: one step often causes two plans, the
 second when it turns out to have been none."""
+TOGETHER: Final = 3
+"""Bundles that step within a few rounds of each other, never by chance."""
+_SURE: Final = 20.0
+"""Odds that are asked for in an event."""
 
 
 def deviations(brokers: int, interval: float, a_month: float) -> float:
@@ -31,8 +36,19 @@ def deviations(brokers: int, interval: float, a_month: float) -> float:
     return abs(NormalDist().inv_cdf(min(a_month / looks, 0.5)))
 
 
+def deviations_in_event(brokers: int) -> float:
+    """The same, for the looks of one occasion; 3.9 for 30 brokers."""
+    return abs(NormalDist().inv_cdf(1.0 / (_SURE * max(brokers * (brokers - 1), 2))))
+
+
 def bound(bundles: int, interval: float, a_month: float) -> float:
     """What a sum of ``bundles`` must pass, for as few false steps (Siegmund's run length)."""
     looks = max(bundles, 1) * MONTH_S / max(interval, 1.0)
     run = looks * _SHORTER / (a_month * _STEPS_A_MOVE)
     return max(math.log(run * 2 * DRIFT**2) / (2 * DRIFT) - _OVERSHOOT, 1.0)
+
+
+def bound_in_event(bundles: int, struck: int) -> float:
+    """What a sum must pass once so many of ``bundles`` have stepped: a sum is the logarithm of the
+    odds that its bundle has, but for a factor (Page 1954), and as many more may have."""
+    return max(math.log(_SURE * bundles / struck) / (2 * DRIFT), 0.5)

@@ -44,7 +44,7 @@ def floor_at(ground: Ground, size: float) -> float:
     carried = np.bincount(fleet.where, fleet.size, len(fleet.usage))
     rest = fleet.usage - fleet.gain * carried
     alone = rest + fleet.gain * size
-    speed = 1.0 / np.maximum(fleet.gain[brokers], 1e-300)
+    speed = 1.0 / fleet.gain[brokers]
     each = speed * rest[brokers]
     host = int(np.argmin(alone[brokers]))
     others = (carried[brokers].sum() - size + each.sum() - each[host]) / (speed.sum() - speed[host])

@@ -4,7 +4,8 @@ accepted(pair) = the greatest of: the target, times what recent plans make of it
                  quiet * target + k * deviation      a smaller true range must not cause a plan
                  aim + 3 * deviation                 nor may what the last plan left
 deviation      = of the pair's difference in predicted usage, by the noise of its bundles
-k              = by the false-move rate (`trimtab.planner.odds`)
+k              = by the false-move rate (`trimtab.planner.odds`); less, and 2 deviations instead of
+                 3, while several bundles have just stepped together
 
 A load that swings is not chased: each plan but the first of about a day makes the next one wait for
 a wider range, and aim at one.
@@ -17,19 +18,20 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from trimtab.planner.board import Ground
-from trimtab.planner.odds import deviations
-from trimtab.settings import PlannerSettings, Settings
+from trimtab.planner.odds import deviations, deviations_in_event
+from trimtab.settings import Settings
 from trimtab.view import Floats
 
 _AIM: Final = 0.98
 """Of the target: what a plan is to reach."""
-_WARIER: Final = 0.25
+_WARIER: Final = 0.5
 """By how much of the target each recent plan widens what is accepted."""
 _NOT_ALL: Final = 0.7
 """Of what is accepted: what a plan need not go below, but for the target."""
 HALF_LIFE_MS: Final = 12 * 3_600_000
 """Of the memory of plans."""
 _AFTER: Final = 3.0
+_AFTER_EVENT: Final = 2.0
 _ENDS: Final = 5
 """Brokers at either end that are compared: the extremes may be the noisiest."""
 
@@ -61,10 +63,8 @@ def widest(ground: Ground, settings: Settings, unrest: float) -> Pair:
     cold = receivers[np.lexsort((receivers, fleet.usage[receivers]))][:_ENDS]
     range_ = np.subtract.outer(fleet.usage[hot], fleet.usage[cold])
     deviation = np.sqrt(np.add.outer(fleet.variance[hot], fleet.variance[cold]))
-    often = deviations(len(brokers), settings.round.interval, settings.planner.false_moves)
-    accepted = np.maximum(
-        tolerated(settings, unrest), _by_chance(deviation, often, settings.planner)
-    )
+    by_chance = _by_chance(fleet.struck, len(brokers), deviation, settings)
+    accepted = np.maximum(tolerated(settings, unrest), by_chance)
     at, to = np.unravel_index(np.argmax(range_ - accepted), range_.shape)
     return Pair(
         hot=int(hot[at]),
@@ -75,8 +75,13 @@ def widest(ground: Ground, settings: Settings, unrest: float) -> Pair:
     )
 
 
-def _by_chance(deviation: Floats, often: float, planner: PlannerSettings) -> Floats:
+def _by_chance(struck: bool, brokers: int, deviation: Floats, settings: Settings) -> Floats:
+    planner = settings.planner
+    often, after = deviations_in_event(brokers), _AFTER_EVENT
+    if not struck:
+        often = deviations(brokers, settings.round.interval, planner.false_moves)
+        after = _AFTER
     smaller = planner.quiet * planner.target + often * deviation
-    left = _AIM * planner.target + _AFTER * deviation
+    left = _AIM * planner.target + after * deviation
     by_chance: Floats = np.maximum(smaller, left)
     return by_chance

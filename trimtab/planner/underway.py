@@ -36,7 +36,7 @@ def sent_off(
 
 def arriving(sent: Sent, view: View, keys: Keys, estimates: Estimates) -> Floats:
     """(n,) sizes, together, of the bundles each broker has been sent and nobody reports; ``keys``
-    ascend and are of the bundles in the view."""
+    are of the bundles in the view."""
     total = np.zeros(len(view.brokers.names))
     horizon = view.now_ms - _AT_MOST_MS
     row_of = {broker: row for row, broker in enumerate(view.brokers.names)}
@@ -44,9 +44,8 @@ def arriving(sent: Sent, view: View, keys: Keys, estimates: Estimates) -> Floats
     if not names:
         return total
     wanted = identities(names)
-    seen = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     at, known = located(estimates, wanted)
-    absent = known & (keys[seen] != wanted)
+    absent = known & ~np.isin(wanted, keys)
     rows = np.array([row_of[sent[name][0]] for name in names], np.int64)
     np.add.at(total, rows[absent], estimates.level[at[absent]])
     return total
