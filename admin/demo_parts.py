@@ -8,7 +8,6 @@ import os
 import shutil
 import sys
 import sysconfig
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,6 +22,8 @@ from deploy.stack import Stack
 from simulation.profile import Profile, read_profile
 
 METRICS_PORT: Final = 9780
+GOAL: Final = 10.0
+"""Points between brokers as reported: the planner's target, and as much for noise."""
 REPORT_SECONDS: Final = 1.0
 _LOG_LINES: Final = 20
 
@@ -52,11 +53,6 @@ def settings_file(folder: Path, name: str) -> Path:
     copy = folder / name
     copy.write_text(files("deploy").joinpath(name).read_text("utf-8"), "utf-8")
     return copy
-
-
-def low_threshold(job_settings: Path) -> float:
-    """Points."""
-    return float(tomllib.loads(job_settings.read_text())["settings"]["avg"]["low_threshold"])
 
 
 def fleet_profile(path: Path, given: Mapping[str, int | None]) -> Profile:

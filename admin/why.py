@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -12,12 +13,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from admin.replay import Impossible
+from admin.replay import Impossible, bound_of
 from simulation.recorded import Missing, RecordedTopics
 from simulation.replay import Contradiction
 from simulation.rerun.inquiry import Answer, explained_by_replay
 from simulation.rerun.run import Readers
-from simulation.rerun.span import Ambiguous, iso
+from simulation.rerun.span import Ambiguous, Bound, iso
 from sinks.connections import redis_client
 from sinks.errors import SinkError, Unavailable
 from sinks.explanations import Explanations, Found
@@ -31,11 +32,26 @@ _MOST: Final = 5
 """Other rounds that are named."""
 
 
+def round_of(text: str) -> Bound:
+    """The number of a round, or a time."""
+    if text != "0":
+        with suppress(typer.BadParameter):
+            return bound_of(text)
+    raise typer.BadParameter(
+        f"{text}: neither the number of a round nor a time like 2026-01-31T12:00:00Z"
+    )
+
+
 def why(  # noqa: PLR0913 - the options of a command line
     subject: Annotated[str, typer.Argument(help="A bundle or a broker.")],
     cluster: Annotated[str, typer.Option(help="Whose it is.")],
-    number: Annotated[
-        int | None, typer.Option("--round", help="Instead of the newest that tells of it.")
+    wanted: Annotated[
+        Bound | None,
+        typer.Option(
+            "--round",
+            parser=round_of,
+            help="A number, or a time (ISO): the last one then. Else the newest that tells.",
+        ),
     ] = None,
     redis: Annotated[
         str | None, typer.Option(help="URL; else the settings'.", envvar="TRIMTAB_REDIS_URL")
@@ -54,9 +70,9 @@ def why(  # noqa: PLR0913 - the options of a command line
     there."""
     try:
         if replay:
-            found, answer = None, _replayed(subject, cluster, number, kafka, query, config)
+            found, answer = None, _replayed(subject, cluster, wanted, kafka, query, config)
         else:
-            found = _stored(subject, cluster, number, redis, config)
+            number, found = _stored(subject, cluster, wanted, redis, config)
             answer = _answer(found, subject, cluster, number)
     except (InvalidConfig, Impossible) as error:
         raise _end(str(error), USAGE) from None
@@ -65,14 +81,19 @@ def why(  # noqa: PLR0913 - the options of a command line
     if json:
         print(msgspec.json.encode(_for_programs(answer, found)).decode())
         return
-    show(Console(), answer, found.rounds if found is not None else ())
+    show(Console(), answer, found, asked=wanted is not None)
 
 
-def show(console: Console, answer: Answer, rounds: tuple[int, ...] = ()) -> None:
-    """In words; ``rounds`` are all that tell of the subject."""
+def show(
+    console: Console, answer: Answer, found: Found | None = None, *, asked: bool = False
+) -> None:
+    """In words; ``found`` is what Redis has of the subject, ``asked`` whether for this round."""
     explanation = answer.explanation
-    for line in _lines(answer, rounds):
+    for line in _lines(answer):
         console.print(line, soft_wrap=True, highlight=False, markup=False)
+    if found is not None:
+        for line in _elsewhere(explanation, found, asked=asked):
+            console.print(line, soft_wrap=True, highlight=False, markup=False)
     if explanation.options:
         console.print(_options(explanation), highlight=False)
 
@@ -80,28 +101,43 @@ def show(console: Console, answer: Answer, rounds: tuple[int, ...] = ()) -> None
 def _replayed(  # noqa: PLR0913 - the options of a command line
     subject: str,
     cluster: str,
-    number: int | None,
+    wanted: Bound | None,
     kafka: str | None,
     query: str | None,
     config: Path | None,
 ) -> Answer:
-    if number is None:
-        raise Impossible("--replay needs --round: which one?")
+    if wanted is None:
+        raise Impossible("--replay needs --round: the number of a round, or a time")
     settings = load_config(config).kafka
     address = kafka or settings.bootstrap
     with Readers(lambda: RecordedTopics(address, settings.client)) as readers:
         try:
-            return explained_by_replay(readers, cluster, number, subject, query)
-        except (Missing, Ambiguous, Contradiction) as error:
+            return explained_by_replay(readers, cluster, wanted, subject, query)
+        except (Missing, Ambiguous) as error:
             raise Impossible(str(error)) from error
+        except Contradiction as error:
+            raise Impossible(
+                f"{error}: ask for a round before or after that, or of another --query"
+            ) from error
 
 
 def _stored(
-    subject: str, cluster: str, number: int | None, redis: str | None, config: Path | None
-) -> Found:
+    subject: str, cluster: str, wanted: Bound | None, redis: str | None, config: Path | None
+) -> tuple[int | None, Found]:
+    """The number of the round that was asked of, and what is kept of it."""
     url = redis or load_config(config).redis_url.get_secret_value()
     with redis_client(url) as client:
-        return Explanations(client).read(cluster, subject, number)
+        kept, number = Explanations(client), None
+        if wanted is not None:
+            number = wanted.at if wanted.is_number else kept.round_until(cluster, wanted.at)
+            if number is None:
+                then = iso(wanted.at)
+                raise _end(
+                    f"no round of {cluster} is kept that was held until {then}\n"
+                    f"Next: trimtab why {subject} --cluster {cluster} --round {then} --replay",
+                    UNKNOWN,
+                )
+        return number, kept.read(cluster, subject, number)
 
 
 def _answer(found: Found, subject: str, cluster: str, number: int | None) -> Answer:
@@ -109,8 +145,9 @@ def _answer(found: Found, subject: str, cluster: str, number: int | None) -> Ans
         return Answer(found.explanation, None, as_recorded=True)
     if found.kept is None:
         raise _end(
-            f"nothing is kept of any round of {cluster}: is that its name, and explain.rounds "
-            "above 0?",
+            f"nothing is kept of any round of {cluster}: is that its name, explain.rounds above 0, "
+            "and trimtab_rounds_unexplained of the job 0?\n"
+            f"Next: trimtab why {subject} --cluster {cluster} --round NUMBER --replay",
             UNKNOWN,
         )
     wanted = found.kept[1] if number is None else number
@@ -126,7 +163,7 @@ def _answer(found: Found, subject: str, cluster: str, number: int | None) -> Ans
     )
 
 
-def _lines(answer: Answer, rounds: tuple[int, ...]) -> Iterator[str]:
+def _lines(answer: Answer) -> Iterator[str]:
     told = answer.explanation
     yield f"{told.subject} in {told.cluster}, round {told.round} of {iso(told.at)}"
     ends = ""
@@ -140,7 +177,16 @@ def _lines(answer: Answer, rounds: tuple[int, ...]) -> Iterator[str]:
         yield f"this ends by itself at {iso(told.until)}"
     if not answer.as_recorded:
         yield "the replayed round is not what was recorded: trimtab replay says where they differ"
-    others = [str(each) for each in rounds if each != told.round]
+
+
+def _elsewhere(told: Explanation, found: Found, *, asked: bool) -> Iterator[str]:
+    newest = found.kept[1] if found.kept is not None else told.round
+    if not asked and newest != told.round:
+        yield (
+            f"the newest round is {newest}, which kept nothing of it: --round {newest} --replay "
+            "says what holds there"
+        )
+    others = [str(each) for each in found.rounds if each != told.round]
     if others:
         more = f" and {len(others) - _MOST} more" if len(others) > _MOST else ""
         yield f"rounds {', '.join(others[:_MOST])}{more} tell of it too (--round)"
@@ -194,6 +240,7 @@ def _for_programs(answer: Answer, found: Found | None) -> dict[str, object]:
         "tried": answer.tried,
         "asRecorded": answer.as_recorded,
         "rounds": [] if found is None else found.rounds,
+        "kept": None if found is None else found.kept,
     }
 
 

@@ -39,8 +39,16 @@ def merge(obeyer: Obeyer, command: Command) -> Obeyed:
 def _decline(obeyer: Obeyer, command: Command, refused: Outcome) -> Obeyed:
     """Both stay, one by one: either may have moved on alone."""
     obeyer.follow(refused)
-    for bundle, record in ((refused.bundle, refused.record), *refused.others.items()):
-        if record is not None and record.state is State.MERGING and obeyer.serves_by(record):
+    known = {refused.bundle: refused.record, **refused.others}
+    merging = {
+        bundle: record
+        for bundle, record in known.items()
+        if record is not None and record.state is State.MERGING and obeyer.serves_by(record)
+    }
+    # The upper one may be in another merge by now, which this command says nothing of.
+    begun_by = next((record.by for record in merging.values()), "")
+    for bundle, record in merging.items():
+        if record.by == begun_by:
             told = msgspec.structs.replace(command, bundle=bundle, epoch=record.epoch)
             obeyer.report(told, Event.DECLINE)
     return Obeyed.DECLINED

@@ -45,7 +45,7 @@ SORTED: Final = 1_000_000
 HEAP: Final = "4g"
 
 PAIRINGS: Final = (
-    ("trimtab", "least-long-term-rate"),
+    ("trimtab", "least-predicted-usage"),
     ("avg", "avg"),
     ("threshold", "least-long-term-rate"),
     ("threshold", "least-resource-usage"),

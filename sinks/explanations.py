@@ -8,7 +8,7 @@ import msgspec
 import redis
 
 from sinks.connections import translated
-from sinks.errors import Fenced
+from sinks.errors import Fenced, Misconfigured
 from sinks.scripts import run, why_script
 from trimtab.wire import keys
 from trimtab.wire.explanation import Explanation, StoredExplanations
@@ -75,7 +75,25 @@ class Explanations:
                 return Found(None, rounds, kept)
             wanted = rounds[0] if number is None else number
             text: Any = self._client.hget(keys.explanations_key(cluster, wanted), subject)
-        return Found(None if text is None else _explanation.decode(text), rounds, kept)
+        return Found(None if text is None else _decoded(text, wanted), rounds, kept)
+
+    def round_until(self, cluster: str, at_ms: int) -> int | None:
+        """The newest kept round that was held at that time (epoch ms) or before."""
+        with translated(self._client):
+            found: Any = self._client.zrange(
+                keys.explained_key(cluster), at_ms, 0, desc=True, byscore=True, offset=0, num=1
+            )
+        return int(found[0]) if found else None
+
+
+def _decoded(text: bytes, number: int) -> Explanation:
+    try:
+        return _explanation.decode(text)
+    except msgspec.MsgspecError as error:
+        raise Misconfigured(
+            f"what round {number} told was kept by another version of trimtab: ask that one, or "
+            f"--replay ({error})"
+        ) from error
 
 
 def _text(raw: msgspec.Raw) -> str:

@@ -18,6 +18,7 @@ from trimtab.auditing.answers import answer
 from trimtab.auditing.eras import Eras
 from trimtab.auditing.finding import Violation, told_epoch, told_record
 from trimtab.auditing.rules import (
+    ENDING,
     NO_RECORD,
     NOTES,
     Flaw,
@@ -182,8 +183,10 @@ class Audit:
     def _flaw_of_birth(self, child: Change, moment: Iterable[Change]) -> Flaw | None:
         """What it was made of must have gone in the same moment, and had its owner."""
         made_of = _made_of(child, moment)
-        if not made_of:
-            return Flaw(Kind.STEP, "it is born of no bundle that was divided, and none merged")
+        ending = ENDING.get(len(made_of))
+        if ending is None:
+            detail = f"it is made of {len(made_of)} bundles; one is divided, or two are merged"
+            return Flaw(Kind.STEP, detail)
         for gone in made_of:
             if gone.record.epoch > child.record.epoch:
                 return Flaw(Kind.BACKWARD, f"its epoch is below that of {gone.bundle}")
@@ -191,6 +194,8 @@ class Audit:
             if last is not None and server(last.record) != child.record.owner:
                 detail = f"{server(last.record)} served {gone.bundle}, which it is made of"
                 return Flaw(Kind.TWO_OWNERS, detail)
+            if last is not None and last.record.state is not ending:
+                return Flaw(Kind.STEP, f"{gone.bundle}, which it is made of, was not {ending}")
         return None
 
     def _settle_commands(self, key: _Key) -> None:

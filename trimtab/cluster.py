@@ -192,11 +192,11 @@ class Cluster:
             known = touched[namespace].get(change.bundle)
             if known is None or change.record.epoch > known.epoch:
                 touched[namespace][change.bundle] = news[change.bundle] = change.record
-                if _is_part(change, touched[namespace]):
+                if change.event is Event.RETIRE and change.record.state is State.OWNED:
                     halves[change.bundle] = change.record.since
         self._tile(touched)
         settings = self.settings
-        halves = halves if settings.split.unload_children else {}
+        halves = _divided(halves, touched) if settings.split.unload_children else {}
         flying = self.memory.in_flight.items()
         in_flight = {b: f for b, f in flying if b not in news or not landed(f, news[b])}
         ledger = timed(self.memory.round.ledger, changes)
@@ -344,16 +344,23 @@ class Cluster:
         return digest.hexdigest()
 
 
-def _is_part(change: Change, records: Mapping[str, Record]) -> bool:
-    """Whether a bundle was born of one that was divided, and not of several that were merged: those
-    lie within it, and one request ended them and made it."""
-    born = change.event is Event.RETIRE and change.record.state is State.OWNED
-    return born and not any(
-        record.state is State.DELETED
-        and record.by == change.record.by
-        and within(change.bundle, bundle)
-        for bundle, record in records.items()
-    )
+def _divided(
+    born: Mapping[str, int], touched: Mapping[str, Mapping[str, Record]]
+) -> dict[str, int]:
+    """Those of the bundles ``born``, and when, that are not known to be made of several.
+
+    What was merged lies within what it became and ended in the moment in which that began. The
+    journal has each bundle on a partition of its own: the ends may be read before the beginning or
+    after it, in this batch or another.
+    """
+    return {
+        bundle: since
+        for bundle, since in born.items()
+        if not any(
+            record.state is State.DELETED and record.since == since and within(bundle, part)
+            for part, record in touched.get(namespace_of(bundle), {}).items()
+        )
+    }
 
 
 def _all_records(namespaces: Mapping[str, bytes]) -> dict[str, Record]:

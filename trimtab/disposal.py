@@ -102,10 +102,12 @@ class Disposal:
         return Rule.SAME_BROKER if chosen == wish.source else chosen
 
     def _emptied(self, request: Request, allowed: Bools) -> int:
-        """A broker for a bundle that must leave: all of a broker's at once would swamp the best."""
+        """A broker for a bundle that must leave."""
         light = preferred(allowed, self._light)
         candidates = narrowed(request, light, FILTERS, self._settings)
-        return self._draw(request, fewest(candidates, self._given))
+        if not self._placer.counts:
+            candidates = fewest(candidates, self._given)
+        return self._draw(request, candidates)
 
     def _draw(self, request: Request, candidates: Bools) -> int:
         best = self._placer.best(request.bundle, np.flatnonzero(candidates))

@@ -144,5 +144,5 @@ def _drawn(known: Sequence[tuple[int, float]], towards: float, now_ms: int) -> f
     """The median of ``known``, drawn towards another the less there is of it."""
     if not known:
         return towards
-    weight = float(sum(0.5 ** ((now_ms - at) / _HALF_LIFE_MS) for at, _ in known))
+    weight = float(sum(0.5 ** (max(now_ms - at, 0) / _HALF_LIFE_MS) for at, _ in known))
     return (weight * median(value for _, value in known) + _PRIOR * towards) / (weight + _PRIOR)

@@ -155,7 +155,7 @@ class Following:
         owner = {names[row]: int(view.bundles.owner[row]) for row in rows_of(names, landed)}
         return tuple(
             Move(bundle, move.destination, move.source, Reason.UNDONE, view.epoch(bundle))
-            for bundle, move in reversed(landed.items())
+            for bundle, move in sorted(landed.items(), key=lambda each: -each[1].place)
             if move.source in self._row_of
             and owner.get(bundle) == self._row_of.get(move.destination, -1)
         )

@@ -44,6 +44,8 @@ class Awaited:
     """When its transfer was accepted (the store's clock); 0: not heard."""
     served_ms: int = 0
     """When the destination said that it serves."""
+    place: int = 0
+    """In its plan: a state that was stored has the moves by name."""
     outcome: Outcome | None = None
 
 

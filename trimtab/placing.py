@@ -4,8 +4,8 @@ for each that needs a broker:
   the one it was on its way to, if that is available
   else, of the brokers that policies allow, without its last owner if there is another:
     leave out overloaded ones, if others are left, and those that the filters would not have
-    keep those that were given least of late
-    the placement strategy chooses among them
+    keep those that were given least of late, unless the placement strategy counts for itself
+    that chooses among them
 """
 
 from __future__ import annotations
@@ -59,6 +59,8 @@ class Placing:
                 # What the view shows, the projection has counted.
                 if bundle not in rows:
                     self._projection.expect(self._space(bundle), broker, self._typical)
+                    if self._placer.counts:
+                        self._placer.best(bundle, np.array([broker]))
         found = (self._repair(need, rows.get(need.bundle)) for need in needs)
         return tuple(repair for repair in found if repair is not None)
 
@@ -92,7 +94,9 @@ class Placing:
             return None
         allowed = preferred(allowed, self._light)
         candidates = narrowed(request, allowed, FILTERS, self._settings)
-        best = self._placer.best(need.bundle, np.flatnonzero(fewest(candidates, self._given)))
+        if not self._placer.counts:
+            candidates = fewest(candidates, self._given)
+        best = self._placer.best(need.bundle, np.flatnonzero(candidates))
         return int(best[self._rng.integers(len(best))])
 
     def _request(self, bundle: str) -> Request:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 
 from trimtab.ledger_state import MOST_OPEN, Awaited, Noted, Side
@@ -27,8 +28,8 @@ def noted(
         return None
     sizes = model.sizes([move.bundle for move in given]).tolist()
     awaited = {
-        move.bundle: _awaited(move, size, row_of, model)
-        for move, size in zip(given, sizes, strict=True)
+        move.bundle: replace(_awaited(move, size, row_of, model), place=place)
+        for place, (move, size) in enumerate(zip(given, sizes, strict=True))
     }
     known = state.histories.trimtab.corrections
     sides = {

@@ -3,9 +3,9 @@
 for each bundle: the record with the highest epoch holds, whoever has it
   the store itself, the journal topic, or a broker that saw it
 where two that stand overlap, the one with the lower epoch is deleted
-  it was divided, and nobody is left who saw that
+  it was divided or merged, and nobody is left who saw that
 what was part of any bundle, and is part of none that stands, becomes a free bundle
-  it was divided, and nobody is left who saw into what
+  it was divided or merged, and nobody is left who saw into what
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -85,7 +86,8 @@ def recorded(
         usage={
             broker: load
             for broker, load in zip(view.brokers.names, loads.tolist(), strict=True)
-            if broker not in liveness.gone
+            # What is no number has no place in JSON.
+            if broker not in liveness.gone and math.isfinite(load)
         },
         problems=_shortened(context.problems),
         move_deadline_ms=round(settings.round.move_deadline * 1000),

@@ -20,7 +20,6 @@ mend(...): as far as mending and emptying
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
@@ -48,6 +47,9 @@ from trimtab.view import View, available_part
 
 MIN_BROKERS: Final = 2
 """With fewer there is nowhere to go."""
+
+_MOST: Final = 1e40
+"""Reports within their limits add up to less in any fleet, and products of a few stay finite."""
 
 
 class Wishes(NamedTuple):
@@ -270,9 +272,10 @@ def _standstill(view: View, settings: Settings) -> Rule | None:
 def computable(view: View) -> bool:
     """Whether strategies can reckon with it."""
     brokers, bundles = view.brokers, view.bundles
-    columns = (brokers.resources, brokers.traffic, bundles.short, bundles.long)
+    loads = (brokers.resources, brokers.traffic, bundles.short, bundles.long, bundles.stats)
     # A sum is finite only if every value is, and needs no column of booleans.
-    return all(math.isfinite(column.sum()) for column in columns)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return all(abs(column.sum()) <= _MOST for column in (*loads, brokers.limits))
 
 
 def _summary(view: View, settings: Settings) -> dict[str, float]:

@@ -19,7 +19,7 @@ from trimtab.shedding.transfer import TransferHistory
 from trimtab.smoothing import BrokerAverages
 from trimtab.splitting.triggers.instantaneous import SplitHistory
 
-_SHARED: Final = {"planned": "trimtab"}
+_SHARED: Final = {"planned": "trimtab", "least-predicted-usage": "trimtab"}
 """Strategies that have no history of their own, but another's."""
 
 

@@ -18,6 +18,7 @@ PLACEMENT: Final = (
     "least-long-term-rate",
     "least-resource-usage",
     "least-average-usage",
+    "least-predicted-usage",
     "round-robin",
     "avg",
 )
@@ -87,14 +88,14 @@ class RoundSettings:
         False, "", None, "On: plans are made and shown but no command is issued."
     )
     shedding: str = setting(
-        "threshold",
+        "trimtab",
         "",
         SHEDDING,
         "The strategy that says which bundles leave.",
         Alias("loadBalancerLoadSheddingStrategy", _strategy),
     )
     placement: str = setting(
-        "least-long-term-rate",
+        "least-predicted-usage",
         "",
         PLACEMENT,
         "The strategy that says where a bundle goes; avg only together with avg shedding.",
@@ -420,7 +421,7 @@ class SplitSettings:
         Alias("loadBalancerAutoBundleSplitEnabled"),
     )
     trigger: str = setting(
-        "long-term",
+        "planned",
         "",
         SPLIT_TRIGGERS,
         "Which rates are judged: long-term averages at once (Pulsar's modular manager), or the "
@@ -809,9 +810,10 @@ class ExplainSettings:
     subjects: int = setting(
         200,
         "subjects",
-        (0, 100_000),
+        (0, 10_000),
         "Bundles and brokers that a round explains at most; 0: none are. Low: some moves have "
-        "their sentence alone; high: rounds with many moves take longer, and memory of Redis.",
+        "their sentence alone; high: rounds with many moves take longer, and memory of Redis, "
+        "which serves nobody for 12 ms a thousand while it takes them.",
     )
 
 
@@ -827,7 +829,7 @@ class ShadowSettings:
         "cost half as much and nothing is compared.",
     )
     placement: str = setting(
-        "least-long-term-rate",
+        "least-predicted-usage",
         "",
         PLACEMENT,
         "Its placement; avg only together with avg shedding.",

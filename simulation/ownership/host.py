@@ -1,8 +1,9 @@
-"""A machine with a broker and its agent; it crashes, hangs and starts again."""
+"""A machine with a broker and its agent: it crashes, is killed amid a step, hangs, starts again."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,7 +13,7 @@ from agent.broker import CannotLoad
 from agent.links import AgentSettings, Links
 from agent.lookup.claiming import Claims
 from agent.seen import Seen
-from simulation.ownership.network import Clock, Link
+from simulation.ownership.network import Clock, Killed, Link
 from trimtab.wire.hints import Hints
 from trimtab.wire.load_report import LocalBrokerData
 from trimtab.wire.ownership import Candidate
@@ -20,6 +21,10 @@ from trimtab.wire.ownership import Candidate
 CLUSTER = "sim"
 LEASE_MARGIN_S = 1.0
 SESSIONS_FROM = 1_800_000_000_000
+DISKS_LOST = 0.3
+"""Of the crashes."""
+BACK_AFTER_S = 10.0
+"""The mean."""
 
 
 @dataclass(slots=True)
@@ -93,6 +98,8 @@ class Host:
         self.drift = float(rng.uniform(-0.04, 0.04))
         self._seen = Seen(None)
         self._starts = 0
+        self.kills = 0
+        """How often its process was killed amid a step."""
         self.hangs_until = 0.0
         self.margin_s = LEASE_MARGIN_S
         self.agent: Agent | None = None
@@ -120,11 +127,24 @@ class Host:
         )
         self.agent = Agent(self.broker, settings, links)
 
-    def crash(self, *, disk_lost: bool) -> None:
+    def crash(self) -> None:
+        """The process ends at once, perhaps its disk with it, and is started again later."""
+        self._end(disk_lost=bool(self._rng.random() < DISKS_LOST))
+
+    def _end(self, *, disk_lost: bool) -> None:
         self.agent = None
         self.link.commands.forget()
         if disk_lost:
             self._seen = Seen(None)
+        self._clock.later(float(self._rng.exponential(BACK_AFTER_S)), self.start)
+
+    @contextmanager
+    def _mortal(self) -> Iterator[None]:
+        try:
+            yield
+        except Killed:
+            self.kills += 1
+            self.crash()
 
     def _time(self) -> float:
         return 1000.0 + self._clock.now * (1 + self.drift)
@@ -132,14 +152,16 @@ class Host:
     def leave(self) -> None:
         """The process ends as it should: it gives everything away, then its lease up."""
         if self.agent is not None and self._clock.now >= self.hangs_until:
-            self.agent.stop(drain_s=5.0)
-            self.agent.end()
-            self.crash(disk_lost=False)
+            with self._mortal():
+                self.agent.stop(drain_s=5.0)
+                self.agent.end()
+                self._end(disk_lost=False)
 
     def turn(self) -> None:
         """One turn of the agent's loop, unless the process is gone or hangs."""
         if self.agent is not None and self._clock.now >= self.hangs_until:
-            self.agent.turn()
+            with self._mortal():
+                self.agent.turn()
 
     def serving(self) -> list[str]:
         """What clients would be served here at this moment."""

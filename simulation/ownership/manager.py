@@ -13,6 +13,7 @@ from simulation.ownership.host import CLUSTER
 from simulation.ownership.server import MemoryServer
 from sinks.errors import Closed, Fenced, GenerationSpent
 from sinks.gate import CLOSED_FOR_MS, Closure
+from trimtab.issue import issued
 from trimtab.model import HashRange, InvalidName, merged, parse_bundle
 from trimtab.ownership import JOB_EVENTS, TRANSITIONS, Event, State
 from trimtab.rebuild import rebuilt
@@ -45,6 +46,8 @@ class Manager:
     claim: Callable[[], int]
     rebuilt: Callable[[int], object]
     """Told of each rebuild, and how many records it restored."""
+    issued: Callable[[Command], object]
+    """Told of each command, as Kafka is."""
     rng: np.random.Generator
     name: str
     generation: int = 0
@@ -93,13 +96,15 @@ class Manager:
         if calm or self.rng.random() < 0.85:
             self._batch += 1
             self._last = self._repairs() + ([] if calm else self._wishes())
-        self.server.apply_batch(
+        done = self.server.apply_batch(
             CLUSTER,
             self._last,
             generation=self.generation,
             query_id="sim",
             batch=self.generation * 1_000_000 + self._batch,
         )
+        for command in issued(self._last, done.outcomes):
+            self.issued(command)
 
     def _wishes(self) -> list[Transition]:
         """Legal at present, or by the epoch of a moment ago."""

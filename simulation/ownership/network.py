@@ -1,7 +1,7 @@
 """What lies between an agent and the server: requests get lost, late, doubled or answered in vain.
 
-In the middle of every request others act and time passes. So whatever an agent does between two
-requests, it may do after a pause of any length.
+In the middle of every request others act and time passes, or the agent's process dies. So whatever
+an agent does between two requests, it may do after a pause of any length, or never.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import numpy as np
 
@@ -36,6 +36,15 @@ class Odds:
     unanswered: float = 0.01
     interrupted: float = 0.1
     """Others act before it, or before its answer."""
+    killed: float = 0.0005
+    """Its sender dies before it, and as often before its answer."""
+
+
+NO_FAULTS: Final = Odds(0, 0, 0, 0, 0, 0)
+
+
+class Killed(Exception):
+    """The process that asks is no more."""
 
 
 @dataclass(slots=True)
@@ -106,9 +115,10 @@ class Link:
         self._through(lambda: self.commands.acknowledge(ids))
 
     def _through(self, ask: Callable[[], T]) -> T:
-        luck = self.rng.random(5)
+        luck = self.rng.random(7)
         if luck[0] < self.odds.interrupted:
             self.meanwhile()
+        self._survive(luck[5])
         if self.cut or luck[1] < self.odds.lost:
             raise StoreUnavailable("no way to the server")
         if luck[2] < self.odds.late:
@@ -120,6 +130,11 @@ class Link:
                 ask()
         if luck[0] > 1 - self.odds.interrupted:
             self.meanwhile()
+        self._survive(luck[6])
         if luck[4] < self.odds.unanswered:
             raise StoreUnavailable("the answer was lost")
         return answer
+
+    def _survive(self, luck: float) -> None:
+        if luck < self.odds.killed:
+            raise Killed

@@ -81,6 +81,8 @@ def _both(asked: Transition, old: Record, new: Record, here: Standing) -> Judgem
         return Judgement({}, asked.event, upper)
     if beside.owner != old.owner:
         return Judgement({}, asked.event, Refused.NOT_OWNER)
+    if asked.event is Event.RETIRE and beside.by != old.by:
+        return Judgement({}, asked.event, Refused.ILLEGAL)
     above = max(old, beside, key=lambda record: record.epoch.counter)
     children = {child: _child(asked, child, above, here) for child in asked.children}
     return Judgement({asked.bundle: new, bundle: upper, **children}, asked.event)

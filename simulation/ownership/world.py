@@ -1,7 +1,8 @@
 """All of it together, and what must hold at every moment.
 
 No two agents serve overlapping ranges; an epoch is never given out that is not above every one
-before it; the records tile every namespace; and when the faults end, every bundle is served.
+before it; the records tile every namespace while the store is open; the auditor, who reads what
+reaches Kafka, finds no rule broken; and when the faults end, every bundle is served.
 """
 
 from __future__ import annotations
@@ -12,14 +13,16 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final, TypeVar
 
+import msgspec
 import numpy as np
 
 from simulation.ownership.host import CLUSTER, LEASE_MARGIN_S, Host
 from simulation.ownership.manager import Manager, names_of
-from simulation.ownership.network import Clock, Link, Odds
+from simulation.ownership.network import NO_FAULTS, Clock, Link, Odds
 from simulation.ownership.rules import FREE
 from simulation.ownership.server import MemoryCommands, MemoryServer
 from sinks.errors import SinkError
+from trimtab.audit import NOTES, Audit
 from trimtab.model import NO_EPOCH, Epoch, namespace_of, parse_bundle
 from trimtab.ownership import Event, State
 from trimtab.ring import equal_edges
@@ -61,6 +64,8 @@ class _Story:
     rebuilds: int = 0
     restored: int = 0
     events: Counter[str] = field(default_factory=Counter)
+    tiled: tuple[int, int] = (0, 0)
+    """Transitions and rebuilds when the records were last seen to tile."""
 
 
 class World:
@@ -77,6 +82,7 @@ class World:
         self.jump_ms = 0
         self.server = MemoryServer(self._server_ms, self._accepted)
         self._journal: dict[str, Record] = {}
+        self._audit = Audit()
         self._generations = 0
         self._story = _Story()
         self.faults: Counter[str] = Counter()
@@ -96,6 +102,8 @@ class World:
         while self._story.transitions < transitions:
             self._step()
         self._calm_down()
+        self._audited(self._server_ms())
+        self.faults["broker is killed amid a step"] = sum(host.kills for host in self._hosts)
         return Tally(
             self._story.transitions,
             self.clock.now,
@@ -107,7 +115,7 @@ class World:
 
     def _begin(self) -> None:
         """Without faults until every bundle has a record: a claim that is lost is a hole."""
-        odds, self._odds = self._odds, Odds(0, 0, 0, 0, 0)
+        odds, self._odds = self._odds, NO_FAULTS
         self._set_odds()
         for _ in range(40):
             self._everyone(calm=True)
@@ -164,9 +172,11 @@ class World:
         entries = self.server.contents.journal[:most]
         del self.server.contents.journal[:most]
         for change in entries:
+            self._audit.see_change(msgspec.structs.replace(change, cluster=CLUSTER))
             known = self._journal.get(change.bundle, FREE)
             if change.record.epoch > known.epoch:
                 self._journal[change.bundle] = change.record
+        self._audited(self._audit.clock)
 
     def _look_up(self) -> None:
         """A broker is asked for a bundle and claims it for two candidates if nobody owns it."""
@@ -212,14 +222,12 @@ class World:
     def crash(self) -> None:
         host = self._hosts[self._rng.integers(len(self._hosts))]
         if host not in self._acting:
-            host.crash(disk_lost=bool(self._rng.random() < 0.3))
-            self.clock.later(float(self._rng.exponential(10.0)), host.start)
+            host.crash()
 
     def leave(self) -> None:
         host = self._hosts[self._rng.integers(len(self._hosts))]
         if host not in self._acting:
             host.leave()
-            self.clock.later(float(self._rng.exponential(10.0)), host.start)
 
     def hang(self) -> None:
         host = self._hosts[self._rng.integers(len(self._hosts))]
@@ -266,6 +274,26 @@ class World:
             for (_, high, one, bundle), (low, _, other, overlap) in pairwise(served):
                 if low < high:
                     self._fail(f"{one} serves {bundle}, {other} serves {overlap}", bundle, overlap)
+        self._check_tiling()
+
+    def _check_tiling(self) -> None:
+        story, records = self._story, self.server.contents.records
+        now = story.transitions, story.rebuilds
+        if story.tiled == now or not self.server.is_open or len(records) < self._bundles:
+            return
+        story.tiled = now
+        standing: dict[str, list[str]] = {namespace: [] for namespace in NAMESPACES}
+        for bundle, record in records.items():
+            if record.state is not State.DELETED:
+                standing[namespace_of(bundle)].append(bundle)
+        for namespace, bundles in standing.items():
+            if found := flaws(bundles):
+                self._fail(f"{namespace} does not tile: {found}", *bundles[:1])
+
+    def _audited(self, until_ms: int) -> None:
+        found = [each for each in self._audit.settle(until_ms) if each.kind not in NOTES]
+        if found:
+            self._fail(f"the auditor finds {found[0]}")
 
     def _fail(self, what: str, *bundles: str) -> None:
         stories = [f"  {change}" for bundle in bundles for change in self._story.changes[bundle]]
@@ -273,7 +301,7 @@ class World:
 
     def _calm_down(self) -> None:
         """The faults end: soon every bundle is served by the owner that its record names."""
-        self._odds = Odds(0, 0, 0, 0, 0)
+        self._odds = NO_FAULTS
         self._set_odds()
         self._managers = self._managers[-1:]
         end = self.clock.now + _CALM_SECONDS
@@ -284,14 +312,6 @@ class World:
         for bundle, record in records.items():
             if record.state is not State.DELETED and served.get(bundle) != record.owner:
                 self._fail(f"{bundle} is served by {served.get(bundle)}, not as {record}", bundle)
-        for namespace in NAMESPACES:
-            standing = [
-                bundle
-                for bundle, record in records.items()
-                if namespace_of(bundle) == namespace and record.state is not State.DELETED
-            ]
-            if found := flaws(standing):
-                self._fail(f"{namespace} does not tile: {found}", *standing[:1])
 
     # Parts
 
@@ -305,7 +325,14 @@ class World:
     def _manager(self) -> Manager:
         name = f"job-{self._generations}"
         return Manager(
-            self.server, self._journal, BROKERS, self._claim, self._rebuilt, self._rng, name
+            self.server,
+            self._journal,
+            BROKERS,
+            self._claim,
+            self._rebuilt,
+            self._audit.see_command,
+            self._rng,
+            name,
         )
 
     def _rebuilt(self, restored: int) -> None:

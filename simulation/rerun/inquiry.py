@@ -9,7 +9,7 @@ import msgspec
 
 from simulation.recorded import Missing, RecordedTopics
 from simulation.rerun.run import Readers, Rerun
-from simulation.rerun.span import Asked, Bound, find_span
+from simulation.rerun.span import Asked, Bound, find_span, iso
 from trimtab.explaining.scene import again
 from trimtab.explaining.telling import explained, of_subject
 from trimtab.explaining.witness import Witness
@@ -31,6 +31,7 @@ class Answer:
 class _Round(msgspec.Struct):
     cluster: str
     round: int
+    at: int
 
 
 class _Batch(msgspec.Struct):
@@ -40,13 +41,14 @@ class _Batch(msgspec.Struct):
 
 
 def explained_by_replay(
-    readers: Readers, cluster: str, number: int, subject: str, query: str | None = None
+    readers: Readers, cluster: str, wanted: Bound, subject: str, query: str | None = None
 ) -> Answer:
-    """Of a bundle or broker in round ``number``, the last of that number; ``query``: of this one.
+    """Of a bundle or broker in the round of a number, or in the one that was the last at a time;
+    of several the newest, or that of ``query``.
 
     Raises Missing and Contradiction.
     """
-    found = _batch_of(readers.of(keys.ROUNDS, 0), cluster, number, query)
+    found, number = _batch_of(readers.of(keys.ROUNDS, 0), cluster, wanted, query)
     at = Bound(found.batch, is_number=True)
     span = find_span(readers.of(keys.ROUNDS, 0), Asked(at, at, found.query, cluster))
     rerun, as_recorded = Rerun(readers, span, cluster), True
@@ -55,7 +57,10 @@ def explained_by_replay(
             as_recorded = step.again.get(cluster) == step.recorded.get(cluster)
     witness = rerun.witness(cluster)
     if witness is None or witness.scene.number != number:
-        raise Missing(f"round {number} of {cluster} did not come again from what is recorded")
+        raise Missing(
+            f"round {number} of {cluster} did not come again from what is recorded: trimtab replay "
+            f"--from {found.batch} --to {found.batch} --query {found.query} says where they differ"
+        )
     return _answered(witness, subject, as_recorded=as_recorded)
 
 
@@ -67,16 +72,25 @@ def _answered(witness: Witness, subject: str, *, as_recorded: bool) -> Answer:
     return Answer(explanation, tried, as_recorded)
 
 
-def _batch_of(topics: RecordedTopics, cluster: str, number: int, query: str | None) -> _Batch:
+def _batch_of(
+    topics: RecordedTopics, cluster: str, wanted: Bound, query: str | None
+) -> tuple[_Batch, int]:
+    """The batch in which the round was held, and the round's number."""
     known: list[int] = []
     found = None
     for batch, held in _rounds(topics, query):
         if held.cluster == cluster:
             known.append(held.round)
-            found = batch if held.round == number else found
+            is_it = held.round == wanted.at if wanted.is_number else held.at <= wanted.at
+            found = (batch, held.round) if is_it else found
     if found is None:
-        among = f"rounds {known[0]} to {known[-1]} are" if known else "none is"
-        raise Missing(f"round {number} of {cluster} is not recorded any more, or not yet: {among}")
+        which = f"round {wanted.at} of {cluster}"
+        if not wanted.is_number:
+            which = f"what {cluster} held until {iso(wanted.at)}"
+        among = (
+            f"rounds {min(known)} to {max(known)} are" if known else "none is: is that its name?"
+        )
+        raise Missing(f"{which} is not recorded any more, or not yet: {among}")
     return found
 
 

@@ -38,7 +38,7 @@ PLACEMENTS: Final[Mapping[str, str]] = {
     "uniform": "least-long-term-rate",
     "avg": "avg",
     "transfer": "least-average-usage",
-    "trimtab": "least-long-term-rate",
+    "trimtab": "least-predicted-usage",
 }
 """The placement that a shedder goes with where none is named."""
 
@@ -75,7 +75,8 @@ class Run:
 
     def __init__(self, scenario: Scenario, settings: Settings) -> None:
         self._scenario = scenario
-        own: dict[str, object] = {"round.interval": scenario.seconds}
+        # The world has no way to make one bundle of two.
+        own: dict[str, object] = {"round.interval": scenario.seconds, "merge.enabled": False}
         if not scenario.split:
             own["split.enabled"] = False
         if not scenario.evenly:

@@ -234,6 +234,10 @@ local function upper_of(request, lower)
   if after and record.owner ~= lower.owner then
     return nil, REFUSED.NOT_OWNER
   end
+  -- Of another merge, or being divided: it may have been kept and used for something else since.
+  if after and request.event == "retire" and record.by ~= lower.by then
+    return nil, REFUSED.ILLEGAL
+  end
   return after and { request = upper, record = record, after = after }, refused
 end
 

@@ -17,17 +17,17 @@ from simulation.closed_loop import ClosedLoop, Pace
 from simulation.load_model import load_model
 from simulation.profile import InvalidProfile
 from streaming.config import load_config
+from trimtab.settings import Settings
 
 JOB = Path(str(files("deploy").joinpath("demo_job.toml")))
 FLEET = Path(str(files("deploy").joinpath("demo_fleet.toml")))
 
 
-def test_the_committed_settings_keep_avg_shedder_s_thresholds() -> None:
-    settings = load_config(JOB).round_settings()
-    assert (settings.avg.low_threshold, settings.avg.high_threshold) == (15.0, 40.0)
-    assert settings.round.shedding == settings.round.placement == "avg"
+def test_the_committed_settings_keep_the_strategy_and_its_target() -> None:
+    settings, defaults = load_config(JOB).round_settings(), Settings()
+    assert settings.round.shedding == defaults.round.shedding == "trimtab"
+    assert settings.planner.target == defaults.planner.target
     assert settings.round.interval == 5.0
-    assert demo_parts.low_threshold(JOB) == 15.0
 
 
 @pytest.mark.parametrize("seed", [1, 11, 27, 42])
@@ -39,7 +39,7 @@ def test_the_committed_fleet_comes_to_rest_under_the_committed_settings(seed: in
     loop = ClosedLoop(model, config.round_settings(), pace)
     ranges = [step.plan.summary["usage_range"] for step in loop.steps(20)]
     assert ranges[0] > 0.6
-    assert max(ranges[8:]) < 0.15
+    assert max(ranges[8:]) < demo_parts.GOAL / 100
 
 
 def test_a_smaller_fleet_has_no_namespace_without_a_bundle() -> None:

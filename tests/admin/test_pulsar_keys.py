@@ -122,15 +122,20 @@ def test_the_keys_that_take_fractions_are_pulsar_s_doubles() -> None:
     assert {key for key in numbers if "." in defaults[key]} == DOUBLES
 
 
-def test_pulsar_s_defaults_are_trimtab_s() -> None:
-    """But for placement.load_manager, whose default in Pulsar is ModularLoadManagerImpl.
+PULSARS = Settings().changed(
+    {"round.shedding": "threshold", "round.placement": "least-long-term-rate"}
+)
+
+
+def test_pulsar_s_defaults_are_trimtab_s_but_for_the_strategies() -> None:
+    """And but for placement.load_manager, whose default in Pulsar is ModularLoadManagerImpl.
 
     It keeps bundles from brokers of other classes, and one file does not say what those run.
     """
     found = imported(parse(DEFAULTS.read_text()))
-    assert found.settings == Settings()
+    assert found.settings == PULSARS
     assert found.sources.keys() == set(ALIASES.values()) - {"placement.load_manager"}
-    assert (found.changed, found.ignored) == (0, 0)
+    assert (found.changed, found.ignored) == (2, 0)
 
 
 def test_all_settings_can_be_printed(tmp_path: Path) -> None:
@@ -138,4 +143,4 @@ def test_all_settings_can_be_printed(tmp_path: Path) -> None:
     assert result.exit_code == OK
     printed = tmp_path / "trimtab.toml"
     printed.write_text(result.stdout)
-    assert load_config(printed).settings == Settings().dumped()
+    assert load_config(printed).settings == PULSARS.dumped()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from redis import Redis
@@ -14,6 +15,7 @@ from agent.lookup import edges
 from agent.lookup.claiming import HINTS_FOR_S
 from agent.lookup.server import OPEN_FOR_S, Lookup
 from agent.lookup.settling import LookupSettings
+from agent.obeying import Obeyed
 from deploy.redis_server import RedisServer
 from sinks.connections import redis_client
 from sinks.ownership_store import OwnershipStore
@@ -22,9 +24,11 @@ from tests.support.opening import let_in
 from trimtab.model import FULL_RANGE_END, Epoch, HashRange
 from trimtab.ownership import Event, State
 from trimtab.ring import position
+from trimtab.wire.command import Command
+from trimtab.wire.command import Kind as Order
 from trimtab.wire.keys import bundles_key, command_stream, open_key
 from trimtab.wire.lookup import Answer, Avoid, Cause, Kind
-from trimtab.wire.ownership import Record
+from trimtab.wire.ownership import Neighbour, Record, Transition
 
 A, B, C = "a:8080", "b:8080", "c:8080"
 
@@ -376,6 +380,34 @@ def test_after_a_division_topics_are_found_in_the_halves(scene: Scene, client: R
     found = {topic: lookup.lookup(topic) for topic in topics()}
     assert {answer.broker for answer in found.values()} == {B, C}
     assert all(answer.bundle == bundle_of(topic, halves) for topic, answer in found.items())
+
+
+def test_while_two_are_merged_and_after_that_topics_are_found(scene: Scene) -> None:
+    """By edges of before: in the parts as long as they are served, then in the whole."""
+    scene.obeying(A)
+    lower, upper = scene.free(2)
+    for name in (lower, upper):
+        scene.put(owned(A), name)
+    lookup, store = scene.lookup(), OwnershipStore(scene.client)
+    told = Command(id="m/merge", cluster=scene.cluster, broker=A, kind=Order.MERGE, bundle=lower)
+    asked = Transition(
+        id="m",
+        bundle=lower,
+        event=Event.MERGE,
+        expect=STANDING,
+        neighbour=Neighbour(upper, STANDING),
+        commands=(msgspec.structs.replace(told, neighbour=upper),),
+    )
+
+    def found() -> set[tuple[str | None, str | None]]:
+        answers = map(lookup.lookup, topics())
+        return {(answer.bundle, answer.broker) for answer in answers}
+
+    assert found() == {(lower, A), (upper, A)}
+    store.apply_batch(scene.cluster, [asked], generation=1, query_id="q", batch=1)
+    assert found() == {(lower, A), (upper, A)}
+    assert scene.sites[A].obey() == [Obeyed.DONE]
+    assert found() == {(WHOLE, A)}
 
 
 def test_a_bundle_that_the_index_still_names_though_it_is_no_more_is_tried_later(

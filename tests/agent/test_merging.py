@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from redis import Redis
 
@@ -76,6 +77,18 @@ def test_where_one_has_moved_on_both_stay(halved: Job, a: Site, kept: str) -> No
     assert obey(a.obeyer, command) is (Obeyed.STALE if stale else Obeyed.DECLINED)
     assert states(halved) == [*APART[:2], State.MERGING if stale else State.OWNED]
     assert a.broker.told == []
+    assert served(a) == list(HALVES)
+
+
+def test_a_neighbour_that_is_merged_with_another_by_now_is_left_to_that(
+    halved: Job, a: Site, client: Redis
+) -> None:
+    command = told_to_merge(halved, a)
+    halved.keep(HALVES[1])
+    again = msgspec.structs.replace(halved.record(HALVES[1]), state=State.MERGING, by="another")
+    client.hset(ownership_key(halved.cluster), HALVES[1], msgspec.json.encode(again))
+    assert obey(a.obeyer, command) is Obeyed.DECLINED
+    assert states(halved) == [State.DELETED, State.OWNED, State.MERGING]
     assert served(a) == list(HALVES)
 
 

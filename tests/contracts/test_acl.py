@@ -55,14 +55,18 @@ from trimtab.model import NO_EPOCH, Epoch, InvalidName
 from trimtab.ownership import Event, State
 from trimtab.wire import keys
 from trimtab.wire.assertion import Assertion
-from trimtab.wire.command import Command, Kind
+from trimtab.wire.command import Command, Division, Kind
 from trimtab.wire.hints import Hints
 from trimtab.wire.lookup import Kind as Answered
-from trimtab.wire.ownership import Candidate, Record, Transition
+from trimtab.wire.ownership import Candidate, Neighbour, Record, Transition
 
 GENERATION: Final = 5
 A, B = "a:8080", "b:8080"
 BUNDLE = "t/ns/0x00000000_0xffffffff"
+HALVES = ("t/ns/0x00000000_0x7fffffff", "t/ns/0x7fffffff_0xffffffff")
+DIVISION = Division(
+    algorithm="range_equally_divide", max_rate=1e3, max_throughput=1e9, difference=0.1
+)
 PASSWORD = "open-sesame-open-sesame"
 HASH = sha256(PASSWORD.encode()).hexdigest()
 ELSEWHERE = "elsewhere"
@@ -126,9 +130,17 @@ def agent_of(client: redis.Redis, cluster: str, broker: str, *loaded: str) -> Ag
 
 
 def ask(
-    job: redis.Redis, cluster: str, event: Event, to: str | None, told: dict[str, Kind]
+    job: redis.Redis,
+    cluster: str,
+    event: Event,
+    to: str | None,
+    told: dict[str, Kind],
+    *bundles: str,
 ) -> None:
+    """Of BUNDLE, or of one named, perhaps with its neighbour."""
     store = OwnershipStore(job)
+    bundle, *above = bundles or (BUNDLE,)
+    epochs = [r.epoch if (r := store.record(cluster, b)) else NO_EPOCH for b in (bundle, *above)]
     name = f"{cluster}/q/{next(_names)}"
     commands = tuple(
         Command(
@@ -136,19 +148,21 @@ def ask(
             cluster=cluster,
             broker=receiver,
             kind=kind,
-            bundle=BUNDLE,
+            bundle=bundle,
             destination=to,
+            division=DIVISION if kind is Kind.SPLIT else None,
+            neighbour=above[0] if above else None,
         )
         for receiver, kind in told.items()
     )
-    record = store.record(cluster, BUNDLE)
     request = Transition(
         id=name,
-        bundle=BUNDLE,
+        bundle=bundle,
         event=event,
-        expect=record.epoch if record else NO_EPOCH,
+        expect=epochs[0],
         broker=to,
         commands=commands,
+        neighbour=Neighbour(above[0], epochs[1]) if above else None,
         within_ms=30_000,
     )
     outcomes = store.apply_batch(
@@ -208,6 +222,22 @@ def test_job_and_brokers_do_their_whole_work_and_are_refused_nothing(
     for number in (1, 2):
         told = stored(cluster, number, explanation(BUNDLE, number), keep=1)
         Explanations(job).write(GENERATION, told)
+    assert denials(admin) == []
+
+
+def test_a_broker_divides_and_merges_its_bundles_and_is_refused_nothing(
+    login: Login, admin: redis.Redis, cluster: str
+) -> None:
+    job, a = login(Role.JOB), login(Role.BROKER, A)
+    let_in(job, cluster, GENERATION)
+    agent = agent_of(a, cluster, A, BUNDLE)
+    agent.turn()
+    ask(job, cluster, Event.SPLIT, None, {A: Kind.SPLIT})
+    agent.turn()
+    assert [agent.serves(each) for each in (BUNDLE, *HALVES)] == [False, True, True]
+    ask(job, cluster, Event.MERGE, None, {A: Kind.MERGE}, *HALVES)
+    agent.turn()
+    assert [agent.serves(each) for each in (BUNDLE, *HALVES)] == [True, False, False]
     assert denials(admin) == []
 
 

@@ -98,6 +98,15 @@ def test_rounds_that_begin_anew_push_out_those_of_the_old_count(
     assert (found.rounds, found.kept) == ((1, 502), (502, 1))
 
 
+def test_the_last_round_at_a_time_is_found(kept: Explanations, cluster: str) -> None:
+    for number in (3, 4, 6):
+        write(kept, cluster, number, BUNDLE)
+    found = [kept.round_until(cluster, 60_000 * minute) for minute in (2, 3, 5, 9)]
+    assert found == [None, 3, 4, 6]
+    assert kept.round_until(cluster, 60_000 * 4 - 1) == 3
+    assert kept.round_until("nowhere", 60_000) is None
+
+
 def test_the_index_names_twenty_rounds_of_a_subject(kept: Explanations, cluster: str) -> None:
     for number in range(1, 31):
         write(kept, cluster, number, BUNDLE)

@@ -40,12 +40,14 @@ def ask(store: OwnershipStore, cluster: str, transition: Transition) -> Outcome:
     return done.outcomes[0]
 
 
-def put(client: redis.Redis, cluster: str, **states: State | tuple[State, str]) -> None:
+def put(
+    client: redis.Redis, cluster: str, by: str = "earlier", **states: State | tuple[State, str]
+) -> None:
     """Records of ``lower`` and ``upper``, of A unless somebody else is named."""
     for name, given in states.items():
         state, owner = given if isinstance(given, tuple) else (given, A)
         bundle, epoch = (BUNDLE, LOWER) if name == "lower" else (ABOVE, UPPER)
-        record = Record(state=state, epoch=epoch, owner=owner, by="earlier")
+        record = Record(state=state, epoch=epoch, owner=owner, by=by)
         client.hset(ownership_key(cluster), bundle, msgspec.json.encode(record))
         client.zadd(bundles_key(cluster), {bundle: 0})
 
@@ -232,6 +234,23 @@ def test_both_end_or_neither(
     put(client, cluster, lower=lower, upper=upper)
     reason = unchanged(store, client, cluster, retire())
     assert reason in (Refused.ILLEGAL, Refused.NOT_OWNER)
+
+
+@pytest.mark.parametrize(
+    "upper",
+    [
+        pytest.param(State.MERGING, id="merged with another"),
+        pytest.param(State.SPLITTING, id="divided"),
+    ],
+)
+def test_what_was_kept_and_is_something_elses_now_is_not_ended(
+    store: OwnershipStore, client: redis.Redis, cluster: str, upper: State
+) -> None:
+    """Its record may be ended, by its owner, and has the epoch that the broker read; but it was not
+    made what it is with the lower one."""
+    put(client, cluster, lower=State.MERGING)
+    put(client, cluster, by="later", upper=upper)
+    assert unchanged(store, client, cluster, retire()) is Refused.ILLEGAL
 
 
 def test_one_may_be_kept_alone_and_the_other_then_declined(

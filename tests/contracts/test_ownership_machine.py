@@ -144,12 +144,13 @@ class Histories(RuleBasedStateMachine):
         lower=st.sampled_from(sorted(ABOVE)),
         owners=names.map(lambda name: (name, name)) | st.tuples(names, names),
         end=st.sampled_from([Event.RETIRE, Event.RETIRE, Event.KEEP, Event.DECLINE, Event.LOSE]),
+        divided=st.booleans(),
         stale=st.sampled_from([False, False, True]),
     )
     def two_neighbours_are_merged(
-        self, lower: str, owners: tuple[str, str], end: Event, stale: bool
+        self, lower: str, owners: tuple[str, str], end: Event, divided: bool, stale: bool
     ) -> None:
-        """Perhaps of two owners, perhaps with one that has moved on meanwhile."""
+        """Perhaps of two owners, perhaps with one that has moved on meanwhile, or is divided."""
         upper = ABOVE[lower]
         for bundle, owner in zip((lower, upper), owners, strict=True):
             held = self.model.contents.records.get(bundle, FREE)
@@ -164,6 +165,8 @@ class Histories(RuleBasedStateMachine):
             asked = self._request(upper, end, actor=None if end in JOB_EVENTS else owners[1])
             ask = self._ask_as_broker if asked.actor else lambda asked: self._ask_as_job([asked])
             ask(asked)
+            if divided:
+                self._ask_as_job([self._request(upper, Event.SPLIT)])
         asked = self._request(lower, Event.RETIRE, actor=owners[0])
         beside = self._epoch(upper)
         beside = Epoch(beside.generation, beside.counter + stale)

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from tests.planner.views import INTERVAL_MS, carrying, later
+from tests.support.clusters import Broker, cluster
 from trimtab.plan import Divide, Plan
+from trimtab.planner import shed
 from trimtab.planner.history import PlannerHistory, Weighed
 from trimtab.reasons import Reason, Rule
 from trimtab.round import decide
@@ -18,6 +20,7 @@ from trimtab.round_state import RoundState
 from trimtab.settings import Settings
 from trimtab.splitting.triggers.planned import split
 from trimtab.view import View
+from trimtab.wire.columns import pack, unpack
 
 PLANNED = Settings.parse(
     {
@@ -92,6 +95,15 @@ def test_a_giant_that_stays_whole_is_told_once_a_round(view: View, rule: Rule) -
     told = [[(r.bundle, r.source, r.rule) for r in plan.refusals] for plan in found]
     assert told == [[(BIG, "a", rule)]] * 4
     assert not any(plan.splits for plan in found)
+
+
+def test_where_nobody_reports_a_bundle_there_is_no_giant() -> None:
+    """Brokers that stay apart although nothing can be moved: there is nothing to divide either."""
+    history = PlannerHistory()
+    for minute in range(2):
+        _, history = shed(later(giant_on_a(), minute), history, PLANNED)
+    wishes, history = shed(later(cluster(a=Broker(0.9), b=Broker(0.1)), 2), history, PLANNED)
+    assert (list(wishes), history.giants) == ([], {})
 
 
 def test_over_a_limit_a_bundle_is_divided_as_pulsar_divides_it() -> None:
@@ -174,6 +186,17 @@ def test_what_was_divided_in_vain_is_taken_for_one_topic(
     name: str, divided: Sequence[tuple[str, float, int]], answers: list[Rule | None]
 ) -> None:
     assert answered(view_with(name), known([(name, 0.4)], divided)) == answers
+
+
+def test_of_several_that_stay_whole_the_largest_is_told() -> None:
+    """Whatever their names: a state that was stored has them by name."""
+    view = carrying(LOADS, topics=1)
+    small = view.bundles.names[1]
+    for sizes in ((0.4, 0.3), (0.3, 0.4)):
+        giants = list(zip((BIG, small), sizes, strict=True))
+        history = unpack(pack(known(giants)), PlannerHistory)
+        [told], _ = split(view, history, PLANNED)
+        assert view.bundles.names[told.bundle] == max(giants, key=lambda giant: giant[1])[0]
 
 
 def test_giants_that_nobody_has_looked_for_of_late_are_none() -> None:

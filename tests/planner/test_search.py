@@ -65,6 +65,12 @@ def test_nothing_is_moved_for_a_giant_that_cannot_be_helped() -> None:
     assert plan(fleet, 0.05).steps == ()
 
 
+def test_a_broker_on_which_load_costs_next_to_nothing_forces_nothing() -> None:
+    """The others' share in the fleet's speed is lost in rounding, if it is a difference."""
+    fleet = Carried([[0.5], [0.1]], gain=[1e-9, 1e9]).fleet
+    assert floor_of(ground_of(fleet)) == 0.0
+
+
 def test_a_giant_is_freed_of_what_stands_beside_it() -> None:
     fleet = Carried([[0.1, 0.8], [0.1, 0.1], [0.1]]).fleet
     assert plan(fleet, 0.05).steps == (Step(bundle=0, source=0, destination=2),)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.clusters import Broker, throughputs, view_of
+from tests.support.promises import Retried, is_kept
 from tests.support.random_clusters import Cluster, all_settings, clusters, policies
 from tests.support.scenes import scenes_of
 from trimtab.explaining.scene import Scene, again
@@ -24,7 +27,10 @@ fleets = st.lists(clusters(), min_size=1, max_size=3)
 def rounds_of(
     fleets: list[Cluster], settings: Settings, policies: Policies = NO_POLICIES
 ) -> list[Scene]:
-    return scenes_of([view_of(fleet, policies) for fleet in fleets], settings)
+    """Bundles that are too large may be divided: their namespaces have places."""
+    views = [view_of(fleet, policies) for fleet in fleets]
+    sizes = {"t/one": 20, "t/two": 127}
+    return scenes_of([replace(view, sizes=sizes) for view in views], settings)
 
 
 @st.composite
@@ -39,6 +45,30 @@ def steady(draw: st.DrawFn) -> list[View]:
     views = []
     for _ in range(3):
         loads = [each * unit * np.exp(noise * rng.normal(size=len(each))) for each in sizes]
+        views.append(
+            view_of(
+                {
+                    f"b{row}": Broker(0.1 + float(each.sum()), throughputs(*(each * 1e8)))
+                    for row, each in enumerate(loads)
+                }
+            )
+        )
+    return views
+
+
+@st.composite
+def leaping(draw: st.DrawFn) -> list[View]:
+    """Nine views with some noise, and four more in which a few bundles carry much more."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    noise, times = draw(st.sampled_from([0.02, 0.1])), draw(st.sampled_from([1.6, 3.0]))
+    brokers, each = draw(st.integers(2, 6)), draw(st.integers(3, 10))
+    sizes = rng.lognormal(0, 0.3, (brokers, each)) * 0.4 / each
+    leapt = rng.permutation(brokers * each)[: draw(st.integers(1, 5))]
+    views = []
+    for number in range(13):
+        loads = sizes * np.exp(noise * rng.normal(size=sizes.shape))
+        if number >= 9:
+            loads.flat[leapt] *= times
         views.append(
             view_of(
                 {
@@ -110,6 +140,21 @@ def test_on_a_steady_fleet_it_does_too(
         assert_changes_are_true(scene)
 
 
+@settings(max_examples=25)
+@given(leaping(), st.sampled_from([0.02, 0.05, 0.1]), st.sampled_from([0.1, 1.0, 100.0]))
+def test_while_bundles_leap_together_it_does_too(
+    views: list[View], target: float, false_moves: float
+) -> None:
+    chosen = {
+        "round.shedding": "trimtab",
+        "planner.target": target,
+        "planner.false_moves": false_moves,
+        "breaker.enabled": False,
+    }
+    for scene in scenes_of(views, chosen)[10:]:
+        assert_changes_are_true(scene)
+
+
 def assert_changes_are_true(scene: Scene) -> None:
     told_of = {
         subject: answer for subject, answer in answers(scene).items() if answer.nearest is not None
@@ -123,6 +168,7 @@ def assert_changes_are_true(scene: Scene) -> None:
             tried[nearest] = Witness(again(scene, {nearest.setting: nearest.then}))
         after = of_subject(tried[nearest], subject)
         assert (after.verdict, after.rule) != (answer.verdict, answer.rule), nearest
+        assert is_kept(nearest.so_that, Retried(tried[nearest].scene, after)), (nearest, after)
 
 
 @given(fleets, all_settings())

@@ -34,6 +34,8 @@ READY = {
     "transfer.hits": 0,
     "transfer.target_deviation": 0.05,
     "round.grace_period": 120.0,
+    # Nobody divides here what is to be divided.
+    "split.enabled": False,
 }
 """Every strategy acts on what it sees first."""
 

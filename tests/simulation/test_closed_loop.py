@@ -1,4 +1,4 @@
-"""The demo's fleet comes to rest under AvgShedder, whatever the seed."""
+"""A fleet like the demo's comes to rest under AvgShedder, whatever the seed."""
 
 from __future__ import annotations
 

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from simulation.ownership.network import Odds
+from simulation.ownership.network import NO_FAULTS
 from simulation.ownership.world import Violation, World
 from streaming.server_clock import ServerClock
 from trimtab.doubt import Doubt
+from trimtab.ownership import State
 
 SHORT = 6_000
 """Transitions: some hundred simulated seconds, a few rebuilds."""
@@ -34,6 +35,7 @@ def test_no_two_brokers_serve_a_bundle_whatever_breaks(seed: int) -> None:
     assert tally.events["merge to Merging"] > 0
     ends, births = tally.events["retire to Deleted"], tally.events["retire to Owned"]
     assert births < 2 * ends
+    assert tally.faults["broker is killed amid a step"] > 0
     assert {"broker crashes", "broker hangs", "broker is cut off", "job is replaced"} <= set(
         tally.faults
     )
@@ -49,8 +51,41 @@ def test_brokers_that_serve_beyond_their_leases_are_found_out() -> None:
         World(1, margin_s=-8.0).run(100_000)
 
 
+class LosesAnEntry(World):
+    """Of the journal, on its way to Kafka."""
+
+    def _relay(self, most: int) -> None:
+        if self._story.transitions > 500 and not self.faults["an entry is lost"]:
+            self.faults["an entry is lost"] = len(self.server.contents.journal[:1])
+            del self.server.contents.journal[:1]
+        super()._relay(most)
+
+
+class LosesARecord(World):
+    """Of a bundle that stands, and nobody notices."""
+
+    def _relay(self, most: int) -> None:
+        super()._relay(most)
+        if self._story.transitions > 500:
+            records = self.server.contents.records
+            standing = (b for b, record in records.items() if record.state is not State.DELETED)
+            records.pop(next(standing, ""), None)
+
+
+@pytest.mark.parametrize(
+    ("world", "found"),
+    [
+        pytest.param(LosesAnEntry, "the auditor finds", id="by the auditor"),
+        pytest.param(LosesARecord, "does not tile", id="by the records"),
+    ],
+)
+def test_what_breaks_another_rule_is_found_out_as_well(world: type[World], found: str) -> None:
+    with pytest.raises(Violation, match=found):
+        world(1).run(100_000)
+
+
 def test_a_jump_of_the_servers_clock_beyond_the_margin_raises_doubt() -> None:
-    world = World(5, Odds(0, 0, 0, 0, 0))
+    world = World(5, NO_FAULTS)
     watch = ServerClock(
         lambda: world.server.now_ms() / 1000, lambda: world.clock.now, window=10.0, margin=1.0
     )

@@ -19,7 +19,7 @@ from trimtab.ownership import Event, State
 from trimtab.wire import keys
 from trimtab.wire.command import Command
 from trimtab.wire.ownership import Change, Outcome, Record, Transition
-from trimtab.wire.rows import BatchRecord, PlannedMove, RoundRecord
+from trimtab.wire.rows import BatchRecord, PlannedMerge, PlannedMove, RoundRecord
 
 BUNDLES = [bundle(i) for i in range(2)]
 ROUND: RoundRecord = msgspec.structs.replace(
@@ -71,6 +71,29 @@ def everything() -> list[Outgoing]:
 
 def test_what_was_accepted_is_issued_again_byte_for_byte() -> None:
     assert compared(*everything()) == Issued(requests=2, accepted=2, commands=4)
+
+
+def test_a_merge_is_issued_again_with_the_lower_ones_epoch() -> None:
+    """Both records bear its name, and they are on partitions of their own."""
+    merge = PlannedMerge(
+        bundle=BUNDLES[0],
+        neighbour=BUNDLES[1],
+        broker="a:1",
+        reason="cold-neighbours",
+        epoch=(1, 4),
+        neighbour_epoch=(1, 8),
+    )
+    record = msgspec.structs.replace(ROUND, moves=(), merges=(merge,))
+    [request] = transitions(record, BatchId("q", 5))
+    lower = journalled(request, State.MERGING)
+    upper = journalled(
+        msgspec.structs.replace(request, bundle=BUNDLES[1], expect=Epoch(1, 8)), State.MERGING
+    )
+    topics = KeptTopics()
+    topics.publish([upper, lower, *published(request)], START)
+    commands = Commands("q", 5)
+    commands.take(Step(BATCH, {"e": record}, {"e": record}, 0))
+    assert commands.compared(topics) == Issued(requests=1, accepted=1, commands=1)
 
 
 def test_copies_of_a_repeated_batch_count_once() -> None:

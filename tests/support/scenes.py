@@ -9,6 +9,7 @@ from zlib import crc32
 
 import numpy as np
 
+from tests.support.pulsar import PULSAR
 from trimtab.explaining.scene import Scene
 from trimtab.memory import Memory
 from trimtab.round import decide
@@ -24,9 +25,9 @@ def scene_of(
     settings: Mapping[str, object] | Settings = MappingProxyType({}),
     memory: Memory | None = None,
 ) -> Scene:
-    """One round on a view, at the view's time."""
+    """One round on a view, at the view's time; as Pulsar does it unless told otherwise."""
     if not isinstance(settings, Settings):
-        settings = Settings.parse(settings)
+        settings = Settings.parse({**PULSAR, **settings})
     memory = memory or Memory()
     found = situation_of(memory, view.records, settings, view.now_ms)
     view = replace(view, trouble=replace(found.trouble, needs=view.trouble.needs))

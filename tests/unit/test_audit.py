@@ -206,6 +206,36 @@ def test_what_keeps_the_rules_is_not_reported(items: list[Change | Command]) -> 
             Kind.TWO_OWNERS,
             id="merged with a bundle of another owner's",
         ),
+        pytest.param(
+            [
+                *HELD,
+                *MERGED[:2],
+                change("retire 1.3 Deleted", 3),
+                *(change(f"retire 1.3 Owned {A}", 3, half) for half in HALVES),
+            ],
+            Kind.STEP,
+            id="divided while it was to be merged",
+        ),
+        pytest.param(
+            [
+                *HELD,
+                change(f"split 1.2 Splitting {A}", 2, RIGHT),
+                MERGED[0],
+                *MERGED[2:],
+            ],
+            Kind.STEP,
+            id="merged with one that was being divided",
+        ),
+        pytest.param(
+            [
+                *(change(f"claim 1.1 Owned {A}", 1, part) for part in (*HALVES, RIGHT)),
+                *(change(f"merge 1.2 Merging {A}", 2, part) for part in (*HALVES, RIGHT)),
+                *(change("retire 1.3 Deleted", 3, part) for part in (*HALVES, RIGHT)),
+                MERGED[-1],
+            ],
+            Kind.STEP,
+            id="three at once",
+        ),
         pytest.param([*HELD, *MERGED[:4]], Kind.HOLE, id="what two were merged to is missing"),
         pytest.param(
             [*HELD, *MERGED[:4], change(f"retire 1.2 Owned {A}", 3, BOTH)],
@@ -323,6 +353,15 @@ def test_a_command_may_end_a_grace_after_its_deadline_and_not_later() -> None:
 def test_who_is_only_told_to_prepare_need_not_answer() -> None:
     prepare = transfer(Epoch(1, 2), 2, kind=Order.PREPARE)
     assert kinds(*HANDED_OVER[:2], prepare) == []
+
+
+def test_who_is_to_keep_what_it_serves_need_not_answer() -> None:
+    """As both of a merge that took too long."""
+    kept = [change(f"keep 1.3 Owned {A}", 3, part) for part in (LEFT, RIGHT)]
+    own = transfer(Epoch(1, 3), 3, kind=Order.OWN)
+    assert kinds(*HELD, *MERGED[:2], *kept, own) == []
+    given = transfer(Epoch(1, 3), 3, kind=Order.OWN, broker=B)
+    assert kinds(*HANDED_OVER[:3], given) == [Kind.UNANSWERED]
 
 
 def test_a_command_that_went_with_a_lost_store_is_not_asked_after() -> None:

@@ -156,6 +156,17 @@ def test_the_inverse_is_proposed_last_moves_first() -> None:
     }
 
 
+def test_what_comes_last_is_by_the_plan_whatever_the_bundles_are_called() -> None:
+    it = harmed()
+    state = it.it.memory.round
+    [made] = state.ledger.plans
+    assert [made.moves[bundle].place for bundle in HALF] == [0, 1, 2, 3]
+    moves = {bundle: replace(move, place=3 - move.place) for bundle, move in made.moves.items()}
+    ledger = replace(state.ledger, plans=(replace(made, moves=moves),))
+    it.it.memory = replace(it.it.memory, round=replace(state, ledger=ledger))
+    assert [move.bundle for move in it.round(180).undo] == HALF
+
+
 def test_the_inverse_is_not_told_where_it_is_off() -> None:
     record = harmed({"breaker.undo": "off"}).round(180)
     assert frozen(record)

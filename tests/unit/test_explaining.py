@@ -9,28 +9,34 @@ import numpy as np
 import pytest
 
 from tests.support.clusters import NOW_MS, Broker, Bundle, cluster, throughputs, view_of
-from tests.support.clusters_by_rows import change_row, intent_row, said
+from tests.support.clusters_by_rows import change_row, intent_row, record_row, said
 from tests.support.fleets import EIGHTHS, fleet, round_at, two_each, woken
 from tests.support.reports import bundle
 from tests.support.scenes import MINUTE_MS, scene_of, scenes_of
+from trimtab.breaker_state import Breaker
 from trimtab.cluster import Cluster
 from trimtab.doubt import Doubt
 from trimtab.explaining.accounts import ACCOUNTS
+from trimtab.explaining.nearest import raised
 from trimtab.explaining.options import Bar
-from trimtab.explaining.scene import Scene
+from trimtab.explaining.scene import Scene, again
 from trimtab.explaining.telling import explained, explanations, of_subject, whys
 from trimtab.explaining.verdict import Verdict
 from trimtab.explaining.witness import Witness
 from trimtab.memory import Memory
+from trimtab.model import Epoch
 from trimtab.ownership import State
 from trimtab.plan import Plan, Refusal
 from trimtab.policies import Isolation, Policies
 from trimtab.reasons import Reason, Rest, Rule
+from trimtab.round import mend
 from trimtab.round_state import RoundState
+from trimtab.settings import Settings
 from trimtab.shedding import SHEDDERS
 from trimtab.view import View
 from trimtab.wire.control import Intent, Kind
 from trimtab.wire.explanation import Explanation
+from trimtab.wire.ownership import Record
 
 MB = 1e6
 PLANNER = {"round.shedding": "trimtab", "breaker.enabled": False}
@@ -127,6 +133,15 @@ def test_a_bundle_that_forces_the_range() -> None:
     assert told.nearest is None
 
 
+def test_what_cannot_move_forces_a_range_where_nobody_reports_a_bundle() -> None:
+    grouped = Policies(groups={"t/any": "g"})
+    full = replace(cluster(a=even(0.9, 1, 1), b=even(0.1, 1, 1)), policies=grouped)
+    none = replace(cluster(a=Broker(0.9), b=Broker(0.1)), policies=grouped)
+    told = explained(scenes_of([full] * 2 + [none] * 30, PLANNER)[-1], "a")
+    assert told.rule == Rest.ONE_BUNDLE
+    assert "the largest bundle or what may not move forces 40.0 points" in told.why
+
+
 def test_noise_that_explains_the_range() -> None:
     rng, views = np.random.default_rng(5), []
     for _ in range(10):
@@ -140,6 +155,70 @@ def test_noise_that_explains_the_range() -> None:
     assert told.rule == Rest.WITHIN_NOISE
     assert told.figures["target"] < told.figures["range"] <= told.figures["accepted"]
     assert "chance" in told.why
+
+
+def noisy(*more: Mapping[str, float], rounds: int = 20, noise: float = 0.1) -> list[View]:
+    """Views of four brokers with six bundles each; then one for each of ``more``, with some
+    bundles so many times as large."""
+    rng, views = np.random.default_rng(5), []
+    quiet: list[Mapping[str, float]] = [{}] * rounds
+    for times in [*quiet, *more]:
+        brokers = {}
+        for name in "abcd":
+            sizes = 8 * np.exp(noise * rng.normal(size=6))
+            sizes *= [times.get(named(name, number), 1.0) for number in range(6)]
+            brokers[name] = Broker(sizes.sum() / 100, throughputs(*(sizes * MB)))
+        views.append(view_of(brokers))
+    return views
+
+
+def test_bundles_that_leap_together_need_less_evidence_and_the_answer_says_so() -> None:
+    """The same range is left alone while one bundle has grown, and not once three have."""
+    leapt = {named("a", number): 1.6 for number in range(3)}
+    scenes = scenes_of(noisy(*[leapt] * 8), PLANNER)
+    told = [explained(scene, "a") for scene in scenes]
+    event = next(each for each in told if each.figures.get("leapt", 0) >= 3)
+    assert (event.verdict, event.rule) == (Verdict.GIVES, Reason.OUT_OF_RANGE)
+    before = told[told.index(event) - 1]
+    assert before.figures["leapt"] < 3
+    if event.figures["accepted"] > event.figures["target"]:
+        assert "fewer than usual, for 3 bundles leapt together just now" in event.why
+    else:
+        assert "leapt" not in event.why
+    assert event.figures["accepted"] < before.figures["accepted"]
+
+
+def test_a_load_that_swings_is_not_chased() -> None:
+    view = cluster(a=even(0.57, *[1] * 20), b=even(0.5, *[1] * 20))
+    state = planned(view, round__observe_only=True).after
+    lately = replace(state.histories.trimtab, unrest=3.0, planned_ms=NOW_MS)
+    state = replace(state, histories=replace(state.histories, trimtab=lately))
+    scene = scene_of(view, PLANNER, Memory(round=state))
+    told = explained(scene, "b")
+    assert told.rule == Rest.SWINGING
+    assert told.why == (
+        "a at 57.0 % and b at 50.0 % are 7.0 points apart, more than the 5.0 points of "
+        "planner.target; up to 10.0 points are left alone, for there were 3.0 plans of late, and a "
+        "load that swings is not chased; with 50.0 % it is number 2 of 2"
+    )
+    setting, _, then = nearest(told)
+    assert setting == "planner.target"
+    assert then == pytest.approx(0.035, rel=1e-3)
+    joined = cluster(a=even(0.57, *[1] * 20), b=even(0.5, *[1] * 20), c=even(0.53, *[1] * 20))
+    assert explained(scene_of(joined, PLANNER, Memory(round=state)), "b").figures["unrest"] == 0
+
+
+def test_a_broker_that_the_plan_cannot_help() -> None:
+    """What a has is one bundle: the others are evened out without it."""
+    view = cluster(
+        a=even(0.9, 1), b=even(0.6, *[1] * 12), c=even(0.3, *[1] * 6), d=even(0.3, *[1] * 6)
+    )
+    scene = planned(view, split__enabled=False)
+    told = explained(scene, "a")
+    assert scene.moves
+    assert (told.verdict, told.rule) == (Verdict.LEFT, Rest.ONE_BUNDLE)
+    assert "at 90.0 % it stays 50.0 points from another" in told.why
+    assert named("a", 0) in told.why
 
 
 # Pulsar's strategies
@@ -172,7 +251,9 @@ def test_threshold_moves_what_stands_first() -> None:
     told = explained(scene, named("a", 1))
     assert (told.verdict, told.rule) == (Verdict.MOVED, Reason.OVER_AVERAGE)
     assert told.why == (
-        "a is 20.0 points above the mean of 50.0 %, and sheds from 10.0 points above it on"
+        "a is 20.0 points above the mean of 50.0 %, and sheds from 10.0 points above it on; "
+        "round.placement (least-long-term-rate) chose b, which had the fewest messages/s in the "
+        "long term at that point"
     )
     setting, _, then = nearest(told)
     assert setting == "threshold.threshold"
@@ -184,8 +265,25 @@ def test_threshold_sheds_for_the_sake_of_an_idle_broker() -> None:
     settings = THRESHOLD | {"threshold.lower_boundary": True}
     told = explained(scene_of(view, settings), named("a", 0))
     assert (told.verdict, told.rule) == (Verdict.MOVED, Reason.UNDER_AVERAGE_PEER)
-    assert told.why == "d is 12.0 points below the mean, and a is the busiest"
+    assert told.why.startswith("d is 12.0 points below the mean, and a is the busiest; round.place")
     assert nearest(told) == ("threshold.lower_boundary", True, False)
+
+
+def test_the_broker_that_sheds_for_an_idle_one_says_so() -> None:
+    view = cluster(a=even(0.55, 1, 1), b=even(0.54, 1, 1), c=even(0.53, 1, 1), d=even(0.38, 1, 1))
+    told = explained(scene_of(view, THRESHOLD | {"threshold.lower_boundary": True}), "a")
+    assert (told.verdict, told.rule) == (Verdict.GIVES, Reason.UNDER_AVERAGE_PEER)
+    assert nearest(told) == ("threshold.lower_boundary", True, False)
+
+
+def test_a_line_behind_which_the_lower_boundary_waits_is_no_way_out() -> None:
+    """With a higher threshold nobody is above it, and a sheds for the sake of d all the same."""
+    view = cluster(a=even(0.7, 1, 1), b=even(0.52, 1, 1), c=even(0.52, 1, 1), d=even(0.2, 1, 1))
+    for boundary, setting in ((False, "threshold.threshold"), (True, None)):
+        scene = scene_of(view, THRESHOLD | {"threshold.lower_boundary": boundary})
+        told = explained(scene, scene.plan.moves[0].bundle)
+        assert told.rule == Reason.OVER_AVERAGE
+        assert (told.nearest.setting if told.nearest else None) == setting
 
 
 def test_a_broker_that_lists_one_bundle_keeps_it() -> None:
@@ -226,6 +324,16 @@ def test_traffic_that_is_even_enough() -> None:
     assert then == pytest.approx(3.0, abs=1e-3)
 
 
+def test_messages_and_bytes_that_are_both_too_uneven_have_no_single_way_out() -> None:
+    both = Broker(0.9, [Bundle((5e3, 0.0, 9e6, 0.0))] * 20)
+    view = cluster(a=both, b=Broker(0.1, [Bundle((1.0, 0.0, 1e6, 0.0))]))
+    settings = {"round.shedding": "uniform"}
+    told = explained(scene_of(view, settings), "a")
+    assert (told.rule, told.nearest) == (Reason.RATE_GAP, None)
+    alone = explained(scene_of(view, settings | {"uniform.throughput_ratio": 0.0}), "a")
+    assert nearest(alone)[0] == "uniform.rate_difference"
+
+
 def test_a_broker_below_the_limit() -> None:
     scene = scene_of(cluster(a=even(0.7, 1, 2), b=0.1), {"round.shedding": "overload"})
     told = explained(scene, named("a", 1))
@@ -248,6 +356,22 @@ def test_a_deviation_that_is_accepted_and_one_that_must_last() -> None:
     assert (hit.rule, nearest(hit)) == (Rest.HITS, ("transfer.hits", 3, 1))
 
 
+def test_equal_usage_does_not_deviate_whatever_rounding_makes_of_it() -> None:
+    """The variance comes out below 0, and its root is no number."""
+    view = cluster(a=even(0.05, 1, 1), b=even(0.05, 1, 1), c=even(0.05, 1, 1))
+    told = explained(scene_of(view, {"round.shedding": "transfer"}), "a")
+    assert told.why.startswith("usage deviates by 0.0 points")
+    assert told.figures["deviation"] == 0.0
+
+
+def test_bundles_under_a_policy_are_spared() -> None:
+    view = cluster(a=even(0.9, 1, 1, 1), b=even(0.1, 1, 1))
+    bound = replace(view, policies=Policies({"p": Isolation(("t/a",), (".*",))}))
+    settings = {"round.shedding": "transfer", "transfer.hits": 0, "transfer.with_policies": False}
+    told = explained(scene_of(bound, settings), named("a", 0))
+    assert told.rule in (Rest.UNDER_POLICY, Rest.NO_GAIN)
+
+
 def test_accounts_are_of_strategies_that_there_are() -> None:
     assert ACCOUNTS.keys() <= SHEDDERS.keys()
 
@@ -257,7 +381,7 @@ def test_a_strategy_without_an_account_names_its_reason(monkeypatch: pytest.Monk
     monkeypatch.setattr("trimtab.explaining.accounts.ACCOUNTS", {})
     told = explained(scene, named("a", 1))
     assert (told.verdict, told.rule) == (Verdict.MOVED, Reason.OVER_AVERAGE)
-    assert told.why == "threshold wants it gone: over-average"
+    assert told.why.startswith("threshold wants it gone: over-average; round.placement")
     assert explained(scene, named("a", 0)).rule == Rest.NOT_CHOSEN
     assert explained(scene, "a").rule == Reason.OVER_AVERAGE
     assert explained(scene, "b").verdict == Verdict.GETS
@@ -346,6 +470,26 @@ def test_a_round_that_asks_nobody(
         assert (told.nearest.setting if told.nearest else None) == setting
 
 
+def test_a_share_of_silent_brokers_that_is_borne_has_the_strategy_asked() -> None:
+    silent = Memory(appended={"a": NOW_MS, "b": NOW_MS, "c": 1, "d": 1})
+    scene = scene_of(cluster(a=0.9, b=0.1), {}, silent)
+    told = explained(scene, "a")
+    assert told.nearest is not None
+    assert not scene.asked
+    assert again(scene, {told.nearest.setting: told.nearest.then}).asked
+
+
+def test_a_breaker_that_tripped_says_until_when() -> None:
+    until = NOW_MS + 300_000
+    state = RoundState(breaker=Breaker(until_ms=until, found=("after round 7 the range grew",)))
+    scene = scene_of(hot(None, None), THRESHOLD, Memory(round=state))
+    told = explained(scene, named("a", 0))
+    assert (told.verdict, told.rule, told.until) == (Verdict.STAYED, Rule.FROZEN, until)
+    assert told.why == "no strategy is asked for another 5 min: after round 7 the range grew"
+    assert nearest(told) == ("breaker.enabled", True, False)
+    assert again(scene, {"breaker.enabled": False}).moves
+
+
 def test_one_broker_alone_has_nowhere_to_go() -> None:
     told = explained(scene_of(cluster(a=0.9)), named("a", 0))
     assert told.rule == Rule.TOO_FEW_BROKERS
@@ -355,6 +499,10 @@ def test_loads_that_cannot_be_reckoned_with() -> None:
     scene = scene_of(cluster(a=Broker(float("nan"), throughputs(1.0)), b=0.1))
     told = explained(scene, named("a", 0))
     assert (told.rule, told.options, told.usage) == (Rule.UNCOMPUTABLE, (), {})
+    assert "what a reports cannot be reckoned with" in told.why
+    unasked = explanations(Witness(scene))
+    assert unasked is not None
+    assert unasked.subjects.keys() == {"a"}
 
 
 # With records: drains, losses, divisions
@@ -370,16 +518,28 @@ def test_a_drained_broker_gives_and_its_bundles_know_why() -> None:
     record = round_at(it, 2000, said(Kind.DRAIN, broker="a:1"))
     move = record.moves[0]
     told = asked(it, move.bundle)
-    assert (told.verdict, told.rule, told.why) == (
-        Verdict.MOVED,
-        Reason.DRAINED,
-        "a:1 is to be emptied",
+    assert (told.verdict, told.rule) == (Verdict.MOVED, Reason.DRAINED)
+    assert told.why == (
+        f"a:1 is to be emptied; round.placement (least-long-term-rate) chose {move.destination}"
     )
     assert told.usage["a:1"][0] > told.usage["a:1"][1]
     giver, getter = asked(it, "a:1"), asked(it, move.destination)
     assert (giver.verdict, giver.rule) == (Verdict.GIVES, Reason.DRAINED)
     assert (getter.verdict, getter.rule) == (Verdict.GETS, Rule.REPAIR_ONLY)
     assert move.why.startswith("source ")
+
+
+def test_what_is_under_way_holds_up_a_drain() -> None:
+    it = fleet(dict.fromkeys(EIGHTHS, "a:1"), "ab", round__max_moves=2)
+    round_at(it, 2000, said(Kind.DRAIN, broker="a:1"))
+    it.hold_round(3000, mend)
+    assert it.witness is not None
+    refusal = it.witness.scene.plan.refusals[0]
+    told = asked(it, refusal.bundle)
+    assert (told.verdict, told.rule) == (Verdict.REFUSED, Rule.BUDGET)
+    assert told.why == "2 of the 2 bundles that may move are under way; this one was number 3"
+    assert nearest(told) == ("round.max_moves", 2, 3)
+    assert again(it.witness.scene, {"round.max_moves": 3}).moves.keys() == {refusal.bundle}
 
 
 def test_a_lost_brokers_bundles_get_another() -> None:
@@ -392,6 +552,56 @@ def test_a_lost_brokers_bundles_get_another() -> None:
     assert options(told)[repair.broker or ""] == "chosen"
     assert options(told)["a:1"] == Bar.GONE
     assert asked(it, "a:1").verdict == Verdict.AWAY
+
+
+def test_a_round_between_two_others_tells_of_what_it_mends_alone() -> None:
+    """Many of them follow a loss: they must not push out what says why a broker is hot."""
+    it = two_each()
+    record = round_at(it, 2000, said(Kind.BROKER_LOST, broker="a:1"))
+    assert it.witness is not None
+    told = explanations(it.witness)
+    assert told is not None
+    mended = {repair.bundle for repair in record.repairs}
+    assert told.subjects.keys() == mended | {repair.broker for repair in record.repairs}
+    assert {told.subjects[bundle].verdict for bundle in mended} == {Verdict.REPAIRED}
+    it.hold_round(3000, mend)
+    assert explanations(it.witness) is None
+
+
+def test_a_bundle_in_quarantine_says_how_to_let_it_out() -> None:
+    it = two_each()
+    stands = Record(state=State.QUARANTINED, epoch=Epoch(1, 2), falls=3)
+    it.receive([record_row(EIGHTHS[0], stands)], 2000)
+    it.hold_round(3000)
+    told = asked(it, EIGHTHS[0])
+    assert (told.verdict, told.rule) == (Verdict.STAYED, Rule.UNOWNED)
+    assert "3 owners in a row died" in told.why
+    assert told.why.endswith(f"trimtab tell readmit c {EIGHTHS[0]}")
+
+
+def test_a_hand_over_says_to_whom() -> None:
+    it = two_each()
+    stands = Record(state=State.RELEASING, epoch=Epoch(1, 2), owner="a:1", destination="b:1")
+    it.take([record_row(EIGHTHS[0], stands)], 2000)
+    it.hold_round(3000)
+    assert asked(it, EIGHTHS[0]).why == "a:1 is handing it over, to b:1"
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        (State.ASSIGNING, "a:1 has been given it, and has not said yet that it serves it"),
+        (State.RELEASING, "a:1 is handing it over"),
+        (State.SPLITTING, "a:1 is dividing it"),
+        (State.MERGING, "a:1 is merging it with its neighbour"),
+    ],
+)
+def test_a_bundle_that_is_under_way_says_what_is_done(state: State, said: str) -> None:
+    it = two_each()
+    it.take([change_row(EIGHTHS[0], "a:1", 2, state)], 2000)
+    it.hold_round(3000)
+    told = asked(it, EIGHTHS[0])
+    assert (told.verdict, told.rule, told.why) == (Verdict.STAYED, Rule.IN_FLIGHT, said)
 
 
 def test_a_broker_that_came_back_is_held_back() -> None:
@@ -434,6 +644,20 @@ def test_a_bundle_that_is_too_large_is_divided() -> None:
     assert (told.verdict, told.rule) == (Verdict.SPLIT, Reason.TOO_MANY_MESSAGES)
     assert told.why == "it has 100 messages/s, and 60 messages/s are the most (split.max_rate)"
     assert nearest(told) == ("split.max_rate", 60.0, 100.1)
+
+
+def test_next_to_nothing_is_no_limit_to_round() -> None:
+    found = raised(Settings.parse({"split.max_rate": 0.0}), "split.max_rate", 5e-324, "")
+    assert found is not None
+    assert found.then == 5e-324
+
+
+def test_what_is_planned_to_be_divided_is_judged_by_its_long_term_averages() -> None:
+    long, short = (0.0, 0.0, 9e8, 0.0), (0.0, 0.0, 1e6, 0.0)
+    a = Broker(0.5, [Bundle(short, long, topics=4)])
+    view = replace(cluster(a=a, b=0.5), sizes={"t/a": 1})
+    scene = scene_of(view, PLANNER | {"split.trigger": "planned", "split.max_throughput": 5e8})
+    assert explained(scene, named("a", 0)).why.startswith("it has 900 MB/s, and 500 MB/s")
 
 
 def test_cold_neighbours_are_merged() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import permutations
 
 import msgspec
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from tests.support.clusters import NOW_MS, Broker, Bundle, cluster
 from tests.support.clusters_by_rows import change_row, held, record_row, skewed, snapshot_row
 from tests.support.clusters_by_rows import cluster as empty_cluster
+from tests.support.pulsar import PULSAR
 from tests.support.reports import bundle
 from trimtab.flights import launched
 from trimtab.issue import BatchId, transitions
@@ -57,9 +59,13 @@ def fleet(
     return replace(view, sizes={"t/n": size})
 
 
+def chosen(values: Mapping[str, object]) -> Settings:
+    return Settings.parse({**PULSAR, **LIMITS, **{k.replace("__", "."): values[k] for k in values}})
+
+
 def pairs(view: View, **values: object) -> list[tuple[int, int]]:
     """By their places in PARTS, in the order in which they are merged."""
-    settings = Settings.parse(LIMITS | {k.replace("__", "."): v for k, v in values.items()})
+    settings = chosen(values)
     merges = planned_merges(view, settings)
     assert {merge.reason for merge in merges} <= {Reason.COLD_NEIGHBOURS}
     return [(PARTS.index(merge.bundle), PARTS.index(merge.neighbour)) for merge in merges]
@@ -141,6 +147,19 @@ def test_a_round_merges_no_more_than_it_may() -> None:
     assert pairs(fleet(size=99), merge__max_per_round=2) == [(0, 1), (2, 3)]
 
 
+def test_what_is_being_merged_has_made_its_room_already() -> None:
+    """Also where the one that two become is not there yet; a record left alone makes none."""
+    merging = {
+        name: Record(state=State.MERGING, epoch=Epoch(3, 2), owner="a", since=0)
+        for name in PARTS[:3]
+    }
+    still = dict.fromkeys(range(3), Bundle(movable=False))
+    view = replace(fleet(size=9, given=still), records=merging)
+    assert pairs(view) == [(3, 4)]
+    assert pairs(replace(view, sizes={"t/n": 8})) == []
+    assert pairs(replace(view, records={})) == [(3, 4), (6, 7)]
+
+
 def test_other_namespaces_are_let_be() -> None:
     """Each is judged by its own size."""
     elsewhere = [name.replace("t/n", "t/m") for name in PARTS[:4]]
@@ -168,7 +187,7 @@ def test_what_changed_lately_is_let_be() -> None:
 
 
 def hold(view: View, state: RoundState | None = None, **values: object) -> tuple[Plan, RoundState]:
-    settings = Settings.parse(LIMITS | {k.replace("__", "."): v for k, v in values.items()})
+    settings = chosen(values)
     return decide(view, state or RoundState(), settings, NOW_MS, np.random.default_rng(1))
 
 
@@ -261,7 +280,7 @@ def retired(by: str, **states: tuple[State, str | None]) -> list[Row]:
 
 
 def test_what_was_merged_looks_for_no_other_place() -> None:
-    it = empty_cluster({"round.shedding": "threshold", "round.placement": "least-long-term-rate"})
+    it = empty_cluster(PULSAR)
     it.receive(skewed(QUARTERS), 0)
     whole = bundle(0, 2)
     gone = dict.fromkeys(QUARTERS[:2], (State.DELETED, None))
@@ -272,6 +291,30 @@ def test_what_was_merged_looks_for_no_other_place() -> None:
     it.receive([snapshot_row("a:1", dict.fromkeys([whole, *QUARTERS[2:]], 100.0), cpu=90.0)], 0)
     record = held(it, 5000)
     assert not [move for move in record.moves if move.reason == "divided"]
+
+
+@pytest.mark.parametrize("order", [*permutations(range(3))])
+@pytest.mark.parametrize("batches", [1, 3])
+def test_a_whole_is_no_half_in_whatever_order_its_journal_is_read(
+    order: tuple[int, ...], batches: int
+) -> None:
+    """Its parts' ends are on other partitions of the topic."""
+    it = empty_cluster(PULSAR)
+    it.receive(skewed(QUARTERS), 0)
+    whole = {bundle(0, 2): (State.OWNED, "a:1")}
+    rows = retired("r", **dict.fromkeys(QUARTERS[:2], (State.DELETED, None)), **whole)
+    rows = [rows[place] for place in order]
+    for batch in (rows,) if batches == 1 else ([row] for row in rows):
+        it.receive(batch, 0)
+    assert it.memory.round.halves == {}
+
+
+def test_the_halves_of_what_was_divided_wait_for_a_place() -> None:
+    it = empty_cluster()
+    it.receive(skewed(QUARTERS), 0)
+    halves = dict.fromkeys([bundle(0, 8), bundle(1, 8)], (State.OWNED, "a:1"))
+    it.receive(retired("r", **{QUARTERS[0]: (State.DELETED, None)}, **halves), 0)
+    assert it.memory.round.halves == dict.fromkeys(halves, 5)
 
 
 def test_a_record_of_a_time_without_merges_is_read() -> None:

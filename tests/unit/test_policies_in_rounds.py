@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from tests.support.clusters import Broker, Bundle, view_of
+from tests.support.pulsar import PULSAR
 from trimtab.plan import Plan
 from trimtab.policies import Isolation, Policies
 from trimtab.reasons import Rule
@@ -25,7 +26,7 @@ def planned(
     hot = Broker(0.9, [HEAVY, *OTHERS])
     view = view_of({"hot:1": hot, **brokers}, policies)
     rng = np.random.default_rng(1)
-    plan, _ = decide(view, RoundState(), Settings.parse(settings or {}), 0, rng)
+    plan, _ = decide(view, RoundState(), Settings.parse({**PULSAR, **(settings or {})}), 0, rng)
     return plan
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise, permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.model import FULL_RANGE_END, Epoch, HashRange
+from trimtab.model import FULL_RANGE_END, Epoch, HashRange, merged, parse_bundle
 from trimtab.ownership import State
 from trimtab.rebuild import rebuilt
 from trimtab.tiling import flaws
@@ -138,6 +138,97 @@ def test_whatever_is_lost_of_a_merge_what_comes_back_tiles(
         assert standing == known
     else:
         assert {b: r for b, r in parts.items() if r == merging}.items() <= standing.items()
+
+
+BROKERS = ("a", "b", "c")
+
+
+class Past:
+    """Bundles that were moved, divided and merged; what each broker saw of that."""
+
+    def __init__(self) -> None:
+        self.log: list[tuple[str, Record]] = []
+        self.seen: dict[str, dict[str, Record]] = {name: {} for name in BROKERS}
+        self.generation = 1
+        self._write("a", {WHOLE: record(1)})
+
+    @property
+    def newest(self) -> dict[str, Record]:
+        return dict(self.log)
+
+    def standing(self) -> list[str]:
+        return sorted(b for b, r in self.newest.items() if r.state is State.OWNED)
+
+    def move(self, bundle: str, to: str) -> None:
+        gone, came = self.newest[bundle].owner, self._next(bundle, State.OWNED, to)
+        self._write(gone, {bundle: came})
+        self._write(to, {bundle: came})
+
+    def divide(self, bundle: str) -> None:
+        namespace, (low, high) = parse_bundle(bundle)
+        middle = (low + high) // 2
+        halves = [f"{namespace}/{HashRange(*part)}" for part in ((low, middle), (middle, high))]
+        self._become([bundle], halves, State.SPLITTING)
+
+    def merge(self, lower: str, upper: str) -> None:
+        owner = self.newest[lower].owner
+        assert owner is not None
+        if self.newest[upper].owner != owner:
+            self.move(upper, owner)
+        self._become([lower, upper], [merged(lower, upper)], State.MERGING)
+
+    def _become(self, old: list[str], new: list[str], under_way: State) -> None:
+        owner = self.newest[old[0]].owner
+        self._write(owner, {bundle: self._next(bundle, under_way, owner) for bundle in old})
+        above = max(self.newest[bundle].epoch.counter for bundle in old)
+        ends = {bundle: self._next(bundle, State.DELETED, None) for bundle in old}
+        born = {bundle: self._next(bundle, State.OWNED, owner, above) for bundle in new}
+        self._write(owner, ends | born)
+
+    def _next(self, bundle: str, state: State, owner: str | None, above: int = 0) -> Record:
+        known = self.newest.get(bundle)
+        counter = 1 + max(above, known.epoch.counter if known else 0)
+        return Record(state=state, epoch=Epoch(self.generation, counter), owner=owner)
+
+    def _write(self, witness: str | None, records: dict[str, Record]) -> None:
+        self.log += records.items()
+        if witness is not None:
+            self.seen[witness] |= records
+
+
+@st.composite
+def pasts(draw: st.DrawFn) -> Past:
+    past = Past()
+    kinds = st.sampled_from(["move", "divide", "divide", "merge", "merge", "job"])
+    for kind, which in draw(st.lists(st.tuples(kinds, st.integers(0)), max_size=25)):
+        names = past.standing()
+        bundle = names[which % len(names)]
+        if kind == "job":
+            past.generation += 1
+        elif kind == "move":
+            past.move(bundle, BROKERS[which % 3])
+        elif kind == "divide":
+            past.divide(bundle)
+        elif bundle != names[-1]:
+            past.merge(bundle, names[which % len(names) + 1])
+    return past
+
+
+@given(past=pasts(), kept=st.integers(0), carried=st.integers(0), living=st.sets(st.integers(0, 2)))
+def test_what_a_living_broker_serves_stays_its_own_whatever_was_divided_and_merged(
+    past: Past, kept: int, carried: int, living: set[int]
+) -> None:
+    """The store has the first changes, the journal perhaps more of them or fewer."""
+    stored, journal = (dict(past.log[: 1 + much % len(past.log)]) for much in (kept, carried))
+    alive = {BROKERS[number] for number in living}
+
+    done = rebuilt(stored, journal, [past.seen[name] for name in alive], past.generation + 1)
+
+    after = {**stored, **done.records}
+    standing = [b for b, r in after.items() if r.state is not State.DELETED]
+    assert flaws(standing) == []
+    served = {b: r for b, r in past.newest.items() if r.owner in alive}
+    assert served.items() <= after.items()
 
 
 def test_bundles_that_only_leave_holes_are_let_be() -> None:

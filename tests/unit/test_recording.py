@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from tests.support.clusters_by_rows import cluster, held, skewed
-from tests.support.reports import bundle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.support.clusters_by_rows import cluster, held, skewed, snapshot_row
+from tests.support.reports import bundle, snapshot
 from trimtab.assemble import assemble
 from trimtab.liveness import Liveness
 from trimtab.memory import Memory
@@ -12,6 +17,7 @@ from trimtab.reasons import Rule
 from trimtab.recording import Context, recorded
 from trimtab.settings import Settings
 from trimtab.situation import situation_of
+from trimtab.wire.columns import pack
 
 
 def test_very_many_refusals_and_problems_are_counted_and_cut() -> None:
@@ -23,6 +29,17 @@ def test_very_many_refusals_and_problems_are_counted_and_cut() -> None:
     record = recorded(Plan(refusals=refusals), view, {}, context)
     assert (len(record.refusals), record.refused) == (1000, {"budget": 5000})
     assert record.problems[-2:] == ("problem 999", "and 3 more")
+
+
+def test_a_usage_that_is_no_number_is_not_told() -> None:
+    """JSON has none, and a record that nobody can read stops the sinks."""
+    strange = replace(snapshot("a:1", {}), resources=np.full(5, np.inf))
+    unread = snapshot_row("a:1", {})._replace(payload=pack(strange))
+    it = cluster()
+    it.receive([snapshot_row("b:1", {}, cpu=10.0), unread], 0)
+    record = held(it, 1)
+    assert record.skipped == "uncomputable-view"
+    assert record.usage == pytest.approx({"b:1": 0.1})
 
 
 def test_a_plain_round_is_told_in_full() -> None:

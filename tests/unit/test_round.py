@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.support.clusters import Broker, Bundle, cluster, rates, throughputs
+from tests.support.pulsar import PULSAR
 from trimtab.model import Epoch
 from trimtab.plan import Move, Plan
 from trimtab.reasons import Reason, Rule
@@ -32,13 +33,20 @@ def hold(
     now_ms: int = 0,
 ) -> tuple[Plan, RoundState]:
     rng = np.random.default_rng(1)
-    return decide(view, state or RoundState(), Settings.parse(settings), now_ms, rng)
+    return decide(view, state or RoundState(), Settings.parse({**PULSAR, **settings}), now_ms, rng)
 
 
 def hot_and_cold() -> View:
     """``hot`` wants to shed its bundle 0 (40 MB/s), then its bundle 1."""
     hot = Broker(0.9, throughputs(40 * MB, 35 * MB, 15 * MB))
     return cluster(hot=hot, cold=Broker(0.1, throughputs(1 * MB)))
+
+
+def just_reported(load: float) -> View:
+    """All of this load, of which the averages have no sample yet."""
+    view = hot_and_cold()
+    stats = np.full_like(view.bundles.short, load)
+    return replace(view, bundles=replace(view.bundles, reported=lambda: stats))
 
 
 def test_a_hot_broker_sheds_to_a_cold_one() -> None:
@@ -92,6 +100,27 @@ def test_the_plan_carries_the_figures_of_the_fleet() -> None:
             {},
             Rule.UNCOMPUTABLE,
             id="a load that is no number",
+        ),
+        pytest.param(
+            cluster(hot=Broker(0.9, rates(math.inf)), cold=Broker(0.1, rates(-math.inf))),
+            RoundState(),
+            {},
+            Rule.UNCOMPUTABLE,
+            id="loads without bounds",
+        ),
+        pytest.param(
+            cluster(hot=Broker(0.9, rates(1e308)), cold=Broker(0.1, rates(1e308))),
+            RoundState(),
+            {},
+            Rule.UNCOMPUTABLE,
+            id="loads beyond all measure",
+        ),
+        pytest.param(
+            just_reported(math.nan),
+            RoundState(),
+            {},
+            Rule.UNCOMPUTABLE,
+            id="a load that no average has yet",
         ),
         pytest.param(cluster(a=0.5, b=0.5), RoundState(), {}, Rule.BALANCED, id="balanced"),
     ],

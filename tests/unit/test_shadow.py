@@ -37,7 +37,11 @@ RESTING = {
     "threshold.threshold": 1.0,
 }
 AVG_TRIED = {"shadow.shedding": "avg", "shadow.placement": "avg"}
-RESTING_TRIED = {"shadow.shedding": "threshold", "threshold.threshold": 1.0}
+RESTING_TRIED = {
+    "shadow.shedding": "threshold",
+    "shadow.placement": "least-long-term-rate",
+    "threshold.threshold": 1.0,
+}
 MINUTE_MS = 60_000
 HOUR_MS = 3_600_000
 
@@ -214,7 +218,7 @@ def test_the_challenger_has_nothing_on_a_broker_that_is_to_be_emptied() -> None:
 
 
 def test_both_find_a_place_for_the_halves_of_a_divided_bundle() -> None:
-    it = uneven(RESTING | {"shadow.shedding": "threshold"})
+    it = uneven(RESTING | RESTING_TRIED)
     held(it, 5000)
     halves = [bundle(i, 16) for i in range(2)]
     split = [change_row(half, "a:1", 3, State.OWNED, Event.RETIRE) for half in halves]

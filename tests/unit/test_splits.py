@@ -10,6 +10,7 @@ import numpy as np
 from tests.support.clusters import Broker, Bundle, cluster
 from tests.support.clusters_by_rows import change_row, held, skewed, snapshot_row
 from tests.support.clusters_by_rows import cluster as empty_cluster
+from tests.support.pulsar import PULSAR
 from tests.support.reports import bundle
 from trimtab.issue import BatchId, transitions
 from trimtab.model import Epoch
@@ -42,7 +43,7 @@ def hold(
     settings: Mapping[str, object] | None = None,
 ) -> tuple[Plan, RoundState]:
     rng = np.random.default_rng(1)
-    chosen = Settings.parse(LIMITS | dict(settings or {}))
+    chosen = Settings.parse({**PULSAR, **LIMITS, **(settings or {})})
     return decide(view, state or RoundState(), chosen, now_ms, rng)
 
 

@@ -6,10 +6,11 @@ from typing import Final, NamedTuple
 
 from trimtab.auditing.eras import Eras
 from trimtab.auditing.finding import told_epoch
-from trimtab.auditing.rules import Flaw, Kind
+from trimtab.auditing.rules import Flaw, Kind, server
 from trimtab.auditing.story import Story
 from trimtab.wire.command import Command
 from trimtab.wire.command import Kind as Order
+from trimtab.wire.ownership import Record
 
 
 class Answer(NamedTuple):
@@ -27,7 +28,10 @@ def answer(command: Command, story: Story | None, eras: Eras, until: int, grace:
     """What became of a command, once everything journalled up to ``until`` has been seen."""
     if story is not None and story.begins_after(command.epoch):
         return _DONE
-    if story is not None and story.at(command.epoch) is not None:
+    issued = None if story is None else story.at(command.epoch)
+    if story is not None and issued is not None:
+        if _asks_for_nothing(command, issued.record):
+            return _DONE
         return _ended(command, story, eras, until, grace)
     if command.issued_at > until:
         return _WAITING
@@ -36,9 +40,14 @@ def answer(command: Command, story: Story | None, eras: Eras, until: int, grace:
     return Answer(True, Flaw(Kind.UNFOUNDED, f"no change has the epoch of {_told(command)}"))
 
 
+def _asks_for_nothing(command: Command, record: Record) -> bool:
+    """Whether no change need follow ``record``, with which the command was issued."""
+    # Who is to keep a bundle is told so, and serves it already.
+    kept = command.kind is Order.OWN and server(record) == command.broker
+    return kept or command.kind is Order.PREPARE or not command.deadline
+
+
 def _ended(command: Command, story: Story, eras: Eras, until: int, grace: int) -> Answer:
-    if command.kind is Order.PREPARE or not command.deadline:
-        return _DONE
     end = story.after(command.epoch)
     if end is None:
         late, last = until, eras.newest

@@ -59,6 +59,9 @@ NO_RECORD: Final = Record(state=State.FREE, epoch=NO_EPOCH)
 
 SERVING: Final = frozenset({State.OWNED, State.RELEASING, State.SPLITTING, State.MERGING})
 
+ENDING: Final = MappingProxyType({1: State.SPLITTING, 2: State.MERGING})
+"""How many bundles another is made of to how they stand before: one is divided, two are merged."""
+
 _HELD: Final = SERVING | {State.ASSIGNING}
 
 _ASKED: Final = {

@@ -12,6 +12,8 @@ the first that applies:
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import MappingProxyType
+from typing import Final
 
 from trimtab.explaining.accounts.cause import Cause
 from trimtab.explaining.mending import of_merge, of_move, of_repair, of_split
@@ -24,10 +26,31 @@ from trimtab.explaining.words import seconds, short
 from trimtab.model import namespace_of
 from trimtab.ownership import State
 from trimtab.plan import Move
-from trimtab.reasons import Rest, Rule
+from trimtab.reasons import Reason, Rest, Rule
 from trimtab.round_state import begun
 from trimtab.view import is_monitoring
 from trimtab.wire.explanation import Explanation, Option, completed
+from trimtab.wire.ownership import Record
+
+_DELETED: Final = Cause(Rest.UNREPORTED, "it was divided or merged, and is no more")
+_COMPARED: Final = MappingProxyType(
+    {
+        "least-long-term-rate": "which had the fewest messages/s in the long term at that point",
+        "least-resource-usage": "one of those well below the average usage",
+        "least-average-usage": "which had the least average usage at that point",
+        "least-predicted-usage": "which would have the least predicted usage at that point",
+        "round-robin": "whose turn it was",
+    }
+)
+"""By placement; ``avg`` is only with a strategy that names destinations itself."""
+_UNDER_WAY: Final = MappingProxyType(
+    {
+        State.ASSIGNING: "{record.owner} has been given it, and has not said yet that it serves it",
+        State.RELEASING: "{record.owner} is handing it over",
+        State.SPLITTING: "{record.owner} is dividing it",
+        State.MERGING: "{record.owner} is merging it with its neighbour",
+    }
+)
 
 
 def of_bundle(witness: Witness, bundle: str) -> Explanation:
@@ -40,6 +63,8 @@ def of_bundle(witness: Witness, bundle: str) -> Explanation:
     why = cause.why
     if cause.rule is Rest.NOT_CHOSEN and could and all(option.bar for option in could):
         why += ". No broker may get it: see what forbids them"
+    if verdict is Verdict.MOVED:
+        why += _placed(witness.scene, witness.scene.moves[bundle])
     return completed(
         witness.blank(bundle, verdict),
         rule=cause.rule.value,
@@ -74,6 +99,17 @@ def _became(witness: Witness, bundle: str) -> tuple[Verdict, Cause]:
     return Verdict.STAYED, next(_held(scene, bundle, row), None) or _left(witness, row)
 
 
+def _placed(scene: Scene, move: Move) -> str:
+    """How the destination was found, where the strategy does not name it."""
+    placement = scene.settings.round.placement
+    chose = f"; round.placement ({placement}) chose {move.destination}"
+    if move.reason is Reason.DRAINED:
+        return chose
+    if scene.directed or move.reason is Reason.UNDONE:
+        return ""
+    return f"{chose}, {_COMPARED[placement]}" if placement in _COMPARED else ""
+
+
 def _balanced(witness: Witness, move: Move) -> Cause:
     row = witness.scene.bundle_row(move.bundle)
     if witness.account is None or row is None:
@@ -93,10 +129,10 @@ def _unreported(scene: Scene, bundle: str) -> tuple[Verdict, Cause]:
         why = "no broker reports it, and it has no record: is that its name, in this cluster?"
         return Verdict.UNKNOWN, Cause(Rest.UNREPORTED, why)
     if record.state is State.DELETED:
-        return Verdict.UNKNOWN, Cause(Rest.UNREPORTED, "it was divided or merged, and is no more")
+        return Verdict.UNKNOWN, _DELETED
     owner = record.owner
     if owner is None:
-        return Verdict.STAYED, Cause(Rule.UNOWNED, f"nobody has it: its record is {record.state}")
+        return Verdict.STAYED, _nobodys(scene, bundle, record)
     if owner in scene.memory.liveness.gone:
         return Verdict.STAYED, Cause(Rule.OWNER_LOST, f"{owner}, which has it, is lost")
     if owner not in scene.broker_rows:
@@ -130,20 +166,36 @@ def _by_record(scene: Scene, bundle: str) -> Iterator[Cause]:
         if not scene.settings.round.observe_only and scene.view.records:
             yield Cause(Rule.UNOWNED, "it has no record: nobody has claimed it yet")
         return
-    if record.state is State.FREE:
-        yield Cause(Rule.UNOWNED, "nobody has it by its record")
+    if record.owner is None:
+        yield _nobodys(scene, bundle, record)
     if record.owner in memory.liveness.gone:
         yield Cause(Rule.OWNER_LOST, f"{record.owner}, which has it, is lost")
     flight = memory.in_flight.get(bundle)
     if flight is not None or record.state is not State.OWNED:
         until = flight.until_ms if flight is not None else 0
         why = "a change of it was issued, and the journal has not shown it yet"
-        if record.state is not State.OWNED:
-            why = f"it is being handled: its record is {record.state}"
+        if record.state in _UNDER_WAY:
+            why = _UNDER_WAY[record.state].format(record=record)
+            why += f", to {record.destination}" if record.destination is not None else ""
         yield Cause(Rule.IN_FLIGHT, why, until=until)
     if namespace_of(bundle) in memory.flawed:
         why = f"the records of {namespace_of(bundle)} overlap or leave a hole"
         yield Cause(Rule.BROKEN_NAMESPACE, why)
+
+
+def _nobodys(scene: Scene, bundle: str, record: Record) -> Cause:
+    """Of a bundle without owner."""
+    if record.state is State.DELETED:
+        return _DELETED
+    why = f"nobody has it: its record is {record.state}, and the next round, or lookup, places it"
+    if record.state is State.QUARANTINED:
+        why = (
+            f"it is quarantined: {record.falls} owners in a row died soon after they had got it. "
+            f"Find out why, then: trimtab tell readmit {scene.view.cluster} {bundle}"
+        )
+    elif bundle in {need.bundle for need in scene.view.trouble.needs}:
+        why = "nobody has it, and no broker may get it in this round"
+    return Cause(Rule.UNOWNED, why)
 
 
 def _ends(scene: Scene, bundle: str) -> tuple[str | None, str | None]:

@@ -14,6 +14,7 @@ from trimtab.explaining.words import amount, counted, seconds
 from trimtab.model import namespace_of
 from trimtab.plan import Merge, Move, Repair, Split
 from trimtab.reasons import Reason
+from trimtab.settings import Settings
 from trimtab.view import (
     CONSUMERS,
     PRODUCERS,
@@ -61,9 +62,12 @@ def of_split(scene: Scene, split: Split) -> Cause:
             "alone on a broker it would still leave the others too far below: its halves need not",
             switched(scene.settings, "split.trigger", "long-term", "it stays whole"),
         )
-    settings, number = scene.settings, _number(scene, split)
-    limit = float(getattr(settings.split, path.split(".")[1]))
-    nearest: Nearest | None = raised(settings, path, number, "it stays whole")
+    settings, numbers = scene.settings, _numbers(scene, split)
+    number, limit = numbers[split.reason], _limit(settings, split.reason)
+    over = [reason for reason, each in numbers.items() if each > (_limit(settings, reason) or each)]
+    nearest: Nearest | None = None
+    if over == [split.reason]:
+        nearest = raised(settings, path, number, "it stays whole")
     return Cause(
         split.reason,
         f"it has {amount(number, unit)}, and {amount(limit, unit)} are the most ({path})",
@@ -72,20 +76,25 @@ def of_split(scene: Scene, split: Split) -> Cause:
     )
 
 
-def _number(scene: Scene, split: Split) -> float:
+def _limit(settings: Settings, reason: Reason) -> float:
+    return float(getattr(settings.split, _LIMITS[reason][0].split(".")[1]))
+
+
+def _numbers(scene: Scene, split: Split) -> dict[Reason, float]:
+    """What is compared with each limit, in order of the limits."""
     row = scene.bundle_row(split.bundle)
     if row is None:
-        return np.nan
+        raise LookupError(f"{split.bundle} is to be divided and not in the view")
     bundles, trigger = scene.view.bundles, scene.settings.split.trigger
-    rates = (bundles.long if trigger == "long-term" else bundles.stats)[:, row]
+    rates = (bundles.stats if trigger == "instantaneous" else bundles.long)[:, row]
     counts = bundles.counts[:, row].astype(np.int64)
-    numbers = {
+    numbers: dict[Reason, float] = {
         Reason.TOO_MANY_TOPICS: counts[TOPICS],
         Reason.TOO_MANY_SESSIONS: counts[CONSUMERS] + counts[PRODUCERS],
         Reason.TOO_MANY_MESSAGES: rates[RATE_IN] + rates[RATE_OUT],
         Reason.TOO_MUCH_TRAFFIC: rates[THROUGHPUT_IN] + rates[THROUGHPUT_OUT],
     }
-    return float(numbers[split.reason])
+    return {reason: float(number) for reason, number in numbers.items()}
 
 
 def of_merge(scene: Scene, merge: Merge) -> Cause:

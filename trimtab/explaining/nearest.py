@@ -16,6 +16,8 @@ from trimtab.wire.explanation import Nearest, Value
 _DIGITS: Final = 4
 _NUDGE: Final = 1e-9
 """Relative: past what rounding makes of the two sides of a comparison."""
+_LEAST: Final = 1e-300
+"""Less has no four digits to round to."""
 _HALVINGS: Final = 60
 _KNOWN: Final = {path: (type(default), known) for path, default, known in catalogue()}
 
@@ -77,7 +79,7 @@ def _past(settings: Settings, path: str, limit: float, sign: int, so_that: str) 
 
 
 def _rounded(value: float, sign: int) -> float:
-    if value == 0 or not math.isfinite(value):
+    if abs(value) < _LEAST or not math.isfinite(value):
         return value
     step = 10.0 ** (math.floor(math.log10(abs(value))) - _DIGITS + 1)
     steps = value / step

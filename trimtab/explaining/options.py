@@ -17,7 +17,6 @@ from trimtab.filters import CAPS, FILTERS, Filter, anti_affinity, permitted
 from trimtab.filters.room import evenness, topic_cap
 from trimtab.filters.software import latest_version, load_manager_class
 from trimtab.model import namespace_of
-from trimtab.placing import lightly_used
 from trimtab.request import Request
 from trimtab.view import Bools, Floats, Ints
 from trimtab.wire.explanation import Option
@@ -112,12 +111,12 @@ def _barred(scene: Scene, request: Request, used: Floats, peak: float) -> Barred
     barred[scene.shown.brokers.available & ~left] = _NUMBER[Bar.ISOLATED]
     if request.source is not None:
         left[request.source] = False
-    for narrow in CAPS if _directed(scene) else FILTERS:
+    for narrow in CAPS if scene.directed else FILTERS:
         left = _narrowed(narrow, request, left, scene, barred)
-    light = lightly_used(scene.shown, scene.settings)
+    light = scene.light
     if (left & light).any():
         barred[left & ~light] = _NUMBER[Bar.OVERLOADED]
-    if _directed(scene):
+    if scene.directed:
         barred[left & (used > peak)] = _NUMBER[Bar.ABOVE_PEAK]
     if request.source is not None:
         barred[request.source] = _NUMBER[Bar.HAS_IT]
@@ -145,11 +144,6 @@ def _away(scene: Scene) -> Iterator[tuple[int, Bar]]:
     )
     for brokers, bar in apart:
         yield from ((rows[broker], bar) for broker in brokers if broker in rows)
-
-
-def _directed(scene: Scene) -> bool:
-    """Whether the strategy names the destinations itself."""
-    return scene.settings.round.shedding in ("trimtab", "avg")
 
 
 def _space(scene: Scene, bundle: str) -> int:

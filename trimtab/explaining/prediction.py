@@ -14,6 +14,7 @@ from trimtab.explaining.scene import Scene
 from trimtab.load import usage
 from trimtab.planner.fleet import Fleet, cost_of, observed, traffic_of
 from trimtab.planner.history import PlannerHistory
+from trimtab.planner.outlook import swung
 from trimtab.reasons import Reason
 from trimtab.view import Floats, Ints
 
@@ -105,11 +106,19 @@ class Prediction:
 def followed(scene: Scene) -> PlannerHistory:
     """The planner's history as the round's strategy was given it, this round's reports counted."""
     before, after = scene.before.histories.trimtab, scene.after.histories.trimtab
+    # A plan counts itself, as of now.
+    planned = after.planned_ms != before.planned_ms
+    counted = planned and swung(before, scene.settings, after.planned_ms)
     return replace(
         after,
-        unrest=before.unrest,
-        planned_ms=before.planned_ms,
+        unrest=after.unrest - counted,
         sent=before.sent,
         giants=before.giants,
         looked_ms=before.looked_ms,
     )
+
+
+def anew(scene: Scene) -> PlannerHistory:
+    """The same with this round's reports still to be counted; what moves taught is in it."""
+    before, after = scene.before.histories.trimtab, scene.after.histories.trimtab
+    return replace(before, corrections=after.corrections, divided=after.divided)

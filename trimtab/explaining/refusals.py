@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+import numpy as np
+
 from trimtab.doubt import Doubt
 from trimtab.explaining.accounts.cause import Cause
 from trimtab.explaining.nearest import closest, lowered, raised, sought, switched
@@ -15,12 +17,12 @@ from trimtab.model import namespace_of
 from trimtab.plan import Refusal
 from trimtab.reasons import Rule
 from trimtab.settings import Settings
+from trimtab.view import Floats, View
 from trimtab.wire.explanation import Nearest
 
 _SKIPPED: Final[Mapping[Rule, str]] = {
     Rule.PAUSED: "the cluster is paused: trimtab tell resume",
     Rule.DISABLED: "balancing is switched off",
-    Rule.UNCOMPUTABLE: "a report has a load that cannot be reckoned with",
     Rule.TOO_FEW_BROKERS: "fewer than two brokers may get bundles",
     Rule.REPAIR_ONLY: "this round was held between two others, to mend and to drain",
 }
@@ -32,10 +34,30 @@ def skipped(scene: Scene, rule: Rule) -> Cause:
         return _doubt(scene)
     if rule is Rule.FROZEN:
         return _frozen(scene)
+    if rule is Rule.UNCOMPUTABLE:
+        broker = unreckonable(scene.view)
+        why = f"no strategy was asked: what {broker} reports cannot be reckoned with"
+        return Cause(rule, f"{why}; next: look at its load report")
     nearest = None
     if rule is Rule.DISABLED:
         nearest = switched(scene.settings, "round.enabled", True, "the strategy is asked")
     return Cause(rule, f"no strategy was asked: {_SKIPPED.get(rule, rule.value)}", nearest)
+
+
+def unreckonable(view: View) -> str:
+    """The broker whose report has the largest number, or one that is none."""
+    brokers, bundles = view.brokers, view.bundles
+    worst = _greatest(brokers.resources, brokers.traffic, brokers.limits)
+    carried = _greatest(bundles.short, bundles.long, bundles.stats)
+    np.maximum.at(worst, bundles.owner, carried)
+    return brokers.names[int(np.argmax(worst))]
+
+
+def _greatest(*columns: Floats) -> Floats:
+    """(n,) greatest magnitude in the columns' rows of (k, n)."""
+    rows = np.abs(np.concatenate(columns))
+    greatest: Floats = np.where(np.isnan(rows), np.inf, rows).max(axis=0)
+    return greatest
 
 
 def _frozen(scene: Scene) -> Cause:
@@ -102,11 +124,14 @@ def cooling(scene: Scene, bundle: str) -> Cause:
 def _budget(scene: Scene, refusal: Refusal) -> Cause:
     before = [each.bundle for each in scene.plan.refusals if each.rule is Rule.BUDGET]
     budget = scene.settings.round.max_moves
-    place = budget + before.index(refusal.bundle) + 1
+    place, granted = budget + before.index(refusal.bundle) + 1, len(scene.plan.moves)
+    spent = f"the round has moved the {counted(budget, 'bundle')} that it may"
+    if granted < budget:
+        # Of what leaves a broker that is emptied, what is under way counts too.
+        spent = f"{budget - granted} of the {counted(budget, 'bundle')} that may move are under way"
     return Cause(
         Rule.BUDGET,
-        f"the round has moved the {counted(budget, 'bundle')} that it may; this one was number "
-        f"{place}",
+        f"{spent}; this one was number {place}",
         raised(scene.settings, "round.max_moves", place - 1, "its turn comes in this round"),
         {"max_moves": budget, "place": place},
     )

@@ -10,13 +10,14 @@ import numpy as np
 
 from trimtab.memory import Memory
 from trimtab.names import rows_of
+from trimtab.placing import lightly_used
 from trimtab.plan import Merge, Move, Plan, Refusal, Repair, Split
 from trimtab.reasons import Reason, Rule
 from trimtab.request import Projection
 from trimtab.round import computable, decide, mend, shown
 from trimtab.round_state import RoundState
 from trimtab.settings import Settings
-from trimtab.situation import Situation
+from trimtab.situation import Situation, situation_of
 from trimtab.view import Bools, Ints, View, available_part
 
 ASKED = (None, Rule.BALANCED)
@@ -175,6 +176,19 @@ class Scene:
             for refusal in self.plan.refusals
         )
 
+    @property
+    def directed(self) -> bool:
+        """Whether the strategy names the destinations itself."""
+        settings = self.settings
+        if settings.round.shedding == "transfer":
+            return settings.transfer.directed
+        return settings.round.shedding in ("trimtab", "avg")
+
+    @cached_property
+    def light(self) -> Bools:
+        """(n,) brokers that a placement prefers, for they are not overloaded."""
+        return lightly_used(self.shown, self.settings)
+
     @cached_property
     def projection(self) -> Projection:
         """What each broker carried once all in flight had landed, before the plan."""
@@ -185,6 +199,9 @@ def again(scene: Scene, changes: dict[str, object]) -> Scene:
     """The same round with other settings; raises InvalidSettings."""
     settings = scene.settings.changed(changes)
     deciding = mend if scene.plan.skipped is Rule.REPAIR_ONLY else decide
-    rng = np.random.default_rng([crc32(scene.view.cluster.encode()), scene.before.number])
-    plan, after = deciding(scene.view, scene.before, settings, scene.now_ms, rng)
-    return replace(scene, plan=plan, after=after, settings=settings)
+    # What is believed of the brokers hangs on settings too.
+    found = situation_of(scene.memory, scene.view.records, settings, scene.now_ms)
+    view = replace(scene.view, trouble=found.trouble)
+    rng = np.random.default_rng([crc32(view.cluster.encode()), scene.before.number])
+    plan, after = deciding(view, scene.before, settings, scene.now_ms, rng)
+    return Scene(view, scene.memory, plan, after, settings, found)

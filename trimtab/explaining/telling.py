@@ -2,6 +2,8 @@
 
 concerned, at most ``explain.subjects``: the hottest and the coldest broker and the largest bundle
 of the hottest; what was moved, divided and mended, and the brokers involved; what was refused
+A round between two others tells of what it mends and empties alone: many follow one another when
+brokers are lost, and must not push out those that say why a broker is hot.
 """
 
 from __future__ import annotations
@@ -15,8 +17,10 @@ import numpy as np
 from trimtab.explaining.brokers import of_broker
 from trimtab.explaining.bundles import of_bundle
 from trimtab.explaining.mending import of_merge, of_repair, of_split
+from trimtab.explaining.refusals import unreckonable
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.witness import Witness
+from trimtab.reasons import Rule
 from trimtab.wire.explanation import Explanation, RoundExplanations
 
 _SENTENCES: Final = 10_000
@@ -40,7 +44,7 @@ def whys(witness: Witness) -> Whys:
 
 
 def explanations(witness: Witness) -> RoundExplanations | None:
-    """Of those concerned; None where no rounds are kept."""
+    """Of those concerned; None where no rounds are kept, or a round between two did nothing."""
     scene, explain = witness.scene, witness.scene.settings.explain
     if not (explain.rounds and explain.subjects):
         return None
@@ -50,6 +54,8 @@ def explanations(witness: Witness) -> RoundExplanations | None:
     except Exception as error:
         # As above.
         subjects, problem = {}, f"{type(error).__name__}: {error}"
+    if scene.plan.skipped is Rule.REPAIR_ONLY and not (subjects or problem):
+        return None
     return RoundExplanations(
         cluster=scene.view.cluster,
         round=scene.number,
@@ -87,24 +93,22 @@ def _whys(witness: Witness) -> Iterator[tuple[str, str]]:
 def concerned(witness: Witness) -> Iterator[str]:
     """Names in order of interest, some of them twice."""
     plan = witness.scene.plan
-    yield from _extremes(witness)
-    for move in plan.moves:
-        yield move.bundle
-    for split in plan.splits:
-        yield split.bundle
-    for merge in plan.merges:
-        yield from merge.parts
-    for repair in plan.repairs:
-        yield repair.bundle
-    for move in plan.moves:
-        yield from (move.source, move.destination)
-    for refusal in plan.refusals:
-        yield refusal.bundle
+    if plan.skipped is not Rule.REPAIR_ONLY:
+        yield from _extremes(witness)
+    yield from (move.bundle for move in plan.moves)
+    yield from (split.bundle for split in plan.splits)
+    yield from (part for merge in plan.merges for part in merge.parts)
+    yield from (repair.bundle for repair in plan.repairs)
+    yield from (broker for move in plan.moves for broker in (move.source, move.destination))
+    yield from (repair.broker for repair in plan.repairs if repair.broker is not None)
+    yield from (refusal.bundle for refusal in plan.refusals)
 
 
 def _extremes(witness: Witness) -> Iterator[str]:
     scene, prediction = witness.scene, witness.prediction
     rows = scene.seen_brokers
+    if prediction is None and scene.view.brokers.names:
+        yield unreckonable(scene.view)
     if prediction is None or not rows.size:
         return
     names, bundles = scene.view.brokers.names, scene.shown.bundles

@@ -1,6 +1,7 @@
 """Merge what is cold, to make room in namespaces that may not have many more bundles.
 
-a namespace is crowded while it has merge.share of split.max_bundles, or more
+a namespace is crowded while it has merge.share of split.max_bundles, or more, not counting what
+  being merged will take from it
 load of a pair = its topics, sessions, long-term messages/s and long-term bytes/s, each as a part of
   the split limit for it (sessions only where they are limited); its heat = the largest of them
 for each pair of neighbours of a crowded namespace, both movable and on one broker, coldest first:
@@ -16,12 +17,15 @@ to decide. What was divided or moved lately is let be, for brokers say little of
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
 import numpy as np
 
+from trimtab.model import namespace_of
 from trimtab.names import ranges_at
+from trimtab.ownership import State
 from trimtab.plan import Join
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
@@ -61,8 +65,23 @@ def _surplus(view: View, settings: Settings) -> dict[int, int]:
     most = settings.merge.share * settings.split.max_bundles
     if not settings.split.max_bundles:
         return {}
-    sizes = (view.sizes.get(name, 0) for name in view.bundles.namespaces)
-    return {row: size - math.ceil(most) + 1 for row, size in enumerate(sizes) if size >= most}
+    names = view.bundles.namespaces
+    sizes = {row: view.sizes.get(name, 0) for row, name in enumerate(names)}
+    sizes = {row: size for row, size in sizes.items() if size >= most}
+    ending = _ending(view) if sizes else {}
+    sizes = {row: size - ending.get(names[row], 0) for row, size in sizes.items()}
+    return {row: size - math.ceil(most) + 1 for row, size in sizes.items() if size >= most}
+
+
+def _ending(view: View) -> dict[str, int]:
+    """How many bundles each namespace will have fewer once the merges under way are done."""
+    merging = Counter(
+        namespace_of(bundle)
+        for bundle, record in view.records.items()
+        if record.state is State.MERGING
+    )
+    # Two records a merge; one that is left alone stays as it is.
+    return {namespace: number // 2 for namespace, number in merging.items()}
 
 
 def _neighbours(view: View, crowded: dict[int, int]) -> tuple[Ints, Ints]:

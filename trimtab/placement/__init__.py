@@ -7,11 +7,12 @@ order of ties, and returns all that are equally good; the round draws one of the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 from trimtab.placement.avg import Avg
 from trimtab.placement.least_average_usage import LeastAverageUsage
 from trimtab.placement.least_long_term_rate import LeastLongTermRate
+from trimtab.placement.least_predicted_usage import LeastPredictedUsage
 from trimtab.placement.least_resource_usage import LeastResourceUsage
 from trimtab.placement.round_robin import RoundRobin
 from trimtab.request import Projection
@@ -23,6 +24,10 @@ H_co = TypeVar("H_co", covariant=True)
 
 class Placer(Protocol[H_co]):
     """A placement strategy at work on one plan, with its history (None if it keeps none)."""
+
+    counts: ClassVar[bool]
+    """Whether it counts what it has placed. The others would swamp their best broker with all that
+    another leaves behind, and are held to give each as many."""
 
     def __init__(
         self, view: View, projection: Projection, history: H_co, settings: Settings
@@ -39,6 +44,7 @@ PLACERS: Final[Mapping[str, type[Placer[Any]]]] = {
     "least-long-term-rate": LeastLongTermRate,
     "least-resource-usage": LeastResourceUsage,
     "least-average-usage": LeastAverageUsage,
+    "least-predicted-usage": LeastPredictedUsage,
     "round-robin": RoundRobin,
     "avg": Avg,
 }

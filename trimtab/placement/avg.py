@@ -6,6 +6,8 @@ before its broker has taken it.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from trimtab.request import Projection
@@ -16,6 +18,8 @@ from trimtab.view import Ints, View
 
 class Avg:
     """A Placer that shares AvgShedder's history."""
+
+    counts: ClassVar[bool] = False
 
     def __init__(
         self,

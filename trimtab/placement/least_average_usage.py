@@ -7,6 +7,8 @@ best  = candidates that have reported with usage + usage_difference <= mean, or 
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from trimtab.request import Projection
@@ -16,6 +18,8 @@ from trimtab.view import USAGE, Ints, View
 
 class LeastAverageUsage:
     """A Placer without a history."""
+
+    counts: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -9,6 +9,8 @@ best  = every candidate with the least score (all of them if all are overloaded)
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from trimtab.load import usage
@@ -19,6 +21,8 @@ from trimtab.view import Ints, View
 
 class LeastLongTermRate:
     """A Placer without a history."""
+
+    counts: ClassVar[bool] = False
 
     def __init__(
         self,

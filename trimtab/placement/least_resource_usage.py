@@ -10,6 +10,7 @@ best = candidates with average + usage_difference <= mean, or all if there is no
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -28,6 +29,8 @@ class LeastResourceUsageHistory:
 
 class LeastResourceUsage:
     """A Placer that remembers each broker's average usage."""
+
+    counts: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ broker whose turn it is is no candidate
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -31,6 +31,8 @@ class RoundRobinHistory:
 
 class RoundRobin:
     """A Placer that remembers its turn."""
+
+    counts: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -24,7 +24,7 @@ from trimtab.planner.easing import ease
 from trimtab.planner.giants import awaited, forcing, sighted, stuck
 from trimtab.planner.groups import part
 from trimtab.planner.history import PlannerHistory
-from trimtab.planner.outlook import CLEARLY, Prospect, looked, prospect
+from trimtab.planner.outlook import CLEARLY, Prospect, looked, prospect, swung
 from trimtab.planner.search import planned
 from trimtab.planner.trigger import aim
 from trimtab.planner.underway import sent_off
@@ -49,7 +49,8 @@ def shed(
         giants += rows
     # What is only shown leaves nothing to be wary of.
     if balancing and not settings.round.observe_only:
-        history = replace(history, unrest=outlook.unrest + 1.0, planned_ms=view.now_ms)
+        unrest = outlook.unrest + swung(history, settings, view.now_ms)
+        history = replace(history, unrest=unrest, planned_ms=view.now_ms)
     moves = [(step.bundle, step.destination) for step in (*spreading, *balancing)]
     if moves and not settings.round.observe_only:
         history = replace(history, sent=sent_off(history.sent, moves, view))

@@ -184,10 +184,8 @@ def forced_of(ground: Ground, pool: Pool) -> float:
     gain = fleet.gain[brokers]
     fixed = fleet.usage[brokers] - gain * offered
     hottest = int(np.argmax(fixed))
-    speed = 1.0 / gain
-    others = (offered.sum() + (speed * fixed).sum() - speed[hottest] * fixed[hottest]) / (
-        speed.sum() - speed[hottest]
-    )
+    speed = 1.0 / np.delete(gain, hottest)
+    others = (offered.sum() + (speed * np.delete(fixed, hottest)).sum()) / speed.sum()
     return max(float(fixed[hottest] - others), 0.0)
 
 

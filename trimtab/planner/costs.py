@@ -22,6 +22,8 @@ COUNT, TRAFFIC, USAGE, SQUARES, PRODUCTS = range(5)
 _ALIKE: Final = 0.05
 """Relative deviation of traffic between brokers below which their line tells little of its slope.
 """
+_LEAST: Final = 1e-6
+"""Bytes/s of a broker, on average, below which traffic tells nothing of its costs."""
 _FEWEST: Final = 0.5
 """A slope is believed from this part of the ratio of usage to traffic on: what a broker uses
 without any traffic is taken to be less than the rest."""
@@ -71,7 +73,7 @@ def per_byte(costs: Costs, names: tuple[str, ...], limits: Floats) -> Floats:
 
 
 def _slope(sums: tuple[float, ...] | None) -> float:
-    if sums is None or sums[COUNT] <= 0 or sums[TRAFFIC] <= 0 or sums[USAGE] <= 0:
+    if sums is None or sums[TRAFFIC] <= _LEAST * sums[COUNT] or sums[USAGE] <= 0:
         return 0.0
     count, traffic, used, squares, products = sums
     mean, ratio = traffic / count, used / traffic

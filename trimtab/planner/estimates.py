@@ -37,6 +37,8 @@ _TINY: Final = 1e-3
 _PRIOR: Final = 10.0
 """Samples after which a bundle's own variance outweighs that of all."""
 _LEAST_DEVIATION: Final = 0.005
+_MOST_DEVIATION: Final = 10.0
+"""Of a logarithm: what comes and goes altogether is no more certain to."""
 _CLIPPED: Final = 3.0
 """Standard deviations beyond which a residual tells nothing of the variance."""
 _MAD: Final = 1.4826
@@ -282,10 +284,10 @@ def _variance(old: Estimates, residual: Floats, news: Bools) -> tuple[Floats, Fl
     usual = (_MAD * float(np.median(np.abs(whole[news])))) ** 2
     if known.any():
         usual = float(np.median(old.variance[known]))
-    usual = max(usual, _LEAST_DEVIATION**2)
+    usual = min(max(usual, _LEAST_DEVIATION**2), _MOST_DEVIATION**2)
     before = np.where(known, old.variance, usual)
     clipped = np.minimum(whole**2, _CLIPPED**2 * before)
     count = np.minimum(old.seen + 1, 1000.0)
     variance = before + (clipped - before) / (count + _PRIOR)
-    variance = np.maximum(variance, _LEAST_DEVIATION**2)
+    variance = np.clip(variance, _LEAST_DEVIATION**2, _MOST_DEVIATION**2)
     return np.where(news, variance, before), np.where(news, count, old.seen)

@@ -91,7 +91,9 @@ def observed(view: View, past: PlannerHistory, settings: Settings) -> tuple[Flee
     )
     columns = (fleet.usage.tolist(), gain.tolist(), fleet.variance.tolist())
     foreseen = dict(zip(view.brokers.names, map(Foreseen, *columns), strict=True))
-    return fleet, replace(history, foreseen=foreseen)
+    # How the load of another fleet swung is no reason to leave this one as it is.
+    unrest = history.unrest if foreseen.keys() == past.foreseen.keys() else 0.0
+    return fleet, replace(history, foreseen=foreseen, unrest=unrest)
 
 
 def traffic_of(stats: Floats) -> Floats:

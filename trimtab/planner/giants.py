@@ -63,16 +63,18 @@ def stuck(draft: Draft, ground: Ground, estimates: Estimates) -> list[int]:
     hot = int(ground.brokers[np.argmax(fleet.usage[ground.brokers])])
     cold = int(ground.receivers[np.argmin(fleet.usage[ground.receivers])])
     sizes = np.where((fleet.where == hot) & movable, fleet.size, 0.0)
+    if not sizes.any():
+        return []
     row = int(np.argmax(sizes))
     arrived = fleet.usage[cold] + fleet.gain[cold] * _surely(draft.view, row, estimates)
-    return [row] if sizes[row] > 0 and arrived >= fleet.usage[hot] else []
+    return [row] if arrived >= fleet.usage[hot] else []
 
 
 def sighted(history: PlannerHistory, draft: Draft, rows: list[int]) -> PlannerHistory:
     """The history with the giants of this round; one that was known keeps the time it was found."""
     names, sizes, now_ms = draft.view.bundles.names, draft.fleet.size, draft.view.now_ms
     found = {}
-    for row in sorted(rows, key=lambda row: (-sizes[row], row)):
+    for row in rows:
         known = history.giants.get(names[row])
         at_ms = now_ms if known is None else known.at_ms
         found[names[row]] = Weighed(float(sizes[row]), at_ms)

@@ -47,8 +47,8 @@ class PlannerHistory:
     """Broker to how many times its kind's cost its own is, as moves have shown; 1 where none is
     named."""
     giants: dict[str, Weighed] = field(default_factory=dict)
-    """Bundles that no plan made room for in the last round, by when that was seen first; the
-    largest first (`trimtab.planner.giants`)."""
+    """Bundles that no plan made room for in the last round, by when that was seen first
+    (`trimtab.planner.giants`)."""
     looked_ms: int = 0
     """When giants were last looked for."""
     divided: dict[str, Weighed] = field(default_factory=dict)

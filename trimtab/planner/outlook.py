@@ -107,6 +107,12 @@ def prospect(draft: Draft, pool: Pool, unrest: float) -> Prospect | None:
     return Prospect(pool, ground, widest(ground, draft.settings, unrest), floor)
 
 
+def swung(history: PlannerHistory, settings: Settings, now_ms: int) -> bool:
+    """Whether a plan is for another swing: what could not be done at once is done within the
+    cool-down, and is none."""
+    return now_ms - history.planned_ms >= 1000 * settings.round.grace_period
+
+
 def unrest_of(history: PlannerHistory, now_ms: int) -> float:
     """How many plans there were of late."""
     elapsed_ms = max(now_ms - history.planned_ms, 0)

@@ -44,10 +44,10 @@ def floor_at(ground: Ground, size: float) -> float:
     carried = np.bincount(fleet.where, fleet.size, len(fleet.usage))
     rest = fleet.usage - fleet.gain * carried
     alone = rest + fleet.gain * size
-    speed = 1.0 / fleet.gain[brokers]
-    each = speed * rest[brokers]
     host = int(np.argmin(alone[brokers]))
-    others = (carried[brokers].sum() - size + each.sum() - each[host]) / (speed.sum() - speed[host])
+    left = np.delete(brokers, host)
+    speed = 1.0 / fleet.gain[left]
+    others = (carried[brokers].sum() - size + (speed * rest[left]).sum()) / speed.sum()
     return max(float(alone[brokers][host] - others), 0.0)
 
 

@@ -8,7 +8,7 @@ k              = by the false-move rate (`trimtab.planner.odds`); less, and 2 de
                  3, while several bundles have just stepped together
 
 A load that swings is not chased: each plan but the first of about a day makes the next one wait for
-a wider range, and aim at one.
+a wider range, and aim at one, until a broker comes or goes.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ _AIM: Final = 0.98
 """Of the target: what a plan is to reach."""
 _WARIER: Final = 0.5
 """By how much of the target each recent plan widens what is accepted."""
+_WIDEST: Final = 3.0
+"""Targets that are accepted at most, where there is no noise."""
 _NOT_ALL: Final = 0.7
 """Of what is accepted: what a plan need not go below, but for the target."""
 HALF_LIFE_MS: Final = 12 * 3_600_000
@@ -48,7 +50,7 @@ class Pair(NamedTuple):
 
 def tolerated(settings: Settings, unrest: float) -> float:
     """The range that is accepted where there is no noise; ``unrest`` counts recent plans."""
-    return settings.planner.target * (1.0 + _WARIER * max(unrest - 1.0, 0.0))
+    return settings.planner.target * min(1.0 + _WARIER * max(unrest - 1.0, 0.0), _WIDEST)
 
 
 def aim(settings: Settings, unrest: float) -> float:

@@ -81,7 +81,8 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``issued_at`` and ``deadline``. A broker's own may only go to the owner afterwards."""
     neighbour: Neighbour | None = None
     """Of two bundles of one owner that are merged (MERGE, and the RETIRE that ends it): the upper
-    one. The event is done to both or to neither; commands go out with the lower one's epoch."""
+    one. The event is done to both or to neither, and ends only what one request has begun; commands
+    go out with the lower one's epoch."""
     children: tuple[str, ...] = ()
     """What takes the place of what is deleted (RETIRE): ascending, they tile it, and its owner owns
     them. Of two that are merged one."""
@@ -101,7 +102,8 @@ class Refused(StrEnum):
     STALE_EPOCH = "stale-epoch"
     """The record has another epoch than expected: read it again, then decide anew."""
     ILLEGAL = "illegal-transition"
-    """The table has no such row."""
+    """The table has no such row, or the two that are to become one are not being merged with each
+    other."""
     NOT_PERMITTED = "not-permitted"
     """A broker's event from the job, or the job's from a broker."""
     NOT_OWNER = "not-owner"

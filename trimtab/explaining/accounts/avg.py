@@ -78,8 +78,7 @@ class AvgAccount:
             return Cause(Rest.BELOW_LINE, self._told(pair), self._narrower(pair), figures)
         if not self._acted(pair):
             return self._counting(pair)
-        measure, gap = self._measured(pair)
-        if gap * self._scene.settings.unload.max_share <= self._least(measure):
+        if not self._is_worth(pair):
             return self._too_little(pair)
         reason = Reason.HIGH_PAIR if self._is_high(pair) else Reason.LOW_PAIR
         return Cause(reason, self._told(pair), self._keeping(pair), figures)
@@ -100,7 +99,9 @@ class AvgAccount:
     def _narrower(self, pair: _Pair) -> Nearest | None:
         wanted = self._limits.low_hits
         hits = self._past_hits(pair)[0] + 1
-        so_that = "its pair sheds" if hits >= wanted else f"a hit counts, {hits} of {wanted}"
+        so_that = self._sheds_then(pair)
+        if hits < wanted:
+            so_that = f"a hit counts, {hits} of {wanted}"
         return lowered(self._scene.settings, "avg.low_threshold", pair.gap, so_that)
 
     def _counting(self, pair: _Pair) -> Cause:
@@ -109,9 +110,10 @@ class AvgAccount:
         why = f"{self._told(pair)}: so far for {low} rounds in a row of {limits.low_hits}"
         if high:
             why += f", and beyond {limits.high_threshold:.4g} for {high} of {limits.high_hits}"
+        so_that = self._sheds_then(pair)
         nearest = closest(
-            lowered(settings, "avg.low_hits", low + 1, "its pair sheds"),
-            lowered(settings, "avg.high_hits", high + 1, "its pair sheds") if high else None,
+            lowered(settings, "avg.low_hits", low + 1, so_that),
+            lowered(settings, "avg.high_hits", high + 1, so_that) if high else None,
         )
         return Cause(Rest.HITS, why, nearest, self._figures(pair))
 
@@ -131,6 +133,13 @@ class AvgAccount:
             f"{amount(gaps[THROUGHPUT_IN], 'B/s')} apart: {percent(share)} of that is not worth it"
         )
         return Cause(Rest.TOO_LITTLE, why, nearest, self._figures(pair))
+
+    def _sheds_then(self, pair: _Pair) -> str:
+        return "its pair sheds" if self._is_worth(pair) else "its hits are enough"
+
+    def _is_worth(self, pair: _Pair) -> bool:
+        measure, gap = self._measured(pair)
+        return gap * self._scene.settings.unload.max_share > self._least(measure)
 
     def _measured(self, pair: _Pair) -> tuple[int, float]:
         """What is compared, and the pair's difference in it."""

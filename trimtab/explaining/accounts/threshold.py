@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Final
@@ -14,6 +15,7 @@ from trimtab.explaining.nearest import closest, switched
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.words import percent, points
 from trimtab.load import usage
+from trimtab.plan import Shed
 from trimtab.reasons import Reason, Rest
 from trimtab.settings import Settings
 from trimtab.shedding.threshold import ThresholdHistory, advance, mean_of, shed
@@ -45,11 +47,10 @@ class ThresholdAccount(LineAccount):
         super().__init__(scene, line)
 
     def moved(self, bundle: int) -> Cause:
-        cause = super().moved(bundle)
+        owner = int(self._view.bundles.owner[bundle])
         if self._by_boundary:
-            off = switched(self._scene.settings, _BOUNDARY, False, "this bundle stays")
-            return Cause(Reason.UNDER_AVERAGE_PEER, self._peer(bundle), off, cause.figures)
-        return cause
+            return self._for_a_peer(owner, "this bundle stays")
+        return self._without_boundary(super().moved(bundle), owner)
 
     def stayed(self, bundle: int) -> Cause:
         if not self._mean:
@@ -61,20 +62,42 @@ class ThresholdAccount(LineAccount):
         return cause
 
     def broker(self, broker: int) -> Cause:
-        return super().broker(broker) if self._mean else _IDLE
+        if not self._mean:
+            return _IDLE
+        if self._by_boundary and self._sheds[0].source == broker:
+            return self._for_a_peer(broker, "it sheds nothing")
+        return self._without_boundary(super().broker(broker), broker)
+
+    @cached_property
+    def _sheds(self) -> Sequence[Shed]:
+        return shed(self._scene.seen, _past(self._scene), self._scene.settings)[0]
 
     @property
     def _by_boundary(self) -> bool:
-        moves = self._scene.balancing
-        return bool(moves) and moves[0].reason is Reason.UNDER_AVERAGE_PEER
+        if not self._scene.settings.threshold.lower_boundary:
+            return False
+        return bool(self._sheds) and self._sheds[0].reason is Reason.UNDER_AVERAGE_PEER
 
-    def _peer(self, bundle: int) -> str:
+    def _for_a_peer(self, broker: int, so_that: str) -> Cause:
         names, excess = self._view.brokers.names, self._line.excess
-        owner, idlest = int(self._view.bundles.owner[bundle]), int(np.argmin(excess))
-        return (
+        idlest = int(np.argmin(excess))
+        why = (
             f"{names[idlest]} is {points(abs(float(excess[idlest])))} below the mean, and "
-            f"{names[owner]} is the busiest"
+            f"{names[broker]} is the busiest"
         )
+        off = switched(self._scene.settings, _BOUNDARY, False, so_that)
+        return Cause(Reason.UNDER_AVERAGE_PEER, why, off, self._figures(broker))
+
+    def _without_boundary(self, cause: Cause, broker: int) -> Cause:
+        """Without a setting with which the broker would shed for the sake of an idle one."""
+        settings, nearest = self._scene.settings, cause.nearest
+        acts = cause.rule is Reason.OVER_AVERAGE and settings.threshold.lower_boundary
+        if nearest is None or not acts:
+            return cause
+        changed = settings.changed({nearest.setting: nearest.then})
+        sheds, _ = shed(self._scene.seen, _past(self._scene), changed)
+        sources = {each.source for each in sheds}
+        return cause._replace(nearest=None) if broker in sources else cause
 
     @cached_property
     def _boundary_on(self) -> set[int]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Final
 
 import numpy as np
 
 from trimtab.explaining.accounts.cause import Cause
-from trimtab.explaining.nearest import lowered, raised
+from trimtab.explaining.nearest import lowered, raised, switched
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.words import counted, points, seconds
+from trimtab.model import namespace_of
 from trimtab.reasons import Reason, Rest
 from trimtab.settings import Settings
 from trimtab.shedding.balance import young
@@ -46,6 +48,12 @@ class TransferAccount:
         if not self._found.sheds:
             return self._rests
         name = self._view.brokers.names[broker]
+        if self._is_spared(bundle):
+            why = f"{self._told}; it is under a policy, and such bundles are left where they are"
+            switch = switched(
+                self._scene.settings, "transfer.with_policies", True, "its policy spares it no more"
+            )
+            return Cause(Rest.UNDER_POLICY, why, switch, self._figures)
         if broker in self._sources:
             why = f"{self._told}; {name} sheds, and this one is not among what fits of its largest"
             return Cause(Rest.NOT_CHOSEN, why, None, self._figures)
@@ -58,6 +66,10 @@ class TransferAccount:
             return self._acted
         return self._not_shedding(self._view.brokers.names[broker])
 
+    def _is_spared(self, bundle: int) -> bool:
+        namespace = namespace_of(self._view.bundles.names[bundle])
+        return not self._limits.with_policies and self._view.policies.binds(namespace)
+
     def _not_shedding(self, name: str) -> Cause:
         why = (
             f"{self._told}; {counted(len(self._sources), 'broker')} shed this round, at most "
@@ -67,7 +79,7 @@ class TransferAccount:
 
     @cached_property
     def _acted(self) -> Cause:
-        limit = float(self._found.deviation or 0.0)
+        limit = self._deviation
         so_that = "the round leaves all as it is"
         nearest = raised(self._scene.settings, _TARGET, limit, so_that)
         # A broker that carries next to nothing is a reason by itself.
@@ -93,7 +105,7 @@ class TransferAccount:
             )
             return Cause(Rest.HITS, why, nearest, self._figures)
         if found.skip is Skip.HIT_COUNT:
-            limit, so_that = float(found.deviation or 0.0), "a hit counts"
+            limit, so_that = self._deviation, "a hit counts"
             nearest = lowered(settings, _TARGET, limit, so_that)
             if nearest is not None and not self._is_broken(nearest):
                 nearest = None
@@ -116,13 +128,17 @@ class TransferAccount:
                 f"{name} shed {seconds(rest)} before its report, and {seconds(self._limits.delay)} "
                 "must lie in between"
             )
-            return Cause(Rest.WAITING, why, nearest)
+            return Cause(Rest.WAITING, why, self._if_asked(nearest))
         age_s = (self._view.now_ms - brokers.reported_ms[brokers.reported_ms > 0]) / 1000
         if self._found.skip is Skip.OUTDATED:
             nearest = raised(settings, "transfer.report_life", float(age_s.min()), "it is asked")
             why = f"no report is younger than {seconds(self._limits.report_life)}"
-            return Cause(Rest.WAITING, why, nearest)
+            return Cause(Rest.WAITING, why, self._if_asked(nearest))
         return Cause(Rest.WAITING, "a broker has not reported yet")
+
+    def _if_asked(self, nearest: Nearest | None) -> Nearest | None:
+        """None where it would wait for something else then."""
+        return None if nearest is None or self._with(nearest).mean is None else nearest
 
     @property
     def _rest_s(self) -> np.ndarray:
@@ -135,16 +151,22 @@ class TransferAccount:
         return rest
 
     @property
+    def _deviation(self) -> float:
+        """0 where rounding leaves none to compute."""
+        found = self._found.deviation or 0.0
+        return 0.0 if math.isnan(found) else found
+
+    @property
     def _told(self) -> str:
         return (
-            f"usage deviates by {points(float(self._found.deviation or 0.0))}, "
+            f"usage deviates by {points(self._deviation)}, "
             f"{points(self._limits.target_deviation)} are accepted"
         )
 
     @cached_property
     def _figures(self) -> dict[str, float]:
         return {
-            "deviation": float(self._found.deviation or 0.0),
+            "deviation": self._deviation,
             "target": self._limits.target_deviation,
             "hits": self._found.hits,
         }

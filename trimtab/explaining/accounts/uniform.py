@@ -10,7 +10,7 @@ from trimtab.explaining.nearest import closest, lowered, raised
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.words import amount
 from trimtab.reasons import Reason, Rest, Rule
-from trimtab.shedding.uniform import Excess, excess_of, extremes
+from trimtab.shedding.uniform import Excess, excess_of, extremes, shed
 from trimtab.view import RATE_IN, THROUGHPUT_IN
 from trimtab.wire.explanation import Nearest
 
@@ -64,6 +64,9 @@ class UniformAccount:
         if left >= excess.minimum:
             by_rate, by_bytes = self._lines(lower=False)
             nearest = by_rate if excess.measure == RATE_IN else by_bytes
+            # Where messages are no reason any more, bytes may be one.
+            if nearest is not None and self._sheds_with(nearest):
+                nearest = None
             return Cause(excess.reason, self._told, nearest, self._figures)
         path = "unload.min_rate" if excess.measure == RATE_IN else "unload.min_throughput"
         unit = "messages/s" if excess.measure == RATE_IN else "B/s"
@@ -78,6 +81,10 @@ class UniformAccount:
             f"{amount(excess.minimum, unit)} of {path}"
         )
         return Cause(Rest.TOO_LITTLE, why, nearest, self._figures)
+
+    def _sheds_with(self, nearest: Nearest) -> bool:
+        settings = self._scene.settings.changed({nearest.setting: nearest.then})
+        return bool(shed(self._view, None, settings)[0])
 
     def _left(self, excess: Excess) -> int:
         return int(excess.gap * self._scene.settings.unload.max_share)

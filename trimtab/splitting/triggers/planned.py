@@ -73,7 +73,7 @@ def _giants(view: View, history: PlannerHistory, settings: Settings) -> dict[int
     busy = Busy(view)
     return {
         row_of[name]: Weighed(giant.size, view.now_ms)
-        for name, giant in known.items()
+        for name, giant in sorted(known.items(), key=lambda each: (-each[1].size, each[0]))
         if name in row_of and view.bundles.movable[row_of[name]] and not busy.beside(row_of[name])
     }
 

@@ -1,0 +1,104 @@
+"""Explanations are written after all else of a batch, and whatever becomes of them it stands."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Self, cast
+
+import msgspec
+import pytest
+from pyspark.sql import DataFrame
+
+from deploy.ports import free_port
+from deploy.redis_server import RedisServer
+from sinks.connections import redis_client
+from sinks.errors import Fenced
+from sinks.explanations import Explanations
+from sinks.gate import Gate
+from sinks.ownership_store import OwnershipStore
+from streaming.batch import BatchWriter
+from streaming.exposition import Exposition
+from streaming.opening import Opener
+from streaming.patience import Patience
+from streaming.tenure import Tenure
+from streaming.watchdog import Progress
+from tests.faults.job import Frame, Offsets
+from tests.faults.topics import Claims, Topics
+from tests.support.explanations import explanation
+from tests.support.opening import let_in
+from trimtab.wire import keys
+from trimtab.wire.explanation import RoundExplanations
+from trimtab.wire.rows import Row, Tag
+
+BROKER = "a:8080"
+
+
+class Job:
+    """Writes one batch after another, of which only explanations are told."""
+
+    def __init__(self, url: str, cluster: str) -> None:
+        self.client, self.cluster, self.topics = redis_client(url), cluster, Topics()
+        self.shown, self._number = Exposition(), 0
+        store, tenure = OwnershipStore(self.client), Tenure(Claims().claim, self.shown)
+        opener = Opener(Gate(self.client), store, lambda _: {}, tenure, self.shown)
+        patience = Patience(threading.Event(), Progress(), self.shown)
+        self.writer = BatchWriter(store, self.topics, opener, Offsets("q"), patience)
+        self.kept = self.writer.explanations = Explanations(self.client)
+
+    def tell(self, problem: str = "") -> None:
+        told = RoundExplanations(
+            cluster=self.cluster,
+            round=1,
+            at=60_000,
+            keep=10,
+            subjects={} if problem else {BROKER: explanation(BROKER)},
+            problem=problem,
+        )
+        row = Row(self.cluster, Tag.WHY, "", msgspec.json.encode(told), 0)
+        frame: Any = Frame([row])
+        self.writer(cast(DataFrame, frame), self._number)
+        self._number += 1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.client.close()
+
+    @property
+    def unexplained(self) -> float:
+        labels = {"cluster": self.cluster}
+        name = "trimtab_rounds_unexplained_total"
+        return self.shown.registry.get_sample_value(name, labels) or 0.0
+
+
+def test_what_a_round_tells_can_be_asked_for(redis_server: RedisServer) -> None:
+    with Job(redis_server.url, "told") as job:
+        let_in(job.client, "told", 1)
+        job.tell()
+        assert job.kept.read("told", BROKER).explanation == explanation(BROKER)
+        assert job.unexplained == 0
+
+
+def test_no_batch_waits_for_a_redis_that_does_not_take_them() -> None:
+    with Job(f"redis://127.0.0.1:{free_port()}/0", "away") as job:
+        job.tell()
+        job.tell()
+        assert job.unexplained == 2
+        assert job.topics.end(keys.ROUNDS) == 2
+
+
+def test_a_round_that_could_not_be_explained_is_counted(redis_server: RedisServer) -> None:
+    with Job(redis_server.url, "failed") as job:
+        let_in(job.client, "failed", 1)
+        job.tell("ZeroDivisionError: division by zero")
+        assert job.unexplained == 1
+        assert job.kept.read("failed", BROKER).kept == (1, 1)
+
+
+def test_a_job_that_was_taken_over_learns_it_here_too(redis_server: RedisServer) -> None:
+    with Job(redis_server.url, "fenced") as job:
+        let_in(job.client, "fenced", 2)
+        with pytest.raises(Fenced):
+            job.tell()
+        assert job.writer.fenced

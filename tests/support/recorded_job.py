@@ -1,0 +1,121 @@
+"""A job that records in memory what a replay needs, and remembers what it would have answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from simulation.replay import Replay, rounds_of
+from simulation.rerun.run import Readers
+from sinks.publisher import Outgoing
+from sinks.state_records import state_pages
+from sources.records import Record
+from tests.support.kept_topics import KeptTopics
+from tests.support.recorded_batches import START
+from trimtab.explaining.telling import of_subject
+from trimtab.explaining.witness import Witness
+from trimtab.issue import BatchId
+from trimtab.job_settings import told
+from trimtab.model import Epoch
+from trimtab.ownership import Event, State
+from trimtab.settings import Settings
+from trimtab.snapshot import IntakeSettings
+from trimtab.wire import keys
+from trimtab.wire.explanation import Explanation, RoundExplanations
+from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
+from trimtab.wire.ownership import Change
+from trimtab.wire.ownership import Record as Owned
+from trimtab.wire.rows import BatchRecord, Tag
+
+INTAKE = IntakeSettings(sample_interval=1.0)
+CLUSTER = "east"
+
+
+class RecordedJob:
+    """Of one cluster and one query; a batch every ten seconds, whatever happens."""
+
+    def __init__(self, topics: KeptTopics, settings: Settings, query: str = "q") -> None:
+        self.topics, self.query, self.number = topics, query, 0
+        self.replay = Replay(INTAKE, settings, followed={CLUSTER}, explains=True)
+        self._settings = settings
+        self._read = {
+            topic: topics.ends(topic, 0)[1] for topic in (keys.LOAD_REPORTS, keys.OWNERSHIP)
+        }
+        self.stored: dict[int, dict[str, Explanation]] = {}
+        """By round: what went to Redis."""
+        self.witnesses: dict[int, Witness] = {}
+        """By round: who could have been asked anything."""
+
+    def own(self, broker: str, *bundles: str) -> None:
+        for name in bundles:
+            stands = Owned(state=State.OWNED, epoch=Epoch(1, 1), owner=broker)
+            change = Change(cluster=CLUSTER, bundle=name, event=Event.CLAIM, record=stands)
+            self._publish(keys.OWNERSHIP, f"{CLUSTER}/{name}", msgspec.json.encode(change))
+
+    def report(self, broker: str, rates: Mapping[str, float]) -> None:
+        """Of a broker whose processor is busy with 1 % for every 10 messages/s."""
+        traffic = sum(rates.values())
+        data = LocalBrokerData(
+            cpu=Resource(traffic / 10, 100.0),
+            last_stats={
+                name: BundleStats(msg_rate_in=rate, msg_throughput_in=1e4 * rate, topics=4)
+                for name, rate in rates.items()
+            },
+            bundles=list(rates),
+            msg_rate_in=traffic,
+            msg_throughput_in=1e4 * traffic,
+            start_timestamp=1,
+        )
+        self._publish(keys.LOAD_REPORTS, f"{CLUSTER}/{broker}", encode(data))
+
+    def batch(self) -> None:
+        """Read, decide, and record."""
+        records: list[Record] = []
+        ranges: dict[str, dict[str, tuple[int, int]]] = {}
+        for topic, start in self._read.items():
+            end = self.topics.ends(topic, 0)[1]
+            if end > start:
+                records += self.topics.every(topic, 0, start, end)
+                ranges[topic] = {"0": (start, end)}
+                self._read[topic] = end
+        rows = self.replay.run(self.at, records)
+        state = [row for row in rows if row.tag == Tag.STATE]
+        done = BatchRecord(
+            query=self.query,
+            batch=self.number,
+            generation=1,
+            at=self.at,
+            offsets=ranges,
+            rounds=tuple(rounds_of(rows).values()),
+            exported=tuple(dict.fromkeys(row.cluster for row in state)),
+            settings=told(INTAKE, self._settings) if state or not self.number else None,
+        )
+        self._publish(keys.ROUNDS, f"{self.query}/{self.number}", msgspec.json.encode(done))
+        for page in state_pages(state, BatchId(self.query, self.number), 1):
+            self.topics.publish(page, self.at)
+        for row in rows:
+            if row.tag == Tag.WHY:
+                kept = msgspec.json.decode(row.payload, type=RoundExplanations)
+                self.stored[kept.round] = kept.subjects
+        for record in done.rounds:
+            witness = self.replay.clusters[CLUSTER].witness
+            assert witness is not None
+            self.witnesses[record.round] = witness
+        self.number += 1
+
+    @property
+    def at(self) -> int:
+        """The next batch's timestamp."""
+        return START + 10_000 * self.number
+
+    def told(self, number: int, subject: str) -> Explanation:
+        """What the round itself would have said, in the bytes that Redis would have got."""
+        said = of_subject(self.witnesses[number], subject)
+        return msgspec.json.decode(msgspec.json.encode(said), type=Explanation)
+
+    def readers(self) -> Readers:
+        return Readers(lambda: self.topics)
+
+    def _publish(self, topic: str, key: str, value: bytes) -> None:
+        self.topics.publish([Outgoing(topic, key, value)], self.at)

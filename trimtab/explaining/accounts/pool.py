@@ -1,0 +1,237 @@
+"""Of trimtab's own planner, in one pool: the brokers that some bundles may be on."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from trimtab.explaining.accounts.cause import Cause
+from trimtab.explaining.nearest import closest, sought
+from trimtab.explaining.prediction import Prediction, anew, followed
+from trimtab.explaining.scene import Scene
+from trimtab.explaining.words import counted, percent, points
+from trimtab.planner.constraints import Draft
+from trimtab.planner.giants import awaited, forcing
+from trimtab.planner.outlook import CLEARLY, Outlook, looked
+from trimtab.planner.trigger import tolerated, widest
+from trimtab.reasons import Reason, Rest
+from trimtab.settings import Settings
+from trimtab.wire.explanation import Nearest
+
+
+class PoolAccount:
+    """Number ``at`` of an outlook; rows are those of `Scene.seen`."""
+
+    def __init__(self, scene: Scene, outlook: Outlook, at: int) -> None:
+        self._scene, self._view = scene, scene.seen
+        self._outlook, self._at = outlook, at
+        self.prospect = outlook.prospects[at]
+
+    def traded(self, broker: str) -> tuple[int, int]:
+        """How many bundles the plan takes off a broker and gives it."""
+        scene = self._scene
+        return len(scene.given.get(broker, ())), len(scene.gotten.get(broker, ()))
+
+    @cached_property
+    def at_rest(self) -> Cause | None:
+        """What left all of them as they are; None where the planner acted."""
+        pair = self.prospect.pair
+        if self._has_moves:
+            return None
+        if self._awaits:
+            return Cause(
+                Rest.AWAITED,
+                f"{self._apart}, and a bundle that forces that wherever it is is to be divided "
+                "first: until then nothing is moved away from it",
+                figures=self._figures,
+            )
+        if pair.range <= pair.accepted:
+            return self._accepted
+        if self.prospect.beyond <= 0:
+            return self._forced
+        if self._was_refused:
+            return None
+        return Cause(
+            Rest.NO_GAIN,
+            f"{self._apart}, more than the {points(pair.accepted)} accepted, and no plan was found "
+            "that narrows it enough to be worth its moves: bundles are too large, rest after a "
+            "move, or are their broker's last",
+            figures=self._figures,
+        )
+
+    @cached_property
+    def acted(self) -> Cause:
+        """Why it planned."""
+        return Cause(
+            Reason.OUT_OF_RANGE,
+            f"{self._apart}, {points(self.prospect.pair.accepted)} are accepted{self._event}",
+            self._flip("the round leaves all as it is", rests=True),
+            self._figures,
+        )
+
+    def not_chosen(self, owner: str) -> Cause:
+        """Of a bundle that the plan does without."""
+        (given, gotten), others = self.traded(owner), len(self._scene.balancing)
+        does = f"{counted(others, 'other bundle')} bring the range down"
+        if not others:
+            does = "what it wants instead was refused"
+        why = (
+            f"the plan does without it: {does}; {owner} gives {given} and gets {gotten}. Before, "
+            f"{self._apart}"
+        )
+        return Cause(Rest.NOT_CHOSEN, why, figures=self._figures)
+
+    def left(self, broker: int) -> Cause:
+        """Of a broker that the plan does without."""
+        least, most = self._left
+        usage = float(self._outlook.fleet.usage[broker])
+        away = max(usage - least, most - usage)
+        if away <= self.prospect.pair.accepted:
+            why = (
+                f"the plan has no need of it: it leaves brokers at {percent(least)} to "
+                f"{percent(most)}, and this one is at {percent(usage)}"
+            )
+            return Cause(Rest.UNNEEDED, why, figures=self._figures)
+        why = (
+            f"the plan brings it no nearer: at {percent(usage)} it stays {points(away)} from "
+            "another"
+        )
+        if away <= CLEARLY * self.prospect.floor:
+            return Cause(Rest.ONE_BUNDLE, f"{why}, and {self._force}", figures=self._figures)
+        why += ", for no bundle that may move fits"
+        return Cause(Rest.NO_GAIN, why, figures=self._figures)
+
+    @property
+    def _accepted(self) -> Cause:
+        settings, pair = self._scene.settings, self.prospect.pair
+        target, unrest = settings.planner.target, self._outlook.unrest
+        nearest = self._flip("the round looks for a plan", rests=False)
+        if pair.range <= target:
+            why = f"{self._apart}, within the {points(target)} of planner.target"
+            return Cause(Rest.IN_RANGE, why, nearest, self._figures)
+        why = (
+            f"{self._apart}, more than the {points(target)} of planner.target; up to "
+            f"{points(pair.accepted)} are left alone"
+        )
+        if pair.accepted <= tolerated(settings, unrest):
+            why += f", for there were {unrest:.1f} plans of late, and a load that swings is not "
+            return Cause(Rest.SWINGING, f"{why}chased", nearest, self._figures)
+        why += (
+            f"{self._event}, for so far chance (deviation {points(pair.deviation)}) may bring them"
+        )
+        return Cause(Rest.WITHIN_NOISE, why, nearest, self._figures)
+
+    @property
+    def _forced(self) -> Cause:
+        return Cause(Rest.ONE_BUNDLE, f"{self._apart}, and {self._force}", figures=self._figures)
+
+    @property
+    def _force(self) -> str:
+        """What is in the way of any plan."""
+        fleet, brokers = self._outlook.fleet, self.prospect.pool.brokers
+        sizes = np.where(brokers[fleet.where], fleet.size, 0.0)
+        name = f" ({self._view.bundles.names[int(np.argmax(sizes))]})" if sizes.any() else ""
+        return (
+            f"the largest bundle{name} or what may not move forces {points(self.prospect.floor)} "
+            "wherever it is: only to divide it, or a larger broker, would help"
+        )
+
+    @cached_property
+    def _has_moves(self) -> bool:
+        brokers, names = self.prospect.pool.brokers, self._view.brokers.names
+        here = {names[row] for row in np.flatnonzero(brokers).tolist()}
+        return any(
+            move.reason is Reason.OUT_OF_RANGE and move.source in here
+            for move in self._scene.balancing
+        )
+
+    @cached_property
+    def _was_refused(self) -> bool:
+        """Whether the planner wanted moves here, none of which was granted."""
+        brokers, names = self.prospect.pool.brokers, self._view.brokers.names
+        here = {names[row] for row in np.flatnonzero(brokers).tolist()}
+        return any(
+            refusal.destination is not None and refusal.source in here
+            for refusal in self._scene.plan.refusals
+        )
+
+    @cached_property
+    def _left(self) -> tuple[float, float]:
+        """The least and the greatest usage of the pool's brokers after the plan."""
+        scene = self._scene
+        after = Prediction(scene, self._outlook.fleet).after[scene.seen_brokers]
+        after = after[self.prospect.pool.brokers]
+        return float(after.min()), float(after.max())
+
+    @cached_property
+    def _awaits(self) -> bool:
+        """Whether a division comes first."""
+        settings, fleet, found = self._scene.settings, self._outlook.fleet, self.prospect
+        if not (settings.split.enabled and settings.split.trigger == "planned"):
+            return False
+        history, giants = followed(self._scene), list[int]()
+        draft = Draft(self._view, fleet, settings)
+        if found.floor > settings.planner.target:
+            giants = forcing(draft, found.ground, history.estimates)
+        return awaited(draft, giants, found.pair.hot, history)
+
+    def _flip(self, so_that: str, *, rests: bool) -> Nearest | None:
+        prospect, unrest = self.prospect, self._outlook.unrest
+
+        def changes(settings: Settings) -> bool:
+            pair = widest(prospect.ground, settings, unrest)
+            return (prospect._replace(pair=pair).beyond <= 0) is rests
+
+        settings = self._scene.settings
+        found = [
+            sought(settings, "planner.target", rests, changes, so_that),
+            sought(settings, "planner.quiet", rests, changes, so_that),
+            sought(settings, "planner.false_moves", not rests, changes, so_that),
+        ]
+        best = closest(*found)
+        if best is found[-1] and not self._stands(best, rests=rests):
+            return closest(*found[:-1])
+        return best
+
+    def _stands(self, nearest: Nearest | None, *, rests: bool) -> bool:
+        """Whether the false-move rate does it, by which steps of bundles are told too."""
+        if nearest is None:
+            return True
+        scene = self._scene
+        changed = scene.settings.changed({nearest.setting: nearest.then})
+        prospects = looked(scene.seen, anew(scene), changed)[0].prospects
+        same = len(prospects) == len(self._outlook.prospects)
+        return same and (prospects[self._at].beyond <= 0) is rests
+
+    @cached_property
+    def _event(self) -> str:
+        """What lowers what is accepted, if that has happened."""
+        settings, unrest = self._scene.settings, self._outlook.unrest
+        by_chance = self.prospect.pair.accepted > tolerated(settings, unrest)
+        if not (self._outlook.fleet.struck and by_chance):
+            return ""
+        struck = followed(self._scene).estimates.struck
+        return f", fewer than usual, for {counted(struck, 'bundle')} leapt together just now"
+
+    @property
+    def _apart(self) -> str:
+        pair, names = self.prospect.pair, self._view.brokers.names
+        usage = self._outlook.fleet.usage
+        return (
+            f"{names[pair.hot]} at {percent(float(usage[pair.hot]))} and {names[pair.cold]} at "
+            f"{percent(float(usage[pair.cold]))} are {points(pair.range)} apart"
+        )
+
+    @cached_property
+    def _figures(self) -> dict[str, float]:
+        pair = self.prospect.pair
+        return {
+            "range": pair.range,
+            "accepted": pair.accepted,
+            "target": self._scene.settings.planner.target,
+            "deviation": pair.deviation,
+            "floor": self.prospect.floor,
+            "unrest": self._outlook.unrest,
+            "leapt": followed(self._scene).estimates.struck,
+        }

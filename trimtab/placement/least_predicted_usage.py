@@ -1,0 +1,70 @@
+"""Place where usage will be least with the bundle, by the planner's model of the fleet.
+
+usage = predicted once everything in flight has landed, and with what this plan has placed so far;
+        as reported, of a broker that the model does not know yet
+load  = the bundle's average share of the fleet's traffic, times what that costs on the broker;
+        an average bundle's where it is not known, and an equal part of all usage where nothing is
+best  = the first candidate with the least usage + load
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+import numpy as np
+
+from trimtab.load import usage
+from trimtab.names import identities
+from trimtab.planner.estimates import located
+from trimtab.planner.history import PlannerHistory
+from trimtab.request import Projection
+from trimtab.settings import Settings
+from trimtab.view import Floats, Ints, View
+
+_LEAST: Final = 1e-9
+"""Usage of a bundle that does nothing: many of them are not for one broker."""
+
+
+class LeastPredictedUsage:
+    """A Placer that reads the planner's history."""
+
+    counts: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        view: View,
+        projection: Projection,  # noqa: ARG002 - the contract of a placer
+        history: PlannerHistory,
+        settings: Settings,
+    ) -> None:
+        self._history, names = history, view.brokers.names
+        known = [history.foreseen.get(name) for name in names]
+        reported = usage(view.brokers.resources, settings.weights).tolist()
+        self._usage: Floats = np.array(
+            [each.usage if each else used for each, used in zip(known, reported, strict=True)]
+        )
+        gains = [each.gain for each in known if each]
+        usual = float(np.median(gains)) if gains else float(self._usage.sum())
+        self._gain: Floats = np.array([each.gain if each else usual for each in known])
+        self._typical = 1.0 / max(len(history.estimates.level), len(view.bundles.names), 1)
+        self._placed: dict[str, tuple[int, float]] = {}
+
+    def best(self, bundle: str, candidates: Ints) -> Ints:
+        """The one with the least usage; asked again about a bundle, it forgets its first answer."""
+        if bundle in self._placed:
+            row, load = self._placed.pop(bundle)
+            self._usage[row] -= load
+        loads = np.maximum(self._gain * self._size(bundle), _LEAST)
+        row = int(candidates[np.argmin((self._usage + loads)[candidates])])
+        self._usage[row] += loads[row]
+        self._placed[bundle] = (row, float(loads[row]))
+        return np.array([row])
+
+    def remembered(self) -> PlannerHistory:
+        """The model, as it was."""
+        return self._history
+
+    def _size(self, bundle: str) -> float:
+        estimates = self._history.estimates
+        at, known = located(estimates, identities([bundle]))
+        return float(estimates.level[at[0]]) if known[0] else self._typical
