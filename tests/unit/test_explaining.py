@@ -198,7 +198,7 @@ def test_a_load_that_swings_is_not_chased() -> None:
     assert told.rule == Rest.SWINGING
     assert told.why == (
         "a at 57.0 % and b at 50.0 % are 7.0 points apart, more than the 5.0 points of "
-        "planner.target; up to 10.0 points are left alone, for there were 3.0 plans of late, and a "
+        "planner.target; up to 12.5 points are left alone, for there were 3.0 plans of late, and a "
         "load that swings is not chased; with 50.0 % it is number 2 of 2"
     )
     setting, _, then = nearest(told)

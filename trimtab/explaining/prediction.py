@@ -14,7 +14,6 @@ from trimtab.explaining.scene import Scene
 from trimtab.load import usage
 from trimtab.planner.fleet import Fleet, cost_of, observed, traffic_of
 from trimtab.planner.history import PlannerHistory
-from trimtab.planner.outlook import swung
 from trimtab.reasons import Reason
 from trimtab.view import Floats, Ints
 
@@ -107,8 +106,7 @@ def followed(scene: Scene) -> PlannerHistory:
     """The planner's history as the round's strategy was given it, this round's reports counted."""
     before, after = scene.before.histories.trimtab, scene.after.histories.trimtab
     # A plan counts itself, as of now.
-    planned = after.planned_ms != before.planned_ms
-    counted = planned and swung(before, scene.settings, after.planned_ms)
+    counted = after.planned_ms != before.planned_ms
     return replace(
         after,
         unrest=after.unrest - counted,

@@ -48,9 +48,8 @@ def shed(
         balancing += steps
         giants += rows
     # What is only shown leaves nothing to be wary of.
-    if balancing and not settings.round.observe_only:
-        unrest = outlook.unrest + swung(history, settings, view.now_ms)
-        history = replace(history, unrest=unrest, planned_ms=view.now_ms)
+    if balancing and swung(history, settings, view.now_ms) and not settings.round.observe_only:
+        history = replace(history, unrest=outlook.unrest + 1.0, planned_ms=view.now_ms)
     moves = [(step.bundle, step.destination) for step in (*spreading, *balancing)]
     if moves and not settings.round.observe_only:
         history = replace(history, sent=sent_off(history.sent, moves, view))

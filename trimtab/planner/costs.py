@@ -23,7 +23,8 @@ _ALIKE: Final = 0.05
 """Relative deviation of traffic between brokers below which their line tells little of its slope.
 """
 _LEAST: Final = 1e-6
-"""Bytes/s of a broker, on average, below which traffic tells nothing of its costs."""
+"""Bytes/s of a broker, on average, below which traffic tells nothing of its costs; and percent of
+its processors, below which they do not say how strong it is."""
 _FEWEST: Final = 0.5
 """A slope is believed from this part of the ratio of usage to traffic on: what a broker uses
 without any traffic is taken to be less than the rest."""
@@ -67,7 +68,7 @@ def per_byte(costs: Costs, names: tuple[str, ...], limits: Floats) -> Floats:
     known = slopes > 0
     if known.all() or not known.any():
         return slopes
-    cores = np.where(limits[CPU] > 0, limits[CPU], 1.0)
+    cores = np.where(limits[CPU] > _LEAST, limits[CPU], 1.0)
     usual = float(np.median((slopes * cores)[known]))
     return np.where(known, slopes, usual / cores)
 

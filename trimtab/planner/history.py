@@ -39,7 +39,7 @@ class PlannerHistory:
     unrest: float = 0.0
     """Plans, fading by half in `trimtab.planner.trigger.HALF_LIFE_MS`, as of ``planned_ms``."""
     planned_ms: int = 0
-    """When the last plan was made."""
+    """When the last of them was made."""
     sent: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Bundle to the broker a plan sent it to, and when (ms), for a while."""
     foreseen: dict[str, Foreseen] = field(default_factory=dict)

@@ -24,9 +24,9 @@ from trimtab.view import Floats
 
 _AIM: Final = 0.98
 """Of the target: what a plan is to reach."""
-_WARIER: Final = 0.5
+_WARIER: Final = 0.75
 """By how much of the target each recent plan widens what is accepted."""
-_WIDEST: Final = 3.0
+_WIDEST: Final = 4.0
 """Targets that are accepted at most, where there is no noise."""
 _NOT_ALL: Final = 0.7
 """Of what is accepted: what a plan need not go below, but for the target."""
