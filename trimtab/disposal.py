@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from trimtab.filters import CAPS, FILTERS, may_unload, narrowed, reachable
+from trimtab.names import rows_of
 from trimtab.placement import Placer
 from trimtab.placing import fewest, lightly_used, preferred
 from trimtab.plan import Move, Plan, Refusal, Shed
@@ -43,22 +44,23 @@ class Disposal:
         """Every wish as a move or a refusal; ``cooling`` names the bundles that moved lately,
         ``spent`` is how much of the budget is used up."""
         self._spent = spent
+        resting = frozenset(rows_of(self._view.bundles.names, cooling))
         moves, refusals = [], []
         for wish in wishes:
-            answer = self._objection(wish, cooling) or self._destination(wish)
+            answer = self._objection(wish, resting) or self._destination(wish)
             if isinstance(answer, Rule):
                 refusals.append(self._refused(wish, answer))
             else:
                 moves.append(self._moved(wish, answer))
         return Plan(moves=tuple(moves), refusals=tuple(refusals))
 
-    def _objection(self, wish: Shed, cooling: Collection[str]) -> Rule | None:
+    def _objection(self, wish: Shed, resting: Collection[int]) -> Rule | None:
         bundles = self._view.bundles
         if wish.bundle in self._planned:
             return Rule.TWICE
         if self._view.intended[wish.bundle] != bundles.owner[wish.bundle]:
             return Rule.IN_FLIGHT
-        if bundles.names[wish.bundle] in cooling:
+        if wish.bundle in resting:
             return Rule.COOLING_DOWN
         if not bundles.movable[wish.bundle]:
             return Rule.NOT_MOVABLE

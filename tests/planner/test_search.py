@@ -76,6 +76,23 @@ def test_a_giant_is_freed_of_what_stands_beside_it() -> None:
     assert plan(fleet, 0.05).steps == (Step(bundle=0, source=0, destination=2),)
 
 
+def test_one_that_many_small_ones_would_have_to_leave_for_goes_first() -> None:
+    """Its host is filled again with two of the others', instead of giving twenty small ones."""
+    even = [0.1] * 6 + [0.07]
+    fleet = Carried([[0.4] + [0.01] * 27, even, [], [0.1] * 4, *[[0.1] * 4 + [0.035]] * 8]).fleet
+    steps = plan(fleet, 0.1).steps
+    assert Step(bundle=0, source=0, destination=2) in steps
+    assert len(steps) == 3
+
+
+def test_one_that_does_not_fit_goes_where_a_few_make_room() -> None:
+    others = [[0.1] * 4 + [0.035]] * 8
+    fleet = Carried([[0.4] + [0.01] * 27, [0.1, 0.1], *others]).fleet
+    steps = plan(fleet, 0.1).steps
+    assert Step(bundle=0, source=0, destination=1) in steps
+    assert len(steps) <= 5
+
+
 def test_the_larger_broker_takes_more() -> None:
     """Of 1.0 in all, a broker of four times the capacity ends with four fifths."""
     fleet = Carried([[0.1] * 10, []], gain=[1.0, 0.25]).fleet

@@ -15,8 +15,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from trimtab.planner.board import Board, Ground, Shelf, Step
+from trimtab.planner.board import Band, Board, Ground, Shelf, Step
 from trimtab.planner.fleet import Fleet
+from trimtab.planner.outsized import sent_first
 from trimtab.view import Floats, Ints
 
 _EPSILON: Final = 1e-12
@@ -26,20 +27,14 @@ _OVERSHOOT: Final = 1.4
 _MUCH: Final = 1.5
 
 
-class Band(NamedTuple):
-    """Usage, as fractions."""
-
-    low: float
-    high: float
-
-
 class Habit(NamedTuple):
     """How a trial chooses where several bundles would do."""
 
     thrifty: bool
     """What a receiver lacks is of no interest while the hottest can be helped with less."""
     bold: bool
-    """A far larger bundle is preferred although its host drops below the band."""
+    """A far larger bundle is preferred although its host drops below the band, and goes first where
+    many small ones would have to."""
     leaping: bool = False
     """A bundle that fits nowhere goes to a host that makes room for it with smaller ones."""
 
@@ -65,6 +60,8 @@ class Trial(NamedTuple):
 def tried(ground: Ground, keeps: list[int], band: Band, habit: Habit) -> Trial:
     """One trial."""
     board = Board(ground, keeps)
+    if habit.bold:
+        sent_first(board, ground.brokers, band)
     effort = 0
     most = len(ground.order)
     while effort <= most:

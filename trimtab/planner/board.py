@@ -22,6 +22,13 @@ class Step(NamedTuple):
     destination: int
 
 
+class Band(NamedTuple):
+    """Usage, as fractions."""
+
+    low: float
+    high: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Ground:
     """What every trial on a fleet starts from; ``brokers`` (k,) are the rows that take part."""
