@@ -39,12 +39,15 @@ class Progress:
         self.last = "the query was to start"
         self.warm = False
         """Whether a batch has ended."""
+        self._within = False
+        """Whether one has begun and not ended."""
 
     def began(self, batch: int) -> None:
+        self._within = True
         self._step(f"batch {batch} began")
 
     def ended(self, batch: int) -> None:
-        self.warm = True
+        self.warm, self._within = True, False
         self._step(f"batch {batch} ended")
 
     def waiting(self, what: str) -> None:
@@ -53,7 +56,8 @@ class Progress:
 
     def triggered(self) -> None:
         """Spark says that the query lives, be it that it has nothing to do."""
-        self._step("Spark looked for input")
+        # It says so late: by then the batch may be under way that the driver is stuck in.
+        self._step(self.last if self._within else "Spark looked for input")
 
     def _step(self, what: str) -> None:
         self.steps += 1

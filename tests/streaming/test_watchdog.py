@@ -45,6 +45,15 @@ def test_a_batch_that_does_not_end_is_named(
     assert "batch 7 began" in cause
 
 
+def test_a_late_word_from_spark_does_not_hide_the_batch_that_hangs(
+    watchdog: Watchdog, progress: Progress, causes: list[str]
+) -> None:
+    progress.began(7)
+    progress.triggered()
+    looks(watchdog, LOOKS + 1)
+    assert "batch 7 began" in causes[0]
+
+
 @pytest.mark.parametrize(
     "move",
     [
