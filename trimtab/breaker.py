@@ -103,7 +103,7 @@ def widened(plan: Noted, view: View, model: Model, settings: Settings) -> str | 
         behind = (side.used - model.cost[row] * side.traffic) / side.reports - model.rest[row]
         now[row] += behind
         without[row] += behind - side.surprise
-        variance[row] += max(side.noise, typical**2 * (1 + 1 / side.reports))
+        variance[row] += side.noise(max(side.strays, typical))
     brokers = np.flatnonzero(taking)
     ends = brokers[[int(np.argmax(now[brokers])), int(np.argmin(now[brokers]))]]
     often = deviations(len(brokers), settings.round.interval, settings.planner.false_moves)

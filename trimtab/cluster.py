@@ -19,7 +19,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
-from zlib import crc32
 
 import numpy as np
 
@@ -257,8 +256,7 @@ class Cluster:
         view, obstacles = self._view(packed, records, settings)
         view = replace(found.shown(view), now_ms=now_ms)
         state = replace(self.memory.round, paused=self.memory.paused)
-        rng = np.random.default_rng([crc32(self.name.encode()), state.number])
-        plan, state = deciding(view, state, settings, now_ms, rng)
+        plan, state = deciding(view, state, settings, now_ms, state.draws(self.name))
         obstacles[Rule.NO_CANDIDATE] += len(found.trouble.needs) - len(plan.repairs)
         look_ms = next_look(found.found, plan, self.memory, settings, now_ms)
         self.witness = Witness(Scene(view, self.memory, plan, state, settings, found))

@@ -16,9 +16,9 @@ from trimtab.placement import Placer
 from trimtab.placing import fewest, lightly_used, preferred
 from trimtab.plan import Move, Plan, Refusal, Shed
 from trimtab.reasons import Reason, Rule
-from trimtab.request import Projection, Request, request_of
+from trimtab.request import Projection, Request, request_of, staying
 from trimtab.settings import Settings
-from trimtab.view import Bools, Ints, View, is_monitoring_namespace
+from trimtab.view import Bools, Ints, View
 
 
 class Disposal:
@@ -35,7 +35,7 @@ class Disposal:
         self._view, self._projection, self._placer = view, projection, placer
         self._settings, self._rng = settings, rng
         self._planned: set[int] = set()
-        self._staying = _staying(view)
+        self._staying = staying(view)
         self._light = lightly_used(view, settings)
         self._given: Ints = np.zeros(len(view.brokers.names), dtype=np.int64)
         self._spent = 0
@@ -139,15 +139,3 @@ class Disposal:
             rule=rule,
             destination=None if wish.destination is None else names[wish.destination],
         )
-
-
-def _staying(view: View) -> Ints:
-    """(n,) bundles each broker will have that count as its own: heartbeat and SLA ones do not.
-
-    Pulsar counts those, so its "sole bundle" protection never holds on a broker that has any.
-    """
-    bundles, brokers = view.bundles, len(view.brokers.names)
-    monitoring = [is_monitoring_namespace(name) for name in bundles.namespaces]
-    bound = np.array([*monitoring, False], dtype=np.bool_)[bundles.namespace]
-    counts = np.bincount(view.intended, minlength=brokers)
-    return counts - np.bincount(view.intended[bound], minlength=brokers)

@@ -90,7 +90,7 @@ def corrected(
 def telling(side: Side, strays: float) -> bool:
     """Whether a side with reports tells something of costs; ``strays`` are a typical broker's."""
     change = side.predicted - side.before
-    noise = (side.variance + strays**2 * (1 + 1 / side.reports)) ** 0.5
+    noise = (side.variance + side.noise(strays)) ** 0.5
     if abs(change) < max(_LEAST, _CLEARLY * noise):
         return False
     return side.explained / change >= _CAME

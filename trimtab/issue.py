@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from trimtab.model import Epoch
 from trimtab.ownership import Event
@@ -26,6 +27,9 @@ class BatchId:
     batch: int
 
 
+Planned = PlannedMove | PlannedSplit | PlannedMerge | PlannedRepair
+
+
 def transitions(record: RoundRecord, batch: BatchId) -> tuple[Transition, ...]:
     """One a move, a split, a merge and a repair, in the plan's order; a repeated batch asks with
     equal ids.
@@ -34,118 +38,69 @@ def transitions(record: RoundRecord, batch: BatchId) -> tuple[Transition, ...]:
     """
     if record.observe_only:
         return ()
-    moves = [_transfer(record, batch, i, move) for i, move in enumerate(record.moves)]
-    merges = len(moves) + len(record.splits)
-    repairs = merges + len(record.merges)
-    return (
-        *moves,
-        *(_division(record, batch, i, each) for i, each in enumerate(record.splits, len(moves))),
-        *(_merge(record, batch, i, each) for i, each in enumerate(record.merges, merges)),
-        *(_repair(record, batch, i, each) for i, each in enumerate(record.repairs, repairs)),
+    name = f"{record.cluster}/{batch.query}/{batch.batch}"
+    planned: tuple[Planned, ...] = (
+        *record.moves,
+        *record.splits,
+        *record.merges,
+        *record.repairs,
     )
+    return tuple(_transition(record, f"{name}/{i}", each) for i, each in enumerate(planned))
 
 
-def _transfer(record: RoundRecord, batch: BatchId, index: int, move: PlannedMove) -> Transition:
-    name = f"{record.cluster}/{batch.query}/{batch.batch}/{index}"
-    # The destination first: it is to be warm by the time the source stops.
-    told = {move.destination: Kind.PREPARE, move.source: Kind.TRANSFER}
+class _Asked(NamedTuple):
+    """What a part of a plan asks of the store, and which brokers it tells."""
+
+    event: Event
+    told: tuple[tuple[str, Kind], ...] = ()
+    source: str | None = None
+    broker: str | None = None
+    """Who is to have the bundle."""
+    neighbour: Neighbour | None = None
+
+
+def _asked(planned: Planned) -> _Asked:
+    match planned:
+        case PlannedMove(source=source, destination=to):
+            # The destination first: it is to be warm by the time the source stops.
+            told = (to, Kind.PREPARE), (source, Kind.TRANSFER)
+            return _Asked(Event.TRANSFER, told, source, to)
+        case PlannedSplit(broker=owner):
+            return _Asked(Event.SPLIT, ((owner, Kind.SPLIT),), owner)
+        case PlannedMerge(broker=owner):
+            other = Neighbour(planned.neighbour, Epoch(*planned.neighbour_epoch))
+            return _Asked(Event.MERGE, ((owner, Kind.MERGE),), owner, neighbour=other)
+        case PlannedRepair(broker=to):
+            owns = () if to is None else ((to, Kind.OWN),)
+            return _Asked(Event(planned.event), owns, broker=to)
+
+
+def _transition(record: RoundRecord, name: str, planned: Planned) -> Transition:
+    asked = _asked(planned)
     commands = tuple(
         Command(
             id=f"{name}/{kind.value}",
             cluster=record.cluster,
             broker=broker,
             kind=kind,
-            bundle=move.bundle,
-            source=move.source,
-            destination=move.destination,
-            reason=move.reason,
+            bundle=planned.bundle,
+            source=asked.source,
+            destination=asked.broker if asked.event is Event.TRANSFER else None,
+            division=record.division if kind is Kind.SPLIT else None,
+            neighbour=asked.neighbour and asked.neighbour.bundle,
+            reason=planned.reason,
             plan=f"{record.cluster}/{record.round}",
-            why=move.why,
+            why=planned.why,
         )
-        for broker, kind in told.items()
+        for broker, kind in asked.told
     )
     return Transition(
         id=name,
-        bundle=move.bundle,
-        event=Event.TRANSFER,
-        expect=Epoch(*move.epoch),
-        broker=move.destination,
-        commands=commands,
-        within_ms=record.move_deadline_ms,
-    )
-
-
-def _division(record: RoundRecord, batch: BatchId, index: int, split: PlannedSplit) -> Transition:
-    name = f"{record.cluster}/{batch.query}/{batch.batch}/{index}"
-    command = Command(
-        id=f"{name}/{Kind.SPLIT.value}",
-        cluster=record.cluster,
-        broker=split.broker,
-        kind=Kind.SPLIT,
-        bundle=split.bundle,
-        source=split.broker,
-        reason=split.reason,
-        plan=f"{record.cluster}/{record.round}",
-        why=split.why,
-        division=record.division,
-    )
-    return Transition(
-        id=name,
-        bundle=split.bundle,
-        event=Event.SPLIT,
-        expect=Epoch(*split.epoch),
-        commands=(command,),
-        within_ms=record.move_deadline_ms,
-    )
-
-
-def _merge(record: RoundRecord, batch: BatchId, index: int, merge: PlannedMerge) -> Transition:
-    name = f"{record.cluster}/{batch.query}/{batch.batch}/{index}"
-    command = Command(
-        id=f"{name}/{Kind.MERGE.value}",
-        cluster=record.cluster,
-        broker=merge.broker,
-        kind=Kind.MERGE,
-        bundle=merge.bundle,
-        source=merge.broker,
-        neighbour=merge.neighbour,
-        reason=merge.reason,
-        plan=f"{record.cluster}/{record.round}",
-        why=merge.why,
-    )
-    return Transition(
-        id=name,
-        bundle=merge.bundle,
-        event=Event.MERGE,
-        expect=Epoch(*merge.epoch),
-        neighbour=Neighbour(merge.neighbour, Epoch(*merge.neighbour_epoch)),
-        commands=(command,),
-        within_ms=record.move_deadline_ms,
-    )
-
-
-def _repair(record: RoundRecord, batch: BatchId, index: int, repair: PlannedRepair) -> Transition:
-    name = f"{record.cluster}/{batch.query}/{batch.batch}/{index}"
-    told = () if repair.broker is None else (repair.broker,)
-    commands = tuple(
-        Command(
-            id=f"{name}/{Kind.OWN.value}",
-            cluster=record.cluster,
-            broker=broker,
-            kind=Kind.OWN,
-            bundle=repair.bundle,
-            reason=repair.reason,
-            plan=f"{record.cluster}/{record.round}",
-            why=repair.why,
-        )
-        for broker in told
-    )
-    return Transition(
-        id=name,
-        bundle=repair.bundle,
-        event=Event(repair.event),
-        expect=Epoch(*repair.epoch),
-        broker=repair.broker,
+        bundle=planned.bundle,
+        event=asked.event,
+        expect=Epoch(*planned.epoch),
+        broker=asked.broker,
+        neighbour=asked.neighbour,
         commands=commands,
         within_ms=record.move_deadline_ms if commands else 0,
     )

@@ -92,10 +92,10 @@ class Side:
         """Usage that came without; only with reports."""
         return self.used / self.reports - self.used_then - self.explained
 
-    @property
-    def noise(self) -> float:
-        """Variance of ``surprise`` where there is none; only with reports."""
-        return self.strays**2 * (1 + 1 / self.reports)
+    def noise(self, strays: float) -> float:
+        """Variance of ``surprise`` where there is none and reports stray so far; only with
+        reports."""
+        return strays**2 * (1 + 1 / self.reports)
 
     @property
     def forecast(self) -> Forecast:

@@ -13,7 +13,7 @@ from typing import Final
 from trimtab.doubt import Doubt, doubt_of_losses, doubt_of_silence
 from trimtab.settings import FlappingSettings, Settings
 
-_AT_ONCE_MS: Final = 60_000
+AT_ONCE_MS: Final = 60_000
 """Losses within so long count together."""
 
 _LATE_MS: Final = 10_000
@@ -112,7 +112,7 @@ def suspicions(
     fleet = {*appended, *liveness.gone} - liveness.draining
     late = {broker for broker, at_ms in liveness.late.items() if now_ms - at_ms < _LATE_MS}
     absent = fleet - ({*heard(appended, settings)} - liveness.gone.keys() - late)
-    lost = {b for b, each in liveness.losses.items() if now_ms - each.last_ms < _AT_ONCE_MS}
+    lost = {b for b, each in liveness.losses.items() if now_ms - each.last_ms < AT_ONCE_MS}
     return {
         "silence": doubt_of_silence(len(absent), len(fleet), settings.doubt),
         "losses": doubt_of_losses(len((lost | late) & fleet), len(fleet), settings.doubt),

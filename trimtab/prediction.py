@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 
 from trimtab.ledger_state import MOST_OPEN, Awaited, Noted, Side
@@ -28,7 +27,7 @@ def noted(
         return None
     sizes = model.sizes([move.bundle for move in given]).tolist()
     awaited = {
-        move.bundle: replace(_awaited(move, size, row_of, model), place=place)
+        move.bundle: _awaited(move, size, row_of, model, place)
         for place, (move, size) in enumerate(zip(given, sizes, strict=True))
     }
     known = state.histories.trimtab.corrections
@@ -41,7 +40,9 @@ def noted(
     return Noted(state.number, now_ms, first, sides, undoing)
 
 
-def _awaited(move: Move, size: float, row_of: Mapping[str, int], model: Model) -> Awaited:
+def _awaited(
+    move: Move, size: float, row_of: Mapping[str, int], model: Model, place: int
+) -> Awaited:
     return Awaited(
         source=move.source,
         destination=move.destination,
@@ -49,6 +50,7 @@ def _awaited(move: Move, size: float, row_of: Mapping[str, int], model: Model) -
         added=size * float(model.gain[row_of[move.destination]]),
         counter=move.epoch.counter,
         generation=move.epoch.generation,
+        place=place,
     )
 
 

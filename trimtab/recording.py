@@ -98,7 +98,7 @@ def recorded(
                 bundle=split.bundle,
                 broker=split.broker,
                 reason=split.reason,
-                epoch=(split.epoch.generation, split.epoch.counter),
+                epoch=split.epoch,
                 why=context.whys.get(split.bundle, ""),
             )
             for split in plan.splits
@@ -111,7 +111,7 @@ def recorded(
                 event=repair.event,
                 broker=repair.broker,
                 reason=repair.reason,
-                epoch=(repair.epoch.generation, repair.epoch.counter),
+                epoch=repair.epoch,
                 why=context.whys.get(repair.bundle, ""),
             )
             for repair in plan.repairs
@@ -139,7 +139,7 @@ def _move(move: Move, why: str) -> PlannedMove:
         source=move.source,
         destination=move.destination,
         reason=move.reason,
-        epoch=(move.epoch.generation, move.epoch.counter),
+        epoch=move.epoch,
         why=why,
     )
 
@@ -150,8 +150,8 @@ def _merge(merge: Merge, why: str) -> PlannedMerge:
         neighbour=merge.neighbour,
         broker=merge.broker,
         reason=merge.reason,
-        epoch=(merge.epoch.generation, merge.epoch.counter),
-        neighbour_epoch=(merge.neighbour_epoch.generation, merge.neighbour_epoch.counter),
+        epoch=merge.epoch,
+        neighbour_epoch=merge.neighbour_epoch,
         why=why,
     )
 

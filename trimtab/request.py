@@ -9,7 +9,15 @@ from typing import NamedTuple
 import numpy as np
 
 from trimtab.isolation import Permits
-from trimtab.view import RATE_IN, RATE_OUT, TOPICS, Floats, Ints, View
+from trimtab.view import (
+    RATE_IN,
+    RATE_OUT,
+    TOPICS,
+    Floats,
+    Ints,
+    View,
+    is_monitoring_namespace,
+)
 
 
 class Expected(NamedTuple):
@@ -148,3 +156,17 @@ def request_of(view: View, projection: Projection, bundle: int, source: int | No
         namespace=int(view.bundles.namespace[bundle]),
         source=source,
     )
+
+
+def staying(view: View) -> Ints:
+    """(n,) bundles each broker will have that count as its own: heartbeat and SLA ones do not.
+
+    Pulsar counts those, so its "sole bundle" protection never holds on a broker that has any.
+    """
+    bundles, brokers = view.bundles, len(view.brokers.names)
+    counts: Ints = np.bincount(view.intended, minlength=brokers)
+    monitoring = [is_monitoring_namespace(name) for name in bundles.namespaces]
+    if not any(monitoring):
+        return counts
+    bound = np.array([*monitoring, False])[bundles.namespace]
+    return counts - np.bincount(view.intended[bound], minlength=brokers)

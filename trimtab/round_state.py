@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
+from zlib import crc32
+
+import numpy as np
 
 from trimtab.breaker_state import Breaker
 from trimtab.ledger_state import Ledger
@@ -71,6 +74,10 @@ class RoundState:
     """Halves of divided bundles that wait for a place, and since when (ms)."""
     ledger: Ledger = field(default_factory=Ledger)
     breaker: Breaker = field(default_factory=Breaker)
+
+    def draws(self, cluster: str) -> np.random.Generator:
+        """The dice of the round that finds this state: a round that is repeated throws the same."""
+        return np.random.default_rng([crc32(cluster.encode()), self.number])
 
 
 def begun(state: RoundState, settings: Settings, now_ms: int) -> RoundState:

@@ -16,9 +16,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Final
-from zlib import crc32
-
-import numpy as np
 
 from trimtab.memory import Memory
 from trimtab.overlay import NOTHING_LEARNT, learnt, overlaid, standing
@@ -113,7 +110,7 @@ def _decided(shadow: Shadow, view: View, settings: Settings) -> tuple[Plan, Shad
     costs = learnt(shadow.costs, view.brokers, kept)
     world = overlaid(view, shadow.elsewhere, costs)
     # As the champion draws, so that luck is no difference between them.
-    rng = np.random.default_rng([crc32(view.cluster.encode()), shadow.round.number])
+    rng = shadow.round.draws(view.cluster)
     plan, state = decide(world, shadow.round, replace(settings, round=chosen), view.now_ms, rng)
     return plan, replace(shadow, round=state, costs=costs)
 

@@ -97,6 +97,20 @@ class Bundles:
         """(4, m) as last reported."""
         return self.reported()
 
+    def part(self, mask: Bools) -> Bundles:
+        """Those of a mask (m,)."""
+        return Bundles(
+            names=kept_names(self.names, mask),
+            namespace=self.namespace[mask],
+            namespaces=self.namespaces,
+            owner=self.owner[mask],
+            short=self.short[:, mask],
+            long=self.long[:, mask],
+            reported=cache(lambda: self.stats[:, mask]),
+            counts=self.counts[:, mask],
+            movable=self.movable[mask],
+        )
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
@@ -180,16 +194,6 @@ def available_part(view: View) -> View:
             persistent=brokers.persistent[here],
             limits=brokers.limits[:, here],
         ),
-        bundles=Bundles(
-            names=kept_names(bundles.names, kept),
-            namespace=bundles.namespace[kept],
-            namespaces=bundles.namespaces,
-            owner=row[owner[kept]],
-            short=bundles.short[:, kept],
-            long=bundles.long[:, kept],
-            reported=cache(lambda: bundles.stats[:, kept]),
-            counts=bundles.counts[:, kept],
-            movable=movable[kept],
-        ),
+        bundles=replace(bundles.part(kept), owner=row[owner[kept]], movable=movable[kept]),
         intended=row[view.intended[kept]],
     )

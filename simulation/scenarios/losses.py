@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from simulation.scenarios.world import World
 from trimtab.doubt import Doubt, doubt_of_losses, doubt_of_silence, gravest
+from trimtab.liveness import AT_ONCE_MS
 from trimtab.model import NO_EPOCH
 from trimtab.ownership import Event
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
 from trimtab.trouble import NO_TROUBLE, Need, Trouble
-
-_AT_ONCE_MS: Final = 60_000
-"""Losses within so long count together: `trimtab.liveness`."""
 
 
 def trouble_of(world: World, settings: Settings, now_ms: int) -> Trouble:
@@ -38,7 +34,7 @@ def _doubt(world: World, settings: Settings, now_ms: int) -> Doubt:
     horizon_ms = now_ms - 1000 * settings.round.forget
     gone = [ms for ms in world.crashed_ms.values() if ms >= horizon_ms]
     fleet = int(world.up.sum()) + len(gone)
-    lost = sum(now_ms - ms < _AT_ONCE_MS for ms in gone)
+    lost = sum(now_ms - ms < AT_ONCE_MS for ms in gone)
     return gravest(
         (
             doubt_of_silence(len(gone), fleet, settings.doubt),

@@ -19,7 +19,6 @@ from simulation.scenarios.lateness import Lateness
 from simulation.scenarios.statistics import Statistics
 from simulation.scenarios.world import World
 from trimtab.load import percentages
-from trimtab.names import kept
 from trimtab.view import (
     BANDWIDTH_IN,
     BANDWIDTH_OUT,
@@ -83,7 +82,7 @@ class Reports:
             sizes=world.sizes,
         )
         if seen is not None and not seen.all():
-            view = replace(view, bundles=_part(bundles, seen), intended=world.intended[seen])
+            view = replace(view, bundles=bundles.part(seen), intended=world.intended[seen])
         return view if world.up.all() and not world.draining.any() else self._without(view)
 
     def _without(self, view: View) -> View:
@@ -152,17 +151,3 @@ class Reports:
             counts=counts,
             movable=movable,
         )
-
-
-def _part(bundles: Bundles, mask: Bools) -> Bundles:
-    return Bundles(
-        names=kept(bundles.names, mask),
-        namespace=bundles.namespace[mask],
-        namespaces=bundles.namespaces,
-        owner=bundles.owner[mask],
-        short=bundles.short[:, mask],
-        long=bundles.long[:, mask],
-        reported=cache(lambda: bundles.stats[:, mask]),
-        counts=bundles.counts[:, mask],
-        movable=bundles.movable[mask],
-    )

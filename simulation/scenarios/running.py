@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
-from zlib import crc32
 
 import numpy as np
 
@@ -107,9 +106,8 @@ class Run:
         return plan
 
     def _decide(self, view: View, settings: Settings, now_ms: int) -> Plan:
-        # As the job seeds it.
-        rng = np.random.default_rng([crc32(CLUSTER.encode()), self.state.number])
-        plan, self.state = decide(view, self.state, settings, now_ms, rng)
+        draws = self.state.draws(CLUSTER)
+        plan, self.state = decide(view, self.state, settings, now_ms, draws)
         return plan
 
     def _obey(self, plan: Plan, cycle: int, now_ms: int) -> None:

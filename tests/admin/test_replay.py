@@ -18,8 +18,7 @@ from deploy.redis_server import RedisServer
 from simulation.rerun.span import Bound, iso
 from sinks.publisher import Outgoing
 from tests.support.commands import published
-from tests.support.plain_job import PlainJob
-from tests.support.reports import bundle
+from tests.support.plain_job import CPU, HELD, PlainJob
 from trimtab.settings import Settings
 from trimtab.wire import keys
 from trimtab.wire.command import Command
@@ -28,12 +27,6 @@ from trimtab.wire.rows import BatchRecord
 pytestmark = pytest.mark.e2e
 
 CLUSTER = "replayed"
-HELD = {
-    "hot:1": {bundle(i, 16): 100.0 + i for i in range(12)},
-    "warm:1": {bundle(i, 16): 10.0 + i for i in range(12, 15)},
-    "cold:1": {bundle(15, 16): 1.0},
-}
-CPU = {"hot:1": 85.0, "warm:1": 40.0, "cold:1": 5.0}
 SETTINGS = Settings.parse(
     {
         "round.shedding": "avg",

@@ -15,7 +15,7 @@ from deploy.ports import free_port
 from deploy.redis_server import RedisServer
 from sinks.explanations import Explanations
 from tests.support.commands import in_streams, published
-from tests.support.plain_job import PlainJob
+from tests.support.plain_job import CPU, HELD, PlainJob
 from tests.support.reports import bundle
 from trimtab.settings import Settings
 from trimtab.wire import keys
@@ -24,12 +24,6 @@ from trimtab.wire.rows import RoundRecord
 pytestmark = pytest.mark.e2e
 
 CLUSTER = "asked"
-HELD = {
-    "hot:1": {bundle(i, 16): 100.0 + i for i in range(12)},
-    "warm:1": {bundle(i, 16): 10.0 + i for i in range(12, 15)},
-    "cold:1": {bundle(15, 16): 1.0},
-}
-CPU = {"hot:1": 85.0, "warm:1": 40.0, "cold:1": 5.0}
 SETTINGS = Settings.parse(
     {
         "round.shedding": "avg",

@@ -10,7 +10,7 @@ from redis import Redis
 
 from deploy.redis_server import RedisServer
 from sinks.connections import redis_client
-from tests.agent.support import Job
+from tests.agent.support import A, B, Job, Site
 
 
 @pytest.fixture
@@ -28,3 +28,13 @@ def cluster(request: pytest.FixtureRequest) -> str:
 def job(client: Redis, cluster: str) -> Job:
     """A job that has opened the store."""
     return Job(client, cluster)
+
+
+@pytest.fixture
+def a(client: Redis, cluster: str) -> Site:
+    return Site(client, cluster, A)
+
+
+@pytest.fixture
+def b(client: Redis, cluster: str) -> Site:
+    return Site(client, cluster, B)

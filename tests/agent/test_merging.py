@@ -18,11 +18,6 @@ from trimtab.wire.ownership import Outcome, Transition
 
 
 @pytest.fixture
-def a(client: Redis, cluster: str) -> Site:
-    return Site(client, cluster, A)
-
-
-@pytest.fixture
 def halved(job: Job, a: Site) -> Job:
     """A job whose two bundles ``a`` serves."""
     job.assign(A)

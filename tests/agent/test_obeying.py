@@ -19,16 +19,6 @@ from trimtab.wire.ownership import Outcome, Record, Transition
 
 
 @pytest.fixture
-def a(client: Redis, cluster: str) -> Site:
-    return Site(client, cluster, A)
-
-
-@pytest.fixture
-def b(client: Redis, cluster: str) -> Site:
-    return Site(client, cluster, B)
-
-
-@pytest.fixture
 def owned(job: Job, a: Site) -> Job:
     """A job whose bundle ``a`` serves."""
     job.assign(A)

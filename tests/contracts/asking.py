@@ -7,12 +7,14 @@ from typing import Any
 import msgspec
 import redis
 
+from sinks.ownership_store import OwnershipStore
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import Event
 from trimtab.wire.command import Command, Kind
 from trimtab.wire.keys import command_stream, journal_key
-from trimtab.wire.ownership import Change, Transition
+from trimtab.wire.ownership import Change, Outcome, Transition
 
+GENERATION = 5
 BUNDLE = "public/default/0x00000000_0x40000000"
 HALVES = ("public/default/0x00000000_0x20000000", "public/default/0x20000000_0x40000000")
 ABOVE = "public/default/0x40000000_0x80000000"
@@ -37,6 +39,16 @@ def _request(event: Event, expect: Epoch, **more: object) -> Transition:
 
 def command(to: str, kind: Kind, name: str = "command") -> Command:
     return Command(id=f"{name}/{kind}", cluster="c", broker=to, kind=kind, bundle=BUNDLE)
+
+
+def ask(store: OwnershipStore, cluster: str, transition: Transition) -> Outcome:
+    """As a broker if it names an actor, else as the job in a batch of its own."""
+    if transition.actor is not None:
+        return store.apply(cluster, transition)
+    done = store.apply_batch(
+        cluster, [transition], generation=GENERATION, query_id=transition.id, batch=0
+    )
+    return done.outcomes[0]
 
 
 def journal(client: redis.Redis, cluster: str) -> list[Change]:

@@ -8,9 +8,9 @@ import redis
 from deploy.redis_server import RedisServer
 from sinks.connections import redis_client
 from sinks.ownership_store import OwnershipStore
+from tests.contracts.asking import GENERATION
 from tests.support.opening import keep_alive, let_in
 
-GENERATION = 5
 BROKERS = ("a:8080", "b:8080", "c:8080")
 
 

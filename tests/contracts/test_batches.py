@@ -12,8 +12,7 @@ from deploy.redis_server import RedisServer
 from sinks.connections import redis_client
 from sinks.errors import Closed, Fenced, GenerationSpent
 from sinks.ownership_store import BatchOutcome, OwnershipStore
-from tests.contracts.asking import BUNDLE, broker, command, commands, job, journal
-from tests.contracts.conftest import GENERATION
+from tests.contracts.asking import BUNDLE, GENERATION, broker, command, commands, job, journal
 from tests.support.opening import keep_alive, let_in
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import Event, State

@@ -8,7 +8,7 @@ import redis
 
 from sinks.errors import Fenced
 from sinks.explanations import Explanations
-from tests.contracts.conftest import GENERATION
+from tests.contracts.asking import GENERATION
 from tests.support.explanations import explanation, stored
 from tests.support.opening import let_in
 from trimtab.wire import keys

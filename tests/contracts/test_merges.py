@@ -11,33 +11,25 @@ from tests.contracts.asking import (
     ABOVE,
     BOTH,
     BUNDLE,
+    GENERATION,
     HALVES,
+    ask,
     broker,
     command,
     commands,
     job,
     journal,
 )
-from tests.contracts.conftest import BROKERS, GENERATION
+from tests.contracts.conftest import BROKERS
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import Event, State
 from trimtab.wire.command import Kind
 from trimtab.wire.keys import bundles_key, ownership_key
-from trimtab.wire.ownership import Neighbour, Outcome, Record, Refused, Transition
+from trimtab.wire.ownership import Neighbour, Record, Refused, Transition
 
 A, B, _ = BROKERS
 LOWER, UPPER = Epoch(3, 7), Epoch(4, 11)
 NEXT = Neighbour(ABOVE, UPPER)
-
-
-def ask(store: OwnershipStore, cluster: str, transition: Transition) -> Outcome:
-    """As a broker if it names an actor, else as the job in a batch of its own."""
-    if transition.actor is not None:
-        return store.apply(cluster, transition)
-    done = store.apply_batch(
-        cluster, [transition], generation=GENERATION, query_id=transition.id, batch=0
-    )
-    return done.outcomes[0]
 
 
 def put(

@@ -11,7 +11,9 @@ from tests.contracts.asking import (
     ABOVE,
     BOTH,
     BUNDLE,
+    GENERATION,
     HALVES,
+    ask,
     broker,
     command,
     commands,
@@ -19,7 +21,7 @@ from tests.contracts.asking import (
     job,
     journal,
 )
-from tests.contracts.conftest import BROKERS, GENERATION
+from tests.contracts.conftest import BROKERS
 from tests.support.opening import keep_alive
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import (
@@ -35,7 +37,7 @@ from trimtab.ownership import (
 )
 from trimtab.wire.command import Kind
 from trimtab.wire.keys import bundles_key, command_stream, lease_key, ownership_key, placed_key
-from trimtab.wire.ownership import Candidate, Neighbour, Outcome, Record, Refused, Transition
+from trimtab.wire.ownership import Candidate, Neighbour, Record, Refused, Transition
 
 A, B, C = BROKERS
 STANDING = Epoch(3, 7)
@@ -50,16 +52,6 @@ NAMED = {
     OwnerRule.NOBODY: (None, None),
 }
 """Owner and destination afterwards, where A owned, B was the destination and C is asked for."""
-
-
-def ask(store: OwnershipStore, cluster: str, transition: Transition) -> Outcome:
-    """As a broker if it names an actor, else as the job in a batch of its own."""
-    if transition.actor is not None:
-        return store.apply(cluster, transition)
-    done = store.apply_batch(
-        cluster, [transition], generation=GENERATION, query_id=transition.id, batch=0
-    )
-    return done.outcomes[0]
 
 
 def put(client: redis.Redis, cluster: str, state: State, bundle: str = BUNDLE) -> Record:

@@ -215,16 +215,7 @@ def unite(it: World) -> None:
         bundle=lower,
         neighbour=upper,
     )
-    asked = Transition(
-        id="operator",
-        bundle=lower,
-        event=Event.MERGE,
-        expect=records[lower].epoch,
-        neighbour=Neighbour(upper, records[upper].epoch),
-        commands=(command,),
-        within_ms=4000,
-    )
-    it.operate(asked)
+    ordered(it, Event.MERGE, command, Neighbour(upper, records[upper].epoch))
 
 
 def neighbours(it: World) -> Iterator[tuple[str, str]]:
@@ -251,11 +242,16 @@ def divide(it: World, bundle: str) -> None:
         bundle=bundle,
         division=division,
     )
+    ordered(it, Event.SPLIT, command)
+
+
+def ordered(it: World, event: Event, command: Command, other: Neighbour | None = None) -> None:
     asked = Transition(
         id="operator",
-        bundle=bundle,
-        event=Event.SPLIT,
-        expect=record.epoch,
+        bundle=command.bundle,
+        event=event,
+        expect=it.records()[command.bundle].epoch,
+        neighbour=other,
         commands=(command,),
         within_ms=4000,
     )

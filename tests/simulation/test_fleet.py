@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import msgspec
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -19,6 +20,7 @@ from simulation.profile import Profile
 from sinks.connections import redis_client
 from sinks.ownership_store import OwnershipStore
 from tests.support.opening import let_in
+from tests.support.recorded_batches import held
 from trimtab.issue import BatchId, transitions
 from trimtab.ownership import State
 from trimtab.wire.keys import LOAD_REPORTS
@@ -61,33 +63,10 @@ def until(condition: Callable[[], bool], seconds: float = 60.0) -> bool:
 
 
 def moving(bundle: str, source: str, destination: str, epoch: tuple[int, int]) -> RoundRecord:
-    return RoundRecord(
-        cluster=CLUSTER,
-        round=1,
-        at=0,
-        strategy="avg",
-        placement="avg",
-        observe_only=False,
-        skipped="",
-        moves=(
-            PlannedMove(
-                bundle=bundle,
-                source=source,
-                destination=destination,
-                reason="high-pair",
-                epoch=epoch,
-            ),
-        ),
-        refusals=(),
-        refused={},
-        obstacles={},
-        summary={},
-        usage={},
-        problems=(),
-        move_deadline_ms=30_000,
-        settings_version=0,
-        state_hash="",
+    move = PlannedMove(
+        bundle=bundle, source=source, destination=destination, reason="high-pair", epoch=epoch
     )
+    return msgspec.structs.replace(held(CLUSTER), moves=(move,), move_deadline_ms=30_000)
 
 
 @pytest.mark.e2e

@@ -33,6 +33,7 @@ from streaming.watchdog import Progress
 from tests.faults.job import Frame, Offsets
 from tests.faults.topics import Claims
 from tests.support.opening import keep_alive
+from tests.support.reports import bundle
 from trimtab.job_settings import told
 from trimtab.model import NO_EPOCH
 from trimtab.ownership import Event
@@ -44,6 +45,16 @@ from trimtab.wire.ownership import Transition
 
 READS: Final = (keys.LOAD_REPORTS, keys.CONTROL, keys.OWNERSHIP)
 INTAKE: Final = IntakeSettings(sample_interval=1.0)
+
+HELD: Final = {
+    "hot:1": {bundle(i, 16): 100.0 + i for i in range(12)},
+    "warm:1": {bundle(i, 16): 10.0 + i for i in range(12, 15)},
+    "cold:1": {bundle(15, 16): 1.0},
+}
+"""Bundles' messages/s, by broker: a fleet out of balance."""
+
+CPU: Final = {"hot:1": 85.0, "warm:1": 40.0, "cold:1": 5.0}
+"""Percent, of the same brokers."""
 
 
 class PlainJob:

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from zlib import crc32
-
-import numpy as np
 
 from tests.support.pulsar import PULSAR
 from trimtab.explaining.scene import Scene
@@ -32,8 +29,7 @@ def scene_of(
     found = situation_of(memory, view.records, settings, view.now_ms)
     view = replace(view, trouble=replace(found.trouble, needs=view.trouble.needs))
     state = replace(memory.round, paused=memory.paused)
-    rng = np.random.default_rng([crc32(view.cluster.encode()), state.number])
-    plan, after = decide(view, state, settings, view.now_ms, rng)
+    plan, after = decide(view, state, settings, view.now_ms, state.draws(view.cluster))
     return Scene(view, memory, plan, after, settings, found)
 
 

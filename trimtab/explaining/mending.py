@@ -5,8 +5,6 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Final
 
-import numpy as np
-
 from trimtab.explaining.accounts.cause import Cause
 from trimtab.explaining.nearest import raised, switched
 from trimtab.explaining.scene import Scene
@@ -14,16 +12,7 @@ from trimtab.explaining.words import amount, counted, seconds
 from trimtab.model import namespace_of
 from trimtab.plan import Merge, Move, Repair, Split
 from trimtab.reasons import Reason
-from trimtab.settings import Settings
-from trimtab.view import (
-    CONSUMERS,
-    PRODUCERS,
-    RATE_IN,
-    RATE_OUT,
-    THROUGHPUT_IN,
-    THROUGHPUT_OUT,
-    TOPICS,
-)
+from trimtab.splitting.triggers.limits import limited
 from trimtab.wire.explanation import Nearest
 
 _LIMITS: Final = MappingProxyType(
@@ -63,8 +52,8 @@ def of_split(scene: Scene, split: Split) -> Cause:
             switched(scene.settings, "split.trigger", "long-term", "it stays whole"),
         )
     settings, numbers = scene.settings, _numbers(scene, split)
-    number, limit = numbers[split.reason], _limit(settings, split.reason)
-    over = [reason for reason, each in numbers.items() if each > (_limit(settings, reason) or each)]
+    number, limit = numbers[split.reason]
+    over = [reason for reason, (each, most) in numbers.items() if each > most]
     nearest: Nearest | None = None
     if over == [split.reason]:
         nearest = raised(settings, path, number, "it stays whole")
@@ -76,25 +65,15 @@ def of_split(scene: Scene, split: Split) -> Cause:
     )
 
 
-def _limit(settings: Settings, reason: Reason) -> float:
-    return float(getattr(settings.split, _LIMITS[reason][0].split(".")[1]))
-
-
-def _numbers(scene: Scene, split: Split) -> dict[Reason, float]:
-    """What is compared with each limit, in order of the limits."""
+def _numbers(scene: Scene, split: Split) -> dict[Reason, tuple[float, float]]:
+    """What is compared with each limit, and the limit."""
     row = scene.bundle_row(split.bundle)
     if row is None:
         raise LookupError(f"{split.bundle} is to be divided and not in the view")
-    bundles, trigger = scene.view.bundles, scene.settings.split.trigger
-    rates = (bundles.stats if trigger == "instantaneous" else bundles.long)[:, row]
-    counts = bundles.counts[:, row].astype(np.int64)
-    numbers: dict[Reason, float] = {
-        Reason.TOO_MANY_TOPICS: counts[TOPICS],
-        Reason.TOO_MANY_SESSIONS: counts[CONSUMERS] + counts[PRODUCERS],
-        Reason.TOO_MANY_MESSAGES: rates[RATE_IN] + rates[RATE_OUT],
-        Reason.TOO_MUCH_TRAFFIC: rates[THROUGHPUT_IN] + rates[THROUGHPUT_OUT],
-    }
-    return {reason: float(number) for reason, number in numbers.items()}
+    bundles, limits = scene.view.bundles, scene.settings.split
+    rates = bundles.stats if limits.trigger == "instantaneous" else bundles.long
+    figures = limited(bundles.counts[:, [row]], rates[:, [row]], limits)
+    return {reason: (float(figure[0]), float(most)) for reason, (figure, most) in figures.items()}
 
 
 def of_merge(scene: Scene, merge: Merge) -> Cause:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from zlib import crc32
 
 import numpy as np
 
@@ -202,6 +201,6 @@ def again(scene: Scene, changes: dict[str, object]) -> Scene:
     # What is believed of the brokers hangs on settings too.
     found = situation_of(scene.memory, scene.view.records, settings, scene.now_ms)
     view = replace(scene.view, trouble=found.trouble)
-    rng = np.random.default_rng([crc32(view.cluster.encode()), scene.before.number])
-    plan, after = deciding(view, scene.before, settings, scene.now_ms, rng)
+    draws = scene.before.draws(view.cluster)
+    plan, after = deciding(view, scene.before, settings, scene.now_ms, draws)
     return Scene(view, scene.memory, plan, after, settings, found)

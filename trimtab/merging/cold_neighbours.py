@@ -29,19 +29,8 @@ from trimtab.ownership import State
 from trimtab.plan import Join
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
-from trimtab.view import (
-    CONSUMERS,
-    PRODUCERS,
-    RATE_IN,
-    RATE_OUT,
-    THROUGHPUT_IN,
-    THROUGHPUT_OUT,
-    TOPICS,
-    Bundles,
-    Floats,
-    Ints,
-    View,
-)
+from trimtab.splitting.triggers.limits import limited
+from trimtab.view import Bundles, Floats, Ints, View
 
 
 def merge(view: View, settings: Settings) -> Sequence[Join]:
@@ -102,17 +91,8 @@ def _neighbours(view: View, crowded: dict[int, int]) -> tuple[Ints, Ints]:
 
 def _heat(bundles: Bundles, lower: Ints, upper: Ints, settings: Settings) -> Floats:
     """(p,) the largest part of a split limit that a pair comes to; infinite above a limit of 0."""
-    split, heat = settings.split, np.zeros(len(lower))
-    counts, long = bundles.counts, bundles.long
-    figures = [
-        (counts[TOPICS], split.max_topics),
-        (long[RATE_IN] + long[RATE_OUT], split.max_rate),
-        (long[THROUGHPUT_IN] + long[THROUGHPUT_OUT], split.max_throughput),
-    ]
-    if split.max_sessions > 0:
-        sessions = np.add(counts[CONSUMERS], counts[PRODUCERS], dtype=np.int64)
-        figures.append((sessions, split.max_sessions))
-    for figure, limit in figures:
+    heat = np.zeros(len(lower))
+    for figure, limit in limited(bundles.counts, bundles.long, settings.split).values():
         load = figure[lower].astype(np.float64) + figure[upper]
         if limit > 0:
             with np.errstate(over="ignore"):

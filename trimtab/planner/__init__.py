@@ -21,7 +21,7 @@ from trimtab.plan import Shed
 from trimtab.planner.board import Step
 from trimtab.planner.constraints import Draft, reached
 from trimtab.planner.easing import ease
-from trimtab.planner.giants import awaited, forcing, sighted, stuck
+from trimtab.planner.giants import awaited, divides, forcing, sighted, stuck
 from trimtab.planner.groups import part
 from trimtab.planner.history import PlannerHistory
 from trimtab.planner.outlook import CLEARLY, Prospect, looked, prospect, swung
@@ -66,12 +66,9 @@ def _divided_or_balanced(
     draft: Draft, found: Prospect, unrest: float, history: PlannerHistory
 ) -> tuple[list[Step], list[int]]:
     """The moves of one pool, and its bundles that should be divided."""
-    split = draft.settings.split
-    if not (split.enabled and split.trigger == "planned"):
+    if not divides(draft.settings):
         return _balanced(draft, found, unrest), []
-    giants = []
-    if found.floor > draft.settings.planner.target:
-        giants = forcing(draft, found.ground, history.estimates)
+    giants = forcing(draft, found, history.estimates)
     if awaited(draft, giants, found.pair.hot, history):
         return [], giants
     steps = _balanced(draft, found, unrest)

@@ -11,6 +11,7 @@ then undo the moves that the band does not need
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -77,16 +78,20 @@ def tried(ground: Ground, keeps: list[int], band: Band, habit: Habit) -> Trial:
             break
     steps = _needed(board, ground)
     low, high = board.reach()
-    load = float(sum(ground.fleet.size[s.bundle] * board.gain[s.source] for s in steps))
-    return Trial(steps, high - low, load, effort)
+    return Trial(steps, high - low, load_of(ground.fleet, steps), effort)
+
+
+def load_of(fleet: Fleet, steps: Sequence[Step]) -> float:
+    """The usage that the steps move, in that of their sources."""
+    return float(sum(fleet.size[step.bundle] * fleet.gain[step.source] for step in steps))
 
 
 def _relieved(board: Board, hot: int, cold: int, band: Band, habit: Habit) -> bool:
     if hot == cold or not board.may_give(hot):
         return False
-    usage, gain, shelf = board.usage, board.gain, board.shelf(hot)
-    need, spare = (usage[hot] - band.high) / gain[hot], (usage[hot] - band.low) / gain[hot]
-    lack, room = (band.low - usage[cold]) / gain[cold], (band.high - usage[cold]) / gain[cold]
+    shelf = board.shelf(hot)
+    need, spare = board.above(hot, band.high), board.above(hot, band.low)
+    lack, room = board.below(cold, band.low), board.below(cold, band.high)
     most = min(spare, room)
     at = shelf.fitting(max(need, lack), most)
     if at is None and habit.leaping and need > room:
@@ -122,11 +127,10 @@ def _bolder(shelf: Shelf, at: int | None, spare: float, room: float) -> int | No
 
 
 def _filled(board: Board, cold: int, band: Band) -> bool:
-    usage, gain = board.usage, board.gain
-    lack, room = (band.low - usage[cold]) / gain[cold], (band.high - usage[cold]) / gain[cold]
+    lack, room = board.below(cold, band.low), board.below(cold, band.high)
     best: tuple[float, int, int] | None = None
     for giver in board.givers(_GIVERS):
-        most = min(room, (usage[giver] - band.low) / gain[giver])
+        most = min(room, board.above(giver, band.low))
         if giver == cold or not board.may_give(giver):
             continue
         shelf = board.shelf(giver)

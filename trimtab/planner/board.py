@@ -66,6 +66,20 @@ class Ground:
         high = float(usage[self.brokers].max(initial=-np.inf))
         return min(float(usage[self.receivers].min(initial=np.inf)), high), high
 
+    @property
+    def held(self) -> Bools:
+        """(m,) which bundles are on brokers that take part."""
+        here = np.zeros(len(self.fleet.usage), np.bool_)
+        here[self.brokers] = True
+        return here[self.fleet.where]
+
+
+def shift(usage: Floats, fleet: Fleet, steps: Sequence[Step]) -> None:
+    """Change ``usage`` (n,) by what the steps move."""
+    for row, source, destination in steps:
+        usage[source] -= fleet.size[row] * fleet.gain[source]
+        usage[destination] += fleet.size[row] * fleet.gain[destination]
+
 
 class Shelf:
     """What a broker may give away, ascending in size."""
@@ -133,6 +147,14 @@ class Board:
     def set_aside_coldest(self) -> None:
         """Nothing fits it, until something leaves it."""
         heappop(self._cold)
+
+    def above(self, broker: int, level: float) -> float:
+        """Load that the broker has above a level of usage; less than 0 is what it lacks."""
+        return (self.usage[broker] - level) / self.gain[broker]
+
+    def below(self, broker: int, level: float) -> float:
+        """Load that the broker lacks of a level of usage; less than 0 is what it has above."""
+        return -self.above(broker, level)
 
     def givers(self, most: int) -> list[int]:
         """The hottest brokers, hottest first, whether set aside or not."""

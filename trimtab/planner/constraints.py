@@ -16,13 +16,13 @@ import numpy as np
 
 from trimtab.filters import CAPS, may_unload, narrowed, reachable
 from trimtab.isolation import Permits
-from trimtab.planner.board import Ground, Step
+from trimtab.planner.board import Ground, Step, shift
 from trimtab.planner.fleet import Fleet
 from trimtab.planner.search import ordered
 from trimtab.policies import Isolation
-from trimtab.request import Projection, request_of
+from trimtab.request import Projection, request_of, staying
 from trimtab.settings import Settings
-from trimtab.view import TOPICS, Bools, Floats, Ints, View, is_monitoring_namespace
+from trimtab.view import TOPICS, Bools, View
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +81,7 @@ class Draft:
         self.projection = Projection(view)
         self.peak = float(fleet.usage.max(initial=0.0)) + 1e-9
         """Usage that no move may lift a broker above."""
-        self.staying = _staying(view)
+        self.staying = staying(view)
         """(n,) bundles each broker will have that count as its own."""
         self.moved: set[int] = set()
         """Rows of the bundles that the plan moves."""
@@ -130,7 +130,7 @@ class Draft:
             usage, where = self.fleet.usage.copy(), self.fleet.where.copy()
             movable = self.fleet.movable.copy()
             self.fleet = replace(self.fleet, usage=usage, where=where, movable=movable)
-        _shift(self.fleet.usage, self.fleet, steps)
+        shift(self.fleet.usage, self.fleet, steps)
         for step in steps:
             # What moved stays where it is.
             self.fleet.where[step.bundle] = step.destination
@@ -192,23 +192,6 @@ def forced_of(ground: Ground, pool: Pool) -> float:
 def reached(ground: Ground, fleet: Fleet, steps: Sequence[Step]) -> float:
     """The range once the steps are done."""
     usage = fleet.usage.copy()
-    _shift(usage, fleet, steps)
+    shift(usage, fleet, steps)
     low, high = ground.reach(usage)
     return high - low
-
-
-def _shift(usage: Floats, fleet: Fleet, steps: Sequence[Step]) -> None:
-    """Change ``usage`` (n,) by what the steps move."""
-    for row, source, destination in steps:
-        usage[source] -= fleet.size[row] * fleet.gain[source]
-        usage[destination] += fleet.size[row] * fleet.gain[destination]
-
-
-def _staying(view: View) -> Ints:
-    bundles, n = view.bundles, len(view.brokers.names)
-    monitoring = [is_monitoring_namespace(space) for space in bundles.namespaces]
-    counts: Ints = np.bincount(view.intended, minlength=n)
-    if any(monitoring):
-        bound = np.array([*monitoring, False])[bundles.namespace]
-        counts = counts - np.bincount(view.intended[bound], minlength=n)
-    return counts

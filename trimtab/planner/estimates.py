@@ -100,10 +100,15 @@ class Estimates:
     @property
     def chance(self) -> Floats:
         """(m,) variance of ``level``; 0 of a bundle that has stepped, for that was no chance."""
-        each = self.level**2 * np.expm1(self.variance)
-        spread = each * self.squares / np.maximum(self.weight, 1.0) ** 2
-        chance: Floats = np.where(self.stepped, 0.0, spread)
+        chance: Floats = np.where(self.stepped, 0.0, self.spread)
         return chance
+
+    @property
+    def spread(self) -> Floats:
+        """(m,) variance of ``level``."""
+        each = self.level**2 * np.expm1(self.variance)
+        spread: Floats = each * self.squares / np.maximum(self.weight, 1.0) ** 2
+        return spread
 
 
 class Samples(NamedTuple):

@@ -22,9 +22,11 @@ from trimtab.model import parse_bundle, within
 from trimtab.names import identities, rows_of
 from trimtab.planner.board import Ground
 from trimtab.planner.constraints import Draft
-from trimtab.planner.estimates import Estimates, located
+from trimtab.planner.estimates import Estimates, located, taken
 from trimtab.planner.history import PlannerHistory, Weighed
+from trimtab.planner.outlook import Prospect
 from trimtab.planner.search import floor_at
+from trimtab.settings import Settings
 from trimtab.view import TOPICS, Ints, View
 
 SURELY: Final = 1.0
@@ -39,10 +41,17 @@ _WAIT: Final = 3.5
 _TWO: Final = 2
 
 
-def forcing(draft: Draft, ground: Ground, estimates: Estimates) -> list[int]:
-    """Rows of the giants that force a range, one a broker; the largest first."""
-    found: dict[int, int] = {}
+def divides(settings: Settings) -> bool:
+    """Whether giants are to be divided."""
+    return settings.split.enabled and settings.split.trigger == "planned"
+
+
+def forcing(draft: Draft, pool: Prospect, estimates: Estimates) -> list[int]:
+    """Rows of the giants that force a pool's range, one a broker; the largest first."""
+    ground, found = pool.ground, dict[int, int]()
     target = draft.settings.planner.target
+    if pool.floor <= target:
+        return []
     for row in _largest(ground).tolist():
         broker = int(ground.fleet.where[row])
         if floor_at(ground, float(ground.fleet.size[row])) <= target or len(found) >= _MOST:
@@ -55,9 +64,7 @@ def forcing(draft: Draft, ground: Ground, estimates: Estimates) -> list[int]:
 def stuck(draft: Draft, ground: Ground, estimates: Estimates) -> list[int]:
     """The row of the bundle that keeps the hottest broker hot, where no move helps."""
     fleet, movable = draft.fleet, draft.view.bundles.movable
-    here = np.zeros(len(fleet.usage), np.bool_)
-    here[ground.brokers] = True
-    carried = np.where(here[fleet.where], fleet.size, 0.0)
+    carried = np.where(ground.held, fleet.size, 0.0)
     if carried[~movable].sum() > _RESTING * carried.sum():
         return []
     hot = int(ground.brokers[np.argmax(fleet.usage[ground.brokers])])
@@ -111,9 +118,7 @@ def _descends(bundle: str, history: PlannerHistory) -> bool:
 def _largest(ground: Ground) -> Ints:
     """Rows of the largest bundles that the brokers have, largest first."""
     fleet = ground.fleet
-    here = np.zeros(len(fleet.usage), np.bool_)
-    here[ground.brokers] = True
-    rows = np.flatnonzero(here[fleet.where])
+    rows = np.flatnonzero(ground.held)
     if len(rows) > _LOOKED_AT:
         rows = rows[np.argpartition(-fleet.size[rows], _LOOKED_AT)[:_LOOKED_AT]]
     largest: Ints = rows[np.lexsort((rows, -fleet.size[rows]))]
@@ -125,7 +130,5 @@ def _surely(view: View, row: int, estimates: Estimates) -> float:
     at, known = located(estimates, identities([view.bundles.names[row]]))
     if not known[0]:
         return 0.0
-    each = int(at[0])
-    level, weight = float(estimates.level[each]), max(float(estimates.weight[each]), 1.0)
-    squares = float(np.expm1(estimates.variance[each]) * estimates.squares[each])
-    return max(level * (1.0 - SURELY * math.sqrt(squares) / weight), 0.0)
+    one = taken(estimates, at)
+    return max(float(one.level[0]) - SURELY * math.sqrt(one.spread[0]), 0.0)

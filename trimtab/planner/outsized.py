@@ -28,16 +28,15 @@ def sent_first(board: Board, brokers: Ints, band: Band) -> None:
         cold = board.coldest()
         if cold is None or cold == host:
             return
-        room = (band.high - board.usage[cold]) / board.gain[cold]
-        if -size <= room + sum(board.shelf(cold).sizes[-_FEW:]):
+        if -size <= board.below(cold, band.high) + sum(board.shelf(cold).sizes[-_FEW:]):
             board.move(len(board.shelf(host).sizes) - 1, host, cold)
 
 
 def _outsized(board: Board, broker: int, band: Band) -> bool:
-    shelf, usage, gain = board.shelf(broker), board.usage[broker], board.gain[broker]
+    shelf = board.shelf(broker)
     if not board.may_give(broker):
         return False
-    need, spare = (usage - band.high) / gain, (usage - band.low) / gain
+    need, spare = board.above(broker, band.high), board.above(broker, band.low)
     return shelf.sizes[-1] > spare and _count(shelf, need, spare) >= _MANY
 
 

@@ -12,9 +12,9 @@ from typing import Final
 
 import numpy as np
 
-from trimtab.planner.bands import HABITS, Trial, mean_of, positions, tried
+from trimtab.planner.bands import HABITS, Trial, load_of, mean_of, positions, tried
 from trimtab.planner.beam import searched
-from trimtab.planner.board import Ground, Step
+from trimtab.planner.board import Ground, Step, shift
 from trimtab.planner.fleet import Fleet
 
 _POSITIONS: Final = 15
@@ -31,9 +31,8 @@ _TWO: Final = 2
 
 def floor_of(ground: Ground) -> float:
     """Range that the largest bundle forces wherever it is."""
-    fleet, brokers = ground.fleet, ground.brokers
-    sizes = np.where(np.isin(fleet.where, brokers), fleet.size, 0.0)
-    return floor_at(ground, float(sizes.max(initial=0.0)))
+    largest = ground.fleet.size.max(initial=0.0, where=ground.held)
+    return floor_at(ground, float(largest))
 
 
 def floor_at(ground: Ground, size: float) -> float:
@@ -103,14 +102,9 @@ def _merit(trial: Trial, width: float) -> tuple[float, int, float]:
 
 def _of(ground: Ground, steps: tuple[Step, ...]) -> Trial:
     fleet, usage = ground.fleet, ground.fleet.usage.copy()
-    load = 0.0
-    for step in steps:
-        size = fleet.size[step.bundle]
-        usage[step.source] -= size * fleet.gain[step.source]
-        usage[step.destination] += size * fleet.gain[step.destination]
-        load += float(size * fleet.gain[step.source])
+    shift(usage, fleet, steps)
     low, high = ground.reach(usage)
-    return Trial(steps, high - low, load, 0)
+    return Trial(steps, high - low, load_of(fleet, steps), 0)
 
 
 def ordered(fleet: Fleet, steps: Sequence[Step]) -> tuple[Step, ...]:

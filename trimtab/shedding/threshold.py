@@ -38,9 +38,7 @@ def shed(
 ) -> tuple[Sequence[Shed], ThresholdHistory]:
     """The largest bundles of every broker above the line."""
     names, limits = view.brokers.names, settings.threshold
-    loads = usage(view.brokers.resources, settings.weights)
-    past = np.array([history.usage.get(name, np.nan) for name in names])
-    averages = advance(past, loads, settings.weights.history)
+    averages = averaged(view, history, settings)
     mean = mean_of(averages)
     if mean == 0:
         return (), _remember(names, averages)
@@ -48,13 +46,15 @@ def shed(
     hot = (averages >= mean + limits.threshold) & (need >= limits.min_throughput)
     sheds = take_until(view, need, hot & (view.brokers.listed > 1), Reason.OVER_AVERAGE)
     if not sheds and limits.lower_boundary:
-        averages = advance(averages, loads, settings.weights.history)
+        averages = averaged(view, _remember(names, averages), settings)
         sheds = _lower_boundary(view, averages, settings)
     return sheds, _remember(names, averages)
 
 
-def advance(past: Floats, loads: Floats, kept: float) -> Floats:
-    """(n,) the averages one step later; ``past`` is NaN where there was none."""
+def averaged(view: View, history: ThresholdHistory, settings: Settings) -> Floats:
+    """(n,) average usage, one step after the history's."""
+    loads, kept = usage(view.brokers.resources, settings.weights), settings.weights.history
+    past = np.array([history.usage.get(name, np.nan) for name in view.brokers.names])
     return np.where(np.isnan(past), loads, past * kept + (1 - kept) * loads)
 
 

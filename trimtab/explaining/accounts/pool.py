@@ -12,7 +12,7 @@ from trimtab.explaining.prediction import Prediction, anew, followed
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.words import counted, percent, points
 from trimtab.planner.constraints import Draft
-from trimtab.planner.giants import awaited, forcing
+from trimtab.planner.giants import awaited, divides, forcing
 from trimtab.planner.outlook import CLEARLY, Outlook, looked
 from trimtab.planner.trigger import tolerated, widest
 from trimtab.reasons import Reason, Rest
@@ -139,22 +139,24 @@ class PoolAccount:
 
     @cached_property
     def _has_moves(self) -> bool:
-        brokers, names = self.prospect.pool.brokers, self._view.brokers.names
-        here = {names[row] for row in np.flatnonzero(brokers).tolist()}
         return any(
-            move.reason is Reason.OUT_OF_RANGE and move.source in here
+            move.reason is Reason.OUT_OF_RANGE and move.source in self._names
             for move in self._scene.balancing
         )
 
     @cached_property
     def _was_refused(self) -> bool:
         """Whether the planner wanted moves here, none of which was granted."""
-        brokers, names = self.prospect.pool.brokers, self._view.brokers.names
-        here = {names[row] for row in np.flatnonzero(brokers).tolist()}
         return any(
-            refusal.destination is not None and refusal.source in here
+            refusal.destination is not None and refusal.source in self._names
             for refusal in self._scene.plan.refusals
         )
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        """Of the pool's brokers."""
+        names = self._view.brokers.names
+        return frozenset(names[row] for row in np.flatnonzero(self.prospect.pool.brokers).tolist())
 
     @cached_property
     def _left(self) -> tuple[float, float]:
@@ -167,13 +169,12 @@ class PoolAccount:
     @cached_property
     def _awaits(self) -> bool:
         """Whether a division comes first."""
-        settings, fleet, found = self._scene.settings, self._outlook.fleet, self.prospect
-        if not (settings.split.enabled and settings.split.trigger == "planned"):
+        settings, found = self._scene.settings, self.prospect
+        if not divides(settings):
             return False
-        history, giants = followed(self._scene), list[int]()
-        draft = Draft(self._view, fleet, settings)
-        if found.floor > settings.planner.target:
-            giants = forcing(draft, found.ground, history.estimates)
+        history = followed(self._scene)
+        draft = Draft(self._view, self._outlook.fleet, settings)
+        giants = forcing(draft, found, history.estimates)
         return awaited(draft, giants, found.pair.hot, history)
 
     def _flip(self, so_that: str, *, rests: bool) -> Nearest | None:

@@ -14,12 +14,10 @@ from trimtab.explaining.accounts.line import Line, LineAccount
 from trimtab.explaining.nearest import closest, switched
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.words import percent, points
-from trimtab.load import usage
 from trimtab.plan import Shed
 from trimtab.reasons import Reason, Rest
 from trimtab.settings import Settings
-from trimtab.shedding.threshold import ThresholdHistory, advance, mean_of, shed
-from trimtab.view import Floats
+from trimtab.shedding.threshold import ThresholdHistory, averaged, mean_of, shed
 
 _BOUNDARY: Final = "threshold.lower_boundary"
 _IDLE: Final = Cause(Rest.NO_LOAD, "no broker uses anything")
@@ -29,7 +27,7 @@ class ThresholdAccount(LineAccount):
     """Of the strategy of the same name."""
 
     def __init__(self, scene: Scene) -> None:
-        averages = _averages(scene)
+        averages = averaged(scene.seen, _past(scene), scene.settings)
         self._mean = mean = mean_of(averages)
         limits = scene.settings.threshold
         line = Line(
@@ -108,15 +106,6 @@ class ThresholdAccount(LineAccount):
         heeding = _heeding(settings)
         sheds, _ = shed(scene.seen, _past(scene), heeding)
         return {each.bundle for each in sheds}
-
-
-def _averages(scene: Scene) -> Floats:
-    """(n,) as the strategy compared them."""
-    brokers, settings = scene.seen.brokers, scene.settings
-    past = _past(scene).usage
-    known = np.array([past.get(name, np.nan) for name in brokers.names])
-    loads = usage(brokers.resources, settings.weights)
-    return advance(known, loads, settings.weights.history)
 
 
 def _past(scene: Scene) -> ThresholdHistory:

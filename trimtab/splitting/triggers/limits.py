@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Final
 
 import numpy as np
 
@@ -20,15 +19,10 @@ from trimtab.view import (
     TOPICS,
     Bools,
     Bundles,
+    Counts,
     Floats,
+    Ints,
     View,
-)
-
-_REASONS: Final = (
-    Reason.TOO_MANY_TOPICS,
-    Reason.TOO_MANY_SESSIONS,
-    Reason.TOO_MANY_MESSAGES,
-    Reason.TOO_MUCH_TRAFFIC,
 )
 
 
@@ -43,19 +37,34 @@ def over_limits(bundles: Bundles, traffic: Floats, limits: SplitSettings) -> dic
 
     ``traffic`` is (4, m), the rates that are to be judged.
     """
-    counts = bundles.counts
-    sessions = np.add(counts[CONSUMERS], counts[PRODUCERS], dtype=np.int64)
-    over = np.array(
-        [
-            counts[TOPICS] > limits.max_topics,
-            (sessions > limits.max_sessions) & (limits.max_sessions > 0),
-            traffic[RATE_IN] + traffic[RATE_OUT] > limits.max_rate,
-            traffic[THROUGHPUT_IN] + traffic[THROUGHPUT_OUT] > limits.max_throughput,
-        ]
-    )
+    figures = limited(bundles.counts, traffic, limits)
+    reasons = tuple(figures)
+    over = np.array([figure > limit for figure, limit in figures.values()])
     rows = np.flatnonzero(judged(bundles) & over.any(axis=0))
     first = over[:, rows].argmax(axis=0)
-    return {row: _REASONS[at] for row, at in zip(rows.tolist(), first.tolist(), strict=True)}
+    return {row: reasons[at] for row, at in zip(rows.tolist(), first.tolist(), strict=True)}
+
+
+def limited(
+    counts: Counts, traffic: Floats, limits: SplitSettings
+) -> dict[Reason, tuple[Ints | Floats, float]]:
+    """What is held against each limit, (m,), and the limit, in the order in which they are asked.
+
+    ``counts`` (4, m) are as in `trimtab.view.Bundles`, ``traffic`` (4, m) the rates to be judged.
+    """
+    sessions = np.add(counts[CONSUMERS], counts[PRODUCERS], dtype=np.int64)
+    figures: dict[Reason, tuple[Ints | Floats, float]] = {
+        Reason.TOO_MANY_TOPICS: (counts[TOPICS].astype(np.int64), limits.max_topics),
+        Reason.TOO_MANY_SESSIONS: (sessions, limits.max_sessions),
+        Reason.TOO_MANY_MESSAGES: (traffic[RATE_IN] + traffic[RATE_OUT], limits.max_rate),
+        Reason.TOO_MUCH_TRAFFIC: (
+            traffic[THROUGHPUT_IN] + traffic[THROUGHPUT_OUT],
+            limits.max_throughput,
+        ),
+    }
+    if limits.max_sessions <= 0:
+        del figures[Reason.TOO_MANY_SESSIONS]
+    return figures
 
 
 class Busy:
