@@ -1,0 +1,42 @@
+"""Every tunable of a decision: unit, default, bounds, what goes wrong at either end, Pulsar's name.
+
+A setting is named by its path (``avg.low_threshold``) or by Pulsar's key, whose unit is converted.
+All problems of a change are reported at once.
+"""
+
+from __future__ import annotations
+
+from trimtab.settings.brokers import DoubtSettings, FlappingSettings
+from trimtab.settings.bundles import SplitSettings
+from trimtab.settings.review import ShadowSettings
+from trimtab.settings.rounds import RoundSettings, WeightSettings
+from trimtab.settings.shedding import AvgSettings, UnloadSettings
+from trimtab.settings.whole import Settings, catalogue, contradictions
+from trimtab.settings.words import (
+    MERGING,
+    NO_SHADOW,
+    PLACEMENT,
+    SHEDDING,
+    SPLIT_ALGORITHMS,
+    SPLIT_TRIGGERS,
+)
+
+__all__ = [
+    "MERGING",
+    "NO_SHADOW",
+    "PLACEMENT",
+    "SHEDDING",
+    "SPLIT_ALGORITHMS",
+    "SPLIT_TRIGGERS",
+    "AvgSettings",
+    "DoubtSettings",
+    "FlappingSettings",
+    "RoundSettings",
+    "Settings",
+    "ShadowSettings",
+    "SplitSettings",
+    "UnloadSettings",
+    "WeightSettings",
+    "catalogue",
+    "contradictions",
+]

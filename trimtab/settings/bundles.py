@@ -1,0 +1,147 @@
+"""Of divisions and merges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trimtab.settings.units import HUGE, mebibytes, percent
+from trimtab.settings.words import MERGING, SPLIT_ALGORITHMS, SPLIT_TRIGGERS
+from trimtab.tunable import Alias, setting
+
+
+@dataclass(frozen=True, slots=True)
+class SplitSettings:
+    """When a bundle is divided, and where."""
+
+    enabled: bool = setting(
+        True,
+        "",
+        None,
+        "Off: bundles are divided by operators only; one hot bundle stays hot.",
+        Alias("loadBalancerAutoBundleSplitEnabled"),
+    )
+    trigger: str = setting(
+        "planned",
+        "",
+        SPLIT_TRIGGERS,
+        "Which rates are judged: long-term averages at once (Pulsar's modular manager), or the "
+        "instantaneous ones after some hits (the extensible one); planned: long-term averages, and "
+        "what trimtab's shedding finds too large for any broker.",
+    )
+    algorithm: str = setting(
+        "range_equally_divide",
+        "",
+        SPLIT_ALGORITHMS,
+        "Where the owner divides; only range_equally_divide needs no look at the topics.",
+        Alias("defaultNamespaceBundleSplitAlgorithm"),
+    )
+    unload_children: bool = setting(
+        True,
+        "",
+        None,
+        "On: the halves leave their broker at once and are placed anew; not under trimtab, whose "
+        "plan says where they go. Off: they stay until a round moves them.",
+        Alias("loadBalancerAutoUnloadSplitBundlesEnabled"),
+    )
+    max_topics: int = setting(
+        1000,
+        "topics",
+        (0, 2**31 - 1),
+        "More is too many for one bundle. Low: many small bundles; high: moving one takes long.",
+        Alias("loadBalancerNamespaceBundleMaxTopics"),
+    )
+    max_sessions: int = setting(
+        1000,
+        "sessions",
+        (-(2**31), 2**31 - 1),
+        "The same of producers and consumers together; 0 or less: they are not counted.",
+        Alias("loadBalancerNamespaceBundleMaxSessions"),
+    )
+    max_rate: float = setting(
+        30_000.0,
+        "messages/s",
+        (0.0, HUGE),
+        "More is too much for one bundle. Low: many small bundles; high: a bundle that no broker "
+        "can carry stays whole.",
+        Alias("loadBalancerNamespaceBundleMaxMsgRate"),
+    )
+    max_throughput: float = setting(
+        100 * 1048576.0,
+        "B/s",
+        (0.0, HUGE),
+        "The same in bytes.",
+        Alias("loadBalancerNamespaceBundleMaxBandwidthMbytes", mebibytes),
+    )
+    max_bundles: int = setting(
+        128,
+        "bundles",
+        (0, 1_000_000),
+        "Most of one namespace; then nothing is divided any more. Low: hot bundles stay whole; "
+        "high: lookups and reports grow.",
+        Alias("loadBalancerNamespaceMaximumBundles"),
+    )
+    hits: int = setting(
+        3,
+        "rounds",
+        (0, 10_000),
+        "Consecutive rounds over a limit before the instantaneous trigger divides, in the one "
+        "after. Low: divides on a peak; high: late.",
+        Alias("loadBalancerNamespaceBundleSplitConditionHitCountThreshold"),
+    )
+    max_per_round: int = setting(
+        10,
+        "bundles",
+        (0, 1_000_000),
+        "Most that the instantaneous trigger divides in one round, 0 for no cap. Low: many "
+        "rounds; high: clients of many topics reconnect at once.",
+        Alias("loadBalancerMaxNumberOfBundlesToSplitPerCycle"),
+    )
+    difference: float = setting(
+        0.1,
+        "fraction",
+        (0.0, 100.0),
+        "By how much flow_or_qps_equally_divide wants a limit passed. 0: a bundle at the limit is "
+        "divided again and again; high: large bundles stay.",
+        Alias("flowOrQpsDifferenceThresholdPercentage", percent),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MergeSettings:
+    """When neighbours become one bundle, so that their namespace has room for others to be divided.
+
+    None do where bundles are divided by operators only (``split.enabled``).
+    """
+
+    enabled: bool = setting(
+        True,
+        "",
+        None,
+        "Off: a namespace that has come to ``split.max_bundles`` stays there, and its hot bundles "
+        "stay whole.",
+    )
+    strategy: str = setting(
+        "cold-neighbours", "", MERGING, "The strategy that says which neighbours are merged."
+    )
+    share: float = setting(
+        0.9,
+        "fraction",
+        (0.0, 1.0),
+        "Of ``split.max_bundles``: a namespace that has so many is merged until it has fewer, also "
+        "one that an operator gave more than the most. Low: bundles are merged whose room nobody "
+        "needs; high: a bundle that must be divided waits for room.",
+    )
+    fraction: float = setting(
+        0.25,
+        "fraction",
+        (0.0, 1.0),
+        "Of each split limit, which two may come to together. Low: nothing is cold enough; high: "
+        "what was merged is soon divided again.",
+    )
+    max_per_round: int = setting(
+        5,
+        "pairs",
+        (0, 1_000_000),
+        "Most that are merged in one round, 0 for no cap. Low: many rounds until there is room; "
+        "high: brokers do little else, and lookups of many topics are answered anew.",
+    )

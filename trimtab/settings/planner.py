@@ -1,0 +1,56 @@
+"""Of trimtab's own strategy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trimtab.settings.units import DAY
+from trimtab.tunable import setting
+
+
+@dataclass(frozen=True, slots=True)
+class PlannerSettings:
+    """trimtab's own strategy: the fewest moves that bring all brokers within a range."""
+
+    target: float = setting(
+        0.05,
+        "fraction",
+        (0.001, 1.0),
+        "Between the busiest broker's usage and the idlest's, what is accepted. Low: many moves "
+        "for little; high: brokers stay unequal.",
+    )
+    quiet: float = setting(
+        0.6,
+        "fraction",
+        (0.0, 1.0),
+        "Of ``target``: a true range below it must not cause a move, whatever chance makes of it. "
+        "Low: quicker to act; high: noise has to be larger to be acted on.",
+    )
+    half_life: float = setting(
+        1800.0,
+        "s",
+        (1.0, DAY),
+        "Of what is known of a bundle's share of the load; steps are found apart from it. Short: "
+        "follows noise, and larger ranges are needed to act; long: slow drifts are seen late.",
+    )
+    cost_half_life: float = setting(
+        3600.0,
+        "s",
+        (1.0, 30 * DAY),
+        "Of what is known of the cost of traffic on each kind of broker. Short: predictions "
+        "follow noise; long: an upgraded broker is judged by what it was.",
+    )
+    false_moves: float = setting(
+        1.0,
+        "plans a month",
+        (1e-6, 1e6),
+        "How often chance may cause a plan. Low: real ranges have to be larger to be acted on; "
+        "high: moves for nothing.",
+    )
+    effort: int = setting(
+        400_000,
+        "steps",
+        (1_000, 1_000_000_000),
+        "How much is tried for a plan; a count and not a time, so that a replay decides the same. "
+        "Low: more moves than needed; high: a plan takes longer.",
+    )

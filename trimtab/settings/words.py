@@ -1,0 +1,25 @@
+"""What settings that are words may be."""
+
+from __future__ import annotations
+
+from typing import Final
+
+SHEDDING: Final = ("trimtab", "threshold", "overload", "uniform", "avg", "transfer")
+PLACEMENT: Final = (
+    "least-long-term-rate",
+    "least-resource-usage",
+    "least-average-usage",
+    "least-predicted-usage",
+    "round-robin",
+    "avg",
+)
+NO_SHADOW: Final = "none"
+UNDO: Final = ("off", "propose", "issue")
+SPLIT_TRIGGERS: Final = ("long-term", "instantaneous", "planned")
+MERGING: Final = ("cold-neighbours",)
+SPLIT_ALGORITHMS: Final = (
+    "range_equally_divide",
+    "topic_count_equally_divide",
+    "specified_positions_divide",
+    "flow_or_qps_equally_divide",
+)
