@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.clusters import NOW_MS, Broker, cluster, throughputs
-from trimtab.planner.estimates import Estimates, Samples, followed, located
+from trimtab.planner.estimates import Estimates, Samples, located
 from trimtab.planner.fleet import observed
 from trimtab.planner.history import PlannerHistory
 from trimtab.planner.odds import bound
+from trimtab.planner.sampling import followed
 from trimtab.settings import Settings
 from trimtab.view import Bundles, Floats, View
 from trimtab.wire.columns import pack, unpack

@@ -15,10 +15,11 @@ import numpy as np
 from trimtab.load import usage
 from trimtab.names import identities
 from trimtab.planner.costs import counted, kinds, per_byte
-from trimtab.planner.estimates import Samples, followed, located
+from trimtab.planner.estimates import Samples, located
 from trimtab.planner.history import Foreseen, PlannerHistory
 from trimtab.planner.lineage import without_ancestors
 from trimtab.planner.odds import TOGETHER, bound
+from trimtab.planner.sampling import followed
 from trimtab.planner.underway import arriving
 from trimtab.settings import Settings
 from trimtab.view import (
