@@ -50,7 +50,7 @@ HABITS: Final = (
 
 
 class Trial(NamedTuple):
-    """Steps in order, the range they leave, the usage they move, and what finding them took."""
+    """Steps in order, the range they leave, the load they move, and what finding them took."""
 
     steps: tuple[Step, ...]
     range: float
@@ -82,8 +82,8 @@ def tried(ground: Ground, keeps: list[int], band: Band, habit: Habit) -> Trial:
 
 
 def load_of(fleet: Fleet, steps: Sequence[Step]) -> float:
-    """The usage that the steps move, in that of their sources."""
-    return float(sum(fleet.size[step.bundle] * fleet.gain[step.source] for step in steps))
+    """The load that the steps move, in sizes of bundles."""
+    return float(fleet.size[[step.bundle for step in steps]].sum())
 
 
 def _relieved(board: Board, hot: int, cold: int, band: Band, habit: Habit) -> bool:

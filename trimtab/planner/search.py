@@ -2,13 +2,14 @@
 
 Bands at several positions are tried, the narrower ones when none holds; then, where few moves are
 needed, fewer still are looked for. What a bundle that no broker can carry beside others forbids
-(the floor) is not striven for.
+(the floor) is not striven for. Of two plans that reach the range the better has fewer moves, where
+one that moves much more load than must be counts as having more than it has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -26,7 +27,19 @@ _SMALL: Final = 16
 """Bundles up to which all that there are may be moved in the search for fewer."""
 _BEAM_EFFORT: Final = 30_000
 _ABOVE_FLOOR: Final = 1.06
+_DEAR: Final = 1.1
+"""Of the least load: a plan that moves more is dear."""
+_DEARER: Final = 1.24
+"""Moves that one of a dear plan counts as."""
 _TWO: Final = 2
+
+
+class _Goal(NamedTuple):
+    """What a plan is judged by: the range it is to reach, and the load that must be moved for it;
+    that is infinite where it says nothing."""
+
+    width: float
+    least: float
 
 
 def floor_of(ground: Ground) -> float:
@@ -53,51 +66,69 @@ def floor_at(ground: Ground, size: float) -> float:
 def planned(ground: Ground, keeps: list[int], target: float, effort: int) -> Trial:
     """The best plan for a range of ``target``, in an order in which no destination is ever above
     the start's peak."""
-    floor, most = floor_of(ground), _FEW
+    floor, most, few = floor_of(ground), _FEW, len(ground.order) <= _SMALL
     width = max(target, _ABOVE_FLOOR * floor)
-    best = _banded(ground, keeps, width, effort)
-    if len(ground.order) <= _SMALL:
+    # Where bundles are few they are too large for the least load to be had.
+    goal = _Goal(width, np.inf if few else _least(ground, width))
+    best = _banded(ground, keeps, goal, effort)
+    if few:
         # Every hundredth of a small fleet's range may be worth a move, even above the floor.
-        width, most = target, len(ground.order)
-    if effort >= _BEAM_EFFORT and (best.range > width or len(best.steps) <= most):
-        most = len(best.steps) - 1 if best.range <= width else most
-        for steps in searched(ground, keeps, width, most):
-            best = _better(ground, best, _of(ground, steps), width)
+        goal, most = goal._replace(width=target), len(ground.order)
+    if effort >= _BEAM_EFFORT and (best.range > goal.width or len(best.steps) <= most):
+        most = len(best.steps) - 1 if best.range <= goal.width else most
+        for steps in searched(ground, keeps, goal.width, most):
+            best = _better(ground, best, _of(ground, steps), goal)
     return best
 
 
-def _banded(ground: Ground, keeps: list[int], width: float, effort: int) -> Trial:
+def _banded(ground: Ground, keeps: list[int], goal: _Goal, effort: int) -> Trial:
     usage, mean = ground.fleet.usage[ground.brokers], mean_of(ground)
     low, high = ground.reach(ground.fleet.usage)
     best = Trial((), high - low, 0.0, 1)
     cost = 1 + len(usage) // 100
     for narrower in _NARROWER:
-        for band in positions(low, high, mean, narrower * width, _POSITIONS):
+        for band in positions(low, high, mean, narrower * goal.width, _POSITIONS):
             for habit in HABITS:
                 trial = tried(ground, keeps, band, habit)
                 effort -= trial.effort * cost
-                best = _better(ground, best, trial, width)
+                best = _better(ground, best, trial, goal)
                 if effort <= 0 and best.steps:
                     return best
-        if best.range <= width:
+        if best.range <= goal.width:
             break
     return best
 
 
-def _better(ground: Ground, best: Trial, trial: Trial, width: float) -> Trial:
+def _least(ground: Ground, width: float) -> float:
+    """Load that must be moved for all to be within a band, about the best of its positions."""
+    fleet, brokers = ground.fleet, ground.brokers
+    usage, speed = fleet.usage[brokers], 1.0 / fleet.gain[brokers]
+    low, high = ground.reach(fleet.usage)
+    loads = [
+        max(
+            float((speed * np.maximum(usage - band.high, 0.0)).sum()),
+            float((speed * np.maximum(band.low - usage, 0.0)).sum()),
+        )
+        for band in positions(low, high, mean_of(ground), width, 2 * _POSITIONS + 1)
+    ]
+    return min(loads, default=np.inf)
+
+
+def _better(ground: Ground, best: Trial, trial: Trial, goal: _Goal) -> Trial:
     """The better of the two, ``trial`` as far as its steps can be brought into an order."""
-    if _merit(trial, width) >= _merit(best, width):
+    if _merit(trial, goal) >= _merit(best, goal):
         return best
     steps = ordered(ground.fleet, trial.steps)
     whole = len(steps) == len(trial.steps)
     trial = trial._replace(steps=steps) if whole else _of(ground, steps)
-    return min(best, trial, key=lambda trial: _merit(trial, width))
+    return min(best, trial, key=lambda trial: _merit(trial, goal))
 
 
-def _merit(trial: Trial, width: float) -> tuple[float, int, float]:
+def _merit(trial: Trial, goal: _Goal) -> tuple[float, float, float]:
     """Smaller is better."""
-    beyond = trial.range if trial.range > width + 1e-9 else 0.0
-    return round(beyond, 6), len(trial.steps), trial.load
+    beyond = trial.range if trial.range > goal.width + 1e-9 else 0.0
+    dear = trial.load > _DEAR * goal.least
+    return round(beyond, 6), len(trial.steps) * (_DEARER if dear else 1.0), trial.load
 
 
 def _of(ground: Ground, steps: tuple[Step, ...]) -> Trial:
