@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.planner.odds import bound, bound_in_event, deviations, deviations_in_event
+from trimtab.planner.odds import bound, bound_in_event, deviations
 
 rates = st.floats(1e-6, 1e6)
 intervals = st.floats(1.0, 3600.0)
@@ -59,7 +59,3 @@ def test_in_an_event_less_is_asked_for(bundles: int, struck: int, interval: floa
 
 def test_the_more_are_struck_the_less_is_asked_for_of_the_rest() -> None:
     assert bound_in_event(1_200, 100) < bound_in_event(1_200, 3) == pytest.approx(2.50, abs=0.01)
-
-
-def test_one_look_at_thirty_brokers_needs_four_deviations() -> None:
-    assert deviations_in_event(30) == pytest.approx(3.9, abs=0.1)

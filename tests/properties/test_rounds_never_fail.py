@@ -85,7 +85,6 @@ def eager(draw: st.DrawFn) -> Settings:
             "round.grace_period": draw(st.sampled_from([0.0, 60.0])),
             "round.observe_only": draw(st.sampled_from([False, False, False, True])),
             "planner.target": draw(st.sampled_from([0.001, 0.05])),
-            "planner.quiet": 0.0,
             "planner.false_moves": 1e6,
             "split.trigger": draw(st.sampled_from(["planned", "planned", "long-term"])),
             "split.max_rate": draw(st.sampled_from([0.0, 1e15])),

@@ -36,11 +36,6 @@ def deviations(brokers: int, interval: float, a_month: float) -> float:
     return abs(NormalDist().inv_cdf(min(a_month / looks, 0.5)))
 
 
-def deviations_in_event(brokers: int) -> float:
-    """The same, for the looks of one occasion; 3.9 for 30 brokers."""
-    return abs(NormalDist().inv_cdf(1.0 / (_SURE * max(brokers * (brokers - 1), 2))))
-
-
 def bound(bundles: int, interval: float, a_month: float) -> float:
     """What a sum of ``bundles`` must pass, for as few false steps (Siegmund's run length)."""
     looks = max(bundles, 1) * MONTH_S / max(interval, 1.0)

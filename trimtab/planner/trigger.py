@@ -1,11 +1,10 @@
 """Whether brokers are further apart than is accepted, or than chance explains.
 
-accepted(pair) = the greatest of: the target, times what recent plans make of it
-                 quiet * target + k * deviation      a smaller true range must not cause a plan
-                 aim + 3 * deviation                 nor may what the last plan left
+accepted(pair) = the target, times what recent plans make of it, or if that is more
+                 aim + k * deviation: what a plan leaves must not cause another
 deviation      = of the pair's difference in predicted usage, by the noise of its bundles
-k              = by the false-move rate (`trimtab.planner.odds`); less, and 2 deviations instead of
-                 3, while several bundles have just stepped together
+k              = by the false-move rate (`trimtab.planner.odds`); less while several bundles have
+                 just leapt together
 
 A load that swings is not chased: each plan but the first of about a day makes the next one wait for
 a wider range, and aim at one, until a broker comes or goes.
@@ -18,7 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from trimtab.planner.board import Ground
-from trimtab.planner.odds import deviations, deviations_in_event
+from trimtab.planner.odds import deviations
 from trimtab.settings import Settings
 from trimtab.view import Floats
 
@@ -32,8 +31,8 @@ _NOT_ALL: Final = 0.7
 """Of what is accepted: what a plan need not go below, but for the target."""
 HALF_LIFE_MS: Final = 12 * 3_600_000
 """Of the memory of plans."""
-_AFTER: Final = 3.0
-_AFTER_EVENT: Final = 2.0
+_IN_EVENT: Final = 2.0
+"""Deviations, where it is sure that something has happened."""
 _ENDS: Final = 5
 """Brokers at either end that are compared: the extremes may be the noisiest."""
 
@@ -78,12 +77,8 @@ def widest(ground: Ground, settings: Settings, unrest: float) -> Pair:
 
 
 def _by_chance(struck: bool, brokers: int, deviation: Floats, settings: Settings) -> Floats:
-    planner = settings.planner
-    often, after = deviations_in_event(brokers), _AFTER_EVENT
+    planner, k = settings.planner, _IN_EVENT
     if not struck:
-        often = deviations(brokers, settings.round.interval, planner.false_moves)
-        after = _AFTER
-    smaller = planner.quiet * planner.target + often * deviation
-    left = _AIM * planner.target + after * deviation
-    by_chance: Floats = np.maximum(smaller, left)
+        k = deviations(brokers, settings.round.interval, planner.false_moves)
+    by_chance: Floats = _AIM * planner.target + k * deviation
     return by_chance

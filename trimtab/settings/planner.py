@@ -19,13 +19,6 @@ class PlannerSettings:
         "Between the busiest broker's usage and the idlest's, what is accepted. Low: many moves "
         "for little; high: brokers stay unequal.",
     )
-    quiet: float = setting(
-        0.6,
-        "fraction",
-        (0.0, 1.0),
-        "Of ``target``: a true range below it must not cause a move, whatever chance makes of it. "
-        "Low: quicker to act; high: noise has to be larger to be acted on.",
-    )
     half_life: float = setting(
         1800.0,
         "s",

@@ -187,7 +187,6 @@ class PoolAccount:
         settings = self._scene.settings
         found = [
             sought(settings, "planner.target", rests, changes, so_that),
-            sought(settings, "planner.quiet", rests, changes, so_that),
             sought(settings, "planner.false_moves", not rests, changes, so_that),
         ]
         best = closest(*found)
