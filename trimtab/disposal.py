@@ -16,7 +16,7 @@ from trimtab.placement import Placer
 from trimtab.placing import fewest, lightly_used, preferred
 from trimtab.plan import Move, Plan, Refusal, Shed
 from trimtab.reasons import Reason, Rule
-from trimtab.request import Projection, Request, request_of, staying
+from trimtab.request import Projection, Request, own_bundles, request_of
 from trimtab.settings import Settings
 from trimtab.view import Bools, Ints, View
 
@@ -35,7 +35,7 @@ class Disposal:
         self._view, self._projection, self._placer = view, projection, placer
         self._settings, self._rng = settings, rng
         self._planned: set[int] = set()
-        self._staying = staying(view)
+        self._staying = own_bundles(view)
         self._light = lightly_used(view, settings)
         self._given: Ints = np.zeros(len(view.brokers.names), dtype=np.int64)
         self._spent = 0

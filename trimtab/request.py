@@ -158,7 +158,7 @@ def request_of(view: View, projection: Projection, bundle: int, source: int | No
     )
 
 
-def staying(view: View) -> Ints:
+def own_bundles(view: View) -> Ints:
     """(n,) bundles each broker will have that count as its own: heartbeat and SLA ones do not.
 
     Pulsar counts those, so its "sole bundle" protection never holds on a broker that has any.

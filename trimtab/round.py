@@ -29,27 +29,22 @@ import numpy as np
 from trimtab.disposal import Disposal
 from trimtab.doubt import Doubt
 from trimtab.following import Following
-from trimtab.load import usage
 from trimtab.merging import planned_merges
 from trimtab.names import rows_of
-from trimtab.ownership import Event
 from trimtab.placement import PLACERS
 from trimtab.placing import Placing
 from trimtab.plan import Divide, Plan, Refusal, Shed, Split, parts_of
 from trimtab.reasons import Reason, Rule
 from trimtab.request import Projection
 from trimtab.round_state import RoundState, begun, rested
+from trimtab.round_view import carried_out, computable, smoothed, staying, summary, without_recent
 from trimtab.settings import Settings
 from trimtab.shedding import PLANNING, SHEDDERS
-from trimtab.smoothing import advance, remembered
 from trimtab.splitting.triggers import TRIGGERS
 from trimtab.view import View, available_part
 
 MIN_BROKERS: Final = 2
 """With fewer there is nowhere to go."""
-
-_MOST: Final = 1e40
-"""Reports within their limits add up to less in any fleet, and products of a few stay finite."""
 
 
 class Wishes(NamedTuple):
@@ -70,15 +65,15 @@ def decide(
     seen = available_part(view)
     following = Following(seen, settings, now_ms)
     review, state = following.review(state)
-    seen = _without_recent(seen, state.recent)
+    seen = without_recent(seen, state.recent)
     divides, state = _divided(seen, state, settings)
     whole = tuple(_left_whole(seen, each, each.hindered) for each in divides if each.hindered)
     divides = [divide for divide in divides if not divide.hindered]
     splits = tuple(_split(seen, divide) for divide in divides)
-    seen = _staying(seen, [divide.bundle for divide in divides])
+    seen = staying(seen, [divide.bundle for divide in divides])
     seen = replace(seen, splitting=seen.splitting.union(split.bundle for split in splits))
     merges = planned_merges(seen, settings)
-    seen = _staying(seen, rows_of(seen.bundles.names, parts_of(merges)))
+    seen = staying(seen, rows_of(seen.bundles.names, parts_of(merges)))
     wanted: Sequence[Shed] = following.back()
     if not review.frozen:
         wanted, state = _asked(seen, state, settings)
@@ -115,7 +110,7 @@ def _urgent(
     obstacle = _obstacle(view, state)
     if obstacle is not None:
         return Plan(skipped=obstacle), view, state
-    view, state = _smoothed(view, state, settings)
+    view, state = smoothed(view, state, settings)
     wishes = _drained(view)
     if not (view.trouble.needs or wishes):
         return Plan(), view, state
@@ -126,20 +121,7 @@ def _urgent(
     under_way = int(np.count_nonzero(view.intended != view.bundles.owner))
     plan = replace(disposal.plan(wishes, (), under_way), repairs=repairs)
     histories = state.histories.having(name, placer.remembered())
-    return plan, _after(view, plan), replace(state, histories=histories)
-
-
-def shown(view: View, state: RoundState, plan: Plan, settings: Settings, now_ms: int) -> View:
-    """The view that `decide` had after what was urgent in ``plan``, with what is not to move
-    marked; its strategy was shown the available part. ``view`` and ``state`` are what it was
-    given."""
-    view, state = _smoothed(view, begun(state, settings, now_ms), settings)
-    drained = tuple(move for move in plan.moves if move.reason is Reason.DRAINED)
-    view = _after(view, Plan(moves=drained, repairs=plan.repairs))
-    changed = {*(split.bundle for split in plan.splits), *parts_of(plan.merges)}
-    changing = rows_of(view.bundles.names, changed)
-    splitting = view.splitting.union(split.bundle for split in plan.splits)
-    return replace(_staying(_without_recent(view, state.recent), changing), splitting=splitting)
+    return plan, carried_out(view, plan), replace(state, histories=histories)
 
 
 def _drained(view: View) -> list[Shed]:
@@ -152,25 +134,10 @@ def _drained(view: View) -> list[Shed]:
     return [Shed(row, int(bundles.owner[row]), Reason.DRAINED) for row in rows]
 
 
-def _after(view: View, plan: Plan) -> View:
-    """The view with what the plan gives away on its way."""
-    broker_of = {move.bundle: move.destination for move in plan.moves}
-    broker_of |= {
-        repair.bundle: repair.broker
-        for repair in plan.repairs
-        if repair.event is Event.ASSIGN and repair.broker is not None
-    }
-    row_of = {name: row for row, name in enumerate(view.brokers.names)}
-    intended = view.intended.copy()
-    for row in rows_of(view.bundles.names, broker_of):
-        intended[row] = row_of[broker_of[view.bundles.names[row]]]
-    return replace(view, intended=intended)
-
-
 def _ended(
     plan: Plan, view: View, state: RoundState, settings: Settings, now_ms: int
 ) -> tuple[Plan, RoundState]:
-    plan = replace(plan, summary=_summary(view, settings))
+    plan = replace(plan, summary=summary(view, settings))
     return plan, state if settings.round.observe_only else rested(plan, state, now_ms)
 
 
@@ -238,17 +205,6 @@ def _halves(view: View, waiting: Mapping[str, int]) -> tuple[list[Shed], dict[st
     return wishes, {name: since for name, since in waiting.items() if name not in row_of}
 
 
-def _smoothed(view: View, state: RoundState, settings: Settings) -> tuple[View, RoundState]:
-    """The view with the brokers' averages and reliefs; those of brokers that left are dropped."""
-    brokers = view.brokers
-    averages = advance(state.averages, brokers, settings.weights)
-    relieved = [state.relieved.get(name, 0) for name in brokers.names]
-    brokers = replace(brokers, averages=averages, relieved_ms=np.array(relieved, dtype=np.int64))
-    known = {name: at for name, at in zip(brokers.names, relieved, strict=True) if at}
-    state = replace(state, averages=remembered(brokers, averages), relieved=known)
-    return replace(view, brokers=brokers), state
-
-
 def _obstacle(view: View, state: RoundState) -> Rule | None:
     """What forbids to do anything."""
     if state.paused:
@@ -267,42 +223,3 @@ def _standstill(view: View, settings: Settings) -> Rule | None:
     if np.count_nonzero(view.brokers.available) < MIN_BROKERS:
         return Rule.TOO_FEW_BROKERS
     return None
-
-
-def computable(view: View) -> bool:
-    """Whether strategies can reckon with it."""
-    brokers, bundles = view.brokers, view.bundles
-    loads = (brokers.resources, brokers.traffic, bundles.short, bundles.long, bundles.stats)
-    # A sum is finite only if every value is, and needs no column of booleans.
-    with np.errstate(over="ignore", invalid="ignore"):
-        return all(abs(column.sum()) <= _MOST for column in (*loads, brokers.limits))
-
-
-def _summary(view: View, settings: Settings) -> dict[str, float]:
-    loads = usage(view.brokers.resources, settings.weights)[view.brokers.available]
-    figures = {"brokers": float(len(loads)), "bundles": float(len(view.bundles.names))}
-    if loads.size and np.isfinite(loads).all():
-        low, high = float(loads.min()), float(loads.max())
-        mean = float(loads.mean())
-        figures |= {
-            "usage_min": low,
-            "usage_mean": mean,
-            "usage_max": high,
-            "usage_range": high - low,
-        }
-    return figures
-
-
-def _without_recent(view: View, recent: Mapping[str, int]) -> View:
-    """The view with bundles that are cooling down or in flight marked as not movable."""
-    cooling = rows_of(view.bundles.names, recent)
-    return _staying(view, np.flatnonzero(view.intended != view.bundles.owner).tolist() + cooling)
-
-
-def _staying(view: View, rows: list[int]) -> View:
-    """The view with bundle ``rows`` marked as not movable."""
-    if not rows:
-        return view
-    movable = view.bundles.movable.copy()
-    movable[rows] = False
-    return replace(view, bundles=replace(view.bundles, movable=movable))

@@ -13,8 +13,9 @@ from trimtab.placing import lightly_used
 from trimtab.plan import Merge, Move, Plan, Refusal, Repair, Split
 from trimtab.reasons import Reason, Rule
 from trimtab.request import Projection
-from trimtab.round import computable, decide, mend, shown
+from trimtab.round import decide, mend
 from trimtab.round_state import RoundState
+from trimtab.round_view import computable, shown
 from trimtab.settings import Settings
 from trimtab.situation import Situation, situation_of
 from trimtab.view import Bools, Ints, View, available_part

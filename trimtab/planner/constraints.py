@@ -20,7 +20,7 @@ from trimtab.planner.board import Ground, Step, shift
 from trimtab.planner.fleet import Fleet
 from trimtab.planner.search import ordered
 from trimtab.policies import Isolation
-from trimtab.request import Projection, request_of, staying
+from trimtab.request import Projection, own_bundles, request_of
 from trimtab.settings import Settings
 from trimtab.view import TOPICS, Bools, View
 
@@ -81,7 +81,7 @@ class Draft:
         self.projection = Projection(view)
         self.peak = float(fleet.usage.max(initial=0.0)) + 1e-9
         """Usage that no move may lift a broker above."""
-        self.staying = staying(view)
+        self.staying = own_bundles(view)
         """(n,) bundles each broker will have that count as its own."""
         self.moved: set[int] = set()
         """Rows of the bundles that the plan moves."""
