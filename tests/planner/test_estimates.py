@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from random import Random
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -242,6 +243,14 @@ def test_estimates_come_back_from_bytes_as_they_were(given: list[Round]) -> None
     data = pack(known)
     assert unpack(data, Estimates) == known
     assert pack(unpack(data, Estimates)) == data
+
+
+def test_a_state_from_before_ages_were_kept_is_read() -> None:
+    stored = msgspec.msgpack.decode(pack(after([{1: 10.0, 2: 30.0}] * 5)))
+    del stored["age"]
+    again = unpack(msgspec.msgpack.encode(stored), Estimates)
+    assert again == after([{1: 10.0, 2: 30.0}] * 5)
+    assert not again.stepped.any()
 
 
 @given(familiar, st.dictionaries(st.integers(0, 5), traffic))

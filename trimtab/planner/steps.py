@@ -100,13 +100,10 @@ class _Runs(NamedTuple):
         return beyond
 
     def mean(self, bound: float) -> tuple[Floats, Floats]:
-        """(m,) mean and number of the samples in the run that has."""
+        """(m,) mean and number of the samples in the run of the sum that has passed the bound."""
         rises = self.up > bound
-        run, length = (
-            np.where(rises, self.rise, self.fall),
-            np.where(rises, self.rising, self.falling),
-        )
-        return run / np.maximum(length, 1), length
+        length = np.where(rises, self.rising, self.falling)
+        return np.where(rises, self.rise, self.fall) / np.maximum(length, 1), length
 
 
 def _runs(old: Estimates, z: Floats, shares: Floats, news: Bools) -> _Runs:
