@@ -84,7 +84,7 @@ def _balanced(draft: Draft, before: Prospect, unrest: float) -> list[Step]:
     if found is None or found.beyond <= 0:
         return []
     ground, settings = found.ground, draft.settings
-    width = aim(settings, unrest)
+    width = aim(settings, unrest, found.pair.accepted)
     if draft.bound:
         width = max(width, CLEARLY * found.floor)
     best = planned(ground, draft.keeps(ground), width, settings.planner.effort)

@@ -28,7 +28,9 @@ _WARIER: Final = 0.75
 _WIDEST: Final = 4.0
 """Targets that are accepted at most, where there is no noise."""
 _NOT_ALL: Final = 0.7
-"""Of what is accepted: what a plan need not go below, but for the target."""
+"""Of what is accepted: what another plan need not go below, but for the target."""
+_LATELY: Final = 0.5
+"""Plans: one half a day ago."""
 HALF_LIFE_MS: Final = 12 * 3_600_000
 """Of the memory of plans."""
 _IN_EVENT: Final = 2.0
@@ -52,9 +54,10 @@ def tolerated(settings: Settings, unrest: float) -> float:
     return settings.planner.target * min(1.0 + _WARIER * max(unrest - 1.0, 0.0), _WIDEST)
 
 
-def aim(settings: Settings, unrest: float) -> float:
-    """The range that a plan is to reach."""
-    return max(_AIM * settings.planner.target, _NOT_ALL * tolerated(settings, unrest))
+def aim(settings: Settings, unrest: float, accepted: float) -> float:
+    """The range that a plan is to reach; not the target at any price where there was one lately."""
+    least = _NOT_ALL * accepted if unrest > _LATELY else 0.0
+    return max(_AIM * settings.planner.target, least)
 
 
 def widest(ground: Ground, settings: Settings, unrest: float) -> Pair:
