@@ -73,6 +73,7 @@ LINES: Final = (
     Line("moves above the first peak", lambda f: f.peak_violations, _count),
     Line("wishes refused", lambda f: f.refusals, _count, always=False),
     Line("bundles divided", lambda f: f.splits, _count, always=False),
+    Line("pairs merged", lambda f: f.merges, _count, always=False),
     Line("bundles evacuated", lambda f: f.evacuated, _count, always=False),
     Line("anti-affinity broken before", lambda f: f.violations_before, _count, always=False),
     Line("anti-affinity broken after", lambda f: f.violations, _count, always=False),

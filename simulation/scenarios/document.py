@@ -42,6 +42,7 @@ _SHOWN: Final = [
     ("returns within a day", "returns"),
     ("moves above the first peak", "above peak"),
     ("bundles divided", "divided"),
+    ("pairs merged", "merged"),
     ("anti-affinity broken after", "groups broken"),
     ("overloaded broker-minutes", "overloaded min"),
     ("losses survived, % of domains", "survives"),

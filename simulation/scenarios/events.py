@@ -88,7 +88,7 @@ class Events:
 
 
 def _step(world: World, now_ms: int, rows: list[int], factor: float) -> None:  # noqa: ARG001
-    rows = np.flatnonzero(np.isin(world.origin, rows)).tolist()
+    rows = world.parts(rows)
     world.base = world.base.copy()
     world.base[rows] *= factor
     world.solid[rows] *= factor
@@ -96,13 +96,13 @@ def _step(world: World, now_ms: int, rows: list[int], factor: float) -> None:  #
 
 
 def _heat(world: World, now_ms: int, row: int) -> None:  # noqa: ARG001
-    hot, rows = world.scenario.hot, world.origin == row
+    hot, rows = world.scenario.hot, world.parts([row])
     world.base = world.base.copy()
     if hot.topic:
-        world.base[row] += hot.topic
-        world.solid[row] = hot.topic
+        world.base[rows[0]] += hot.topic
+        world.solid[rows[0]] = hot.topic
     else:
-        world.base[rows] = hot.bundle / np.count_nonzero(rows)
+        world.base[rows] = hot.bundle / len(rows)
     world.disturb()
 
 

@@ -42,10 +42,10 @@ def returns(commands: Sequence[Command], seconds: float, cooling: float) -> tupl
 def load_ratio(world: World, first_owner: Ints, moved: float, reached: float) -> float | None:
     """Load ``moved`` in units of the least that had to move to ``reached``, a range of usage.
 
-    None where loads or brokers come and go, or less than a bundle had to move.
+    None where loads or brokers come and go, bundles were merged, or less than one had to move.
     """
     scenario = world.scenario
-    if scenario.wave.amplitude or scenario.restart.every or not world.up.all():
+    if scenario.wave.amplitude or scenario.restart.every or world.heirs or not world.up.all():
         return None
     carried = np.bincount(first_owner[world.origin], world.load, len(world.brokers))
     least = least_moved(carried.astype(np.float64), world.capacity, reached)
@@ -58,7 +58,7 @@ def crowded(world: World) -> Ints:
     n, groups = len(world.brokers), int(world.group.max(initial=-1)) + 1
     if not groups:
         return np.zeros(0, dtype=np.int64)
-    rows = np.flatnonzero(world.group[world.namespace] >= 0)
+    rows = np.flatnonzero((world.group[world.namespace] >= 0) & ~world.gone)
     pairs = np.unique(world.namespace[rows] * n + world.intended[rows])
     cells = world.group[pairs // n] * n + pairs % n
     sizes = np.bincount(world.group[world.group >= 0], minlength=groups)

@@ -40,15 +40,15 @@ class Lateness:
         self.reported_ms = np.where(world.up, made, self.reported_ms)
 
     def shown(self, drawn: Floats) -> tuple[Floats, Bools | None]:
-        """(m,) what owners show of their bundles, and which they show; None: all.
+        """(m,) what owners show of their bundles, and which they show; None: all that there are.
 
         ``drawn`` is (cycles, m) loads as measured, newest first.
         """
         world = self._world
         if not self._high:
-            return drawn[0], None
+            return drawn[0], ~world.gone if world.heirs else None
         shown = drawn[self.age[world.owner], np.arange(world.owner.size)]
-        return shown, world.arrived_ms <= self.reported_ms[world.owner]
+        return shown, (world.arrived_ms <= self.reported_ms[world.owner]) & ~world.gone
 
     def carried(self, drawn: Floats, shown: Floats, seen: Bools) -> tuple[Floats, Ints, Ints]:
         """(n,) load, topics and bundles of each broker when it made its report."""

@@ -27,7 +27,7 @@ class Figures:
     """Of all load; a bundle that moved twice counts twice."""
     load_ratio: float | None
     """Load moved in units of the least that had to move for the final range; None where load or
-    brokers come and go, or less than a bundle had to move."""
+    brokers come and go, bundles were merged, or less than one had to move."""
     last_move: int | None
     reaction: int | None
     """Cycles from the first event to the first moves that lower the true range together."""
@@ -40,6 +40,7 @@ class Figures:
     hottest broker of the start, or of a later event."""
     refusals: int
     splits: int
+    merges: int
     evacuated: int
     """Bundles taken off brokers that were to be emptied, or were lost."""
     violations_before: int
@@ -88,6 +89,7 @@ class Outcome:
     """(cycles,) without those off brokers that are to be emptied."""
     refusals: Ints
     splits: Ints
+    merges: Ints
     skipped: tuple[Rule | None, ...]
     levels: Floats
     """(cycles / stride, brokers) true usage, NaN while a broker is down."""

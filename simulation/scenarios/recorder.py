@@ -28,7 +28,7 @@ class Recorder:
         cycles, n = world.scenario.cycles, len(world.brokers)
         self._world, self._settings, self._first_event = world, settings, first_event
         self._usage: Floats = np.empty((3, cycles))
-        self._counts: Ints = np.zeros((3, cycles), dtype=np.int64)
+        self._counts: Ints = np.zeros((4, cycles), dtype=np.int64)
         self._skipped: list[Rule | None] = []
         self._stride = max(1, cycles // _PICTURES)
         self._levels: Floats = np.full((-(-cycles // self._stride), n), np.nan)
@@ -85,12 +85,13 @@ class Recorder:
             self._reaction = cycle - self._first_event
 
     def after(self, cycle: int, plan: Plan, moves: int) -> None:
-        """A cycle's moves, repairs and splits have been carried out."""
+        """A cycle's moves, repairs, splits and merges have been carried out."""
         world = self._world
         levels = world.levels if world.up.all() else world.levels[world.up]
         mean = world.total / world.capacity_up
         self._usage[:, cycle] = levels.min(), mean, levels.max()
-        self._counts[:, cycle] = moves, len(plan.refusals), len(plan.splits)
+        parts = plan.refusals, plan.splits, plan.merges
+        self._counts[:, cycle] = moves, *map(len, parts)
         self._skipped.append(plan.skipped)
         self._evacuated += len(plan.moves) - moves + len(plan.repairs)
         if self._usage[2, cycle] > world.scenario.limit:
@@ -111,7 +112,7 @@ class Recorder:
     def outcome(self, strategy: str) -> Outcome:
         """Everything, after the last cycle."""
         lowest, mean, highest = self._usage
-        moves, refusals, splits = self._counts
+        moves, refusals, splits, merges = self._counts
         return Outcome(
             scenario=self._world.scenario,
             strategy=strategy,
@@ -123,6 +124,7 @@ class Recorder:
             moves=moves,
             refusals=refusals,
             splits=splits,
+            merges=merges,
             skipped=tuple(self._skipped),
             levels=self._levels,
             stride=self._stride,
@@ -141,7 +143,7 @@ class Recorder:
         survives = survival(
             world.levels * world.capacity, world.capacity, domain, scenario.limit, world.up
         )
-        moves, refusals, splits = self._counts.sum(axis=1).tolist()
+        moves, refusals, splits, merges = self._counts.sum(axis=1).tolist()
         return Figures(
             moves=moves,
             final_range=float(spread[-1]),
@@ -157,6 +159,7 @@ class Recorder:
             peak_violations=self._peak_violations,
             refusals=refusals,
             splits=splits,
+            merges=merges,
             evacuated=self._evacuated,
             violations_before=self._before,
             violations=int(self._cells.sum()),

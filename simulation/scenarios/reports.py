@@ -61,7 +61,7 @@ class Reports:
         self._idle = FULL * world.capacity
         self._traffic: tuple[Floats, Floats] | None = None
         self._held: tuple[Ints, Ints, Ints] | None = None
-        self._fixed: tuple[Counts, Bools] | None = None
+        self._fixed: tuple[Ints, Counts, Bools] | None = None
 
     def view(self, now_ms: int) -> View:
         """What the round at ``now_ms`` sees; averages of brokers are the round's to fill in."""
@@ -132,10 +132,11 @@ class Reports:
         world, statistics = self._world, self.statistics
         if self._traffic is None or statistics.changed:
             self._traffic = TRAFFIC * statistics.short, TRAFFIC * statistics.long
-        if self._fixed is None or self._fixed[1].size != world.owner.size:
+        if self._fixed is None or self._fixed[0] is not world.topics:
             each = world.topics.astype(np.int32)
-            self._fixed = np.stack((each, each, each, 0 * each)), np.ones(each.size, np.bool_)
-        counts, movable = self._fixed
+            counts = np.stack((each, each, each, 0 * each))
+            self._fixed = world.topics, counts, np.ones(each.size, np.bool_)
+        _, counts, movable = self._fixed
         staying = [*world.flights, *world.orphans()]
         if staying:
             movable = movable.copy()

@@ -3,7 +3,7 @@
 each cycle:
   what happens, happens; moves that have lasted long enough land
   every broker reports; the round decides on the view of it
-  its moves set out, its repairs and divisions are done at once
+  its moves set out, its repairs, divisions and merges are done at once
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from simulation.scenarios.dividing import divide
+from simulation.scenarios.reshaping import divide, merge
 from simulation.scenarios.events import Events
 from simulation.scenarios.losses import trouble_of
 from simulation.scenarios.outcome import Command, Outcome
@@ -74,8 +74,7 @@ class Run:
 
     def __init__(self, scenario: Scenario, settings: Settings) -> None:
         self._scenario = scenario
-        # The world has no way to make one bundle of two.
-        own: dict[str, object] = {"round.interval": scenario.seconds, "merge.enabled": False}
+        own: dict[str, object] = {"round.interval": scenario.seconds}
         if not scenario.split:
             own["split.enabled"] = False
         if not scenario.evenly:
@@ -126,6 +125,8 @@ class Run:
             rows = {world.row[bundle]: world.broker_row[b] for bundle, b in given.items()}
             world.give(rows, now_ms)
         self._divide(plan, now_ms)
+        for joined in plan.merges:
+            merge(world, world.row[joined.bundle], world.row[joined.neighbour])
         recorder.after(cycle, plan, sum(not command.drained for command in commands))
 
     def _commands(self, plan: Plan, cycle: int) -> list[Command]:

@@ -74,7 +74,7 @@ class Statistics:
         self._news &= ~mask
 
     def _follow(self) -> None:
-        """Rows that were divided, and bundles that are on a broker which has not seen them."""
+        """Rows that were divided or merged, and bundles that their brokers have not seen."""
         world = self._world
         for row, half in world.halved:
             share = world.base[half] / (world.base[row] + world.base[half])
@@ -84,6 +84,13 @@ class Statistics:
                 column = getattr(self, name)
                 setattr(self, name, np.append(column, column[row]))
         world.halved.clear()
+        if world.joined:
+            # It may be the world's own column.
+            self.drawn = self.drawn.copy()
+        for row, gone in world.joined:
+            self.drawn[:, row] += self.drawn[:, gone]
+            self.drawn[:, gone] = 0
+        world.joined.clear()
         if world.unseen:
             self._samples[world.unseen] = 0
             world.unseen.clear()

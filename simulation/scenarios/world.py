@@ -5,7 +5,7 @@ Columns are replaced, never changed in place, where a view may still show them: 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,7 +35,7 @@ class Flight:
 
 
 class World:
-    """n brokers and m bundles; m grows when bundles are divided."""
+    """n brokers and m bundles; m grows when bundles are divided, and stays when they are merged."""
 
     def __init__(self, scenario: Scenario) -> None:
         made = populate(scenario)
@@ -53,6 +53,10 @@ class World:
         self.topics: Ints = np.full(m, scenario.topics)
         self.origin: Ints = np.arange(m)
         """(m,) the bundle of the start that it is, or is a part of."""
+        self.gone: Bools = np.zeros(m, dtype=np.bool_)
+        """(m,) what is empty and no bundle any more, for it was merged into another."""
+        self.heirs: dict[int, int] = {}
+        """Rows that are gone, and what they were merged into."""
         self.owner = self.intended = made.owner
         self.arrived_ms: Ints = np.zeros(m, dtype=np.int64)
         self.up: Bools = np.arange(n) < made.present
@@ -66,6 +70,8 @@ class World:
         """Rows that their brokers have not seen before: for `Statistics` to take and clear."""
         self.halved: list[tuple[int, int]] = []
         """Rows that were divided, each with that of its other half: the same."""
+        self.joined: list[tuple[int, int]] = []
+        """Rows that were merged, each with what became part of it: the same."""
         self.disturbed = True
         """Whether loads or brokers changed otherwise than by moves: for who looks to clear."""
         self.names = PackedNames(self.namespaces, self.namespace, self.ranges)
@@ -185,12 +191,23 @@ class World:
         """Rows of bundles whose broker is down."""
         if self.up.all():
             return []
-        rows: list[int] = np.flatnonzero(~self.up[self.owner]).tolist()
+        rows: list[int] = np.flatnonzero(~self.up[self.owner] & ~self.gone).tolist()
         return rows
+
+    def parts(self, origins: Sequence[int]) -> list[int]:
+        """Rows in which these bundles of the start are now."""
+        rows = np.flatnonzero(np.isin(self.origin, origins)).tolist()
+        return sorted({self._heir(row) for row in rows})
+
+    def _heir(self, row: int) -> int:
+        while row in self.heirs:
+            row = self.heirs[row]
+        return row
 
     def count_sizes(self) -> dict[str, int]:
         """Bundles of each namespace."""
-        counts = np.bincount(self.namespace, minlength=len(self.namespaces)).tolist()
+        here = self.namespace[~self.gone]
+        counts = np.bincount(here, minlength=len(self.namespaces)).tolist()
         return dict(zip(self.namespaces, counts, strict=True))
 
     def aim(self) -> None:

@@ -110,6 +110,7 @@ def test_the_library_is_listed() -> None:
         "bimodal",
         "crash",
         "delayed",
+        "full-namespaces",
         "hot-bundle",
         "hot-topic",
         "mixed-hardware",

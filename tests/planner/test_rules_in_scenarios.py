@@ -47,6 +47,18 @@ def test_a_hot_bundle_is_divided_and_its_parts_spread(seed: int, settings: Setti
 
 
 @pytest.mark.parametrize("seed", [1, 2])
+def test_cold_neighbours_make_room_where_a_namespace_has_all_the_bundles_it_may(seed: int) -> None:
+    scenario = load("full-namespaces", seed=seed, cycles=60)
+    figures = run(scenario, PLANNED).figures
+    full = run(scenario, PLANNED.changed({"merge.enabled": False})).figures
+    assert (full.splits, full.merges) == (0, 0)
+    assert full.final_range > full.floor
+    assert figures.merges >= figures.splits > 0
+    assert figures.final_range < 0.06
+    assert figures.moves < full.moves / 2
+
+
+@pytest.mark.parametrize("seed", [1, 2])
 def test_a_hot_topic_is_told_of_once_its_bundle_was_divided_in_vain(seed: int) -> None:
     figures, told = watched(load("hot-topic", seed=seed, cycles=40), UNLIMITED)
     assert figures.splits == 2

@@ -53,25 +53,35 @@ def scenarios(draw: st.DrawFn) -> Scenario:
 
 @pytest.mark.parametrize("name", ["threshold", "overload", "uniform", "avg", "transfer", "trimtab"])
 @examples(max_examples=25)
-@given(scenario=scenarios())
-def test_every_bundle_stays_on_one_broker_and_keeps_its_load(name: str, scenario: Scenario) -> None:
-    run = Run(scenario, strategy(name))
+@given(scenario=scenarios(), most=st.sampled_from([128, 16]))
+def test_every_bundle_stays_on_one_broker_and_keeps_its_load(
+    name: str, scenario: Scenario, most: int
+) -> None:
+    run = Run(scenario, strategy(name).changed({"split.max_bundles": most, "merge.fraction": 1.0}))
     world = run.world
     before = populate(scenario)
-    moves = divided = 0
+    moves = divided = merged = 0
     for cycle in range(-scenario.warm_up, scenario.cycles):
         plan = run.step(cycle)
         if cycle >= 0:
             moves += len(plan.moves)
             divided += len(plan.splits)
+            merged += len(plan.merges)
     assert before.load.size <= world.load.size <= before.load.size + divided
+    assert np.count_nonzero(world.gone) == len(world.heirs) == merged
+    assert not world.load[world.gone].any()
     assert world.levels @ world.capacity == pytest.approx(world.load.sum())
     if not (scenario.step.share or scenario.hot.topic):
         assert world.base.sum() == pytest.approx(before.load.sum())
-        whole = np.bincount(world.origin, world.base)
-        np.testing.assert_allclose(whole, before.load)
-    assert len(set(world.names)) == len(world.names)
-    assert [world.row[bundle] for bundle in world.names] == [*range(len(world.names))]
+        whole = world.namespace, before.namespace
+        if not merged:
+            whole = world.origin, np.arange(before.load.size)
+        np.testing.assert_allclose(
+            np.bincount(whole[0], world.base), np.bincount(whole[1], before.load)
+        )
+    here = np.flatnonzero(~world.gone).tolist()
+    assert [world.row[world.names[row]] for row in here] == here
+    assert len(world.row) == len(here) == sum(world.sizes.values())
     outcome = run.recorder.outcome(name)
     assert len(outcome.commands) == moves
     assert (

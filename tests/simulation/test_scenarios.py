@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from simulation.scenarios import InvalidScenario, Scenario, changed, library, load, run, strategy
-from simulation.scenarios.dividing import divide
+from simulation.scenarios.events import Events
 from simulation.scenarios.figures import returns
 from simulation.scenarios.outcome import Command
 from simulation.scenarios.population import populate
+from simulation.scenarios.reports import Reports
+from simulation.scenarios.reshaping import divide, merge
 from simulation.scenarios.running import Run
 from simulation.scenarios.what_if import on_hardware, with_brokers, without_domain
 from simulation.scenarios.world import World
@@ -208,6 +210,68 @@ def test_a_bundle_of_one_topic_is_not_divided() -> None:
     world = World(small(topics=1))
     assert divide(world, 3) == ()
     assert len(world.names) == 60
+
+
+def together(lower: int, **values: object) -> World:
+    """A world in which a bundle and its upper neighbour are on broker 0."""
+    world = World(small(**values))
+    world.give({lower: 0, lower + 1: 0}, 0)
+    return world
+
+
+def test_what_neighbours_carry_is_in_the_one_they_became() -> None:
+    world = together(7)
+    lower, upper = world.names[7], world.names[8]
+    base, levels = float(world.base[7] + world.base[8]), world.levels
+    merge(world, 7, 8)
+    one = f"{lower.split('_')[0]}_{upper.split('_')[1]}"
+    assert (world.names[7], world.row[one], world.topics[7]) == (one, 7, 20)
+    assert not {lower, upper} & set(world.row)
+    assert world.base[7] == pytest.approx(base)
+    assert world.levels == pytest.approx(levels)
+    assert world.sizes[one.rsplit("/", 1)[0]] == 19
+
+
+def test_a_bundle_that_was_merged_into_another_is_reported_no_more() -> None:
+    world = together(7, delay__high=15.0, noise=0.2)
+    reports = Reports(world)
+    before = reports.view(60_000)
+    merge(world, 7, 8)
+    view = reports.view(120_000)
+    assert len(before.bundles.names) == 60
+    assert sorted(view.bundles.names) == sorted(world.row)
+    assert view.sizes["sim/ns-0"] == 19
+    at = [*view.bundles.names].index(world.names[7])
+    assert view.bundles.counts[0, at] == 20
+    world.stop(0, 1)
+    assert 7 in world.orphans()
+    assert 8 not in world.orphans()
+
+
+def test_what_was_merged_can_be_divided_again() -> None:
+    world = together(7)
+    names = [*world.names]
+    merge(world, 7, 8)
+    divide(world, 7)
+    assert sorted(world.row) == sorted(names)
+    assert world.row[names[8]] == 60
+    assert world.parts([7]) == [7, 60]
+    assert world.parts([8]) == [7]
+
+
+@pytest.mark.parametrize("what", ["hot.bundle", "hot.topic"])
+def test_what_becomes_hot_is_what_the_bundle_was_merged_into(what: str) -> None:
+    scenario = changed(SMALL, {what: 0.6})
+    world, events = World(scenario), Events(scenario)
+    events.begin(world, 0, 0)
+    hot = int(np.argmax(world.base - populate(scenario).load))
+    world = together(hot - 1, **{what: 0.6})
+    merge(world, hot - 1, hot)
+    before = float(world.base[hot - 1])
+    events.begin(world, 0, 0)
+    expected = 0.6 if what == "hot.bundle" else before + 0.6
+    assert world.base[hot - 1] == pytest.approx(expected)
+    assert world.base[hot] == 0
 
 
 def test_a_crash_leaves_no_bundle_without_a_broker() -> None:
