@@ -2,7 +2,7 @@
 
 The false-move rate is shared out over everything that is looked at: every ordered pair of brokers,
 or every bundle, in every round of a month. What strikes several bundles together is no chance: from
-then on the others, and the brokers, are held to what is usual in such an event.
+then on the others are held to what is usual in such an event.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Whether brokers are further apart than is accepted, or than chance explains.
 
 accepted(pair) = the target, times what recent plans make of it, or if that is more
-                 aim + k * deviation: what a plan leaves must not cause another
+                 aim + k * deviation: what a plan leaves must not cause another; but not while
+                 several bundles have just leapt together, which chance does not explain
 deviation      = of the pair's difference in predicted usage, by the noise of its bundles
-k              = by the false-move rate (`trimtab.planner.odds`); less while several bundles have
-                 just leapt together
+k              = by the false-move rate (`trimtab.planner.odds`)
 
 A load that swings is not chased: each plan but the first of about a day makes the next one wait for
 a wider range, and aim at one, until a broker comes or goes.
@@ -19,7 +19,6 @@ import numpy as np
 from trimtab.planner.board import Ground
 from trimtab.planner.odds import deviations
 from trimtab.settings import Settings
-from trimtab.view import Floats
 
 _AIM: Final = 0.98
 """Of the target: what a plan is to reach."""
@@ -33,8 +32,6 @@ _LATELY: Final = 0.5
 """Plans: one half a day ago."""
 HALF_LIFE_MS: Final = 12 * 3_600_000
 """Of the memory of plans."""
-_IN_EVENT: Final = 2.0
-"""Deviations, where it is sure that something has happened."""
 _ENDS: Final = 5
 """Brokers at either end that are compared: the extremes may be the noisiest."""
 
@@ -67,8 +64,11 @@ def widest(ground: Ground, settings: Settings, unrest: float) -> Pair:
     cold = receivers[np.lexsort((receivers, fleet.usage[receivers]))][:_ENDS]
     range_ = np.subtract.outer(fleet.usage[hot], fleet.usage[cold])
     deviation = np.sqrt(np.add.outer(fleet.variance[hot], fleet.variance[cold]))
-    by_chance = _by_chance(fleet.struck, len(brokers), deviation, settings)
-    accepted = np.maximum(tolerated(settings, unrest), by_chance)
+    accepted = np.full(range_.shape, tolerated(settings, unrest))
+    if not fleet.struck:
+        planner = settings.planner
+        k = deviations(len(brokers), settings.round.interval, planner.false_moves)
+        accepted = np.maximum(accepted, _AIM * planner.target + k * deviation)
     at, to = np.unravel_index(np.argmax(range_ - accepted), range_.shape)
     return Pair(
         hot=int(hot[at]),
@@ -77,11 +77,3 @@ def widest(ground: Ground, settings: Settings, unrest: float) -> Pair:
         accepted=float(accepted[at, to]),
         deviation=float(deviation[at, to]),
     )
-
-
-def _by_chance(struck: bool, brokers: int, deviation: Floats, settings: Settings) -> Floats:
-    planner, k = settings.planner, _IN_EVENT
-    if not struck:
-        k = deviations(brokers, settings.round.interval, planner.false_moves)
-    by_chance: Floats = _AIM * planner.target + k * deviation
-    return by_chance

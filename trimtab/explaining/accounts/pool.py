@@ -117,9 +117,7 @@ class PoolAccount:
         if pair.accepted <= tolerated(settings, unrest):
             why += f", for there were {unrest:.1f} plans of late, and a load that swings is not "
             return Cause(Rest.SWINGING, f"{why}chased", nearest, self._figures)
-        why += (
-            f"{self._event}, for so far chance (deviation {points(pair.deviation)}) may bring them"
-        )
+        why += f", for so far chance (deviation {points(pair.deviation)}) may bring them"
         return Cause(Rest.WITHIN_NOISE, why, nearest, self._figures)
 
     @property
@@ -206,13 +204,11 @@ class PoolAccount:
 
     @cached_property
     def _event(self) -> str:
-        """What lowers what is accepted, if that has happened."""
-        settings, unrest = self._scene.settings, self._outlook.unrest
-        by_chance = self.prospect.pair.accepted > tolerated(settings, unrest)
-        if not (self._outlook.fleet.struck and by_chance):
+        """Why chance is not allowed for, if that is so."""
+        if not self._outlook.fleet.struck:
             return ""
         struck = followed(self._scene).estimates.struck
-        return f", fewer than usual, for {counted(struck, 'bundle')} leapt together just now"
+        return f", whatever chance may do, for {counted(struck, 'bundle')} leapt together just now"
 
     @property
     def _apart(self) -> str:
