@@ -1,11 +1,4 @@
-"""What no strategy can beat: how little must move, how far a bundle allows to balance.
-
-least_moved:
-  all brokers end with usage in a band [x, x + range]
-  out(x) = what must leave those above it, in(x) = what must come to those below it
-  the least is that of max(out, in) over all x: out falls and in rises with x, both in straight
-  pieces, so it is where they cross
-"""
+"""What no strategy can beat: how far a bundle allows to balance; and what a loss would leave."""
 
 from __future__ import annotations
 
@@ -14,36 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from trimtab.view import Bools, Floats, Ints
-
-
-def least_moved(carried: Floats, capacity: Floats, within: float) -> float:
-    """Load that any plan moves which ends with usages ``within`` of one another.
-
-    (n,) ``carried`` load before the plan; exact where bundles are small.
-    """
-    mean = carried.sum() / capacity.sum()
-    usage = carried / capacity
-
-    def excess(x: float) -> tuple[float, float]:
-        """What must leave, and what must come."""
-        leaving = np.maximum(carried - capacity * (x + within), 0.0).sum()
-        coming = np.maximum(capacity * x - carried, 0.0).sum()
-        return float(leaving), float(coming)
-
-    corners = np.concatenate((usage, usage - within))
-    inside = corners[(corners > mean - within) & (corners < mean)]
-    corners = np.unique(np.concatenate((inside, [mean - within, mean])))
-    low, high = 0, corners.size - 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        leaving, coming = excess(corners[middle])
-        low, high = (middle, high) if leaving >= coming else (low, middle)
-    (out, into), (less, more) = excess(corners[low]), excess(corners[high])
-    surplus, lack = out - into, more - less
-    if surplus <= 0 or lack <= 0:
-        return max(out, into) if surplus <= 0 else max(less, more)
-    x = corners[low] + (corners[high] - corners[low]) * surplus / (surplus + lack)
-    return max(excess(x))
 
 
 def floor(bundles: Floats, capacity: Floats) -> float:

@@ -8,9 +8,9 @@ from typing import Final
 
 import numpy as np
 
-from simulation.scenarios.bounds import least_moved
 from simulation.scenarios.outcome import Command
 from simulation.scenarios.world import World
+from trimtab.planner.least import least_moved
 from trimtab.view import Ints
 
 _DAY_S: Final = 86_400.0
@@ -48,7 +48,7 @@ def load_ratio(world: World, first_owner: Ints, moved: float, reached: float) ->
     if scenario.wave.amplitude or scenario.restart.every or world.heirs or not world.up.all():
         return None
     carried = np.bincount(first_owner[world.origin], world.load, len(world.brokers))
-    least = least_moved(carried.astype(np.float64), world.capacity, reached)
+    least = least_moved(carried / world.capacity, world.capacity, reached)
     return moved / least if least >= world.total / scenario.bundles else None
 
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from simulation.scenarios.bounds import floor, least_moved, survival
+from simulation.scenarios.bounds import floor, survival
+from trimtab.planner.least import least_moved
 from trimtab.view import Floats
 
 
@@ -31,7 +32,7 @@ def column(*values: float) -> Floats:
 def test_least_moved(
     carried: tuple[float, ...], capacity: tuple[float, ...], within: float, least: float
 ) -> None:
-    assert least_moved(column(*carried), column(*capacity), within) == pytest.approx(least)
+    assert least_moved(column(*carried) / column(*capacity), column(*capacity), within) == pytest.approx(least)
 
 
 sizes = st.lists(st.integers(1, 20), min_size=2, max_size=6)
@@ -53,7 +54,7 @@ def test_no_plan_moves_less_than_the_bound_for_the_range_it_reaches(
         levels = np.bincount(plan, load, 3) / room
         moved = load[start != plan].sum()
         reached = float(levels.max() - levels.min())
-        assert moved >= least_moved(carried, room, reached) - 1e-9
+        assert moved >= least_moved(carried / room, room, reached) - 1e-9
 
 
 @given(sizes=sizes, capacity=st.tuples(*[st.sampled_from([1.0, 2.0])] * 3))
@@ -64,7 +65,7 @@ def test_the_bound_falls_as_the_range_grows_and_is_nothing_at_the_start_s(
     carried = np.bincount(np.arange(len(sizes)) % 3, column(*sizes), 3).astype(np.float64)
     levels = carried / room
     ranges = np.linspace(0.0, float(levels.max() - levels.min()), 7)
-    least = [least_moved(carried, room, each) for each in ranges]
+    least = [least_moved(carried / room, room, each) for each in ranges]
     assert all(a >= b - 1e-9 for a, b in pairwise(least))
     assert least[-1] == pytest.approx(0.0, abs=1e-9)
 

@@ -17,6 +17,7 @@ from trimtab.planner.bands import HABITS, Trial, load_of, mean_of, positions, tr
 from trimtab.planner.beam import searched
 from trimtab.planner.board import Ground, Step, shift
 from trimtab.planner.fleet import Fleet
+from trimtab.planner.least import least_moved
 
 _POSITIONS: Final = 15
 _NARROWER: Final = (1.0, 0.85, 0.7, 0.5, 0.3)
@@ -100,18 +101,9 @@ def _banded(ground: Ground, keeps: list[int], goal: _Goal, effort: int) -> Trial
 
 
 def _least(ground: Ground, width: float) -> float:
-    """Load that must be moved for all to be within a band, about the best of its positions."""
     fleet, brokers = ground.fleet, ground.brokers
-    usage, speed = fleet.usage[brokers], 1.0 / fleet.gain[brokers]
-    low, high = ground.reach(fleet.usage)
-    loads = [
-        max(
-            float((speed * np.maximum(usage - band.high, 0.0)).sum()),
-            float((speed * np.maximum(band.low - usage, 0.0)).sum()),
-        )
-        for band in positions(low, high, mean_of(ground), width, 2 * _POSITIONS + 1)
-    ]
-    return min(loads, default=np.inf)
+    receives = np.isin(brokers, ground.receivers)
+    return least_moved(fleet.usage[brokers], 1.0 / fleet.gain[brokers], width, receives)
 
 
 def _better(ground: Ground, best: Trial, trial: Trial, goal: _Goal) -> Trial:
