@@ -36,6 +36,8 @@ class Disposal:
         self._settings, self._rng = settings, rng
         self._planned: set[int] = set()
         self._staying = own_bundles(view)
+        self._awaited: Ints = np.zeros(len(view.brokers.names), dtype=np.int64)
+        """Bundles that wishes not yet heard would bring each broker."""
         self._light = lightly_used(view, settings)
         self._given: Ints = np.zeros(len(view.brokers.names), dtype=np.int64)
         self._spent = 0
@@ -45,8 +47,12 @@ class Disposal:
         ``spent`` is how much of the budget is used up."""
         self._spent = spent
         resting = frozenset(rows_of(self._view.bundles.names, cooling))
+        placed = [wish.destination for wish in wishes if wish.destination is not None]
+        np.add.at(self._awaited, placed, 1)
         moves, refusals = [], []
         for wish in wishes:
+            if wish.destination is not None:
+                self._awaited[wish.destination] -= 1
             answer = self._objection(wish, resting) or self._destination(wish)
             if isinstance(answer, Rule):
                 refusals.append(self._refused(wish, answer))
@@ -72,7 +78,8 @@ class Disposal:
             return Rule.UNOWNED
         if wish.destination == wish.source:
             return Rule.SAME_BROKER
-        if self._staying[wish.source] <= 1 and wish.reason is not Reason.DRAINED:
+        left = self._staying[wish.source] + self._awaited[wish.source] - 1
+        if left < 1 and wish.reason is not Reason.DRAINED:
             return Rule.LAST_BUNDLE
         if budget and self._spent + len(self._planned) >= budget:
             return Rule.BUDGET

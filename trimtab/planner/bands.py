@@ -11,14 +11,14 @@ then undo the moves that the band does not need
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from trimtab.planner.board import Band, Board, Ground, Shelf, Step
 from trimtab.planner.fleet import Fleet
-from trimtab.planner.outsized import sent_first
+from trimtab.planner.outsized import misplaced_sent, outsized_sent
+from trimtab.planner.trial import Trial, load_of, none_bare, trial_of
 from trimtab.view import Floats, Ints
 
 _EPSILON: Final = 1e-12
@@ -49,20 +49,12 @@ HABITS: Final = (
 )
 
 
-class Trial(NamedTuple):
-    """Steps in order, the range they leave, the load they move, and what finding them took."""
-
-    steps: tuple[Step, ...]
-    range: float
-    load: float
-    effort: int
-
-
 def tried(ground: Ground, keeps: list[int], band: Band, habit: Habit) -> Trial:
     """One trial."""
     board = Board(ground, keeps)
+    misplaced_sent(board, ground, band)
     if habit.bold:
-        sent_first(board, ground.brokers, band)
+        outsized_sent(board, ground.brokers, band)
     effort = 0
     most = len(ground.order)
     while effort <= most:
@@ -76,14 +68,12 @@ def tried(ground: Ground, keeps: list[int], band: Band, habit: Habit) -> Trial:
                 board.set_aside_coldest()
         else:
             break
-    steps = _needed(board, ground)
+    needed = _needed(board, ground)
+    steps = none_bare(ground, keeps, needed)
+    if len(steps) < len(needed):
+        return trial_of(ground, steps, effort)
     low, high = board.reach()
     return Trial(steps, high - low, load_of(ground.fleet, steps), effort)
-
-
-def load_of(fleet: Fleet, steps: Sequence[Step]) -> float:
-    """The load that the steps move, in sizes of bundles."""
-    return float(fleet.size[[step.bundle for step in steps]].sum())
 
 
 def _relieved(board: Board, hot: int, cold: int, band: Band, habit: Habit) -> bool:

@@ -41,6 +41,10 @@ class Ground:
     """Rows of the bundles that may go, by broker and ascending in size."""
     ends: Ints
     """(n + 1,) where each broker's begin in ``order``."""
+    fixed: Floats
+    """(n,) usage of each broker by what may not go."""
+    largest: Floats
+    """(n,) size of the largest bundle of each that may; 0 where none may."""
 
     @classmethod
     def of(
@@ -55,10 +59,14 @@ class Ground:
         # NumPy sorts two bytes by radix, in a tenth of the time.
         brokers = fleet.where[rows].astype(np.uint16 if len(fleet.usage) < 1 << 16 else np.int64)
         rows = rows[np.argsort(brokers, kind="stable")]
-        counts = np.bincount(fleet.where[rows], minlength=len(fleet.usage))
+        hosts, sizes = fleet.where[rows], fleet.size[rows]
+        counts = np.bincount(hosts, minlength=len(fleet.usage))
         ends, taking = np.append(0, np.cumsum(counts)), np.flatnonzero(taking_part)
         receivers = taking if receives is None else taking[receives[taking]]
-        return cls(fleet, taking, receivers, rows, ends)
+        fixed = fleet.usage - fleet.gain * np.bincount(hosts, sizes, len(counts))
+        largest, some = np.zeros(len(counts)), counts > 0
+        largest[some] = sizes[ends[1:][some] - 1]
+        return cls(fleet, taking, receivers, rows, ends, fixed, largest)
 
     def reach(self, usage: Floats) -> tuple[float, float]:
         """Least and greatest ``usage`` (n,) of those that take part; that one which nothing may be

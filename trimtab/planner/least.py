@@ -19,8 +19,8 @@ def least_moved(
 ) -> float:
     """Load that any plan moves which ends with usages ``within`` of one another.
 
-    (n,) ``usage`` before the plan, ``speed``: the load that makes a usage of 1, and who ``receives``
-    (None: all); one that does not may stay below. Exact where bundles are small.
+    (n,) ``usage`` before the plan, ``speed``: the load that makes a usage of 1, and who
+    ``receives`` (None: all); one that does not may stay below. Exact where bundles are small.
     """
     taken = speed if receives is None else speed * receives
 

@@ -1,23 +1,62 @@
-"""Bundles so large that many small ones would have to leave in their stead: they go first.
+"""Bundles that must go before others can be chosen: what they leave behind is filled again.
 
-for each broker above the band whose largest bundle is more than it can spare, largest first:
-  if the others it can spare do not bring it into the band, or too many of them would have to go:
-    the largest goes to the coldest broker, if that stays in the band or can make room with a few
-Its host drops below the band, and is filled again with larger ones than would have left.
+misplaced = above the band even alone on its broker: the largest first, to the broker of those on
+            which it weighs less that it makes the least busy, if that can have it and all that are
+            as large in the band; the smaller ones make room. Its host may be left with nothing
+            meanwhile.
+outsized  = so large that many small ones would have to leave in its stead:
+  for each broker above the band whose largest bundle is more than it can spare, largest first:
+    if the others it can spare do not bring it into the band, or too many of them would have to go:
+      the largest goes to the coldest broker, if that stays in the band or can make room with a few
+  Its host drops below the band, and is filled again with larger ones than would have left.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Mapping
 from typing import Final
 
-from trimtab.planner.board import Band, Board, Shelf
+import numpy as np
+
+from trimtab.planner.board import Band, Board, Ground, Shelf
 from trimtab.view import Ints
 
 _MANY: Final = 6
 _FEW: Final = 4
 
 
-def sent_first(board: Board, brokers: Ints, band: Band) -> None:
+def misplaced_sent(board: Board, ground: Ground, band: Band) -> None:
+    """Move the misplaced on the board."""
+    largest, gain = ground.largest, ground.fleet.gain
+    above = (ground.fixed + gain * largest > band.high)[ground.brokers]
+    hosts = ground.brokers[above & (largest[ground.brokers] > 0)]
+    arrived: dict[int, float] = defaultdict(float)
+    for host in hosts[np.argsort(-largest[hosts], kind="stable")].tolist():
+        size = float(largest[host])
+        to = _stronger(board, ground, host, band.high, arrived)
+        if to is not None:
+            arrived[to] += size
+            board.move(len(board.shelf(host).sizes) - 1, host, to)
+
+
+def _stronger(
+    board: Board, ground: Ground, host: int, high: float, arrived: Mapping[int, float]
+) -> int | None:
+    gain, size, to = ground.fleet.gain, float(ground.largest[host]), ground.receivers
+    to = to[gain[to] < gain[host]]
+    busy = np.array(board.usage)[to] + gain[to] * size
+    least_busy: list[int] = to[np.argsort(busy, kind="stable")].tolist()
+    for broker in least_busy:
+        sizes = board.shelf(broker).sizes
+        as_large = sum(sizes[bisect_left(sizes, size) :]) + arrived.get(broker, 0.0)
+        if ground.fixed[broker] + gain[broker] * (size + as_large) <= high:
+            return broker
+    return None
+
+
+def outsized_sent(board: Board, brokers: Ints, band: Band) -> None:
     """Move them on the board; ``brokers`` are the rows that take part."""
     hosts = [
         (-board.shelf(broker).sizes[-1], broker)

@@ -13,11 +13,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from trimtab.planner.bands import HABITS, Trial, load_of, mean_of, positions, tried
+from trimtab.planner.bands import HABITS, mean_of, positions, tried
 from trimtab.planner.beam import searched
-from trimtab.planner.board import Ground, Step, shift
+from trimtab.planner.board import Band, Ground, Step
 from trimtab.planner.fleet import Fleet
 from trimtab.planner.least import least_moved
+from trimtab.planner.trial import Trial, none_bare, trial_of
 
 _POSITIONS: Final = 15
 _NARROWER: Final = (1.0, 0.85, 0.7, 0.5, 0.3)
@@ -32,6 +33,7 @@ _DEAR: Final = 1.1
 """Of the least load: a plan that moves more is dear."""
 _DEARER: Final = 1.24
 """Moves that one of a dear plan counts as."""
+_EPSILON: Final = 1e-9
 _TWO: Final = 2
 
 
@@ -41,19 +43,30 @@ class _Goal(NamedTuple):
 
     width: float
     least: float
+    top: float
+    """Usage that cannot be helped: of the best broker for the largest bundle, with it alone."""
 
 
 def floor_of(ground: Ground) -> float:
     """Range that the largest bundle forces wherever it is."""
-    largest = ground.fleet.size.max(initial=0.0, where=ground.held)
-    return floor_at(ground, float(largest))
+    return floor_at(ground, _largest(ground))
+
+
+def _largest(ground: Ground) -> float:
+    return float(ground.fleet.size.max(initial=0.0, where=ground.held))
 
 
 def floor_at(ground: Ground, size: float) -> float:
     """Range that a bundle of the fleet forces if it is of this size: alone against all the rest."""
+    alone, others = _against(ground, size)
+    return max(alone - others, 0.0)
+
+
+def _against(ground: Ground, size: float) -> tuple[float, float]:
+    """Usage of the best broker for a bundle of this size, with it alone, and of all the others."""
     fleet, brokers = ground.fleet, ground.brokers
     if len(brokers) < _TWO:
-        return 0.0
+        return 0.0, 0.0
     carried = np.bincount(fleet.where, fleet.size, len(fleet.usage))
     rest = fleet.usage - fleet.gain * carried
     alone = rest + fleet.gain * size
@@ -61,16 +74,17 @@ def floor_at(ground: Ground, size: float) -> float:
     left = np.delete(brokers, host)
     speed = 1.0 / fleet.gain[left]
     others = (carried[brokers].sum() - size + (speed * rest[left]).sum()) / speed.sum()
-    return max(float(alone[brokers][host] - others), 0.0)
+    return float(alone[brokers][host]), float(others)
 
 
 def planned(ground: Ground, keeps: list[int], target: float, effort: int) -> Trial:
     """The best plan for a range of ``target``, in an order in which no destination is ever above
     the start's peak."""
-    floor, most, few = floor_of(ground), _FEW, len(ground.order) <= _SMALL
-    width = max(target, _ABOVE_FLOOR * floor)
+    top, others = _against(ground, _largest(ground))
+    most, few = _FEW, len(ground.order) <= _SMALL
+    width = max(target, _ABOVE_FLOOR * (top - others))
     # Where bundles are few they are too large for the least load to be had.
-    goal = _Goal(width, np.inf if few else _least(ground, width))
+    goal = _Goal(width, np.inf if few else _least(ground, width), top)
     best = _banded(ground, keeps, goal, effort)
     if few:
         # Every hundredth of a small fleet's range may be worth a move, even above the floor.
@@ -78,7 +92,7 @@ def planned(ground: Ground, keeps: list[int], target: float, effort: int) -> Tri
     if effort >= _BEAM_EFFORT and (best.range > goal.width or len(best.steps) <= most):
         most = len(best.steps) - 1 if best.range <= goal.width else most
         for steps in searched(ground, keeps, goal.width, most):
-            best = _better(ground, best, _of(ground, steps), goal)
+            best = _better(ground, keeps, best, trial_of(ground, steps), goal)
     return best
 
 
@@ -88,11 +102,15 @@ def _banded(ground: Ground, keeps: list[int], goal: _Goal, effort: int) -> Trial
     best = Trial((), high - low, 0.0, 1)
     cost = 1 + len(usage) // 100
     for narrower in _NARROWER:
-        for band in positions(low, high, mean, narrower * goal.width, _POSITIONS):
+        width = narrower * goal.width
+        bands = positions(low, high, mean, width, _POSITIONS)
+        if goal.top > mean + width / 2:
+            bands.insert(0, Band(goal.top - width, goal.top + _EPSILON))
+        for band in bands:
             for habit in HABITS:
                 trial = tried(ground, keeps, band, habit)
                 effort -= trial.effort * cost
-                best = _better(ground, best, trial, goal)
+                best = _better(ground, keeps, best, trial, goal)
                 if effort <= 0 and best.steps:
                     return best
         if best.range <= goal.width:
@@ -106,13 +124,16 @@ def _least(ground: Ground, width: float) -> float:
     return least_moved(fleet.usage[brokers], 1.0 / fleet.gain[brokers], width, receives)
 
 
-def _better(ground: Ground, best: Trial, trial: Trial, goal: _Goal) -> Trial:
+def _better(ground: Ground, keeps: list[int], best: Trial, trial: Trial, goal: _Goal) -> Trial:
     """The better of the two, ``trial`` as far as its steps can be brought into an order."""
     if _merit(trial, goal) >= _merit(best, goal):
         return best
     steps = ordered(ground.fleet, trial.steps)
     whole = len(steps) == len(trial.steps)
-    trial = trial._replace(steps=steps) if whole else _of(ground, steps)
+    if whole:
+        trial = trial._replace(steps=steps)
+    else:
+        trial = trial_of(ground, none_bare(ground, keeps, steps))
     return min(best, trial, key=lambda trial: _merit(trial, goal))
 
 
@@ -121,13 +142,6 @@ def _merit(trial: Trial, goal: _Goal) -> tuple[float, float, float]:
     beyond = trial.range if trial.range > goal.width + 1e-9 else 0.0
     dear = trial.load > _DEAR * goal.least
     return round(beyond, 6), len(trial.steps) * (_DEARER if dear else 1.0), trial.load
-
-
-def _of(ground: Ground, steps: tuple[Step, ...]) -> Trial:
-    fleet, usage = ground.fleet, ground.fleet.usage.copy()
-    shift(usage, fleet, steps)
-    low, high = ground.reach(usage)
-    return Trial(steps, high - low, load_of(fleet, steps), 0)
 
 
 def ordered(fleet: Fleet, steps: Sequence[Step]) -> tuple[Step, ...]:
