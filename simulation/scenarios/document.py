@@ -15,7 +15,7 @@ VARIANTS: Final[Mapping[str, Sequence[Mapping[str, object]]]] = {
     "skewed": [{}, *({"noise": sigma, "warm_up": 60} for sigma in SIGMAS)],
     "noise": [{"noise": sigma} for sigma in SIGMAS],
     "step": [{}, *({"noise": sigma} for sigma in SIGMAS)],
-    "wave": [{}, {"noise": 0.2}, {"wave.amplitude": 0.25}],
+    "wave": [{}, {"noise": 0.2}, {"wave.amplitude": 0.5}],
     "hot-bundle": [{}, {"split": True}],
 }
 """What a scenario is run with; one that is not named is run as it stands."""

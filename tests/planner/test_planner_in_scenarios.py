@@ -73,6 +73,13 @@ def test_a_step_in_strong_noise_is_answered_within_four_cycles(seed: int) -> Non
     assert reaction <= 4
 
 
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_day_s_wave_is_not_chased(seed: int) -> None:
+    """A day in rounds of five minutes."""
+    scenario = load("wave", seed=seed, seconds=300.0, cycles=288)
+    assert 0 < run(scenario, strategy("trimtab")).figures.moves <= 25
+
+
 @pytest.mark.parametrize("seed", [1, 2, 13])
 def test_mixed_hardware_is_brought_to_one_utilisation(seed: int) -> None:
     figures = outcome("mixed-hardware", seed).figures

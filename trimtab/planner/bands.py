@@ -55,8 +55,7 @@ def tried(ground: Ground, keeps: list[int], band: Band, habit: Habit) -> Trial:
     misplaced_sent(board, ground, band)
     if habit.bold:
         outsized_sent(board, ground.brokers, band)
-    effort = 0
-    most = len(ground.order)
+    effort, most = len(board.steps), len(ground.order)
     while effort <= most:
         effort += 1
         hot, cold = board.hottest(), board.coldest()

@@ -14,17 +14,17 @@ outsized  = so large that many small ones would have to leave in its stead:
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
 
 from trimtab.planner.board import Band, Board, Ground, Shelf
-from trimtab.view import Ints
+from trimtab.view import Floats, Ints
 
 _MANY: Final = 6
 _FEW: Final = 4
+_LOOKED_AT: Final = 32
+"""Brokers that are asked whether they can have a bundle."""
 
 
 def misplaced_sent(board: Board, ground: Ground, band: Band) -> None:
@@ -32,28 +32,28 @@ def misplaced_sent(board: Board, ground: Ground, band: Band) -> None:
     largest, gain = ground.largest, ground.fleet.gain
     above = (ground.fixed + gain * largest > band.high)[ground.brokers]
     hosts = ground.brokers[above & (largest[ground.brokers] > 0)]
-    arrived: dict[int, float] = defaultdict(float)
+    usage, arrived = ground.fleet.usage.copy(), np.zeros(len(gain))
     for host in hosts[np.argsort(-largest[hosts], kind="stable")].tolist():
         size = float(largest[host])
-        to = _stronger(board, ground, host, band.high, arrived)
-        if to is not None:
-            arrived[to] += size
-            board.move(len(board.shelf(host).sizes) - 1, host, to)
+        stronger = ground.receivers[gain[ground.receivers] < gain[host]]
+        for to in _least(usage[stronger] + gain[stronger] * size, stronger):
+            sizes = board.shelf(to).sizes
+            as_large = arrived[to] + sum(sizes[bisect_left(sizes, size) :])
+            if ground.fixed[to] + gain[to] * (size + as_large) <= band.high:
+                board.move(len(board.shelf(host).sizes) - 1, host, to)
+                arrived[to] += size
+                usage[to] += gain[to] * size
+                usage[host] -= gain[host] * size
+                break
 
 
-def _stronger(
-    board: Board, ground: Ground, host: int, high: float, arrived: Mapping[int, float]
-) -> int | None:
-    gain, size, to = ground.fleet.gain, float(ground.largest[host]), ground.receivers
-    to = to[gain[to] < gain[host]]
-    busy = np.array(board.usage)[to] + gain[to] * size
-    least_busy: list[int] = to[np.argsort(busy, kind="stable")].tolist()
-    for broker in least_busy:
-        sizes = board.shelf(broker).sizes
-        as_large = sum(sizes[bisect_left(sizes, size) :]) + arrived.get(broker, 0.0)
-        if ground.fixed[broker] + gain[broker] * (size + as_large) <= high:
-            return broker
-    return None
+def _least(busy: Floats, rows: Ints) -> list[int]:
+    """Some of the ``rows``, those that are ``busy`` least."""
+    if len(rows) > _LOOKED_AT:
+        some = np.argpartition(busy, _LOOKED_AT)[:_LOOKED_AT]
+        busy, rows = busy[some], rows[some]
+    least: list[int] = rows[np.lexsort((rows, busy))].tolist()
+    return least
 
 
 def outsized_sent(board: Board, brokers: Ints, band: Band) -> None:
