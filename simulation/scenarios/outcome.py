@@ -37,7 +37,7 @@ class Figures:
     """Moves to a broker that the bundle left within a day."""
     peak_violations: int
     """Moves after which the destination, the bundle still on its source too, stands above the
-    hottest broker of the start, or of a later event."""
+    hottest broker of the start, or after a later event, when lost bundles have been placed."""
     refusals: int
     splits: int
     merges: int

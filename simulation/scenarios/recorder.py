@@ -43,7 +43,7 @@ class Recorder:
         self._ended: int | None = None
 
     def before(self, cycle: int) -> None:
-        """The events of a cycle have come, its moves have not."""
+        """The events of a cycle have come, and what they broke is mended; its moves are to come."""
         world = self._world
         if cycle == 0:
             self._first_owner = world.owner

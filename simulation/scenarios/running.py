@@ -3,7 +3,7 @@
 each cycle:
   what happens, happens; moves that have lasted long enough land
   every broker reports; the round decides on the view of it
-  its moves set out, its repairs, divisions and merges are done at once
+  its repairs are done at once; then its moves set out, its divisions and merges are done
 """
 
 from __future__ import annotations
@@ -111,6 +111,7 @@ class Run:
 
     def _obey(self, plan: Plan, cycle: int, now_ms: int) -> None:
         world, recorder = self.world, self.recorder
+        self._repair(plan, now_ms)
         recorder.before(cycle)
         commands = self._commands(plan, cycle)
         recorder.issued(cycle, commands)
@@ -120,14 +121,17 @@ class Run:
             flight_ms = np.rint(1000 * seconds).astype(np.int64).tolist()
             moves = {command.bundle: command.destination for command in commands}
             world.issue(moves, now_ms, flight_ms)
-        if plan.repairs:
-            given = {r.bundle: r.broker for r in plan.repairs if r.broker is not None}
-            rows = {world.row[bundle]: world.broker_row[b] for bundle, b in given.items()}
-            world.give(rows, now_ms)
         self._divide(plan, now_ms)
         for joined in plan.merges:
             merge(world, world.row[joined.bundle], world.row[joined.neighbour])
         recorder.after(cycle, plan, sum(not command.drained for command in commands))
+
+    def _repair(self, plan: Plan, now_ms: int) -> None:
+        world = self.world
+        given = {r.bundle: r.broker for r in plan.repairs if r.broker is not None}
+        if given:
+            rows = {world.row[bundle]: world.broker_row[b] for bundle, b in given.items()}
+            world.give(rows, now_ms)
 
     def _commands(self, plan: Plan, cycle: int) -> list[Command]:
         world = self.world

@@ -109,7 +109,8 @@ def test_a_plan_that_a_hidden_cost_spoils_trips_the_breaker(undo: str) -> None:
 )
 def test_nothing_trips_where_the_world_keeps_to_the_model(name: str, noise: float) -> None:
     """Also with noise, while loads step and wave, and brokers come and go."""
-    scenario = load(name, noise=noise, cycles=240, warm_up=20, seed=5)
+    high: dict[str, object] = {"wave.amplitude": 0.5} if name == "wave" else {}
+    scenario = load(name, noise=noise, cycles=240, warm_up=20, seed=5, **high)
     run = Run(scenario, strategy("trimtab"))
     settled = 0
     for cycle in range(-scenario.warm_up, scenario.cycles):
