@@ -93,6 +93,28 @@ def test_what_stepped_without_noise_has_its_level_at_once() -> None:
     assert known.weight[9] == 1
 
 
+def test_what_steps_takes_from_the_shares_of_all_others_at_once() -> None:
+    """Two of five, four times as busy, then three times: the others have not changed among
+    themselves, and what two of them had of a hundred they have of 180, of 420."""
+    before, once = [40.0, 30.0, 10.0, 15.0, 5.0], [40.0, 30.0, 10.0, 60.0, 20.0]
+    later = [40.0, 30.0, 10.0, 180.0, 60.0]
+    known = after([numbered(before)] * HOUR)
+    for minute, traffic in enumerate((once, later), HOUR + 1):
+        known = after([numbered(traffic)], known, minute)
+        np.testing.assert_allclose(known.level, np.array(traffic) / sum(traffic))
+
+
+def test_an_event_is_over_for_others_before_it_is_history() -> None:
+    """What leaps beside three others must do so within some samples to be found as soon."""
+    rng = np.random.default_rng(3)
+    known = after(numbered(noisy(rng, 0.3, 60)) for _ in range(HOUR))
+    event = {6: 100.0, 7: 100.0, 8: 100.0}
+    known = after((numbered(noisy(rng, 0.3, 60)) | event for _ in range(5)), known, HOUR + 1)
+    assert (known.struck, known.leaping) == (3, 0)
+    busier = [numbered(noisy(rng, 0.3, 60)) | event | {9: 4.0}] * 2
+    assert not after(busier, known, HOUR + 6).stepped[9]
+
+
 def test_what_steps_with_others_is_found_sooner() -> None:
     """The same samples of bundle 9, alone and while three others get a hundred times as busy."""
     rng = np.random.default_rng(3)

@@ -18,6 +18,10 @@ _JUST: Final = 7.0
 """Samples up to which it may be one event with others."""
 
 
+_JOINED: Final = 4.0
+"""Samples up to which others that leap with it are yet to be found."""
+
+
 def _none() -> Floats:
     return np.zeros(0)
 
@@ -74,6 +78,11 @@ class Estimates:
     def struck(self) -> int:
         """How many have just leapt."""
         return int(np.count_nonzero(self.age <= _JUST))
+
+    @property
+    def leaping(self) -> int:
+        """How many leap at the moment, so that others may with them."""
+        return int(np.count_nonzero(self.age <= _JOINED))
 
     @property
     def chance(self) -> Floats:

@@ -35,6 +35,8 @@ _MAD: Final = 1.4826
 """Standard deviations in a median absolute deviation, of a normal distribution."""
 _LEAP: Final = 0.4
 """Of the logarithm."""
+_NOTHING: Final = 1e-9
+"""Of all traffic."""
 
 
 def sampled(
@@ -56,7 +58,7 @@ def sampled(
     deviation = np.sqrt(np.where(news, variance * _spread(old), 1.0))
     runs = _runs(old, residual / deviation, shares, news)
     leap = news & (np.abs(residual) > _LEAP)
-    struck = old.struck + int(np.count_nonzero(leap & runs.beyond(bound)))
+    struck = old.leaping + int(np.count_nonzero(leap & runs.beyond(bound)))
     if struck >= TOGETHER:
         bound = bound_in_event(len(shares), struck)
     step = news & runs.beyond(bound)
@@ -68,7 +70,8 @@ def sampled(
         begun[together] = np.clip(level - tiny, 0.0, 1.0)
     counted = news | first
     weight = np.where(counted, old.weight * fading + 1, old.weight)
-    level = np.where(counted, old.level + (shares - old.level) / weight, old.level)
+    level = _yielding(old.level, shares, news & ~step) if step.any() else old.level
+    level = np.where(counted, level + (shares - level) / weight, level)
     squares = np.where(counted, old.squares * fading**2 + 1, old.squares)
     return Estimates(
         keys=old.keys,
@@ -82,6 +85,12 @@ def sampled(
         **{name: np.where(step, 0.0, each) for name, each in runs._asdict().items()},
         age=np.where(step & leap, length, old.age + counted),
     )
+
+
+def _yielding(level: Floats, shares: Floats, others: Bools) -> Floats:
+    """The levels after a step, of which all ``others`` bear what it takes from their shares."""
+    known, now = float(level[others].sum()), float(shares[others].sum())
+    return level * (now / known) if known > _NOTHING else level
 
 
 class _Runs(NamedTuple):
