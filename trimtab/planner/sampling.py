@@ -7,7 +7,7 @@ changes nothing. One that nobody reports at the moment keeps what is known of it
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -61,21 +61,6 @@ def _unseen(absent: Estimates, now_ms: int) -> float:
 
 
 def _unknown(samples: Samples) -> Estimates:
-    nothing = np.zeros(len(samples.keys))
-    return Estimates(
-        keys=samples.keys,
-        at_ms=samples.at_ms,
-        sample=samples.traffic,
-        level=nothing,
-        weight=nothing,
-        squares=nothing,
-        variance=nothing,
-        seen=nothing,
-        up=nothing,
-        down=nothing,
-        rise=nothing,
-        rising=nothing,
-        fall=nothing,
-        falling=nothing,
-        age=np.full(len(samples.keys), np.inf),
-    )
+    columns: dict[str, Any] = {each.name: np.zeros(len(samples.keys)) for each in fields(Estimates)}
+    columns |= {"keys": samples.keys, "at_ms": samples.at_ms, "sample": samples.traffic}
+    return Estimates(**columns | {"age": np.full(len(samples.keys), np.inf)})
