@@ -5,8 +5,8 @@ The rules that keep a plan safe live here, once for all strategies.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,13 @@ from trimtab.reasons import Reason, Rule
 from trimtab.request import Projection, Request, own_bundles, request_of
 from trimtab.settings import Settings
 from trimtab.view import Bools, Ints, View
+
+
+class _Grant(NamedTuple):
+    wish: Shed
+    destination: int
+    last: bool
+    """Whether it leaves its broker without bundles until another comes."""
 
 
 class Disposal:
@@ -49,7 +56,7 @@ class Disposal:
         resting = frozenset(rows_of(self._view.bundles.names, cooling))
         placed = [wish.destination for wish in wishes if wish.destination is not None]
         np.add.at(self._awaited, placed, 1)
-        moves, refusals = [], []
+        granted, refusals = list[_Grant](), []
         for wish in wishes:
             if wish.destination is not None:
                 self._awaited[wish.destination] -= 1
@@ -57,8 +64,11 @@ class Disposal:
             if isinstance(answer, Rule):
                 refusals.append(self._refused(wish, answer))
             else:
-                moves.append(self._moved(wish, answer))
-        return Plan(moves=tuple(moves), refusals=tuple(refusals))
+                granted.append(self._granted(wish, answer))
+        for each in self._in_vain(granted):
+            granted.remove(each)
+            refusals.append(self._refused(each.wish, Rule.LAST_BUNDLE))
+        return Plan(moves=tuple(map(self._move, granted)), refusals=tuple(refusals))
 
     def _objection(self, wish: Shed, resting: Collection[int]) -> Rule | None:
         bundles = self._view.bundles
@@ -122,18 +132,31 @@ class Disposal:
         best = self._placer.best(request.bundle, np.flatnonzero(candidates))
         return int(best[self._rng.integers(len(best))])
 
-    def _moved(self, wish: Shed, destination: int) -> Move:
-        names = self._view.brokers.names
+    def _granted(self, wish: Shed, destination: int) -> _Grant:
         self._planned.add(wish.bundle)
         self._staying[wish.source] -= 1
         self._staying[destination] += 1
         self._given[destination] += 1
         self._projection.add(wish.bundle, wish.source, destination)
+        last = self._staying[wish.source] < 1 and wish.reason is not Reason.DRAINED
+        return _Grant(wish, destination, last)
+
+    def _in_vain(self, granted: Sequence[_Grant]) -> Iterator[_Grant]:
+        """Last bundles, in whose stead none was granted."""
+        lasts = [each for each in granted if each.last]
+        while bare := [each for each in lasts if self._staying[each.wish.source] < 1]:
+            lasts.remove(bare[-1])
+            self._staying[bare[-1].wish.source] += 1
+            self._staying[bare[-1].destination] -= 1
+            yield bare[-1]
+
+    def _move(self, grant: _Grant) -> Move:
+        names, wish = self._view.brokers.names, grant.wish
         bundle = self._view.bundles.names[wish.bundle]
         return Move(
             bundle=bundle,
             source=names[wish.source],
-            destination=names[destination],
+            destination=names[grant.destination],
             reason=wish.reason,
             epoch=self._view.epoch(bundle),
         )

@@ -215,9 +215,11 @@ def test_a_last_bundle_may_go_where_the_same_plan_brings_another() -> None:
     goes, comes = (Shed(row, row, Reason.OUT_OF_RANGE, 1 - row) for row in (0, 1))
     for wishes in ([goes, comes], [comes, goes]):
         assert len(disposed(view, wishes).moves) == 2
-    elsewhere = replace(comes, destination=1)
-    for wishes in ([goes], [goes, goes], [goes, elsewhere]):
-        assert disposed(view, wishes).refusals[0].rule is Rule.LAST_BUNDLE
+    elsewhere, refused = replace(comes, destination=1), replace(comes, source=0)
+    for wishes in ([goes], [goes, goes], [goes, elsewhere], [goes, refused]):
+        plan = disposed(view, wishes)
+        assert plan.moves == ()
+        assert Rule.LAST_BUNDLE in {refusal.rule for refusal in plan.refusals}
 
 
 def test_a_giant_is_no_reason_to_leave_the_others_apart() -> None:

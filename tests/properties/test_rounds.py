@@ -47,7 +47,7 @@ fleets = st.lists(clusters(), min_size=1, max_size=3)
 
 @given(fleets, all_settings())
 def test_no_broker_loses_its_last_bundle(fleets: list[Cluster], settings: Settings) -> None:
-    """Moves out of a broker never outnumber those that would stay; heartbeats do not count."""
+    """Some would stay, or come in the same plan; heartbeats do not count."""
     for view, plan in rounds_of(fleets, settings):
         assert_nobody_emptied(view, plan)
 
@@ -61,7 +61,7 @@ def assert_nobody_emptied(view: View, plan: Plan) -> None:
     for move in plan.moves:
         staying[move.source] -= 1
         staying[move.destination] += 1
-        assert staying[move.source] >= 1
+    assert all(staying[move.source] >= 1 for move in plan.moves)
 
 
 @given(fleets, all_settings())

@@ -36,7 +36,7 @@ def misplaced_sent(board: Board, ground: Ground, band: Band) -> None:
     for host in hosts[np.argsort(-largest[hosts], kind="stable")].tolist():
         size = float(largest[host])
         stronger = ground.receivers[gain[ground.receivers] < gain[host]]
-        for to in _least(usage[stronger] + gain[stronger] * size, stronger):
+        for to in _least_busy(usage[stronger] + gain[stronger] * size, stronger):
             sizes = board.shelf(to).sizes
             as_large = arrived[to] + sum(sizes[bisect_left(sizes, size) :])
             if ground.fixed[to] + gain[to] * (size + as_large) <= band.high:
@@ -47,8 +47,8 @@ def misplaced_sent(board: Board, ground: Ground, band: Band) -> None:
                 break
 
 
-def _least(busy: Floats, rows: Ints) -> list[int]:
-    """Some of the ``rows``, those that are ``busy`` least."""
+def _least_busy(busy: Floats, rows: Ints) -> list[int]:
+    """Some of the ``rows`` of brokers, the least ``busy`` first."""
     if len(rows) > _LOOKED_AT:
         some = np.argpartition(busy, _LOOKED_AT)[:_LOOKED_AT]
         busy, rows = busy[some], rows[some]
