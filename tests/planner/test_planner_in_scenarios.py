@@ -45,6 +45,16 @@ def test_two_moves_more_are_made_where_a_giant_would_have_to_go() -> None:
     assert figures.load_ratio < 1.1
 
 
+@pytest.mark.parametrize(("seed", "fewest"), [(1, 39), (2, 37), (3, 35), (4, 36)])
+def test_bundles_larger_than_the_target_are_moved_with_few_small_ones(
+    seed: int, fewest: int
+) -> None:
+    """``fewest`` is the optimum of an integer program, for 5 points."""
+    figures = outcome("bimodal", seed).figures
+    assert fewest <= figures.moves <= 1.2 * fewest
+    assert figures.final_range <= TARGET
+
+
 @pytest.mark.parametrize("noise", [0.2, 0.5])
 @pytest.mark.parametrize(("name", "seed"), [("scale-out", 2), ("skewed", 1), ("skewed", 2)])
 def test_noise_costs_few_moves_more(name: str, seed: int, noise: float) -> None:

@@ -2,8 +2,8 @@
 
 while the hottest broker stands above the band, or the coldest below:
   hottest above: give the coldest the smallest bundle that brings both, or else the hottest, into
-                 the band; or else the largest that takes neither past it; or else one so big
-                 that its host drops below the band
+                 the band; or else the largest that takes neither past it, or that brings both
+                 nearer to the middle; or else one so big that its host drops below the band
   else:          take for the coldest, from the hottest brokers, the smallest bundle that brings it
                  into the band, or else the largest that can be spared
 then undo the moves that the band does not need
@@ -36,6 +36,9 @@ class Habit(NamedTuple):
     bold: bool
     """A far larger bundle is preferred although its host drops below the band, and goes first where
     many small ones would have to."""
+    nearer: bool = False
+    """The largest is preferred that brings both nearer to the middle of the band, past it or not:
+    where bundles are larger than the band is wide, smaller ones then set right what is left."""
     leaping: bool = False
     """A bundle that fits nowhere goes to a host that makes room for it with smaller ones."""
 
@@ -45,6 +48,7 @@ HABITS: Final = (
     Habit(thrifty=False, bold=False),
     Habit(thrifty=True, bold=True),
     Habit(thrifty=False, bold=True),
+    Habit(thrifty=False, bold=False, nearer=True),
     Habit(thrifty=False, bold=False, leaping=True),
 )
 
@@ -78,11 +82,23 @@ def tried(ground: Ground, keeps: list[int], band: Band, habit: Habit) -> Trial:
 def _relieved(board: Board, hot: int, cold: int, band: Band, habit: Habit) -> bool:
     if hot == cold or not board.may_give(hot):
         return False
+    at = _chosen(board, hot, cold, band, habit)
+    if at is None:
+        return False
+    board.move(at, hot, cold)
+    return True
+
+
+def _chosen(board: Board, hot: int, cold: int, band: Band, habit: Habit) -> int | None:
+    """The place on the shelf of the hot one of what goes to the cold one."""
     shelf = board.shelf(hot)
     need, spare = board.above(hot, band.high), board.above(hot, band.low)
     lack, room = board.below(cold, band.low), board.below(cold, band.high)
     most = min(spare, room)
     at = shelf.fitting(max(need, lack), most)
+    if at is None and habit.nearer:
+        middle = (band.low + band.high) / 2
+        at = shelf.largest(2 * min(board.above(hot, middle), board.below(cold, middle)))
     if at is None and habit.leaping and need > room:
         at = _leaping(shelf, board.shelf(cold), room, spare)
     if at is None and habit.thrifty:
@@ -91,13 +107,8 @@ def _relieved(board: Board, hot: int, cold: int, band: Band, habit: Habit) -> bo
         at = shelf.largest(most)
         if habit.bold:
             at = _bolder(shelf, at, spare, room)
-    if at is None:
-        # Its host drops below the band, and is filled again with smaller ones.
-        at = shelf.fitting(need, room)
-    if at is None:
-        return False
-    board.move(at, hot, cold)
-    return True
+    # Else its host drops below the band, and is filled again with smaller ones.
+    return at if at is not None else shelf.fitting(need, room)
 
 
 def _leaping(shelf: Shelf, other: Shelf, room: float, spare: float) -> int | None:
