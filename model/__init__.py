@@ -1,0 +1,1 @@
+"""Small models of the ownership protocol, which SPIN checks to the end of their state spaces."""
