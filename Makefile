@@ -36,6 +36,10 @@ faults: setup ## break everything under the running job; ROW=n for one fault, SE
 	$(BIN)/pytest tests/faults --faults-json build/faults.json $(if $(ROW),--row $(ROW)) \
 		$(if $(SEED),--seed $(SEED))
 
+.PHONY: model
+model: .venv ## search the models of the ownership protocol to the end; WITHOUT=flag tells what one cure prevents
+	$(BIN)/python -m model.check $(if $(WITHOUT),--without $(WITHOUT))
+
 .PHONY: pulsar
 pulsar: setup ## observe real Pulsar brokers; TRIMTAB_REALPULSAR names the scripts that start them
 	$(BIN)/pytest -s -m pulsar tests/e2e

@@ -6,7 +6,7 @@ Kafka has the journal up to what the relay has carried; the rest is still in Red
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from heapq import merge
 from types import TracebackType
 from typing import Any, Final, Self
@@ -17,9 +17,11 @@ import redis
 from simulation.recorded import Missing, RecordedTopics
 from sinks.connections import translated
 from sinks.errors import KafkaUnavailable, Misconfigured
+from sinks.leases import history_of
 from sinks.ownership_store import OwnershipStore
 from sources.records import Record as Entry
 from trimtab.audit import GRACE_MS, Audit, Violation
+from trimtab.ownership import Event
 from trimtab.wire import keys
 from trimtab.wire.command import Command
 from trimtab.wire.ownership import Change, Record
@@ -73,7 +75,9 @@ class Auditor:
         the stream before the topic's end, has its entry in one of them: if not, nobody journalled
         it. And a record that is read after the topic and the stream is as new as what they had: if
         not, the store has forgotten it. Hence topic, records, stream, topic. All that was changed
-        before the clock was read has been seen by then.
+        before the clock was read has been seen by then. What a full journal left out has its
+        bundle in a set from which it comes to the stream: the set is read before the stream, and
+        the records that it names count as journalled.
         """
         now = _milliseconds(client)
         found: list[Violation] = []
@@ -90,6 +94,7 @@ class Auditor:
                 pictures[cluster] = records
                 self.audit.see_open(cluster, opened[1])
                 found += self.audit.behind(cluster, records)
+                self._read_left_out(client, cluster, records)
             self._read_stream(client, cluster)
         self._read_topics()
         for cluster, records in pictures.items():
@@ -101,7 +106,9 @@ class Auditor:
             self._journal.fresh(), self._commands.fresh(), key=lambda entry: entry.at
         ):
             if entry.topic == keys.OWNERSHIP:
-                self._take_change(entry.value)
+                # The change before a tombstone says what was forgotten.
+                if entry.value is not None:
+                    self._take_change(entry.value)
             else:
                 self._take_command(entry.value)
 
@@ -116,6 +123,20 @@ class Auditor:
             if len(entries) < _PAGE:
                 return
             last = f"({entries[-1][0].decode()}"
+
+    def _read_left_out(
+        self, client: redis.Redis, cluster: str, records: Mapping[str, Record]
+    ) -> None:
+        with translated(client):
+            names = {
+                name.decode(errors="replace")
+                for name in client.sscan_iter(keys.unjournalled_key(cluster), count=_PAGE)
+            }
+        for bundle in sorted(names & records.keys()):
+            record = records[bundle]
+            self.audit.see_change(
+                Change(cluster=cluster, bundle=bundle, event=Event.RESTORE, record=record)
+            )
 
     def _take_change(self, value: bytes | None) -> None:
         try:
@@ -196,12 +217,12 @@ def _milliseconds(client: redis.Redis) -> int:
 
 
 def _opened(client: redis.Redis, cluster: str) -> tuple[str, int] | None:
-    """The run of the server, and the generation, that may write; None while nobody may."""
+    """The history of the data, and the generation that may write; None while it is closed."""
     with translated(client), client.pipeline(transaction=False) as asked:
-        asked.info("server")
-        asked.hmget(keys.open_key(cluster), "run_id", "generation")
+        asked.info("replication")
+        asked.hmget(keys.open_key(cluster), "replid", "generation")
         answer: Any = asked.execute()
-    server, (run, generation) = answer
-    if run is None or run.decode() != server["run_id"]:
+    server, (history, generation) = answer
+    if history is None or history != history_of(server):
         return None
-    return run.decode(), int(generation)
+    return history.decode(), int(generation)

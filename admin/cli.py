@@ -78,10 +78,19 @@ def doctor(
     redis: Annotated[
         str | None, typer.Option(help="URL of your own Redis.", envvar="TRIMTAB_REDIS_URL")
     ] = None,
+    redis_replicas: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="The job's setting of that name.", envvar="TRIMTAB_REDIS_REPLICAS"
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Say what is missing here, each with the next command to type; 6 if anything is."""
-    findings = [*checks.examine(kafka=kafka, redis=redis), _check_metrics_port()]
+    findings = [
+        *checks.examine(kafka=kafka, redis=redis, redis_replicas=redis_replicas),
+        _check_metrics_port(),
+    ]
     if json:
         report = {"v": 1, "findings": [asdict(finding) for finding in findings]}
         print(msgspec.json.encode(report).decode())
@@ -157,7 +166,8 @@ def topics(config: Config = None) -> None:
             f"{error}\nNext: trimtab doctor --kafka {settings.kafka.bootstrap}", code
         ) from None
     for finding in findings:
-        print(finding)
+        print(f"{finding}{'; the job does not start' if finding.vital else ''}")
+        print(f"  {finding.remedy(settings.kafka.bootstrap)}")
     raise typer.Exit(FINDINGS if findings else OK)
 
 

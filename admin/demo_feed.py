@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import msgspec
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Message, TopicPartition
 from confluent_kafka.cimpl import OFFSET_BEGINNING
 
 from simulation.fleet import FleetSnapshot
 from sinks.kafka import settings
 from trimtab.wire import keys
+from trimtab.wire.pieces import Joiner
 from trimtab.wire.rows import BatchRecord, RoundRecord
 
 _TAIL: Final = 256 * 1024
@@ -41,14 +42,22 @@ class RoundReader:
         self._consumer = Consumer(
             settings(bootstrap, {}, **{"group.id": "trimtab-demo", "enable.auto.commit": False})
         )
+        self._joiner = Joiner()
         self._consumer.assign([TopicPartition(keys.ROUNDS, 0, OFFSET_BEGINNING)])
 
     def read(self, seconds: float) -> Iterator[RoundRecord]:
         """The rounds that came since the last call; waits so long for the first."""
         for message in self._consumer.consume(num_messages=100, timeout=seconds):
-            value = message.value()
-            if message.error() is None and value is not None:
-                yield from msgspec.json.decode(value, type=BatchRecord).rounds
+            if message.error() is None:
+                yield from self._rounds(message)
+
+    def _rounds(self, message: Message) -> Iterable[RoundRecord]:
+        # confluent-kafka's stubs leave these untyped.
+        key: Any = message.key()
+        value: Any = message.value()
+        headers: Any = message.headers() or []
+        whole = self._joiner.take(key or b"", value or b"", headers, message.offset() or 0)
+        return () if whole is None else msgspec.json.decode(whole.value, type=BatchRecord).rounds
 
     def __enter__(self) -> Self:
         return self

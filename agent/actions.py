@@ -63,8 +63,11 @@ def _own(obeyer: Obeyer, command: Command) -> Obeyed:
     record = obeyer.store.record(obeyer.cluster, command.bundle)
     if record is not None and obeyer.serves_by(record):
         # It was to leave and stays after all.
-        obeyer.settle(command.bundle, record)
-        return Obeyed.DONE
+        if obeyer.holdings.epoch(command.bundle) is not None:
+            obeyer.settle(command.bundle, record)
+            return Obeyed.DONE
+        # Only an open store gives it back: of a closed one the record may be long out of date.
+        return obeyer.follow(obeyer.claim(command.bundle, record))
     try:
         obeyer.load(command.bundle)
     except CannotLoad:

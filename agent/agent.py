@@ -5,7 +5,9 @@ each turn:
   renew the lease, when a third of it has passed          Redis
   if the lease had lapsed: serve nothing, then agree anew on what is owned
   obey the commands left over, else wait for new ones and obey those
-A turn that finds the store absent or closed ends early and is tried again after a growing pause.
+A turn that finds the store absent, closed or forbidden ends early and is tried again after a
+growing pause. An older process of the same name may still serve: this one waits for the end of its
+lease.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import deque
+from contextlib import suppress
 from typing import Final
 
 import structlog
@@ -24,8 +27,9 @@ from agent.leaving import leave
 from agent.links import AgentSettings, Links
 from agent.obeying import Obeyed, Obeyer
 from agent.seeding import seed
-from sinks.errors import Closed, Unavailable
-from sinks.leases import Lease, Renewal
+from sinks.errors import Closed, Misconfigured, Unavailable
+from sinks.leases import FOR_THE_NEXT, NO_SESSION, Lease, Renewal
+from trimtab.model import Epoch
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Command, Kind
 
@@ -47,10 +51,25 @@ class Agent:
         self._broker = broker
         self._holdings = Holdings(links.clock)
         self._obeyer = Obeyer(
-            settings.cluster, settings.broker, broker, links.store, self._holdings, links.seen
+            settings.cluster,
+            settings.broker,
+            settings.session,
+            broker,
+            links.store,
+            self._holdings,
+            links.seen,
         )
         self._backlog: deque[tuple[str, Command]] = deque()
         self._seeded = False
+        self._lapses = 0
+        self._history = ""
+        """Of the store's data, at the last renewal."""
+        self._said = "", -1
+        """To which history this broker said what it saw, and after how many changes of that."""
+        self._first_asked = math.inf
+        """When the first answer had come to this process's asking for its lease."""
+        self._serve_from = -math.inf
+        """An older process of this name may serve until then."""
         self._renew_at = links.clock()
         self._report_at = links.clock() + settings.report_offset
         self._pause = 0.0
@@ -66,7 +85,8 @@ class Agent:
         """Ask the loop to end; ``join`` waits for it.
 
         With time to drain it first gives its bundles away and then its lease up. Without, as for a
-        restart, both are left to run out: the next process of this broker takes them up again.
+        restart, it stops serving and leaves what is left of its lease to the next process of this
+        broker, which takes its bundles up again.
         """
         self._drain_until = self._links.clock() + drain_s
         self._stopping.set()
@@ -82,6 +102,16 @@ class Agent:
     def serves(self, bundle: str) -> bool:
         """Whether clients of this bundle may be served now: it is owned and the lease holds."""
         return self._seeded and self._holdings.serves(bundle)
+
+    def token(self, bundle: str) -> Epoch | None:
+        """What fences this broker's writes to storage below: None where it may not serve.
+
+        ``serves`` is true of the moment it is asked. A process that is stopped after that, for
+        longer than its lease, writes when another broker serves. Storage that remembers the highest
+        token it was shown for a bundle, and refuses lower ones, refuses that write: each owner's
+        epoch is above those of all before it (as Pulsar fences a ledger before another writes).
+        """
+        return self._holdings.epoch(bundle) if self._seeded else None
 
     @property
     def seeded(self) -> bool:
@@ -100,7 +130,8 @@ class Agent:
             if not self._seeded:
                 self._seed()
             self._obey()
-        except (Unavailable, Closed) as error:
+        except (Unavailable, Closed, Misconfigured) as error:
+            # A right that was taken away may be given back.
             if self._pause == 0.0:
                 self._log.warning("waiting for the store", cause=str(error))
             self._pause = min(max(2 * self._pause, FIRST_PAUSE_S), LONGEST_PAUSE_S)
@@ -115,6 +146,7 @@ class Agent:
             self.end()
         except Superseded as error:
             self._log.error("ending", cause=str(error))
+            self.give_way()
         except Exception:
             self._log.exception("failed")
             raise
@@ -123,20 +155,27 @@ class Agent:
             self._holdings.clear()
 
     def end(self) -> None:
-        """What the loop does last: it leaves, if there is time for that."""
+        """What the loop does last: it leaves, if there is time for that, and gives up its lease."""
         try:
-            if self._in_time():
+            leaves = self._in_time()
+            if leaves:
                 self._leave()
-        except (Unavailable, Closed) as error:
-            self._log.warning("ended without leaving", cause=str(error))
+            # Before the lease is another's.
+            self._serve_nothing()
+            self._ask_for(0 if leaves else FOR_THE_NEXT)
+        except (Unavailable, Closed, Misconfigured) as error:
+            self._log.warning("ended with its lease left to run out", cause=str(error))
         finally:
             self._serve_nothing()
 
-    def _leave(self) -> None:
-        settings, links = self._settings, self._links
-        given = leave(self._obeyer, links.claims, self._in_time)
+    def give_way(self) -> None:
+        """The later process need not wait for what is left of the lease."""
         self._serve_nothing()
-        links.leases.renew(settings.cluster, settings.broker, settings.session, 0)
+        with suppress(Unavailable, Misconfigured):
+            self._ask_for(0)
+
+    def _leave(self) -> None:
+        given = leave(self._obeyer, self._links.claims, self._in_time)
         self._log.info("left", given=given)
 
     def _in_time(self) -> bool:
@@ -155,52 +194,117 @@ class Agent:
         self._links.reporter.offer(self._broker.load_report(), now)
 
     def _renew_if_due(self) -> None:
+        if self._links.clock() >= self._renew_at:
+            self._renew()
+
+    def _renew(self) -> Lease:
+        """Hold the lease, and serve nothing if it had lapsed; raises Closed and Superseded."""
         asked_at = self._links.clock()
-        if asked_at < self._renew_at:
-            return
-        lease = self._renewed()
-        # Others may have been given its bundles in the gap, unless the store was closed in it.
-        held = lease.renewal is Renewal.ASSERTED or lease.detail == str(self._settings.session)
-        if not held or not self._holdings.leased():
+        lease = self._granted()
+        if not self._without_a_gap(lease):
             self._serve_nothing()
+        self._history = lease.history
         # Counted from before the request left: in Redis the lease began later, so it ends later.
-        granted = lease.granted_ms / 1000
+        granted = lease.ms / 1000
         self._holdings.extend(asked_at + granted - self._settings.lease_margin)
         self._renew_at = asked_at + granted / 3
+        return lease
+
+    def _without_a_gap(self, lease: Lease) -> bool:
+        """Whether no other broker can have been given a bundle since the last renewal."""
+        elsewhere = lease.history != self._history
+        if not self._holdings.leased(lease.must_have_left_ms / 1000 if elsewhere else 0.0):
+            return False
+        if lease.detail == str(self._settings.session):
+            return True
+        # A store that has forgotten the lease is closed until it is rebuilt.
+        return lease.renewal is Renewal.ASSERTED and lease.detail == "" and elsewhere
 
     def _seed(self) -> None:
-        """Agree on ownership; raises Closed unless the store is open before and after.
+        """Agree on ownership; raises Closed unless the store is open, and the lease held without a
+        gap, from before to after.
 
-        From one that has forgotten everything a new process would learn that it owns nothing.
+        From a store that has forgotten everything a new process would learn that it owns nothing.
         """
-        self._check_open()
-        seed(self._obeyer)
-        self._check_open()
+        lease = self._renew()
+        self._require_open(lease)
+        if self._links.clock() < self._serve_from:
+            raise Closed(f"an older process may still serve as {self._settings.broker}")
+        lapses = self._lapses
+        seed(self._obeyer, lease.server_ms, lambda: self._keep_the_lease(lapses))
+        self._require_open(self._renew())
+        self._require_no_lapse(lapses)
         self._seeded = True
 
-    def _check_open(self) -> None:
-        if self._renewed().renewal is not Renewal.HELD:
+    def _keep_the_lease(self, lapses: int) -> None:
+        if self._links.clock() >= self._renew_at:
+            self._require_open(self._renew())
+        self._require_no_lapse(lapses)
+
+    def _require_open(self, lease: Lease) -> None:
+        if lease.renewal is not Renewal.HELD:
             raise Closed(f"{self._settings.cluster} is closed: its records are being rebuilt")
 
-    def _renewed(self) -> Lease:
-        """Hold the lease, telling a closed store what was seen; raises Closed and Superseded."""
-        settings, leases = self._settings, self._links.leases
-        asked = settings.cluster, settings.broker, settings.session, round(1000 * settings.lease)
-        lease = leases.renew(*asked)
-        if lease.renewal is Renewal.ASSERT:
+    def _require_no_lapse(self, lapses: int) -> None:
+        if self._lapses != lapses:
+            raise Closed(f"the lease of {self._settings.broker} ran out before it had its bundles")
+
+    def _granted(self) -> Lease:
+        """A lease that is held, a closed store having been told what was seen; raises Closed where
+        it is not held, and Superseded where it never will be."""
+        lease = self._ask_for(round(1000 * self._settings.lease))
+        if self._has_to_say(lease):
+            changes = self._links.seen.changes
             said = Assertion(records=self._links.seen.all())
-            leases.say(settings.cluster, settings.broker, lease.detail, said)
-            lease = leases.renew(*asked)
+            lease = self._ask_for(round(1000 * self._settings.lease), said)
+            self._said = lease.history, changes
         match lease.renewal:
             case Renewal.SUPERSEDED:
                 self._serve_nothing()
-                raise Superseded(f"{settings.broker} was started again, in session {lease.detail}")
-            case Renewal.ASSERT:
-                raise Closed(f"{settings.cluster} is closed: its server was replaced once more")
+                raise Superseded(
+                    f"a process that started later runs as {self._settings.broker}, "
+                    f"in session {lease.detail}"
+                )
+            case Renewal.WAITING:
+                self._wait_for_the_older(lease)
+                raise Closed(
+                    f"an older process, session {lease.detail or 'unknown'}, may serve as "
+                    f"{self._settings.broker} for {lease.ms / 1000:.1f} s more"
+                )
+        if lease.detail == NO_SESSION:
+            # The older process has said that it serves no longer.
+            self._serve_from = -math.inf
+        return lease
+
+    def _has_to_say(self, lease: Lease) -> bool:
+        """Whether the store is closed, and has not heard all that was seen: a master that was left
+        behind may have changed a record since."""
+        if lease.renewal is Renewal.ASSERTED:
+            return self._said != (lease.history, self._links.seen.changes)
+        return lease.renewal is Renewal.ASSERT
+
+    def _wait_for_the_older(self, lease: Lease) -> None:
+        """By this clock, for the server's may jump and end the other's lease early."""
+        self._serve_nothing()
+        if lease.detail and self._links.clock() >= self._serve_from:
+            # Also after a wait that is over: the older one had its lease again meanwhile.
+            self._first_asked = self._links.clock()
+            self._serve_from = self._links.clock() + lease.ms / 1000
+
+    def _ask_for(self, ttl_ms: int, said: Assertion | None = None) -> Lease:
+        settings, links = self._settings, self._links
+        before = links.clock()
+        asked_for_ms = round(1000 * max(0.0, before - self._first_asked))
+        lease = links.leases.renew(
+            settings.cluster, settings.broker, settings.session, ttl_ms, said, asked_for_ms
+        )
+        self._first_asked = min(self._first_asked, links.clock())
+        links.server_time.look(before, lease.server_ms / 1000, links.clock())
         return lease
 
     def _serve_nothing(self) -> None:
         """Until it is known again what this broker owns."""
+        self._lapses += 1
         self._holdings.clear()
         self._seeded = False
 

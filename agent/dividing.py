@@ -47,7 +47,7 @@ def _retire(obeyer: Obeyer, command: Command, children: tuple[str, ...]) -> Obey
 
 def _parts(obeyer: Obeyer, bundle: str) -> tuple[str, ...]:
     """Parts of a bundle that is no more, as far as this broker serves them."""
-    records = obeyer.store.records(obeyer.cluster)
+    records = obeyer.store.records_of(obeyer.cluster, obeyer.broker_id)
     parts = (name for name, record in records.items() if obeyer.serves_by(record))
     return tuple(sorted(part for part in parts if within(bundle, part)))
 

@@ -23,9 +23,14 @@ class Holdings:
         """Whether a client may be served now."""
         return bundle in self._epochs and self.leased()
 
-    def leased(self) -> bool:
-        """Whether the lease still holds, by this machine's own clock."""
-        return self._clock() < self._until
+    def epoch(self, bundle: str) -> Epoch | None:
+        """Since which epoch this broker serves the bundle; None where it may not be served."""
+        epoch = self._epochs.get(bundle)
+        return epoch if self.leased() else None
+
+    def leased(self, seconds: float = 0.0) -> bool:
+        """Whether the lease still holds, for so long at least, by this machine's own clock."""
+        return self._clock() + seconds < self._until
 
     def bundles(self) -> tuple[str, ...]:
         """Every bundle whose record names this broker as serving, leased or not."""

@@ -19,6 +19,8 @@ from sinks.command_streams import CommandStream
 from sinks.hints import PlacementHints
 from sinks.leases import Leases
 from sinks.ownership_store import OwnershipStore
+from trimtab.ownership import CLOCK_MARGIN_MS, LONGEST_LEASE_MS
+from trimtab.server_time import ServerTime
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ class Links:
     seen: Seen
     claims: Claims
     clock: Callable[[], float]
+    server_time: ServerTime
+    """Redis's clock, as this machine's sees it; told of each renewal."""
 
     @classmethod
     def of(
@@ -65,6 +69,7 @@ class Links:
     ) -> Links:
         """The real ones; ``client`` belongs to this agent alone, for it waits in reading."""
         store = OwnershipStore(client)
+        server_time = watched_server_time()
         claims = Claims(
             settings.cluster,
             settings.broker,
@@ -72,6 +77,7 @@ class Links:
             PlacementHints(client),
             np.random.default_rng(),
             boot_clock,
+            lambda: server_time.estimate_ms(boot_clock()),
         )
         return cls(
             store=store,
@@ -81,7 +87,13 @@ class Links:
             seen=Seen(settings.state),
             claims=claims,
             clock=boot_clock,
+            server_time=server_time,
         )
+
+
+def watched_server_time() -> ServerTime:
+    """To be told of each look; sure of itself after a lease's time."""
+    return ServerTime(LONGEST_LEASE_MS / 1000, CLOCK_MARGIN_MS / 1000)
 
 
 def boot_clock() -> float:

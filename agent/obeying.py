@@ -17,6 +17,7 @@ from agent.holdings import Holdings
 from agent.ports import Store
 from agent.seen import Seen
 from sinks.errors import Unavailable
+from trimtab.model import NO_EPOCH
 from trimtab.ownership import Event, State
 from trimtab.wire.command import Command, Kind
 from trimtab.wire.ownership import Neighbour, Outcome, Record, Transition
@@ -46,6 +47,7 @@ class Obeyer:
 
     cluster: str
     broker_id: str
+    session: int
     broker: Broker
     store: Store
     holdings: Holdings
@@ -69,9 +71,9 @@ class Obeyer:
             self.holdings.hold(bundle, record.epoch)
 
     def give_up(self, bundle: str) -> Record | None:
-        """Have it be nobody's, if it is this broker's and not on its way; the record afterwards.
+        """Release it, if it is this broker's and not on its way; the record afterwards.
 
-        On its way already, it has a deadline that sees to it.
+        On its way already, it has a deadline after which the job decides.
         """
         record = self.seen.record(bundle)
         if record is None or record.state is not State.OWNED or not self.serves_by(record):
@@ -83,11 +85,30 @@ class Obeyer:
             event=Event.RELEASE,
             expect=record.epoch,
             actor=self.broker_id,
+            session=self.session,
         )
         after = self.store.apply(self.cluster, asked).record
         if after is not None:
             self.seen.note(bundle, after)
         return after
+
+    def claim(self, bundle: str, known: Record) -> Outcome:
+        """Ask for a bundle that this broker owns, by what is known of it; it gets a new epoch."""
+        return self.store.apply(self.cluster, self.claiming(bundle, known))
+
+    def claiming(self, bundle: str, known: Record | None, event: Event = Event.CLAIM) -> Transition:
+        """The request for it, or the answer that it cannot be loaded (DECLINE)."""
+        expect = known.epoch if known else NO_EPOCH
+        return Transition(
+            id=f"{self.broker_id}/{self.session}/{bundle}"
+            f"/{expect.generation}.{expect.counter}/{event.value}",
+            bundle=bundle,
+            event=event,
+            expect=expect,
+            broker=self.broker_id,
+            actor=self.broker_id,
+            session=self.session,
+        )
 
     def serves_by(self, record: Record) -> bool:
         """Whether the record lets this broker serve."""
@@ -146,6 +167,7 @@ class Obeyer:
             event=event,
             expect=command.epoch,
             actor=self.broker_id,
+            session=self.session,
             commands=commands,
             neighbour=neighbour,
             children=children,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from sinks.leases import Lease
@@ -16,19 +16,31 @@ from trimtab.wire.ownership import Outcome, Record, Transition
 class Store(Protocol):
     """`sinks.ownership_store.OwnershipStore`, as a broker uses it."""
 
-    def apply(self, cluster: str, transition: Transition) -> Outcome: ...
+    def apply(
+        self, cluster: str, transition: Transition, server_ms: int | None = None
+    ) -> Outcome: ...
+
+    def apply_all(self, cluster: str, transitions: Sequence[Transition]) -> tuple[Outcome, ...]: ...
 
     def record(self, cluster: str, bundle: str) -> Record | None: ...
 
-    def records(self, cluster: str) -> dict[str, Record]: ...
+    def records_of(
+        self, cluster: str, broker: str, besides: Iterable[str] = ()
+    ) -> dict[str, Record]: ...
 
 
 class LeaseKeeper(Protocol):
     """`sinks.leases.Leases`, as a broker uses it."""
 
-    def renew(self, cluster: str, broker: str, session: int, ttl_ms: int) -> Lease: ...
-
-    def say(self, cluster: str, broker: str, server_run: str, assertion: Assertion) -> None: ...
+    def renew(  # noqa: PLR0913 - as `Leases`
+        self,
+        cluster: str,
+        broker: str,
+        session: int,
+        ttl_ms: int,
+        assertion: Assertion | None = None,
+        asked_for_ms: int = ...,
+    ) -> Lease: ...
 
 
 class Commands(Protocol):

@@ -14,6 +14,7 @@ from agent.links import AgentSettings, Links
 from agent.outbox import Outbox, kafka_producer
 from sinks.connections import redis_client
 from sinks.kafka_security import security_of_environment
+from sinks.redis_survey import check_mode
 
 
 @contextmanager
@@ -26,7 +27,9 @@ def running(
     job. Raises Misconfigured and `agent.seen.Unusable`, before anything is started.
     """
     outbox = Outbox(partial(kafka_producer, kafka, security_of_environment()))
-    links = Links.of(settings, redis_client(redis), outbox)
+    client = redis_client(redis)
+    check_mode(client)
+    links = Links.of(settings, client, outbox)
     agent = Agent(broker, settings, links)
     outbox.start()
     agent.start()

@@ -6,46 +6,74 @@ for each bundle that is held here, or whose record names this broker as owner:
   refused since another has it: unload it
 A claim of what is this broker's already gives it a new epoch. So nothing that was asked before, and
 may yet arrive, can take from it what it serves from now on.
+
+Bundles are claimed by the page, and the lease is renewed between bundles: loading may take longer
+than it lasts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from agent.broker import CannotLoad
 from agent.obeying import Obeyer
-from trimtab.model import NO_EPOCH
 from trimtab.ownership import Event, State
 from trimtab.wire.ownership import Record, Transition
 
+PAGE: Final = 16
+"""Claims a call: a millisecond in which the server serves no other broker. Where all brokers of a
+fleet begin at once each waits for all others' pages: longer ones, and a thousand brokers would not
+get their answers before they stop waiting."""
+
 _KEPT_MS: Final = 3_600_000
 
+Records = Mapping[str, Record]
 
-def seed(obeyer: Obeyer) -> None:
-    """Bring broker and records together; raises StoreUnavailable or Closed, and may be repeated."""
-    records = obeyer.store.records(obeyer.cluster)
+
+def seed(obeyer: Obeyer, now_ms: int, renew: Callable[[], object]) -> None:
+    """Bring broker and records together; raises StoreUnavailable or Closed, and may be repeated.
+
+    ``now_ms`` is the store's time. ``renew`` is called between bundles, and renews the lease where
+    that is due; what it raises ends the seeding.
+    """
+    held = set(obeyer.broker.bundles())
+    seen = obeyer.seen.all()
+    records = obeyer.store.records_of(obeyer.cluster, obeyer.broker_id, held.union(seen))
     mine = {bundle for bundle, record in records.items() if record.owner == obeyer.broker_id}
-    for bundle in sorted(mine.union(obeyer.broker.bundles())):
-        obeyer.settle(bundle, _agreed(obeyer, bundle, records.get(bundle)))
-    _forget(obeyer, records, mine)
+    bundles = sorted(mine | held)
+    for start in range(0, len(bundles), PAGE):
+        _agree(obeyer, bundles[start : start + PAGE], records, renew)
+    _forget(obeyer, records, mine, now_ms)
 
 
-def _forget(obeyer: Obeyer, records: Mapping[str, Record], mine: Set[str]) -> None:
+def _agree(
+    obeyer: Obeyer, bundles: list[str], records: Records, renew: Callable[[], object]
+) -> None:
+    """Claim a page of bundles, then make the broker follow what the store answers."""
+    asked = []
+    for bundle in bundles:
+        renew()
+        asked.append(_claim(obeyer, bundle, records.get(bundle)))
+    for outcome in obeyer.store.apply_all(obeyer.cluster, asked):
+        renew()
+        obeyer.settle(outcome.bundle, outcome.record)
+
+
+def _forget(obeyer: Obeyer, records: Records, mine: set[str], now_ms: int) -> None:
     """What others have had for long: by now the journal topic has it, and this broker need not."""
-    newest = max((record.since for record in records.values()), default=0)
     obeyer.seen.forget(
         bundle
         for bundle, seen in obeyer.seen.all().items()
         if bundle not in mine
         and bundle in records
         and records[bundle].epoch >= seen.epoch
-        and newest - records[bundle].since > _KEPT_MS
+        and now_ms - records[bundle].since > _KEPT_MS
     )
 
 
-def _agreed(obeyer: Obeyer, bundle: str, known: Record | None) -> Record | None:
-    """The record as it stands after this broker asked for the bundle."""
+def _claim(obeyer: Obeyer, bundle: str, known: Record | None) -> Transition:
+    """The broker's request for a bundle, or its answer that it cannot load what it was assigned."""
     event = Event.CLAIM
     if known is not None and known.owner == obeyer.broker_id and known.state is State.ASSIGNING:
         # Its command waits in the stream, or is lost with the store's last writes.
@@ -53,13 +81,4 @@ def _agreed(obeyer: Obeyer, bundle: str, known: Record | None) -> Record | None:
             obeyer.load(bundle)
         except CannotLoad:
             event = Event.DECLINE
-    expect = known.epoch if known else NO_EPOCH
-    asked = Transition(
-        id=f"{obeyer.broker_id}/{bundle}/{expect.generation}.{expect.counter}/{event.value}",
-        bundle=bundle,
-        event=event,
-        expect=expect,
-        broker=obeyer.broker_id,
-        actor=obeyer.broker_id,
-    )
-    return obeyer.store.apply(obeyer.cluster, asked).record
+    return obeyer.claiming(bundle, known, event)

@@ -41,6 +41,8 @@ class Seen:
     def __init__(self, path: Path | None) -> None:
         """In memory where no path is given. Raises Unusable."""
         self._path = path
+        self.changes = 0
+        """How often what was seen has changed, in this process."""
         self._lock = threading.Lock()
         with self._explained():
             self._file = sqlite3.connect(
@@ -98,6 +100,7 @@ class Seen:
                 self._file.executemany(_DROP, [(bundle,) for bundle in known])
             for bundle in known:
                 del self._records[bundle]
+            self.changes += 1
 
     def close(self) -> None:
         """Nothing can be noted any more."""
@@ -114,6 +117,7 @@ class Seen:
                 with self._transaction():
                     self._file.executemany(_KEEP, rows)
         self._records.update(records)
+        self.changes += 1
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

@@ -6,7 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from benchmarks import decisions, failover, intake, latency, lookup, memory, ownership, plans, why
+from benchmarks import (
+    decisions,
+    failover,
+    intake,
+    latency,
+    lookup,
+    memory,
+    ownership,
+    plans,
+    restart,
+    why,
+)
 from benchmarks.figures import Figure
 
 Benchmark = Callable[[Path], Sequence[Figure]]
@@ -21,5 +32,6 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "lookup": lookup.measure,
     "ownership": ownership.measure,
     "failover": failover.measure,
+    "restart": restart.measure,
     "why": why.measure,
 }

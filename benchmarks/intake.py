@@ -109,7 +109,7 @@ def _operator(spark: SparkSession, source: KafkaSource) -> DataFrame:
 def _full(spark: SparkSession, source: KafkaSource, stack: Stack, checkpoint: str) -> Batches:
     """The query and the sinks as ``streaming.job`` puts them together."""
     shown = Exposition()
-    tenure = Tenure(lambda: claim(stack.kafka_bootstrap, "trimtab-bench"), shown)
+    tenure = Tenure(lambda above: claim(stack.kafka_bootstrap, "trimtab-bench", above=above), shown)
     client = redis_client(stack.redis_url)
     store = OwnershipStore(client)
     journal = partial(newest_records, stack.kafka_bootstrap)
@@ -119,6 +119,7 @@ def _full(spark: SparkSession, source: KafkaSource, stack: Stack, checkpoint: st
         Opener(Gate(client), store, journal, tenure, shown),
         OffsetLog(spark, checkpoint),
         Patience(threading.Event(), Progress(), shown),
+        lambda: None,
     )
     try:
         decided = rows(spark, source, IntakeSettings(), Settings())

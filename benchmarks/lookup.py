@@ -60,7 +60,7 @@ def own_all(client: Redis) -> None:
     gate = Gate(client)
     closure = gate.open(CLUSTER, 1)
     if closure is not None:
-        gate.open(CLUSTER, 1, closure.run)
+        gate.open(CLUSTER, 1, closure.history)
     Leases(client).renew(CLUSTER, BROKER, 1, _LEASE_MS)
     store = OwnershipStore(client)
     for low, high in pairwise(equal_edges(BUNDLES)):

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -87,7 +87,7 @@ def script_figures(client: Redis) -> list[Figure]:
     gate = Gate(client)
     closure = gate.open(CLUSTER, 1)
     if closure is not None:
-        gate.open(CLUSTER, 1, closure.run)
+        gate.open(CLUSTER, 1, closure.history)
     for broker in (A, B):
         Leases(client).renew(CLUSTER, broker, 1, 10_000)
     scripts, bare = _Scripts(client), _Bare(client)
@@ -247,8 +247,8 @@ class _Timed:
     def __init__(self, real: Store, served: Callable[[str], object]) -> None:
         self._real, self._served = real, served
 
-    def apply(self, cluster: str, transition: Transition) -> Outcome:
-        outcome = self._real.apply(cluster, transition)
+    def apply(self, cluster: str, transition: Transition, server_ms: int | None = None) -> Outcome:
+        outcome = self._real.apply(cluster, transition, server_ms)
         if transition.event is Event.SERVE and outcome.accepted:
             self._served(transition.bundle)
         return outcome
@@ -256,14 +256,21 @@ class _Timed:
     def record(self, cluster: str, bundle: str) -> Record | None:
         return self._real.record(cluster, bundle)
 
-    def records(self, cluster: str) -> dict[str, Record]:
-        return self._real.records(cluster)
+    def apply_all(self, cluster: str, transitions: Sequence[Transition]) -> tuple[Outcome, ...]:
+        return self._real.apply_all(cluster, transitions)
+
+    def records_of(
+        self, cluster: str, broker: str, besides: Iterable[str] = ()
+    ) -> dict[str, Record]:
+        return self._real.records_of(cluster, broker, besides)
 
 
-class _Broker:
+class Bundles:
     """Loads and unloads at once; notes when it was told to unload."""
 
-    def __init__(self, loaded: Sequence[str], stopped: Callable[[str], object]) -> None:
+    def __init__(
+        self, loaded: Sequence[str], stopped: Callable[[str], object] = lambda _: None
+    ) -> None:
         self._loaded, self._stopped = set(loaded), stopped
 
     def bundles(self) -> set[str]:
@@ -312,7 +319,7 @@ class Moves:
             gate = Gate(client)
             closure = gate.open(CLUSTER, 1)
             if closure is not None:
-                gate.open(CLUSTER, 1, closure.run)
+                gate.open(CLUSTER, 1, closure.history)
             agents = [self._agent(row, bundles[row::BROKERS]) for row in range(BROKERS)]
             try:
                 for agent in agents:
@@ -351,9 +358,9 @@ class Moves:
 
     def _agent(self, row: int, loaded: Sequence[str]) -> Agent:
         settings = AgentSettings(CLUSTER, self._names[row], 1, report_interval=3600.0)
-        links = Links.of(settings, redis_client(self._url), Outbox(_no_kafka))
+        links = Links.of(settings, redis_client(self._url), Outbox(no_kafka))
         links = replace(links, store=_Timed(links.store, self._served))
-        return Agent(_Broker(loaded, self._stopped), settings, links)
+        return Agent(Bundles(loaded, self._stopped), settings, links)
 
     def _stopped(self, bundle: str) -> None:
         self._stops[bundle] = time.perf_counter()
@@ -366,7 +373,7 @@ class Moves:
             self._changed.notify_all()
 
 
-def _no_kafka() -> Any:
+def no_kafka() -> Any:
     raise RuntimeError("the outbox was not started")
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from confluent_kafka import Consumer, Message, TopicPartition
 
 from trimtab.wire import keys
+from trimtab.wire.pieces import Joiner
 from trimtab.wire.rows import BatchRecord
 
 _TIMEOUT_SECONDS: Final = 10.0
@@ -28,11 +29,15 @@ def append_times(bootstrap: str) -> dict[str, dict[int, int]]:
 
 def batch_starts(bootstrap: str) -> dict[str, int]:
     """``query/batch`` to the batch timestamp (epoch ms)."""
-    batches = (
-        msgspec.json.decode(message.value() or b"", type=BatchRecord)
-        for message in records(bootstrap, keys.ROUNDS)
-    )
-    return {f"{batch.query}/{batch.batch}": batch.at for batch in batches}
+    joiner, starts = Joiner(), {}
+    for message in records(bootstrap, keys.ROUNDS):
+        # Any: confluent-kafka's stubs leave what these are open.
+        headers: Any = message.headers() or ()
+        key, value = message.key() or b"", message.value() or b""
+        if whole := joiner.take(key, value, headers, message.offset() or 0):
+            batch = msgspec.json.decode(whole.value, type=BatchRecord)
+            starts[f"{batch.query}/{batch.batch}"] = batch.at
+    return starts
 
 
 def records(bootstrap: str, topic: str) -> Iterator[Message]:

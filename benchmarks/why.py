@@ -140,7 +140,7 @@ def fill(client: Redis, told: RoundExplanations) -> Figure:
     gate = Gate(client)
     closure = gate.open(CLUSTER, GENERATION)
     if closure is not None:
-        gate.open(CLUSTER, GENERATION, closure.run)
+        gate.open(CLUSTER, GENERATION, closure.history)
     kept, taken = Explanations(client), []
     for number in range(1, told.keep + ROUNDS + 1):
         stored = as_stored(told, number)

@@ -32,9 +32,13 @@ def examine(
     *,
     kafka: str | int | None = None,
     redis: str | int | None = None,
+    redis_replicas: int | None = None,
     run_dir: Path | None = None,
 ) -> list[Finding]:
-    """`kafka` and `redis` as for Stack: an address to use, or a port to start at."""
+    """`kafka` and `redis` as for Stack: an address to use, or a port to start at.
+
+    `redis_replicas` is the job's setting of that name.
+    """
     return [
         check_python(),
         check_jdk(),
@@ -42,7 +46,7 @@ def examine(
         check_jars(),
         check_disk(run_dir or Path.cwd()),
         *service_checks.check_kafka(kafka),
-        *service_checks.check_redis(redis),
+        *service_checks.check_redis(redis, redis_replicas),
     ]
 
 

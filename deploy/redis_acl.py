@@ -33,7 +33,7 @@ SHORTEST_PASSWORD: Final = 16
 """Redis lets anybody guess as fast as it answers, and keeps an unsalted hash."""
 
 _ANY_RUN: Final = "?" * 40
-"""A server's run_id. Of its very width, or ``*:a`` would also be the assertions of ``x:a``."""
+"""A history. Of its very width, or ``*:a`` would also be the assertions of ``x:a``."""
 
 # Redis would end, split or unquote a rule at these.
 _UNSAFE: Final = re.compile(r"[\"'()]")
@@ -84,11 +84,13 @@ def _check(role: Role, clusters: Sequence[str], broker: str) -> None:
 def _patterns(cluster: str, broker: str) -> dict[str, str]:
     """The templates' words; both names are escaped."""
     commands, lease = keys.command_stream(cluster, ""), keys.lease_key(cluster, "")
+    owned = keys.owned_key(cluster, "")
     return {
         "all": keys.open_key(cluster).removesuffix("open") + "*",
         "open": keys.open_key(cluster),
         "ownership": keys.ownership_key(cluster),
         "journal": keys.journal_key(cluster),
+        "unjournalled": keys.unjournalled_key(cluster),
         "applied": keys.applied_key(cluster),
         "bundles": keys.bundles_key(cluster),
         "hints": keys.hints_key(cluster),
@@ -99,6 +101,11 @@ def _patterns(cluster: str, broker: str) -> dict[str, str]:
         "leases": f"{lease}*",
         "leases_prefix": lease,
         "lease": f"{lease}{broker}",
+        "sessions": keys.sessions_key(cluster),
+        "clock": keys.clock_key(cluster),
+        "successor": keys.successor_key(cluster, broker),
+        "owned_prefix": owned,
+        "owned": f"{owned}*",
         "assertions_prefix": keys.assertions_prefix(cluster),
         "assertion": keys.assertion_key(cluster, _ANY_RUN, broker),
     }

@@ -24,18 +24,26 @@ _START_SECONDS = 20.0
 class RedisServer:
     """Starts, stops, and starts again on the same data, port and password."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a server's configuration says
         self,
         folder: Path,
         *,
         port: int | None = None,
         program: Path | None = None,
         settings: Sequence[str] = (),
+        like: RedisServer | None = None,
+        replica_of: int | None = None,
     ) -> None:
-        """``program``: a server other than binary()'s; ``settings``: more lines of redis.conf."""
+        """``program``: a server other than binary()'s; ``settings``: more lines of redis.conf.
+
+        ``like``: a server whose password this one has too, as all must that replicate one another.
+        ``replica_of``: the port of the master that it starts as a replica of.
+        """
         self.folder = folder.resolve()
         self.port = port or free_port()
         self._more = settings
+        self._like = like
+        self._replica_of = replica_of
         self._password = ""
         self._process = Process(
             "Redis",
@@ -48,6 +56,11 @@ class RedisServer:
     def url(self) -> str:
         """Carries the password: never log it."""
         return f"redis://:{self._password}@{LOOPBACK}:{self.port}/0"
+
+    @property
+    def password(self) -> str:
+        """Never log it."""
+        return self._password
 
     @property
     def log(self) -> Path:
@@ -64,6 +77,8 @@ class RedisServer:
     def start(self) -> None:
         """Returns once the server has loaded its data and answers."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if self._like is not None:
+            write_secret(self.folder / "password", self._like.password)
         self._password = _password_in(self.folder / "password")
         write_secret(self._configuration, self._settings())
         self._process.start(self._answers, _START_SECONDS)
@@ -87,11 +102,15 @@ class RedisServer:
         return self.folder / "redis.conf"
 
     def _settings(self) -> str:
+        master = self._replica_of
         return "\n".join(
             [
                 f"bind {LOOPBACK}",
                 f"port {self.port}",
                 f"requirepass {self._password}",
+                # A master needs it too: after a failover it is a replica.
+                f"masterauth {self._password}",
+                *([f"replicaof {LOOPBACK} {master}"] if master else []),
                 f'dir "{self.folder}"',
                 "daemonize no",
                 # An acknowledged write survives kill -9; the append-only file alone holds the data.

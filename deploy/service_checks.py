@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
-import redis
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
-from deploy import redis_server
+from deploy import redis_checks, redis_server
 from deploy.finding import Finding, bad, good
 from deploy.ports import LOOPBACK, is_free
 from deploy.process import ServerError
+from sinks.errors import SinkError
+from sinks.kafka_topics import examine_topics
 
 _SECONDS = 5
 
@@ -31,23 +29,29 @@ def check_kafka(kafka: str | int | None) -> Iterator[Finding]:
         yield bad("Kafka", f"{kafka} does not answer: {reason}", f"nc -vz {host} {port}")
         return
     yield good("Kafka", f"{kafka}: {brokers} brokers")
+    yield from _check_topics(kafka)
 
 
-def check_redis(url: str | int | None) -> Iterator[Finding]:
-    if not isinstance(url, str):
-        yield from _check_port("Redis", url)
-        yield _check_redis_binary()
-        return
-    address = _without_password(url)
-    retry = Retry(NoBackoff(), 0)
+def _check_topics(kafka: str) -> Iterator[Finding]:
+    """The job makes those that are missing, and does not change those that are there."""
     try:
-        with redis.Redis.from_url(
-            url, retry=retry, socket_timeout=_SECONDS, decode_responses=True
-        ) as client:
-            yield _check_version(address, str(client.info("server")["redis_version"]))
-            yield from _check_durability(address, client)
-    except (redis.RedisError, ValueError) as error:
-        yield bad("Redis", f"{address} does not answer: {error}", f"redis-cli -u {address} ping")
+        findings = examine_topics(kafka)
+    except SinkError as error:
+        yield bad("Kafka topics", str(error), f"trimtab topics  # with kafka.bootstrap {kafka}")
+        return
+    if not findings:
+        yield good("Kafka topics", "as the job needs them, or not there yet")
+    for finding in findings:
+        yield bad("Kafka topics", str(finding), finding.remedy(kafka))
+
+
+def check_redis(url: str | int | None, replicas: int | None = None) -> Iterator[Finding]:
+    """``replicas`` is the job's setting ``redis_replicas``."""
+    if isinstance(url, str):
+        yield from redis_checks.check_redis(url, replicas)
+        return
+    yield from _check_port("Redis", url)
+    yield _check_redis_binary()
 
 
 def _brokers(bootstrap: str) -> int:
@@ -76,37 +80,3 @@ def _check_redis_binary() -> Finding:
         return bad("Redis", str(error), "sudo apt-get install redis-server")
     found = ".".join(map(str, redis_server.version_of(server)))
     return good("Redis", f"{server.name} {found} to start; durable by our configuration")
-
-
-def _check_version(address: str, found: str) -> Finding:
-    if tuple(map(int, found.split(".")[:2])) < redis_server.OLDEST:
-        return bad("Redis", f"{address} is {found}, needs 7.0", "sudo apt-get install redis-server")
-    return good("Redis", f"{address} is {found}")
-
-
-def _check_durability(address: str, client: redis.Redis) -> Iterator[Finding]:
-    """What was acknowledged may not be gone after a restart, nor for want of room."""
-    wanted = {
-        "appendonly": ("yes",),
-        # everysec may lose its last second, which the journal in Kafka rebuilds.
-        "appendfsync": ("always", "everysec"),
-        "maxmemory-policy": ("noeviction",),
-    }
-    for setting, accepted in wanted.items():
-        name = f"Redis {setting}"
-        try:
-            found = client.config_get(setting).get(setting)
-        except redis.ResponseError as error:
-            # Hosted services forbid CONFIG; there it is set in their console.
-            yield bad(name, f"cannot be read: {error}", f"set {setting} to {accepted[0]} there")
-            continue
-        if found in accepted:
-            yield good(name, str(found))
-        else:
-            command = f"redis-cli -u {address} CONFIG SET {setting} {accepted[0]}"
-            yield bad(name, f"{found}, needs {' or '.join(accepted)}", command)
-
-
-def _without_password(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.hostname}:{parts.port or 6379}"

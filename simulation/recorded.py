@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import stamina
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from sinks.errors import KafkaUnavailable
+from sinks.errors import KafkaUnavailable, Misconfigured
 from sinks.kafka import TIMEOUT_SECONDS, failure, settings
 from sources.records import Record
 from trimtab.wire import keys
+from trimtab.wire.pieces import Joiner
 from trimtab.wire.rows import BatchRecord
 
 _GONE: Final = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})
@@ -39,22 +40,16 @@ class RecordedTopics:
 
     def batches(self) -> list[BatchRecord]:
         """Every record of trimtab.rounds in the order they were published, repetitions too."""
-        return [
-            msgspec.json.decode(record.value or b"", type=BatchRecord)
-            for record in self.all(keys.ROUNDS)
-        ]
+        return decoded(self.between(keys.ROUNDS, 0, *self.whole(keys.ROUNDS)))
 
     def end(self, topic: str, partition: int = 0) -> int:
         """The offset that the partition's next record will have."""
         return self.ends(topic, partition)[1]
 
     def newest_batches(self, number: int) -> list[BatchRecord]:
-        """The last so many of them, in order."""
-        low, high = self.ends(keys.ROUNDS, 0)
-        return [
-            msgspec.json.decode(record.value or b"", type=BatchRecord)
-            for record in self.between(keys.ROUNDS, 0, max(low, high - number), high)
-        ]
+        """Those of the last so many records, in order."""
+        low, high = self.whole(keys.ROUNDS)
+        return decoded(self.between(keys.ROUNDS, 0, max(low, high - number), high))
 
     def all(self, topic: str) -> Iterator[Record]:
         """What the topic holds now, partition after partition."""
@@ -77,6 +72,17 @@ class RecordedTopics:
         except KafkaException as error:
             raise failure(self._bootstrap, f"looking at {topic}", error.args[0]) from error
         return low, high
+
+    def whole(self, topic: str) -> tuple[int, int]:
+        """The ends of a topic whose records have one order.
+
+        Raises Misconfigured where it has several partitions: the first alone is not all of it.
+        """
+        if (number := len(list(self.partitions(topic)))) > 1:
+            raise Misconfigured(
+                f"{topic} has {number} partitions, must have 1: what it recorded has no order"
+            )
+        return self.ends(topic, 0)
 
     def offset_at(self, topic: str, partition: int, at_ms: int) -> int:
         """Of the first record that Kafka stamped then or later; the next one's where none is."""
@@ -139,6 +145,29 @@ class RecordedTopics:
             raise Missing(
                 f"{topic}/{partition} has {found} of the {end - start} records from {start}"
             )
+
+
+class Whole(NamedTuple):
+    """A value of trimtab.rounds, and the offsets of its first record and the one after its last."""
+
+    value: bytes
+    start: int
+    end: int
+
+
+def joined(records: Iterable[Record]) -> Iterator[Whole]:
+    """The values of which the records, in order, are whole ones or all pieces."""
+    joiner = Joiner()
+    for record in records:
+        key, value = record.key or b"", record.value or b""
+        whole = joiner.take(key, value, record.headers, record.offset)
+        if whole is not None:
+            yield Whole(whole.value, whole.offset, record.offset + 1)
+
+
+def decoded(records: Iterable[Record]) -> list[BatchRecord]:
+    """The batches that records of trimtab.rounds tell of."""
+    return [msgspec.json.decode(whole.value, type=BatchRecord) for whole in joined(records)]
 
 
 def read_in(batch: BatchRecord) -> Iterator[tuple[str, int, int, int]]:

@@ -75,7 +75,7 @@ class Replay:
 
     def run(self, at: int, records: Iterable[Record]) -> list[Row]:
         """One batch: its timestamp and what it read; the rows that went to the sinks."""
-        rows = self._read(records)
+        rows = self._read(at, records)
         out: list[Row] = []
         for name in sorted(rows):
             taken, _ = _loaded(self._cluster(name)).take(rows[name], at)
@@ -91,7 +91,7 @@ class Replay:
         state = self._cluster(cluster)
         return state.fingerprint(state.snapshots, state.namespaces)
 
-    def _read(self, records: Iterable[Record]) -> dict[str, list[Row]]:
+    def _read(self, at: int, records: Iterable[Record]) -> dict[str, list[Row]]:
         reports: dict[tuple[str, str], list[Report]] = defaultdict(list)
         rows: dict[str, list[Row]] = defaultdict(list)
         for record in records:
@@ -105,10 +105,10 @@ class Replay:
                     rows[row.cluster].append(row)
         for subject, taken in reports.items():
             stored = self.snapshots.get(subject, b"")
-            out, payload = take_reports(subject, taken, stored, self.intake)
-            if payload:
-                self.snapshots[subject] = payload
-            for row in out:
+            said = take_reports(subject, taken, stored, self.intake, at)
+            if said.payload:
+                self.snapshots[subject] = said.payload
+            for row in said.rows:
                 rows[row.cluster].append(row)
         return rows
 

@@ -1,4 +1,4 @@
-"""A broker's commands, read from its Redis stream and acknowledged once obeyed.
+"""A broker's commands, read from its Redis stream, and removed from it once obeyed.
 
 A command is delivered at least once: again after a restart, or after an answer that was lost on its
 way. Whoever obeys drops a copy by the command's id and epoch.
@@ -7,7 +7,6 @@ way. Whoever obeys drops a copy by the command's id and epoch.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
@@ -22,6 +21,9 @@ from trimtab.wire.keys import command_stream
 GROUP: Final = "agent"
 MAX_BLOCK_MS: Final = int(TIMEOUT_SECONDS * 800)
 """Waiting longer would look like a server that hangs."""
+
+KEPT_S: Final = 86_400
+"""A stream without a command for so long ends; its broker, if it lives, makes it again."""
 
 _PAGE: Final = 100
 
@@ -62,8 +64,10 @@ class CommandStream:
         """These are done, whatever became of them."""
         done = list(ids)
         if done:
-            with translated(self._client):
-                self._client.xack(self._stream, GROUP, *done)
+            with translated(self._client), self._client.pipeline() as both:
+                both.xack(self._stream, GROUP, *done)
+                both.xdel(self._stream, *done)
+                both.execute()
             self._in_hand.difference_update(done)
 
     def _next_entries(self, block_ms: int) -> list[Any]:
@@ -82,7 +86,8 @@ class CommandStream:
         try:
             answer: Any = self._client.xreadgroup(GROUP, consumer, streams, _PAGE, block_ms)
         except ResponseError as error:
-            if not str(error).startswith("NOGROUP"):
+            # UNBLOCKED: it ended while this waited.
+            if not str(error).startswith(("NOGROUP", "UNBLOCKED")):
                 raise
             self._create_group()
             answer = self._client.xreadgroup(GROUP, consumer, streams, _PAGE, block_ms)
@@ -90,8 +95,14 @@ class CommandStream:
 
     def _create_group(self) -> None:
         # From 0: commands that were written before the broker ever looked are meant for it too.
-        with suppress(ResponseError):
+        try:
             self._client.xgroup_create(self._stream, GROUP, id="0", mkstream=True)
+        except ResponseError as error:
+            # Another reader of this name was faster; anything else stands in the way of reading.
+            if not str(error).startswith("BUSYGROUP"):
+                raise
+        # A stream of a name that never comes back, and never got a command, must end as well.
+        self._client.expire(self._stream, KEPT_S, nx=True)
 
     def _parsed(self, entries: list[Any]) -> list[tuple[str, Command]]:
         commands: list[tuple[str, Command]] = []

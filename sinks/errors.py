@@ -20,7 +20,7 @@ class KafkaUnavailable(Unavailable):
 
 
 class Closed(SinkError):
-    """Nobody has opened this store since its server started: brokers wait, the job opens it."""
+    """This store is not open to the caller: brokers wait, the job opens it."""
 
 
 class GenerationSpent(SinkError):
@@ -31,7 +31,15 @@ class GenerationSpent(SinkError):
 
 
 class Fenced(SinkError):
-    """A newer job has taken over: stop."""
+    """A newer job has taken over: stop, where Kafka says so.
+
+    Redis only knows the highest generation that it was opened to, which is ``generation`` then; 0
+    where Kafka says it. Redis is right unless the topic of claims has lost some.
+    """
+
+    def __init__(self, text: str, generation: int = 0) -> None:
+        super().__init__(text)
+        self.generation = generation
 
 
 class Misconfigured(SinkError):

@@ -8,7 +8,7 @@ import msgspec
 import redis
 
 from sinks.connections import translated
-from sinks.errors import Fenced, Misconfigured
+from sinks.errors import Closed, Fenced, Misconfigured
 from sinks.scripts import run, why_script
 from trimtab.wire import keys
 from trimtab.wire.explanation import Explanation, StoredExplanations
@@ -36,7 +36,11 @@ class Explanations:
         self._client = client
 
     def write(self, generation: int, told: StoredExplanations) -> None:
-        """Keep a round's, and forget the oldest round's; twice is harmless. Raises Fenced."""
+        """Keep a round's, and forget the oldest round's; twice is harmless.
+
+        Raises Fenced, and Closed where the job has not opened the cluster: a key that somebody made
+        up leaves nothing behind.
+        """
         pairs = [part for name, text in told.subjects.items() for part in (name, _text(text))]
         status, detail = run(
             self._client,
@@ -57,7 +61,10 @@ class Explanations:
             ],
         )
         if status == "fenced":
-            raise Fenced(f"{told.cluster} is open to generation {detail}, ours is {generation}")
+            text = f"{told.cluster} is open to generation {detail}, ours is {generation}"
+            raise Fenced(text, int(detail))
+        if status == "closed":
+            raise Closed(f"{told.cluster} is closed: {detail}")
 
     def read(self, cluster: str, subject: str, number: int | None = None) -> Found:
         """What is told of a subject in a round, or in the newest that tells of it."""

@@ -1,7 +1,14 @@
-"""The job's generation: the place of its claim in a Kafka topic of one partition.
+"""The job's generation: the number of its claim in a Kafka topic of one partition.
 
-Whoever claims later gets a larger number, whatever becomes of Redis, and Kafka fences the producer
-of every earlier claim. While it acts, the claimer goes on writing: whoever stands by hears it live.
+a claim:
+  begin as a producer: Kafka fences every earlier claimer, and ends what it had under way
+  read what is committed: only this claimer can add to it now
+  write a number above all that was read, above the topic's end, and above what the caller asks
+If a newer claimer comes in between, the last step is fenced and the number was not given. So no two
+claims have one number, and a later one has a larger number for as long as Kafka has the topic. What
+it has lost, if the topic was made anew, the caller knows from Redis.
+
+While it acts, the claimer goes on writing: a standby hears it live.
 """
 
 from __future__ import annotations
@@ -15,10 +22,12 @@ from types import MappingProxyType
 from typing import Final
 
 import msgspec
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+import stamina
+from confluent_kafka import KafkaError, KafkaException, Producer
 
-from sinks.errors import Fenced, SinkError
+from sinks.errors import Fenced, KafkaUnavailable, SinkError
 from sinks.kafka import TIMEOUT_SECONDS, failure, settings
+from sinks.last_claim import highest_generation
 from trimtab.wire.keys import GENERATIONS
 
 _TRANSACTIONAL_ID: Final = "trimtab-job"
@@ -48,25 +57,36 @@ class ClaimRecord(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     pid: int
     sign: Sign = Sign.CLAIM
+    generation: int = 0
+    """In every record, for compaction keeps only the last one. 0 in those of earlier versions,
+    which number a claim by its offset."""
     v: int = 1
 
 
-def claim(bootstrap: str, job_id: str, client: Mapping[str, str] = MappingProxyType({})) -> Claim:
+def claim(
+    bootstrap: str,
+    job_id: str,
+    client: Mapping[str, str] = MappingProxyType({}),
+    above: int = 0,
+) -> Claim:
     """Become the newest job; every older claim is fenced from here on.
 
-    Raises KafkaUnavailable, Misconfigured, and Fenced if a newer one came in the middle of it.
+    ``above``: a generation that was given out, which the topic may have lost. Raises
+    KafkaUnavailable, Misconfigured, and Fenced if a newer one came in the middle of it.
     """
-    return Claim(bootstrap, job_id, client)
+    return Claim(bootstrap, job_id, client, above)
 
 
 class Claim:
     """Held until a newer one is made; ``generation`` is larger than that of every older one."""
 
-    def __init__(self, bootstrap: str, job_id: str, client: Mapping[str, str]) -> None:
+    def __init__(
+        self, bootstrap: str, job_id: str, client: Mapping[str, str], above: int = 0
+    ) -> None:
         self._bootstrap = bootstrap
         self._job_id = job_id
+        self._client = client
         self._in_transaction = self._aborting = False
-        self._offset: int | None = None
         self._fenced: Fenced | None = None
         transactional = {
             "transactional.id": _TRANSACTIONAL_ID,
@@ -79,8 +99,9 @@ class Claim:
             raise failure(
                 bootstrap, "claiming a generation", error.args[0], self._producer
             ) from error
-        # Offsets start at 0, and 0 is the generation of a bundle that has no record.
-        self.generation = self._write(Sign.CLAIM) + 1
+        # 0 is the generation of a bundle that has no record.
+        self.generation = 1 + max(above, self._highest())
+        self._write(Sign.CLAIM)
 
     def assert_held(self) -> None:
         """Raise Fenced if a newer claim was made; takes about 10 ms.
@@ -103,17 +124,27 @@ class Claim:
         if not self._in_transaction:
             self._producer.close()
 
-    def _write(self, sign: Sign) -> int:
-        """Commit a record; its offset."""
+    def _highest(self) -> int:
+        """Only now, for what was committed before is all there is."""
+        attempts = stamina.retry_context(
+            on=KafkaUnavailable, timeout=_CLAIM_SECONDS, attempts=None, wait_max=1.0
+        )
+        for attempt in attempts:
+            with attempt:
+                return highest_generation(self._bootstrap, self._client)
+        raise AssertionError("an endless retry ended")
+
+    def _write(self, sign: Sign) -> None:
+        """Commit a record."""
         if self._fenced is not None:
             # Asked again, librdkafka would speak of a call in progress.
             raise self._fenced
         try:
-            return self._commit(sign)
+            self._commit(sign)
         except KafkaException as error:
             raise self._failure(error.args[0]) from error
 
-    def _commit(self, sign: Sign) -> int:
+    def _commit(self, sign: Sign) -> None:
         # A call that ran out of time goes on inside librdkafka: the next attempt takes it up.
         if self._aborting:
             self._producer.abort_transaction(TIMEOUT_SECONDS)
@@ -125,9 +156,8 @@ class Claim:
         # No flush before: in a fenced producer it runs the callback with an exception set.
         self._producer.commit_transaction(TIMEOUT_SECONDS)
         self._in_transaction = False
-        while self._offset is None:
-            self._producer.poll(0.1)
-        return self._offset
+        # What librdkafka has to tell of its connections.
+        self._producer.poll(0)
 
     def _produce(self, sign: Sign) -> None:
         record = ClaimRecord(
@@ -136,19 +166,14 @@ class Claim:
             host=socket.gethostname(),
             pid=os.getpid(),
             sign=sign,
+            generation=self.generation,
         )
-        self._offset = None
         self._producer.produce(
             GENERATIONS,
             key=self._job_id.encode(),
             value=msgspec.json.encode(record),
             partition=0,
-            on_delivery=self._delivered,
         )
-
-    def _delivered(self, error: KafkaError | None, message: Message) -> None:
-        if error is None:
-            self._offset = message.offset()
 
     def _failure(self, error: KafkaError) -> SinkError:
         self._aborting = self._aborting or error.txn_requires_abort()

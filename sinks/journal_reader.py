@@ -11,6 +11,8 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from sinks.errors import KafkaUnavailable
 from sinks.kafka import TIMEOUT_SECONDS, failure, settings
+from trimtab.model import Epoch
+from trimtab.rebuild import believed
 from trimtab.wire.keys import OWNERSHIP
 from trimtab.wire.ownership import Change, Record
 
@@ -20,43 +22,70 @@ _change = msgspec.json.Decoder(Change)
 
 
 def newest_records(
-    bootstrap: str, cluster: str, client: Mapping[str, str] = MappingProxyType({})
+    bootstrap: str,
+    cluster: str,
+    client: Mapping[str, str] = MappingProxyType({}),
+    generation: int = 0,
 ) -> dict[str, Record]:
     """Bundle to its journalled record with the highest epoch, as of this call.
 
-    Raises KafkaUnavailable and Misconfigured.
+    ``generation`` is the caller's: a record that `trimtab.rebuild.believed` rejects for it counts
+    only where the topic has no other of its bundle. Raises KafkaUnavailable and Misconfigured.
     """
+
+    def rank(record: Record) -> tuple[bool, Epoch]:
+        return believed(record.epoch, generation), record.epoch
+
     newest: dict[str, Record] = {}
     for change in _changes(bootstrap, client, f"{cluster}/".encode()):
         known = newest.get(change.bundle)
-        if change.cluster == cluster and (known is None or change.record.epoch > known.epoch):
+        if change.cluster == cluster and (known is None or rank(change.record) > rank(known)):
             newest[change.bundle] = change.record
     return newest
 
 
 def _changes(bootstrap: str, client: Mapping[str, str], prefix: bytes) -> Iterator[Change]:
-    """Those whose key begins so. What cannot be read is in the dead letters by way of the job."""
+    """Those whose key begins so, of all partitions and in no order: a topic that was widened has
+    the changes of one bundle in two of them. The job sends unreadable ones to the dead letters."""
     reader = {"group.id": "trimtab-rebuild", "enable.auto.commit": False}
     consumer = Consumer(settings(bootstrap, client, **reader))
-    here = TopicPartition(OWNERSHIP, 0)
     try:
-        low, high = consumer.get_watermark_offsets(here, timeout=TIMEOUT_SECONDS)
-        here.offset = position = low
-        consumer.assign([here])
-        while position < high:
-            messages = consumer.consume(_PAGE, TIMEOUT_SECONDS)
-            for message in messages:
-                error = message.error()
-                if error is not None:
-                    raise failure(bootstrap, f"reading {OWNERSHIP}", error)
-                if (message.key() or b"").startswith(prefix):
-                    with suppress(msgspec.MsgspecError):
-                        yield _change.decode(message.value() or b"")
-            # Compacted records have offsets but are never delivered.
-            before, position = position, consumer.position([here])[0].offset
-            if not messages and position == before:
-                raise KafkaUnavailable(f"Kafka at {bootstrap} has nothing of {OWNERSHIP} to {high}")
+        for partition in _partitions(consumer, bootstrap):
+            for value in _values(consumer, bootstrap, partition, prefix):
+                with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                    yield _change.decode(value)
     except KafkaException as error:
         raise failure(bootstrap, f"reading {OWNERSHIP}", error.args[0]) from error
     finally:
         consumer.close()
+
+
+def _partitions(consumer: Consumer, bootstrap: str) -> list[int]:
+    """All of the topic's. None at all is no empty journal: Kafka does not know the topic (yet)."""
+    found = consumer.list_topics(OWNERSHIP, timeout=TIMEOUT_SECONDS).topics[OWNERSHIP]
+    if not found.partitions:
+        raise KafkaUnavailable(f"Kafka at {bootstrap} has no topic {OWNERSHIP}: {found.error}")
+    return sorted(found.partitions)
+
+
+def _values(consumer: Consumer, bootstrap: str, partition: int, prefix: bytes) -> Iterator[bytes]:
+    """Those of one partition, up to its end as of this call."""
+    here = TopicPartition(OWNERSHIP, partition)
+    low, high = consumer.get_watermark_offsets(here, timeout=TIMEOUT_SECONDS)
+    here.offset = position = low
+    consumer.assign([here])
+    while position < high:
+        messages = consumer.consume(_PAGE, TIMEOUT_SECONDS)
+        for message in messages:
+            error = message.error()
+            if error is not None:
+                raise failure(bootstrap, f"reading {OWNERSHIP}", error)
+            value = message.value()
+            if value is not None and (message.key() or b"").startswith(prefix):
+                yield value
+        # Compacted records have offsets but are never delivered.
+        before, position = position, consumer.position([here])[0].offset
+        if not messages and position == before:
+            raise KafkaUnavailable(
+                f"Kafka at {bootstrap} has nothing of {OWNERSHIP}/{partition} to {high}"
+            )

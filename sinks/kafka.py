@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._metadata import TopicMetadata
+from confluent_kafka.admin._metadata import ClusterMetadata
 
 from sinks.errors import Fenced, KafkaUnavailable, Misconfigured, SinkError
 from sinks.kafka_security import NEXT_STEP
@@ -54,10 +54,20 @@ _PASSING: Final = frozenset(
         KafkaError.NOT_ENOUGH_REPLICAS,
         KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
         KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.OFFSET_NOT_AVAILABLE,
         KafkaError.REQUEST_TIMED_OUT,
     }
 )
 
+UNKNOWN_TOPIC: Final = frozenset(
+    {
+        KafkaError._DESTROY_BROKER,
+        KafkaError._UNKNOWN_PARTITION,
+        KafkaError._UNKNOWN_TOPIC,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+    }
+)
+"""What a Kafka that comes and goes says of a topic that was there when this process started."""
 
 _REFUSING: Final = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL})
 """Codes of a client that was turned away."""
@@ -105,15 +115,15 @@ def settings(bootstrap: str, client: Mapping[str, str], **more: object) -> dict[
 
 def check_access(bootstrap: str, client: Mapping[str, str]) -> None:
     """Raise KafkaUnavailable unless Kafka answers, and Misconfigured where it turns us away."""
-    known_topics(AdminClient(settings(bootstrap, client)), bootstrap)
+    metadata(AdminClient(settings(bootstrap, client)), bootstrap)
 
 
-def known_topics(admin: AdminClient, bootstrap: str) -> dict[str, TopicMetadata]:
-    """By name; raises KafkaUnavailable and Misconfigured."""
+def metadata(admin: AdminClient, bootstrap: str) -> ClusterMetadata:
+    """Brokers and topics; raises KafkaUnavailable and Misconfigured."""
     # While it waits for this answer librdkafka connects again as fast as it is turned away.
     for seconds in (_TURNED_AWAY_SECONDS, TIMEOUT_SECONDS):
         try:
-            return admin.list_topics(timeout=seconds).topics
+            return admin.list_topics(timeout=seconds)
         except KafkaException as error:
             failed = failure(bootstrap, "asking for its topics", error.args[0], admin)
             failed.__cause__ = error

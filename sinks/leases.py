@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
@@ -9,15 +10,30 @@ import msgspec
 import redis
 from redis.exceptions import NoScriptError
 
-from sinks.connections import translated
-from sinks.scripts import lease_script, run_loaded
+from sinks.connections import replaced, translated
+from sinks.errors import Misconfigured
+from sinks.scripts import ASSERTION_KEPT_MS, NO_MASTER, lease_script, run_loaded
+from trimtab.ownership import LONGEST_LEASE_MS, REPLICA_LAG_S, REPLICA_WAIT_MS
 from trimtab.wire.assertion import Assertion
-from trimtab.wire.keys import assertion_key, assertions_prefix, lease_key, open_key
+from trimtab.wire.keys import (
+    assertion_key,
+    assertions_prefix,
+    clock_key,
+    lease_key,
+    open_key,
+    sessions_key,
+    successor_key,
+)
 
 _PAGE: Final = 1000
 
-_KEPT_MS: Final = 24 * 3600 * 1000
-"""What was said to a run is of no use once the next one is open."""
+_OLDER_JOB: Final = "{}: a job of an older version is at work; upgrade the job first"
+
+FOR_THE_NEXT: Final = -1
+"""Asked for in place of a time: what is left of the lease is the next process's of this name."""
+
+NO_SESSION: Final = "0"
+"""Held the lease before: the process that did has ended, and left the rest of it to the next."""
 
 
 class Renewal(StrEnum):
@@ -28,6 +44,9 @@ class Renewal(StrEnum):
     """Held, and the store is closed: nobody can have been given a bundle meanwhile."""
     ASSERT = "assert"
     """Not held: the store is closed, and wants to hear what this broker saw."""
+    WAITING = "waiting"
+    """Not held: an older process of this name, ``detail`` if that is known, may serve for ``ms``
+    more, and cannot renew."""
     SUPERSEDED = "superseded"
     """Not held: a process that started later uses this broker's name."""
     RELEASED = "released"
@@ -38,8 +57,16 @@ class Lease(NamedTuple):
 
     renewal: Renewal
     detail: str
-    """The session that held the lease until now, "" for none; the server's run (ASSERT)."""
-    granted_ms: int
+    """The session that held the lease until now, "" for none; the closed history (ASSERT)."""
+    ms: int
+    """What was granted; what the older process has left (WAITING)."""
+    server_ms: int
+    """The server's clock."""
+    history: str
+    """Of the server's data."""
+    must_have_left_ms: int = 0
+    """Of a lease that was granted on another history, if it is to go on without a gap here: the
+    server that granted it may live on, and not have noticed yet that it was replaced."""
 
 
 class Leases:
@@ -48,27 +75,46 @@ class Leases:
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
 
-    def renew(self, cluster: str, broker: str, session: int, ttl_ms: int) -> Lease:
+    def renew(  # noqa: PLR0913 - whose lease it is, and what its process knows
+        self,
+        cluster: str,
+        broker: str,
+        session: int,
+        ttl_ms: int,
+        assertion: Assertion | None = None,
+        asked_for_ms: int = LONGEST_LEASE_MS,
+    ) -> Lease:
         """Hold the lease for ``ttl_ms`` from the moment the server handles this, or for less.
 
-        Count the time from before the call. 0 gives the lease up.
+        Count the time from before the call. 0 gives the lease up, FOR_THE_NEXT leaves it to another
+        process of this name. ``assertion`` tells a closed store what this broker saw.
+        ``asked_for_ms`` is how long this process has asked for the lease by its own clock: once
+        that is as long as a lease, no older process can have one, whatever the server's clock did.
         """
-        names = [open_key(cluster), lease_key(cluster, broker), assertions_prefix(cluster)]
+        names = [
+            open_key(cluster),
+            lease_key(cluster, broker),
+            successor_key(cluster, broker),
+            sessions_key(cluster),
+            clock_key(cluster),
+            assertions_prefix(cluster),
+        ]
+        said = "" if assertion is None else msgspec.json.encode(assertion).decode()
+        arguments = [str(session), str(ttl_ms), broker, said, str(asked_for_ms)]
         try:
-            status, detail, granted = run_loaded(
-                self._client, lease_script(), names, [str(session), str(ttl_ms), broker]
-            )
+            status, detail, *more = run_loaded(self._client, lease_script(), names, arguments)
         except NoScriptError:
-            return self._renew_unscripted(cluster, broker, session, ttl_ms)
-        return Lease(Renewal(status), detail, int(granted))
+            return self._renew_unscripted(cluster, broker, session, ttl_ms, said)
+        if status in NO_MASTER:
+            raise replaced(self._client, NO_MASTER[status].format(detail))
+        if status == "outdated":
+            raise Misconfigured(_OLDER_JOB.format(cluster))
+        ms, now, history, must_have_left = more
+        return Lease(Renewal(status), detail, int(ms), int(now), history, int(must_have_left))
 
-    def say(self, cluster: str, broker: str, server_run: str, assertion: Assertion) -> None:
-        """Tell a closed store what this broker saw."""
-        key = assertion_key(cluster, server_run, broker)
-        with translated(self._client):
-            self._client.set(key, msgspec.json.encode(assertion), px=_KEPT_MS)
-
-    def _renew_unscripted(self, cluster: str, broker: str, session: int, ttl_ms: int) -> Lease:
+    def _renew_unscripted(
+        self, cluster: str, broker: str, session: int, ttl_ms: int, said: str
+    ) -> Lease:
         """On a server to which no job has come yet: brokers may not load scripts.
 
         In several steps what the script does in one. A server that is replaced in between is closed
@@ -76,16 +122,44 @@ class Leases:
         """
         key = lease_key(cluster, broker)
         with translated(self._client):
-            info: Any = self._client.info("server")
-            run = str(info["run_id"])
-            said = self._client.exists(assertion_key(cluster, run, broker))
+            # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
+            clock: Any = self._client.time()
+            info: Any = self._client.info("replication")
             before: Any = self._client.get(key)
+            opened: Any = self._client.hmget(open_key(cluster), "run_id", "replicas", "replicated")
+            by_older_job = opened[0] is not None
+            now = 1000 * clock[0] + clock[1] // 1000
+            found = history_of(info)
+            if found is None:
+                raise replaced(self._client, NO_MASTER["replica"])
+            if (near := _near(info)) < int(opened[1] or 0):
+                said_of = f"{near} of {int(opened[1])}"
+                raise replaced(self._client, NO_MASTER["isolated"].format(said_of))
+            history = found.decode()
             if before is not None and int(before) > session:
-                return Lease(Renewal.SUPERSEDED, before.decode(), 0)
-            if not said:
-                return Lease(Renewal.ASSERT, run, 0)
-            self._client.set(key, str(session), px=max(1, ttl_ms))
-        return Lease(Renewal.ASSERTED, "" if before is None else before.decode(), ttl_ms)
+                return Lease(Renewal.SUPERSEDED, _session_of(before), 0, now, history)
+            if by_older_job and before is None:
+                raise Misconfigured(_OLDER_JOB.format(cluster))
+            if before is not None and 0 < int(before) < session:
+                # Its lease may run for as long as any: PTTL is a right that brokers lack.
+                return Lease(Renewal.WAITING, _session_of(before), LONGEST_LEASE_MS, now, history)
+            assertion = assertion_key(cluster, history, broker)
+            if said:
+                self._client.set(assertion, said, px=ASSERTION_KEPT_MS)
+            elif not self._client.exists(assertion):
+                return Lease(Renewal.ASSERT, history, 0, now, history)
+            granted = min(max(1, ttl_ms), LONGEST_LEASE_MS)
+            self._client.set(key, f"+{session}", px=granted)
+        must_have_left = 0 if opened[2] is None else REPLICA_WAIT_MS
+        told = _session_of(before)
+        return Lease(Renewal.ASSERTED, told, granted, now, history, must_have_left)
+
+    def server_time(self) -> float:
+        """The server's clock, Unix seconds."""
+        with translated(self._client):
+            answer: Any = self._client.time()
+        seconds, micros = answer
+        return float(seconds) + float(micros) / 1e6
 
     def holds(self, cluster: str, broker: str) -> bool:
         """Whether this broker is alive."""
@@ -98,6 +172,41 @@ class Leases:
         with translated(self._client):
             names = self._client.scan_iter(match=f"{literal(prefix)}*", count=_PAGE)
             return {name.decode().removeprefix(prefix) for name in names}
+
+    def outdated(self, cluster: str) -> set[str]:
+        """Whose agents are of an older version: they keep what they serve, and obey nothing."""
+        brokers = sorted(self.alive(cluster))
+        if not brokers:
+            return set()
+        with translated(self._client):
+            # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
+            leases: Any = self._client.mget([lease_key(cluster, broker) for broker in brokers])
+        old = (b"+", NO_SESSION.encode())
+        return {
+            broker
+            for broker, lease in zip(brokers, leases, strict=True)
+            if lease is not None and not lease.startswith(old)
+        }
+
+
+def history_of(replication: Mapping[str, Any]) -> bytes | None:
+    """The history of a server's data, by its INFO replication; None of a replica."""
+    if replication["role"] != "master":
+        return None
+    # redis-py makes a number of what looks like one.
+    return str(replication["master_replid"]).zfill(40).encode()
+
+
+def _near(replication: Mapping[str, Any]) -> int:
+    """How many replicas have acknowledged lately."""
+    replicas = (replication[f"slave{row}"] for row in range(replication["connected_slaves"]))
+    return sum(
+        each["state"] == "online" and int(each.get("lag", 0)) <= REPLICA_LAG_S for each in replicas
+    )
+
+
+def _session_of(lease: bytes | None) -> str:
+    return "" if lease is None else lease.decode().removeprefix("+")
 
 
 def literal(name: str) -> str:

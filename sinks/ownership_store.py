@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from hashlib import blake2b
+from time import monotonic
+from typing import Any, Final
 
 import msgspec
 import redis
 from redis.exceptions import NoScriptError
 
-from sinks.connections import translated
-from sinks.errors import Closed, Fenced
-from sinks.scripts import run, run_loaded, transition_script
+from sinks.connections import replaced, translated
+from sinks.errors import Closed, Fenced, SinkError
+from sinks.readable import Readable, readable
+from sinks.scripts import NO_MASTER, run, run_loaded, transition_script
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import Event
 from trimtab.wire.command import Command
@@ -23,8 +26,10 @@ from trimtab.wire.keys import (
     journal_key,
     lease_key,
     open_key,
+    owned_key,
     ownership_key,
     placed_key,
+    unjournalled_key,
 )
 from trimtab.wire.ownership import (
     Candidate,
@@ -38,13 +43,16 @@ from trimtab.wire.ownership import (
 _PAGE: Final = 1000
 """Records a step when all are read: the server serves others in between."""
 
+PAGE: Final = 200
+"""Transitions of one script run: nobody else is served meanwhile, for some 10 ms."""
+
 _record = msgspec.json.Decoder(Record)
 _outcomes = msgspec.json.Decoder(tuple[Outcome, ...])
 
 
 @dataclass(frozen=True, slots=True)
 class BatchOutcome:
-    """``outcomes`` in the order of the transitions; ``repeated``: those of the first run."""
+    """``outcomes`` in the order of the transitions; ``repeated``: some are of an earlier run."""
 
     outcomes: tuple[Outcome, ...]
     repeated: bool = False
@@ -61,7 +69,7 @@ class OwnershipStore:
         with translated(self._client):
             self._client.ping()
 
-    def apply_batch(
+    def apply_batch(  # noqa: PLR0913 - a batch, whose it is, and at what time
         self,
         cluster: str,
         transitions: Sequence[Transition],
@@ -69,39 +77,85 @@ class OwnershipStore:
         generation: int,
         query_id: str,
         batch: int,
+        server_ms: int | None = None,
     ) -> BatchOutcome:
-        """Apply a batch of the job, or find that it was; raises Fenced and Closed."""
-        caller = [str(generation), query_id, str(batch)]
-        call = _call(cluster, caller, transitions)
+        """Apply a batch of the job, page by page, or find that it was; raises Fenced and Closed.
+
+        After an error, or a crash, the whole batch is asked for again: what was applied answers as
+        it did then, and the rest is applied. The last batches of the eight newest queries are
+        known: one that is older, or another of the same number, is refused as a whole. Of a query
+        that is forgotten, transitions are judged by the epochs that they expect, as all are.
+
+        ``server_ms``: the server's time by the caller's own clock, if it is sure of it.
+        """
+        begun = monotonic()
+        outcomes, repeated = list[Outcome](), False
+        digest = _digest(transitions)
+        while True:
+            rest = transitions[len(outcomes) :]
+            caller = [str(generation), query_id, f"{batch}/{len(outcomes)}/{digest}"]
+            # The clock goes on from page to page.
+            now_ms = server_ms and server_ms + round(1000 * (monotonic() - begun))
+            status, found = self._apply_page(cluster, caller, rest[:PAGE], now_ms)
+            if status == "older" or not _are_of(found, rest[: len(found)]):
+                # A later batch was applied, or another of this number: the checkpoint is an older
+                # one, or a copy that went on.
+                return BatchOutcome((*outcomes, *map(_older, rest)), repeated)
+            outcomes += found
+            repeated = repeated or status == "repeated"
+            if len(outcomes) == len(transitions):
+                return BatchOutcome(tuple(outcomes), repeated)
+
+    def _apply_page(
+        self, cluster: str, caller: list[str], page: Sequence[Transition], server_ms: int | None
+    ) -> tuple[str, tuple[Outcome, ...]]:
+        """The script's answer; raises Fenced and Closed."""
+        call = _call(cluster, caller, page, server_ms)
         status, detail = run(self._client, transition_script(), call.keys, call.arguments)
         match status:
-            case "applied":
-                return BatchOutcome(_outcomes.decode(detail))
-            case "repeated":
-                outcomes = _outcomes.decode(detail)
-                if _are_of(outcomes, transitions):
-                    return BatchOutcome(outcomes, repeated=True)
-                # Another batch of this number was applied: the checkpoint is a copy that went on.
-                return BatchOutcome(tuple(map(_older, transitions)))
+            case "applied" | "repeated":
+                found = _outcomes.decode(detail)
+                # Nothing is never an answer to something: the next page would be the same again.
+                return (status, found) if found or not page else ("older", ())
             case "older":
-                return BatchOutcome(tuple(map(_older, transitions)))
+                return status, ()
             case "fenced":
-                raise Fenced(f"{cluster} is open to generation {detail}, ours is {generation}")
+                text = f"{cluster} is open to generation {detail}, ours is {caller[0]}"
+                raise Fenced(text, int(detail))
             case _:
-                raise Closed(f"{cluster} is closed: {detail}")
+                raise self._not_writable(cluster, status, detail)
 
-    def apply(self, cluster: str, transition: Transition) -> Outcome:
-        """Apply what the broker ``transition.actor`` asks for; raises Closed."""
-        call = _call(cluster, ["", "", ""], [transition])
+    def apply(self, cluster: str, transition: Transition, server_ms: int | None = None) -> Outcome:
+        """Apply what the broker ``transition.actor`` asks for; raises Closed.
+
+        ``server_ms`` as for `apply_batch`.
+        """
+        return self.apply_all(cluster, [transition], server_ms)[0]
+
+    def apply_all(
+        self, cluster: str, transitions: Sequence[Transition], server_ms: int | None = None
+    ) -> tuple[Outcome, ...]:
+        """Apply what a broker asks for, each by itself, in order; raises Closed.
+
+        The server does nothing else meanwhile: a hundred take it a few milliseconds.
+        """
+        call = _call(cluster, ["", "", ""], transitions, server_ms)
         try:
             status, detail = run_loaded(
                 self._client, transition_script(), call.keys, call.arguments
             )
         except NoScriptError as error:
-            raise Closed(f"{cluster} is closed: no job has loaded the scripts") from error
-        if status == "closed":
-            raise Closed(f"{cluster} is closed: {detail}")
-        return _outcomes.decode(detail)[0]
+            raise Closed(
+                f"{cluster} is closed: no job of this version has loaded the scripts"
+            ) from error
+        if status != "applied":
+            raise self._not_writable(cluster, status, detail)
+        return _outcomes.decode(detail)
+
+    def _not_writable(self, cluster: str, status: str, detail: str) -> SinkError:
+        if status == "isolated":
+            return replaced(self._client, NO_MASTER[status].format(detail))
+        return Closed(f"{cluster} is closed: {detail}")
 
     def record(self, cluster: str, bundle: str) -> Record | None:
         """None if the bundle never had a record: it is free, with epoch (0, 0)."""
@@ -109,11 +163,40 @@ class OwnershipStore:
             text = self._client.hget(ownership_key(cluster), bundle)
         return None if text is None else _record.decode(text)
 
+    def records_of(
+        self, cluster: str, broker: str, besides: Iterable[str] = ()
+    ) -> dict[str, Record]:
+        """Those that name the broker as owner, and those of ``besides``, as far as there are any.
+
+        Read in pages: not one moment's picture if others write meanwhile.
+        """
+        with translated(self._client):
+            names = self._client.sscan_iter(owned_key(cluster, broker), count=_PAGE)
+            noted = {name.decode() for name in names}
+        bundles = sorted(noted.union(besides))
+        found: dict[str, Record] = {}
+        for start in range(0, len(bundles), _PAGE):
+            page = bundles[start : start + _PAGE]
+            with translated(self._client):
+                # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
+                texts: Any = self._client.hmget(ownership_key(cluster), page)
+            found |= {
+                bundle: _record.decode(text)
+                for bundle, text in zip(page, texts, strict=True)
+                if text is not None
+            }
+        return found
+
     def records(self, cluster: str) -> dict[str, Record]:
         """All records, read in pages: not one instant's picture if others write meanwhile."""
         with translated(self._client):
             pages = self._client.hscan_iter(ownership_key(cluster), count=_PAGE)
             return {bundle.decode(): _record.decode(text) for bundle, text in pages}
+
+    def readable_records(self, cluster: str) -> Readable:
+        """The same of a store that may hold anything."""
+        with translated(self._client):
+            return readable(self._client.hscan_iter(ownership_key(cluster), count=_PAGE))
 
 
 class _Request(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -125,6 +208,7 @@ class _Request(msgspec.Struct, frozen=True, omit_defaults=True):
     expect: Epoch
     broker: str | None = None
     actor: str | None = None
+    session: str | None = None
     within: int | None = None
     commands: tuple[tuple[int, str, str], ...] = ()
     """Index of the command's stream in KEYS (from 1), its broker, its JSON."""
@@ -140,7 +224,9 @@ class _Call:
     arguments: list[str]
 
 
-def _call(cluster: str, caller: list[str], transitions: Sequence[Transition]) -> _Call:
+def _call(
+    cluster: str, caller: list[str], transitions: Sequence[Transition], server_ms: int | None
+) -> _Call:
     keys = [
         open_key(cluster),
         ownership_key(cluster),
@@ -149,6 +235,8 @@ def _call(cluster: str, caller: list[str], transitions: Sequence[Transition]) ->
         bundles_key(cluster),
         placed_key(cluster),
         lease_key(cluster, ""),
+        owned_key(cluster, ""),
+        unjournalled_key(cluster),
     ]
     indexes: dict[str, int] = {}
     for command in (command for each in transitions for command in each.commands):
@@ -163,6 +251,7 @@ def _call(cluster: str, caller: list[str], transitions: Sequence[Transition]) ->
             each.expect,
             each.broker,
             each.actor,
+            None if each.session is None else str(each.session),
             each.within_ms or None,
             tuple((indexes[c.broker], c.broker, _unstamped(c)) for c in each.commands),
             each.neighbour,
@@ -172,7 +261,14 @@ def _call(cluster: str, caller: list[str], transitions: Sequence[Transition]) ->
         )
         for each in transitions
     ]
-    return _Call(keys, [cluster, *caller, msgspec.json.encode(requests).decode()])
+    told = "" if server_ms is None else str(server_ms)
+    return _Call(keys, [cluster, *caller, msgspec.json.encode(requests).decode(), told])
+
+
+def _digest(transitions: Sequence[Transition]) -> str:
+    """Tells a batch from others of its number: a copied checkpoint counts on from where it was."""
+    named = [(each.id, each.bundle) for each in transitions]
+    return blake2b(msgspec.json.encode(named), digest_size=8).hexdigest()
 
 
 def _unstamped(command: Command) -> str:

@@ -21,6 +21,7 @@ class Outgoing(NamedTuple):
     topic: str
     key: str
     value: bytes
+    """Empty in a tombstone: compaction forgets the key."""
     headers: tuple[tuple[str, bytes], ...] = ()
 
 
@@ -69,7 +70,7 @@ class Publisher:
                 self._producer.produce(
                     record.topic,
                     key=record.key.encode(),
-                    value=record.value,
+                    value=record.value or None,
                     headers=list(record.headers),
                     on_delivery=delivery.done,
                 )

@@ -8,9 +8,10 @@ from typing import Any, Final
 import redis
 
 from sinks.connections import translated
-from sinks.leases import literal
+from sinks.leases import history_of, literal
 from sinks.ownership_store import OwnershipStore
-from trimtab.wire.keys import lease_key, open_key
+from sinks.scripts import run, vouch_script
+from trimtab.wire.keys import clock_key, lease_key, open_key
 
 _PAGE: Final = 2000
 """Keys a call looks at for leases that nobody has told of: about a millisecond of the server's."""
@@ -24,41 +25,37 @@ class RollCall:
         self._store = OwnershipStore(client)
         self._cursors: dict[str, int] = {}
 
-    def time(self) -> float:
-        """The server's clock, Unix seconds."""
-        with translated(self._client):
-            # Any, here and below: redis-py's answers are unions over protocols; ours is RESP2.
-            answer: Any = self._client.time()
-        seconds, micros = answer
-        return float(seconds) + float(micros) / 1e6
-
     def owners(self, cluster: str) -> set[str]:
         """Brokers that a record names; reads all of them."""
         records = self._store.records(cluster).values()
         named = {broker for record in records for broker in (record.owner, record.destination)}
         return {broker for broker in named if broker is not None}
 
+    def vouch(self, cluster: str, server_ms: int) -> None:
+        """Note that the server's clock is right, as the driver's own says."""
+        run(self._client, vouch_script(), [clock_key(cluster)], [str(server_ms)])
+
     def alive(self, cluster: str, generation: int, known: Iterable[str]) -> dict[str, float] | None:
         """Those of ``known`` that hold a lease, with its seconds left; others as they are found,
         with 0.
 
-        None while the cluster is not open to ``generation`` on the present run of the server: what
-        leases there are then says nothing. A newcomer is found once the cursor has come round: at
-        once among a few thousand keys.
+        None while the cluster is not open to ``generation`` on the present history of the data:
+        what leases there are then says nothing. A newcomer is found once the cursor has come round:
+        at once among a few thousand keys.
         """
         names = sorted(known)
         prefix = lease_key(cluster, "")
-        # One connection: the run and the leases are of one server.
+        # One connection: the history and the leases are of one server.
         with translated(self._client), self._client.pipeline(transaction=False) as asked:
-            asked.info("server")
-            asked.hmget(open_key(cluster), "generation", "run_id")
+            asked.info("replication")
+            asked.hmget(open_key(cluster), "generation", "replid")
             cursor = self._cursors.get(cluster, 0)
             asked.scan(cursor, match=f"{literal(prefix)}*", count=_PAGE)
             for name in names:
                 asked.pttl(lease_key(cluster, name))
             answers: list[Any] = asked.execute()
         info, opened, (self._cursors[cluster], found), *held = answers
-        if opened != [str(generation).encode(), info["run_id"].encode()]:
+        if opened != [str(generation).encode(), history_of(info)]:
             return None
         newcomers = dict.fromkeys((key.decode().removeprefix(prefix) for key in found), 0.0)
         # Redis says -2 of a key that is not there.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import sha1
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any
 
 import redis
@@ -15,8 +16,12 @@ from redis.exceptions import NoScriptError
 from sinks.connections import translated
 from trimtab.ownership import (
     BROKER_EVENTS,
+    CLOCK_MARGIN_MS,
     JOB_EVENTS,
+    LONGEST_LEASE_MS,
     MOST_FALLS,
+    REPLICA_LAG_S,
+    REPLICA_WAIT_MS,
     SOON_MS,
     STREAK_ENDS,
     TRANSITIONS,
@@ -26,6 +31,19 @@ from trimtab.wire.ownership import Refused
 
 # Under this line the server checks memory, disk and replicas before a script and not in the middle.
 _SHEBANG = "#!lua"
+# What keeps brokers alive must go on where no room is left.
+_EVEN_IF_FULL = "#!lua flags=allow-oom"
+
+ASSERTION_KEPT_MS = 24 * 3600 * 1000
+"""What was said while one history was closed is of no use once it is open."""
+
+NO_MASTER = MappingProxyType(
+    {
+        "replica": "is a replica: it has lost its place as the master",
+        "isolated": "hears {} of the replicas that must acknowledge: another may be the master",
+    }
+)
+"""Answers of scripts after which the same is asked again later, here or of another server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +81,27 @@ def run_loaded(
 
 @cache
 def open_script() -> Script:
-    return _script(_SHEBANG, _source("open.lua"))
+    return _of_history(_SHEBANG, f"local REPLICA_WAIT_MS = {REPLICA_WAIT_MS}", "open.lua")
 
 
 @cache
 def restore_script() -> Script:
-    return _script(_SHEBANG, _source("restore.lua"))
+    return _of_history(_SHEBANG, "", "restore.lua")
+
+
+@cache
+def owned_script() -> Script:
+    return _of_history(_SHEBANG, "", "owned.lua")
+
+
+@cache
+def prune_script() -> Script:
+    return _script(_SHEBANG, _source("history.lua"), _source("prune.lua"))
+
+
+@cache
+def refill_script() -> Script:
+    return _script(_SHEBANG, _source("refill.lua"))
 
 
 @cache
@@ -82,8 +115,20 @@ def why_script() -> Script:
 
 
 @cache
+def vouch_script() -> Script:
+    margin = f"local CLOCK_MARGIN_MS = {CLOCK_MARGIN_MS}"
+    return _script(_EVEN_IF_FULL, margin, _source("vouch.lua"))
+
+
+@cache
 def lease_script() -> Script:
-    return _script(_SHEBANG, _source("lease.lua"))
+    constants = "\n".join(
+        [
+            f"local LONGEST_LEASE_MS, KEPT_MS = {LONGEST_LEASE_MS}, {ASSERTION_KEPT_MS}",
+            f"local REPLICA_WAIT_MS = {REPLICA_WAIT_MS}",
+        ]
+    )
+    return _of_history(_EVEN_IF_FULL, constants, "lease.lua")
 
 
 @cache
@@ -93,20 +138,26 @@ def transition_script() -> Script:
         for state, row in TRANSITIONS.items()
         for event, effect in row.items()
     }
-    return _script(
-        _SHEBANG,
+    tables = (
         _table("EFFECTS", effects),
         _set("BROKER_EVENTS", BROKER_EVENTS),
         _set("JOB_EVENTS", JOB_EVENTS),
         _set("STREAK_ENDS", STREAK_ENDS),
         _table("REFUSED", {refused.name: f'"{refused.value}"' for refused in Refused}),
         f"local SOON_MS, MOST_FALLS = {SOON_MS}, {MOST_FALLS}",
-        _source("transition.lua"),
+        f"local CLOCK_MARGIN_MS = {CLOCK_MARGIN_MS}",
     )
+    return _of_history(_SHEBANG, "\n".join(tables), "transition.lua")
 
 
 BROKERS_SCRIPTS = (transition_script, lease_script)
 """What brokers run but may not load."""
+
+
+def _of_history(first: str, constants: str, name: str) -> Script:
+    """A script that asks which history of the data this is."""
+    lag = f"local REPLICA_LAG_S = {REPLICA_LAG_S}"
+    return _script(first, constants, lag, _source("history.lua"), _source(name))
 
 
 def _script(*parts: str) -> Script:

@@ -12,22 +12,12 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from sinks.errors import KafkaUnavailable, Misconfigured, SinkError
 from sinks.generation import ClaimRecord, Sign
-from sinks.kafka import TIMEOUT_SECONDS, failure, settings
+from sinks.kafka import TIMEOUT_SECONDS, UNKNOWN_TOPIC, failure, settings
 from trimtab.wire.keys import GENERATIONS
 
 _TAIL: Final = 100
 """Offsets before the end to look for the last record in: each takes two, for Kafka marks its
 transaction's end."""
-
-_STARTING: Final = frozenset(
-    {
-        KafkaError._DESTROY_BROKER,
-        KafkaError._UNKNOWN_PARTITION,
-        KafkaError._UNKNOWN_TOPIC,
-        KafkaError.UNKNOWN_TOPIC_OR_PART,
-    }
-)
-"""What a Kafka that comes and goes says of a topic that was there when this driver started."""
 
 _record = msgspec.json.Decoder(ClaimRecord)
 
@@ -88,4 +78,4 @@ class Signs:
 
     def _failure(self, error: KafkaError) -> SinkError:
         failed = failure(self._bootstrap, "hearing of the job that acts", error)
-        return KafkaUnavailable(str(failed)) if error.code() in _STARTING else failed
+        return KafkaUnavailable(str(failed)) if error.code() in UNKNOWN_TOPIC else failed

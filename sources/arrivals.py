@@ -6,15 +6,16 @@ The same functions run in operator ① and in a replay of what it read.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
+from trimtab.expiry import is_forgotten, look_ms
 from trimtab.snapshot import Arrival, Dropped, IntakeSettings, Snapshot, fold
 from trimtab.wire import keys, load_report
 from trimtab.wire.columns import pack, unpack
 from trimtab.wire.load_report import Poison, PoisonReport
-from trimtab.wire.rows import HEAD, DeadLetter, Row, Tag, head_of
+from trimtab.wire.rows import HEAD, DeadLetter, Row, Tag, brief, head_of
 
 SIZE_LIMIT: Final = 1 << 20
 """Bytes of a report; only the first HEAD bytes of a larger one cross to Python."""
@@ -56,18 +57,32 @@ class ReportRow(Protocol):
     def appended_ms(self) -> int: ...
 
 
-def take_reports(
-    subject: tuple[str, str], rows: Iterable[ReportRow], stored: bytes, settings: IntakeSettings
-) -> tuple[list[Row], bytes]:
-    """A batch of one broker's reports: the rows that go on, and its packed snapshot afterwards.
+class Taken(NamedTuple):
+    """What a batch's reports of one broker come to."""
 
-    ``stored`` is the snapshot before, empty for none; what is returned is empty if it stays so.
-    """
+    rows: list[Row]
+    """That go on."""
+    payload: bytes
+    """The packed snapshot afterwards; empty if it stays as it was."""
+    look_ms: int
+    """When to look whether the broker is forgotten (batch timestamp); 0: as was said before."""
+
+
+def take_reports(
+    subject: tuple[str, str],
+    rows: Iterable[ReportRow],
+    stored: bytes,
+    settings: IntakeSettings,
+    now_ms: int,
+) -> Taken:
+    """A batch of one broker's reports. ``stored`` is the packed snapshot before, empty for none;
+    ``now_ms`` the batch timestamp."""
     arrivals, out = _sift(subject, rows)
     if not arrivals:
-        return out, b""
+        return Taken(out, b"", 0)
     cluster, broker = subject
-    before = unpack(stored, Snapshot) if stored else None
+    known = bool(stored) and not is_forgotten(stored, now_ms)
+    before = unpack(stored, Snapshot) if known else None
     after, dropped = fold(before, broker, arrivals, settings)
     payload = pack(after) if after is not None and after is not before else b""
     duplicate = sum(verdict is Dropped.DUPLICATE for _, verdict in dropped)
@@ -81,7 +96,14 @@ def take_reports(
         duplicate=duplicate,
         old=len(dropped) - duplicate,
     )
-    return [*out, snapshot], payload
+    return Taken([*out, snapshot], payload, _look(before, after))
+
+
+def _look(before: Snapshot | None, after: Snapshot | None) -> int:
+    if after is None:
+        return 0
+    look = look_ms(after.appended_ms)
+    return 0 if before is not None and look_ms(before.appended_ms) == look else look
 
 
 def _sift(subject: tuple[str, str], rows: Iterable[ReportRow]) -> tuple[list[Arrival], list[Row]]:
@@ -129,13 +151,14 @@ def _dead_letter(subject: tuple[str, str], row: ReportRow, error: PoisonReport) 
         key = bytes(row.key or b"").decode(errors="replace")[:HEAD]
     letter = DeadLetter(
         reason=error.poison,
-        detail=str(error),
+        detail=brief(str(error)),
         topic=keys.LOAD_REPORTS,
         partition=row.partition,
         offset=row.offset,
         key=key,
         size=row.size,
         head=head_of(bytes(row.value)),
+        field=error.field,
     )
     where = f"{row.partition}/{row.offset}"
     return Row(subject[0], Tag.DEAD_LETTER, where, msgspec.json.encode(letter), row.appended_ms)

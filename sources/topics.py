@@ -39,6 +39,19 @@ class KafkaSource:
             .load()
         )
 
+    def sample(self, spark: SparkSession, topic: str) -> None:
+        """Read one record, if there is any, by the same client; raises what the stream would."""
+        (
+            spark.read.format("kafka")
+            .option("kafka.bootstrap.servers", self.bootstrap)
+            .option("subscribe", topic)
+            .options(**self.options)
+            .option("startingOffsets", "earliest")
+            .load()
+            .select("offset")
+            .take(1)
+        )
+
 
 def select_rows(records: DataFrame, tag: Tag) -> DataFrame:
     """Records of trimtab.control or trimtab.ownership as rows; the key's first part is the cluster.

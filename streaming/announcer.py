@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
 import msgspec
 import structlog
@@ -15,6 +16,9 @@ from trimtab.wire.control import Intent, Kind
 from trimtab.wire.keys import CONTROL
 
 log = structlog.get_logger()
+
+_NAMES: Final = 1000
+"""Brokers that one intent names: with the longest names it stays below what a topic takes."""
 
 
 class Announcer:
@@ -30,11 +34,26 @@ class Announcer:
         self._waiting: list[Intent] = []
         self._doubts: dict[tuple[str, str], Doubt] = {}
 
-    def broker(self, kind: Kind, cluster: str, broker: str, late: tuple[str, ...] = ()) -> None:
-        """BROKER_LOST, with those that are late besides, or BROKER_JOINED."""
+    def lost(self, cluster: str, brokers: Sequence[str], late: Sequence[str]) -> None:
+        """Their leases ran out, and others are late; those are named once, whoever is lost."""
+        # The first one's intents name them all: what is decided next knows of everyone.
+        pages = [tuple(late[at : at + _NAMES]) for at in range(0, max(len(late), 1), _NAMES)]
+        told = [(broker, page) for broker in brokers[:1] for page in pages]
+        told += [(broker, ()) for broker in brokers[1:]]
+        for number, (broker, page) in enumerate(told, 1):
+            self._broker(Kind.BROKER_LOST, cluster, broker, page, number)
+
+    def joined(self, cluster: str, brokers: Iterable[str]) -> None:
+        """They hold leases that they did not hold before."""
+        for broker in brokers:
+            self._broker(Kind.BROKER_JOINED, cluster, broker)
+
+    def _broker(
+        self, kind: Kind, cluster: str, broker: str, late: tuple[str, ...] = (), page: int = 0
+    ) -> None:
         with self._lock:
             said = Intent(id=self._next(), kind=kind, cluster=cluster, broker=broker, brokers=late)
-            self._add(said)
+            self._add(msgspec.structs.replace(said, page=page))
         log.info("a broker's lease", cluster=cluster, broker=broker, said=kind.value)
 
     def doubt(self, cluster: str, cause: str, level: Doubt) -> None:

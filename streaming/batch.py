@@ -6,6 +6,8 @@ sink that is away is waited for here, with the batch uncommitted: nothing is los
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 import structlog
 from pyspark.sql import DataFrame
@@ -15,13 +17,14 @@ from sinks.errors import (
     Fenced,
     KafkaUnavailable,
     Misconfigured,
-    StoreUnavailable,
     Unavailable,
 )
 from sinks.explanations import Explanations
 from sinks.ownership_store import BatchOutcome, OwnershipStore
+from sinks.pages import batch_records, paged
 from sinks.publisher import Outgoing, Publisher
 from sinks.state_records import state_pages
+from streaming.disbelief import DisbeliefLog
 from streaming.gauges import show_dead_letter, show_intake, show_outcomes, show_round
 from streaming.offsets import OffsetLog
 from streaming.opening import Opener
@@ -47,19 +50,22 @@ log = structlog.get_logger()
 class BatchWriter:
     """One per query; called by Spark with each batch's rows, in order, on one thread."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the sinks, and what it knows of its batches
         self,
         store: OwnershipStore,
         publisher: Publisher,
         opener: Opener,
         offsets: OffsetLog,
         patience: Patience,
+        server_ms: Callable[[], int | None],
     ) -> None:
+        """``server_ms``: Redis's time by the driver's own clock, None where it is not sure."""
         self._store = store
         self._publisher = publisher
         self._opener = opener
         self._offsets = offsets
         self._patience = patience
+        self._server_ms = server_ms
         self._shown = patience.shown
         self.fenced = False
         """Whether a newer job has taken over: there is no point in another attempt."""
@@ -68,6 +74,7 @@ class BatchWriter:
         self.explanations: Explanations | None = None
         """Where rounds are explained."""
         self._told = False
+        self._disbelief = DisbeliefLog()
 
     def __call__(self, frame: DataFrame, number: int) -> None:
         # One action: a second would run both operators again.
@@ -85,7 +92,7 @@ class BatchWriter:
         by_tag: dict[str, list[Row]] = {tag: [] for tag in Tag}
         for row in rows:
             by_tag[row.tag].append(row)
-        outgoing = [self._dead_letter(row) for row in by_tag[Tag.DEAD_LETTER]]
+        outgoing = self._dead_letters(by_tag[Tag.DEAD_LETTER], at)
         for row in by_tag[Tag.INTAKE]:
             self._intake(msgspec.json.decode(row.payload, type=Intake), at)
         rounds = [msgspec.json.decode(row.payload, type=RoundRecord) for row in by_tag[Tag.ROUND]]
@@ -102,8 +109,9 @@ class BatchWriter:
             exported=tuple(dict.fromkeys(row.cluster for row in state)),
             settings=None if self._told and not state else self.settings,
         )
-        outgoing.append(Outgoing(keys.ROUNDS, f"{batch.query}/{number}", msgspec.json.encode(done)))
-        self._publish(outgoing)
+        outgoing += batch_records(done)
+        for page in paged(outgoing):
+            self._publish(page)
         self._told = True
         # Last: brokers wait for commands, nobody for this.
         for row in by_tag[Tag.WHY]:
@@ -118,20 +126,31 @@ class BatchWriter:
         problem = told.problem
         try:
             with self._shown.timed(metrics.SINK_SECONDS, "redis"):
-                self.explanations.write(self._opener.generation, told)
-        except (StoreUnavailable, Misconfigured) as error:
+                self._keep(told)
+        except (Closed, Unavailable, Misconfigured) as error:
             problem = str(error)
         if problem:
             self._shown.count(metrics.UNEXPLAINED, told.cluster)
             log.warning("a round is not explained", cluster=told.cluster, cause=problem)
 
+    def _keep(self, told: StoredExplanations) -> None:
+        assert self.explanations is not None
+        try:
+            self.explanations.write(self._opener.generation, told)
+        except Fenced as error:
+            # Kafka is asked whether a newer job has claimed.
+            self._opener.open(told.cluster)
+            raise Closed(str(error)) from error
+
     def _publish(self, outgoing: list[Outgoing]) -> None:
         self._patience.attempt("kafka", KafkaUnavailable, lambda: self._publisher.publish(outgoing))
 
-    def _dead_letter(self, row: Row) -> Outgoing:
-        payload = bytes(row.payload)
-        show_dead_letter(self._shown, msgspec.json.decode(payload, type=DeadLetter))
-        return Outgoing(keys.DEAD_LETTERS, row.subject, payload)
+    def _dead_letters(self, rows: list[Row], at: int) -> list[Outgoing]:
+        letters = [msgspec.json.decode(row.payload, type=DeadLetter) for row in rows]
+        for letter in letters:
+            show_dead_letter(self._shown, letter)
+        self._disbelief.tell(letters, at)
+        return [Outgoing(keys.DEAD_LETTERS, row.subject, bytes(row.payload)) for row in rows]
 
     def _intake(self, intake: Intake, at: int) -> None:
         show_intake(self._shown, intake, at)
@@ -172,7 +191,8 @@ class BatchWriter:
                     generation=self._opener.generation,
                     query_id=batch.query,
                     batch=batch.batch,
+                    server_ms=self._server_ms(),
                 )
-            except Closed as error:
+            except (Closed, Fenced) as error:
                 log.warning("ownership store is closed", cluster=cluster, cause=str(error))
                 self._opener.open(cluster)

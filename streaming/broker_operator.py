@@ -1,4 +1,7 @@
-"""Operator ①: one broker's reports become its snapshot; what is poison becomes a dead letter."""
+"""Operator ①: one broker's reports become its snapshot; what is poison becomes a dead letter.
+
+A broker that is silent for a day is dropped from state (`trimtab.expiry`).
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import Any, cast
 
 from pyspark.sql import Row as SparkRow
 from pyspark.sql.streaming.stateful_processor import (
+    ExpiredTimerInfo,
     StatefulProcessor,
     StatefulProcessorHandle,
     TimerValues,
@@ -15,6 +19,7 @@ from pyspark.sql.streaming.stateful_processor import (
 from sources.arrivals import ReportRow, take_reports
 from streaming.rows import spark_row
 from streaming.state import STATE, payload_of
+from trimtab.expiry import is_forgotten
 from trimtab.snapshot import SCHEMA, IntakeSettings
 
 
@@ -25,21 +30,33 @@ class BrokerOperator(StatefulProcessor):
         self._settings = settings
 
     def init(self, handle: StatefulProcessorHandle) -> None:
+        self._handle = handle
         self._snapshot = handle.getValueState("snapshot", STATE)
 
     def handleInputRows(
-        self,
-        key: Any,
-        rows: Iterator[Any],
-        timerValues: TimerValues,  # noqa: ARG002 - Spark passes it by this name
+        self, key: Any, rows: Iterator[Any], timerValues: TimerValues
     ) -> Iterator[SparkRow]:
         subject = cast("tuple[str, str]", tuple(key))
         reports = cast("Iterator[ReportRow]", rows)
         stored = payload_of(self._snapshot.get(), SCHEMA, "snapshots")
-        out, payload = take_reports(subject, reports, stored, self._settings)
-        if payload:
-            self._snapshot.update((SCHEMA, payload))
-        yield from map(spark_row, out)
+        now_ms = timerValues.getCurrentProcessingTimeInMs()
+        taken = take_reports(subject, reports, stored, self._settings, now_ms)
+        if taken.payload:
+            self._snapshot.update((SCHEMA, taken.payload))
+        if taken.look_ms:
+            self._handle.registerTimer(taken.look_ms)
+        yield from map(spark_row, taken.rows)
+
+    def handleExpiredTimer(
+        self,
+        key: Any,  # noqa: ARG002 - Spark passes it by this name
+        timerValues: TimerValues,
+        expiredTimerInfo: ExpiredTimerInfo,  # noqa: ARG002 - Spark passes it by this name
+    ) -> Iterator[SparkRow]:
+        stored = payload_of(self._snapshot.get(), SCHEMA, "snapshots")
+        if stored and is_forgotten(stored, timerValues.getCurrentProcessingTimeInMs()):
+            self._snapshot.clear()
+        return iter(())
 
     def close(self) -> None:
         pass

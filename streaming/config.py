@@ -78,6 +78,14 @@ class JobConfig(BaseSettings):
 
     kafka: KafkaConfig = KafkaConfig()
     redis_url: SecretStr = SecretStr("redis://127.0.0.1:6379/0")
+    """redis:// or rediss:// of a single master, or redis+sentinel:// of the Sentinels that watch it
+    (docs/security.md)."""
+    redis_replicas: int | None = Field(default=None, ge=0, le=100)
+    """Replicas that must have acknowledged within 3 s before a lease is renewed or a record is
+    changed. None: so many that they are a majority of the servers with the master, (replicas + 1)
+    // 2 of those that follow it. Fewer: a master that was cut off may go on beside its successor;
+    more: the loss of a replica stops all renewals. 0: none, for a server that is never failed over.
+    """
     checkpoint: str = "build/checkpoint"
     """A path Spark can write: local, or one all executors reach."""
     trigger_seconds: float = Field(default=1.0, ge=0, le=3600)

@@ -13,11 +13,13 @@ from pyspark.sql import SparkSession
 
 from sinks.connections import redis_client
 from sinks.explanations import Explanations
-from sinks.gate import LONGEST_LEASE_MS, Gate
+from sinks.gate import Gate
 from sinks.generation import claim
 from sinks.journal_reader import newest_records
 from sinks.journal_relay import JournalRelay
+from sinks.leases import Leases
 from sinks.ownership_store import OwnershipStore
+from sinks.pruning import Pruner
 from sinks.publisher import Publisher
 from sinks.roll_call import RollCall
 from streaming.announcer import Announcer
@@ -32,12 +34,14 @@ from streaming.opening import Opener
 from streaming.patience import Patience
 from streaming.periodic import Periodic
 from streaming.progress import ProgressListener
+from streaming.pruning import PAUSE_SECONDS, Pruning
 from streaming.relay import RelayThread
 from streaming.server_clock import ServerClock
 from streaming.tenure import Tenure
 from streaming.watchdog import LOOK_SECONDS, Progress, Watchdog
 from streaming.watcher import REDIS, Watcher
 from trimtab.job_settings import told
+from trimtab.ownership import LONGEST_LEASE_MS
 
 log = structlog.get_logger()
 
@@ -65,12 +69,14 @@ class Driver:
         publisher = Publisher(kafka.bootstrap, kafka.client)
         store, roll = OwnershipStore(client), RollCall(client)
         self._tenure = tenure = Tenure(
-            lambda: claim(kafka.bootstrap, "trimtab-job", kafka.client), shown
+            lambda above: claim(kafka.bootstrap, "trimtab-job", kafka.client, above), shown
         )
         opener = Opener(
-            Gate(client),
+            Gate(client, replicas=config.redis_replicas),
             store,
-            lambda cluster: newest_records(kafka.bootstrap, cluster, kafka.client),
+            lambda cluster: newest_records(
+                kafka.bootstrap, cluster, kafka.client, tenure.generation
+            ),
             tenure,
             shown,
         )
@@ -78,22 +84,27 @@ class Driver:
         announcer = Announcer(publisher.publish, lambda: tenure.generation)
         opener.doubted = lambda cluster, level: announcer.doubt(cluster, REDIS, level)
         clock = ServerClock(
-            roll.time, time.monotonic, LONGEST_LEASE_MS / 1000, config.clock_margin_seconds
+            Leases(client).server_time,
+            time.monotonic,
+            LONGEST_LEASE_MS / 1000,
+            config.clock_margin_seconds,
         )
         watcher = Watcher(roll, clock, opener, announcer, shown)
         heartbeat = Heartbeat(tenure, clock.away_seconds, config.yield_seconds, ending)
         progress = Progress()
         patience = Patience(ending, progress, shown)
         offsets = OffsetLog(spark, config.checkpoint)
-        writer = BatchWriter(store, publisher, opener, offsets, patience)
+        writer = BatchWriter(store, publisher, opener, offsets, patience, clock.estimate_ms)
         writer.explanations = Explanations(client)
         writer.settings = told(config.intake_settings(), config.round_settings())
         longest = config.watchdog_seconds + config.trigger_seconds
         self._watchdog = Watchdog(progress, math.ceil(longest / LOOK_SECONDS), self._stuck)
         self._keeper = Keeper(config, spark, writer, self._watchdog, ending)
+        pruning = Pruning(Pruner(client), lambda: opener.clusters, lambda: tenure.generation, shown)
         # In the order they stop: nothing of ours is under way when the last heartbeat is.
         self._threads = (
             RelayThread(JournalRelay(client, publisher), lambda: opener.clusters, shown),
+            Periodic("pruning", PAUSE_SECONDS, pruning.look, self._broken),
             Periodic("watcher", config.watch_seconds, watcher.look, self._broken),
             Periodic("heartbeat", config.heartbeat_seconds, heartbeat.beat, self._broken),
         )

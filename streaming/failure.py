@@ -2,14 +2,54 @@
 
 from __future__ import annotations
 
-from typing import Final
+from enum import Enum, auto
+from typing import Final, NamedTuple
 
 _LONGEST: Final = 2000
 _PLAN: Final = "=== Streaming Query ==="
+
+
+class Trouble(Enum):
+    """Why a query would fail again, however often it is started."""
+
+    VERSION = auto()
+    """Another version of the job wrote the checkpoint."""
+    CHECKPOINT = auto()
+    """Spark cannot read it: another query's, or damaged."""
+
+
+_SIGNS: Final = {
+    "ForeignCheckpoint": Trouble.VERSION,
+    "ChecksumException": Trouble.CHECKPOINT,
+    "Corruption:": Trouble.CHECKPOINT,
+    "Incomplete log file": Trouble.CHECKPOINT,
+    "in the checkpoint offsets": Trouble.CHECKPOINT,
+    "CHECKSUM_VERIFICATION_FAILED": Trouble.CHECKPOINT,
+    "INVALID_CONFIG_AFTER_RESTART": Trouble.CHECKPOINT,
+    "SCHEMA_NOT_COMPATIBLE": Trouble.CHECKPOINT,
+    "STREAMING_CHECKPOINT_MISSING_METADATA_FILE": Trouble.CHECKPOINT,
+    "STREAMING_STATEFUL_OPERATOR": Trouble.CHECKPOINT,
+}
+"""Words of Spark, Hadoop and RocksDB."""
+
+
+class Failure(NamedTuple):
+    """Of a query."""
+
+    cause: str
+    """A line."""
+    trouble: Trouble | None
+    """None if another attempt may help."""
+
+
+def failure_of(error: str) -> Failure:
+    """What is to be made of all that Spark says."""
+    known = (trouble for sign, trouble in _SIGNS.items() if sign in error)
+    return Failure(cause_of(error), next(known, None))
 
 
 def cause_of(error: str) -> str:
     """The innermost exception's line; everything else is in Spark's own log."""
     # Frames and Spark's own continuation lines are indented; exceptions stand at the margin.
     said = [line for line in error.partition(_PLAN)[0].splitlines() if line.strip() == line != ""]
-    return said[-1][:_LONGEST] if said else error[:_LONGEST]
+    return (said[-1] if said else error).removeprefix("Caused by: ")[:_LONGEST]

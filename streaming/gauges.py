@@ -22,6 +22,9 @@ def show_intake(shown: Exposition, intake: Intake, batch_ms: int) -> None:
 
 def show_dead_letter(shown: Exposition, letter: DeadLetter) -> None:
     shown.count(metrics.DEAD_LETTERS, letter.topic, letter.reason)
+    if letter.field:
+        cluster = letter.key.partition("/")[0]
+        shown.count(metrics.IMPLAUSIBLE, cluster, letter.field)
 
 
 def show_round(shown: Exposition, record: RoundRecord) -> None:

@@ -10,39 +10,63 @@ from typing import Annotated
 
 import structlog
 import typer
+from pyspark.sql import SparkSession
 
-from sinks.connections import redis_client
+from sinks.connections import address, redis_client
 from sinks.errors import Fenced, SinkError, Unavailable
 from sinks.kafka_topics import ensure_topics
-from sinks.ownership_store import OwnershipStore
+from sinks.redis_survey import checked
 from sinks.signs import Signs
 from streaming.config import InvalidConfig, JobConfig, load_config
 from streaming.driver import Driver
 from streaming.ending import FAILED, FENCED, OK, UNREACHABLE, USAGE, Ending
 from streaming.exposition import Exposition, PortTaken
-from streaming.session import spark_session
+from streaming.readiness import NotReady
 from streaming.standby import Standby
+from streaming.trial import check_checkpoint, check_connector, start_spark
 from streaming.watchdog import halt
 
 log = structlog.get_logger()
 
 
 def check_services(config: JobConfig) -> None:
-    """Topics exist and Redis answers; raises SinkError naming the address that does not."""
-    for finding in ensure_topics(config.kafka.bootstrap, config.kafka.client):
-        log.warning("topic", finding=str(finding))
-    _ping(config)
+    """Topics exist, and Redis is a single master.
+
+    Raises SinkError naming the address that is at fault, and NotReady where a topic is such that
+    two brokers might own one bundle.
+    """
+    bootstrap = config.kafka.bootstrap
+    findings = ensure_topics(bootstrap, config.kafka.client)
+    for finding in findings:
+        if not finding.vital:
+            log.warning("topic", finding=str(finding), next=finding.remedy(bootstrap))
+    vital = [f"{each}; type: {each.remedy(bootstrap)}" for each in findings if each.vital]
+    if vital:
+        raise NotReady("\n".join(vital))
+    with redis_client(config.redis_url.get_secret_value()) as client:
+        found = checked(client)
+        rule, shortage = found.rule(config.redis_replicas), found.shortage(config.redis_replicas)
+        log.info("redis", address=address(client), version=found.version, replicas=rule)
+        if shortage:
+            log.warning("redis replicas", shortage=shortage)
 
 
-def _ping(config: JobConfig) -> None:
-    OwnershipStore(redis_client(config.redis_url.get_secret_value())).ping()
+def _check_redis(config: JobConfig) -> None:
+    with redis_client(config.redis_url.get_secret_value()) as client:
+        checked(client)
 
 
-def stand_by(config: JobConfig, ending: Ending) -> bool:
-    """Until this driver is to act; False if it is to end. Raises SinkError."""
+def stand_by(config: JobConfig, spark: SparkSession, ending: Ending) -> bool:
+    """Until this driver is to act; False if it is to end. Raises SinkError and NotReady."""
+
+    def fit() -> None:
+        _check_redis(config)
+        # The driver before has gone on with it.
+        check_checkpoint(spark, config)
+
     signs = Signs(config.kafka.bootstrap, config.kafka.client)
     try:
-        return Standby(signs, lambda: _ping(config), config.takeover_seconds).wait(ending)
+        return Standby(signs, fit, config.takeover_seconds).wait(ending)
     finally:
         signs.close()
 
@@ -61,9 +85,11 @@ def run(
         server = shown.serve(settings.metrics_host, settings.metrics_port)
         log.info("metrics are served", host=settings.metrics_host, port=server.server_port)
         # Also where this one is to wait: Spark takes longer to start than to take over.
-        spark = spark_session(settings.spark)
+        spark = start_spark(settings.spark)
+        check_connector(spark, settings)
+        check_checkpoint(spark, settings)
         ending = _ended_by_signals()
-        if (standby or settings.standby) and not stand_by(settings, ending):
+        if (standby or settings.standby) and not stand_by(settings, spark, ending):
             raise SystemExit(OK)
         driver = Driver(settings, spark, shown, ending, halt)
     except InvalidConfig as error:
@@ -71,7 +97,7 @@ def run(
         for problem in error.problems:
             print(f"  {problem}", file=sys.stderr)
         raise SystemExit(USAGE) from None
-    except PortTaken as error:
+    except (NotReady, PortTaken) as error:
         print(f"{error}; nothing was started", file=sys.stderr)
         raise SystemExit(FAILED) from None
     except SinkError as error:

@@ -1,4 +1,9 @@
-"""Keeps the query running: starts it, and starts it again when it fails."""
+"""Keeps the query running: starts it, and starts it again when it fails.
+
+It gives up where another attempt cannot help, so that it does not hold the claim in vain: the
+checkpoint is not to be read or written, or has lost its place in Kafka, or the query failed several
+times before its first batch although Kafka answers.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +15,16 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from sources.topics import KafkaSource
+from sinks.errors import SinkError
 from streaming.batch import BatchWriter
+from streaming.checkpoint import ANEW
 from streaming.config import JobConfig
 from streaming.ending import FAILED, FENCED, Ending
 from streaming.exposition import Exposition
-from streaming.failure import cause_of
-from streaming.query import rows
-from streaming.state import ForeignCheckpoint
+from streaming.failure import Failure, Trouble, failure_of
+from streaming.query import rows, source_of
+from streaming.readiness import NotReady
+from streaming.trial import check_checkpoint
 from streaming.watchdog import Watchdog
 from trimtab import metrics
 
@@ -27,6 +34,8 @@ _SHORTEST_PAUSE_SECONDS: Final = 1.0
 _LONGEST: Final = 30.0
 _LOOK_SECONDS: Final = 1
 """Until an end that was asked for is seen."""
+_MOST_IN_VAIN: Final = 5
+"""Attempts before the first batch: half a minute."""
 
 
 class Keeper:
@@ -45,27 +54,40 @@ class Keeper:
         self._writer = writer
         self._watchdog = watchdog
         self._ending = ending
+        self._works = False
+        """Whether any batch was written: before that, the checkpoint itself may be why not."""
+        self._in_vain = 0
 
     def run(self, shown: Exposition) -> None:
         """Until the driver is to end, or cannot go on: then ``ending`` says why."""
         pause = _SHORTEST_PAUSE_SECONDS
         try:
             while not self._ending.is_set():
-                query = self._start()
-                error = self._watch(query)
-                if self._hopeless(error):
+                failure, progressed = self._once()
+                if self._hopeless(failure):
                     return
                 # A query that got as far as a batch failed anew, not again.
-                pause = _SHORTEST_PAUSE_SECONDS if query.lastProgress else min(2 * pause, _LONGEST)
-                log.error("query failed", cause=error, restart_seconds=pause)
+                pause = _SHORTEST_PAUSE_SECONDS if progressed else min(2 * pause, _LONGEST)
+                log.error("query failed", cause=failure.cause, restart_seconds=pause)
                 shown.count(metrics.QUERY_RESTARTS)
                 self._watchdog.progress.waiting("the query's next start")
                 self._ending.wait(pause)
         except (Py4JNetworkError, ConnectionError) as error:
             self._ending.because(FAILED, f"Spark's JVM is gone: {error}")
 
+    def _once(self) -> tuple[Failure, bool]:
+        """Run the query until it fails or the driver is to end; why it failed, and whether it got
+        as far as a batch."""
+        try:
+            query = self._start()
+        except Py4JNetworkError:
+            raise
+        except (PySparkException, Py4JError) as error:
+            return failure_of(str(error)), False
+        return failure_of(self._watch(query)), bool(query.lastProgress)
+
     def _watch(self, query: StreamingQuery) -> str:
-        """Wait until the query fails or the driver is to end; why it failed."""
+        """Wait until the query fails or the driver is to end; what is said of its failure."""
         try:
             while not query.awaitTermination(_LOOK_SECONDS):
                 if self._ending.is_set():
@@ -73,33 +95,45 @@ class Keeper:
                     query.stop()
         except (PySparkException, Py4JError) as error:
             # A signal to the whole process group also ends the JVM, perhaps before us.
-            return cause_of(str(error))
+            return str(error)
         return ""
 
-    def _hopeless(self, error: str) -> bool:
+    def _hopeless(self, failure: Failure) -> bool:
         """Whether there is no point in another attempt."""
         if self._writer.fenced:
             self._ending.because(FENCED, "a newer job has taken over")
-        if ForeignCheckpoint.__name__ in error:
-            log.error(
-                "start the version that wrote the checkpoint, or set another `checkpoint`",
-                cause=error,
-                checkpoint=self._config.checkpoint,
-            )
-            self._ending.because(FAILED, "another version wrote the checkpoint")
+        if not self._ending.is_set() and (why := self._cannot_go_on(failure)):
+            log.error("the query cannot go on", cause=failure.cause)
+            self._ending.because(FAILED, why)
         return self._ending.is_set()
 
+    def _cannot_go_on(self, failure: Failure) -> str:
+        """Why another attempt cannot help, and what would; empty if it may."""
+        path = self._config.checkpoint
+        match failure.trouble:
+            case Trouble.VERSION:
+                return f"another version wrote the checkpoint {path}: start that one, or {ANEW}"
+            case Trouble.CHECKPOINT:
+                return f"the checkpoint {path} cannot be read: {ANEW}"
+        try:
+            check_checkpoint(self._spark, self._config)
+        except NotReady as error:
+            return str(error)
+        except SinkError:
+            # Without Kafka there is nothing that it could be held against, and no batch either.
+            return ""
+        self._in_vain += not self._works
+        if not self._works and self._in_vain >= _MOST_IN_VAIN:
+            attempts = f"no batch was done in {self._in_vain} attempts"
+            return f"{attempts}; if it is for the checkpoint {path}: {ANEW}"
+        return ""
+
     def _start(self) -> StreamingQuery:
-        kafka = self._config.kafka
-        source = KafkaSource(
-            kafka.bootstrap,
-            kafka.starting_offsets,
-            kafka.fetch_wait_ms,
-            kafka.max_offsets_per_trigger,
-            kafka.options,
-        )
         decided = rows(
-            self._spark, source, self._config.intake_settings(), self._config.round_settings()
+            self._spark,
+            source_of(self._config.kafka),
+            self._config.intake_settings(),
+            self._config.round_settings(),
         )
         return (
             decided.writeStream.queryName("trimtab")
@@ -113,4 +147,5 @@ class Keeper:
     def _take(self, frame: DataFrame, number: int) -> None:
         self._watchdog.progress.began(number)
         self._writer(frame, number)
+        self._works = True
         self._watchdog.progress.ended(number)

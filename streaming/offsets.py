@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from pyspark.sql import SparkSession
+
+from streaming.folder import Folder
 
 Offsets = dict[str, dict[str, int]]
 """Topic to partition to the offset after the last one read."""
@@ -72,11 +74,4 @@ class OffsetLog:
         return Batch(json.loads(metadata)["batchTimestampMs"], ends)
 
     def _read(self, name: str) -> str:
-        jvm: Any = self.spark.sparkContext._jvm
-        conf = self.spark.sparkContext._jsc.hadoopConfiguration()
-        path = jvm.org.apache.hadoop.fs.Path(f"{self.checkpoint}/{name}")
-        stream = path.getFileSystem(conf).open(path)
-        try:
-            return str(jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
-        finally:
-            stream.close()
+        return Folder(self.spark, self.checkpoint).read(name)

@@ -3,6 +3,7 @@
 ask the gate; open: done
 not open: nobody can change a record now
   wait until every broker has said what it saw, or has stopped serving
+  claim a generation above every record's, where this job's is not: Kafka has forgotten claims
   restore the records with the highest epochs, of the journal topic and of the brokers
   open; the generation is one that nobody has used yet
 """
@@ -10,19 +11,22 @@ not open: nobody can change a record now
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Final
 
 import structlog
 
-from sinks.errors import GenerationSpent, StoreUnavailable
+from sinks.errors import Closed, Fenced, GenerationSpent, Misconfigured, StoreUnavailable
 from sinks.gate import CLOSED_FOR_MS, Closure, Gate
 from sinks.ownership_store import OwnershipStore
+from sinks.readable import Readable
 from streaming.exposition import Exposition
 from streaming.tenure import Tenure
 from trimtab import metrics
 from trimtab.doubt import Doubt
-from trimtab.rebuild import Rebuilt, rebuilt
+from trimtab.rebuild import Rebuilt, doubtful, rebuilt
 from trimtab.wire.hints import Hints
 from trimtab.wire.ownership import Record
 
@@ -32,6 +36,12 @@ Journal = Callable[[str], Mapping[str, Record]]
 """The newest journalled records of a cluster."""
 
 _LOOK_SECONDS: Final = 0.5
+
+_NAMED: Final = 20
+"""Brokers in a line of the log."""
+
+_TOLD: Final = 5
+"""Of the records of a source that are ignored, a warning names so many."""
 
 
 class Opener:
@@ -52,6 +62,8 @@ class Opener:
         self._tenure = tenure
         self._shown = shown
         self._closed_for_ms = closed_for_ms
+        self._closed_until: dict[tuple[str, str], float] = {}
+        """By this machine's clock, for each cluster and history."""
         self.clusters: frozenset[str] = frozenset()
         """Those opened so far."""
         self.ended = threading.Event()
@@ -64,61 +76,118 @@ class Opener:
 
     def hint(self, cluster: str, hints: Hints) -> None:
         """Tell lookups where bundles may go; raises what `open` does."""
-        self.open(cluster)
-        self._gate.set_hints(cluster, self.generation, hints)
+        while True:
+            self.open(cluster)
+            # It may have closed since.
+            with suppress(Closed, Fenced):
+                return self._gate.set_hints(cluster, self.generation, hints)
 
     def open(self, cluster: str) -> None:
         """Return once this job may write; raises Fenced, StoreUnavailable and KafkaUnavailable."""
         try:
             self._open(cluster)
-        except GenerationSpent as error:
-            # Brokers may have seen epochs of this generation that the server has forgotten.
-            self._tenure.renew()
+        except (GenerationSpent, Fenced) as error:
+            # Spent: brokers may have seen epochs of this generation that the server has forgotten.
+            # Fenced: a newer job has claimed, as Kafka knows then, or Kafka has lost claims.
+            self._tenure.renew(error.generation if isinstance(error, Fenced) else 0)
             log.warning("new generation", cause=str(error), generation=self._tenure.generation)
             self._open(cluster)
         if cluster not in self.clusters:
             self.clusters |= {cluster}
             log.info("ownership store is open", cluster=cluster)
+            self._name_outdated(cluster)
+
+    def _name_outdated(self, cluster: str) -> None:
+        outdated = sorted(self._gate.outdated_agents(cluster))
+        if outdated:
+            log.warning(
+                "agents of an older version keep their bundles and are given none; upgrade them",
+                cluster=cluster,
+                brokers=outdated[:_NAMED],
+                more=max(0, len(outdated) - _NAMED),
+            )
 
     def _open(self, cluster: str) -> None:
-        generation = self._tenure.generation
-        closure = self._gate.open(cluster, generation)
+        closure = self._gate.open(cluster, self.generation, "", self._closed_for_ms)
         if closure is None:
             return
-        # Where nothing was ever owned, there is nobody to wait for.
-        fresh = not self._store.records(cluster) and not self._journal(cluster)
-        closed_for_ms = 0 if fresh else self._closed_for_ms
-        if not fresh:
-            log.warning("rebuilding ownership", cluster=cluster, seconds=closed_for_ms / 1000)
-            self.doubted(cluster, Doubt.UNSTABLE)
+        # Also a store without a record, for it cannot know what it has forgotten.
+        log.warning("rebuilding ownership", cluster=cluster, seconds=closure.wait_ms / 1000)
+        self.doubted(cluster, Doubt.UNSTABLE)
         with self._shown.timed(metrics.REBUILD_SECONDS):
             while closure is not None:
-                self._wait(cluster, closure, closed_for_ms)
-                lacking = self._lacking(cluster, closure)
-                self._gate.restore(cluster, generation, lacking.records, lacking.unjournalled)
-                closure = self._gate.open(cluster, generation, closure.run, closed_for_ms)
-        if not fresh:
-            self._report(cluster, lacking)
+                self._wait(cluster, closure)
+                stored = self._store.readable_records(cluster)
+                lacking = self._lacking(cluster, closure, stored)
+                if lacking.newest_generation >= self.generation:
+                    self._outgrow(cluster, lacking.newest_generation)
+                    closure = self._gate.open(cluster, self.generation, "", self._closed_for_ms)
+                    continue
+                self._gate.restore(cluster, self.generation, lacking.records, lacking.unjournalled)
+                sound = stored.records.keys() - doubtful(stored.records, self.generation).keys()
+                names = sorted(sound | lacking.records.keys())
+                self._gate.note_owned(cluster, self.generation, names)
+                closure = self._gate.open(
+                    cluster, self.generation, closure.history, self._closed_for_ms
+                )
+        self._report(cluster, lacking)
 
-    def _wait(self, cluster: str, closure: Closure, closed_for_ms: int) -> None:
-        """Until the closed run has been closed for so long."""
+    def _wait(self, cluster: str, closure: Closure) -> None:
+        """Until the history has been closed for long enough, by the server's clock and by this
+        machine's: the server's may jump meanwhile."""
+        # Of this job as a whole, however often it is interrupted and asks again.
+        wait_s = max(closure.wait_ms, self._closed_for_ms) / 1000
+        over = self._closed_until.setdefault((cluster, closure.history), time.monotonic() + wait_s)
         seen: Closure | None = closure
-        while seen is not None and seen.run == closure.run:
-            seen = self._gate.open(cluster, self._tenure.generation, "", closed_for_ms)
-            if seen is None or seen.wait_ms == 0:
+        while seen is not None and seen.history == closure.history:
+            seen = self._gate.open(cluster, self._tenure.generation, "", self._closed_for_ms)
+            left = max(over - time.monotonic(), 0.0 if seen is None else seen.wait_ms / 1000)
+            if seen is None or left == 0.0:
                 return
-            if self.ended.wait(min(seen.wait_ms / 1000, _LOOK_SECONDS)):
+            if self.ended.wait(min(left, _LOOK_SECONDS)):
                 raise StoreUnavailable("the job ends before the ownership store is rebuilt")
 
-    def _lacking(self, cluster: str, closure: Closure) -> Rebuilt:
-        said = self._gate.assertions(cluster, closure.run).values()
+    def _lacking(self, cluster: str, closure: Closure, stored: Readable) -> Rebuilt:
+        said = self._gate.heard(cluster, closure.history)
+        # Only now: what a relay had in hand when the server died has reached Kafka meanwhile.
+        journalled = self._journal(cluster)
+        self._warn(cluster, "store", "the store", stored)
+        self._warn(cluster, "journal", "the journal topic", Readable(dict(journalled)))
+        for broker, heard in said.items():
+            self._warn(cluster, "brokers", broker, heard)
         return rebuilt(
-            self._store.records(cluster),
-            # Only now: what a relay had in hand when the server died has reached Kafka meanwhile.
-            self._journal(cluster),
-            [assertion.records for assertion in said],
+            stored.records,
+            journalled,
+            [heard.records for heard in said.values()],
             self.generation,
+            stored.unreadable,
         )
+
+    def _warn(self, cluster: str, kind: str, source: str, read: Readable) -> None:
+        """Tell what of a source does not count: it may be forged, or of another release."""
+        doubted = doubtful(read.records, self.generation)
+        doubted |= dict.fromkeys(read.unreadable, "it cannot be read")
+        if doubted:
+            self._shown.count(metrics.DISBELIEVED, cluster, kind, by=len(doubted))
+            told = [f"{bundle}: {why}" for bundle, why in sorted(doubted.items())[:_TOLD]]
+            log.warning(
+                "records ignored", cluster=cluster, source=source, number=len(doubted), first=told
+            )
+
+    def _outgrow(self, cluster: str, newest: int) -> None:
+        """Claim a generation above that of a record, whose bundle nobody could move otherwise."""
+        log.warning(
+            "records have generations that Kafka does not know: trimtab.generations was made anew",
+            cluster=cluster,
+            newest=newest,
+            generation=self.generation,
+        )
+        self._tenure.renew(above=newest)
+        if self.generation <= newest:
+            raise Misconfigured(
+                f"{cluster} has records of generation {newest}, and trimtab.generations gave "
+                f"{self.generation}: claim again until it is higher"
+            )
 
     def _report(self, cluster: str, lacking: Rebuilt) -> None:
         told = len(lacking.unjournalled)

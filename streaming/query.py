@@ -8,10 +8,22 @@ from sources.load_reports import select_reports
 from sources.topics import KafkaSource, select_rows
 from streaming.broker_operator import BrokerOperator
 from streaming.cluster_operator import ClusterOperator
+from streaming.config import KafkaConfig
 from trimtab.settings import Settings
 from trimtab.snapshot import IntakeSettings
 from trimtab.wire import keys
 from trimtab.wire.rows import ROW_SCHEMA, Tag
+
+
+def source_of(kafka: KafkaConfig) -> KafkaSource:
+    """Where the job reads, and how."""
+    return KafkaSource(
+        kafka.bootstrap,
+        kafka.starting_offsets,
+        kafka.fetch_wait_ms,
+        kafka.max_offsets_per_trigger,
+        kafka.options,
+    )
 
 
 def rows(

@@ -1,24 +1,13 @@
-"""Compares Redis's clock, by which leases run out, with the driver's own that cannot be set.
-
-A look says of the difference between the two only that it lies between ``told - after`` and
-``told - before``: what a slow answer leaves open is not taken for a jump.
-"""
+"""Compares Redis's clock, by which leases run out, with the driver's own that cannot be set."""
 
 from __future__ import annotations
 
-import math
-from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
 
 from sinks.errors import SinkError
 from trimtab.doubt import Doubt
-
-
-class _Look(NamedTuple):
-    at: float
-    least: float
-    most: float
+from trimtab.ownership import CLOCK_MARGIN_MS
+from trimtab.server_time import ServerTime
 
 
 class ServerClock:
@@ -32,13 +21,9 @@ class ServerClock:
     ) -> None:
         self._ask = ask
         self._clock = clock
-        self._window = window
         self._margin = margin
-        self._looks: deque[_Look] = deque()
-        self._since = math.inf
+        self._time = ServerTime(window, min(margin, CLOCK_MARGIN_MS / 1000))
         self._away_since: float | None = None
-        self.drift = 0.0
-        """By how much the clocks surely disagree on the time that passed within the window."""
 
     def look(self) -> None:
         """Ask once; raises SinkError where there is no answer."""
@@ -49,21 +34,23 @@ class ServerClock:
             if self._away_since is None:
                 self._away_since = before
             raise
-        after = self._clock()
         self._away_since = None
-        self._since = min(self._since, after)
-        self._looks.append(_Look(after, told - after, told - before))
-        # The last one before the window stays: the clock may jump while nobody can look.
-        while len(self._looks) > 2 and self._looks[1].at < after - self._window:
-            self._looks.popleft()
-        highest, lowest = max(x.least for x in self._looks), min(x.most for x in self._looks)
-        self.drift = max(0.0, highest - lowest)
+        self._time.look(before, told, self._clock())
+
+    @property
+    def drift(self) -> float:
+        """By how much the clocks surely disagree on the time that passed within the window."""
+        return self._time.drift
 
     def level(self) -> Doubt | None:
-        """None for a lease's time after the first look: nobody knows what was before it."""
+        """None for a lease's time after the first look: what was before it is not known."""
         if self.drift > self._margin:
             return Doubt.UNSTABLE
-        return Doubt.STABLE if self._clock() - self._since >= self._window else None
+        return Doubt.STABLE if self._time.watched(self._clock()) else None
+
+    def estimate_ms(self) -> int | None:
+        """The server's time by the own clock; None where it jumped, or is not known long enough."""
+        return self._time.estimate_ms(self._clock())
 
     def away_seconds(self) -> float:
         """For how long there has been no answer; 0 if the last look had one."""

@@ -33,12 +33,15 @@ class Claim(Protocol):
 
 
 class Tenure:
-    """Holds the newest claim; ``claim`` makes one and thereby fences every older job."""
+    """Holds the newest claim.
 
-    def __init__(self, claim: Callable[[], Claim], shown: Exposition) -> None:
+    ``claim`` makes one above the generation it is given, and thereby fences every older job.
+    """
+
+    def __init__(self, claim: Callable[[int], Claim], shown: Exposition) -> None:
         self._make = claim
         self._shown = shown
-        self._claim = claim()
+        self._claim = claim(0)
         # A claim's producer has one transaction at a time.
         self._lock = threading.Lock()
         self._show()
@@ -47,14 +50,17 @@ class Tenure:
     def generation(self) -> int:
         return self._claim.generation
 
-    def renew(self) -> None:
-        """Claim a higher generation; raises Fenced where a newer job holds one.
+    def renew(self, above: int = 0) -> None:
+        """Claim a higher generation than ours and ``above``; raises Fenced where a newer job holds
+        one.
 
         Without the question a driver that slept through its succession would fence its successor.
         """
         with self._lock:
-            self._claim.assert_held()
-            spent, self._claim = self._claim, self._make()
+            spent = self._claim
+            spent.assert_held()
+            # Both: Kafka may have lost our claim too.
+            self._claim = self._make(max(above, spent.generation))
             spent.close()
         self._show()
 

@@ -1,7 +1,8 @@
 """Looks after what nobody reports: brokers whose leases run out, and a clock that jumps.
 
 each look:
-  ask Redis for its time; where the clock jumped: doubt, until a lease's time has passed without
+  ask Redis for its time; where the clock jumped: doubt, until a lease's time has passed without;
+    else say in Redis that it is right
   for each cluster that is open to this job:
     at first: its records' owners without a lease are lost, all others have joined
     later: whoever lost or got a lease since
@@ -22,7 +23,6 @@ from streaming.exposition import Exposition
 from streaming.server_clock import ServerClock
 from trimtab import metrics
 from trimtab.doubt import Doubt
-from trimtab.wire.control import Kind
 
 log = structlog.get_logger()
 
@@ -42,6 +42,8 @@ class Roll(Protocol):
     def alive(
         self, cluster: str, generation: int, known: Iterable[str]
     ) -> Mapping[str, float] | None: ...
+
+    def vouch(self, cluster: str, server_ms: int) -> None: ...
 
 
 class Opened(Protocol):
@@ -93,6 +95,8 @@ class Watcher:
         for cluster in sorted(self._opened.clusters):
             if level is not None:
                 self._announcer.doubt(cluster, CLOCK, level)
+            if (server_ms := self._clock.estimate_ms()) is not None:
+                self._roll.vouch(cluster, server_ms)
             self._watch(cluster)
 
     def _watch(self, cluster: str) -> None:
@@ -113,10 +117,8 @@ class Watcher:
         else:
             joined = alive.keys() - known
         late = self._late(cluster, alive)
-        for broker in sorted(known - alive.keys()):
-            self._announcer.broker(Kind.BROKER_LOST, cluster, broker, late)
-        for broker in sorted(joined):
-            self._announcer.broker(Kind.BROKER_JOINED, cluster, broker)
+        self._announcer.lost(cluster, sorted(known - alive.keys()), late)
+        self._announcer.joined(cluster, sorted(joined))
         self._known[cluster] = set(alive)
         self._shown.set(metrics.LEASES, len(alive), cluster)
 

@@ -1,15 +1,17 @@
 """Snapshots and ownership records become one view.
 
 Ownership is read from records; a report only says what load a bundle carries. Where the two
-disagree (normal during a hand-over) the row is left out. While observing only there are no records,
-and the newest report of a bundle is believed.
+disagree (normal during a hand-over) the row is left out: a broker that claims bundles of others
+changes nothing of theirs. While observing only there are no records, and the newest report of a
+bundle is believed, as of one without an owner.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 
@@ -77,10 +79,14 @@ def _reported_sizes(bundles: Bundles) -> dict[str, int]:
 def _recorded(brokers: Sequence[Snapshot], holdings: Holdings, obstacles: Counter[Rule]) -> Rows:
     rows, place = Rows(), 0
     row_of = {snapshot.broker: row for row, snapshot in enumerate(brokers)}
+    records = holdings.records
+    # Seldom needed: few bundles have no owner.
+    newest = cache(lambda: _newest(brokers, lambda b: records.get(b, FREE).owner is None))
     for row, snapshot in enumerate(brokers):
         for bundle in snapshot.bundles:
-            record = holdings.records.get(bundle, FREE)
-            if record.owner in (snapshot.broker, None):
+            record = records.get(bundle, FREE)
+            # Of a bundle without an owner one report is believed: no bundle is in a view twice.
+            if (record.owner or newest()[bundle][1]) == snapshot.broker:
                 obstacle = _obstacle(bundle, record, holdings)
                 destination = holdings.in_flight.get(bundle, record.destination)
                 _append(rows, (place, row, bundle), obstacle)
@@ -117,11 +123,7 @@ def _obstacle(bundle: str, record: Record, holdings: Holdings) -> Rule | None:
 
 
 def _reported(brokers: Sequence[Snapshot], obstacles: Counter[Rule]) -> Rows:
-    newest: dict[str, tuple[int, str]] = {}
-    for snapshot in brokers:
-        for bundle in snapshot.bundles:
-            said = (snapshot.appended_ms, snapshot.broker)
-            newest[bundle] = max(newest.get(bundle, said), said)
+    newest = _newest(brokers)
     rows, place = Rows(), 0
     for row, snapshot in enumerate(brokers):
         for bundle in snapshot.bundles:
@@ -135,3 +137,16 @@ def _reported(brokers: Sequence[Snapshot], obstacles: Counter[Rule]) -> Rows:
                 obstacles[Rule.CONFLICT] += 1
             place += 1
     return rows
+
+
+def _newest(
+    brokers: Sequence[Snapshot], asked: Callable[[str], bool] = lambda _: True
+) -> dict[str, tuple[int, str]]:
+    """Of the reports that name a bundle the newest: when it was appended, and whose it is."""
+    newest: dict[str, tuple[int, str]] = {}
+    for snapshot in brokers:
+        for bundle in snapshot.bundles:
+            if asked(bundle):
+                said = (snapshot.appended_ms, snapshot.broker)
+                newest[bundle] = max(newest.get(bundle, said), said)
+    return newest

@@ -84,6 +84,8 @@ class Audit:
             # A restored record has its old time.
             self.clock = max(self.clock, change.record.since)
         story = self._stories.setdefault(key, Story())
+        if change.pruned:
+            story.pruned = max(story.pruned, change.record.epoch)
         match story.place(change):
             case Place.NEW:
                 self._take(key, story, change)
@@ -126,6 +128,7 @@ class Audit:
             for (of, bundle), story in self._stories.items()
             if of == cluster
             and (record := records.get(bundle, NO_RECORD)).epoch < story.newest().record.epoch
+            and (bundle in records or story.pruned < story.newest().record.epoch)
         ]
 
     def unjournalled(self, cluster: str, records: Mapping[str, Record]) -> list[Violation]:

@@ -33,7 +33,9 @@ def received(cluster: ClusterState, rows: Iterable[Row], now_ms: int) -> tuple[b
     for row in sorted(by_tag[Tag.INTENT], key=_order):
         for intent in parsed([row], Intent, out):
             _intend(cluster, intent, row.appended_ms, now_ms)
-    _change(cluster, parsed(by_tag[Tag.CHANGE], Change, out), now_ms)
+    # A tombstone is for compaction; the change before it says what was forgotten.
+    told = [row for row in by_tag[Tag.CHANGE] if row.payload]
+    _change(cluster, parsed(told, Change, out), now_ms)
     changed = _hear(cluster, by_tag[Tag.SNAPSHOT])
     if cluster.name and any(by_tag[tag] for tag in (Tag.SNAPSHOT, Tag.INTENT, Tag.CHANGE)):
         # Also where nothing was reported: a batch that changes the state must be seen by the
@@ -78,11 +80,16 @@ def _change(cluster: ClusterState, changes: Collection[Change], now_ms: int) -> 
     touched: dict[str, dict[str, Record]] = {}
     news: dict[str, Record] = {}
     halves = dict(cluster.memory.round.halves)
-    for change in changes:
+    # A bundle's end and its removal may come in one batch, in any order.
+    for change in sorted(changes, key=lambda change: change.pruned):
         namespace = namespace_of(change.bundle)
         if namespace not in touched:
             touched[namespace] = cluster.records(namespace)
         known = touched[namespace].get(change.bundle)
+        if change.pruned:
+            if known is not None and known.epoch <= change.record.epoch:
+                del touched[namespace][change.bundle]
+            continue
         if known is None or change.record.epoch > known.epoch:
             touched[namespace][change.bundle] = news[change.bundle] = change.record
             if change.event is Event.RETIRE and change.record.state is State.OWNED:

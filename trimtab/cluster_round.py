@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
@@ -37,6 +38,10 @@ Deciding = Callable[[View, RoundState, Settings, int, np.random.Generator], tupl
 """`trimtab.round.decide`, or `trimtab.round.mend` between two rounds."""
 
 
+_SWEEP_ROUNDS: Final = 100
+"""Between two looks for brokers that are forgotten."""
+
+
 def held_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> Row:
     """Decide once; the round's record for the sinks. ``now_ms`` is the batch timestamp."""
     settings = cluster.settings
@@ -50,7 +55,7 @@ def held_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> Row:
     view = replace(found.shown(view), now_ms=now_ms)
     state = replace(cluster.memory.round, paused=cluster.memory.paused)
     plan, state = deciding(view, state, settings, now_ms, state.draws(cluster.name))
-    obstacles[Rule.NO_CANDIDATE] += len(found.trouble.needs) - len(plan.repairs)
+    obstacles[Rule.NO_CANDIDATE] += len(found.trouble.needs) - len(plan.repairs) - plan.postponed
     look_ms = next_look(found.found, plan, cluster.memory, settings, now_ms)
     cluster.witness = Witness(Scene(view, cluster.memory, plan, state, settings, found))
     said = whys(cluster.witness)
@@ -124,6 +129,9 @@ def _forget(cluster: ClusterState, now_ms: int, settings: Settings) -> None:
     appended = {b: ms for b, ms in cluster.memory.appended.items() if ms >= horizon}
     for broker in cluster.memory.appended.keys() - appended.keys():
         cluster.set_aside(broker)
+    # Not in each round: it reads all that was set aside.
+    if cluster.memory.round.number % _SWEEP_ROUNDS == 0:
+        cluster.drop_forgotten(now_ms)
     cluster.memory = replace(
         cluster.memory,
         in_flight=in_flight,

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
 
+from trimtab.expiry import is_forgotten
 from trimtab.explaining.witness import Witness
 from trimtab.export import Held
 from trimtab.intents import resolved
@@ -56,6 +57,12 @@ class ClusterState:
         packed = self.snapshots.pop(broker, None)
         if packed is not None:
             self.aside[broker] = packed
+
+    def drop_forgotten(self, now_ms: int) -> None:
+        """Delete what was set aside of brokers that operator ① forgets."""
+        for broker, packed in list(self.aside.items()):
+            if is_forgotten(packed, now_ms):
+                del self.aside[broker]
 
     def held(self) -> Held:
         """All of it, and with it what operator ① holds of the cluster's brokers."""

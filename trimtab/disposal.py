@@ -14,7 +14,7 @@ from trimtab.filters import CAPS, FILTERS, may_unload, narrowed, reachable
 from trimtab.names import rows_of
 from trimtab.placement import Placer
 from trimtab.placing import fewest, lightly_used, preferred
-from trimtab.plan import Move, Plan, Refusal, Shed
+from trimtab.plan import MOST_AT_ONCE, Move, Plan, Refusal, Shed
 from trimtab.reasons import Reason, Rule
 from trimtab.request import Projection, Request, own_bundles, request_of
 from trimtab.settings import Settings
@@ -83,7 +83,6 @@ class Disposal:
         return self._broker_objection(wish)
 
     def _broker_objection(self, wish: Shed) -> Rule | None:
-        budget = self._settings.round.max_moves
         if self._view.bundles.owner[wish.bundle] != wish.source:
             return Rule.UNOWNED
         if wish.destination == wish.source:
@@ -91,7 +90,7 @@ class Disposal:
         left = self._staying[wish.source] + self._awaited[wish.source] - 1
         if left < 1 and wish.reason is not Reason.DRAINED:
             return Rule.LAST_BUNDLE
-        if budget and self._spent + len(self._planned) >= budget:
+        if self._spent + len(self._planned) >= budget(self._settings):
             return Rule.BUDGET
         return None
 
@@ -169,3 +168,8 @@ class Disposal:
             rule=rule,
             destination=None if wish.destination is None else names[wish.destination],
         )
+
+
+def budget(settings: Settings) -> int:
+    """How many moves a round may make."""
+    return settings.round.max_moves or MOST_AT_ONCE

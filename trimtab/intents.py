@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Final, TypeVar
 
 from trimtab.doubt import Doubt
+from trimtab.liveness import Late
 from trimtab.memory import Memory
 from trimtab.policies import Isolation, Policies
 from trimtab.settings import Settings
@@ -39,7 +40,8 @@ def _after(memory: Memory, intent: Intent, at_ms: int, now_ms: int) -> Memory:
     alive, broker = memory.liveness, intent.broker
     match intent.kind:
         case Kind.BROKER_LOST:
-            return replace(memory, liveness=alive.lost(broker, at_ms, now_ms, intent.brokers))
+            late = Late(intent.brokers, intent.page)
+            return replace(memory, liveness=alive.lost(broker, at_ms, now_ms, late))
         case Kind.BROKER_JOINED:
             return replace(memory, liveness=alive.joined(broker, at_ms))
         case Kind.DRAIN:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from trimtab.model import Epoch
 from trimtab.ownership import Event
@@ -17,6 +17,9 @@ from trimtab.wire.rows import (
     PlannedSplit,
     RoundRecord,
 )
+
+LONGEST_NAME: Final = 2048
+"""Characters of a bundle's name: a broker may claim any, and Kafka must take what tells of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ def transitions(record: RoundRecord, batch: BatchId) -> tuple[Transition, ...]:
     """One a move, a split, a merge and a repair, in the plan's order; a repeated batch asks with
     equal ids.
 
-    Nothing is asked for by a round that only observes.
+    Nothing is asked for by a round that only observes, or of a bundle of an absurd name.
     """
     if record.observe_only:
         return ()
@@ -45,7 +48,11 @@ def transitions(record: RoundRecord, batch: BatchId) -> tuple[Transition, ...]:
         *record.merges,
         *record.repairs,
     )
-    return tuple(_transition(record, f"{name}/{i}", each) for i, each in enumerate(planned))
+    return tuple(
+        _transition(record, f"{name}/{i}", each)
+        for i, each in enumerate(planned)
+        if len(each.bundle) <= LONGEST_NAME
+    )
 
 
 class _Asked(NamedTuple):

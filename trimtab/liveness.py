@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from trimtab.doubt import Doubt, doubt_of_losses, doubt_of_silence
 from trimtab.settings import FlappingSettings, Settings
@@ -33,6 +33,16 @@ class Losses:
     """When it joined after the last one."""
 
 
+class Late(NamedTuple):
+    """Brokers that had missed a renewal when another was lost: all, or a page of them from 1 on."""
+
+    brokers: Collection[str] = ()
+    page: int = 0
+
+
+_NONE: Final = Late()
+
+
 @dataclass(frozen=True, slots=True)
 class Liveness:
     """Of all brokers. Replaced, never changed."""
@@ -44,16 +54,16 @@ class Liveness:
     late: dict[str, int] = field(default_factory=dict)
     """Broker to when it had missed a renewal, by Kafka's clock."""
 
-    def lost(self, broker: str, at_ms: int, now_ms: int, others: Collection[str] = ()) -> Liveness:
-        """Its lease ran out, as Kafka knows since ``at_ms``; nothing new of one that is gone.
-
-        ``others`` were late with a renewal then.
-        """
+    def lost(self, broker: str, at_ms: int, now_ms: int, others: Late = _NONE) -> Liveness:
+        """Its lease ran out, as Kafka knows since ``at_ms``; nothing new of one that is gone, but
+        of ``others`` perhaps."""
+        late = dict.fromkeys(others.brokers, at_ms)
+        if others.page > 1:
+            late = self.late | late
         if broker in self.gone:
-            return self
+            return replace(self, late=late) if others.page else self
         number = self.losses[broker].number if broker in self.losses else 0
         losses = self.losses | {broker: Losses(number + 1, at_ms)}
-        late = dict.fromkeys(others, at_ms)
         return replace(self, gone=self.gone | {broker: now_ms}, losses=losses, late=late)
 
     def joined(self, broker: str, at_ms: int) -> Liveness:

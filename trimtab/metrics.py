@@ -42,6 +42,13 @@ DEAD_LETTERS: Final = Metric(
     "Rejected records by topic and reason.",
     ("topic", "reason"),
 )
+IMPLAUSIBLE: Final = Metric(
+    "trimtab_implausible_reports",
+    Kind.COUNTER,
+    "Load reports rejected for a figure that no hardware has, by the report's member. The broker's "
+    "last believed report stands until it counts as silent; the log names the broker.",
+    ("cluster", "kind"),
+)
 REPORT_AGE: Final = Metric(
     "trimtab_newest_report_age_seconds",
     Kind.GAUGE,
@@ -225,6 +232,24 @@ SINK_SECONDS: Final = Metric(
 RELAYED: Final = Metric(
     "trimtab_journal_relayed", Kind.COUNTER, "Transitions carried to Kafka.", ("cluster",)
 )
+JOURNAL_STOPS: Final = Metric(
+    "trimtab_journal_stops",
+    Kind.COUNTER,
+    "Times a cluster's journal could not be carried; it is tried again.",
+    ("cluster",),
+)
+REFILLED: Final = Metric(
+    "trimtab_journal_refilled",
+    Kind.COUNTER,
+    "Bundles whose changes the full journal left out: their newest records were put there later.",
+    ("cluster",),
+)
+PRUNED: Final = Metric(
+    "trimtab_pruned_records",
+    Kind.COUNTER,
+    "Records removed of bundles that ended long ago.",
+    ("cluster",),
+)
 UNEXPLAINED: Final = Metric(
     "trimtab_rounds_unexplained",
     Kind.COUNTER,
@@ -241,6 +266,13 @@ RESTORED: Final = Metric(
     "trimtab_restored_records",
     Kind.COUNTER,
     "Records the store had lost, by who still had them: journal, brokers.",
+    ("cluster", "source"),
+)
+DISBELIEVED: Final = Metric(
+    "trimtab_disbelieved_records",
+    Kind.COUNTER,
+    "Records that a rebuild ignored, unreadable or implausible, by source: store, journal, "
+    "brokers.",
     ("cluster", "source"),
 )
 

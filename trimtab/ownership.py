@@ -83,6 +83,23 @@ MOST_FALLS: Final = 3
 """So many owners in a row that died soon: whoever asks for the bundle then, the script does
 QUARANTINE instead."""
 
+LONGEST_LEASE_MS: Final = 10_000
+"""What a broker is granted at most. Longer: a dead broker's bundles wait; shorter: a pause costs
+some."""
+
+REPLICA_LAG_S: Final = 3
+"""A replica that has not acknowledged for longer does not count. The server counts whole seconds,
+so a master that was left behind grants its last lease up to a second later. Shorter: a replica's
+pause stops renewals, which a broker outlasts by two thirds of its lease."""
+
+REPLICA_WAIT_MS: Final = 1000 * (REPLICA_LAG_S + 1)
+"""So much longer a new master stays closed: until then the old one may have granted leases."""
+
+CLOCK_MARGIN_MS: Final = 500
+"""Between the server's clock and the caller's estimate of it, where a bundle is taken from a broker
+whose lease ran out. With what the estimate itself may have missed, below the second that a broker
+stops before its lease ends."""
+
 STREAK_ENDS = frozenset({Event.RELEASE, Event.HAND_OVER, Event.RETIRE, Event.READMIT})
 """What a living owner or an operator does: the deaths before it count no longer."""
 

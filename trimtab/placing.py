@@ -1,6 +1,6 @@
 """Where bundles go that nobody has, each in sight of those placed before.
 
-for each that needs a broker:
+for each that needs a broker, until there is enough for one batch:
   the one it was on its way to, if that is available
   else, of the brokers that policies allow, without its last owner if there is another:
     leave out overloaded ones, if others are left, and those that the filters would not have
@@ -10,7 +10,7 @@ for each that needs a broker:
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from trimtab.model import namespace_of
 from trimtab.names import rows_of
 from trimtab.ownership import Event
 from trimtab.placement import Placer
-from trimtab.plan import Repair
+from trimtab.plan import MOST_AT_ONCE, Repair
 from trimtab.request import Expected, Projection, Request
 from trimtab.settings import Settings
 from trimtab.trouble import Need
@@ -48,8 +48,9 @@ class Placing:
         self._given: Ints = np.zeros(len(brokers.names), dtype=np.int64)
         self._typical = _typical(view)
 
-    def repairs(self, needs: Collection[Need]) -> tuple[Repair, ...]:
-        """A repair for each need, but for bundles that no broker can take now."""
+    def repairs(self, needs: Sequence[Need]) -> tuple[tuple[Repair, ...], int]:
+        """A repair for each need, but for bundles that no broker can take now, until there are
+        MOST_AT_ONCE; and how many needs are left."""
         expected, needy = self._view.trouble.expected, {need.bundle for need in needs}
         rows = self._rows({*expected, *needy})
         for bundle in sorted(expected.keys() - needy):
@@ -61,8 +62,14 @@ class Placing:
                     self._projection.expect(self._space(bundle), broker, self._typical)
                     if self._placer.counts:
                         self._placer.best(bundle, np.array([broker]))
-        found = (self._repair(need, rows.get(need.bundle)) for need in needs)
-        return tuple(repair for repair in found if repair is not None)
+        found: list[Repair] = []
+        for looked_at, need in enumerate(needs):
+            if len(found) == MOST_AT_ONCE:
+                return tuple(found), len(needs) - looked_at
+            repair = self._repair(need, rows.get(need.bundle))
+            if repair is not None:
+                found.append(repair)
+        return tuple(found), 0
 
     def _rows(self, bundles: set[str]) -> dict[str, int]:
         names = self._view.bundles.names

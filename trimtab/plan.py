@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 from trimtab.model import Epoch
 from trimtab.ownership import Event
 from trimtab.reasons import Reason, Rule
+
+MOST_AT_ONCE: Final = 10_000
+"""Repairs, divisions and merges of one round, and moves unless settings allow more: a batch holds
+every cluster's rounds, all wait while one is carried out, and so many take about two seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +166,8 @@ class Plan:
     splits: tuple[Split, ...] = ()
     merges: tuple[Merge, ...] = ()
     repairs: tuple[Repair, ...] = ()
+    postponed: int = 0
+    """What must be mended and is left to the next batch, for there is enough in this one."""
     skipped: Rule | None = None
     summary: dict[str, float] = field(default_factory=dict)
     """What an operator asks first: ``brokers``, ``bundles``, and as fractions ``usage_min``,

@@ -1,5 +1,7 @@
 """What ownership was, put together again after the store has forgotten some of it.
 
+ignore what no job can have written: a name that is no range, a generation out of reach
+where a generation is not below the job's own: the job claims a higher one and begins again
 for each bundle: the record with the highest epoch holds, whoever has it
   the store itself, the journal topic, or a broker that saw it
 where two that stand overlap, the one with the lower epoch is deleted
@@ -13,13 +15,55 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
+from typing import Final
 
-from trimtab.model import NO_EPOCH, Epoch, HashRange, namespace_of, parse_bundle
+from trimtab.model import (
+    NO_EPOCH,
+    Epoch,
+    HashRange,
+    InvalidName,
+    namespace_of,
+    parse_bundle,
+)
 from trimtab.ownership import State
 from trimtab.wire.ownership import Record
 
 Records = Mapping[str, Record]
 """Bundle to record."""
+
+
+REACH: Final = 1 << 40
+"""How far above the job's own generation a record's is believed. A generation is a place in a
+topic that grows by a few records a second: a thousand years of them are 2^37. Higher: one forged
+record brings the numbers nearer to their end."""
+
+HIGHEST: Final = 1 << 52
+"""No generation and no counter is believed from here on: up to 2^53 Lua counts exactly, and what
+follows a record has a higher epoch than it."""
+
+
+def believed(epoch: Epoch, generation: int) -> bool:
+    """Whether a job can have given this epoch out, as one sees it that claimed ``generation``."""
+    return epoch.generation <= generation + REACH and max(epoch) < HIGHEST
+
+
+def doubtful(records: Records, generation: int) -> dict[str, str]:
+    """What no rebuild takes from ``records``: bundle to why."""
+    found: dict[str, str] = {}
+    for bundle, record in records.items():
+        if not believed(record.epoch, generation):
+            found[bundle] = f"its epoch {tuple(record.epoch)} is beyond any that was given out"
+        elif not _is_range(bundle):
+            found[bundle] = "its name is not a range of the ring"
+    return found
+
+
+def _is_range(bundle: str) -> bool:
+    try:
+        parse_bundle(bundle)
+    except InvalidName:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,24 +74,43 @@ class Rebuilt:
     """Newer than what the store has."""
     unjournalled: frozenset[str]
     """Those of them that the journal topic lacks."""
+    newest_generation: int
+    """The highest that any record has. Where it is not below the job's own, nothing may be
+    restored: the job claims one above it first, or no request could change those records."""
 
 
 def rebuilt(
-    stored: Records, journalled: Records, asserted: Iterable[Records], generation: int
+    stored: Records,
+    journalled: Records,
+    asserted: Iterable[Records],
+    generation: int,
+    unreadable: Iterable[str] = (),
 ) -> Rebuilt:
     """What to restore; ``generation`` is one that nobody has used yet.
 
+    ``unreadable`` are bundles whose stored record cannot be read. What is `doubtful` is left out;
+    a bundle of which the store has nothing better, and nobody else anything, becomes a free one.
     Equal inputs in any order give equal results: an epoch is given out once.
     """
+    lost = {*doubtful(stored, generation), *unreadable}
+    stored, journalled = _sound(stored, generation), _sound(journalled, generation)
     newest = dict(stored)
-    for known in (journalled, *asserted):
+    for known in (journalled, *(_sound(said, generation) for said in asserted)):
         for bundle, record in known.items():
             if record.epoch > _epoch(newest, bundle):
                 newest[bundle] = record
+    newest_generation = max((record.epoch.generation for record in newest.values()), default=0)
+    for bundle in filter(_is_range, lost - newest.keys()):
+        newest[bundle] = _record(State.DELETED, generation, 1)
     newest |= _untangled(newest, generation)
     lacking = {b: r for b, r in sorted(newest.items()) if r.epoch > _epoch(stored, b)}
     unjournalled = (b for b, r in lacking.items() if r.epoch > _epoch(journalled, b))
-    return Rebuilt(lacking, frozenset(unjournalled))
+    return Rebuilt(lacking, frozenset(unjournalled), newest_generation)
+
+
+def _sound(records: Records, generation: int) -> Records:
+    out = doubtful(records, generation)
+    return {b: r for b, r in records.items() if b not in out} if out else records
 
 
 def _epoch(records: Records, bundle: str) -> Epoch:

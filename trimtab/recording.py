@@ -31,7 +31,10 @@ from trimtab.wire.rows import (
 from trimtab.wire.settled import ForecastRecord, SettledMove
 
 _MOST: Final = 1000
-"""Refusals, and problems, that a record spells out: it must fit a Kafka record whatever happens."""
+"""Refusals, and problems, that a record spells out: more are of no use to anybody."""
+
+_LONGEST: Final = 1000
+"""Characters of a problem: an intent says whatever its writer likes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,4 +186,5 @@ def _division(settings: SplitSettings) -> Division:
 
 def _shortened(problems: tuple[str, ...]) -> tuple[str, ...]:
     left_out = len(problems) - _MOST
-    return problems if left_out <= 0 else (*problems[:_MOST], f"and {left_out} more")
+    told = tuple(problem[:_LONGEST] for problem in problems[:_MOST])
+    return told if left_out <= 0 else (*told, f"and {left_out} more")

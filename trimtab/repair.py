@@ -9,7 +9,7 @@ a record is mended                          by
   Quarantined                 when asked    READMIT
 Overdue is what was learnt longer ago than ``round.move_deadline``. At once is after ``doubt.delay``
 while brokers are being lost, and never while nothing can be believed. What was issued and may yet
-take effect is waited for.
+take effect is waited for. What is too much for one batch follows in the next.
 """
 
 from __future__ import annotations
@@ -178,6 +178,9 @@ def next_look(found: Damage, plan: Plan, memory: Memory, settings: Settings, now
     times = [found.later_ms, *_returns(memory, settings, now_ms)]
     if plan.repairs:
         times.append(now_ms + round(settings.round.move_deadline * 1000))
+    if plan.postponed:
+        # In the next batch, however soon that is: this one has had its round.
+        times.append(now_ms + 1)
     if len(plan.repairs) < len(found.needs) or _short_of_budget(plan, memory):
         times.append(now_ms + RETRY_MS)
     return min(filter(None, times), default=0)

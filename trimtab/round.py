@@ -34,7 +34,7 @@ from trimtab.merging import planned_merges
 from trimtab.names import rows_of
 from trimtab.placement import PLACERS
 from trimtab.placing import Placing
-from trimtab.plan import Divide, Plan, Refusal, Shed, Split, parts_of
+from trimtab.plan import MOST_AT_ONCE, Divide, Plan, Refusal, Shed, Split, parts_of
 from trimtab.reasons import Reason, Rule
 from trimtab.request import Projection
 from trimtab.round_state import RoundState, begun, rested
@@ -69,11 +69,11 @@ def decide(
     seen = without_recent(seen, state.recent)
     divides, state = _divided(seen, state, settings)
     whole = tuple(_left_whole(seen, each, each.hindered) for each in divides if each.hindered)
-    divides = [divide for divide in divides if not divide.hindered]
+    divides = [divide for divide in divides if not divide.hindered][:MOST_AT_ONCE]
     splits = tuple(_split(seen, divide) for divide in divides)
     seen = staying(seen, [divide.bundle for divide in divides])
     seen = replace(seen, splitting=seen.splitting.union(split.bundle for split in splits))
-    merges = planned_merges(seen, settings)
+    merges = planned_merges(seen, settings)[:MOST_AT_ONCE]
     seen = staying(seen, rows_of(seen.bundles.names, parts_of(merges)))
     wanted: Sequence[Shed] = following.back()
     if not review.frozen:
@@ -85,6 +85,7 @@ def decide(
         splits=splits,
         merges=merges,
         repairs=urgent.repairs,
+        postponed=urgent.postponed,
         skipped=Rule.FROZEN if review.frozen else None,
         review=review,
     )
@@ -117,10 +118,12 @@ def _urgent(
         return Plan(), view, state
     name, projection = settings.round.placement, Projection(view)
     placer = PLACERS[name](view, projection, state.histories.of(name), settings)
-    repairs = Placing(view, projection, placer, settings, rng).repairs(view.trouble.needs)
+    placing = Placing(view, projection, placer, settings, rng)
+    repairs, postponed = placing.repairs(view.trouble.needs)
     disposal = Disposal(view, projection, placer, settings, rng)
     under_way = int(np.count_nonzero(view.intended != view.bundles.owner))
-    plan = replace(disposal.plan(wishes, (), under_way), repairs=repairs)
+    plan = disposal.plan(wishes, (), under_way)
+    plan = replace(plan, repairs=repairs, postponed=postponed)
     histories = state.histories.having(name, placer.remembered())
     return plan, carried_out(view, plan), replace(state, histories=histories)
 

@@ -59,10 +59,12 @@ class Claims:
         hints: HintReader,
         rng: np.random.Generator,
         clock: Callable[[], float],
+        server_ms: Callable[[], int | None],
     ) -> None:
+        """``server_ms``: Redis's time by a clock of this machine, None where it is not sure."""
         self._cluster, self._broker = cluster, broker
         self._store, self._hints = store, hints
-        self._rng, self._clock = rng, clock
+        self._rng, self._clock, self._server_ms = rng, clock, server_ms
         self._lock = threading.Lock()
         self._known: Hints | None = None
         self._read_at = 0.0
@@ -108,7 +110,7 @@ class Claims:
             commands=commands,
             within_ms=LOADED_WITHIN_MS,
         )
-        return self._store.apply(self._cluster, request)
+        return self._store.apply(self._cluster, request, self._server_ms())
 
     def _newest(self) -> Hints:
         now = self._clock()

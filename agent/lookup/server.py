@@ -22,12 +22,13 @@ from typing import Final
 import numpy as np
 from redis import Redis
 
+from agent.links import watched_server_time
 from agent.lookup.claiming import Claims
 from agent.lookup.edges import Edges, UnknownNamespace
 from agent.lookup.settling import LookupSettings, Question, Settler
 from agent.lookup.single_flight import SingleFlight
 from sinks.bundle_index import BundleIndex
-from sinks.errors import Closed, Unavailable
+from sinks.errors import Closed, Misconfigured, Unavailable
 from sinks.gate import Gate
 from sinks.hints import PlacementHints
 from sinks.leases import Leases
@@ -43,23 +44,34 @@ OPEN_FOR_S: Final = 1.0
 class Lookup:
     """For any number of threads, which share ``client``."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it asks, and by which clocks
         self,
         settings: LookupSettings,
         client: Redis,
         rng: np.random.Generator,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], object] = time.sleep,
+        server_ms: Callable[[], int | None] | None = None,
     ) -> None:
+        """``server_ms``: Redis's time by a clock of this machine, where something else has watched
+        it for long, as the agent beside; None: this does, from its first lookup on."""
         self._cluster = settings.cluster
         self._clock = clock
         self._gate = Gate(client)
         self._store = OwnershipStore(client)
+        self._leases = Leases(client)
         self._edges = Edges(settings.cluster, BundleIndex(client))
+        self._server_time = watched_server_time()
         claims = Claims(
-            settings.cluster, settings.broker, self._store, PlacementHints(client), rng, clock
+            settings.cluster,
+            settings.broker,
+            self._store,
+            PlacementHints(client),
+            rng,
+            clock,
+            server_ms or self._watched_server_ms,
         )
-        self._settler = Settler(settings, self._store, Leases(client), claims, clock, sleep)
+        self._settler = Settler(settings, self._store, self._leases, claims, clock, sleep)
         self._flights: SingleFlight[Question, Answer | None] = SingleFlight()
         self._open_until = -math.inf
 
@@ -69,7 +81,7 @@ class Lookup:
         """Takes the settings' patience at the longest, beside the store's answers.
 
         ``authoritative``: decide here, whatever the settings say. ``avoid``: where an earlier
-        answer led to, in vain. Raises Misconfigured.
+        answer led to, in vain.
         """
         try:
             name, namespace = parse_topic(topic)
@@ -80,7 +92,8 @@ class Lookup:
             return self._answer(namespace, where, authoritative, avoid)
         except Closed as error:
             return put_off(Cause.STORE_CLOSED, str(error))
-        except Unavailable as error:
+        except (Unavailable, Misconfigured) as error:
+            # A right that was taken away may be given back, as a server may come back.
             # The server that answers next may be another one.
             self._open_until = -math.inf
             return put_off(Cause.STORE_UNAVAILABLE, str(error))
@@ -108,7 +121,17 @@ class Lookup:
         self._open_until = -math.inf
         if not self._gate.is_open(self._cluster):
             raise Closed(f"{self._cluster} is closed")
+        self._look_at_the_clock()
         self._open_until = self._clock() + OPEN_FOR_S
+
+    def _look_at_the_clock(self) -> None:
+        before = self._clock()
+        told = self._leases.server_time()
+        self._server_time.look(before, told, self._clock())
+
+    def _watched_server_ms(self) -> int | None:
+        self._look_at_the_clock()
+        return self._server_time.estimate_ms(self._clock())
 
     def _bundle_at(self, namespace: str, where: int, afresh: bool) -> str | Answer:
         try:

@@ -9,7 +9,10 @@ from typing import Annotated
 import structlog
 import typer
 
-from simulation.ownership.world import Violation, World
+from simulation.ownership.world import LARGE, Size, Violation, World
+
+_ONE_IS_LARGE = 5
+"""One seed of so many is that of a world with thousands of bundles."""
 
 
 def main(
@@ -22,7 +25,8 @@ def main(
     for each in range(seed, seed + runs):
         began = time.monotonic()
         try:
-            tally = World(each).run(transitions)
+            size = Size() if each % _ONE_IS_LARGE else LARGE
+            tally = World(each, size=size).run(transitions)
         except Violation as error:
             print(f"seed {each}: {error}")
             print(

@@ -1,38 +1,50 @@
-"""A machine with a broker and its agent: it crashes, is killed amid a step, hangs, starts again."""
+"""A machine with a broker and its agent: it crashes, is killed amid a step, hangs, starts again.
+
+Several machines may run as one broker: a pod was scheduled anew while the old one lives.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
+from typing import Final, Protocol
 
 import numpy as np
 
-from agent.agent import Agent
+from agent.agent import Agent, Superseded
 from agent.broker import CannotLoad
-from agent.links import AgentSettings, Links
-from agent.lookup.claiming import Claims
+from agent.holdings import Holdings
+from agent.links import AgentSettings, Links, watched_server_time
+from agent.lookup.claiming import Claims, NoPlace
 from agent.seen import Seen
 from simulation.ownership.network import Clock, Killed, Link
+from sinks.errors import SinkError
+from trimtab.lookup import STEPS, Step
+from trimtab.model import NO_EPOCH, Epoch
 from trimtab.wire.hints import Hints
 from trimtab.wire.load_report import LocalBrokerData
 from trimtab.wire.ownership import Candidate
 
-CLUSTER = "sim"
-LEASE_MARGIN_S = 1.0
-SESSIONS_FROM = 1_800_000_000_000
-DISKS_LOST = 0.3
+LEASE_MARGIN_S: Final = 1.0
+SESSIONS_FROM: Final = 1_800_000_000_000
+DISKS_LOST: Final = 0.3
 """Of the crashes."""
-BACK_AFTER_S = 10.0
+BACK_AFTER_S: Final = 10.0
 """The mean."""
+FASTEST: Final = 0.04
+"""By what part a machine's clock runs fast or slow at most."""
 
 
 @dataclass(slots=True)
 class Broker:
-    """Holds what it is given; now and then it cannot load."""
+    """Holds what it is given; now and then it cannot load, or takes its time."""
 
-    rng: np.random.Generator
+    link: Link
     loaded: set[str] = field(default_factory=set)
+    serves: Callable[[str], bool] = lambda _: False
+    """Whether clients are served the bundle: not while it is unloaded."""
 
     def bundles(self) -> set[str]:
         return self.loaded
@@ -44,11 +56,17 @@ class Broker:
         """Nothing to warm."""
 
     def load(self, bundle: str) -> None:
-        if self.rng.random() < 0.01:
+        if self.link.rng.random() < 0.01:
             raise CannotLoad(bundle)
+        if self.link.odds.load_s:
+            self.link.meanwhile(self.link.odds.load_s)
+        self._take_time()
         self.loaded.add(bundle)
 
     def unload(self, bundle: str) -> None:
+        if self.serves(bundle):
+            raise AssertionError(f"{bundle} is unloaded and served")
+        self._take_time()
         self.loaded.discard(bundle)
 
     def topics(self, bundle: str) -> Mapping[int, Sequence[float]]:  # noqa: ARG002 - of any
@@ -61,6 +79,33 @@ class Broker:
     def merge(self, parts: Sequence[str], whole: str) -> None:
         self.loaded.difference_update(parts)
         self.loaded.add(whole)
+
+    def _take_time(self) -> None:
+        link = self.link
+        luck = link.rng.random()
+        if luck < link.odds.very_slow:
+            link.meanwhile(float(link.rng.uniform(5.0, 20.0)))
+        elif luck < link.odds.very_slow + link.odds.slow:
+            link.meanwhile(float(link.rng.exponential(1.0)))
+
+
+class Watcher(Protocol):
+    """Is told what processes may serve as soon as they may."""
+
+    def begins(self, host: Host, bundle: str, epoch: Epoch) -> None: ...
+
+    def ends(self, host: Host, bundle: str | None) -> None:
+        """None: all."""
+
+
+class Unwatched:
+    """For a world that looks by itself."""
+
+    def begins(self, host: Host, bundle: str, epoch: Epoch) -> None:
+        pass
+
+    def ends(self, host: Host, bundle: str | None) -> None:
+        pass
 
 
 class _Hints:
@@ -87,83 +132,172 @@ class _Silent:
 class Host:
     """``drift``: by what part its clock runs fast (or slow, below 0)."""
 
-    def __init__(
-        self, name: str, others: Sequence[str], link: Link, clock: Clock, rng: np.random.Generator
+    def __init__(  # noqa: PLR0913 - a machine, and its world
+        self,
+        others: Sequence[str],
+        link: Link,
+        clock: Clock,
+        rng: np.random.Generator,
+        sessions: count[int] | None = None,
+        watcher: Watcher | None = None,
     ) -> None:
-        self.name = name
+        """``sessions`` is shared by machines that may run as one broker."""
+        self.name, self.cluster = link.broker, link.cluster
         self._hints = _Hints(others)
         self.link = link
         self._clock = clock
         self._rng = rng
-        self.drift = float(rng.uniform(-0.04, 0.04))
-        self._seen = Seen(None)
-        self._starts = 0
+        self.drift = float(rng.uniform(-FASTEST, FASTEST))
+        self.seen = Seen(None)
+        self._sessions = count(SESSIONS_FROM) if sessions is None else sessions
+        self._watcher = watcher or Unwatched()
+        self.session = 0
         self.kills = 0
         """How often its process was killed amid a step."""
         self.hangs_until = 0.0
+        self.ended = False
+        """A later process of its name has replaced it for good."""
         self.margin_s = LEASE_MARGIN_S
         self.agent: Agent | None = None
-        self.broker = Broker(rng)
+        self.broker = Broker(link)
+        self.claims: Claims
 
     def start(self, loaded: Sequence[str] = ()) -> None:
         """A new process: it remembers what is on its disk."""
-        self._starts += 1
-        self.broker = Broker(self._rng, set(loaded))
+        self.session = next(self._sessions)
+        self.broker = Broker(self.link, set(loaded))
         settings = AgentSettings(
-            CLUSTER,
+            self.cluster,
             self.name,
-            SESSIONS_FROM + self._starts,
+            self.session,
             lease_margin=self.margin_s,
             longest_wait=0.001,
+        )
+        server_time = watched_server_time()
+        self.claims = Claims(
+            self.cluster,
+            self.name,
+            self.link,
+            self._hints,
+            self._rng,
+            self._time,
+            lambda: server_time.estimate_ms(self._time()),
         )
         links = Links(
             store=self.link,
             leases=self.link,
             commands=self.link,
             reporter=_Silent(),
-            seen=self._seen,
-            claims=Claims(CLUSTER, self.name, self.link, self._hints, self._rng, self._time),
+            seen=self.seen,
+            claims=self.claims,
             clock=self._time,
+            server_time=server_time,
         )
-        self.agent = Agent(self.broker, settings, links)
+        agent = Agent(self.broker, settings, links)
+        # The agent makes its own: these are the same, and tell the watcher.
+        agent._holdings = agent._obeyer.holdings = _Watched(self._time, self, self._watcher)
+        self.agent, self.broker.serves = agent, agent.serves
 
     def crash(self) -> None:
         """The process ends at once, perhaps its disk with it, and is started again later."""
         self._end(disk_lost=bool(self._rng.random() < DISKS_LOST))
 
-    def _end(self, *, disk_lost: bool) -> None:
+    def _end(self, *, disk_lost: bool, again: bool = True) -> None:
         self.agent = None
-        self.link.commands.forget()
+        self._watcher.ends(self, None)
+        self.link.forget()
         if disk_lost:
-            self._seen = Seen(None)
+            self.seen = Seen(None)
+        self.ended = not again
+        if again:
+            self._come_back()
+
+    def _come_back(self) -> None:
         self._clock.later(float(self._rng.exponential(BACK_AFTER_S)), self.start)
 
     @contextmanager
     def _mortal(self) -> Iterator[None]:
+        """As `Agent._run` does: what ends the process, and how."""
+        agent = self.agent
         try:
             yield
         except Killed:
             self.kills += 1
             self.crash()
+        except Superseded:
+            try:
+                if agent is not None:
+                    agent.give_way()
+            except Killed:
+                self.kills += 1
+            self._end(disk_lost=False, again=False)
 
     def _time(self) -> float:
         return 1000.0 + self._clock.now * (1 + self.drift)
 
-    def leave(self) -> None:
-        """The process ends as it should: it gives everything away, then its lease up."""
-        if self.agent is not None and self._clock.now >= self.hangs_until:
+    @property
+    def runs(self) -> bool:
+        return self.agent is not None and self._clock.now >= self.hangs_until
+
+    def leave(self, drain_s: float = 5.0) -> None:
+        """The process ends as it should: it gives everything away, then its lease up; or it leaves
+        both to the next process of its name."""
+        if self.agent is not None and self.runs:
             with self._mortal():
-                self.agent.stop(drain_s=5.0)
+                self.agent.stop(drain_s)
                 self.agent.end()
                 self._end(disk_lost=False)
 
     def turn(self) -> None:
         """One turn of the agent's loop, unless the process is gone or hangs."""
-        if self.agent is not None and self._clock.now >= self.hangs_until:
+        if self.agent is not None and self.runs:
             with self._mortal():
                 self.agent.turn()
+
+    def look_up(self, bundle: str) -> None:
+        """A client asks here for a bundle: it is given to a broker if its owner is gone."""
+        if not self.runs:
+            return
+        try:
+            record = self.link.record(self.cluster, bundle)
+            if record is not None and STEPS[record.state] is Step.GONE:
+                return
+            owner = None if record is None else record.owner
+            if owner is not None and self.link.holds(self.cluster, owner):
+                return
+            expect = NO_EPOCH if record is None else record.epoch
+            self.claims.claim(bundle, expect, self.claims.draw(bundle, ()))
+        except (SinkError, NoPlace, Killed):
+            # The thread that answers the client gives up.
+            return
+
+    def serves(self, bundle: str) -> bool:
+        """Whether clients would be served it here at this moment."""
+        return self.agent is not None and self.agent.serves(bundle)
 
     def serving(self) -> list[str]:
         """What clients would be served here at this moment."""
         agent = self.agent
-        return [] if agent is None else [b for b in self.broker.loaded if agent.serves(b)]
+        if agent is None:
+            return []
+        return [bundle for bundle in agent._holdings.bundles() if agent.serves(bundle)]
+
+
+class _Watched(Holdings):
+    """Tells of what it holds."""
+
+    def __init__(self, clock: Callable[[], float], host: Host, watcher: Watcher) -> None:
+        super().__init__(clock)
+        self._host, self._watcher = host, watcher
+
+    def hold(self, bundle: str, epoch: Epoch) -> None:
+        super().hold(bundle, epoch)
+        self._watcher.begins(self._host, bundle, epoch)
+
+    def drop(self, bundle: str) -> None:
+        super().drop(bundle)
+        self._watcher.ends(self._host, bundle)
+
+    def clear(self) -> None:
+        super().clear()
+        self._watcher.ends(self._host, None)

@@ -1,21 +1,25 @@
-"""A stand-in for the job: whatever the table allows, sensible or not, and repairs in between."""
+"""A stand-in for the job: whatever the table allows, sensible or not, and repairs in between.
+
+It sees the store through its own link and by its own clock, bundle by bundle at several moments.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Final
 
 import msgspec
 import numpy as np
 
-from simulation.ownership.host import CLUSTER
-from simulation.ownership.server import MemoryServer
-from sinks.errors import Closed, Fenced, GenerationSpent
+from simulation.ownership.network import JobLink
+from sinks.errors import Closed, Fenced, GenerationSpent, SinkError, StoreUnavailable
 from sinks.gate import CLOSED_FOR_MS, Closure
+from streaming.server_clock import ServerClock
 from trimtab.issue import issued
 from trimtab.model import HashRange, InvalidName, merged, parse_bundle
-from trimtab.ownership import JOB_EVENTS, TRANSITIONS, Event, State
+from trimtab.ownership import JOB_EVENTS, LONGEST_LEASE_MS, TRANSITIONS, Event, State
 from trimtab.rebuild import rebuilt
 from trimtab.wire.command import Command, Division, Kind
 from trimtab.wire.ownership import Neighbour, Record, Transition
@@ -31,85 +35,143 @@ _TOLD = {
     Event.MERGE: Kind.MERGE,
     Event.KEEP: Kind.OWN,
 }
-_NARROWEST = 1 << 24
-_FEW, _MANY = 16, 256
-"""With so few bundles none are merged, with so many two in every batch."""
+_NARROWEST: Final = 1 << 24
+_AT_ONCE: Final = 300
+"""Bundles that a batch looks at."""
+_MORE: Final = 60
+"""So many bundles above the least, two are merged in every batch."""
+_FASTEST: Final = 0.02
+
+Records = Mapping[str, Record]
+
+
+@dataclass(frozen=True, slots=True)
+class Kafka:
+    """What the job has in Kafka."""
+
+    journal: Mapping[str, Mapping[str, Record]]
+    """By cluster and bundle."""
+    claim: Callable[[int], int]
+    """The next generation for the holder of this one (0: of none); raises Fenced where that is not
+    the highest any more."""
+    issued: Callable[[Command], object]
+    """Told of each command."""
+    rebuilt: Callable[[int], object] = lambda _: None
+    """Told of each rebuild, and how many records it restored."""
 
 
 @dataclass(slots=True)
 class Manager:
-    """One driver; ``claim`` gives the next generation, ``journal`` is what Kafka has."""
+    """One driver."""
 
-    server: MemoryServer
-    journal: dict[str, Record]
+    link: JobLink
+    kafka: Kafka
+    clusters: tuple[str, ...]
     brokers: tuple[str, ...]
-    claim: Callable[[], int]
-    rebuilt: Callable[[int], object]
-    """Told of each rebuild, and how many records it restored."""
-    issued: Callable[[Command], object]
-    """Told of each command, as Kafka is."""
     rng: np.random.Generator
     name: str
+    fewest: int = 16
+    """With so few bundles none are merged."""
     generation: int = 0
     fenced: bool = False
-    _opened_on: str = ""
+    drift: float = 0.0
+    _opened_on: dict[str, str] = field(default_factory=dict)
     _batch: int = 0
-    _last: list[Transition] = field(default_factory=list)
+    _last: dict[str, list[Transition]] = field(default_factory=dict)
+    _watch: ServerClock = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.drift = float(self.rng.uniform(-_FASTEST, _FASTEST))
+        self._watch = ServerClock(self.link.time, self._time, LONGEST_LEASE_MS / 1000, 1.0)
+
+    def _time(self) -> float:
+        return 5000.0 + self.link.clock.now * (1 + self.drift)
 
     def turn(self, *, calm: bool = False) -> None:
-        """A batch; ``calm``: repairs and nothing else."""
+        """A batch; ``calm``: repairs and nothing else, for every cluster."""
         if self.fenced:
             return
-        if not self.generation:
-            self.generation = self.claim()
+        drawn = self.clusters[self.rng.integers(len(self.clusters))]
         try:
-            if self._opened():
-                self._write(calm)
-        except Closed:
-            return
+            self._claim()
+            self._watch.look()
+            for cluster in self.clusters if calm else (drawn,):
+                if self._opened(cluster):
+                    if (server_ms := self._watch.estimate_ms()) is not None:
+                        self.link.vouch(cluster, server_ms)
+                    self._write(cluster, calm)
         except GenerationSpent:
-            self.generation, self._opened_on = self.claim(), ""
+            # The next turn claims another.
+            self.generation = -self.generation
         except Fenced:
             self.fenced = True
+        except (Closed, StoreUnavailable, SinkError):
+            return
 
-    def _opened(self) -> bool:
-        server = self.server
-        fresh = not self.journal and not server.contents.records
-        closed_for = 0 if fresh else CLOSED_FOR_MS
-        closure = server.open(self.generation, self._opened_on, "", closed_for)
+    def _claim(self) -> None:
+        if self.generation <= 0:
+            self.generation = self.kafka.claim(-self.generation)
+            self._opened_on.clear()
+
+    def _opened(self, cluster: str) -> bool:
+        closure = self._open(cluster, "")
         if closure is not None and closure.wait_ms == 0:
-            closure = self._rebuild(closure, closed_for)
-        if closure is None:
-            self._opened_on = server.run
+            closure = self._rebuild(cluster, closure)
         return closure is None
 
-    def _rebuild(self, closure: Closure, closed_for: int) -> Closure | None:
-        contents = self.server.contents
-        said = [
-            told.records for (run, _), told in contents.assertions.items() if run == closure.run
-        ]
-        lacking = rebuilt(contents.records, self.journal, said, self.generation)
-        self.rebuilt(self.server.restore(self.generation, lacking.records, lacking.unjournalled))
-        return self.server.open(self.generation, self._opened_on, closure.run, closed_for)
-
-    def _write(self, calm: bool) -> None:
-        if calm or self.rng.random() < 0.85:
-            self._batch += 1
-            self._last = self._repairs() + ([] if calm else self._wishes())
-        done = self.server.apply_batch(
-            CLUSTER,
-            self._last,
-            generation=self.generation,
-            query_id="sim",
-            batch=self.generation * 1_000_000 + self._batch,
+    def _open(self, cluster: str, rebuilt_on: str) -> Closure | None:
+        known = self._opened_on.get(cluster, "")
+        closure, history = self.link.open(
+            cluster, self.generation, known, rebuilt_on, CLOSED_FOR_MS
         )
-        for command in issued(self._last, done.outcomes):
-            self.issued(command)
+        if closure is None:
+            self._opened_on[cluster] = history
+        return closure
 
-    def _wishes(self) -> list[Transition]:
+    def _rebuild(self, cluster: str, closure: Closure) -> Closure | None:
+        """As `streaming.opening.Opener`."""
+        link = self.link
+        stored = link.records(cluster, link.bundles(cluster))
+        said = link.asserted(cluster, closure.history).values()
+        journal = dict(self.kafka.journal[cluster])
+        lacking = rebuilt(stored, journal, [told.records for told in said], self.generation)
+        restored = link.restore(cluster, self.generation, lacking.records, lacking.unjournalled)
+        link.note_owned(cluster, self.generation, sorted({*stored, *lacking.records}))
+        self.kafka.rebuilt(restored)
+        return self._open(cluster, closure.history)
+
+    def _write(self, cluster: str, calm: bool) -> None:
+        if calm or self.rng.random() < 0.85:
+            bundles = self.link.bundles(cluster)
+            records = self._read(cluster, bundles, len(bundles) if calm else _AT_ONCE)
+            living = self.link.living(cluster)
+            self._batch += 1
+            asked = self._repairs(cluster, records, living)
+            asked += [] if calm else self._wishes(cluster, records, living)
+            self._last[cluster] = asked
+        last = self._last.get(cluster, [])
+        done = self.link.apply_batch(
+            cluster,
+            last,
+            self.generation,
+            "sim",
+            self.generation * 1_000_000 + self._batch,
+            self._watch.estimate_ms(),
+        )
+        for command in issued(last, done.outcomes):
+            self.kafka.issued(command)
+
+    def _read(self, cluster: str, bundles: list[str], most: int) -> dict[str, Record]:
+        """Of many bundles some that follow each other."""
+        if len(bundles) > most:
+            start = int(self.rng.integers(len(bundles)))
+            bundles = sorted(bundles)
+            bundles = [*bundles[start:], *bundles[:start]][:most]
+        return self.link.records(cluster, bundles)
+
+    def _wishes(self, cluster: str, records: Records, living: set[str]) -> list[Transition]:
         """Legal at present, or by the epoch of a moment ago."""
-        records = self.server.contents.records
-        names = self._standing()
+        names = sorted(b for b, record in records.items() if record.state is not State.DELETED)
         wishes = []
         for row in self.rng.integers(len(names), size=4).tolist() if names else []:
             bundle = names[row]
@@ -118,19 +180,17 @@ class Manager:
             legal = [event for event in legal if event is not Event.MERGE]
             if legal:
                 event = legal[self.rng.integers(len(legal))]
-                wishes.append(self._asked(bundle, record, event))
-        wishes += self._merges(names)
+                wishes.append(self._asked(cluster, bundle, record, event, living))
+        wishes += self._merges(cluster, names, records, living)
         return [wish for wish in wishes if wish.event is not Event.SPLIT or _wide(wish.bundle)]
 
-    def _standing(self) -> list[str]:
-        records = self.server.contents.records
-        return sorted(b for b, record in records.items() if record.state is not State.DELETED)
-
-    def _merges(self, names: list[str]) -> list[Transition]:
+    def _merges(
+        self, cluster: str, names: list[str], records: Records, living: set[str]
+    ) -> list[Transition]:
         """Of a bundle and the one above it, now and then though they have different owners."""
-        if len(names) < self.rng.integers(_FEW, _MANY):
+        fewest = min(self.fewest, int(0.9 * _AT_ONCE))
+        if len(names) < self.rng.integers(fewest, fewest + _MORE):
             return []
-        records = self.server.contents.records
         owned = [bundle for bundle in names if records[bundle].state is State.OWNED]
         pairs = [pair for pair in pairwise(owned) if _beside(*pair)]
         mine = [pair for pair in pairs if len({records[b].owner for b in pair}) == 1]
@@ -138,32 +198,35 @@ class Manager:
         if not chosen:
             return []
         lower, upper = chosen[self.rng.integers(len(chosen))]
-        asked = self._asked(lower, records[lower], Event.MERGE)
+        asked = self._asked(cluster, lower, records[lower], Event.MERGE, living)
         commands = [msgspec.structs.replace(told, neighbour=upper) for told in asked.commands]
         beside = Neighbour(upper, records[upper].epoch)
         return [msgspec.structs.replace(asked, neighbour=beside, commands=tuple(commands))]
 
-    def _repairs(self) -> list[Transition]:
-        now, asked = self.server.now_ms(), []
-        for bundle, record in self.server.contents.records.items():
-            gone = record.owner is not None and not self.server.alive(record.owner)
+    def _repairs(self, cluster: str, records: Records, living: set[str]) -> list[Transition]:
+        now = self._watch.estimate_ms() or 0
+        asked: list[tuple[str, Record, Event]] = []
+        for bundle, record in records.items():
+            gone = record.owner is not None and record.owner not in living
             overdue = now - record.since > DEADLINE_MS
             match record.state:
                 case State.FREE:
-                    asked.append(self._asked(bundle, record, Event.ASSIGN))
+                    asked.append((bundle, record, Event.ASSIGN))
                 case State.QUARANTINED:
-                    asked.append(self._asked(bundle, record, Event.READMIT))
+                    asked.append((bundle, record, Event.READMIT))
                 case State.ASSIGNING if gone or overdue:
-                    asked.append(self._asked(bundle, record, Event.ASSIGN))
+                    asked.append((bundle, record, Event.ASSIGN))
                 case State.RELEASING | State.SPLITTING | State.MERGING if overdue and not gone:
-                    asked.append(self._asked(bundle, record, Event.KEEP))
+                    asked.append((bundle, record, Event.KEEP))
                 case State.OWNED | State.RELEASING | State.SPLITTING | State.MERGING if gone:
-                    asked.append(self._asked(bundle, record, Event.ASSIGN))
-        return asked
+                    asked.append((bundle, record, Event.ASSIGN))
+        return [self._asked(cluster, *each, living) for each in asked]
 
-    def _asked(self, bundle: str, record: Record, event: Event) -> Transition:
-        living = [name for name in self.brokers if self.server.alive(name)] or list(self.brokers)
-        to = living[self.rng.integers(len(living))]
+    def _asked(
+        self, cluster: str, bundle: str, record: Record, event: Event, living: Iterable[str]
+    ) -> Transition:
+        chosen = sorted(living) or list(self.brokers)
+        to = chosen[self.rng.integers(len(chosen))]
         name = f"{self.name}/{self.generation}/{self._batch}/{bundle}/{event.value}"
         told = {}
         if event is Event.ASSIGN:
@@ -175,7 +238,7 @@ class Manager:
         commands = tuple(
             Command(
                 id=f"{name}/{kind.value}",
-                cluster=CLUSTER,
+                cluster=cluster,
                 broker=broker,
                 kind=kind,
                 bundle=bundle,

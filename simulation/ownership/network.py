@@ -1,13 +1,14 @@
-"""What lies between an agent and the server: requests get lost, late, doubled or answered in vain.
+"""What lies between a process and the store: requests get lost, late, doubled, answered in vain.
 
-In the middle of every request others act and time passes, or the agent's process dies. So whatever
-an agent does between two requests, it may do after a pause of any length, or never.
+In the middle of every request others act and time passes, or the process that asks dies. So
+whatever it does between two requests, it may do after a pause of any length, or never. What it
+reads in pages it reads at several moments.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
@@ -15,19 +16,25 @@ from typing import Final, Protocol, TypeVar
 
 import numpy as np
 
-from simulation.ownership.server import MemoryCommands, MemoryServer
+from simulation.ownership.server import MemoryServer
 from sinks.errors import SinkError, StoreUnavailable
-from sinks.leases import Lease
+from sinks.gate import Closure
+from sinks.leases import Lease, Renewal
+from sinks.ownership_store import BatchOutcome
+from trimtab.ownership import LONGEST_LEASE_MS
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Command
 from trimtab.wire.ownership import Outcome, Record, Transition
 
 T = TypeVar("T")
 
+_PAGES: Final = (3, 20, 500)
+"""Bundles a read: small pages so that others write in between."""
+
 
 @dataclass(frozen=True, slots=True)
 class Odds:
-    """Of what may happen to one request."""
+    """Of what may happen to one request, or to one load or unload of a bundle."""
 
     lost: float = 0.01
     late: float = 0.005
@@ -36,11 +43,19 @@ class Odds:
     unanswered: float = 0.01
     interrupted: float = 0.1
     """Others act before it, or before its answer."""
+    hung: float = 0.002
+    """The same for several seconds, perhaps longer than a lease."""
     killed: float = 0.0005
     """Its sender dies before it, and as often before its answer."""
+    slow: float = 0.02
+    """A load or an unload takes a while."""
+    very_slow: float = 0.003
+    """Longer than a lease."""
+    load_s: float = 0.0
+    """What a load takes at best, also when no fault is left."""
 
 
-NO_FAULTS: Final = Odds(0, 0, 0, 0, 0, 0)
+NO_FAULTS: Final = Odds(0, 0, 0, 0, 0, 0, 0, 0, 0)
 
 
 class Killed(Exception):
@@ -70,71 +85,229 @@ class Clock:
 
 
 class Meanwhile(Protocol):
-    """Lets others act; they may in turn be interrupted."""
+    """Lets others act, for so many seconds or for a moment; they may in turn be interrupted."""
 
-    def __call__(self) -> None: ...
+    def __call__(self, seconds: float | None = None) -> None: ...
+
+
+def nothing_happens(seconds: float | None = None) -> None:
+    """For a world that stands still meanwhile."""
 
 
 @dataclass(slots=True)
-class Link:
-    """One agent's way to the server: its store, its leases and its commands."""
+class Wire:
+    """One process's way to the server that it takes for the master."""
 
     server: MemoryServer
-    commands: MemoryCommands
     clock: Clock
     rng: np.random.Generator
     odds: Odds
-    meanwhile: Meanwhile
+    meanwhile: Meanwhile = nothing_happens
     cut: bool = False
-
-    def mend(self) -> None:
-        self.cut = False
-
-    def apply(self, cluster: str, transition: Transition) -> Outcome:
-        return self._through(lambda: self.server.apply(cluster, transition))
-
-    def record(self, cluster: str, bundle: str) -> Record | None:
-        return self._through(lambda: self.server.record(cluster, bundle))
-
-    def records(self, cluster: str) -> dict[str, Record]:
-        return self._through(lambda: self.server.records(cluster))
-
-    def renew(self, cluster: str, broker: str, session: int, ttl_ms: int) -> Lease:
-        return self._through(lambda: self.server.renew(cluster, broker, session, ttl_ms))
-
-    def say(self, cluster: str, broker: str, server_run: str, assertion: Assertion) -> None:
-        self._through(lambda: self.server.say(cluster, broker, server_run, assertion))
-
-    def read(self, block_ms: int) -> list[tuple[str, Command]]:
-        # An answer that is lost leaves the commands in hand of nobody: the real one reads again.
-        if self.cut or self.rng.random() < self.odds.lost:
-            raise StoreUnavailable("no way to the server")
-        return self.commands.read(block_ms)
-
-    def acknowledge(self, ids: Iterable[str]) -> None:
-        self._through(lambda: self.commands.acknowledge(ids))
+    turned_away: Callable[[], object] = lambda: None
+    """Told when the server is no master, or hears no replica: another may be the master."""
 
     def _through(self, ask: Callable[[], T]) -> T:
-        luck = self.rng.random(7)
-        if luck[0] < self.odds.interrupted:
-            self.meanwhile()
+        luck = self.rng.random(8)
+        odds = self.odds
+        self._pause(luck[0] < odds.interrupted, luck[7] < odds.hung)
         self._survive(luck[5])
-        if self.cut or luck[1] < self.odds.lost:
+        if self.cut or luck[1] < odds.lost:
             raise StoreUnavailable("no way to the server")
-        if luck[2] < self.odds.late:
+        if luck[2] < odds.late:
             self.clock.later(float(self.rng.exponential(8.0)), ask)
             raise StoreUnavailable("no answer in time")
-        answer = ask()
-        if luck[3] < self.odds.doubled:
+        answer = self._answered(ask)
+        if luck[3] < odds.doubled:
             with suppress(SinkError):
                 ask()
-        if luck[0] > 1 - self.odds.interrupted:
-            self.meanwhile()
+        self._pause(luck[0] > 1 - odds.interrupted, luck[7] > 1 - odds.hung)
         self._survive(luck[6])
-        if luck[4] < self.odds.unanswered:
+        if luck[4] < odds.unanswered:
             raise StoreUnavailable("the answer was lost")
         return answer
+
+    def _pause(self, briefly: bool, long: bool) -> None:
+        if briefly:
+            self.meanwhile()
+        if long:
+            self.meanwhile(float(self.rng.exponential(8.0)))
+
+    def _answered(self, ask: Callable[[], T]) -> T:
+        try:
+            return ask()
+        except StoreUnavailable:
+            self.turned_away()
+            raise
 
     def _survive(self, luck: float) -> None:
         if luck < self.odds.killed:
             raise Killed
+
+    def _pages(self, cluster: str, bundles: Iterable[str]) -> dict[str, Record]:
+        """Records, as they stand at several moments."""
+        names, found = sorted(bundles), dict[str, Record]()
+        size = _PAGES[self.rng.integers(len(_PAGES))] if self.odds.interrupted else len(names)
+        for start in range(0, len(names), size or 1):
+            page = names[start : start + size]
+            found |= self._through(lambda page=page: self.server.page(cluster, page))  # type: ignore[misc]
+        return found
+
+
+@dataclass(slots=True)
+class Link(Wire):
+    """An agent's: its store, its leases and its commands."""
+
+    cluster: str = ""
+    broker: str = ""
+    _in_hand: set[str] = field(default_factory=set)
+
+    # As `OwnershipStore`
+
+    def apply(self, cluster: str, transition: Transition, server_ms: int | None = None) -> Outcome:
+        server = self.server
+        return self._through(lambda: server.apply_all(cluster, [transition], server_ms)[0])
+
+    def apply_all(self, cluster: str, transitions: Sequence[Transition]) -> tuple[Outcome, ...]:
+        server = self.server
+        return self._through(lambda: server.apply_all(cluster, transitions))
+
+    def record(self, cluster: str, bundle: str) -> Record | None:
+        server = self.server
+        return self._through(lambda: server.record(cluster, bundle))
+
+    def records_of(
+        self, cluster: str, broker: str, besides: Iterable[str] = ()
+    ) -> dict[str, Record]:
+        server = self.server
+        owned = self._through(lambda: server.owned(cluster, broker))
+        return self._pages(cluster, owned.union(besides))
+
+    # As `Leases`
+
+    def renew(  # noqa: PLR0913 - as `Leases`
+        self,
+        cluster: str,
+        broker: str,
+        session: int,
+        ttl_ms: int,
+        assertion: Assertion | None = None,
+        asked_for_ms: int = LONGEST_LEASE_MS,
+    ) -> Lease:
+        server = self.server
+        if not server.knows_scripts:
+            return self._renew_unscripted(session, ttl_ms, assertion)
+        return self._through(
+            lambda: server.renew(cluster, broker, session, ttl_ms, assertion, asked_for_ms)
+        )
+
+    def _renew_unscripted(self, session: int, ttl_ms: int, said: Assertion | None) -> Lease:
+        """As `Leases` on a server to which no job has come yet."""
+        server, cluster, broker = self.server, self.cluster, self.broker
+        now, history, before, has_said = self._through(lambda: server.look(cluster, broker))
+        told = "" if before < 0 else str(before)
+        if before > session:
+            return Lease(Renewal.SUPERSEDED, told, 0, now, history)
+        if 0 < before < session:
+            return Lease(Renewal.WAITING, told, LONGEST_LEASE_MS, now, history)
+        if said is None and not has_said:
+            return Lease(Renewal.ASSERT, history, 0, now, history)
+        ttl_ms = max(1, ttl_ms)
+        granted = self._through(lambda: server.put_lease(cluster, broker, session, ttl_ms, said))
+        return Lease(Renewal.ASSERTED, told, granted, now, history)
+
+    def holds(self, cluster: str, broker: str) -> bool:
+        server = self.server
+        return self._through(lambda: server.holds(cluster, broker))
+
+    # As `CommandStream`
+
+    def read(self, block_ms: int) -> list[tuple[str, Command]]:  # noqa: ARG002 - nobody waits
+        """What is not acknowledged and not in this process's hands."""
+        # An answer that is lost leaves the commands in nobody's hands: the real one reads again.
+        if self.cut or self.rng.random() < self.odds.lost:
+            raise StoreUnavailable("no way to the server")
+        waiting = self._answered(lambda: self.server.waiting(self.cluster, self.broker))
+        fresh = [(entry, command) for entry, command in waiting if entry not in self._in_hand]
+        self._in_hand.update(entry for entry, _ in fresh)
+        return fresh
+
+    def acknowledge(self, ids: Iterable[str]) -> None:
+        done, server = list(ids), self.server
+        self._through(lambda: server.acknowledge(self.cluster, self.broker, done))
+        self._in_hand.difference_update(done)
+
+    def forget(self) -> None:
+        """A new process reads: what is not acknowledged comes again."""
+        self._in_hand.clear()
+
+
+@dataclass(slots=True)
+class JobLink(Wire):
+    """The job's: batches, the gate and whatever it reads."""
+
+    def time(self) -> float:
+        server = self.server
+        return self._through(server.server_time)
+
+    def vouch(self, cluster: str, server_ms: int) -> None:
+        server = self.server
+        self._through(lambda: server.vouch(cluster, server_ms))
+
+    def living(self, cluster: str) -> set[str]:
+        server = self.server
+        return self._through(lambda: server.living(cluster))
+
+    def bundles(self, cluster: str) -> list[str]:
+        server = self.server
+        return self._through(lambda: server.bundles(cluster))
+
+    def records(self, cluster: str, bundles: Iterable[str]) -> dict[str, Record]:
+        return self._pages(cluster, bundles)
+
+    def asserted(self, cluster: str, history: str) -> dict[str, Assertion]:
+        server = self.server
+        return self._through(lambda: server.asserted(cluster, history))
+
+    def open(
+        self, cluster: str, generation: int, known: str, rebuilt_on: str, closed_for_ms: int
+    ) -> tuple[Closure | None, str]:
+        """As `Gate.open`, and the history of the server that has answered."""
+        server = self.server
+        return self._through(
+            lambda: (
+                server.open(cluster, generation, known, rebuilt_on, closed_for_ms),
+                server.history,
+            )
+        )
+
+    def restore(
+        self, cluster: str, generation: int, records: Mapping[str, Record], untold: Set[str]
+    ) -> int:
+        server = self.server
+        return self._through(lambda: server.restore(cluster, generation, records, untold))
+
+    def note_owned(self, cluster: str, generation: int, bundles: Sequence[str]) -> None:
+        server = self.server
+        self._through(lambda: server.note_owned(cluster, generation, bundles))
+
+    def apply_batch(  # noqa: PLR0913 - a batch, whose it is, and at what time
+        self,
+        cluster: str,
+        transitions: Sequence[Transition],
+        generation: int,
+        query: str,
+        batch: int,
+        server_ms: int | None,
+    ) -> BatchOutcome:
+        server = self.server
+        return self._through(
+            lambda: server.apply_batch(
+                cluster,
+                transitions,
+                generation=generation,
+                query_id=query,
+                batch=batch,
+                server_ms=server_ms,
+            )
+        )

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import msgspec
 
-from trimtab.model import NO_EPOCH, Epoch, InvalidName, merged, parse_bundle
+from trimtab.model import NO_EPOCH, Epoch, HashRange, InvalidName, merged, parse_bundle
 from trimtab.ownership import (
     BROKER_EVENTS,
     JOB_EVENTS,
@@ -33,6 +34,10 @@ FREE = Record(state=State.FREE, epoch=NO_EPOCH)
 GAINS = frozenset({OwnerRule.TAKE, OwnerRule.DESTINATION})
 
 
+span_of: Callable[[str], tuple[str, HashRange]] = lru_cache(1 << 16)(parse_bundle)
+"""`parse_bundle`, of names that come again and again."""
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
     """What a transition is judged against."""
@@ -42,6 +47,12 @@ class Standing:
     now_ms: int
     alive: Callable[[str], bool]
     placed: Mapping[str, int]
+    speaks_for: Callable[[Transition], bool] = lambda _: True
+    """Whether the process that asks holds its broker's lease."""
+    vouched: bool = True
+    """Whether the caller's clock agrees with the server's."""
+    can_serve: Callable[[str], bool] = lambda _: True
+    """Whether a broker that holds a lease has a process to serve."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +120,10 @@ def _done(asked: Transition, old: Record, here: Standing) -> Record | Refused:
 def _inadmissible(asked: Transition, old: Record, here: Standing) -> Refused | None:
     if asked.event not in (JOB_EVENTS if asked.actor is None else BROKER_EVENTS):
         return Refused.NOT_PERMITTED
+    if asked.bundle not in here.records and not _is_bundle(asked.bundle):
+        return Refused.NOT_TILING
+    if asked.session is not None and not here.speaks_for(asked):
+        return Refused.NO_LEASE
     if asked.expect != old.epoch or asked.expect.generation > here.generation:
         return Refused.STALE_EPOCH
     effect = TRANSITIONS[old.state].get(asked.event)
@@ -118,7 +133,15 @@ def _inadmissible(asked: Transition, old: Record, here: Standing) -> Refused | N
     waits = asked.actor is not None or effect.given is Given.OWNER_GONE
     if guarded and waits and here.alive(old.owner or ""):
         return Refused.OWNER_LIVES
-    return None
+    return Refused.CLOCK_IN_DOUBT if guarded and waits and not here.vouched else None
+
+
+def _is_bundle(name: str) -> bool:
+    try:
+        parse_bundle(name)
+    except InvalidName:
+        return False
+    return True
 
 
 def _owner(asked: Transition, old: Record, effect: Effect, here: Standing) -> str | None:
@@ -135,7 +158,11 @@ def _owner(asked: Transition, old: Record, effect: Effect, here: Standing) -> st
 
 
 def _best(asked: Transition, here: Standing) -> str | None:
-    living = [candidate for candidate in asked.candidates if here.alive(candidate.broker)]
+    living = [
+        candidate
+        for candidate in asked.candidates
+        if here.alive(candidate.broker) and here.can_serve(candidate.broker)
+    ]
     best = min(
         living,
         key=lambda candidate: candidate.load + asked.each * here.placed.get(candidate.broker, 0),
@@ -161,7 +188,8 @@ def _unfit(
     if refused is not None:
         return refused
     newcomer = new.owner if effect.owner in GAINS else new.destination
-    if newcomer is not None and not asked.candidates and not here.alive(newcomer):
+    served = newcomer is None or (here.alive(newcomer) and here.can_serve(newcomer))
+    if not asked.candidates and not served:
         return Refused.NO_LEASE
     if not _stands(asked.bundle, here) and _overlaps(asked.bundle, here):
         return Refused.NOT_TILING
@@ -181,9 +209,11 @@ def _stands(bundle: str, here: Standing) -> bool:
 
 
 def _overlaps(bundle: str, here: Standing) -> bool:
-    namespace, (low, high) = parse_bundle(bundle)
+    namespace, (low, high) = span_of(bundle)
     for other in here.records:
-        of, (begins, ends) = parse_bundle(other)
+        if not other.startswith(namespace):
+            continue
+        of, (begins, ends) = span_of(other)
         if of == namespace and _stands(other, here) and begins < high and low < ends:
             return True
     return False

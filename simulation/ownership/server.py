@@ -1,265 +1,498 @@
-"""A Redis for simulations: records, leases and streams of one cluster in this process's memory.
+"""A Redis for simulations: records, leases and streams in this process's memory.
 
-It answers as the scripts do (`simulation.ownership.rules` judges), and it can lose its last
-changes, or all, as a server that is restarted may.
+It answers as the scripts do (`simulation.ownership.rules` judges). It can be restarted, become a
+replica or a master, and lose its last changes, or all.
 """
 
 from __future__ import annotations
 
-from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from itertools import count
 from typing import Final
 
+from simulation.ownership.contents import Contents, Data, Opening
 from simulation.ownership.rules import FREE, Judgement, Standing, judge
-from sinks.errors import Closed, Fenced, GenerationSpent, SinkError
-from sinks.gate import LONGEST_LEASE_MS, Closure
-from sinks.leases import Lease, Renewal
+from sinks.errors import Closed, Fenced, GenerationSpent, SinkError, StoreUnavailable
+from sinks.gate import Closure
+from sinks.leases import NO_SESSION, Lease, Renewal
 from sinks.ownership_store import BatchOutcome
-from trimtab.ownership import Event, State
+from trimtab.ownership import (
+    CLOCK_MARGIN_MS,
+    LONGEST_LEASE_MS,
+    REPLICA_LAG_S,
+    REPLICA_WAIT_MS,
+    Event,
+    State,
+)
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Command
 from trimtab.wire.ownership import Change, Outcome, Record, Refused, Transition
 
-_REMEMBERED: Final = 100
-"""Changes that a restart may lose."""
-
-
-@dataclass(slots=True)
-class Contents:
-    """What the server holds."""
-
-    generation: int = 0
-    open_run: str = ""
-    rebuild: tuple[str, int] = ("", 0)
-    """The run that is being rebuilt, and since when."""
-    records: dict[str, Record] = field(default_factory=dict)
-    journal: list[Change] = field(default_factory=list)
-    commands: dict[str, tuple[tuple[str, Command], ...]] = field(default_factory=dict)
-    """Broker to what it has not acknowledged, by entry."""
-    leases: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Broker to its session and when it ends."""
-    assertions: dict[tuple[str, str], Assertion] = field(default_factory=dict)
-    """Run and broker to what was said."""
-    placed: Counter[str] = field(default_factory=Counter)
-    applied: dict[str, tuple[int, tuple[Outcome, ...]]] = field(default_factory=dict)
-    """Query to its last batch."""
-
-    def copy(self) -> Contents:
-        return Contents(
-            self.generation,
-            self.open_run,
-            self.rebuild,
-            self.records.copy(),
-            self.journal.copy(),
-            self.commands.copy(),
-            self.leases.copy(),
-            self.assertions.copy(),
-            self.placed.copy(),
-            self.applied.copy(),
-        )
+Lags = Callable[[], Sequence[float]]
+"""Seconds since each connected replica has acknowledged."""
 
 
 class MemoryServer:
-    """``now_ms`` is the server's own clock. One cluster: the names of others are not looked at."""
+    """One Redis process; ``now_ms`` is its own clock."""
 
     def __init__(
-        self, now_ms: Callable[[], int], accepted: Callable[[Change], object] = lambda _: None
+        self,
+        now_ms: Callable[[], int],
+        accepted: Callable[[str, Change], object] = lambda *_: None,
+        lags: Lags = tuple,
+        numbers: count[int] | None = None,
     ) -> None:
-        """``accepted`` is told of each change as it is made."""
+        """``accepted`` is told of each record as it is written; ``numbers`` names histories and
+        entries, and is shared by servers of which one may take another's place."""
         self.now_ms = now_ms
         self._accepted = accepted
-        self.contents = Contents()
-        self._runs = self._entries = 0
-        self._before: deque[Contents] = deque(maxlen=_REMEMBERED)
+        self.lags = lags
+        self._numbers = count() if numbers is None else numbers
+        self.data = Data()
+        self.is_master = True
+        self.is_down = False
+        self.knows_scripts = True
+        self.history = ""
+        """As a master's ``master_replid``."""
+        self._begin_history()
 
-    @property
-    def run(self) -> str:
-        return f"{self._runs:040x}"
+    def _begin_history(self) -> None:
+        self.history = f"{next(self._numbers):040x}"
 
-    @property
-    def is_open(self) -> bool:
-        return self.contents.open_run == self.run
+    # What happens to the process
 
     def restart(self, lost: int | None = 0) -> None:
-        """Begin another run; ``lost``: how many of the last changes are gone, None for all data."""
-        self._runs += 1
-        if lost is None:
-            self.contents = Contents()
-            self._before.clear()
-        elif self._before and lost:
-            self.contents = self._before[-min(lost, len(self._before))]
-            self._before.clear()
+        """As a master, on another history; ``lost``: how many of the last changes are gone, None
+        for all."""
+        self.data = Data() if lost is None else self.data.without(lost)
+        self.is_master, self.is_down, self.knows_scripts = True, False, False
+        self._begin_history()
 
-    def alive(self, broker: str) -> bool:
+    def promote(self, data: Data) -> None:
+        """Become a master with what a replica had."""
+        self.data = data
+        self.restart()
+
+    def demote(self) -> None:
+        """Become a replica: nothing is asked of it from now on."""
+        self.is_master, self.is_down = False, False
+
+    def flush(self) -> None:
+        """FLUSHALL: the process, and so its history, goes on."""
+        self.data = Data()
+
+    # What is read
+
+    def of(self, cluster: str) -> Contents:
+        return self.data.of(cluster)
+
+    def is_open(self, cluster: str) -> bool:
+        return self.is_master and self.of(cluster).opening.opened_on == self.history
+
+    def alive(self, cluster: str, broker: str) -> bool:
         """Whether a broker holds a lease."""
-        return self.contents.leases.get(broker, (0, 0))[1] > self.now_ms()
+        lease = self.of(cluster).leases.get(broker)
+        return lease is not None and lease[1] > self.now_ms()
 
-    def apply_batch(
+    def living(self, cluster: str) -> set[str]:
+        """As `Leases.alive`."""
+        self.answers()
+        return {broker for broker in self.of(cluster).leases if self.alive(cluster, broker)}
+
+    def holds(self, cluster: str, broker: str) -> bool:
+        """As `Leases.holds`."""
+        self.answers()
+        return self.alive(cluster, broker)
+
+    def server_time(self) -> float:
+        """As `Leases.server_time`."""
+        self.answers()
+        return self.now_ms() / 1000
+
+    def record(self, cluster: str, bundle: str) -> Record | None:
+        """As `OwnershipStore.record`."""
+        self.answers()
+        return self.of(cluster).records.get(bundle)
+
+    def page(self, cluster: str, bundles: Iterable[str]) -> dict[str, Record]:
+        """As one HMGET."""
+        self.answers()
+        records = self.of(cluster).records
+        return {bundle: records[bundle] for bundle in bundles if bundle in records}
+
+    def bundles(self, cluster: str) -> list[str]:
+        """As HKEYS."""
+        self.answers()
+        return list(self.of(cluster).records)
+
+    def owned(self, cluster: str, broker: str) -> frozenset[str]:
+        """As SMEMBERS of what the broker owns."""
+        self.answers()
+        return self.of(cluster).owned.get(broker, frozenset())
+
+    def asserted(self, cluster: str, history: str) -> dict[str, Assertion]:
+        """As `Gate.assertions`."""
+        self.answers()
+        said = self.of(cluster).assertions
+        return {broker: told for (on, broker), told in said.items() if on == history}
+
+    def answers(self) -> None:
+        """Raise unless it does; also a replica answers what only reads."""
+        if self.is_down:
+            raise StoreUnavailable("it is not running")
+
+    # Leases
+
+    def renew(  # noqa: C901, PLR0913 - the script's cases, in its order
         self,
-        _cluster: str,
+        cluster: str,
+        broker: str,
+        session: int,
+        ttl_ms: int,
+        assertion: Assertion | None = None,
+        asked_for_ms: int = LONGEST_LEASE_MS,
+    ) -> Lease:
+        """As `Leases.renew` where the script is known."""
+        here, now = self._changing(cluster), self.now_ms()
+
+        def answer(renewal: Renewal, detail: str, ms: int = 0) -> Lease:
+            left = REPLICA_WAIT_MS if here.opening.replicated else 0
+            return Lease(renewal, detail, ms, now, self.history, left)
+
+        before, until = here.leases.get(broker, (0, 0))
+        said = str(before) if until > now else ""
+        waits, over, remembered = here.successors.get(broker, (0, 0, 0))
+        waits = waits if remembered > now else 0
+        if ttl_ms <= 0:
+            if said == str(session):
+                self._put(cluster, "sessions", broker, None)
+                soon = now + (1000 if waits else 1)
+                self._put(cluster, "leases", broker, (0, until if ttl_ms < 0 else soon))
+            return answer(Renewal.RELEASED, said)
+        for later in (before if said else 0, waits):
+            if later > session:
+                return answer(Renewal.SUPERSEDED, str(later))
+        self._require_replicas(here)
+        if said not in ("", NO_SESSION, str(session)):
+            over = min(over if waits == session else until, now + LONGEST_LEASE_MS)
+            left = over - now
+            if left > 0:
+                self._waits(cluster, broker, session, over)
+                self._put(cluster, "leases", broker, (before, now + left + _TAKE_OVER_MS))
+                return answer(Renewal.WAITING, said, left)
+        last = here.sessions.get(broker, session) if not said else int(said) or session
+        if last != session and self._must_wait(here, asked_for_ms):
+            left = LONGEST_LEASE_MS - asked_for_ms
+            self._waits(cluster, broker, session, now)
+            if said:
+                self._put(cluster, "leases", broker, (before, now + left + _TAKE_OVER_MS))
+            return answer(Renewal.WAITING, "", left)
+        renewal = self._told(cluster, broker, assertion)
+        if renewal is Renewal.ASSERT:
+            return answer(renewal, self.history)
+        granted = min(ttl_ms, LONGEST_LEASE_MS, here.opening.lease_ms)
+        self._put(cluster, "leases", broker, (session, now + granted))
+        if said != str(session):
+            self._put(cluster, "sessions", broker, session)
+        return answer(renewal, said, granted)
+
+    def _waits(self, cluster: str, broker: str, session: int, over: int) -> None:
+        kept = session, over, self.now_ms() + 2 * LONGEST_LEASE_MS
+        self._put(cluster, "successors", broker, kept)
+
+    def _must_wait(self, here: Contents, asked_for_ms: int) -> bool:
+        """Whether an older process may still serve, for all that this clock can tell."""
+        noted = here.clock.get("", -1_000_000)
+        vouched = 0 <= self.now_ms() - noted <= 1000
+        return not vouched and asked_for_ms < LONGEST_LEASE_MS
+
+    def vouch(self, cluster: str, server_ms: int) -> None:
+        """As `RollCall.vouch`."""
+        self._changing(cluster)
+        if abs(server_ms - self.now_ms()) <= CLOCK_MARGIN_MS:
+            self._put(cluster, "clock", "", self.now_ms())
+
+    def _told(self, cluster: str, broker: str, assertion: Assertion | None) -> Renewal:
+        """Whether a lease may be held; a closed store first wants to hear what was seen."""
+        if self.is_open(cluster):
+            return Renewal.HELD
+        if assertion is not None:
+            self._put(cluster, "assertions", (self.history, broker), assertion)
+        elif (self.history, broker) not in self.of(cluster).assertions:
+            return Renewal.ASSERT
+        return Renewal.ASSERTED
+
+    def look(self, cluster: str, broker: str) -> tuple[int, str, int, bool]:
+        """What `Leases` reads where no script is known: the time, the history, the session that
+        holds the lease (-1: none), and whether the broker has said what it saw."""
+        here = self._master(cluster)
+        self._require_replicas(here)
+        before, until = here.leases.get(broker, (0, 0))
+        held = before if until > self.now_ms() else -1
+        return self.now_ms(), self.history, held, (self.history, broker) in here.assertions
+
+    def put_lease(
+        self, cluster: str, broker: str, session: int, ttl_ms: int, assertion: Assertion | None
+    ) -> int:
+        """What `Leases` then writes: SET, without a look at what is there."""
+        self._changing(cluster)
+        if assertion is not None:
+            self._put(cluster, "assertions", (self.history, broker), assertion)
+        granted = min(ttl_ms, LONGEST_LEASE_MS)
+        self._put(cluster, "leases", broker, (session, self.now_ms() + granted))
+        return granted
+
+    # Transitions
+
+    def apply_batch(  # noqa: PLR0913 - a batch, whose it is, and at what time
+        self,
+        cluster: str,
         transitions: Sequence[Transition],
         *,
         generation: int,
         query_id: str,
         batch: int,
+        server_ms: int | None = None,
     ) -> BatchOutcome:
         """As `OwnershipStore.apply_batch`."""
-        here = self._writable()
-        if generation > here.generation:
-            raise Closed(f"it is open to generation {here.generation}")
-        if generation < here.generation:
-            raise Fenced(f"it is open to generation {here.generation}, ours is {generation}")
+        here = self._writable(cluster)
+        if generation > here.opening.generation:
+            raise Closed(f"it is open to generation {here.opening.generation}")
+        self._require_not_fenced(here, generation)
         last, outcomes = here.applied.get(query_id, (-1, ()))
         same = [(o.id, o.bundle) for o in outcomes] == [(t.id, t.bundle) for t in transitions]
         if last == batch and same:
             return BatchOutcome(outcomes, repeated=True)
         if last >= batch:
             return BatchOutcome(tuple(map(_older, transitions)))
-        outcomes = tuple(map(self._apply, transitions))
-        here.applied[query_id] = (batch, outcomes)
+        outcomes = tuple(self._apply(cluster, each, server_ms) for each in transitions)
+        self._put(cluster, "applied", query_id, (batch, outcomes))
         return BatchOutcome(outcomes)
 
-    def apply(self, _cluster: str, transition: Transition) -> Outcome:
+    def apply(self, cluster: str, transition: Transition, server_ms: int | None = None) -> Outcome:
         """As `OwnershipStore.apply`."""
-        self._writable()
-        return self._apply(transition)
+        return self.apply_all(cluster, [transition], server_ms)[0]
 
-    def record(self, _cluster: str, bundle: str) -> Record | None:
-        """As `OwnershipStore.record`."""
-        return self.contents.records.get(bundle)
+    def apply_all(
+        self, cluster: str, transitions: Sequence[Transition], server_ms: int | None = None
+    ) -> tuple[Outcome, ...]:
+        """As `OwnershipStore.apply_all`."""
+        if not self.knows_scripts:
+            self._master(cluster)
+            raise Closed("no job of this version has loaded the scripts")
+        self._writable(cluster)
+        return tuple(self._apply(cluster, each, server_ms) for each in transitions)
 
-    def records(self, _cluster: str) -> dict[str, Record]:
-        """As `OwnershipStore.records`."""
-        return self.contents.records.copy()
-
-    def renew(self, _cluster: str, broker: str, session: int, ttl_ms: int) -> Lease:
-        """As `Leases.renew`."""
-        here = self._changing()
-        before, until = here.leases.get(broker, (0, 0))
-        said = str(before) if until > self.now_ms() else ""
-        if said and before > session:
-            return Lease(Renewal.SUPERSEDED, said, 0)
-        if ttl_ms == 0:
-            here.leases.pop(broker, None)
-            return Lease(Renewal.RELEASED, said, 0)
-        if not self.is_open and (self.run, broker) not in here.assertions:
-            return Lease(Renewal.ASSERT, self.run, 0)
-        granted = min(ttl_ms, LONGEST_LEASE_MS)
-        here.leases[broker] = (session, self.now_ms() + granted)
-        return Lease(Renewal.HELD if self.is_open else Renewal.ASSERTED, said, granted)
-
-    def say(self, _cluster: str, broker: str, server_run: str, assertion: Assertion) -> None:
-        """As `Leases.say`."""
-        self._changing().assertions[server_run, broker] = assertion
+    # The gate
 
     def open(
-        self, generation: int, known_run: str, rebuilt_on: str = "", closed_for_ms: int = 0
+        self,
+        cluster: str,
+        generation: int,
+        known: str,
+        rebuilt_on: str = "",
+        closed_for_ms: int = 0,
     ) -> Closure | None:
-        """As `Gate.open`; ``known_run`` is the one the caller opened this generation on, or ""."""
-        here = self._changing()
-        if here.generation > generation:
-            raise Fenced(f"it is open to generation {here.generation}, ours is {generation}")
-        spent = here.generation == generation and here.open_run not in ("", self.run)
-        if spent or known_run not in ("", self.run):
-            raise GenerationSpent(f"generation {generation} was opened on a lost run")
-        here.generation = generation
-        if self.is_open:
-            return None
-        since = here.rebuild[1] if here.rebuild[0] == self.run else self.now_ms()
-        remaining = max(0, since + closed_for_ms - self.now_ms())
-        if rebuilt_on != self.run or remaining > 0:
-            here.open_run, here.rebuild = "", (self.run, since)
-            return Closure(self.run, remaining)
-        here.open_run, here.rebuild = self.run, ("", 0)
+        """As `Gate.open`; ``known`` is the history the caller opened this generation on, or ""."""
+        here, now = self._changing(cluster), self.now_ms()
+        opening, is_open = here.opening, self.is_open(cluster)
+        self._require_not_fenced(here, generation)
+        lost = not is_open or opening.generation != generation
+        elsewhere = opening.generation == generation and opening.opened_on and not is_open
+        if (known and (known != self.history or lost)) or elsewhere:
+            if opening.opened_on:
+                self._opening(cluster, opening._replace(opened_on=""))
+            raise GenerationSpent(f"generation {generation} was opened on data that is gone")
+        self.knows_scripts = True
+        least = self._majority()
+        if is_open or opening.rebuild_on == self.history:
+            least = max(least, opening.replicas)
+        replicated = opening.replicated or opening.replicas > 0
+        if not is_open:
+            since = opening.since if opening.rebuild_on == self.history else 0
+            since = min(since, now + REPLICA_WAIT_MS)
+            if not since:
+                left_behind = closed_for_ms > 0 and (here.is_empty or replicated)
+                since = now + (REPLICA_WAIT_MS if left_behind else 0)
+            remaining = max(0, since + closed_for_ms - now)
+            if rebuilt_on != self.history or remaining > 0:
+                self._opening(
+                    cluster,
+                    opening._replace(
+                        generation=generation,
+                        opened_on="",
+                        rebuild_on=self.history,
+                        since=since,
+                        replicas=least,
+                        replicated=replicated or least > 0,
+                    ),
+                )
+                return Closure(self.history, remaining)
+        self._opening(
+            cluster,
+            Opening(generation, self.history, replicas=least, replicated=replicated or least > 0),
+        )
         return None
 
     def restore(
-        self, generation: int, records: Mapping[str, Record], unjournalled: Set[str]
+        self,
+        cluster: str,
+        generation: int,
+        records: Mapping[str, Record],
+        unjournalled: Set[str],
     ) -> int:
         """As `Gate.restore`."""
-        here = self._changing()
-        if here.generation != generation:
-            raise Fenced(f"it is open to generation {here.generation}, ours is {generation}")
-        if here.open_run or here.rebuild[0] != self.run:
-            raise SinkError("it is not being rebuilt")
+        here = self._rebuilding(cluster, generation)
         newer = {
             bundle: record
             for bundle, record in records.items()
             if bundle not in here.records or record.epoch > here.records[bundle].epoch
         }
-        here.records |= newer
-        here.journal += [
-            Change(cluster="", bundle=bundle, event=Event.RESTORE, record=record)
-            for bundle, record in newer.items()
-            if bundle in unjournalled
-        ]
+        for bundle, record in newer.items():
+            change = Change(cluster=cluster, bundle=bundle, event=Event.RESTORE, record=record)
+            self._write(change, journalled=bundle in unjournalled)
         return len(newer)
 
-    def _changing(self) -> Contents:
-        self._before.append(self.contents.copy())
-        return self.contents
+    def note_owned(self, cluster: str, generation: int, bundles: Iterable[str]) -> None:
+        """As `Gate.note_owned`."""
+        here = self._rebuilding(cluster, generation)
+        owned: dict[str, set[str]] = {}
+        for bundle in bundles:
+            record = here.records.get(bundle)
+            if record is not None and record.owner is not None:
+                owned.setdefault(record.owner, set()).add(bundle)
+        for broker, theirs in owned.items():
+            known = here.owned.get(broker, frozenset())
+            self._put(cluster, "owned", broker, known | theirs)
 
-    def _writable(self) -> Contents:
-        if not self.is_open:
-            raise Closed("it was not opened on this run")
-        return self._changing()
+    # Streams
 
-    def _apply(self, asked: Transition) -> Outcome:
-        here = self.contents
+    def waiting(self, cluster: str, broker: str) -> tuple[tuple[str, Command], ...]:
+        """A broker's commands that it has not acknowledged."""
+        self._master(cluster)
+        return self.of(cluster).commands.get(broker, ())
+
+    def acknowledge(self, cluster: str, broker: str, ids: Iterable[str]) -> None:
+        """As `CommandStream.acknowledge`."""
+        here, done = self._changing(cluster), set(ids)
+        left = tuple(each for each in here.commands.get(broker, ()) if each[0] not in done)
+        self._put(cluster, "commands", broker, left)
+
+    def take_journal(self, cluster: str, most: int) -> list[Change]:
+        """Of the journal, the oldest entries, as the relay carries them to Kafka."""
+        here = self._changing(cluster)
+        entries = [entry for entry, _ in zip(here.journal, range(most), strict=False)]
+        changes = [here.journal[entry] for entry in entries]
+        for entry in entries:
+            self._put(cluster, "journal", entry, None)
+        return changes
+
+    # Parts
+
+    def _put(self, cluster: str, table: str, key: object, value: object) -> None:
+        self.data.put(cluster, table, key, value)
+
+    def _opening(self, cluster: str, opening: Opening) -> None:
+        self._put(cluster, "openings", "", opening)
+
+    def _master(self, cluster: str) -> Contents:
+        self.answers()
+        if not self.is_master:
+            raise StoreUnavailable("it is a replica")
+        return self.of(cluster)
+
+    def _changing(self, cluster: str) -> Contents:
+        here = self._master(cluster)
+        self.data.begin()
+        return here
+
+    def _writable(self, cluster: str) -> Contents:
+        here = self._changing(cluster)
+        if here.opening.opened_on != self.history:
+            raise Closed("it was not opened on this history of its data")
+        self._require_replicas(here)
+        return here
+
+    def _rebuilding(self, cluster: str, generation: int) -> Contents:
+        here = self._changing(cluster)
+        self._require_not_fenced(here, generation)
+        closed = here.opening.generation == generation and not here.opening.opened_on
+        if not closed or here.opening.rebuild_on != self.history:
+            raise SinkError("it is not being rebuilt")
+        return here
+
+    def _require_not_fenced(self, here: Contents, generation: int) -> None:
+        if here.opening.generation > generation:
+            raise Fenced(f"it is open to {here.opening.generation}, ours is {generation}")
+
+    def _require_replicas(self, here: Contents) -> None:
+        near = sum(0 <= lag < REPLICA_LAG_S + 1 for lag in self.lags())
+        if near < here.opening.replicas:
+            raise StoreUnavailable(f"it hears {near} of {here.opening.replicas} replicas")
+
+    def _majority(self) -> int:
+        return (len(self.lags()) + 1) // 2
+
+    def _apply(self, cluster: str, asked: Transition, server_ms: int | None) -> Outcome:
+        here = self.of(cluster)
         old = here.records.get(asked.bundle, FREE)
         if old.by == asked.id:
             fell = old.state is State.QUARANTINED and asked.event is not Event.QUARANTINE
             return _outcome(asked, Refused.QUARANTINED if fell else None, here.records)
-        standing = Standing(here.records, here.generation, self.now_ms(), self.alive, here.placed)
+        standing = Standing(
+            here.records,
+            here.opening.generation,
+            self.now_ms(),
+            lambda broker: self.alive(cluster, broker),
+            here.placed,
+            lambda request: self._speaks_for(cluster, request),
+            server_ms is not None and abs(server_ms - self.now_ms()) <= CLOCK_MARGIN_MS,
+            lambda broker: here.leases.get(broker, (0, 0))[0] != 0,
+        )
         judged = judge(asked, standing)
-        here.records |= judged.written
         for bundle, record in judged.written.items():
-            change = Change(cluster="", bundle=bundle, event=judged.event, record=record)
-            here.journal.append(change)
-            self._accepted(change)
+            self._write(Change(cluster=cluster, bundle=bundle, event=judged.event, record=record))
         if judged.refused is None:
-            self._send(asked, judged)
+            self._send(cluster, asked, judged)
         return _outcome(asked, judged.refused, here.records)
 
-    def _send(self, asked: Transition, judged: Judgement) -> None:
-        here, after = self.contents, judged.written[asked.bundle]
+    def _write(self, change: Change, *, journalled: bool = True) -> None:
+        cluster, bundle, record = change.cluster, change.bundle, change.record
+        here = self.of(cluster)
+        before = here.records.get(bundle)
+        was = None if before is None else before.owner
+        self._put(cluster, "records", bundle, record)
+        if was != record.owner:
+            if was is not None:
+                self._put(cluster, "owned", was, here.owned.get(was, frozenset()) - {bundle})
+            if record.owner is not None:
+                known = here.owned.get(record.owner, frozenset())
+                self._put(cluster, "owned", record.owner, known | {bundle})
+        if journalled:
+            self._put(cluster, "journal", next(self._numbers), change)
+        self._accepted(cluster, change)
+
+    def _speaks_for(self, cluster: str, asked: Transition) -> bool:
+        session, until = self.of(cluster).leases.get(asked.actor or "", (0, 0))
+        return until > self.now_ms() and session == asked.session
+
+    def _send(self, cluster: str, asked: Transition, judged: Judgement) -> None:
+        here, after = self.of(cluster), judged.written[asked.bundle]
         deadline = self.now_ms() + asked.within_ms if asked.within_ms else 0
         for command in asked.commands:
             if not asked.candidates or command.broker == after.owner:
-                self._entries += 1
                 stamped = command.stamped(after.epoch, self.now_ms(), deadline)
-                waiting = here.commands.get(command.broker, ())
-                here.commands[command.broker] = (*waiting, (f"{self._entries}-0", stamped))
+                entry = f"{next(self._numbers)}-0", stamped
+                waiting = (*here.commands.get(command.broker, ()), entry)
+                self._put(cluster, "commands", command.broker, waiting[-_LONGEST_STREAM:])
         if asked.candidates:
-            here.placed[after.owner or ""] += 1
+            owner = after.owner or ""
+            self._put(cluster, "placed", owner, here.placed.get(owner, 0) + 1)
 
 
-class MemoryCommands:
-    """One broker's reading end, as `CommandStream`: what is not acknowledged comes again to the
-    next reader, and to this one after its acknowledgement was lost."""
-
-    def __init__(self, server: MemoryServer, broker: str) -> None:
-        self._server = server
-        self._broker = broker
-        self._in_hand: set[str] = set()
-
-    def read(self, block_ms: int) -> list[tuple[str, Command]]:  # noqa: ARG002 - nobody waits
-        waiting = self._server.contents.commands.get(self._broker, ())
-        fresh = [(entry, command) for entry, command in waiting if entry not in self._in_hand]
-        self._in_hand.update(entry for entry, _ in fresh)
-        return fresh
-
-    def forget(self) -> None:
-        """A new process reads: what is not acknowledged comes again."""
-        self._in_hand.clear()
-
-    def acknowledge(self, ids: Iterable[str]) -> None:
-        done = set(ids)
-        contents = self._server.contents
-        waiting = contents.commands.get(self._broker, ())
-        contents.commands[self._broker] = tuple(each for each in waiting if each[0] not in done)
-        self._in_hand.difference_update(done)
+_TAKE_OVER_MS: Final = 3_000
+"""As in lease.lua."""
+_LONGEST_STREAM: Final = 10_000
 
 
 def _outcome(asked: Transition, refused: Refused | None, records: Mapping[str, Record]) -> Outcome:

@@ -1,46 +1,54 @@
-"""All of it together, and what must hold at every moment.
+"""All of it together: brokers' agents, the job, two servers, Kafka, and what breaks.
 
-No two agents serve overlapping ranges; an epoch is never given out that is not above every one
-before it; the records tile every namespace while the store is open; the auditor, who reads what
-reaches Kafka, finds no rule broken; and when the faults end, every bundle is served.
+`simulation.ownership.oracle` says what must hold at every moment.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
 from typing import Final, TypeVar
 
-import msgspec
 import numpy as np
 
-from simulation.ownership.host import CLUSTER, LEASE_MARGIN_S, Host
-from simulation.ownership.manager import Manager, names_of
-from simulation.ownership.network import NO_FAULTS, Clock, Link, Odds
+from simulation.ownership.faults import FAULTS
+from simulation.ownership.host import LEASE_MARGIN_S, SESSIONS_FROM, Host
+from simulation.ownership.manager import Kafka, Manager, names_of
+from simulation.ownership.network import NO_FAULTS, Clock, JobLink, Killed, Link, Odds
+from simulation.ownership.oracle import Oracle, Violation
 from simulation.ownership.rules import FREE
-from simulation.ownership.server import MemoryCommands, MemoryServer
-from sinks.errors import SinkError
-from trimtab.audit import NOTES, Audit
-from trimtab.model import NO_EPOCH, Epoch, namespace_of, parse_bundle
-from trimtab.ownership import Event, State
+from simulation.ownership.server import MemoryServer
+from simulation.ownership.stores import Stores
+from sinks.errors import Fenced, SinkError
 from trimtab.ring import equal_edges
-from trimtab.tiling import flaws
-from trimtab.wire.command import Command, Kind
-from trimtab.wire.ownership import Candidate, Change, Record, Transition
+from trimtab.wire.ownership import Change, Record
+
+__all__ = ["Size", "Tally", "Violation", "World"]
 
 T = TypeVar("T")
 
-BROKERS: Final = tuple(f"broker-{number}:8080" for number in range(6))
-NAMESPACES: Final = ("t/one", "t/two", "t/three")
-_BEGUN_MS: Final = 1_800_000_000_000
 _DEEPEST: Final = 3
 _CALM_SECONDS: Final = 240.0
+_FULL_CHECK: Final = 1000
+"""Steps between two looks at everything."""
 
 
-class Violation(AssertionError):
-    """What must not be, when, and how it came to be."""
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Of each cluster."""
+
+    brokers: int = 4
+    namespaces: int = 2
+    bundles: int = 4
+    """A namespace."""
+
+
+LARGE: Final = Size(brokers=8, namespaces=8, bundles=128)
+"""Two clusters of these have 2,048 bundles."""
+
+CLUSTERS: Final = ("one", "two")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,306 +64,290 @@ class Tally:
     """Accepted changes by what happened."""
 
 
-@dataclass(slots=True)
-class _Story:
-    highest: dict[str, Epoch] = field(default_factory=dict)
-    changes: dict[str, list[Change]] = field(default_factory=dict)
-    transitions: int = 0
-    rebuilds: int = 0
-    restored: int = 0
-    events: Counter[str] = field(default_factory=Counter)
-    tiled: tuple[int, int] = (0, 0)
-    """Transitions and rebuilds when the records were last seen to tile."""
-
-
 class World:
     """Everything is drawn from ``seed``: the same seed gives the same run."""
 
-    def __init__(
-        self, seed: int, odds: Odds | None = None, margin_s: float = LEASE_MARGIN_S
+    def __init__(  # noqa: PLR0913 - what is drawn, and how
+        self,
+        seed: int,
+        odds: Odds | None = None,
+        margin_s: float = LEASE_MARGIN_S,
+        size: Size | None = None,
+        weights: Mapping[str, float] | None = None,
+        in_time: bool = False,
+        beyond: bool = False,
     ) -> None:
-        """``margin_s``: how long before its lease ends a broker stops serving."""
-        self._rng = np.random.default_rng(seed)
+        """``margin_s``: how long before its lease ends a broker stops serving. ``weights``: how
+        often a fault is drawn, in place of what its row says. ``in_time``: the auditor may judge by
+        times: no clock steps, and neither the relay nor a broker is very late. ``beyond``: also two
+        faults at once that the protocol is known not to stand (`simulation.ownership.faults`)."""
+        self.beyond = beyond
+        self.rng = np.random.default_rng(seed)
         self._odds = odds or Odds()
         self._margin_s = margin_s
+        self._size = size or Size()
+        drawn = {name: fault.weight for name, fault in FAULTS.items()}
+        self._draw_fault = _lots({**drawn, **(weights or {})})
         self.clock = Clock()
-        self.jump_ms = 0
-        self.server = MemoryServer(self._server_ms, self._accepted)
-        self._journal: dict[str, Record] = {}
-        self._audit = Audit()
-        self._generations = 0
-        self._story = _Story()
+        self.oracle = Oracle(lambda: self.clock.now, in_time=in_time)
+        self.stores = Stores(self.clock, self.rng, self._accepted, CLUSTERS)
+        self.journal: dict[str, dict[str, Record]] = {cluster: {} for cluster in CLUSTERS}
+        self.relay_from = 0.0
+        """The relay carries nothing until then."""
         self.faults: Counter[str] = Counter()
-        self._acting: list[object] = []
-        self._hosts = [self._host(name) for name in BROKERS]
-        self._managers = [self._manager()]
+        self.acting: list[object] = []
+        self._generations = self._steps = self._kills = 0
+        self._rebuilds = self._restored = self._jobs = 0
+        self._sessions = count(SESSIONS_FROM)
+        self.hosts: list[Host] = []
+        self.managers: list[Manager] = []
+        self._bundles = {cluster: self._populate(cluster) for cluster in CLUSTERS}
+        self.add_manager()
+
+    def _populate(self, cluster: str) -> int:
+        size = self._size
         bundles = [
-            bundle for namespace in NAMESPACES for bundle in names_of(namespace, equal_edges(4))
+            bundle
+            for number in range(size.namespaces)
+            for bundle in names_of(f"{cluster}/n{number}", equal_edges(size.bundles))
         ]
-        for number, host in enumerate(self._hosts):
-            host.start(bundles[number :: len(self._hosts)])
-        self._bundles = len(bundles)
+        for number, name in enumerate(self._names()):
+            self.add_host(name, cluster, bundles[number :: size.brokers])
+        return len(bundles)
+
+    def _names(self) -> tuple[str, ...]:
+        return tuple(f"broker-{number}:8080" for number in range(self._size.brokers))
 
     def run(self, transitions: int) -> Tally:
         """Until so many changes were accepted, then until all is quiet; raises Violation."""
         self._begin()
-        while self._story.transitions < transitions:
-            self._step()
+        while self.oracle.transitions < transitions:
+            self.step()
         self._calm_down()
-        self._audited(self._server_ms())
-        self.faults["broker is killed amid a step"] = sum(host.kills for host in self._hosts)
+        self.oracle.audited(self.stores.master.now_ms())
+        self.faults["broker is killed amid a step"] = self._kills + sum(h.kills for h in self.hosts)
         return Tally(
-            self._story.transitions,
+            self.oracle.transitions,
             self.clock.now,
             dict(sorted(self.faults.items())),
-            self._story.rebuilds,
-            self._story.restored,
-            dict(sorted(self._story.events.items())),
+            self._rebuilds,
+            self._restored,
+            dict(sorted(self.oracle.events.items())),
         )
 
     def _begin(self) -> None:
         """Without faults until every bundle has a record: a claim that is lost is a hole."""
         odds, self._odds = self._odds, NO_FAULTS
         self._set_odds()
-        for _ in range(40):
-            self._everyone(calm=True)
-        assert len(self.server.contents.records) == self._bundles
+        for _ in range(80):
+            self._everyone()
+        for cluster, bundles in self._bundles.items():
+            assert len(self.stores.master.of(cluster).records) == bundles
         self._odds = odds
         self._set_odds()
 
-    def _step(self) -> None:
-        self.clock.advance(float(self._rng.exponential(0.03)))
+    def step(self) -> None:
+        self.clock.advance(float(self.rng.exponential(0.03)))
         self._act()
-        self._check()
+        self._steps += 1
+        if self._steps % _FULL_CHECK == 0:
+            self.oracle.check_all(self.hosts, self.stores.master)
 
     def _act(self) -> None:
-        luck = self._rng.random()
+        luck = self.rng.random()
         if luck < 0.55:
-            self._one(self._hosts, Host.turn)
+            self.act_as(self.a_host(), Host.turn)
         elif luck < 0.75:
-            self._one(self._managers, Manager.turn)
+            self.act_as(self.a_manager(), Manager.turn)
         elif luck < 0.88:
-            self._relay(int(self._rng.integers(1, 60)))
+            self._relay(int(self.rng.integers(1, 60)))
         elif luck < 0.985:
             self._look_up()
         else:
             self._break_something()
+        self._check()
 
-    def _one(self, actors: list[T], act: Callable[[T], None]) -> None:
-        actor = actors[self._rng.integers(len(actors))]
+    def a_host(self) -> Host:
+        return self.hosts[self.rng.integers(len(self.hosts))]
+
+    def a_manager(self) -> Manager:
+        return self.managers[self.rng.integers(len(self.managers))]
+
+    def soon(self, mean: float) -> float:
+        """Seconds until something happens."""
+        return float(self.rng.exponential(mean))
+
+    def act_as(self, actor: T, act: Callable[[T], object]) -> None:
         # Nobody is interrupted by himself.
-        if actor in self._acting:
+        if actor in self.acting:
             return
-        self._acting.append(actor)
+        self.acting.append(actor)
         try:
             act(actor)
+        except Killed:
+            self._replace(actor)
         finally:
-            self._acting.pop()
+            self.acting.pop()
+        self._bury()
 
-    def _meanwhile(self) -> None:
-        if len(self._acting) < _DEEPEST:
-            for _ in range(int(self._rng.integers(1, 4))):
-                self.clock.advance(float(self._rng.exponential(0.3)))
+    def _replace(self, actor: object) -> None:
+        """The job was killed; brokers' machines see to themselves."""
+        if actor in self.managers:
+            self.managers = [each for each in self.managers if each is not actor]
+            self.add_manager()
+
+    def _bury(self) -> None:
+        for host in self.hosts:
+            if host.ended and host not in self.acting:
+                self._kills += host.kills
+                self.stores.disconnect(host.link)
+        self.hosts = [host for host in self.hosts if not host.ended or host in self.acting]
+
+    def _meanwhile(self, seconds: float | None = None) -> None:
+        if len(self.acting) >= _DEEPEST:
+            return
+        if seconds is None:
+            for _ in range(int(self.rng.integers(1, 4))):
+                self.clock.advance(self.soon(0.3))
                 self._act()
-            self._check()
+            return
+        until = self.clock.now + seconds
+        while self.clock.now < until:
+            self.clock.advance(min(self.soon(0.3), until - self.clock.now))
+            self._act()
 
-    def _everyone(self, *, calm: bool) -> None:
+    def _everyone(self) -> None:
         self.clock.advance(0.3)
-        for manager in self._managers:
-            manager.turn(calm=calm)
-        for host in self._hosts:
-            host.turn()
+        for manager in self.managers:
+            self.act_as(manager, lambda manager: manager.turn(calm=True))
+        for host in list(self.hosts):
+            self.act_as(host, Host.turn)
         self._relay(1000)
         self._check()
 
     def _relay(self, most: int) -> None:
-        entries = self.server.contents.journal[:most]
-        del self.server.contents.journal[:most]
-        for change in entries:
-            self._audit.see_change(msgspec.structs.replace(change, cluster=CLUSTER))
-            known = self._journal.get(change.bundle, FREE)
-            if change.record.epoch > known.epoch:
-                self._journal[change.bundle] = change.record
-        self._audited(self._audit.clock)
+        if self.clock.now < self.relay_from:
+            return
+        audit = self.oracle.audit
+        for cluster in CLUSTERS:
+            try:
+                changes = self.stores.master.take_journal(cluster, most)
+            except SinkError:
+                continue
+            for change in changes:
+                audit.see_change(change)
+                known = self.journal[cluster].get(change.bundle, FREE)
+                if change.record.epoch > known.epoch:
+                    self.journal[cluster][change.bundle] = change.record
+        self.oracle.audited(audit.clock)
 
     def _look_up(self) -> None:
-        """A broker is asked for a bundle and claims it for two candidates if nobody owns it."""
-        records = self.server.contents.records
-        names = sorted(records)
-        if not names:
+        """A broker is asked for a bundle, most often for one of a broker that is gone."""
+        host = self.a_host()
+        records = self.stores.master.of(host.cluster).records
+        if not records:
             return
-        bundle = names[self._rng.integers(len(names))]
-        record = records[bundle]
-        if record.state is State.DELETED:
-            return
-        if record.owner is not None and self.server.alive(record.owner):
-            return
-        drawn = [BROKERS[row] for row in self._rng.choice(len(BROKERS), 3, replace=False)]
-        name = f"lookup/{bundle}/{record.epoch.generation}.{record.epoch.counter}"
-        asked = Transition(
-            id=name,
-            bundle=bundle,
-            event=Event.ASSIGN,
-            expect=record.epoch,
-            actor=drawn[0],
-            candidates=tuple(Candidate(broker, 0.5) for broker in drawn[1:]),
-            each=0.01,
-            commands=tuple(
-                Command(
-                    id=f"{name}/own", cluster=CLUSTER, broker=broker, kind=Kind.OWN, bundle=bundle
-                )
-                for broker in drawn[1:]
-            ),
-        )
-        try:
-            self.server.apply(CLUSTER, asked)
-        except SinkError:
-            return
+        names = list(records)
+        for row in self.rng.integers(len(names), size=3).tolist():
+            owner = records[names[row]].owner
+            if owner is None or not self.stores.master.alive(host.cluster, owner):
+                break
+        self.act_as(_Thread(host), lambda thread: thread.host.look_up(names[row]))
 
     def _break_something(self) -> None:
-        name = sorted(_FAULTS)[self._rng.integers(len(_FAULTS))]
+        name = self._draw_fault(float(self.rng.random()))
         self.faults[name] += 1
-        _FAULTS[name](self)
-
-    # Faults
-
-    def crash(self) -> None:
-        host = self._hosts[self._rng.integers(len(self._hosts))]
-        if host not in self._acting:
-            host.crash()
-
-    def leave(self) -> None:
-        host = self._hosts[self._rng.integers(len(self._hosts))]
-        if host not in self._acting:
-            host.leave()
-
-    def hang(self) -> None:
-        host = self._hosts[self._rng.integers(len(self._hosts))]
-        host.hangs_until = self.clock.now + float(self._rng.exponential(8.0))
-
-    def cut(self) -> None:
-        host = self._hosts[self._rng.integers(len(self._hosts))]
-        host.link.cut = True
-        self.clock.later(
-            float(self._rng.exponential(8.0)), lambda: setattr(host.link, "cut", False)
-        )
-
-    def restart_server(self) -> None:
-        # Rarely, or the store would never be open.
-        if self._rng.random() < 0.4:
-            lost = [0, int(self._rng.integers(1, 50)), None][self._rng.integers(3)]
-            self.faults[f"server lost {'all' if lost is None else 'some' if lost else 'none'}"] += 1
-            self.server.restart(lost)
-
-    def replace_job(self) -> None:
-        """The one before goes on until it notices."""
-        self._managers = [*self._managers[-1:], self._manager()]
+        FAULTS[name].happen(self)
 
     # What must hold
 
-    def _accepted(self, change: Change) -> None:
-        story, epoch = self._story, change.record.epoch
-        story.transitions += 1
-        story.events[f"{change.event} to {change.record.state}"] += 1
-        story.changes.setdefault(change.bundle, []).append(change)
-        del story.changes[change.bundle][:-12]
-        if epoch <= story.highest.get(change.bundle, NO_EPOCH):
-            self._fail(f"epoch {epoch} of {change.bundle} is not new", change.bundle)
-        story.highest[change.bundle] = epoch
+    def _accepted(self, cluster: str, change: Change) -> None:
+        self.oracle.accepted(cluster, change)
 
     def _check(self) -> None:
-        serving: dict[str, list[tuple[int, int, str, str]]] = {}
-        for host in self._hosts:
-            for bundle in host.serving():
-                namespace, (low, high) = parse_bundle(bundle)
-                serving.setdefault(namespace, []).append((low, high, host.name, bundle))
-        for served in serving.values():
-            served.sort()
-            for (_, high, one, bundle), (low, _, other, overlap) in pairwise(served):
-                if low < high:
-                    self._fail(f"{one} serves {bundle}, {other} serves {overlap}", bundle, overlap)
-        self._check_tiling()
-
-    def _check_tiling(self) -> None:
-        story, records = self._story, self.server.contents.records
-        now = story.transitions, story.rebuilds
-        if story.tiled == now or not self.server.is_open or len(records) < self._bundles:
-            return
-        story.tiled = now
-        standing: dict[str, list[str]] = {namespace: [] for namespace in NAMESPACES}
-        for bundle, record in records.items():
-            if record.state is not State.DELETED:
-                standing[namespace_of(bundle)].append(bundle)
-        for namespace, bundles in standing.items():
-            if found := flaws(bundles):
-                self._fail(f"{namespace} does not tile: {found}", *bundles[:1])
-
-    def _audited(self, until_ms: int) -> None:
-        found = [each for each in self._audit.settle(until_ms) if each.kind not in NOTES]
-        if found:
-            self._fail(f"the auditor finds {found[0]}")
-
-    def _fail(self, what: str, *bundles: str) -> None:
-        stories = [f"  {change}" for bundle in bundles for change in self._story.changes[bundle]]
-        raise Violation("\n".join([f"at {self.clock.now:.3f} s: {what}", *stories]))
+        self.oracle.check(self.stores.master)
 
     def _calm_down(self) -> None:
         """The faults end: soon every bundle is served by the owner that its record names."""
-        self._odds = NO_FAULTS
+        self._odds = replace(NO_FAULTS, load_s=self._odds.load_s)
+        self.relay_from = 0.0
+        self.stores.heal()
         self._set_odds()
-        self._managers = self._managers[-1:]
+        self.add_manager()
+        self.managers = self.managers[-1:]
         end = self.clock.now + _CALM_SECONDS
         while self.clock.now < end:
-            self._everyone(calm=True)
-        records = self.server.contents.records
-        served = {bundle: host.name for host in self._hosts for bundle in host.serving()}
-        for bundle, record in records.items():
-            if record.state is not State.DELETED and served.get(bundle) != record.owner:
-                self._fail(f"{bundle} is served by {served.get(bundle)}, not as {record}", bundle)
+            self._everyone()
+        self.oracle.check_all(self.hosts, self.stores.master)
+        for cluster in CLUSTERS:
+            records = self.stores.master.of(cluster).records
+            self.oracle.served_by_owners(cluster, self.hosts, records)
 
     # Parts
 
-    def _server_ms(self) -> int:
-        return _BEGUN_MS + self.jump_ms + round(1000 * self.clock.now)
+    @property
+    def master(self) -> MemoryServer:
+        return self.stores.master
 
-    def _claim(self) -> int:
+    def _claim(self, held: int) -> int:
+        if held and held != self._generations:
+            raise Fenced("a newer job has claimed")
         self._generations += 1
         return self._generations
 
-    def _manager(self) -> Manager:
-        name = f"job-{self._generations}"
-        return Manager(
-            self.server,
-            self._journal,
-            BROKERS,
-            self._claim,
-            self._rebuilt,
-            self._audit.see_command,
-            self._rng,
-            name,
-        )
+    def add_manager(self) -> None:
+        """A new job; of those before it the last one goes on."""
+        self._jobs += 1
+        link = JobLink(self.stores.master, self.clock, self.rng, self._odds, self._meanwhile)
+        self.stores.connect(link)
+        kafka = Kafka(self.journal, self._claim, self.oracle.audit.see_command, self._rebuilt)
+        for gone in self.managers[:-1]:
+            self.stores.disconnect(gone.link)
+        job = Manager(link, kafka, CLUSTERS, self._names(), self.rng, f"job-{self._jobs}")
+        self.managers = [*self.managers[-1:], job]
 
     def _rebuilt(self, restored: int) -> None:
-        self._story.rebuilds += 1
-        self._story.restored += restored
+        self._rebuilds += 1
+        self._restored += restored
 
-    def _host(self, name: str) -> Host:
-        commands = MemoryCommands(self.server, name)
-        link = Link(self.server, commands, self.clock, self._rng, self._odds, self._meanwhile)
-        host = Host(name, [each for each in BROKERS if each != name], link, self.clock, self._rng)
+    def add_host(self, name: str, cluster: str, loaded: Sequence[str] = ()) -> None:
+        """A machine with a process of this name, perhaps beside others."""
+        link = Link(
+            self.stores.master,
+            self.clock,
+            self.rng,
+            self._odds,
+            self._meanwhile,
+            cluster=cluster,
+            broker=name,
+        )
+        self.stores.connect(link)
+        others = [each for each in self._names() if each != name]
+        host = Host(others, link, self.clock, self.rng, self._sessions, self.oracle)
         host.margin_s = self._margin_s
-        return host
+        host.start(loaded)
+        self.hosts.append(host)
 
     def _set_odds(self) -> None:
-        for host in self._hosts:
-            host.link.odds, host.link.cut, host.hangs_until = self._odds, False, 0.0
+        for wire in self.stores.wires:
+            wire.odds, wire.cut = self._odds, False
+        for host in self.hosts:
+            host.hangs_until = 0.0
 
 
-_FAULTS: Final = {
-    "broker crashes": World.crash,
-    "broker leaves": World.leave,
-    "broker hangs": World.hang,
-    "broker is cut off": World.cut,
-    "server restarts": World.restart_server,
-    "job is replaced": World.replace_job,
-}
+@dataclass(frozen=True, slots=True)
+class _Thread:
+    """One that answers a client, beside the agent's own."""
+
+    host: Host
+
+
+def _lots(weights: Mapping[str, float]) -> Callable[[float], str]:
+    """Draws a fault by a number from 0 to 1."""
+    names = list(weights)
+    bounds = np.cumsum(list(weights.values()))
+
+    def draw(luck: float) -> str:
+        return names[int(np.searchsorted(bounds, luck * bounds[-1], side="right"))]
+
+    return draw

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from simulation.recorded import Missing, RecordedTopics
+from simulation.recorded import Missing, RecordedTopics, joined
 from simulation.rerun.run import Readers, Rerun
 from simulation.rerun.span import Asked, Bound, find_span, iso
 from trimtab.explaining.scene import again
@@ -96,8 +96,8 @@ def _batch_of(
 
 def _rounds(topics: RecordedTopics, query: str | None) -> Iterator[tuple[_Batch, _Round]]:
     decoder = msgspec.json.Decoder(_Batch)
-    low, high = topics.ends(keys.ROUNDS, 0)
-    for record in topics.between(keys.ROUNDS, 0, low, high):
-        batch = decoder.decode(record.value or b"")
+    low, high = topics.whole(keys.ROUNDS)
+    for whole in joined(topics.between(keys.ROUNDS, 0, low, high)):
+        batch = decoder.decode(whole.value)
         if query in {None, batch.query}:
             yield from ((batch, held) for held in batch.rounds)

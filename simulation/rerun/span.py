@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from simulation.recorded import Missing, RecordedTopics
+from simulation.recorded import Missing, RecordedTopics, joined
 from simulation.replay import Contradiction, agreed
 from trimtab.wire import keys
 from trimtab.wire.rows import BatchRecord
@@ -42,11 +42,12 @@ class Ambiguous(ValueError):
 
 
 class Head(NamedTuple):
-    """A batch, and where on trimtab.rounds it stands."""
+    """A batch, and where on trimtab.rounds it stands: its first offset, and the one after it."""
 
     batch: int
     at: int
-    offset: int
+    start: int
+    end: int
 
     def __str__(self) -> str:
         return f"{self.batch} ({iso(self.at)})"
@@ -119,7 +120,7 @@ class _Trail:
 
 def find_span(topics: RecordedTopics, asked: Asked) -> Span:
     """Raises Missing and Ambiguous."""
-    low, high = topics.ends(keys.ROUNDS, 0)
+    low, high = topics.whole(keys.ROUNDS)
     trails = _trails(topics, (low, high), asked)
     met = {query: trail for query, trail in trails.items() if trail.met}
     if not met:
@@ -138,10 +139,10 @@ def find_span(topics: RecordedTopics, asked: Asked) -> Span:
 def _trails(topics: RecordedTopics, offsets: tuple[int, int], asked: Asked) -> dict[str, _Trail]:
     trails: dict[str, _Trail] = {}
     decoder = msgspec.json.Decoder(_Brief)
-    for record in topics.between(keys.ROUNDS, 0, *offsets):
-        brief = decoder.decode(record.value or b"")
+    for whole in joined(topics.between(keys.ROUNDS, 0, *offsets)):
+        brief = decoder.decode(whole.value)
         if asked.query in {None, brief.query}:
-            head = Head(brief.batch, brief.at, record.offset)
+            head = Head(brief.batch, brief.at, whole.start, whole.end)
             trails.setdefault(brief.query, _Trail(head, head)).take(brief, head, asked)
     return trails
 
@@ -152,7 +153,7 @@ def _started(query: str, trail: _Trail, *, whole: bool) -> Span:
     starts = {name: trail.before[name] for name in trail.shown if name in trail.before}
     strange = trail.shown.keys() - starts.keys()
     if strange and whole:
-        offsets = (trail.oldest.offset, last.offset + 1)
+        offsets = (trail.oldest.start, last.end)
         return Span(query, first.batch, last.batch, offsets, None)
     for name in sorted(strange):
         head = trail.within.get(name)
@@ -163,15 +164,15 @@ def _started(query: str, trail: _Trail, *, whole: bool) -> Span:
                 f"{query} are no longer recorded: {advice}"
             )
         starts[name] = head
-    begin = min(head.offset for head in starts.values())
-    return Span(query, first.batch, last.batch, (begin, last.offset + 1), starts)
+    begin = min(head.start for head in starts.values())
+    return Span(query, first.batch, last.batch, (begin, last.end), starts)
 
 
 def batches_of(topics: RecordedTopics, span: Span) -> Iterator[BatchRecord]:
     """Each once and in order, the first one what is started from; raises Contradiction, Missing."""
     latest: BatchRecord | None = None
-    for record in topics.every(keys.ROUNDS, 0, *span.offsets):
-        batch = msgspec.json.decode(record.value or b"", type=BatchRecord)
+    for whole in joined(topics.every(keys.ROUNDS, 0, *span.offsets)):
+        batch = msgspec.json.decode(whole.value, type=BatchRecord)
         if batch.query != span.query:
             continue
         if latest is None or batch.batch > latest.batch:

@@ -1,34 +1,141 @@
--- Renews a broker's lease, or gives it up.
+-- Renews a broker's lease, gives it up, or takes it over from an older process of the same name.
 --
--- KEYS: open, lease, the assertions' common beginning.
--- ARGV: session (ms, larger for a process that started later); for how long (ms), 0 to give it up;
---       the broker.
--- Returns {"held", the session before or "", ms granted}; {"asserted", …} the same while the store is
---       closed; {"assert", run_id} where the store is closed and this broker has not said what it
---       saw; {"superseded", the later session}; {"released", …}.
+-- KEYS: open, lease, successor, sessions, clock, the assertions' common beginning.
+-- ARGV: session (ms, larger for a process that started later); for how long (ms), 0 to give it up,
+--       -1 to leave what is left of it to the next process of this name; the broker; what it saw of
+--       the records, as JSON, or ""; for how long it has asked for the lease, by its own clock (ms).
+-- Returns {status, detail, ms, this server's time (ms), the history of its data, how much of a lease
+-- from another history must be left (ms) if it is to go on here}:
+--   held      detail: the session before, or ""; ms granted
+--   asserted  the same while the store is closed
+--   assert    detail: this history; it is closed, and this broker has not said what it saw
+--   waiting   detail: the older session that has ms left; it cannot renew any more. Or "": the last
+--             process of this name did not say that it ended, and this clock may have jumped: ms to wait
+--   superseded  detail: the later session
+--   isolated  detail: how many replicas have acknowledged lately, of how many
+--   replica   this server is no master
+--   outdated  a job of an older version has opened the store: no lease for a process without one
+--   released  detail: the session before, or ""
+--
+-- Rendered above from Python: LONGEST_LEASE_MS, KEPT_MS, REPLICA_WAIT_MS. From history.lua: server, history_of,
+-- short_of_replicas.
 
-local session, asked = ARGV[1], tonumber(ARGV[2])
-local before = redis.call("GET", KEYS[2])
-if before and tonumber(before) > tonumber(session) then
-  return { "superseded", before, "0" }
+local OPEN, LEASE, SUCCESSOR, SESSIONS, CLOCK = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local ASSERTIONS = KEYS[6]
+local session, asked, broker, said = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
+-- The name is reserved until this lease ends, for a process that has not started yet.
+local NO_SESSION = "0"
+-- A process that waits asks again within two seconds.
+local TAKE_OVER_MS = 3000
+-- A number to agents of older versions as well, whose leases lack the sign: they are given nothing.
+local MINE = "+" .. session
+
+local clock = redis.call("TIME")
+local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local now = string.format("%.0f", now_ms)
+local here = server()
+local history = history_of(here)
+local opened = redis.call("HMGET", OPEN, "replid", "lease_ms", "replicas", "run_id", "replicated")
+-- Behind a master that was left behind it may be given up there before that one notices.
+local must_have_left = opened[5] and string.format("%.0f", REPLICA_WAIT_MS) or "0"
+local function session_of(lease)
+  return string.match(lease or "", "%d*$")
 end
-if asked == 0 then
-  if before then
-    redis.call("SET", KEYS[2], session, "PX", 1)
+local function answer(status, detail, ms)
+  return { status, detail, string.format("%.0f", ms), now, history or "", must_have_left }
+end
+
+local before = redis.call("GET", LEASE)
+local successor = redis.call("GET", SUCCESSOR)
+if asked <= 0 then
+  if before == MINE then
+    redis.call("HDEL", SESSIONS, broker)
+    if asked < 0 then
+      redis.call("SET", LEASE, NO_SESSION, "KEEPTTL")
+    else
+      -- A process that waits must see that this one has ended, and did not just run out of time.
+      redis.call("SET", LEASE, NO_SESSION, "PX", successor and 1000 or 1)
+    end
   end
-  return { "released", before or "", "0" }
+  return answer("released", session_of(before), 0)
+end
+-- The session that waits for an older one, and when that one's lease is over.
+local waits, over = string.match(successor or "", "^(%d+) (%d+)$")
+for _, later in ipairs({ before or NO_SESSION, waits or NO_SESSION }) do
+  if tonumber(later) > tonumber(session) then
+    return answer("superseded", session_of(later), 0)
+  end
 end
 
-local opened = redis.call("HMGET", KEYS[1], "run_id", "lease_ms")
-local run_id = string.match(redis.call("INFO", "server"), "run_id:(%x+)")
+if not history then
+  return answer("replica", "", 0)
+end
+local isolated = short_of_replicas(here, opened[3])
+if isolated then
+  return answer("isolated", isolated, 0)
+end
+
+local function waits_until(ms)
+  redis.call("SET", SUCCESSOR, string.format("%s %.0f", session, ms), "PX", 2 * LONGEST_LEASE_MS)
+end
+
+if before and before ~= MINE and before ~= NO_SESSION then
+  -- An older process of this name may serve until its lease is over, and must not renew it.
+  if waits ~= session then
+    local left = redis.call("PTTL", LEASE)
+    over = now_ms + (left < 0 and LONGEST_LEASE_MS or left)
+  end
+  -- No lease is longer; a clock that went back made it seem so.
+  over = math.min(tonumber(over), now_ms + LONGEST_LEASE_MS)
+  local left = over - now_ms
+  if left > 0 then
+    waits_until(over)
+    -- For a moment longer the name counts as alive: its bundles wait for the process that waits.
+    redis.call("SET", LEASE, before, "PX", left + TAKE_OVER_MS)
+    return answer("waiting", session_of(before), left)
+  end
+end
+
+-- The job's note holds for a second. It outlasts that where the clock went back.
+local function vouched()
+  local noted = tonumber(redis.call("GET", CLOCK) or "")
+  return noted and noted <= now_ms and now_ms - noted <= 1000
+end
+
+-- Another process of this name that has not said that it ended: its lease may only seem to be over.
+local last
+if not before then
+  last = redis.call("HGET", SESSIONS, broker)
+elseif before ~= MINE and before ~= NO_SESSION then
+  last = session_of(before)
+end
+local asked_for = tonumber(ARGV[5])
+if last and last ~= session and asked_for < LONGEST_LEASE_MS and not vouched() then
+  local left = LONGEST_LEASE_MS - asked_for
+  waits_until(now_ms)
+  if before then
+    redis.call("SET", LEASE, before, "PX", left + TAKE_OVER_MS)
+  end
+  return answer("waiting", "", left)
+end
+
+if opened[4] and before ~= MINE then
+  return answer("outdated", "", 0)
+end
 local status = "held"
-if opened[1] ~= run_id then
+if opened[1] ~= history or opened[4] then
   -- A lease of a broker that has said nothing must run out before the records are believed again.
-  if redis.call("EXISTS", KEYS[3] .. run_id .. ":" .. ARGV[3]) == 0 then
-    return { "assert", run_id, "0" }
+  local key = ASSERTIONS .. history .. ":" .. broker
+  if said ~= "" then
+    redis.call("SET", key, said, "PX", KEPT_MS)
+  elseif redis.call("EXISTS", key) == 0 then
+    return answer("assert", history, 0)
   end
   status = "asserted"
 end
-local granted = math.min(asked, tonumber(opened[2]) or asked)
-redis.call("SET", KEYS[2], session, "PX", granted)
-return { status, before or "", string.format("%.0f", granted) }
+local granted = math.min(asked, tonumber(opened[2]) or asked, LONGEST_LEASE_MS)
+redis.call("SET", LEASE, MINE, "PX", granted)
+if before ~= MINE then
+  redis.call("HSET", SESSIONS, broker, session)
+end
+return answer(status, session_of(before), granted)

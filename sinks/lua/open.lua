@@ -1,43 +1,83 @@
--- Lets a generation of the job write to one cluster, on this run of this server, once the records
+-- Lets a generation of the job write to one cluster, on this history of the data, once the records
 -- are known to be complete.
 --
 -- KEYS: open.
--- ARGV: generation; the run_id it was opened on before, "" if it was not; the longest lease (ms); the
---       run_id that the caller has rebuilt the records on, "" if none; how long that run must have
---       been closed by then (ms).
--- Returns {"opened", run_id}, {"fenced", the higher generation}, {"spent", this run_id}, or
---       {"rebuild", this run_id, ms to wait at least}: nobody may write until it is opened.
+-- ARGV: generation; the history it was opened on before, "" if it was not; the longest lease (ms); the
+--       history that the caller has rebuilt the records on, "" if none; how long that one must have
+--       been closed by then (ms); how many replicas must acknowledge, "" for a majority's.
+-- Returns {"opened", this history}, {"fenced", the higher generation}, {"spent", this history},
+--       {"replica", ""}, or {"rebuild", this history, ms to wait at least}: no record can be changed
+--       until it is opened.
+--
+-- Rendered above from Python: REPLICA_WAIT_MS. From history.lua: server, history_of, replicas_of.
 
-local wanted, known_run, lease_ms = ARGV[1], ARGV[2], ARGV[3]
-local rebuilt_on, closed_for = ARGV[4], tonumber(ARGV[5])
+local wanted, known, lease_ms = ARGV[1], ARGV[2], ARGV[3]
+local rebuilt_on, closed_for, replicas = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local OPEN = KEYS[1]
-local run_id = string.match(redis.call("INFO", "server"), "run_id:(%x+)")
-local stored = redis.call("HMGET", OPEN, "generation", "run_id", "rebuild_run", "rebuild_since")
-local generation, stored_run = stored[1], stored[2]
+
+local here = server()
+local history = history_of(here)
+if not history then
+  return { "replica", "" }
+end
+local stored = redis.call("HMGET", OPEN, "generation", "replid", "rebuild_on", "rebuild_since",
+  "replicas", "run_id", "replicated")
+local generation, opened_on, by_older_job = stored[1], stored[2], stored[6]
+local replicated = stored[7] or (tonumber(stored[5]) or 0) > 0
 
 if generation and tonumber(generation) > tonumber(wanted) then
   return { "fenced", generation }
 end
--- The server came back, perhaps without its last writes: their epochs may not be given out again.
-if generation == wanted and stored_run and stored_run ~= run_id then
-  return { "spent", run_id }
+local is_open = opened_on == history and not by_older_job
+-- This generation was opened on other data, or on data that is gone: its epochs may not be given out
+-- again. Closed at once, for this server may be left and come back before the next generation is.
+local lost = not is_open or generation ~= wanted
+if (known ~= "" and (known ~= history or lost))
+  or (generation == wanted and opened_on and not is_open) then
+  redis.call("HDEL", OPEN, "replid", "run_id")
+  return { "spent", history }
 end
-if known_run ~= "" and known_run ~= run_id then
-  return { "spent", run_id }
+
+-- The servers that are connected now, this one included, and half of them at least beside it.
+local function majority()
+  local online = replicas_of(here)
+  return math.floor((online + 1) / 2)
+end
+
+local function required()
+  if replicas then
+    return replicas
+  end
+  -- Less only on another history: this server cannot tell a replica that is gone from one that rules.
+  local looked_at = is_open or stored[3] == history
+  return math.max(majority(), looked_at and tonumber(stored[5]) or 0)
 end
 
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-redis.call("HSET", OPEN, "generation", wanted, "lease_ms", lease_ms)
-if stored_run ~= run_id then
-  local since = stored[3] == run_id and tonumber(stored[4]) or now
-  local remaining = math.max(0, since + closed_for - now)
-  if rebuilt_on ~= run_id or remaining > 0 then
-    redis.call("HDEL", OPEN, "run_id")
-    redis.call("HSET", OPEN, "rebuild_run", run_id, "rebuild_since", string.format("%.0f", since))
-    return { "rebuild", run_id, string.format("%.0f", remaining) }
-  end
-  redis.call("HDEL", OPEN, "rebuild_run", "rebuild_since")
-  redis.call("HSET", OPEN, "run_id", run_id)
+-- While it is closed as well: brokers hold leases on what the last look has found.
+redis.call("HSET", OPEN, "generation", wanted, "lease_ms", lease_ms,
+  "replicas", string.format("%.0f", required()))
+if replicated or required() > 0 then
+  redis.call("HSET", OPEN, "replicated", "1")
 end
-return { "opened", run_id, "0" }
+if not is_open then
+  -- Not from a time to come: this clock may have gone back.
+  local since = stored[3] == history and tonumber(stored[4])
+  since = since and math.min(since, now + REPLICA_WAIT_MS)
+  if not since then
+    -- A master that was left behind grants leases until it notices that its replicas are gone. Of a
+    -- store that remembers nothing it is not known whether there was one.
+    local left_behind = closed_for > 0 and (not generation or replicated)
+    since = now + (left_behind and REPLICA_WAIT_MS or 0)
+  end
+  local remaining = math.max(0, since + closed_for - now)
+  if rebuilt_on ~= history or remaining > 0 then
+    redis.call("HDEL", OPEN, "replid", "run_id", "rebuild_run")
+    redis.call("HSET", OPEN, "rebuild_on", history, "rebuild_since", string.format("%.0f", since))
+    return { "rebuild", history, string.format("%.0f", remaining) }
+  end
+  redis.call("HDEL", OPEN, "rebuild_on", "rebuild_since")
+  redis.call("HSET", OPEN, "replid", history)
+end
+return { "opened", history, "0" }

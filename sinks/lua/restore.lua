@@ -1,19 +1,21 @@
 -- Writes records that the store has lost; only while its cluster is closed and being rebuilt.
 --
--- KEYS: open, ownership, journal, bundles.
+-- KEYS: open, ownership, journal, bundles, the common beginning of what brokers own.
 -- ARGV: cluster; the job's generation; the records as JSON: {bundle, record as JSON, whether the
 --       journal topic lacks it}.
 -- Returns {"restored", how many were newer than what stood here}, {"fenced", the open generation}, or
 --       {"refused", why}.
+--
+-- From history.lua: server, history_of.
 
-local OPEN, OWNERSHIP, JOURNAL, BUNDLES = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local OPEN, OWNERSHIP, JOURNAL, BUNDLES, OWNED = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local cluster, caller = ARGV[1], ARGV[2]
-local run_id = string.match(redis.call("INFO", "server"), "run_id:(%x+)")
-local opened = redis.call("HMGET", OPEN, "generation", "run_id", "rebuild_run")
-if opened[1] ~= caller then
-  return { "fenced", opened[1] or "none" }
+local opened = redis.call("HMGET", OPEN, "generation", "replid", "rebuild_on", "run_id")
+if tonumber(opened[1] or 0) > tonumber(caller) then
+  return { "fenced", opened[1] }
 end
-if opened[2] or opened[3] ~= run_id then
+local refused = opened[1] ~= caller or opened[2] or opened[4]
+if refused or opened[3] ~= history_of(server()) then
   return { "refused", "it is not being rebuilt" }
 end
 
@@ -25,12 +27,28 @@ local function older(mine, theirs)
   return mine[1] < theirs[1] or mine[1] == theirs[1] and mine[2] < theirs[2]
 end
 
+-- What stands here; nil where there is nothing, or nothing that a request of the caller's could change.
+local function known_of(text)
+  local readable, known = pcall(cjson.decode, text or "")
+  local epoch = readable and type(known) == "table" and known.epoch
+  if type(epoch) ~= "table" or type(epoch[1]) ~= "number" or type(epoch[2]) ~= "number" then
+    return nil
+  end
+  return epoch[1] <= tonumber(caller) and known or nil
+end
+
 local restored = 0
 for _, entry in ipairs(cjson.decode(ARGV[3])) do
   local bundle, text = entry[1], entry[2]
-  local record, stored = cjson.decode(text), redis.call("HGET", OWNERSHIP, bundle)
-  if not stored or older(cjson.decode(stored).epoch, record.epoch) then
+  local record, before = cjson.decode(text), known_of(redis.call("HGET", OWNERSHIP, bundle))
+  if not before or older(before.epoch, record.epoch) then
     redis.call("HSET", OWNERSHIP, bundle, text)
+    if before and before.owner then
+      redis.call("SREM", OWNED .. before.owner, bundle)
+    end
+    if record.owner then
+      redis.call("SADD", OWNED .. record.owner, bundle)
+    end
     if record.state == "Deleted" then
       redis.call("ZREM", BUNDLES, bundle)
     else

@@ -1,34 +1,123 @@
--- Applies a list of transitions to one cluster's ownership records, all in this one step.
+-- Applies a list of transitions to one cluster's ownership records, all in this one step: a page of a
+-- batch of the job's, or what a broker asks for.
 --
--- KEYS: open, ownership, journal, applied, bundles, placed, the leases' common beginning, then every
---       command stream a transition may append to.
--- ARGV: cluster; the job's generation, query id and batch ("", "", "" from a broker); the transitions
---       as JSON: {id, bundle, event, expect, broker, actor, within, commands, neighbour, children,
+-- KEYS: open, ownership, journal, applied, bundles, placed, the leases' common beginning, that of what
+--       brokers own, unjournalled, then every command stream a transition may append to.
+-- ARGV: cluster; the job's generation, query id and page ("", "", "" from a broker), a page being
+--       "batch/how many transitions come before it/digest of the whole batch"; the transitions as JSON:
+--       {id, bundle, event, expect, broker, actor, session, within, commands, neighbour, children,
 --       candidates, each}, each command being {index of its stream in KEYS, its broker, its JSON
---       without the stamps}, each candidate {broker, load}, a neighbour {bundle, expect}.
--- Returns {status, detail}: applied or repeated with the outcomes as JSON; closed with why; fenced
---       with the open generation; older with the batch that was applied last.
+--       without the stamps}, each candidate {broker, load}, a neighbour {bundle, expect}; this server's
+--       time (ms) by the caller's own clock, "" where the caller is not sure of it.
+-- Returns {status, detail}: applied with the outcomes as JSON, or repeated with those of the page that
+--       was applied from this place on, however long that was; closed with why; isolated with how many
+--       replicas have acknowledged lately; fenced with the open generation; older with the batch that
+--       was applied last.
+--
+-- The applied hash has of each query its last batch: field "query" is "batch digest count outcomes" of
+-- the first page, "query#place" the same of another. Commit 8a0b0fc wrote "query" as "batch outcomes" of a
+-- whole batch. Field "" names the newest queries, newest first, one a line.
 --
 -- Rendered above from Python: EFFECTS ("state event" to "state owner-rule given"), BROKER_EVENTS,
--- JOB_EVENTS, STREAK_ENDS, REFUSED, SOON_MS, MOST_FALLS.
+-- JOB_EVENTS, STREAK_ENDS, REFUSED, SOON_MS, MOST_FALLS, CLOCK_MARGIN_MS. From history.lua: server,
+-- is_of, short_of_replicas.
 -- JSON is put together by hand: cjson writes an empty list as {} and long integers as 1.7e+12.
 
 -- A broker this far behind has missed the deadline of what is dropped.
 local LONGEST_COMMAND_STREAM = 10000
+-- A command is of no use after minutes: a stream that gets none for so long is of a broker that is gone.
+local COMMANDS_KEPT_S = 86400
+-- Queries whose last batch is remembered.
+local MOST_QUERIES = 8
+
+-- Some hours of a busy fleet while Kafka is away, and about 50 MB. Fewer: an audit has gaps after a
+-- shorter outage; more: the server is full before.
+local MOST_JOURNAL = 100000
 
 local OPEN, OWNERSHIP, JOURNAL, APPLIED = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 -- A lease's key has the same hash tag as its beginning, so it is on the same node.
-local BUNDLES, PLACED, LEASES = KEYS[5], KEYS[6], KEYS[7]
-local cluster, caller, query, batch = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local BUNDLES, PLACED, LEASES, OWNED = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local UNJOURNALLED = KEYS[9]
+local cluster, caller, query, page = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local by_broker = caller == ""
+local batch, place, digest = string.match(page, "^(%d+)/(%d+)/(%x+)$")
+place = tonumber(place)
 
-local opened = redis.call("HMGET", OPEN, "generation", "run_id")
-local generation, run_id = opened[1], opened[2]
-if not run_id then
+-- The batch, its digest, how many outcomes and the outcomes that a field of the applied hash holds; nil
+-- without one.
+local function applied(field)
+  local stored = redis.call("HGET", APPLIED, field)
+  return string.match(stored or "", "^(%d+) (%x*) ?(%d*) ?(%[.*)$")
+end
+
+local function field_of(of, at)
+  return at == 0 and of or of .. "#" .. at
+end
+
+-- What to answer instead of applying the page; nil where it is the next of its batch.
+local function known_page()
+  local last, of = applied(query)
+  local ahead = tonumber(last or -1) - tonumber(batch)
+  if ahead > 0 or ahead == 0 and of ~= "" and of ~= digest then
+    return "older", last
+  end
+  if ahead == 0 then
+    local _, _, _, outcomes = applied(field_of(query, place))
+    return outcomes and "repeated", outcomes
+  end
+  if place > 0 then
+    -- The store has lost what came before: the batch is to be asked for from its beginning.
+    return "closed", "it does not know the batch's first page"
+  end
+end
+
+-- Forget what a query was answered; its pages follow one another.
+local function forget(of)
+  local at = 0
+  repeat
+    local _, _, count = applied(field_of(of, at))
+    redis.call("HDEL", APPLIED, field_of(of, at))
+    at = at + (tonumber(count) or 0)
+  until (tonumber(count) or 0) == 0
+end
+
+-- Note that the query is the newest; those that went out of use long ago are forgotten.
+local function renew()
+  local kept, known = { query }, redis.call("HGET", APPLIED, "") or ""
+  for each in string.gmatch(known, "[^\n]+") do
+    if each ~= query and #kept == MOST_QUERIES then
+      forget(each)
+    elseif each ~= query then
+      kept[#kept + 1] = each
+    end
+  end
+  redis.call("HSET", APPLIED, "", table.concat(kept, "\n"))
+end
+
+local function remember(count, outcomes)
+  if place == 0 then
+    forget(query)
+    renew()
+  end
+  local text = batch .. " " .. digest .. " " .. count .. " " .. outcomes
+  redis.call("HSET", APPLIED, field_of(query, place), text)
+end
+
+local opened = redis.call("HMGET", OPEN, "generation", "replid", "replicas", "run_id")
+local generation, history = opened[1], opened[2]
+if opened[4] then
+  return { "closed", "a job of an older version has opened it: upgrade the job first" }
+end
+if not history then
   return { "closed", "no job has opened it" }
 end
-if not string.find(redis.call("INFO", "server"), "run_id:" .. run_id .. "\r", 1, true) then
-  return { "closed", "its server restarted" }
+local here = server()
+if not is_of(here, history) then
+  return { "closed", "its server restarted, or is not the master that it was" }
+end
+local isolated = short_of_replicas(here, opened[3])
+if isolated then
+  return { "isolated", isolated }
 end
 if not by_broker then
   -- A caller above the open generation has claimed but not opened yet.
@@ -38,20 +127,16 @@ if not by_broker then
   if tonumber(caller) < tonumber(generation) then
     return { "fenced", generation }
   end
-  local stored = redis.call("HGET", APPLIED, query)
-  if stored then
-    local last, outcomes = string.match(stored, "^(%d+) (.*)$")
-    if tonumber(last) == tonumber(batch) then
-      return { "repeated", outcomes }
-    end
-    if tonumber(last) > tonumber(batch) then
-      return { "older", last }
-    end
+  local status, detail = known_page()
+  if status then
+    return { status, detail }
   end
 end
 
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+-- A lease that has run out tells of time that has passed only if this clock did not jump.
+local vouched = math.abs(now - (tonumber(ARGV[6]) or math.huge)) <= CLOCK_MARGIN_MS
 
 local function quoted(text)
   -- cjson escapes every slash, which is legal and hard to read.
@@ -66,13 +151,34 @@ local function holds_lease(broker)
   return redis.call("EXISTS", LEASES .. broker) == 1
 end
 
+-- Whether it may be given a bundle: its process has not ended, and its agent knows these scripts.
+local function can_serve(broker)
+  local lease = redis.call("GET", LEASES .. broker)
+  return lease and string.sub(lease, 1, 1) == "+"
+end
+
+-- A process that was replaced by a later one of its name asks for what it no longer knows.
+local function speaks_for(request)
+  return not request.session or redis.call("GET", LEASES .. request.actor) == "+" .. request.session
+end
+
+-- The namespace, beginning and end of a bundle; nil where the name is none. Of this form alone
+-- ranges compare as text.
+local function range_of(bundle)
+  local namespace, low, high =
+    string.match(bundle, "^([^/%s]+/%S+)/0x([%da-f]+)_0x([%da-f]+)$")
+  if low and #low == 8 and #high == 8 and low < high then
+    return namespace, low, high
+  end
+end
+
 -- The least loaded candidate that holds a lease, counting what was placed since the hints.
 local function best_of(candidates, each)
   local best, least
   for _, candidate in ipairs(candidates) do
     local placed = redis.call("HGET", PLACED, candidate[1]) or 0
     local load = candidate[2] + placed * (each or 0)
-    if (not least or load < least) and holds_lease(candidate[1]) then
+    if (not least or load < least) and can_serve(candidate[1]) then
       best, least = candidate[1], load
     end
   end
@@ -114,9 +220,8 @@ end
 
 -- Where the next part ends that begins at a place, nil where this bundle is not it.
 local function past(part, namespace, at)
-  local of, from, to = string.match(part, "^(.+)/(0x%x+)_(0x%x+)$")
-  -- Of one width and in lower case, hexadecimal compares as text.
-  return of and of == namespace and from == at and #to == #from and to > from and to or nil
+  local of, from, to = range_of(part)
+  return of == namespace and from == at and to or nil
 end
 
 -- Whether the children cover a part of the ring exactly once, and none of them stands already.
@@ -141,7 +246,7 @@ local function fits(request, before, after)
   if merges ~= (neighbour ~= nil) or ends ~= (#children > 0) then
     return false
   end
-  local namespace, low, high = string.match(request.bundle, "^(.+)/(0x%x+)_(0x%x+)$")
+  local namespace, low, high = range_of(request.bundle)
   if neighbour then
     high = past(neighbour[1], namespace, high)
     if not high or #children > 1 then
@@ -151,18 +256,30 @@ local function fits(request, before, after)
   return not ends or tile(namespace, low, high, children)
 end
 
--- Whether a bundle that does not stand yet would overlap one that does. The index is in the order of
--- the ring, and what is in it does not overlap: its neighbours tell.
-local function overlaps(bundle)
-  local namespace, low, high = string.match(bundle, "^(.+)/(0x%x+)_(0x%x+)$")
-  local before = redis.call("ZREVRANGEBYLEX", BUNDLES, "(" .. bundle, "-", "LIMIT", 0, 1)[1]
-  local after = redis.call("ZRANGEBYLEX", BUNDLES, "(" .. bundle, "+", "LIMIT", 0, 1)[1]
-  local of, _, ends = string.match(before or "", "^(.+)/(0x%x+)_(0x%x+)$")
-  if of == namespace and ends > low then
-    return true
+-- The nearest bundle of the namespace in the index, below (or above) a name: {low, high}. What else
+-- is in between, as bundles of longer namespaces, is passed over.
+local function nearest(namespace, command, from, bound)
+  while true do
+    local name = redis.call(command, BUNDLES, "(" .. from, bound, "LIMIT", 0, 1)[1]
+    if not name then
+      return nil
+    end
+    local of, low, high = range_of(name)
+    if of == namespace then
+      return { low, high }
+    end
+    from = name
   end
-  local next_of, begins = string.match(after or "", "^(.+)/(0x%x+)_0x%x+$")
-  return next_of == namespace and begins < high
+end
+
+-- Whether a bundle that does not stand yet would overlap one that does. What is in the index does not
+-- overlap, and stands in the order of the ring: the two beside it tell.
+local function overlaps(bundle)
+  local namespace, low, high = range_of(bundle)
+  local first, last = namespace .. "/0x", namespace .. "/1"
+  local before = nearest(namespace, "ZREVRANGEBYLEX", bundle, "[" .. first)
+  local after = nearest(namespace, "ZRANGEBYLEX", bundle, "(" .. last)
+  return before and before[2] > low or after and after[1] < high
 end
 
 -- Owners in a row that died soon after getting the bundle, this one included.
@@ -176,6 +293,12 @@ local function judge(request, record, known)
   local expect = request.expect
   if not (by_broker and BROKER_EVENTS or JOB_EVENTS)[request.event] then
     return nil, REFUSED.NOT_PERMITTED
+  end
+  if not known and not range_of(request.bundle) then
+    return nil, REFUSED.NOT_TILING
+  end
+  if not speaks_for(request) then
+    return nil, REFUSED.NO_LEASE
   end
   if expect[1] ~= record.epoch[1] or expect[2] ~= record.epoch[2] then
     return nil, REFUSED.STALE_EPOCH
@@ -191,10 +314,16 @@ local function judge(request, record, known)
   local state, rule, given = string.match(effect, "(%a+) (%S+) (%S+)")
   local falls = not STREAK_ENDS[request.event] and record.falls or 0
   if given ~= "nothing" and record.owner then
-    if not holds_lease(record.owner) then
-      falls = falls_of(record)
-    elseif by_broker or given == "owner-gone" then
+    local gone = not holds_lease(record.owner)
+    local must_be = by_broker or given == "owner-gone"
+    if must_be and not gone then
       return nil, REFUSED.OWNER_LIVES
+    end
+    if must_be and not vouched then
+      return nil, REFUSED.CLOCK_IN_DOUBT
+    end
+    if gone then
+      falls = falls_of(record)
     end
   end
 
@@ -211,7 +340,7 @@ local function judge(request, record, known)
     return nil, refused
   end
   local newcomer = gains and owner or destination
-  if newcomer and not request.candidates and not holds_lease(newcomer) then
+  if newcomer and not request.candidates and not can_serve(newcomer) then
     return nil, REFUSED.NO_LEASE
   end
   if (not known or record.state == "Deleted") and overlaps(request.bundle) then
@@ -228,7 +357,7 @@ end
 local function upper_of(request, lower)
   local bundle, expect = request.neighbour[1], request.neighbour[2]
   local upper = { id = request.id, bundle = bundle, event = request.event, expect = expect,
-    actor = request.actor }
+    actor = request.actor, session = request.session }
   local record, text = record_of(bundle)
   local after, refused = judge(upper, record, text)
   if after and record.owner ~= lower.owner then
@@ -250,7 +379,12 @@ local function index(bundle, before, after)
   end
 end
 
-local function put(request, bundle, counter, after)
+-- From when the journal is full until all that it left out is in it again: a reader finds what is
+-- left out of one moment after all that came before it, and before all that comes after.
+local leaves_out = redis.call("XLEN", JOURNAL) >= MOST_JOURNAL
+  or redis.call("SCARD", UNJOURNALLED) > 0
+
+local function put(request, bundle, counter, after, owner_before)
   local epoch = string.format("[%s,%.0f]", generation, counter)
   local falls = (after.falls or 0) > 0 and string.format(',"falls":%.0f', after.falls) or ""
   local written = '{"state":"' .. after.state .. '","epoch":' .. epoch
@@ -258,9 +392,21 @@ local function put(request, bundle, counter, after)
     .. string.format(',"since":%.0f', now) .. member("by", request.id) .. falls .. "}"
 
   redis.call("HSET", OWNERSHIP, bundle, written)
-  redis.call("XADD", JOURNAL, "*", "change", '{"cluster":' .. quoted(cluster)
-    .. member("bundle", bundle) .. member("event", after.event or request.event)
-    .. ',"record":' .. written .. "}")
+  if owner_before ~= after.owner then
+    if owner_before then
+      redis.call("SREM", OWNED .. owner_before, bundle)
+    end
+    if after.owner then
+      redis.call("SADD", OWNED .. after.owner, bundle)
+    end
+  end
+  if leaves_out then
+    redis.call("SADD", UNJOURNALLED, bundle)
+  else
+    redis.call("XADD", JOURNAL, "*", "change", '{"cluster":' .. quoted(cluster)
+      .. member("bundle", bundle) .. member("event", after.event or request.event)
+      .. ',"record":' .. written .. "}")
+  end
   return written, epoch
 end
 
@@ -269,7 +415,7 @@ local function bear(request, owner, above)
     local known, text = record_of(child)
     -- Above what ends as well: a broker tells late commands by it, and a rebuild what stands.
     local counter = math.max(known.epoch[2], above) + 1
-    put(request, child, counter, { state = "Owned", owner = owner })
+    put(request, child, counter, { state = "Owned", owner = owner }, known.owner)
     index(child, text and known.state, "Owned")
   end
 end
@@ -282,6 +428,8 @@ local function send(request, after, epoch)
         .. string.format(',"issuedAt":%.0f', now) .. deadline .. ","
       redis.call("XADD", KEYS[command[1]], "MAXLEN", "~", LONGEST_COMMAND_STREAM, "*",
         "command", stamps .. string.sub(command[3], 2))
+      -- Not call: the rights of a caller of an older version must not end the step in its middle.
+      redis.pcall("EXPIRE", KEYS[command[1]], COMMANDS_KEPT_S)
     end
   end
   if request.candidates then
@@ -290,12 +438,13 @@ local function send(request, after, epoch)
 end
 
 local function write(request, record, known, after, upper)
-  local written, epoch = put(request, request.bundle, record.epoch[2] + 1, after)
+  local written, epoch = put(request, request.bundle, record.epoch[2] + 1, after, record.owner)
   index(request.bundle, known and record.state, after.state)
   local above = record.epoch[2]
   if upper then
     above = math.max(above, upper.record.epoch[2])
-    put(upper.request, upper.request.bundle, upper.record.epoch[2] + 1, upper.after)
+    put(upper.request, upper.request.bundle, upper.record.epoch[2] + 1, upper.after,
+      upper.record.owner)
     index(upper.request.bundle, upper.record.state, upper.after.state)
   end
   if not after.event then
@@ -352,6 +501,6 @@ for i, request in ipairs(cjson.decode(ARGV[5])) do
 end
 local answer = "[" .. table.concat(outcomes, ",") .. "]"
 if not by_broker then
-  redis.call("HSET", APPLIED, query, batch .. " " .. answer)
+  remember(#outcomes, answer)
 end
 return { "applied", answer }

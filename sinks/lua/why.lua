@@ -3,7 +3,7 @@
 -- KEYS: open, the index, the rounds, the common beginning of the rounds' keys.
 -- ARGV: the job's generation; the round; its time in milliseconds; how many rounds to keep; for how
 --       many seconds at most; then subjects and explanations in turn.
--- Returns {"kept", how many rounds}, or {"fenced", the open generation}.
+-- Returns {"kept", how many rounds}, {"fenced", the open generation, a higher one}, or {"closed", why}.
 
 -- Rounds that the index names of one subject.
 local NAMED = 20
@@ -12,8 +12,14 @@ local OPEN, INDEX, ROUNDS, ROUND = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local number, at, most, seconds = ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 
 local generation = redis.call("HGET", OPEN, "generation")
+if not generation then
+  return { "closed", "no job has opened it" }
+end
+if tonumber(generation) > tonumber(ARGV[1]) then
+  return { "fenced", generation }
+end
 if generation ~= ARGV[1] then
-  return { "fenced", generation or "none" }
+  return { "closed", "it is open to generation " .. generation }
 end
 
 -- The rounds that the index has of a subject, without one of them.

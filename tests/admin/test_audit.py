@@ -19,6 +19,7 @@ from sinks.connections import redis_client
 from sinks.journal_relay import JournalRelay
 from sinks.kafka_topics import ensure_topics
 from sinks.ownership_store import OwnershipStore
+from sinks.pruning import Pruner
 from sinks.publisher import Outgoing, Publisher
 from tests.support.opening import keep_alive, let_in
 from trimtab.issue import issued
@@ -105,6 +106,54 @@ def test_what_the_scripts_write_is_clean(
     assert "3 changes of 1 bundles and 1 commands read, 0" in alone.stderr
 
 
+def test_what_a_full_journal_left_out_is_no_finding(  # noqa: PLR0913 - both sinks and their ends
+    bootstrap: str,
+    cluster: str,
+    client: redis.Redis,
+    publisher: Publisher,
+    store: OwnershipStore,
+    redis_server: RedisServer,
+) -> None:
+    # A journal that has left something out is full until that is put back.
+    client.sadd(keys.unjournalled_key(cluster), "t/n/other")
+    for counter in (4, 5):
+        expect = Epoch(GENERATION, counter)
+        claim = Transition(
+            id=f"again {counter}", bundle=BUNDLE, event=Event.CLAIM, expect=expect, actor=B
+        )
+        assert store.apply(cluster, claim).accepted
+    meanwhile = audit(bootstrap, cluster, "--redis", redis_server.url)
+    assert (meanwhile.exit_code, meanwhile.stdout) == (0, "")
+
+    relay = JournalRelay(client, publisher)
+    while relay.relay(cluster) or relay.refill(cluster):
+        pass
+    for more in ((), ("--redis", redis_server.url)):
+        afterwards = audit(bootstrap, cluster, *more)
+        assert (afterwards.exit_code, afterwards.stdout) == (0, "")
+        assert "5 changes of 1 bundles" in afterwards.stderr
+
+
+def test_a_record_that_was_forgotten_as_old_is_no_finding(
+    bootstrap: str,
+    cluster: str,
+    client: redis.Redis,
+    publisher: Publisher,
+    redis_server: RedisServer,
+) -> None:
+    let_in(client, cluster, GENERATION)
+    ended = Record(state=State.DELETED, epoch=Epoch(GENERATION - 1, 7), since=1)
+    change = Change(cluster=cluster, bundle=BUNDLE, event=Event.RETIRE, record=ended)
+    client.hset(keys.ownership_key(cluster), BUNDLE, msgspec.json.encode(ended))
+    client.xadd(keys.journal_key(cluster), {"change": msgspec.json.encode(change)})
+    assert Pruner(client).prune(cluster, GENERATION) == 1
+    JournalRelay(client, publisher).relay(cluster)
+    result = audit(bootstrap, cluster, "--redis", redis_server.url)
+    # That its bundles have never covered the ring is a note.
+    assert result.exit_code == 0
+    assert "2 changes of 1 bundles and 0 commands read, 0 entries unreadable" in result.stderr
+
+
 def test_a_forged_entry_of_the_journal_is_found(
     bootstrap: str, cluster: str, publisher: Publisher, store: OwnershipStore
 ) -> None:
@@ -167,7 +216,7 @@ def test_a_record_that_redis_has_forgotten_is_found_unless_it_is_being_rebuilt(
     assert result.exit_code == 6
     assert result.stdout.startswith(f"behind: {cluster} {BUNDLE}: Redis has 0.0 Free")
 
-    client.hdel(keys.open_key(cluster), "run_id")
+    client.hdel(keys.open_key(cluster), "replid")
     result = audit(bootstrap, cluster, "--redis", redis_server.url)
     assert result.exit_code == 0
     assert f"{cluster} is closed" in result.stderr

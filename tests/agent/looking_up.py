@@ -14,7 +14,7 @@ from agent.lookup.server import Lookup
 from agent.lookup.settling import LookupSettings
 from tests.agent.support import Site
 from tests.contracts.asking import journal
-from tests.support.opening import keep_alive, let_in
+from tests.support.opening import keep_alive, let_in, server_ms
 from trimtab.model import FULL_RANGE_END, Epoch, HashRange
 from trimtab.ownership import Event, State
 from trimtab.ring import equal_edges
@@ -57,9 +57,7 @@ class Scene:
             for broker, _ in sites:
                 together.xlen(command_stream(self.cluster, broker))
             lengths = together.execute()
-        return [
-            site for (_, site), sent in zip(sites, lengths, strict=True) if sent > len(site.seen)
-        ]
+        return [site for (_, site), waiting in zip(sites, lengths, strict=True) if waiting]
 
     def lookup(self, broker: str = HERE, *, seed: int = 1, **settings: bool) -> Lookup:
         return Lookup(
@@ -68,6 +66,7 @@ class Scene:
             np.random.default_rng(seed),
             self.clock,
             self.sleep,
+            lambda: server_ms(self.client),
         )
 
     def obeying(self, *brokers: str) -> None:

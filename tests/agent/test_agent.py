@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 from redis import Redis
 
 from agent.agent import Agent, Superseded
-from agent.links import AgentSettings, Links
+from agent.links import AgentSettings, Links, watched_server_time
 from agent.lookup.claiming import Claims
 from agent.obeying import Obeyed
 from agent.outbox import Outbox
@@ -17,17 +19,20 @@ from agent.reporting import Reporter
 from agent.seen import Seen
 from sinks.command_streams import CommandStream
 from sinks.connections import redis_client
+from sinks.errors import StoreUnavailable
 from sinks.gate import Gate
 from sinks.hints import PlacementHints
-from sinks.leases import Leases
+from sinks.leases import Lease, Leases
 from sinks.ownership_store import OwnershipStore
 from tests.agent.support import BUNDLE, HALVES, SESSION, A, B, Clock, Job, Recorder, lines
 from tests.agent.test_outbox import Shelf
-from tests.support.opening import let_in
+from tests.support.opening import close, let_in, server_ms
+from tests.support.waiting import eventually
+from trimtab.model import Epoch
 from trimtab.ownership import State
 from trimtab.wire.command import Kind
 from trimtab.wire.hints import Hints
-from trimtab.wire.keys import lease_key, open_key, ownership_key
+from trimtab.wire.keys import clock_key, lease_key, open_key, ownership_key
 from trimtab.wire.ownership import Candidate
 
 
@@ -35,28 +40,37 @@ class Host:
     """An agent whose loop is turned by hand; its reports land on a shelf."""
 
     def __init__(
-        self, client: Redis, cluster: str, broker: str, *loaded: str, session: int = SESSION
+        self,
+        client: Redis,
+        cluster: str,
+        name: str,
+        *loaded: str,
+        session: int = SESSION,
+        broker: Recorder | None = None,
     ) -> None:
         self.clock = Clock()
-        self.broker = Recorder(*loaded)
+        self.broker = broker or Recorder(*loaded)
         self.shelf = Shelf()
+        self.seen = Seen(None)
         self.outbox = Outbox(lambda: self.shelf)
-        settings = AgentSettings(cluster, broker, session, longest_wait=0.001)
+        settings = AgentSettings(cluster, name, session, longest_wait=0.001)
         links = Links(
             store=OwnershipStore(client),
             leases=Leases(client),
-            commands=CommandStream(client, cluster, broker),
-            reporter=Reporter(self.outbox, cluster, broker),
-            seen=Seen(None),
+            commands=CommandStream(client, cluster, name),
+            reporter=Reporter(self.outbox, cluster, name),
+            seen=self.seen,
             claims=Claims(
                 cluster,
-                broker,
+                name,
                 OwnershipStore(client),
                 PlacementHints(client),
                 np.random.default_rng(1),
                 self.clock,
+                lambda: server_ms(client),
             ),
             clock=self.clock,
+            server_time=watched_server_time(),
         )
         self.agent = Agent(self.broker, settings, links)
 
@@ -67,7 +81,9 @@ class Host:
 
 @pytest.fixture
 def host(client: Redis, cluster: str) -> Callable[..., Host]:
-    return lambda broker, *loaded, **more: Host(client, cluster, broker, *loaded, **more)
+    return lambda name, *loaded, **more: Host(
+        more.pop("client", client), cluster, name, *loaded, **more
+    )
 
 
 def test_the_first_turn_reports_leases_and_claims(
@@ -172,12 +188,41 @@ def test_a_broker_that_was_started_again_ends_the_older_process(
     older, newer = host(A, BUNDLE), host(A, session=SESSION + 1)
     older.agent.turn()
     newer.agent.turn()
-    assert newer.agent.serves(BUNDLE)
+    assert older.agent.serves(BUNDLE)
+    assert not newer.agent.serves(BUNDLE)
     older.clock.now += 4.0
     with pytest.raises(Superseded):
         older.agent.turn()
     assert not older.agent.serves(BUNDLE)
+
+
+def test_a_process_waits_by_its_own_clock_for_the_end_of_an_older_ones_lease(
+    job: Job, client: Redis, host: Callable[..., Host]
+) -> None:
+    """The server's clock may jump, and end that lease before the older process knows."""
+    older, newer = host(A, BUNDLE), host(A, session=SESSION + 1)
+    older.agent.turn()
+    newer.agent.turn()
+    client.delete(lease_key(job.cluster, A))
     newer.clock.now += 4.0
+    newer.agent.turn()
+    assert not newer.agent.serves(BUNDLE)
+    older.clock.now += 9.0
+    assert not older.agent.serves(BUNDLE)
+    newer.clock.now += 6.0
+    newer.agent.turn()
+    assert newer.agent.serves(BUNDLE)
+
+
+@pytest.mark.usefixtures("job")
+def test_a_process_serves_as_soon_as_the_older_one_has_ended(host: Callable[..., Host]) -> None:
+    older, newer = host(A, BUNDLE), host(A, session=SESSION + 1)
+    older.agent.start()
+    eventually(lambda: older.agent.serves(BUNDLE), "the older process serves")
+    newer.agent.turn()
+    older.clock.now += 4.0
+    older.agent.join(30.0)
+    assert not older.agent.alive
     newer.agent.turn()
     assert newer.agent.serves(BUNDLE)
 
@@ -251,25 +296,19 @@ def test_bundles_that_nobody_can_take_are_left_free(job: Job, host: Callable[...
     assert job.record().state is State.FREE
 
 
-def close(client: Redis, cluster: str) -> None:
-    """As a restart of the server does."""
-    client.hset(open_key(cluster), "run_id", "f" * 40)
-
-
 def test_on_a_closed_store_an_agent_says_what_it_saw_and_goes_on_serving(
     job: Job, client: Redis, host: Callable[..., Host]
 ) -> None:
     one = host(A, BUNDLE)
     one.agent.turn()
-    close(client, job.cluster)
+    history = close(client, job.cluster)
 
     for _ in range(5):
         one.clock.now += 4.0
         one.agent.turn()
         assert one.agent.serves(BUNDLE)
 
-    run = str(client.info("server")["run_id"])
-    said = Gate(client).assertions(job.cluster, run)
+    said = Gate(client).assertions(job.cluster, history)
     assert said[A].records[BUNDLE].owner == A
 
 
@@ -297,6 +336,8 @@ def test_a_process_that_starts_beside_an_emptied_store_waits_for_its_records(
     for key in (records, opened):
         client.rename(key, f"{key}:aside")
 
+    client.delete(lease_key(job.cluster, A))
+    client.set(clock_key(job.cluster), server_ms(client))
     again = host(A, session=SESSION + 1)
     assert again.agent.turn() > 0
     assert not again.agent.seeded
@@ -307,3 +348,174 @@ def test_a_process_that_starts_beside_an_emptied_store_waits_for_its_records(
     again.agent.turn()
     assert again.agent.seeded
     assert again.agent.serves(BUNDLE)
+
+
+class Slow(Recorder):
+    """Something happens whenever it loads a bundle."""
+
+    def __init__(self, happens: Callable[[], object]) -> None:
+        super().__init__()
+        self._happens = happens
+
+    def load(self, bundle: str) -> None:
+        self._happens()
+        super().load(bundle)
+
+
+def starting(host: Callable[..., Host], happens: Callable[[Host], object]) -> Host:
+    """A process whose broker owns BUNDLE and has still to load it."""
+    older = host(A, BUNDLE)
+    older.agent.turn()
+    older.agent.stop()
+    older.agent.end()
+    newer: Host = host(A, session=SESSION + 1, broker=Slow(lambda: happens(newer)))
+    return newer
+
+
+def test_a_lease_that_ran_out_in_the_store_while_a_broker_began_is_noticed(
+    job: Job, client: Redis, host: Callable[..., Host]
+) -> None:
+    """By its own clock it still holds: the server's may have jumped."""
+    newer = starting(host, lambda _: client.delete(lease_key(job.cluster, A)))
+    newer.agent.turn()
+    assert not newer.agent.serves(BUNDLE)
+    newer.agent.turn()
+    assert newer.agent.serves(BUNDLE)
+
+
+def test_a_store_that_closes_while_a_broker_begins_is_noticed(
+    job: Job, client: Redis, host: Callable[..., Host]
+) -> None:
+    newer = starting(host, lambda _: close(client, job.cluster))
+    newer.agent.turn()
+    assert not newer.agent.serves(BUNDLE)
+
+
+def test_a_broker_that_loads_for_longer_than_its_lease_begins_again(
+    job: Job, host: Callable[..., Host]
+) -> None:
+    def passes(newer: Host) -> None:
+        newer.clock.now += 20.0
+
+    newer = starting(host, passes)
+    newer.agent.turn()
+    assert not newer.agent.serves(BUNDLE)
+    newer.agent.turn()
+    assert newer.agent.serves(BUNDLE)
+    assert job.record().owner == A
+
+
+def test_a_broker_that_loads_many_bundles_renews_its_lease_meanwhile(
+    job: Job, client: Redis, host: Callable[..., Host]
+) -> None:
+    older = host(A, *HALVES)
+    older.agent.turn()
+    older.agent.stop()
+    older.agent.end()
+    key, sessions = lease_key(job.cluster, A), []
+
+    def passes() -> None:
+        newer.clock.now += 6.0
+        sessions.append(client.pttl(key))
+        client.pexpire(key, 4_000)
+
+    newer: Host = host(A, session=SESSION + 1, broker=Slow(passes))
+    newer.agent.turn()
+    assert [newer.agent.serves(half) for half in HALVES] == [True, True]
+    assert min(sessions) > 4_000
+
+
+def test_a_token_is_the_epoch_since_which_a_bundle_is_served(
+    job: Job, host: Callable[..., Host]
+) -> None:
+    one = host(A, BUNDLE)
+    assert one.agent.token(BUNDLE) is None
+    one.agent.turn()
+    assert one.agent.token(BUNDLE) == job.record().epoch
+    assert one.agent.token(HALVES[0]) is None
+    one.clock.now += 60.0
+    assert one.agent.token(BUNDLE) is None
+
+
+def test_a_right_that_is_taken_away_ends_no_agent(
+    job: Job, client: Redis, host: Callable[..., Host]
+) -> None:
+    client.acl_setuser("agent", enabled=True, passwords="+pw", keys=["*"], commands=["+@all"])
+    port = client.connection_pool.connection_kwargs["port"]
+    try:
+        with redis_client(f"redis://agent:pw@127.0.0.1:{port}/0") as limited:
+            one = host(A, BUNDLE, client=limited)
+            one.agent.turn()
+            client.acl_setuser("agent", commands=["-evalsha"])
+            one.clock.now += 4.0
+            assert one.agent.turn() > 0.0
+            assert one.agent.serves(BUNDLE)
+            one.clock.now += 60.0
+            assert one.agent.turn() > 0.0
+            assert not one.agent.serves(BUNDLE)
+            client.acl_setuser("agent", commands=["+evalsha"])
+            one.agent.turn()
+            assert one.agent.serves(BUNDLE)
+    finally:
+        client.acl_deluser("agent")
+    assert job.record().owner == A
+
+
+def replicated(client: Redis, cluster: str) -> None:
+    """The server was made the master in another's place."""
+    close(client, cluster)
+    client.hset(open_key(cluster), "replicated", "1")
+
+
+@pytest.mark.parametrize(("later", "goes_on"), [(4.5, True), (5.5, False)])
+def test_a_lease_that_is_about_to_end_elsewhere_does_not_go_on_at_a_new_master(
+    job: Job, client: Redis, host: Callable[..., Host], later: float, goes_on: bool
+) -> None:
+    """The one that granted it may live on, and give the bundle away when it has ended there."""
+    one = host(A, BUNDLE)
+    one.agent.turn()
+    replicated(client, job.cluster)
+    one.agent._history = "0" * 40
+    one.clock.now += later
+    one.agent.turn()
+    assert one.agent.serves(BUNDLE) is goes_on
+
+
+def test_a_closed_store_is_told_again_when_more_was_seen(
+    job: Job, client: Redis, host: Callable[..., Host]
+) -> None:
+    one = host(A, BUNDLE)
+    one.agent.turn()
+    seen = job.record()
+    history = close(client, job.cluster)
+    one.clock.now += 4.0
+    one.agent.turn()
+    newer = msgspec.structs.replace(seen, epoch=Epoch(9, 9))
+    one.seen.note(BUNDLE, newer)
+    one.clock.now += 4.0
+    one.agent.turn()
+    said = Gate(client).assertions(job.cluster, history)
+    assert said[A].records[BUNDLE].epoch == newer.epoch
+
+
+def test_what_was_asked_while_no_answer_came_is_no_waiting(
+    job: Job, client: Redis, host: Callable[..., Host]
+) -> None:
+    """The older process may have renewed its lease meanwhile, and does not know of this one."""
+    older, newer = host(A, BUNDLE), host(A, session=SESSION + 1)
+    older.agent.turn()
+    links = newer.agent._links
+    newer.agent._links = replace(links, leases=Away())
+    newer.agent.turn()
+    newer.clock.now += 60.0
+    newer.agent._links = links
+    client.delete(lease_key(job.cluster, A))
+    newer.agent.turn()
+    assert not newer.agent.serves(BUNDLE)
+
+
+class Away:
+    """A server that nothing reaches."""
+
+    def renew(self, *_: object) -> Lease:
+        raise StoreUnavailable("no way to the server")

@@ -100,9 +100,9 @@ class LosesAnswers(OwnershipStore):
 
     arrives = True
 
-    def apply(self, cluster: str, transition: Transition) -> Outcome:
+    def apply(self, cluster: str, transition: Transition, server_ms: int | None = None) -> Outcome:
         if self.arrives:
-            super().apply(cluster, transition)
+            super().apply(cluster, transition, server_ms)
         raise StoreUnavailable("the answer was lost")
 
 

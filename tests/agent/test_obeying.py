@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 import msgspec
 import pytest
 from redis import Redis
@@ -89,17 +91,23 @@ class Failing:
     def __init__(self, real: Store, after: int) -> None:
         self._real, self._left = real, after
 
-    def apply(self, cluster: str, transition: Transition) -> Outcome:
+    def apply(self, cluster: str, transition: Transition, server_ms: int | None = None) -> Outcome:
         self._count()
-        return self._real.apply(cluster, transition)
+        return self._real.apply(cluster, transition, server_ms)
+
+    def apply_all(self, cluster: str, transitions: Sequence[Transition]) -> tuple[Outcome, ...]:
+        self._count()
+        return self._real.apply_all(cluster, transitions)
 
     def record(self, cluster: str, bundle: str) -> Record | None:
         self._count()
         return self._real.record(cluster, bundle)
 
-    def records(self, cluster: str) -> dict[str, Record]:
+    def records_of(
+        self, cluster: str, broker: str, besides: Iterable[str] = ()
+    ) -> dict[str, Record]:
         self._count()
-        return self._real.records(cluster)
+        return self._real.records_of(cluster, broker, besides)
 
     def _count(self) -> None:
         self._left -= 1
@@ -200,8 +208,8 @@ class LosesAnswers(OwnershipStore):
 
     lost = 0
 
-    def apply(self, cluster: str, transition: Transition) -> Outcome:
-        outcome = super().apply(cluster, transition)
+    def apply(self, cluster: str, transition: Transition, server_ms: int | None = None) -> Outcome:
+        outcome = super().apply(cluster, transition, server_ms)
         if self.lost == 0:
             self.lost += 1
             raise StoreUnavailable("the answer was lost")

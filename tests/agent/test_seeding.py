@@ -14,12 +14,17 @@ from trimtab.ownership import Event, State
 from trimtab.wire.keys import open_key, ownership_key
 from trimtab.wire.ownership import Refused, Transition
 
+
+def no_renewal() -> None:
+    """The lease lasts."""
+
+
 LEFT, RIGHT = "t/two/0x00000000_0x80000000", "t/two/0x80000000_0xffffffff"
 
 
 def test_a_broker_claims_what_it_holds(job: Job, client: Redis, cluster: str) -> None:
     site = Site(client, cluster, A, LEFT, RIGHT)
-    seed(site.obeyer)
+    seed(site.obeyer, 0, no_renewal)
     for bundle in (LEFT, RIGHT):
         assert (job.record(bundle).state, job.record(bundle).owner) == (State.OWNED, A)
         assert site.holdings.serves(bundle)
@@ -30,8 +35,8 @@ def test_two_brokers_that_hold_one_bundle_end_with_one_owner(
     job: Job, client: Redis, cluster: str
 ) -> None:
     first, second = Site(client, cluster, A, BUNDLE), Site(client, cluster, B, BUNDLE)
-    seed(first.obeyer)
-    seed(second.obeyer)
+    seed(first.obeyer, 0, no_renewal)
+    seed(second.obeyer, 0, no_renewal)
     assert job.record().owner == A
     assert second.broker.told == lines(["unload"])
     assert (first.holdings.serves(BUNDLE), second.holdings.serves(BUNDLE)) == (True, False)
@@ -40,9 +45,9 @@ def test_two_brokers_that_hold_one_bundle_end_with_one_owner(
 @pytest.mark.usefixtures("job")
 def test_a_restarted_broker_takes_up_what_its_records_name(client: Redis, cluster: str) -> None:
     before = Site(client, cluster, A, LEFT, RIGHT)
-    seed(before.obeyer)
+    seed(before.obeyer, 0, no_renewal)
     after = Site(client, cluster, A)
-    seed(after.obeyer)
+    seed(after.obeyer, 0, no_renewal)
     assert after.broker.loaded == {LEFT, RIGHT}
     assert after.holdings.serves(LEFT)
 
@@ -51,10 +56,10 @@ def test_a_bundle_given_up_is_claimed_from_where_its_record_stands(
     job: Job, client: Redis, cluster: str
 ) -> None:
     first = Site(client, cluster, A, BUNDLE)
-    seed(first.obeyer)
+    seed(first.obeyer, 0, no_renewal)
     job.lose()
     second = Site(client, cluster, B, BUNDLE)
-    seed(second.obeyer)
+    seed(second.obeyer, 0, no_renewal)
     assert (job.record().owner, job.record().epoch.counter) == (B, 3)
 
 
@@ -63,7 +68,7 @@ def test_what_was_asked_before_cannot_take_what_is_served_now(
 ) -> None:
     """A request that the server answers after its sender has given up and begun anew."""
     site = Site(client, cluster, A, BUNDLE)
-    seed(site.obeyer)
+    seed(site.obeyer, 0, no_renewal)
     job.transfer(A, B)
     late = Transition(
         id="late",
@@ -72,7 +77,7 @@ def test_what_was_asked_before_cannot_take_what_is_served_now(
         expect=job.record().epoch,
         actor=A,
     )
-    seed(site.obeyer)
+    seed(site.obeyer, 0, no_renewal)
     assert (job.record().state, job.record().owner) == (State.OWNED, A)
     assert job.store.apply(cluster, late).reason is Refused.STALE_EPOCH
     assert site.obey() == [Obeyed.STALE]
@@ -86,7 +91,7 @@ def test_a_broker_that_returns_takes_up_what_it_was_assigned_at_once(
     """Its command may be lost; where it is not, it comes too late."""
     job.assign(A)
     site = Site(client, cluster, A)
-    seed(site.obeyer)
+    seed(site.obeyer, 0, no_renewal)
     assert site.holdings.serves(BUNDLE)
     assert site.obey() == [Obeyed.STALE]
     assert site.holdings.serves(BUNDLE)
@@ -98,7 +103,7 @@ def test_a_broker_that_returns_declines_what_it_cannot_load(
     job.assign(A)
     site = Site(client, cluster, A)
     site.broker.broken = True
-    seed(site.obeyer)
+    seed(site.obeyer, 0, no_renewal)
     assert job.record().state is State.FREE
 
 
@@ -107,12 +112,12 @@ def test_a_record_older_than_what_was_seen_gives_nothing(
 ) -> None:
     """A store that was rolled back names this broker as the owner still."""
     site = Site(client, cluster, A, BUNDLE)
-    seed(site.obeyer)
+    seed(site.obeyer, 0, no_renewal)
     old = job.record()
     job.transfer(A, B)
     site.obey()
     client.hset(ownership_key(cluster), BUNDLE, msgspec.json.encode(old))
-    seed(site.obeyer)
+    seed(site.obeyer, 0, no_renewal)
     assert not site.holdings.serves(BUNDLE)
     assert site.broker.loaded == set()
 
@@ -121,30 +126,28 @@ def test_what_another_broker_has_had_for_long_is_forgotten(
     job: Job, client: Redis, cluster: str
 ) -> None:
     site = Site(client, cluster, A, BUNDLE)
-    seed(site.obeyer)
+    seed(site.obeyer, 0, no_renewal)
     job.transfer(A, B)
     site.obey()
-    seed(site.obeyer)
+    seed(site.obeyer, 0, no_renewal)
     assert site.obeyer.seen.record(BUNDLE) is not None
-    later = msgspec.structs.replace(job.record(), since=job.record().since + 2 * 3_600_000)
-    client.hset(ownership_key(cluster), LEFT, msgspec.json.encode(later))
-    seed(site.obeyer)
+    seed(site.obeyer, job.record().since + 2 * 3_600_000, no_renewal)
     assert site.obeyer.seen.record(BUNDLE) is None
 
 
 def test_before_a_job_has_opened_the_store_nothing_is_claimed(client: Redis, cluster: str) -> None:
     site = Site(client, cluster, A, BUNDLE)
     with pytest.raises(Closed):
-        seed(site.obeyer)
+        seed(site.obeyer, 0, no_renewal)
     assert not site.holdings.serves(BUNDLE)
 
 
 def test_records_of_a_closed_store_are_not_believed(job: Job, client: Redis, cluster: str) -> None:
     before = Site(client, cluster, A, BUNDLE)
-    seed(before.obeyer)
+    seed(before.obeyer, 0, no_renewal)
     client.delete(open_key(cluster))
     after = Site(client, cluster, A)
     with pytest.raises(Closed):
-        seed(after.obeyer)
+        seed(after.obeyer, 0, no_renewal)
     assert not after.holdings.serves(BUNDLE)
     assert job.record().owner == A

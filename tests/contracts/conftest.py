@@ -9,7 +9,7 @@ from deploy.redis_server import RedisServer
 from sinks.connections import redis_client
 from sinks.ownership_store import OwnershipStore
 from tests.contracts.asking import GENERATION
-from tests.support.opening import keep_alive, let_in
+from tests.support.opening import SureStore, keep_alive, let_in
 
 BROKERS = ("a:8080", "b:8080", "c:8080")
 
@@ -30,4 +30,4 @@ def store(client: redis.Redis, cluster: str) -> OwnershipStore:
     """Open to GENERATION, with BROKERS alive."""
     let_in(client, cluster, GENERATION)
     keep_alive(client, cluster, BROKERS)
-    return OwnershipStore(client)
+    return SureStore(client)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
+import msgspec
 import numpy as np
 import pytest
 import redis
@@ -36,6 +37,7 @@ from sinks.gate import Gate
 from sinks.journal_relay import JournalRelay
 from sinks.leases import Leases, Renewal
 from sinks.ownership_store import OwnershipStore
+from sinks.pruning import Pruner
 from sinks.publisher import Outgoing, Publisher
 from sinks.roll_call import RollCall
 from sinks.scripts import (
@@ -43,6 +45,8 @@ from sinks.scripts import (
     hints_script,
     lease_script,
     open_script,
+    prune_script,
+    refill_script,
     restore_script,
     run_loaded,
     transition_script,
@@ -241,6 +245,35 @@ def test_a_broker_divides_and_merges_its_bundles_and_is_refused_nothing(
     assert denials(admin) == []
 
 
+def test_what_a_full_journal_left_out_is_put_back_and_seen_by_the_same_users(
+    login: Login, admin: redis.Redis, cluster: str
+) -> None:
+    job, a, reader = login(Role.JOB), login(Role.BROKER, A), login(Role.READER)
+    let_in(job, cluster, GENERATION)
+    # A journal that has left something out is full until that is put back.
+    admin.sadd(keys.unjournalled_key(cluster), "t/ns/other")
+    agent_of(a, cluster, A, BUNDLE).turn()
+    ask(job, cluster, Event.UNLOAD, None, {A: Kind.UNLOAD})
+
+    left_out = set(reader.sscan_iter(keys.unjournalled_key(cluster)))
+    assert left_out == {b"t/ns/other", BUNDLE.encode()}
+    assert reader.xlen(keys.journal_key(cluster)) == 0
+    assert JournalRelay(job, Carried()).refill(cluster) == 1
+    assert reader.xlen(keys.journal_key(cluster)) == 1
+    assert denials(admin) == []
+
+
+def test_the_job_forgets_what_ended_long_ago(
+    login: Login, admin: redis.Redis, cluster: str
+) -> None:
+    job = login(Role.JOB)
+    let_in(job, cluster, GENERATION)
+    ended = Record(state=State.DELETED, epoch=Epoch(GENERATION - 1, 7))
+    admin.hset(keys.ownership_key(cluster), BUNDLE, msgspec.json.encode(ended))
+    assert Pruner(job).prune(cluster, GENERATION) == 1
+    assert denials(admin) == []
+
+
 def test_a_store_that_forgot_is_rebuilt_by_the_same_users(
     login: Login, admin: redis.Redis, cluster: str
 ) -> None:
@@ -251,19 +284,20 @@ def test_a_store_that_forgot_is_rebuilt_by_the_same_users(
 
     unscripted = leases.renew(cluster, A, SESSION, 5_000)
     assert unscripted.renewal is Renewal.ASSERT
-    leases.say(cluster, A, unscripted.detail, Assertion(records={BUNDLE: record}))
-    assert leases.renew(cluster, A, SESSION, 5_000).renewal is Renewal.ASSERTED
+    said = Assertion(records={BUNDLE: record})
+    assert leases.renew(cluster, A, SESSION, 5_000, said).renewal is Renewal.ASSERTED
 
     gate = Gate(job)
     closure = gate.open(cluster, GENERATION)
     assert closure is not None
     assert leases.renew(cluster, A, SESSION, 5_000).renewal is Renewal.ASSERTED
-    said = gate.assertions(cluster, closure.run)
-    assert said[A].records == {BUNDLE: record}
-    assert gate.restore(cluster, GENERATION, said[A].records, {BUNDLE}) == 1
-    assert gate.open(cluster, GENERATION, closure.run) is None
+    heard = gate.assertions(cluster, closure.history)
+    assert heard == {A: said}
+    assert gate.restore(cluster, GENERATION, heard[A].records, {BUNDLE}) == 1
+    gate.note_owned(cluster, GENERATION, [BUNDLE])
+    assert gate.open(cluster, GENERATION, closure.history) is None
     assert gate.is_open(cluster)
-    assert OwnershipStore(a).records(cluster) == {BUNDLE: record}
+    assert OwnershipStore(a).records_of(cluster, A) == {BUNDLE: record}
     assert denials(admin) == []
 
 
@@ -271,7 +305,17 @@ def test_a_store_that_forgot_is_rebuilt_by_the_same_users(
     ("role", "scripts"),
     [
         (Role.BROKER, [transition_script, lease_script]),
-        (Role.JOB, [transition_script, open_script, restore_script, hints_script]),
+        (
+            Role.JOB,
+            [
+                transition_script,
+                open_script,
+                restore_script,
+                hints_script,
+                refill_script,
+                prune_script,
+            ],
+        ),
     ],
 )
 def test_whoever_runs_a_script_may_do_what_it_does(
@@ -296,6 +340,7 @@ WORDS: Final[dict[str, Callable[[str], str]]] = {
     "open": keys.open_key,
     "ownership": keys.ownership_key,
     "journal": keys.journal_key,
+    "unjournalled": keys.unjournalled_key,
     "applied": keys.applied_key,
     "bundles": keys.bundles_key,
     "hints": keys.hints_key,
@@ -393,15 +438,17 @@ REMOVAL: Final = (
     "GETDEL {own_lease}",
     "DEL {own_commands}",
     "HDEL {ownership} x",
-    "HDEL {open} run_id",
+    "HDEL {open} replid",
     "ZREMRANGEBYLEX {bundles} - +",
     "ZREMRANGEBYRANK {bundles} 0 -1",
     "ZREM {ownership} x",
     "ZPOPMIN {bundles}",
     "XTRIM {journal} MAXLEN 0",
     "XTRIM {own_commands} MAXLEN 0",
-    "XDEL {own_commands} 0-1",
     "EXPIRE {ownership} 1",
+    "EXPIRE {journal} 1",
+    "EXPIRE {own_lease} 1",
+    "PEXPIRE {own_commands} 1",
     "PEXPIRE {lease} 1",
     "PERSIST {own_lease}",
     "RENAME {ownership} {own_lease}",
@@ -440,6 +487,9 @@ DENIED_TO_BROKERS: Final = (
     "XDEL {journal} 0-1",
     "XDEL {commands} 0-1",
     "XRANGE {journal} - +",
+    "SPOP {unjournalled}",
+    "SREM {unjournalled} x",
+    "SMEMBERS {unjournalled}",
     "HSET {open} generation 9",
     "HSET {applied} q x",
     "HGET {applied} q",
@@ -467,6 +517,9 @@ def test_a_broker_may_not(login: Login, cluster: str, command: str) -> None:
         pytest.param("HSET {ownership} t/ns/0x00000000_0xffffffff {{}}", id="write any record"),
         pytest.param("XADD {journal} MAXLEN 0 * change x", id="write the journal, and empty it"),
         pytest.param("XADD {commands} MAXLEN 0 * command x", id="write and empty other streams"),
+        pytest.param("EXPIRE {commands} 1", id="let other streams end"),
+        pytest.param("XDEL {own_commands} 0-1", id="delete its own commands"),
+        pytest.param("SADD {unjournalled} x", id="have a record journalled again"),
         pytest.param("ZADD {bundles} 0 x", id="add to the index"),
         pytest.param("ZREM {bundles} x", id="take from the index"),
         pytest.param("HINCRBY {placed} a:8080 9", id="distort what was placed"),
@@ -515,16 +568,19 @@ DENIED_TO_THE_JOB: Final = (
     "PEXPIRE {lease} 1",
     "SET {assertion} x",
     "DEL {ownership}",
-    "HDEL {ownership} x",
     "DEL {journal}",
     "XTRIM {journal} MAXLEN 0",
+    "DEL {unjournalled}",
     "XREADGROUP GROUP agent b STREAMS {commands} >",
     "XDEL {commands} 0-1",
     "DEL {commands}",
     "RENAME {ownership} {applied}",
     "EXPIRE {ownership} 1",
     "EXPIRE {hints} 1",
+    "EXPIRE {journal} 1",
     "DEL {hints}",
+    "DEL {applied}",
+    "EXPIRE {applied} 1",
     "ZREM {ownership} x",
 )
 
@@ -554,8 +610,12 @@ DENIED_TO_READERS: Final = (
     "ZREM {bundles} x",
     "XADD {journal} * change x",
     "XDEL {journal} 0-1",
+    "SADD {unjournalled} x",
+    "SPOP {unjournalled}",
     "XADD {commands} * command x",
     "XACK {commands} agent 0-1",
+    "XDEL {commands} 0-1",
+    "EXPIRE {commands} 1",
     "XREADGROUP GROUP agent b STREAMS {commands} >",
     "XGROUP CREATE {commands} agent 0 MKSTREAM",
     "GETEX {lease} PERSIST",

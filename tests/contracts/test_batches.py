@@ -156,7 +156,7 @@ def test_a_store_opened_on_another_server_is_closed(
     store: OwnershipStore, client: redis.Redis, cluster: str
 ) -> None:
     """A replica that was promoted has the open key, but not the run id in it."""
-    client.hset(keys.open_key(cluster), "run_id", "0" * 40)
+    client.hset(keys.open_key(cluster), "replid", "0" * 40)
 
     with pytest.raises(Closed):
         run(store, cluster, 0, assign(A))

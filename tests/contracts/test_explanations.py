@@ -6,7 +6,7 @@ import msgspec
 import pytest
 import redis
 
-from sinks.errors import Fenced
+from sinks.errors import Closed, Fenced
 from sinks.explanations import Explanations
 from tests.contracts.asking import GENERATION
 from tests.support.explanations import explanation, stored
@@ -114,11 +114,23 @@ def test_the_index_names_twenty_rounds_of_a_subject(kept: Explanations, cluster:
     assert kept.read(cluster, BUNDLE, 2).explanation == explanation(BUNDLE, 2)
 
 
+@pytest.mark.parametrize("opened_to", [None, GENERATION - 1], ids=["never", "to an older job"])
+def test_of_a_cluster_that_the_job_has_not_opened_nothing_is_kept(
+    client: redis.Redis, cluster: str, opened_to: int | None
+) -> None:
+    """Anybody can make up a cluster; none of them means that a newer job has taken over."""
+    if opened_to is not None:
+        let_in(client, cluster, opened_to)
+    with pytest.raises(Closed, match=str(opened_to or "no job")):
+        write(Explanations(client), cluster, 1, BUNDLE)
+    assert not client.exists(keys.whys_key(cluster))
+
+
 def test_a_job_that_was_taken_over_writes_nothing(
     kept: Explanations, client: redis.Redis, cluster: str
 ) -> None:
     let_in(client, cluster, GENERATION + 1)
-    with pytest.raises(Fenced):
+    with pytest.raises(Fenced, match=f"generation {GENERATION + 1},"):
         write(kept, cluster, 1, BUNDLE)
     assert kept.read(cluster, BUNDLE) == (None, (), None)
 

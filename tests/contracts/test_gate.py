@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 import redis
 
@@ -9,10 +10,11 @@ from sinks.errors import Closed, Fenced, SinkError
 from sinks.gate import Closure, Gate
 from sinks.leases import Leases
 from sinks.ownership_store import OwnershipStore
+from sinks.readable import ALL, Readable
 from tests.contracts.asking import BUNDLE, HALVES, broker, journal
 from tests.support.opening import keep_alive, let_in
 from trimtab.model import Epoch
-from trimtab.ownership import Event, State
+from trimtab.ownership import REPLICA_WAIT_MS, Event, State
 from trimtab.wire import keys
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.hints import Hints
@@ -35,10 +37,6 @@ def closure(gate: Gate, cluster: str) -> Closure:
     return closed
 
 
-def forget_run(client: redis.Redis, cluster: str) -> None:
-    client.hset(keys.open_key(cluster), "run_id", "0" * 40)
-
-
 def test_an_unknown_cluster_stays_closed_until_it_is_rebuilt(
     gate: Gate, closure: Closure, client: redis.Redis, cluster: str
 ) -> None:
@@ -47,7 +45,7 @@ def test_an_unknown_cluster_stays_closed_until_it_is_rebuilt(
     with pytest.raises(Closed):
         store.apply(cluster, broker(A, Event.CLAIM))
 
-    assert gate.open(cluster, 5, closure.run) is None
+    assert gate.open(cluster, 5, closure.history) is None
 
     assert store.apply(cluster, broker(A, Event.CLAIM)).accepted
 
@@ -55,13 +53,25 @@ def test_an_unknown_cluster_stays_closed_until_it_is_rebuilt(
 def test_it_is_not_opened_before_it_was_closed_for_long_enough(
     gate: Gate, closure: Closure, client: redis.Redis, cluster: str
 ) -> None:
-    early = gate.open(cluster, 5, closure.run, closed_for_ms=60_000)
+    early = gate.open(cluster, 5, closure.history, closed_for_ms=60_000)
     assert early is not None
     assert 0 < early.wait_ms <= 60_000
 
     seconds, _ = client.time()
     client.hset(keys.open_key(cluster), "rebuild_since", str(1000 * (seconds - 61)))
-    assert gate.open(cluster, 5, closure.run, closed_for_ms=60_000) is None
+    assert gate.open(cluster, 5, closure.history, closed_for_ms=60_000) is None
+
+
+def test_a_clock_that_went_back_keeps_it_closed_for_no_longer(
+    gate: Gate, closure: Closure, client: redis.Redis, cluster: str
+) -> None:
+    seconds, _ = client.time()
+    client.hset(keys.open_key(cluster), "rebuild_since", str(1000 * (seconds + 3600)))
+
+    again = gate.open(cluster, 5, closure.history, closed_for_ms=60_000)
+
+    assert again is not None
+    assert again.wait_ms <= 60_000 + REPLICA_WAIT_MS
 
 
 def test_what_was_rebuilt_on_another_run_does_not_open_this_one(
@@ -74,9 +84,9 @@ def test_the_time_it_was_closed_counts_from_the_newest_run(
     gate: Gate, closure: Closure, client: redis.Redis, cluster: str
 ) -> None:
     """Brokers that spoke to the run before must speak again."""
-    client.hset(keys.open_key(cluster), mapping={"rebuild_run": "f" * 40, "rebuild_since": "1"})
+    client.hset(keys.open_key(cluster), mapping={"rebuild_on": "f" * 40, "rebuild_since": "1"})
 
-    again = gate.open(cluster, 5, closure.run, closed_for_ms=60_000)
+    again = gate.open(cluster, 5, closure.history, closed_for_ms=60_000)
 
     assert again is not None
     assert again.wait_ms > 50_000
@@ -87,9 +97,9 @@ def test_the_next_job_goes_on_with_the_waiting(
 ) -> None:
     client.hset(keys.open_key(cluster), "rebuild_since", "1")
 
-    assert Gate(client).open(cluster, 6, closure.run, closed_for_ms=60_000) is None
+    assert Gate(client).open(cluster, 6, closure.history, closed_for_ms=60_000) is None
     with pytest.raises(Fenced):
-        Gate(client).open(cluster, 5, closure.run)
+        Gate(client).open(cluster, 5, closure.history)
 
 
 @pytest.mark.usefixtures("closure")
@@ -146,7 +156,7 @@ def test_a_transition_after_a_restoration_has_a_higher_epoch(
     gate: Gate, closure: Closure, client: redis.Redis, cluster: str
 ) -> None:
     gate.restore(cluster, 5, {BUNDLE: OWNED}, frozenset())
-    gate.open(cluster, 5, closure.run)
+    gate.open(cluster, 5, closure.history)
 
     record = OwnershipStore(client).apply(cluster, broker(A, Event.RELEASE, OWNED.epoch)).record
 
@@ -157,12 +167,89 @@ def test_a_transition_after_a_restoration_has_a_higher_epoch(
 def test_only_what_was_said_to_this_run_is_heard(
     gate: Gate, closure: Closure, client: redis.Redis, cluster: str
 ) -> None:
-    leases = Leases(client)
     now = Assertion(records={BUNDLE: OWNED})
-    leases.say(cluster, A, closure.run, now)
-    leases.say(cluster, B, "f" * 40, Assertion(records={}))
+    Leases(client).renew(cluster, A, 1, 10_000, now)
+    client.set(keys.assertion_key(cluster, "f" * 40, B), b'{"records":{}}')
 
-    assert gate.assertions(cluster, closure.run) == {A: now}
+    assert gate.assertions(cluster, closure.history) == {A: now}
+
+
+@pytest.mark.parametrize("opened_to", [None, 4], ids=["never", "to an older job"])
+def test_hints_wait_for_the_store_to_be_open(
+    client: redis.Redis, cluster: str, opened_to: int | None
+) -> None:
+    """The job opens it: nobody has taken over."""
+    gate = Gate(client) if opened_to is None else let_in(client, cluster, opened_to)
+
+    with pytest.raises(Closed, match=str(opened_to or "no job")):
+        gate.set_hints(cluster, 5, Hints(round=3, candidates=(Candidate(A, 0.5),), each=0.01))
+
+    assert not client.exists(keys.hints_key(cluster))
+
+
+def test_a_fenced_job_learns_by_whom(client: redis.Redis, cluster: str) -> None:
+    let_in(client, cluster, 7)
+    gate, store = Gate(client), OwnershipStore(client)
+    asked = (
+        lambda: gate.open(cluster, 5),
+        lambda: gate.set_hints(cluster, 5, Hints(round=3, candidates=(), each=0.01)),
+        lambda: store.apply_batch(cluster, [], generation=5, query_id="q", batch=1),
+    )
+    for ask in asked:
+        with pytest.raises(Fenced) as fenced:
+            ask()
+        assert fenced.value.generation == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "heard"),
+    [
+        pytest.param(b"\xff\x00", Readable({}, (ALL,)), id="binary"),
+        pytest.param(b'{"records":[]}', Readable({}, (ALL,)), id="no records"),
+        pytest.param(b'{"records":' + b"[" * 200_000, Readable({}, (ALL,)), id="without end"),
+        pytest.param(
+            b'{"records":{"t/n/a":{"state":"Dreaming","epoch":[1,1]},"%s":%s},"v":1}'
+            % (BUNDLE.encode(), msgspec.json.encode(OWNED)),
+            Readable({BUNDLE: OWNED}, ("t/n/a",)),
+            id="one record of another release",
+        ),
+    ],
+)
+def test_what_one_broker_said_and_cannot_be_read_costs_no_other_record(
+    closure: Closure, client: redis.Redis, cluster: str, text: bytes, heard: Readable
+) -> None:
+    Leases(client).renew(cluster, A, 1, 10_000, Assertion(records={BUNDLE: OWNED}))
+    client.set(keys.assertion_key(cluster, closure.history, B), text)
+    said = Gate(client).heard(cluster, closure.history)
+    assert said == {A: Readable({BUNDLE: OWNED}), B: heard}
+
+
+def test_what_hundreds_of_brokers_said_is_heard(
+    gate: Gate, closure: Closure, client: redis.Redis, cluster: str
+) -> None:
+    names = {f"b{number}:8080" for number in range(105)}
+    for name in names:
+        Leases(client).renew(cluster, name, 1, 10_000, Assertion(records={}))
+    assert gate.heard(cluster, closure.history).keys() == names
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        pytest.param("{", id="no JSON"),
+        pytest.param("7", id="no record"),
+        pytest.param('{"epoch":["9",{}]}', id="no epoch"),
+        pytest.param('{"state":"Owned","epoch":[9000000000000000,1]}', id="a generation to come"),
+    ],
+)
+@pytest.mark.usefixtures("closure")
+def test_what_stands_and_cannot_be_a_record_gives_way(
+    gate: Gate, client: redis.Redis, cluster: str, stored: str
+) -> None:
+    """No request could ever change it."""
+    client.hset(keys.ownership_key(cluster), BUNDLE, stored)
+    assert gate.restore(cluster, 5, {BUNDLE: OWNED}, frozenset()) == 1
+    assert OwnershipStore(client).records(cluster) == {BUNDLE: OWNED}
 
 
 def test_new_hints_begin_a_new_count(client: redis.Redis, cluster: str) -> None:

@@ -15,10 +15,10 @@ from hypothesis import Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from simulation.ownership.rules import FREE
-from simulation.ownership.server import Contents, MemoryServer
+from simulation.ownership.server import MemoryServer
 from sinks.errors import SinkError
-from sinks.gate import Gate
-from sinks.leases import Leases, Renewal
+from sinks.gate import Closure, Gate
+from sinks.leases import FOR_THE_NEXT, Lease, Leases, Renewal
 from sinks.ownership_store import BatchOutcome, OwnershipStore
 from tests.contracts.asking import commands, journal
 from trimtab.model import NO_EPOCH, Epoch, HashRange, merged, parse_bundle
@@ -77,6 +77,14 @@ def bare(outcome: Outcome) -> Outcome:
     return msgspec.structs.replace(outcome, record=timeless(outcome.record), others=others)
 
 
+def told(lease: Lease | str) -> object:
+    """Without what the two cannot have in common: times and the names of histories."""
+    if isinstance(lease, str):
+        return lease
+    ms = 0 if lease.renewal is Renewal.WAITING else lease.ms
+    return lease.renewal, "" if lease.renewal is Renewal.ASSERT else lease.detail, ms
+
+
 def attempted(ask: Callable[[], T]) -> T | str:
     """The answer, or the name of the error."""
     try:
@@ -95,6 +103,8 @@ class Histories(RuleBasedStateMachine):
         self.store, self.leases = OwnershipStore(self.client), Leases(self.client)
         self.gate = Gate(self.client)
         self.model = MemoryServer(lambda: time.time_ns() // 1_000_000)
+        self.known = ""
+        """The model's history that this generation was opened on."""
         self.generation = 0
         self.batch = 0
         self.serial = 0
@@ -122,7 +132,7 @@ class Histories(RuleBasedStateMachine):
     @rule(steps=st.lists(st.tuples(bundles, names, st.integers(0, 11)), min_size=4, max_size=12))
     def legal_steps_follow_each_other(self, steps: list[tuple[str, str, int]]) -> None:
         for bundle, other, choice in steps:
-            old = self.model.contents.records.get(bundle, FREE)
+            old = self.model.of(self.cluster).records.get(bundle, FREE)
             legal = sorted(TRANSITIONS[old.state])
             event = legal[choice % len(legal)]
             merges = event is Event.MERGE or (old.state, event) == (State.MERGING, Event.RETIRE)
@@ -153,7 +163,7 @@ class Histories(RuleBasedStateMachine):
         """Perhaps of two owners, perhaps with one that has moved on meanwhile, or is divided."""
         upper = ABOVE[lower]
         for bundle, owner in zip((lower, upper), owners, strict=True):
-            held = self.model.contents.records.get(bundle, FREE)
+            held = self.model.of(self.cluster).records.get(bundle, FREE)
             if held.owner not in (None, owner):
                 self.a_broker_dies(held.owner)
                 self._ask_as_job([self._request(bundle, Event.LOSE)])
@@ -192,20 +202,34 @@ class Histories(RuleBasedStateMachine):
 
     @rule(name=names, session=st.integers(1, 3))
     def renew(self, name: str, session: int = 1) -> None:
-        mine = self.leases.renew(self.cluster, name, session, LONG_MS)
-        model = self.model.renew(self.cluster, name, session, LONG_MS)
-        assert (mine.renewal, mine.granted_ms) == (model.renewal, model.granted_ms)
-        if mine.renewal is Renewal.ASSERT:
-            said = Assertion(records=self.model.records(self.cluster))
-            self.leases.say(self.cluster, name, mine.detail, said)
-            self.model.say(self.cluster, name, model.detail, said)
-        else:
-            assert mine.detail == model.detail
+        mine, model = self._renewals(name, session)
+        if isinstance(mine, Lease) and mine.renewal is Renewal.ASSERT:
+            said = Assertion(records=self.model.of(self.cluster).records.copy())
+            mine, model = self._renewals(name, session, said)
+        assert told(mine) == told(model)
+
+    def _renewals(
+        self, name: str, session: int, said: Assertion | None = None
+    ) -> tuple[Lease | str, Lease | str]:
+        asked = self.cluster, name, session, LONG_MS, said
+        return (
+            attempted(lambda: self.leases.renew(*asked)),
+            attempted(lambda: self.model.renew(*asked)),
+        )
+
+    @rule(name=names, session=st.integers(1, 3), rest=st.sampled_from([0, FOR_THE_NEXT]))
+    def a_process_ends(self, name: str, session: int, rest: int) -> None:
+        mine = self.leases.renew(self.cluster, name, session, rest)
+        model = self.model.renew(self.cluster, name, session, rest)
+        assert (mine.renewal, mine.detail) == (model.renewal, model.detail)
+        if mine.detail == str(session) and rest == 0:
+            # It is gone within a millisecond or a second: at once, for both.
+            self.a_broker_dies(name)
 
     @rule(name=names)
     def a_broker_dies(self, name: str) -> None:
         self.client.delete(keys.lease_key(self.cluster, name))
-        self.model.contents.leases.pop(name, None)
+        self.model.data.put(self.cluster, "leases", name, None)
 
     @rule()
     def the_last_batch_is_repeated(self) -> None:
@@ -217,19 +241,52 @@ class Histories(RuleBasedStateMachine):
 
     @rule()
     def the_server_is_another(self) -> None:
-        self.client.hset(keys.open_key(self.cluster), "run_id", "f" * 40)
-        self.model.contents.open_run = "f" * 40
+        self.client.hset(keys.open_key(self.cluster), "replid", "f" * 40)
+        opening = self.model.of(self.cluster).opening
+        moved = opening._replace(opened_on="f" * 40)
+        self.model.data.put(self.cluster, "openings", "", moved)
 
     @rule()
     def the_server_is_empty(self) -> None:
         for key in self.client.scan_iter(match=f"trimtab:{{{self.cluster}}}:*"):
             self.client.delete(key)
-        self.model.contents = Contents()
+        self.model.flush()
+
+    @rule()
+    def another_takes_its_place(self) -> None:
+        """A replica with all of its data is promoted: it answers nobody before that."""
+        self.client.replicaof("127.0.0.1", 1)
+        self.model.demote()
+        try:
+            self.renew("a")
+            self._ask_as_broker(self._request(BUNDLES[0], Event.CLAIM, actor="a"))
+            self.the_job_looks_whether_it_is_open()
+        finally:
+            self.client.replicaof("no", "one")
+            self.model.restart()
+            self.model.knows_scripts = True
+
+    @rule(replicas=st.sampled_from([0, 0, 1]))
+    def so_many_replicas_must_acknowledge(self, replicas: int) -> None:
+        """There are none."""
+        if not self.model.of(self.cluster).is_empty:
+            self.client.hset(keys.open_key(self.cluster), "replicas", str(replicas))
+            opening = self.model.of(self.cluster).opening._replace(replicas=replicas)
+            self.model.data.put(self.cluster, "openings", "", opening)
 
     @rule()
     def the_job_looks_whether_it_is_open(self) -> None:
         mine = attempted(lambda: Gate(self.client).open(self.cluster, self.generation))
-        model = attempted(lambda: self.model.open(self.generation, ""))
+        model = attempted(lambda: self.model.open(self.cluster, self.generation, ""))
+        self._opened_alike(mine, model)
+
+    @rule()
+    def the_job_that_has_opened_it_asks_again(self) -> None:
+        mine = attempted(lambda: self.gate.open(self.cluster, self.generation))
+        model = attempted(lambda: self.model.open(self.cluster, self.generation, self.known))
+        self._opened_alike(mine, model)
+
+    def _opened_alike(self, mine: Closure | str | None, model: Closure | str | None) -> None:
         assert (mine is None) == (model is None)
         if isinstance(mine, str) or isinstance(model, str):
             assert mine == model
@@ -238,12 +295,13 @@ class Histories(RuleBasedStateMachine):
     def open_next(self) -> None:
         self.generation += 1
         mine = self.gate.open(self.cluster, self.generation)
-        model = self.model.open(self.generation, "")
+        model = self.model.open(self.cluster, self.generation, "")
         assert (mine is None) == (model is None)
         if mine is not None and model is not None:
             self._restore()
-            assert self.gate.open(self.cluster, self.generation, mine.run) is None
-            assert self.model.open(self.generation, "", model.run) is None
+            assert self.gate.open(self.cluster, self.generation, mine.history) is None
+            assert self.model.open(self.cluster, self.generation, "", model.history) is None
+        self.known = self.model.history
 
     def _restore(self) -> None:
         """Some of what was ever written, older and newer than what stands."""
@@ -253,27 +311,35 @@ class Histories(RuleBasedStateMachine):
         }
         counts = [
             self.gate.restore(self.cluster, self.generation, lost, {BUNDLES[0]}),
-            self.model.restore(self.generation, lost, {BUNDLES[0]}),
+            self.model.restore(self.cluster, self.generation, lost, {BUNDLES[0]}),
         ]
         assert counts[0] == counts[1]
+        self.gate.note_owned(self.cluster, self.generation, BUNDLES)
+        self.model.note_owned(self.cluster, self.generation, BUNDLES)
+
+    @invariant()
+    def what_each_broker_owns_is_noted_alike(self) -> None:
+        for name in BROKERS:
+            noted = self.client.smembers(keys.owned_key(self.cluster, name))
+            assert noted == {b.encode() for b in self.model.owned(self.cluster, name)}
 
     @invariant()
     def records_are_the_same(self) -> None:
         found = {b: timeless(r) for b, r in self.store.records(self.cluster).items()}
-        assert found == {b: timeless(r) for b, r in self.model.contents.records.items()}
+        assert found == {b: timeless(r) for b, r in self.model.of(self.cluster).records.items()}
 
     @invariant()
     def the_index_names_what_stands(self) -> None:
         standing = sorted(
             bundle.encode()
-            for bundle, record in self.model.contents.records.items()
+            for bundle, record in self.model.of(self.cluster).records.items()
             if record.state is not State.DELETED
         )
         assert self.client.zrange(keys.bundles_key(self.cluster), 0, -1) == standing
 
     @invariant()
     def epochs_only_grow(self) -> None:
-        for bundle, record in self.model.contents.records.items():
+        for bundle, record in self.model.of(self.cluster).records.items():
             assert record.epoch >= self.highest.get(bundle, NO_EPOCH)
             self.highest[bundle] = record.epoch
 
@@ -284,15 +350,15 @@ class Histories(RuleBasedStateMachine):
             for change in journal(self.client, self.cluster)
         ] == [
             (change.bundle, change.event, timeless(change.record))
-            for change in self.model.contents.journal
+            for change in self.model.of(self.cluster).journal.values()
         ]
         for name in BROKERS:
             told = [command.id for command in commands(self.client, self.cluster, name)]
-            waiting = self.model.contents.commands.get(name, ())
+            waiting = self.model.of(self.cluster).commands.get(name, ())
             assert told == [command.id for _, command in waiting]
 
     def _epoch(self, bundle: str) -> Epoch:
-        return self.model.contents.records.get(bundle, FREE).epoch
+        return self.model.of(self.cluster).records.get(bundle, FREE).epoch
 
     def _request(
         self,

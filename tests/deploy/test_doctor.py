@@ -13,6 +13,8 @@ from deploy.finding import Finding
 from deploy.kafka_server import KafkaServer
 from deploy.ports import free_port
 from deploy.redis_server import RedisServer
+from deploy.sentinel_server import NAME, SentinelServer
+from tests.support.waiting import eventually
 
 
 def names(findings: list[Finding], *, ok: bool) -> list[str]:
@@ -99,3 +101,55 @@ def test_a_forgetful_redis_is_told_how_to_remember(tmp_path: Path) -> None:
         findings = [*service_checks.check_redis(server.url)]
     assert names(findings, ok=False) == ["Redis appendonly", "Redis maxmemory-policy"]
     assert findings[1].next_command.endswith("CONFIG SET appendonly yes")
+
+
+def test_a_redis_cluster_is_not_what_is_needed(tmp_path: Path) -> None:
+    with RedisServer(tmp_path, settings=["cluster-enabled yes"]) as server:
+        (finding,) = service_checks.check_redis(server.url)
+    assert not finding.ok
+    assert "Redis Cluster is not supported; use a single master" in finding.detail
+    assert finding.next_command
+
+
+def test_an_address_that_cannot_be_one_is_a_finding() -> None:
+    (finding,) = service_checks.check_redis("redis+sentinel://:hunter2@h:1")
+    assert not finding.ok
+    assert "redis+sentinel://host:port" in finding.detail
+    assert "hunter2" not in f"{finding}"
+
+
+def test_replicas_are_counted_and_the_rule_is_told(tmp_path: Path) -> None:
+    def of(url: str, setting: int | None = None) -> dict[str, Finding]:
+        return {each.name: each for each in service_checks.check_redis(url, setting)}
+
+    with RedisServer(tmp_path / "master") as master:
+        alone = of(master.url)["Redis replicas"]
+        assert (alone.ok, alone.detail) == (True, "no replicas, so none need acknowledge")
+        asked = of(master.url, 1)["Redis replicas"]
+        assert not asked.ok
+        assert "1 more must follow" in asked.detail
+        copy = RedisServer(tmp_path / "copy", like=master, replica_of=master.port)
+        with copy:
+            eventually(lambda: "1 of 1" in of(master.url)["Redis replicas"].detail, "a copy")
+            eventually(lambda: of(master.url)["Redis replicas"].ok, "a copy in step")
+            assert "the loss of one stops renewals" in of(master.url)["Redis replicas"].detail
+            role = of(copy.url)["Redis role"]
+            assert not role.ok
+            assert f"is a replica of 127.0.0.1:{master.port}" in role.detail
+
+
+def test_sentinels_are_asked_one_by_one(tmp_path: Path) -> None:
+    absent = free_port()
+    with (
+        RedisServer(tmp_path / "redis") as server,
+        SentinelServer(tmp_path / "sentinel", server, quorum=1) as sentinel,
+    ):
+        hosts = f"127.0.0.1:{sentinel.port}"
+        url = f"redis+sentinel://:{server.password}@{hosts}/{NAME}/0"
+        findings = [*service_checks.check_redis(url)]
+        assert names(findings, ok=False) == []
+        assert findings[0].detail == f"1 of 1 name 127.0.0.1:{server.port}"
+        findings = [*service_checks.check_redis(url.replace(hosts, f"127.0.0.1:{absent},{hosts}"))]
+        assert names(findings, ok=False) == ["Redis Sentinels"]
+        assert f"127.0.0.1:{absent}" in findings[0].detail
+        assert not any(server.password in f"{finding}" for finding in findings)

@@ -20,6 +20,7 @@ PACKAGES = (
     "simulation",
     "deploy",
     "benchmarks",
+    "model",
 )
 
 

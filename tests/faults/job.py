@@ -16,11 +16,14 @@ from typing import Any, Final, cast
 import msgspec
 from pyspark.sql import DataFrame
 
+from simulation.recorded import decoded
 from simulation.replay import Replay
 from sinks.connections import redis_client
 from sinks.errors import Fenced, StoreUnavailable
+from sinks.explanations import Explanations
 from sinks.gate import Gate
 from sinks.journal_relay import JournalRelay
+from sinks.leases import Leases
 from sinks.ownership_store import OwnershipStore
 from sinks.publisher import Outgoing
 from sinks.roll_call import RollCall
@@ -94,7 +97,7 @@ class Job:
         self.client = redis_client(redis_url)
         self.ahead_s = 0.0
         """By how much Redis's clock, as the watcher is told it, is ahead of what it is."""
-        self._replay = Replay(INTAKE, self.settings)
+        self._replay = Replay(INTAKE, self.settings, explains=True)
         self._number = 0
         self._read = dict.fromkeys(_READS, 0)
         self._offsets = Offsets(f"{cluster}-query")
@@ -112,12 +115,16 @@ class Job:
         self.opener.ended = self._ended
         announcer = Announcer(topics.publish, lambda: self.tenure.generation)
         self.opener.doubted = lambda of, level: announcer.doubt(of, REDIS, level)
+        leases = Leases(self.client)
         clock = ServerClock(
-            lambda: roll.time() + self.ahead_s, time.monotonic, lease_s, lease_s / 10
+            lambda: leases.server_time() + self.ahead_s, time.monotonic, lease_s, lease_s / 10
         )
         watcher = Watcher(roll, clock, self.opener, announcer, self.shown)
         patience = Patience(self._ended, Progress(), self.shown)
-        self._writer = BatchWriter(store, topics, self.opener, self._offsets, patience)
+        self._writer = BatchWriter(
+            store, topics, self.opener, self._offsets, patience, clock.estimate_ms
+        )
+        self._writer.explanations = Explanations(self.client)
         self._threads = (
             RelayThread(
                 JournalRelay(self.client, topics), lambda: self.opener.clusters, self.shown
@@ -163,8 +170,7 @@ class Job:
         return [msgspec.json.decode(entry.value or b"", type=Change) for entry in entries]
 
     def batches(self) -> list[BatchRecord]:
-        entries = self.topics.all(keys.ROUNDS)
-        return [msgspec.json.decode(entry.value or b"", type=BatchRecord) for entry in entries]
+        return decoded(self.topics.all(keys.ROUNDS))
 
     def rounds(self) -> list[RoundRecord]:
         return [record for batch in self.batches() for record in batch.rounds]

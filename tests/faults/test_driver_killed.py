@@ -63,7 +63,7 @@ class Bench:
         """Whether Redis has carried out what the batch decided."""
         # Any: redis-py's answers are unions over protocols. There is but one query.
         found: Any = self.client.hvals(keys.applied_key(CLUSTER))
-        return any(int(value.split(b" ", 1)[0]) == number for value in found)
+        return any(value.startswith(b"%d " % number) for value in found)
 
     def recorded(self, number: int) -> bool:
         """Whether Kafka has the batch's record: one more than when the batch was first seen."""

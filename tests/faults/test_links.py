@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +12,7 @@ from tests.faults.table import Row
 from tests.faults.world import LEASE_S, World, world
 from tests.support.waiting import eventually
 from trimtab.ownership import Event
+from trimtab.wire import keys
 from trimtab.wire.ownership import Change
 
 LONG_S: Final = 1.5 * LEASE_S
@@ -64,6 +66,31 @@ def test_slow_links(row: Row, tmp_path: Path, seed: int, jitter: float) -> None:
         row.note("hand-over p50 ms", taken[len(taken) // 2])
         row.note("hand-over p99 ms", taken[int(len(taken) * 0.99)])
         it.check(longest_gap_s=lease_s + 5.0)
+
+
+@pytest.mark.fault(35, "batches slower than reports")
+@pytest.mark.slow
+def test_a_batch_that_takes_longer_than_reports_take_to_come(
+    row: Row, tmp_path: Path, seed: int
+) -> None:
+    """What came meanwhile is one batch: no decision waits behind older reports."""
+    with world(row, tmp_path, seed=seed, job_behind=True) as it:
+        it.await_moves(2)
+        first = len(it.job.batches())
+        it.fault()
+        it.link.slow(0.25)
+        it.await_moves(4, 120.0)
+        slow = it.job.batches()[first:]
+        it.link.slow(0)
+        reports = [
+            b.offsets[keys.LOAD_REPORTS]["0"] for b in slow if keys.LOAD_REPORTS in b.offsets
+        ]
+        assert all(ended == begun for (_, ended), (begun, _) in pairwise(reports))
+        most = max(ended - begun for begun, ended in reports)
+        assert most > 1
+        row.note("reports a batch, at most", most)
+        row.note("longest batch s", max(b.at - a.at for a, b in pairwise(slow)) / 1000)
+        it.check()
 
 
 def owned_by(it: World, broker: str) -> list[str]:

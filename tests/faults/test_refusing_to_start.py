@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+from typer.testing import CliRunner
 
-from deploy import jars
+from admin import cli
+from deploy import jars, service_checks
 from deploy.kafka_server import KafkaServer
 from deploy.ports import free_port
-from streaming.ending import UNREACHABLE, USAGE
+from deploy.redis_server import RedisServer
+from sinks.generation import claim
+from sinks.kafka_topics import ensure_topics
+from streaming.ending import FAILED, UNREACHABLE, USAGE
 from tests.support.jobs import QUICK, run_to_its_end, write_settings
+from trimtab.wire import keys
 
 pytestmark = pytest.mark.e2e
 
@@ -93,3 +102,113 @@ def test_without_redis_its_address_is_told_and_no_password(
     assert f"Redis at 127.0.0.1:{port}" in ended.stderr
     assert "hushhush" not in ended.stderr + ended.stdout
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_redis_cluster_is_refused(kafka: KafkaServer, tmp_path: Path) -> None:
+    with RedisServer(tmp_path / "node", settings=["cluster-enabled yes"]) as node:
+        file = write_settings(tmp_path, kafka.bootstrap, node.url)
+        ended = run_to_its_end("--config", str(file))
+    assert ended.returncode == FAILED, ended.stderr
+    assert "Redis Cluster is not supported; use a single master" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_replica_is_no_store(kafka: KafkaServer, tmp_path: Path) -> None:
+    """A supervisor starts the job again, and by then it may have been promoted."""
+    with RedisServer(tmp_path / "copy", settings=["replicaof 127.0.0.1 1"]) as copy:
+        file = write_settings(tmp_path, kafka.bootstrap, copy.url)
+        ended = run_to_its_end("--config", str(file))
+    assert ended.returncode == UNREACHABLE, ended.stderr
+    assert "is a replica of 127.0.0.1:1" in ended.stderr
+
+
+def a_file_in_its_place(folder: Path) -> None:
+    (folder / "checkpoint").touch()
+
+
+def another_program(folder: Path) -> None:
+    checkpoint = folder / "checkpoint"
+    (checkpoint / "offsets").mkdir(parents=True)
+    (checkpoint / "metadata").write_text('{"id":"423a1055-c0f9-498a-9a83-5e965e4cae25"}')
+    (checkpoint / "offsets" / "7").write_text('v1\n{"conf":{}}\n{"clicks":{"0":3}}')
+
+
+def no_connector(folder: Path) -> None:
+    file = folder / "trimtab.toml"
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join(line for line in lines if not line.startswith("jars")))
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        pytest.param(a_file_in_its_place, "cannot be written: ", id="not to be written"),
+        pytest.param(another_program, "a query that reads clicks from 1", id="another's"),
+        pytest.param(no_connector, "Failed to find data source: kafka", id="no connector"),
+    ],
+)
+def test_a_job_that_cannot_work_does_not_end_the_one_that_works(
+    kafka: KafkaServer,
+    redis_server: RedisServer,
+    tmp_path: Path,
+    harm: Callable[[Path], None],
+    said: str,
+) -> None:
+    ensure_topics(kafka.bootstrap)
+    healthy = claim(kafka.bootstrap, "trimtab-job")
+    file = write_settings(tmp_path, kafka.bootstrap, redis_server.url)
+    harm(tmp_path)
+
+    ended = run_to_its_end("--config", str(file), seconds=280.0)
+
+    assert ended.returncode == FAILED, ended.stderr
+    told = [line for line in ended.stderr.splitlines() if "nothing was started" in line]
+    assert len(told) == 1, ended.stderr
+    assert said in told[0]
+    assert not [line for line in ended.stderr.splitlines() if line.lstrip().startswith("at ")]
+    assert "Traceback" not in ended.stderr
+    healthy.assert_held()
+    healthy.close()
+
+
+@pytest.mark.parametrize(
+    ("topic", "partitions", "config", "said"),
+    [
+        pytest.param(
+            keys.OWNERSHIP,
+            1,
+            {"cleanup.policy": "delete", "message.timestamp.type": "LogAppendTime"},
+            "trimtab.ownership: cleanup.policy is delete, must be compact; type: kafka-configs.sh",
+            id="ownership that is deleted by time",
+        ),
+        pytest.param(
+            keys.GENERATIONS,
+            2,
+            {"cleanup.policy": "compact"},
+            "trimtab.generations: partitions is 2, must be 1; type: kafka-topics.sh",
+            id="claims on two partitions",
+        ),
+    ],
+)
+def test_topics_by_which_two_brokers_might_own_a_bundle_refuse_the_start(
+    tmp_path: Path, topic: str, partitions: int, config: dict[str, str], said: str
+) -> None:
+    with KafkaServer(tmp_path / "kafka") as own:
+        admin = AdminClient({"bootstrap.servers": own.bootstrap})
+        for made in admin.create_topics([NewTopic(topic, partitions, config=config)]).values():
+            made.result()
+        file = write_settings(tmp_path, own.bootstrap, f"redis://{NOBODY}")
+        ended = run_to_its_end("--config", str(file))
+        examined = [*service_checks.check_kafka(own.bootstrap)]
+        listed = CliRunner().invoke(cli.app, ["topics", "--config", str(file)])
+    assert ended.returncode == FAILED, ended.stderr
+    assert said in ended.stderr
+    finding, _, command = said.partition("; type: ")
+    told = {each.detail: each.next_command for each in examined if not each.ok}
+    assert told[finding].startswith(command)
+    assert listed.exit_code == 6
+    assert f"{finding}; the job does not start\n  {command}" in listed.stdout
+    assert "nothing was started" in ended.stderr
+    assert "Traceback" not in ended.stderr

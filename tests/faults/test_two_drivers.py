@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -43,6 +44,18 @@ def hang(self, frame, number):
 BatchWriter.__call__ = hang
 """
 """In the first batch after the one that opens the store."""
+
+RAISING: Final = """
+from streaming.batch import BatchWriter
+write, raised = BatchWriter.__call__, []
+def fail(self, frame, number):
+    write(self, frame, number)
+    if self._opener.clusters and len(raised) < 3:
+        raised.append(number)
+        raise RuntimeError("on purpose")
+BatchWriter.__call__ = fail
+"""
+"""In the first batch that opens the store, after its effects, and twice when it is repeated."""
 
 
 @dataclass
@@ -167,6 +180,31 @@ def test_drivers_that_are_fenced_told_to_end_or_bereft_of_their_jvm(start: Start
     jvm.kill()
     assert second.ended() == FAILED, second.said()[-3000:]
     assert "JVM is gone" in second.said()
+
+
+@pytest.mark.fault(34, "foreachBatch raises")
+def test_a_batch_that_raises_is_tried_again_after_longer_and_longer(
+    start: Start, kafka: KafkaServer, tmp_path: Path, row: Row
+) -> None:
+    raising = start("raising", before=RAISING)
+    raising.await_word("query started")
+    report(kafka)
+    eventually(lambda: raising.said().count("query failed") == 3, "three failures", PATIENCE, 0.2)
+    said = re.findall(r"query failed .*on purpose.* restart_seconds=([0-9.]+)", raising.said())
+    pauses = [float(pause) for pause in said]
+    begun = max(map(int, names(tmp_path / "checkpoint" / "offsets")))
+    eventually(
+        lambda: str(begun) in names(tmp_path / "checkpoint" / "commits"), "the batch", PATIENCE
+    )
+    row.note("pauses s", " ".join(said))
+    assert [later / earlier for earlier, later in pairwise(pauses)] == [2.0, 2.0]
+    assert raising.process.poll() is None
+    os.killpg(raising.process.pid, signal.SIGTERM)
+    assert raising.ended() == OK, raising.said()[-3000:]
+
+
+def names(folder: Path) -> list[str]:
+    return [file.name for file in folder.iterdir() if file.name.isdecimal()]
 
 
 def report(kafka: KafkaServer) -> None:

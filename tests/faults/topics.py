@@ -55,8 +55,8 @@ class Claims:
     def __init__(self) -> None:
         self.newest = 0
 
-    def claim(self) -> Claim:
-        self.newest += 1
+    def claim(self, above: int = 0) -> Claim:
+        self.newest = 1 + max(above, self.newest)
         return Claim(self, self.newest)
 
 

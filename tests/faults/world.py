@@ -33,6 +33,7 @@ from tests.faults.table import Row
 from tests.faults.topics import Claims, Post, Topics
 from tests.support.commands import published
 from tests.support.jobs import QUICK
+from tests.support.sentinels import Watched, watched
 from tests.support.waiting import eventually
 from trimtab.ownership import Event, State
 from trimtab.wire import keys
@@ -79,6 +80,8 @@ class World:
     settled_at: float = 0.0
     """When everything was served for the first time, by the diary's clock."""
     faults: list[float] = field(default_factory=list)
+    watched: Watched | None = None
+    """The servers and Sentinels, where there are several; ``server`` is the first master."""
 
     def node(self, number: int) -> Node:
         return list(self.nodes.values())[number]
@@ -216,23 +219,31 @@ def world(  # noqa: PLR0913 - what a cluster is made of
     job_behind: bool = False,
     rates: Mapping[int, float] = {},
     lease_s: float = LEASE_S,
+    failover: bool = False,
 ) -> Iterator[World]:
     """A cluster in which every bundle is served.
 
     ``behind``: the brokers, by number, whose way to Redis is the link; None: all of them.
     ``job_behind``: the job's way too.
+    ``failover``: with two replicas and three Sentinels, which reach the master by the link only.
+    Who is behind the link follows the Sentinels; others know the first master's own address.
     ``rates``: how fast the clocks of brokers run that are not true.
     """
     cluster = f"row-{row.number}"
     model, topics, claims, diary = load_model(profile), Topics(), Claims(), Diary()
     post = Post(topics)
     with ExitStack() as stack:
-        server = stack.enter_context(RedisServer(folder / "redis"))
-        link = stack.enter_context(Proxy(server.port, seed))
-        through = server.url.replace(f":{server.port}/", f":{link.port}/")
+        several = stack.enter_context(watched(folder / "redis")) if failover else None
+        if several is None:
+            server = stack.enter_context(RedisServer(folder / "redis"))
+            link = stack.enter_context(Proxy(server.port, seed))
+            through = server.url.replace(f":{server.port}/", f":{link.port}/")
+        else:
+            server, link, through = several.master, several.link, several.url
         jobs_way = through if job_behind else server.url
         # Whoever looks at it from outside looks where the job does only if that is all there is.
-        client = stack.enter_context(redis_client(jobs_way if behind is None else server.url))
+        outside = jobs_way if behind is None or failover else server.url
+        client = stack.enter_context(redis_client(outside))
         job = Job(cluster, jobs_way, topics, claims, settings, lease_s)
         nodes = {
             name: node(
@@ -249,7 +260,7 @@ def world(  # noqa: PLR0913 - what a cluster is made of
             )
             for number, name in enumerate(model.brokers)
         }
-        it = World(cluster, server, link, client, topics, job, nodes, row, diary)
+        it = World(cluster, server, link, client, topics, job, nodes, row, diary, watched=several)
         with closing(it.client):
             try:
                 for each in nodes.values():

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.clusters import Broker, Bundle, view_of
+from tests.support.reports import bundle
 from trimtab.planner.costs import Costs, counted, kinds, per_byte
+from trimtab.planner.fleet import observed
+from trimtab.planner.history import PlannerHistory
+from trimtab.settings import Settings
 from trimtab.view import CPU, Floats
 
 MB = 1e6
@@ -104,3 +111,23 @@ def test_no_traffic_is_ever_negative_in_cost(
     found = per_byte(costs, ("a", "b"), limits(cores, more))
     assert np.isfinite(found).all()
     assert (found >= 0).all()
+
+
+def test_limits_that_change_with_each_report_leave_no_kinds_without_end() -> None:
+    """And the kinds that brokers are of now are still known."""
+    bundles = [Bundle((0.0, 0.0, MB, MB), name=bundle(0, 2)), Bundle((0.0, 0.0, MB, MB))]
+    view = view_of({"a": Broker(0.5, bundles), "b": Broker(0.5, [])})
+    history, said = PlannerHistory(), np.zeros((5, 2))
+    for number in range(600):
+        said = said.copy()
+        said[CPU] = 100.0, 200.0 + number
+        brokers = replace(
+            view.brokers,
+            limits=said,
+            traffic=np.full((4, 2), MB),
+            reported_ms=view.brokers.reported_ms + 1000 * number,
+        )
+        _, history = observed(replace(view, brokers=brokers), history, Settings())
+    names, _ = kinds(said)
+    assert set(names) <= history.costs.sums.keys()
+    assert len(history.costs.sums) <= 257

@@ -86,6 +86,30 @@ def test_an_honest_history_breaks_no_rule(world: World, rng: Random, passes: flo
     assert audit.unjournalled(CLUSTER, world.records) == []
 
 
+@given(worlds(), st.integers(0, 60), st.integers(1, 60), randoms, st.sampled_from([0.0, 0.1, 1.0]))
+def test_a_journal_that_was_full_for_a_while_breaks_no_rule(
+    world: World, start: int, length: int, rng: Random, passes: float
+) -> None:
+    """What it left out comes later, as the newest record of each bundle and in no order."""
+    world.rest()
+    full = slice(min(start, len(world.runs)), start + length)
+    before, after = world.runs[: full.start], world.runs[full.stop :]
+    newest = {change.bundle: change for run in world.runs[full] for change in run.changes}
+    refilled: list[Item] = [
+        msgspec.structs.replace(change, event=Event.RESTORE) for change in newest.values()
+    ]
+    rng.shuffle(refilled)
+    told = [(at, command) for at, command in world.commands if at <= full.start]
+    later = [(max(0, at - full.stop), command) for at, command in world.commands if at > full.start]
+
+    items = [*carried(before, told, rng), *refilled, *carried(after, later, rng)]
+    audit, found = audited(items, rng, passes=passes)
+
+    assert broken(found + finished(audit, world)) == []
+    assert audit.behind(CLUSTER, world.records) == []
+    assert audit.unjournalled(CLUSTER, world.records) == []
+
+
 @dataclass
 class History:
     """A life, and a quiet time in which ``moved`` was handed over twice and ``divided`` divided."""

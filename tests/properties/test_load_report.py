@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from trimtab.load import percentages
 from trimtab.snapshot import Arrival, IntakeSettings, Snapshot, fold
 from trimtab.wire.columns import pack, unpack
-from trimtab.wire.load_report import LIMIT, LoadReport, Poison, PoisonReport, decode
+from trimtab.wire.load_report import LoadReport, Poison, PoisonReport, decode
+from trimtab.wire.plausible import LIMIT
 
 SAMPLE = (Path(__file__).parents[1] / "golden" / "load-reports" / "broker1.json").read_bytes()
 BUNDLE = "a/b/0x00000000_0xffffffff"

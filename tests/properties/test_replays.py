@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulation.replay import Replay
 from tests.support.recordings import Batch, jobs, recordings
+from trimtab.expiry import FORGET_MS, is_forgotten
 from trimtab.export import Held
 from trimtab.settings import Settings
 from trimtab.snapshot import IntakeSettings
@@ -52,6 +54,25 @@ def test_a_replay_from_an_export_goes_on_as_the_one_from_the_start(
                 followers.append((cluster, replay))
     for cluster, replay in followers:
         assert replay.clusters[cluster].held() == whole.clusters[cluster].held()
+
+
+@settings(max_examples=40)
+@given(recordings(), jobs, st.data())
+def test_what_is_forgotten_may_be_deleted_at_any_time(
+    batches: list[Batch], job: Settings, data: st.DataObject
+) -> None:
+    """Operator ① deletes it when a timer fires, of which a replay knows nothing: no difference."""
+    replay, swept, past_ms = Replay(INTAKE, job), Replay(INTAKE, job), 0
+    for at, records in batches:
+        past_ms += data.draw(st.sampled_from([0, 0, FORGET_MS // 2, FORGET_MS, 3 * FORGET_MS]))
+        late_ms = data.draw(st.sampled_from([0, 0, 0, FORGET_MS])) if past_ms >= FORGET_MS else 0
+        moved = [replace(record, at=record.at + past_ms - late_ms) for record in records]
+        assert replay.run(at + past_ms, moved) == swept.run(at + past_ms, moved)
+        for subject, packed in list(swept.snapshots.items()):
+            if is_forgotten(packed, at + past_ms) and data.draw(st.booleans()):
+                del swept.snapshots[subject]
+    for name in replay.clusters:
+        assert replay.fingerprint(name) == swept.fingerprint(name)
 
 
 @settings(max_examples=60)

@@ -112,7 +112,7 @@ def replaced(scene: Scene) -> None:
 
 def carried(entries: int) -> Meanwhile:
     """To Kafka: of the last things that happened."""
-    return lambda scene: scene.relays(scene.server.contents.journal[:entries])
+    return lambda scene: scene.relays(entries)
 
 
 def hangs(seconds: float) -> Meanwhile:
@@ -154,7 +154,7 @@ def merging(seed: int, relayed: int) -> Scene:
     """The command waits; of the two journal entries Kafka has ``relayed``."""
     scene = Scene(seed)
     assert scene.asks(LOWER, Event.MERGE, Kind.MERGE).accepted
-    scene.relays(scene.server.contents.journal[:relayed])
+    scene.relays(relayed)
     return scene
 
 

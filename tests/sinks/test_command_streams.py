@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 import redis
 
 from deploy.redis_server import RedisServer
-from sinks.command_streams import GROUP, MAX_BLOCK_MS, CommandStream
+from sinks.command_streams import GROUP, KEPT_S, MAX_BLOCK_MS, CommandStream
 from sinks.connections import redis_client
-from sinks.errors import StoreUnavailable
+from sinks.errors import Misconfigured, StoreUnavailable
 from trimtab.wire.command import Command, Kind
 from trimtab.wire.keys import command_stream
 
@@ -63,6 +65,39 @@ def test_what_was_not_acknowledged_comes_again_after_a_restart_before_what_is_ne
     assert names(after.read(1)) == ["interrupted"]
     assert names(after.read(1)) == ["new"]
     assert after.read(1) == []
+
+
+def test_what_is_acknowledged_leaves_the_stream(client: redis.Redis, cluster: str) -> None:
+    for name in ("1", "2", "no command for this broker", "3"):
+        write(client, cluster, name, A if len(name) == 1 else "b:8080")
+    stream = CommandStream(client, cluster, A)
+    first, second, third = stream.read(1)
+
+    stream.acknowledge([first[0], third[0]])
+
+    key = command_stream(cluster, A)
+    # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
+    left: Any = client.xrange(key)
+    assert [entry.decode() for entry, _ in left] == [second[0]]
+    pending = client.xpending(key, GROUP)
+    assert isinstance(pending, dict)
+    assert pending["pending"] == 1
+
+
+def test_a_stream_that_never_gets_a_command_ends(client: redis.Redis, cluster: str) -> None:
+    CommandStream(client, cluster, A).read(1)
+    assert 0 < client.ttl(command_stream(cluster, A)) <= KEPT_S
+
+
+def test_a_stream_that_ended_under_its_reader_is_followed_again(
+    client: redis.Redis, cluster: str
+) -> None:
+    stream = CommandStream(client, cluster, A)
+    stream.read(1)
+    client.pexpire(command_stream(cluster, A), 20)
+    assert stream.read(100) == []
+    write(client, cluster, "later")
+    assert names(stream.read(1)) == ["later"]
 
 
 def test_more_is_pending_than_one_read_returns(client: redis.Redis, cluster: str) -> None:
@@ -165,3 +200,22 @@ def test_the_longest_wait_is_no_timeout(client: redis.Redis, cluster: str) -> No
     stream = CommandStream(client, cluster, A)
     assert stream.read(1) == []
     assert stream.read(MAX_BLOCK_MS) == []
+
+
+def test_a_group_that_cannot_be_made_is_told_as_what_it_is(
+    own_server: RedisServer, cluster: str
+) -> None:
+    """A full server, and a user without the right: the agent's loop waits for both to end."""
+    with redis_client(own_server.url) as admin:
+        admin.config_set("maxmemory", "1")
+        with pytest.raises(StoreUnavailable, match="maxmemory"):
+            CommandStream(admin, cluster, A).read(1)
+        admin.config_set("maxmemory", "0")
+        admin.acl_setuser(
+            "reader", enabled=True, nopass=True, keys=["*"], commands=["+@all", "-xgroup|create"]
+        )
+        with redis_client(f"redis://reader:x@127.0.0.1:{own_server.port}/0") as client:
+            with pytest.raises(Misconfigured):
+                CommandStream(client, cluster, A).read(1)
+            assert CommandStream(admin, cluster, A).read(1) == []
+            assert CommandStream(client, cluster, A).read(1) == []

@@ -5,15 +5,21 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
+from redis._parsers.resp2 import _RESP2Parser
 
 from deploy.ports import free_port
-from deploy.redis_server import RedisServer
+from deploy.redis_server import RedisServer, installed, wheel
 from sinks.connections import TIMEOUT_SECONDS, redis_client, translated
-from sinks.errors import Misconfigured, StoreUnavailable
+from sinks.errors import Misconfigured, SinkError, StoreUnavailable
 from sinks.ownership_store import OwnershipStore
+from sinks.redis_replies import sink_error
 from tests.support.opening import keep_alive, let_in
 from trimtab.model import NO_EPOCH
 from trimtab.ownership import Event
@@ -113,6 +119,118 @@ def test_a_right_that_is_missing_is_not_waited_for(own_server: RedisServer) -> N
         store.ping()
         with pytest.raises(Misconfigured):
             store.records("c")
+
+
+def test_a_password_that_was_changed_is_told_once_a_connection_breaks(
+    own_server: RedisServer,
+) -> None:
+    with redis_client(own_server.url) as admin:
+        admin.acl_setuser("job", enabled=True, passwords=["+first"], commands=["+@all"], keys=["*"])
+        with redis_client(f"redis://job:first@127.0.0.1:{own_server.port}/0") as client:
+            store = OwnershipStore(client)
+            store.ping()
+            admin.acl_setuser("job", enabled=True, passwords=["-first", "+second"])
+            admin.client_kill_filter(user="job")
+            # The first may find the connection that was cut.
+            with suppress(StoreUnavailable, Misconfigured):
+                store.ping()
+            with pytest.raises(Misconfigured, match="check the user and password"):
+                store.ping()
+
+
+@pytest.fixture(params=[installed, wheel], ids=["redis", "valkey"])
+def either_server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RedisServer]:
+    program = request.param()
+    if program is None:
+        pytest.skip("this machine has no such server")
+    more = ['rename-command HINCRBY ""']
+    with RedisServer(tmp_path, program=program, settings=more) as server:
+        yield server
+
+
+@pytest.mark.parametrize(
+    ("command", "next_step"),
+    [
+        pytest.param(["GET", "a"], "what its ACL lets", id="command"),
+        pytest.param(["HGET", "b", "f"], "what its ACL lets", id="key"),
+        pytest.param(["EVALSHA", "0" * 40, "0"], "what its ACL lets", id="scripts"),
+        pytest.param(
+            ["EVAL", "#!lua\nreturn redis.call('GET', KEYS[1])", "1", "a"],
+            "what its ACL lets",
+            id="command in a script",
+        ),
+        pytest.param(
+            ["EVAL", "#!lua\nreturn redis.call('HGET', 'b', 'f')", "0"],
+            "what its ACL lets",
+            id="key in a script",
+        ),
+        pytest.param(["HINCRBY", "a", "f", "1"], "rename no command", id="renamed"),
+        pytest.param(
+            ["EVAL", "#!lua\nreturn redis.call('HINCRBY', KEYS[1], 'f', 1)", "1", "a"],
+            "rename no command",
+            id="renamed, in a script",
+        ),
+    ],
+)
+def test_every_right_that_is_missing_is_told_with_what_to_do(
+    either_server: RedisServer, command: list[str], next_step: str
+) -> None:
+    with redis_client(either_server.url) as admin:
+        admin.acl_setuser(
+            "u", enabled=True, nopass=True, keys=["a"], commands=["+@all", "-get", "-evalsha"]
+        )
+    with (
+        redis_client(f"redis://u:x@127.0.0.1:{either_server.port}/0") as client,
+        pytest.raises(Misconfigured, match=next_step),
+        translated(client),
+    ):
+        execute(client, command)
+
+
+def execute(client: redis.Redis, command: list[str]) -> None:
+    # Any: redis-py leaves this one without annotations.
+    untyped: Any = client
+    untyped.execute_command(*command)
+
+
+def test_a_database_that_is_not_there_is_told(redis_server: RedisServer) -> None:
+    url = redis_server.url.removesuffix("/0") + "/4711"
+    with redis_client(url) as client, pytest.raises(Misconfigured, match="name a database"):
+        OwnershipStore(client).ping()
+
+
+@pytest.mark.parametrize(
+    ("reply", "told"),
+    [
+        ("MOVED 1 127.0.0.1:7001", Misconfigured),
+        ("ASK 1 127.0.0.1:7001", Misconfigured),
+        ("TRYAGAIN Multiple keys request during rehashing of slot", Misconfigured),
+        ("CROSSSLOT Keys in request don't hash to the same slot", Misconfigured),
+        ("CLUSTERDOWN Hash slot not served", Misconfigured),
+        ("ERR Script attempted to access a non local key in a cluster node", Misconfigured),
+        ("DENIED Redis is running in protected mode because", Misconfigured),
+        ("NOAUTH Authentication required.", Misconfigured),
+        ("WRONGPASS invalid username-password pair or user is disabled.", Misconfigured),
+        ("NOPERM this user has no permissions to run the 'evalsha' command", Misconfigured),
+        ("MASTERDOWN Link with MASTER is down", StoreUnavailable),
+        ("READONLY You can't write against a read only replica.", StoreUnavailable),
+        ("OOM command not allowed when used memory > 'maxmemory'.", StoreUnavailable),
+        ("LOADING Redis is loading the dataset in memory", StoreUnavailable),
+        ("NOREPLICAS Not enough good replicas to write.", StoreUnavailable),
+        ("MISCONF Errors writing to the AOF file: No space left on device", StoreUnavailable),
+        ("BUSY Redis is busy running a script.", StoreUnavailable),
+        ("NOGROUP No such key 'x' or consumer group", StoreUnavailable),
+        ("WRONGTYPE Operation against a key", None),
+        ("ERR wrong number of arguments for 'get' command", None),
+    ],
+)
+def test_what_each_reply_asks_of_us(reply: str, told: type[SinkError] | None) -> None:
+    """As redis-py reads it, alone and as one of several."""
+    parser: Any = _RESP2Parser
+    error = parser.parse_error(reply)
+    assert type(sink_error("Redis at h:1", error)) is (told or type(None))
+    error.args = (f"Command # 2 (GET a) of pipeline caused error: {error}",)
+    assert type(sink_error("Redis at h:1", error)) is (told or type(None))
 
 
 def test_a_mistake_of_ours_is_not_dressed_up(client: redis.Redis, cluster: str) -> None:

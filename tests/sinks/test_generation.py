@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from typing import TypeVar
 
@@ -10,13 +10,19 @@ import msgspec
 import pytest
 import stamina
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
 
+import sinks.generation
 from deploy.kafka_server import KafkaServer
 from deploy.ports import free_port
 from sinks.errors import Fenced, KafkaUnavailable
-from sinks.generation import ClaimRecord, Sign, claim
+from sinks.generation import Claim, ClaimRecord, Sign, claim
 from sinks.kafka_topics import ensure_topics
+from sinks.last_claim import highest_generation
 from sinks.signs import Signs
+from streaming.exposition import Exposition
+from streaming.tenure import Tenure
+from tests.support.waiting import eventually
 from trimtab.wire import keys
 
 pytestmark = pytest.mark.e2e
@@ -121,6 +127,111 @@ def test_a_driver_and_a_standby_go_on_after_kafka_was_away(own_kafka: KafkaServe
         while until_it_answers(lambda: signs.newest(PATIENCE)) is not Sign.FAREWELL:
             pass
     held.close()
+
+
+def test_a_claim_is_above_those_before_and_above_what_is_asked(own_kafka: KafkaServer) -> None:
+    given = []
+    for above in (0, 0, 500, 0, 300):
+        held = claim(own_kafka.bootstrap, "job", above=above)
+        given.append(held.generation)
+        held.bid_farewell()
+        held.close()
+    assert given == sorted(set(given))
+    assert given[2] == 501
+
+
+def test_a_claim_is_above_that_of_a_job_that_numbered_it_by_its_offset(
+    own_kafka: KafkaServer,
+) -> None:
+    """Its records name no generation; the newest of those that do is far behind them."""
+    held = claim(own_kafka.bootstrap, "job", above=10_000)
+    held.close()
+    writer = transactional(own_kafka.bootstrap)
+    for number in range(60):
+        sign = Sign.HEARTBEAT if number else Sign.CLAIM
+        record = ClaimRecord(job="job", at=0, host="", pid=0, sign=sign)
+        old = msgspec.json.decode(msgspec.json.encode(record), type=dict[str, object])
+        del old["generation"]
+        writer.begin_transaction()
+        writer.produce(keys.GENERATIONS, msgspec.json.encode(old), b"job", partition=0)
+        writer.commit_transaction(PATIENCE)
+    newer = claim(own_kafka.bootstrap, "job")
+    assert newer.generation == 10_002
+    newer.close()
+    writer.close()
+
+
+def test_a_claim_that_was_called_off_counts_for_nothing_but_its_offset(
+    own_kafka: KafkaServer,
+) -> None:
+    claim(own_kafka.bootstrap, "job").close()
+    writer = transactional(own_kafka.bootstrap)
+    record = ClaimRecord(job="job", at=0, host="", pid=0, generation=10_000)
+    writer.begin_transaction()
+    writer.produce(keys.GENERATIONS, msgspec.json.encode(record), b"job", partition=0)
+    writer.flush(PATIENCE)
+    # It fences that writer, whose record is never committed.
+    held = claim(own_kafka.bootstrap, "job")
+    assert 1 < held.generation < 100
+    held.close()
+
+
+def test_a_claimer_that_is_overtaken_is_given_no_generation(
+    bootstrap: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has read the same claims as the one that overtakes it."""
+    overtaking: list[Claim] = []
+
+    def read(address: str, client: Mapping[str, str]) -> int:
+        found = highest_generation(address, client)
+        monkeypatch.undo()
+        overtaking.append(claim(bootstrap, "job"))
+        return found
+
+    monkeypatch.setattr(sinks.generation, "highest_generation", read)
+    with pytest.raises(Fenced):
+        claim(bootstrap, "job")
+    [newer] = overtaking
+    newer.assert_held()
+    newer.close()
+
+
+def test_a_job_outlives_the_topic_of_its_claim(own_kafka: KafkaServer) -> None:
+    held = claim(own_kafka.bootstrap, "job", above=500)
+    make_anew(own_kafka.bootstrap, keys.GENERATIONS)
+    until_it_answers(held.assert_held)
+    newer = claim(own_kafka.bootstrap, "job")
+    assert newer.generation > held.generation
+    newer.close()
+    held.close()
+
+
+def test_after_the_topic_was_made_anew_a_claim_begins_where_redis_says(
+    own_kafka: KafkaServer,
+) -> None:
+    """What the job does when the store is open to a generation above its own."""
+    claim(own_kafka.bootstrap, "job", above=500).close()
+    make_anew(own_kafka.bootstrap, keys.GENERATIONS)
+    tenure = Tenure(lambda above: claim(own_kafka.bootstrap, "job", above=above), Exposition())
+    assert tenure.generation < 500
+    tenure.renew(above=501)
+    assert tenure.generation == 502
+    tenure.close()
+
+
+def transactional(bootstrap: str) -> Producer:
+    """As a job of an earlier version, it fences the one that holds a claim."""
+    writer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "trimtab-job"})
+    writer.init_transactions(PATIENCE)
+    return writer
+
+
+def make_anew(bootstrap: str, topic: str) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for done in admin.delete_topics([topic]).values():
+        done.result()
+    eventually(lambda: topic not in admin.list_topics(timeout=5).topics, "no topic", PATIENCE)
+    ensure_topics(bootstrap)
 
 
 def test_an_absent_kafka_is_not_a_silent_driver() -> None:

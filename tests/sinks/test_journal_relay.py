@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 import pytest
 import redis
 
 from deploy.ports import free_port
-from sinks.errors import KafkaUnavailable
+from sinks.errors import Closed, KafkaUnavailable, Misconfigured
+from sinks.journal_reader import newest_records
 from sinks.journal_relay import JournalRelay
 from sinks.ownership_store import OwnershipStore
 from sinks.publisher import Outgoing, Publisher
-from tests.sinks.reading import values_of
+from streaming.exposition import Exposition
+from streaming.relay import RelayThread
+from tests.sinks.reading import everything_in, values_of
 from tests.support.opening import keep_alive, let_in
-from trimtab.model import NO_EPOCH
-from trimtab.ownership import Event
+from trimtab.model import NO_EPOCH, Epoch
+from trimtab.ownership import Event, State
 from trimtab.wire import keys
-from trimtab.wire.ownership import Change, Transition
+from trimtab.wire.ownership import Change, Record, Transition
 from trimtab.wire.rows import DeadLetter
 
 pytestmark = pytest.mark.e2e
@@ -88,16 +93,139 @@ def test_what_is_written_while_kafka_answers_stays_for_the_next_time(
     assert len(values_of(bootstrap, keys.OWNERSHIP, f"{cluster}/{BUNDLES[1]}")) == 1
 
 
-def test_an_entry_that_is_no_change_does_not_stop_the_others(
+def change_of(cluster: str, generation: int = 1, bundle: str = BUNDLES[1]) -> bytes:
+    record = Record(state=State.OWNED, epoch=Epoch(generation, 9), owner="thief:8080")
+    change = Change(cluster=cluster, bundle=bundle, event=Event.CLAIM, record=record)
+    return msgspec.json.encode(change)
+
+
+# Any: redis-py takes any mix of strings and bytes, and says so in no way that a dict fits.
+ODD: dict[str, tuple[Any, str]] = {
+    "no change": ({b"change": b"{"}, "bad-change"),
+    "another field": ({b"other": b"x", b"\xff\x00": b"\xff"}, "bad-change"),
+    "binary": ({b"change": b"\x00\xff\xfe"}, "bad-change"),
+    "a string that is no text": ({b"change": b'{"cluster":"\xff"}'}, "bad-change"),
+    "half a character": (
+        {b"change": change_of("c", bundle=BUNDLES[1]).replace(b"t/n", b"\\ud800/n")},
+        "bad-change",
+    ),
+    "nested without end": ({b"change": b"[" * 60_000}, "bad-change"),
+    "a name that is no range": (
+        {b"change": change_of("c").replace(b"_0x00000002", b"_x")},
+        "bad-change",
+    ),
+    "larger than Kafka takes": ({b"change": b'{"x":"' + b"y" * (2 << 20)}, "size"),
+    "of another cluster": ({b"change": change_of("elsewhere")}, "wrong-cluster"),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_an_entry_that_is_no_change_of_this_journal_does_not_stop_the_others(
+    client: redis.Redis, bootstrap: str, name: str
+) -> None:
+    fields, reason = ODD[name]
+    cluster = f"odd-{list(ODD).index(name)}"
+    claim(client, cluster, BUNDLES[0])
+    entry = client.xadd(keys.journal_key(cluster), fields)
+    claim(client, cluster, BUNDLES[2])
+
+    assert JournalRelay(client, Publisher(bootstrap)).relay(cluster) == 3
+
+    assert journal_length(client, cluster) == 0
+    for bundle in (BUNDLES[0], BUNDLES[2]):
+        assert len(values_of(bootstrap, keys.OWNERSHIP, f"{cluster}/{bundle}")) == 1
+    assert values_of(bootstrap, keys.OWNERSHIP, f"elsewhere/{BUNDLES[1]}") == []
+    assert isinstance(entry, bytes)
+    [value] = values_of(bootstrap, keys.DEAD_LETTERS, f"{cluster}/{entry.decode()}")
+    assert msgspec.json.decode(value, type=DeadLetter).reason == reason
+
+
+def test_a_generation_above_the_one_that_may_write_is_not_carried(
     client: redis.Redis, cluster: str, bootstrap: str
 ) -> None:
-    entry = client.xadd(keys.journal_key(cluster), {"change": "{"})
+    let_in(client, cluster, 3)
+    for generation in (3, 4, 9_000_000_000_000_000):
+        client.xadd(keys.journal_key(cluster), {b"change": change_of(cluster, generation)})
+
+    assert JournalRelay(client, Publisher(bootstrap)).relay(cluster) == 3
+
+    [value] = values_of(bootstrap, keys.OWNERSHIP, f"{cluster}/{BUNDLES[1]}")
+    assert msgspec.json.decode(value, type=Change).record.epoch == Epoch(3, 9)
+
+
+def test_the_journal_of_a_cluster_that_was_forgotten_waits(
+    client: redis.Redis, cluster: str, bootstrap: str
+) -> None:
     claim(client, cluster, BUNDLES[0])
+    client.delete(keys.open_key(cluster))
+    relay = JournalRelay(client, Publisher(bootstrap))
+    with pytest.raises(Closed, match="waits"):
+        relay.relay(cluster)
+    let_in(client, cluster, 1)
+    assert relay.relay(cluster) == 1
+
+
+def test_of_a_bundle_that_is_forgotten_the_topic_has_a_tombstone(
+    client: redis.Redis, cluster: str, bootstrap: str
+) -> None:
+    let_in(client, cluster, 3)
+    for state, bundle in ((State.DELETED, BUNDLES[0]), (State.OWNED, BUNDLES[1])):
+        change = Change(
+            cluster=cluster,
+            bundle=bundle,
+            event=Event.RETIRE,
+            record=Record(state=state, epoch=Epoch(2, 9)),
+            pruned=True,
+        )
+        client.xadd(keys.journal_key(cluster), {b"change": msgspec.json.encode(change)})
 
     assert JournalRelay(client, Publisher(bootstrap)).relay(cluster) == 2
 
-    assert journal_length(client, cluster) == 0
-    assert len(values_of(bootstrap, keys.OWNERSHIP, f"{cluster}/{BUNDLES[0]}")) == 1
-    assert isinstance(entry, bytes)
-    [value] = values_of(bootstrap, keys.DEAD_LETTERS, f"{cluster}/{entry.decode()}")
-    assert msgspec.json.decode(value, type=DeadLetter).reason == "bad-change"
+    key = f"{cluster}/{BUNDLES[0]}".encode()
+    messages = everything_in(bootstrap, keys.OWNERSHIP)
+    told, gone = (message.value() for message in messages if message.key() == key)
+    assert msgspec.json.decode(told or b"", type=Change).pruned
+    assert gone is None
+    # Somebody wrote this beside the script: the newest record of what stands is kept.
+    assert len(values_of(bootstrap, keys.OWNERSHIP, f"{cluster}/{BUNDLES[1]}")) == 1
+
+
+def test_a_key_of_another_type_is_named(client: redis.Redis, cluster: str, bootstrap: str) -> None:
+    key = keys.journal_key(cluster)
+    client.set(key, "x")
+    with pytest.raises(Misconfigured, match=re.escape(key)):
+        JournalRelay(client, Publisher(bootstrap)).relay(cluster)
+
+
+def test_a_thread_carries_on_beside_a_journal_that_is_none(
+    client: redis.Redis, bootstrap: str
+) -> None:
+    broken, sound = "broken-journal", "sound-journal"
+    claim(client, sound, BUNDLES[0])
+    client.set(keys.journal_key(broken), "x")
+    thread = RelayThread(
+        JournalRelay(client, Publisher(bootstrap)), lambda: (broken, sound), Exposition()
+    )
+    thread.look()
+    assert journal_length(client, sound) == 0
+
+    client.delete(keys.journal_key(broken))
+    claim(client, broken, BUNDLES[0])
+    thread.look()
+    thread.look()
+    assert journal_length(client, broken) == 0
+
+
+def test_what_a_full_journal_left_out_reaches_kafka(
+    client: redis.Redis, cluster: str, bootstrap: str
+) -> None:
+    claim(client, cluster, BUNDLES[0])
+    client.sadd(keys.unjournalled_key(cluster), BUNDLES[1])
+    claim(client, cluster, BUNDLES[1])
+    thread = RelayThread(
+        JournalRelay(client, Publisher(bootstrap)), lambda: (cluster,), Exposition()
+    )
+    thread.look()
+    thread.look()
+    assert newest_records(bootstrap, cluster) == OwnershipStore(client).records(cluster)
+    assert len(newest_records(bootstrap, cluster)) == 2

@@ -11,8 +11,9 @@ from deploy.kafka_server import KafkaServer
 from deploy.ports import free_port
 from sinks.errors import Fenced, KafkaUnavailable, Misconfigured
 from sinks.generation import claim
-from sinks.kafka_topics import TOPICS, Finding, Topic, ensure_topics
+from sinks.kafka_topics import TOPICS, ensure_topics
 from sinks.publisher import Outgoing, Publisher
+from sinks.topic_rules import Finding, Topic
 from tests.sinks.reading import everything_in, values_of
 from trimtab.wire import keys
 
@@ -100,18 +101,18 @@ def test_a_claim_after_a_clean_end_is_larger_too(bootstrap: str) -> None:
     assert first.generation < second.generation
 
 
-def test_the_generation_is_one_more_than_the_offset_of_its_claim(bootstrap: str) -> None:
-    held = claim(bootstrap, "who")
+def test_every_record_of_a_claim_names_its_generation(bootstrap: str) -> None:
+    """Compaction leaves the last one only."""
+    held = claim(bootstrap, "who", above=1_000_000)
+    held.assert_held()
+    held.bid_farewell()
 
-    [message] = [
-        message
-        for message in everything_in(bootstrap, keys.GENERATIONS)
-        if message.offset() == held.generation - 1
-    ]
+    records = [m for m in everything_in(bootstrap, keys.GENERATIONS) if m.key() == b"who"]
 
-    record = json.loads(message.value() or b"")
-    assert message.key() == b"who"
-    assert {"job", "at", "host", "pid"} <= set(record)
+    told = [json.loads(message.value() or b"") for message in records]
+    assert [each["sign"] for each in told] == ["claim", "heartbeat", "farewell"]
+    assert [each["generation"] for each in told] == [1_000_001] * 3
+    assert {"job", "at", "host", "pid"} <= set(told[0])
     held.close()
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 import redis
 
-from sinks.leases import Lease, Leases, Renewal
+from deploy.redis_server import RedisServer
+from sinks.connections import redis_client
+from sinks.errors import Misconfigured, StoreUnavailable
+from sinks.gate import Gate
+from sinks.leases import FOR_THE_NEXT, NO_SESSION, Lease, Leases, Renewal
 from sinks.scripts import lease_script
-from tests.support.opening import let_in
+from tests.support.opening import close, let_in
 from trimtab.model import Epoch
-from trimtab.ownership import State
+from trimtab.ownership import LONGEST_LEASE_MS, State
 from trimtab.wire import keys
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.ownership import Record
@@ -25,16 +30,129 @@ def leases(client: redis.Redis, cluster: str) -> Leases:
     return Leases(client)
 
 
-def close(client: redis.Redis, cluster: str) -> str:
-    """As a restart of the server does; the run it has now."""
-    client.hset(keys.open_key(cluster), "run_id", "0" * 40)
-    return str(client.info("server")["run_id"])
+def answered(lease: Lease) -> tuple[Renewal, str, int]:
+    """Without what differs from run to run."""
+    return lease.renewal, lease.detail, lease.ms
 
 
 def test_renewing_tells_whose_lease_it_was(leases: Leases, cluster: str) -> None:
-    assert leases.renew(cluster, A, 1, LONG_MS) == Lease(Renewal.HELD, "", LONG_MS)
-    assert leases.renew(cluster, A, 1, LONG_MS) == Lease(Renewal.HELD, "1", LONG_MS)
-    assert leases.renew(cluster, A, 2, LONG_MS) == Lease(Renewal.HELD, "1", LONG_MS)
+    assert answered(leases.renew(cluster, A, 1, LONG_MS)) == (Renewal.HELD, "", LONG_MS)
+    assert answered(leases.renew(cluster, A, 1, LONG_MS)) == (Renewal.HELD, "1", LONG_MS)
+
+
+def test_a_later_process_waits_for_an_older_ones_lease_which_is_not_renewed_any_more(
+    leases: Leases, client: redis.Redis, cluster: str
+) -> None:
+    leases.renew(cluster, A, 1, LONG_MS)
+
+    later = leases.renew(cluster, A, 2, LONG_MS)
+
+    assert (later.renewal, later.detail) == (Renewal.WAITING, "1")
+    assert 0 < later.ms <= LONG_MS
+    assert answered(leases.renew(cluster, A, 1, LONG_MS)) == (Renewal.SUPERSEDED, "2", 0)
+    client.delete(keys.lease_key(cluster, A))
+    assert leases.renew(cluster, A, 1, LONG_MS).renewal is Renewal.SUPERSEDED
+    assert answered(leases.renew(cluster, A, 2, LONG_MS)) == (Renewal.HELD, "", LONG_MS)
+
+
+def test_a_lease_that_a_clock_has_prolonged_is_waited_for_no_longer_than_any(
+    leases: Leases, client: redis.Redis, cluster: str
+) -> None:
+    client.set(keys.lease_key(cluster, A), "1", px=3_600_000)
+
+    waiting = leases.renew(cluster, A, 2, LONG_MS)
+
+    assert answered(waiting) == (Renewal.WAITING, "1", LONGEST_LEASE_MS)
+    assert client.pttl(keys.lease_key(cluster, A)) in range(1, LONGEST_LEASE_MS + 3_001)
+
+
+def test_a_process_that_ends_leaves_the_rest_of_its_lease_to_the_next(
+    leases: Leases, client: redis.Redis, cluster: str
+) -> None:
+    leases.renew(cluster, A, 1, LONG_MS)
+
+    assert leases.renew(cluster, A, 1, FOR_THE_NEXT).renewal is Renewal.RELEASED
+
+    assert leases.holds(cluster, A)
+    assert client.pttl(keys.lease_key(cluster, A)) <= LONG_MS
+    assert answered(leases.renew(cluster, A, 2, LONG_MS)) == (Renewal.HELD, NO_SESSION, LONG_MS)
+
+
+def test_only_the_process_that_holds_a_lease_gives_it_up(leases: Leases, cluster: str) -> None:
+    leases.renew(cluster, A, 2, LONG_MS)
+
+    for session in (1, 3):
+        leases.renew(cluster, A, session, 0)
+        leases.renew(cluster, A, session, FOR_THE_NEXT)
+
+    assert answered(leases.renew(cluster, A, 2, LONG_MS)) == (Renewal.HELD, "2", LONG_MS)
+
+
+def test_a_process_that_waits_is_told_that_the_older_one_has_ended(
+    leases: Leases, cluster: str
+) -> None:
+    leases.renew(cluster, A, 1, LONG_MS)
+    leases.renew(cluster, A, 2, LONG_MS)
+
+    leases.renew(cluster, A, 1, 0)
+
+    assert leases.renew(cluster, A, 2, LONG_MS).detail == NO_SESSION
+
+
+def test_agents_of_an_older_version_are_told_apart(
+    leases: Leases, client: redis.Redis, cluster: str
+) -> None:
+    leases.renew(cluster, A, 1, LONG_MS)
+    leases.renew(cluster, "ended:8080", 1, LONG_MS)
+    leases.renew(cluster, "ended:8080", 1, FOR_THE_NEXT)
+    client.set(keys.lease_key(cluster, "old:8080"), "1700000000000", px=LONG_MS)
+
+    assert leases.outdated(cluster) == {"old:8080"}
+
+
+@pytest.mark.parametrize("scripted", [True, False], ids=["job was upgraded once", "never"])
+def test_beside_an_older_job_only_who_serves_already_renews(
+    leases: Leases, client: redis.Redis, cluster: str, scripted: bool
+) -> None:
+    leases.renew(cluster, A, 1, LONG_MS)
+    client.hset(keys.open_key(cluster), "run_id", "0" * 40)
+    if not scripted:
+        client.script_flush()
+
+    with pytest.raises(Misconfigured, match="upgrade the job first"):
+        leases.renew(cluster, "new:8080", 1, LONG_MS)
+    said = Assertion(records={})
+    assert leases.renew(cluster, A, 1, LONG_MS, said).renewal is Renewal.ASSERTED
+
+
+def test_a_full_server_renews_leases(own_server: RedisServer, cluster: str) -> None:
+    with redis_client(own_server.url) as client:
+        let_in(client, cluster, 1)
+        leases = Leases(client)
+        leases.renew(cluster, A, 1, LONG_MS)
+        client.config_set("maxmemory", "1")
+
+        assert leases.renew(cluster, A, 1, LONG_MS).renewal is Renewal.HELD
+        client.config_set("maxmemory", "0")
+        close(client, cluster)
+        client.config_set("maxmemory", "1")
+        said = Assertion(records={})
+        assert leases.renew(cluster, A, 1, LONG_MS, said).renewal is Renewal.ASSERTED
+        with pytest.raises(StoreUnavailable):
+            Gate(client).open(cluster, 2)
+
+
+@pytest.mark.parametrize("scripted", [True, False], ids=["job has been here", "no job yet"])
+def test_a_replica_grants_no_lease(own_server: RedisServer, cluster: str, scripted: bool) -> None:
+    with redis_client(own_server.url) as client:
+        let_in(client, cluster, 1)
+        if not scripted:
+            client.script_flush()
+        client.config_set("replica-read-only", "no")
+        client.replicaof("127.0.0.1", 1)
+
+        with pytest.raises(StoreUnavailable):
+            Leases(client).renew(cluster, A, 1, LONG_MS)
 
 
 def test_a_process_that_started_earlier_does_not_take_the_lease_back(
@@ -43,11 +161,22 @@ def test_a_process_that_started_earlier_does_not_take_the_lease_back(
     leases.renew(cluster, A, 10, LONG_MS)
 
     assert leases.renew(cluster, A, 9, LONG_MS).renewal is Renewal.SUPERSEDED
-    assert client.get(keys.lease_key(cluster, A)) == b"10"
+    assert client.get(keys.lease_key(cluster, A)) == b"+10"
 
 
 def test_nobody_gets_a_longer_lease_than_the_job_waits_for(leases: Leases, cluster: str) -> None:
-    assert leases.renew(cluster, A, 1, 3_600_000).granted_ms == 10_000
+    assert leases.renew(cluster, A, 1, 3_600_000).ms == 10_000
+
+
+@pytest.mark.parametrize("scripted", [True, False], ids=["job has been here", "no job yet"])
+def test_not_on_a_store_that_has_forgotten_either(
+    leases: Leases, client: redis.Redis, cluster: str, scripted: bool
+) -> None:
+    client.delete(keys.open_key(cluster))
+    if not scripted:
+        client.script_flush()
+    assert leases.renew(cluster, A, 1, 3_600_000, Assertion(records={})).ms == 10_000
+    assert client.pttl(keys.lease_key(cluster, A)) <= 10_000
 
 
 def test_a_broker_is_alive_until_its_lease_runs_out(leases: Leases, cluster: str) -> None:
@@ -75,16 +204,19 @@ def test_on_a_closed_store_a_broker_says_first_what_it_saw(
     leases: Leases, client: redis.Redis, cluster: str, scripted: bool
 ) -> None:
     leases.renew(cluster, A, 7, LONG_MS)
-    run = close(client, cluster)
+    history = close(client, cluster)
     if not scripted:
         client.script_flush()
     record = Record(state=State.OWNED, epoch=Epoch(1, 4), owner=A)
 
-    assert leases.renew(cluster, A, 7, LONG_MS) == Lease(Renewal.ASSERT, run, 0)
-    leases.say(cluster, A, "f" * 40, Assertion(records={}))
-    assert leases.renew(cluster, A, 7, LONG_MS) == Lease(Renewal.ASSERT, run, 0)
-    leases.say(cluster, A, run, Assertion(records={"t/n/0x00000000_0xffffffff": record}))
-    assert leases.renew(cluster, A, 7, LONG_MS) == Lease(Renewal.ASSERTED, "7", LONG_MS)
+    said = Assertion(records={"t/n/0x00000000_0xffffffff": record})
+    client.set(keys.assertion_key(cluster, "f" * 40, A), msgspec.json.encode(said))
+
+    assert answered(leases.renew(cluster, A, 7, LONG_MS)) == (Renewal.ASSERT, history, 0)
+    told = leases.renew(cluster, A, 7, LONG_MS, said)
+    assert answered(told) == (Renewal.ASSERTED, "7", LONG_MS)
+    assert Gate(client).assertions(cluster, history) == {A: said}
+    assert answered(leases.renew(cluster, A, 7, LONG_MS)) == (Renewal.ASSERTED, "7", LONG_MS)
     assert leases.renew(cluster, A, 6, LONG_MS).renewal is Renewal.SUPERSEDED
 
     assert client.script_exists(lease_script().sha) == [scripted]

@@ -12,6 +12,7 @@ import pytest
 from deploy.ports import free_port
 from deploy.process import ServerError
 from deploy.redis_server import RedisServer
+from deploy.sentinel_server import NAME, SentinelServer
 from sinks.connections import TIMEOUT_SECONDS, redis_client
 from sinks.errors import Misconfigured, StoreUnavailable
 from sinks.ownership_store import OwnershipStore
@@ -25,6 +26,8 @@ class Secured(NamedTuple):
     port: int
     ours: Authority
     theirs: Authority
+    files: list[str]
+    """Lines of a configuration that speaks TLS."""
 
     def url(self, *options: str, scheme: str = "rediss", host: str = "127.0.0.1") -> str:
         query = "?" + "&".join(options) if options else ""
@@ -43,23 +46,20 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     folder, port = tmp_path_factory.mktemp("tls"), free_port()
     ours, theirs = Authority(folder, "ours"), Authority(folder, "theirs")
     certificate = ours.issue("server")
-    server = RedisServer(
-        folder / "redis",
-        settings=[
-            f"tls-port {port}",
-            f'tls-cert-file "{certificate}"',
-            f'tls-key-file "{certificate}"',
-            f'tls-ca-cert-file "{ours.ca}"',
-            "tls-auth-clients optional",
-        ],
-    )
+    files = [
+        f'tls-cert-file "{certificate}"',
+        f'tls-key-file "{certificate}"',
+        f'tls-ca-cert-file "{ours.ca}"',
+        "tls-auth-clients optional",
+    ]
+    server = RedisServer(folder / "redis", settings=[f"tls-port {port}", *files])
     try:
         server.start()
     except ServerError as error:
         if "Failed finding TLS support" not in str(error):
             raise
         pytest.skip("this machine's Redis was built without TLS, as the Valkey wheel is")
-    yield Secured(server, port, ours, theirs)
+    yield Secured(server, port, ours, theirs, files)
     server.stop()
 
 
@@ -118,6 +118,22 @@ def test_a_server_of_a_private_authority_is_not_trusted_by_default(secured: Secu
 def test_a_server_of_another_name_is_refused(secured: Secured) -> None:
     url = secured.url(f"ssl_ca_certs={secured.ours.ca}", host="localhost")
     assert "Hostname mismatch" in refusal(secured, url)
+
+
+def test_sentinels_and_the_master_they_name_are_both_spoken_to_over_tls(
+    secured: Secured, tmp_path: Path
+) -> None:
+    port = free_port()
+    lines = [f"tls-port {port}", "tls-replication yes", *secured.files]
+    with SentinelServer(
+        tmp_path / "sentinel", secured.server, through=secured.port, quorum=1, settings=lines
+    ):
+        url = f"rediss+sentinel://:{secured.password}@127.0.0.1:{port}/{NAME}/0"
+        ping(f"{url}?ssl_ca_certs={secured.ours.ca}")
+        assert "ssl_ca_certs must hold" in refusal(secured, url)
+        with pytest.raises((Misconfigured, StoreUnavailable)) as caught:
+            ping(url.replace("rediss", "redis"))
+        assert secured.password not in str(caught.value)
 
 
 def test_a_plain_client_gets_no_answer_on_the_port_of_tls(secured: Secured) -> None:

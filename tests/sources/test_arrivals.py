@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
 import pytest
 
-from sources.arrivals import SIZE_LIMIT, arrival_of
+from sources.arrivals import SIZE_LIMIT, arrival_of, take_reports
+from trimtab.snapshot import IntakeSettings
 from trimtab.wire.load_report import LocalBrokerData, Poison, PoisonReport, encode
+from trimtab.wire.rows import DeadLetter
 
 VALUE = encode(LocalBrokerData(start_timestamp=7))
 
@@ -43,3 +46,13 @@ def test_a_header_is_a_whole_number(header: bytes) -> None:
     with pytest.raises(PoisonReport) as error:
         arrival_of(Record(sequence=header))
     assert error.value.poison is Poison.HEADERS
+
+
+def test_a_dead_letter_is_small_whatever_was_rejected() -> None:
+    """It must fit where it goes: a name that is no bundle's may fill a whole report."""
+    value = msgspec.json.encode({"lastStats": {"\x00" * 150_000: {}}})
+    record = Record(size=len(value), value=value)
+    (row,), _, _ = take_reports(("c", "a:1"), [record], b"", IntakeSettings(), 0)
+    letter = msgspec.json.decode(row.payload, type=DeadLetter)
+    assert letter.reason == Poison.BUNDLE
+    assert len(row.payload) < 10_000

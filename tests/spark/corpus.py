@@ -44,6 +44,8 @@ def reports(cluster: str, good: bytes) -> list[Bad]:
         "a negative rate": (b'{"msgRateOut":-0.5}', Poison.RANGE),
         "-1 where it means nothing": (b'{"numTopics":-1}', Poison.RANGE),
         "a negative usage": (b'{"cpu":{"usage":-2,"limit":100}}', Poison.RANGE),
+        "1e14 of 100": (b'{"cpu":{"usage":1e14,"limit":100}}', Poison.IMPLAUSIBLE),
+        "a listed bundle that is none": (b'{"bundles":["a/b"]}', Poison.BUNDLE),
         "an infinite percentage": (b'{"cpu":{"usage":1,"limit":1e-300}}', Poison.RANGE),
         "a bundle's negative rate": (
             b'{"lastStats":{"a/b/0x00000000_0xffffffff":{"msgRateIn":-1}}}',
@@ -109,7 +111,6 @@ def changes(cluster: str, bundle: str) -> list[Bad]:
     mine = b'{"state":"Owned","epoch":[9,9],"owner":"thief:1"}'
     return [
         Bad("not JSON", _RECORD, b"{", key),
-        Bad("a tombstone", _RECORD, None, key),
         Bad("a bundle that is none", _RECORD, change(mine, "junk"), key),
         Bad("an unknown state", _RECORD, change(b'{"state":"Lost","epoch":[1,1]}'), key),
         Bad("an epoch of one", _RECORD, change(b'{"state":"Owned","epoch":[1]}'), key),

@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.admin._resource import ResourceType
 from pyspark.sql import SparkSession
+from structlog.testing import capture_logs
 
 from deploy.kafka_server import KafkaServer
 from simulation.replay import Replay, distinct
@@ -43,7 +44,7 @@ def test_poison_touches_nobody(
         keys.CONTROL: corpus.intents(CLUSTER),
         keys.OWNERSHIP: corpus.changes(CLUSTER, bundle(0)),
     }
-    with running:
+    with capture_logs() as lines, running:
         raise_the_limit(kafka)
         for i, sequence in enumerate(ORDER):
             for broker in BROKERS:
@@ -56,6 +57,7 @@ def test_poison_touches_nobody(
             for reason, number in Counter(one.reason for one in records).items():
                 labels = {"topic": topic, "reason": reason}
                 running.await_metric(number, "trimtab_dead_letters_total", **labels)
+        running.await_metric(3, "trimtab_implausible_reports_total", cluster=CLUSTER, kind="cpu")
         send_report(producer, BROKERS[0], 8)
         eventually(lambda: heard(running) == 2 * len(ORDER) + 1, "all good reports", PATIENCE)
         batches = eventually(lambda: running.batches(CLUSTER), "a round", PATIENCE)
@@ -65,6 +67,9 @@ def test_poison_touches_nobody(
         eventually(lambda: running.topics.end(keys.ROUNDS) > end + 1, "more batches", PATIENCE)
 
     every_poison_is_told_once(running, bad)
+    doubted = [line for line in lines if line["event"] == "a load report is not believed"]
+    assert {"cpu", "msgRateOut", "numTopics"} <= {line["field"] for line in doubted}
+    assert {(line["cluster"], line["broker"]) for line in doubted} == {(CLUSTER, "poisoner:1")}
     replay = running.replayed(batches[-1].query)
     expected = clean(running, batches[-1].query).snapshots
     assert expected.keys() == {(CLUSTER, broker) for broker in BROKERS}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -61,7 +62,7 @@ def test_the_broker_operator_is_take_reports() -> None:
     stored = b""
     for batch in BATCHES:
         reports = [report_of(each)[1] for each in batch]
-        out, payload = take_reports(SUBJECT, reports, stored, INTAKE)
+        out, payload, _ = take_reports(SUBJECT, reports, stored, INTAKE, 0)
         stored = payload or stored
         assert tester.test(SUBJECT, [_named(each) for each in reports]) == list(map(spark_row, out))
         assert tester.peekValueState("snapshot", SUBJECT) == (1, stored)
@@ -89,6 +90,25 @@ def test_a_broker_operator_refuses_another_schema() -> None:
     tester.updateValueState("snapshot", SUBJECT, (99, b""))
     with pytest.raises(ForeignCheckpoint, match=re.escape("snapshots of schema 99, this job of 1")):
         tester.test(SUBJECT, [_named(report_of(BATCHES[0][0])[1])])
+
+
+def test_a_broker_that_is_silent_for_a_day_leaves_the_state() -> None:
+    """Its timer is set once a day, and looks again where it reported since."""
+    tester = TwsTester(_PairKeyed(INTAKE), timeMode="ProcessingTime")
+    day = 24 * 3600 * 1000
+    first, later = ([replace(report_of(each)[1], appended_ms=at)] for each, at in _days(day))
+    tester.test(SUBJECT, list(map(_named, first)))
+    tester.setProcessingTime(day + 5000)
+    tester.test(SUBJECT, list(map(_named, later)))
+    for now_ms in (2 * day, 3 * day - 1):
+        assert list(tester.setProcessingTime(now_ms)) == []
+        assert tester.peekValueState("snapshot", SUBJECT) is not None
+    assert list(tester.setProcessingTime(3 * day)) == []
+    assert tester.peekValueState("snapshot", SUBJECT) is None
+
+
+def _days(day: int) -> list[tuple[Record, int]]:
+    return [(record(1, said(20.0)), 1000), (record(2, said(20.0)), day + 5000)]
 
 
 def test_a_cluster_operator_refuses_another_schema() -> None:
@@ -143,6 +163,9 @@ class _PairKeyed(BrokerOperator):
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[SparkRow]:
         return super().handleInputRows(key[0], rows, timerValues)
 
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Any:
+        return super().handleExpiredTimer(key[0], timerValues, expiredTimerInfo)
+
 
 def _snapshots() -> list[list[Row]]:
     """Batches of two brokers' snapshots, as operator ① makes them."""
@@ -152,7 +175,9 @@ def _snapshots() -> list[list[Row]]:
         rows = []
         for i, broker in enumerate(stored):
             report = report_of(record(sequence, said(20.0 + 40.0 * i, i)))[1]
-            out, stored[broker] = take_reports(("c", broker), [report], stored[broker], INTAKE)
+            out, stored[broker], _ = take_reports(
+                ("c", broker), [report], stored[broker], INTAKE, 0
+            )
             rows += out
         batches.append(rows)
     return batches

@@ -61,6 +61,18 @@ def test_the_environment_goes_over_the_file(
     assert "secret" not in repr(config)
 
 
+def test_how_many_replicas_must_acknowledge_is_left_to_their_number_or_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert load_config(None).redis_replicas is None
+    assert load_config(written(tmp_path, "redis_replicas = 0")).redis_replicas == 0
+    monkeypatch.setenv("TRIMTAB_REDIS_REPLICAS", "2")
+    assert load_config(None).redis_replicas == 2
+    monkeypatch.setenv("TRIMTAB_REDIS_REPLICAS", "-1")
+    with pytest.raises(InvalidConfig, match="redis_replicas"):
+        load_config(None)
+
+
 def test_every_problem_is_told_at_once(tmp_path: Path) -> None:
     path = written(
         tmp_path,

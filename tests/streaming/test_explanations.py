@@ -39,10 +39,11 @@ class Job:
     def __init__(self, url: str, cluster: str) -> None:
         self.client, self.cluster, self.topics = redis_client(url), cluster, Topics()
         self.shown, self._number = Exposition(), 0
-        store, tenure = OwnershipStore(self.client), Tenure(Claims().claim, self.shown)
+        self.claims = Claims()
+        store, tenure = OwnershipStore(self.client), Tenure(self.claims.claim, self.shown)
         opener = Opener(Gate(self.client), store, lambda _: {}, tenure, self.shown)
         patience = Patience(threading.Event(), Progress(), self.shown)
-        self.writer = BatchWriter(store, self.topics, opener, Offsets("q"), patience)
+        self.writer = BatchWriter(store, self.topics, opener, Offsets("q"), patience, lambda: None)
         self.kept = self.writer.explanations = Explanations(self.client)
 
     def tell(self, problem: str = "") -> None:
@@ -96,9 +97,17 @@ def test_a_round_that_could_not_be_explained_is_counted(redis_server: RedisServe
         assert job.kept.read("failed", BROKER).kept == (1, 1)
 
 
+def test_a_cluster_that_was_never_opened_ends_nothing(redis_server: RedisServer) -> None:
+    with Job(redis_server.url, "unopened") as job:
+        job.tell()
+        assert not job.writer.fenced
+        assert job.unexplained == 1
+
+
 def test_a_job_that_was_taken_over_learns_it_here_too(redis_server: RedisServer) -> None:
     with Job(redis_server.url, "fenced") as job:
         let_in(job.client, "fenced", 2)
+        job.claims.claim()
         with pytest.raises(Fenced):
             job.tell()
         assert job.writer.fenced

@@ -5,21 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.request import urlopen
 
+import msgspec
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import streaming
 from streaming.exposition import Exposition, PortTaken
-from streaming.gauges import show_intake, show_outcomes, show_round
+from streaming.gauges import show_dead_letter, show_intake, show_outcomes, show_round
 from tests.support.clusters_by_rows import cluster, held, said, skewed, snapshot_row
 from tests.support.fleets import fleet, round_at
 from tests.support.reports import bundle
 from tests.support.settling import Story
 from trimtab import metrics
 from trimtab.issue import BatchId, transitions
+from trimtab.wire import keys
 from trimtab.wire.control import Kind
 from trimtab.wire.ownership import Outcome, Refused
-from trimtab.wire.rows import Intake
+from trimtab.wire.rows import DeadLetter, Intake
 
 
 def value(shown: Exposition, name: str, **labels: str) -> float | None:
@@ -183,6 +185,27 @@ def test_merges_are_counted_by_what_became_of_them() -> None:
     ]
     show_outcomes(shown, "c", asked, refused)
     assert value(shown, "trimtab_merges_total", cluster="c", outcome="not-owner") == 1
+
+
+def test_a_report_that_is_not_believed_is_counted_by_cluster_and_field() -> None:
+    shown = Exposition()
+    letter = DeadLetter(
+        reason="implausible",
+        detail="",
+        topic=keys.LOAD_REPORTS,
+        partition=0,
+        offset=1,
+        key="c/b:1",
+        size=2,
+        head="",
+        field="cpu",
+    )
+    show_dead_letter(shown, letter)
+    show_dead_letter(shown, msgspec.structs.replace(letter, reason="bad-json", field=""))
+    labels = {"topic": keys.LOAD_REPORTS, "reason": "implausible"}
+    assert value(shown, "trimtab_dead_letters_total", **labels) == 1
+    assert value(shown, "trimtab_implausible_reports_total", cluster="c", kind="cpu") == 1
+    assert value(shown, "trimtab_implausible_reports_total", cluster="c", kind="") is None
 
 
 def test_intake_counts_verdicts_and_ages() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from sinks.errors import StoreUnavailable
 from streaming.server_clock import ServerClock
+from trimtab.server_time import ServerTime
 
 
 class Server:
@@ -44,6 +45,19 @@ def test_a_slow_answer_is_no_jump(
     server.there, server.back = there, back
     clock.look()
     assert clock.drift == 0.0
+
+
+def test_half_of_a_jump_in_a_slow_answer_is_not_taken_for_the_truth() -> None:
+    """The look alone could not tell: the middle of it is half a second off."""
+    clock = ServerTime(window=10.0, margin=0.5)
+    for at in range(12):
+        clock.look(at, at + 1000.0, at)
+    clock.look(12.0, 12.0 + 1001.35, 12.88)
+
+    estimate = clock.estimate(13.0)
+
+    assert estimate is not None
+    assert abs(estimate - (13.0 + 1001.35)) > 0.5
 
 
 def test_of_a_jump_in_a_slow_answer_the_sure_part_is_seen(

@@ -50,7 +50,7 @@ def shown() -> Exposition:
 @pytest.fixture
 def tenure(claims: list[FakeClaim], shown: Exposition) -> Tenure:
     made: Iterator[FakeClaim] = iter(claims)
-    return Tenure(lambda: next(made), shown)
+    return Tenure(lambda _above: next(made), shown)
 
 
 def test_the_newest_claim_counts(
@@ -63,6 +63,27 @@ def test_the_newest_claim_counts(
     assert tenure.generation == 8
     assert [claim.said for claim in claims] == [["alive", "alive", "closed"], ["alive"]]
     assert shown.registry.get_sample_value("trimtab_generation") == 8
+
+
+@pytest.mark.parametrize(
+    ("above", "asked"),
+    [
+        pytest.param(0, 3, id="its own, which Kafka may have lost"),
+        pytest.param(2, 3, id="less than its own"),
+        pytest.param(9, 9, id="what Redis is open to"),
+    ],
+)
+def test_a_renewed_claim_is_above_its_own_and_above_that_of_redis(
+    claims: list[FakeClaim], shown: Exposition, above: int, asked: int
+) -> None:
+    floors: list[int] = []
+
+    def claim(floor: int) -> FakeClaim:
+        floors.append(floor)
+        return claims[len(floors) - 1]
+
+    Tenure(claim, shown).renew(above)
+    assert floors == [0, asked]
 
 
 def test_a_fenced_heartbeat_is_told(tenure: Tenure, claims: list[FakeClaim]) -> None:

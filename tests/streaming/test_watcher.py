@@ -40,6 +40,8 @@ class World:
     read: int = 0
     """Times that all records were read."""
     sent: list[Outgoing] = field(default_factory=list)
+    vouched: list[tuple[str, int]] = field(default_factory=list)
+    """Clusters in which the server's clock was said to be right, and at what time."""
 
     def __post_init__(self) -> None:
         self.shown = Exposition()
@@ -64,6 +66,9 @@ class World:
     ) -> dict[str, float] | None:
         held = {broker: self.left.get(broker, 8.0) for broker in self.leases}
         return held if self.open_to == generation else None
+
+    def vouch(self, cluster: str, server_ms: int) -> None:
+        self.vouched.append((cluster, server_ms))
 
     def publish(self, records: Sequence[Outgoing]) -> None:
         if self.deaf is not None:
@@ -115,6 +120,24 @@ def test_a_loss_names_those_that_have_missed_a_renewal() -> None:
     world.look()
     (lost,) = (msgspec.json.decode(record.value, type=Intent) for record in world.sent)
     assert (lost.kind, lost.broker, lost.brokers) == (Kind.BROKER_LOST, "a:1", ("b:1", "c:1"))
+
+
+def test_those_that_are_late_are_named_once_a_look_and_a_thousand_at_once() -> None:
+    """A fleet that falls silent must not make intents that grow with its square."""
+    fleet = [f"{'b' * 240}-{number:04}:8080" for number in range(2500)]
+    world = settled(leases={"a:1", "x:1", "z:1", *fleet})
+    world.leases, world.left = set(fleet), dict.fromkeys(fleet, 1.0)
+    world.look()
+    told = [msgspec.json.decode(record.value, type=Intent) for record in world.sent]
+    assert [(each.broker, each.page, len(each.brokers)) for each in told] == [
+        ("a:1", 1, 1000),
+        ("a:1", 2, 1000),
+        ("a:1", 3, 500),
+        ("x:1", 4, 0),
+        ("z:1", 5, 0),
+    ]
+    assert sorted(name for each in told for name in each.brokers) == fleet
+    assert max(len(record.value) for record in world.sent) < 1 << 20
 
 
 def test_later_each_change_is_said_once() -> None:
@@ -226,3 +249,14 @@ def test_a_clock_that_jumps_while_nobody_looks_is_found_out() -> None:
 
 def drift(world: World) -> float | None:
     return world.shown.registry.get_sample_value("trimtab_redis_clock_drift_seconds")
+
+
+def test_a_clock_that_was_watched_for_a_lease_is_vouched_for_until_it_jumps() -> None:
+    world = World()
+    world.look(39)
+    assert world.vouched == []
+    world.look(2)
+    assert world.vouched == [("c", round(1000 * world.now))]
+    world.ahead = 30.0
+    world.look(4)
+    assert len(world.vouched) == 1

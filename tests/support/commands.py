@@ -15,9 +15,17 @@ from trimtab.wire.ownership import Change
 
 
 def in_streams(client: redis.Redis, cluster: str) -> list[Command]:
-    """Every command in every broker's stream."""
+    """Every command that its broker has not acknowledged."""
     streams = sorted(client.scan_iter(match=command_stream(cluster, "*")))
     return [_command(fields) for each in streams for _, fields in _entries(client, each)]
+
+
+def sent(client: redis.Redis, cluster: str) -> int:
+    """How many commands were ever put into streams that are still there."""
+    streams = client.scan_iter(match=command_stream(cluster, "*"))
+    # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
+    found: list[Any] = [client.xinfo_stream(each) for each in streams]
+    return sum(each["entries-added"] for each in found)
 
 
 def published(records: Iterable[Record]) -> list[Command]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import redis
 
 from sinks.gate import Gate
-from trimtab.wire.keys import lease_key
+from sinks.leases import history_of
+from sinks.ownership_store import BatchOutcome, OwnershipStore
+from trimtab.wire.keys import lease_key, open_key
+from trimtab.wire.ownership import Outcome, Transition
 
 LONG_MS = 600_000
 
@@ -17,11 +21,61 @@ def let_in(client: redis.Redis, cluster: str, generation: int) -> Gate:
     gate = Gate(client)
     closure = gate.open(cluster, generation)
     if closure is not None:
-        assert gate.open(cluster, generation, closure.run) is None
+        assert gate.open(cluster, generation, closure.history) is None
     return gate
 
 
 def keep_alive(client: redis.Redis, cluster: str, brokers: Iterable[str]) -> None:
     """Give brokers that have none leases that outlive the test."""
     for broker in brokers:
-        client.set(lease_key(cluster, broker), "1", px=LONG_MS, nx=True)
+        client.set(lease_key(cluster, broker), "+1", px=LONG_MS, nx=True)
+
+
+def server_ms(client: redis.Redis) -> int:
+    """The server's clock, as whoever has watched it for long knows it."""
+    # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
+    clock: Any = client.time()
+    return int(clock[0] * 1000 + clock[1] // 1000)
+
+
+class SureStore(OwnershipStore):
+    """One whose caller always knows the server's time."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        super().__init__(client)
+        self._server = client
+
+    def apply_batch(  # noqa: PLR0913 - as what it overrides
+        self,
+        cluster: str,
+        transitions: Sequence[Transition],
+        *,
+        generation: int,
+        query_id: str,
+        batch: int,
+        server_ms: int | None = None,
+    ) -> BatchOutcome:
+        return super().apply_batch(
+            cluster,
+            transitions,
+            generation=generation,
+            query_id=query_id,
+            batch=batch,
+            server_ms=server_ms or _now(self._server),
+        )
+
+    def apply_all(
+        self, cluster: str, transitions: Sequence[Transition], server_ms: int | None = None
+    ) -> tuple[Outcome, ...]:
+        return super().apply_all(cluster, transitions, server_ms or _now(self._server))
+
+
+_now = server_ms
+
+
+def close(client: redis.Redis, cluster: str) -> str:
+    """As a restart of the server does; the history that its data has now."""
+    client.hset(open_key(cluster), "replid", "0" * 40)
+    now = history_of(client.info("replication"))
+    assert now is not None
+    return now.decode()

@@ -5,18 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from itertools import pairwise
 from typing import Final, Protocol, TypeVar
 
-import msgspec
 import numpy as np
 
-from simulation.ownership.host import CLUSTER, Host
-from simulation.ownership.manager import DEADLINE_MS, DIVISION, Manager, names_of
-from simulation.ownership.network import NO_FAULTS, Clock, Link
-from simulation.ownership.server import MemoryCommands, MemoryServer
+from simulation.ownership.host import Host
+from simulation.ownership.manager import DEADLINE_MS, DIVISION, Kafka, Manager, names_of
+from simulation.ownership.network import NO_FAULTS, Clock, JobLink, Link
+from simulation.ownership.server import MemoryServer
 from trimtab.audit import NOTES, Audit
 from trimtab.issue import issued
 from trimtab.model import parse_bundle
@@ -24,10 +23,11 @@ from trimtab.ownership import Event, State
 from trimtab.ring import equal_edges
 from trimtab.tiling import flaws
 from trimtab.wire.command import Command, Kind
-from trimtab.wire.ownership import Change, Neighbour, Outcome, Record, Transition
+from trimtab.wire.ownership import Neighbour, Outcome, Record, Transition
 
 T = TypeVar("T")
 
+CLUSTER: Final = "sim"
 BROKERS: Final = ("a:8080", "b:8080")
 A, B = BROKERS
 QUARTERS: Final = names_of("t/n", equal_edges(4))
@@ -70,26 +70,29 @@ class Scene:
     def __init__(self, seed: int) -> None:
         rng = np.random.default_rng(seed)
         self.clock, self.audit = Clock(), Audit()
-        self.server = MemoryServer(lambda: 1_800_000_000_000 + round(1000 * self.clock.now))
+        self.jump_ms = 0
+        """By how much the server's clock went forward."""
+        self.server = MemoryServer(
+            lambda: 1_800_000_000_000 + self.jump_ms + round(1000 * self.clock.now)
+        )
         self.journal: dict[str, Record] = {}
         self.hosts = {}
         for name, other in (BROKERS, BROKERS[::-1]):
-            commands = MemoryCommands(self.server, name)
-            link = Awry(self.server, commands, self.clock, rng, NO_FAULTS, lambda: None)
-            self.hosts[name] = Host(name, [other], link, self.clock, rng)
+            link = Awry(self.server, self.clock, rng, NO_FAULTS, cluster=CLUSTER, broker=name)
+            self.hosts[name] = Host([other], link, self.clock, rng)
         self._generations = 0
         self.rng = rng
         self.job = self.next_job()
         self._batch = 0
         self.hosts[A].start(QUARTERS[:3])
         self.hosts[B].start(QUARTERS[3:])
-        self.passes(6.0)
+        self.passes(18.0)
         owners = [self.records[bundle].owner for bundle in QUARTERS]
         assert owners == [A, A, A, B]
 
     @property
     def records(self) -> dict[str, Record]:
-        return self.server.contents.records
+        return self.server.of(CLUSTER).records
 
     @property
     def link(self) -> Awry:
@@ -98,19 +101,12 @@ class Scene:
         return link
 
     def next_job(self) -> Manager:
-        self.job = Manager(
-            self.server,
-            self.journal,
-            BROKERS,
-            self._claim,
-            lambda _: None,
-            self.audit.see_command,
-            self.rng,
-            f"job-{self._generations}",
-        )
+        link = JobLink(self.server, self.clock, self.rng, NO_FAULTS)
+        kafka = Kafka({CLUSTER: self.journal}, self._claim, self.audit.see_command)
+        self.job = Manager(link, kafka, (CLUSTER,), BROKERS, self.rng, f"job-{self._generations}")
         return self.job
 
-    def _claim(self) -> int:
+    def _claim(self, _held: int) -> int:
         self._generations += 1
         return self._generations
 
@@ -152,13 +148,13 @@ class Scene:
             self.job.turn(calm=True)
             for host in self.hosts.values():
                 host.turn()
-            self.relays(self.server.contents.journal)
+            self.relays()
             self.checks()
 
-    def relays(self, entries: Iterable[Change]) -> None:
-        for change in list(entries):
-            self.server.contents.journal.remove(change)
-            self.audit.see_change(msgspec.structs.replace(change, cluster=CLUSTER))
+    def relays(self, most: int = 1000) -> None:
+        """Of the journal, the oldest entries."""
+        for change in self.server.take_journal(CLUSTER, most):
+            self.audit.see_change(change)
             known = self.journal.get(change.bundle)
             if known is None or change.record.epoch > known.epoch:
                 self.journal[change.bundle] = change.record
@@ -171,7 +167,7 @@ class Scene:
         )
         for (one, _), (other, _) in pairwise(serving):
             assert one.high <= other.low, serving
-        if self.server.is_open:
+        if self.server.is_open(CLUSTER):
             assert flaws(self.standing()) == []
 
     def standing(self) -> list[str]:
@@ -183,6 +179,6 @@ class Scene:
         served = {bundle: host.name for host in self.hosts.values() for bundle in host.serving()}
         assert served == {bundle: self.records[bundle].owner for bundle in self.standing()}
         assert {self.records[b].state for b in served} == {State.OWNED}
-        self.audit.see_open(CLUSTER, self.server.contents.generation)
+        self.audit.see_open(CLUSTER, self.server.of(CLUSTER).opening.generation)
         found = self.audit.settle(self.server.now_ms() + 600_000)
         assert [str(each) for each in found if each.kind not in NOTES] == []

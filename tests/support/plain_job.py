@@ -32,7 +32,7 @@ from streaming.tenure import Tenure
 from streaming.watchdog import Progress
 from tests.faults.job import Frame, Offsets
 from tests.faults.topics import Claims
-from tests.support.opening import keep_alive
+from tests.support.opening import keep_alive, server_ms
 from tests.support.reports import bundle
 from trimtab.job_settings import told
 from trimtab.model import NO_EPOCH
@@ -88,6 +88,7 @@ class PlainJob:
             ),
             self._offsets,
             Patience(threading.Event(), Progress(), shown),
+            lambda: server_ms(self.client),
         )
         self.start(settings)
 

@@ -8,6 +8,7 @@ import msgspec
 
 from simulation.replay import Replay, rounds_of
 from simulation.rerun.run import Readers
+from sinks.pages import batch_records
 from sinks.publisher import Outgoing
 from sinks.state_records import state_pages
 from sources.records import Record
@@ -91,7 +92,7 @@ class RecordedJob:
             exported=tuple(dict.fromkeys(row.cluster for row in state)),
             settings=told(INTAKE, self._settings) if state or not self.number else None,
         )
-        self._publish(keys.ROUNDS, f"{self.query}/{self.number}", msgspec.json.encode(done))
+        self.topics.publish(batch_records(done), self.at)
         for page in state_pages(state, BatchId(self.query, self.number), 1):
             self.topics.publish(page, self.at)
         for row in rows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -50,6 +51,28 @@ def test_a_bundle_without_a_record_weighs_but_stays() -> None:
     view, obstacles = assemble("c", FLEET, Holdings({ONE: record("a:1")}))
     assert rows(view)[TWO] == ("b:1", "b:1", False)
     assert obstacles == Counter({Rule.UNOWNED: 1})
+
+
+def test_of_a_bundle_without_an_owner_one_report_is_believed() -> None:
+    """A bundle that is in a view twice would be counted, and placed, twice."""
+    older, newer = snapshot("a:1", {ONE: 1.0, TWO: 9.0}), snapshot("b:1", {TWO: 2.0})
+    newer = replace(newer, appended_ms=older.appended_ms + 1)
+    for records in ({}, {TWO: record(None, State.FREE)}):
+        view, obstacles = assemble("c", [older, newer], Holdings(records | {ONE: record("a:1")}))
+        assert rows(view) == {ONE: ("a:1", "a:1", True), TWO: ("b:1", "b:1", False)}
+        assert len(view.bundles.names) == 2
+        assert view.bundles.short[0].tolist() == [1.0, 2.0]
+        assert obstacles == Counter({Rule.UNOWNED: 1, Rule.CONFLICT: 1})
+
+
+def test_a_claim_of_bundles_of_others_changes_nothing_of_theirs() -> None:
+    holdings = Holdings({ONE: record("a:1"), TWO: record("b:1")})
+    honest, _ = assemble("c", FLEET, holdings)
+    greedy = replace(snapshot("b:1", {ONE: 7.0, TWO: 2.0}), appended_ms=10**9)
+    view, obstacles = assemble("c", [greedy, FLEET[1]], holdings)
+    assert rows(view) == rows(honest)
+    assert view.bundles.short[0].tolist() == honest.bundles.short[0].tolist()
+    assert obstacles == Counter({Rule.CONFLICT: 1})
 
 
 def test_a_report_that_contradicts_its_record_is_left_out_and_counted() -> None:

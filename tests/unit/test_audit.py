@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from trimtab.audit import GRACE_MS, QUIET_MS, Audit, Kind, Violation
@@ -381,6 +382,23 @@ def test_a_command_has_its_time_anew_after_a_rebuild() -> None:
     assert kinds(*started, command, other, until=LONG) == [Kind.UNANSWERED]
 
 
+def test_what_a_full_journal_left_out_is_not_missed() -> None:
+    """The commands of 1.2 and 1.3 and their ends; the newest record comes later, restored."""
+    ended = transfer(Epoch(1, 2), 2)
+    unknown = transfer(Epoch(1, 3), 3)
+    newest = change(f"restore 1.9 Owned {A}", 500)
+    later = change(f"transfer 1.10 Releasing {A} {B}", 600)
+    assert kinds(*HANDED_OVER[:2], ended, newest, later) == []
+    assert kinds(*HANDED_OVER[:1], unknown, newest, later) == []
+
+    audit = Audit()
+    for each in (*HANDED_OVER[:1], newest):
+        audit.see_change(each)
+    between = change(f"serve 1.4 Owned {B}", 4).record
+    assert audit.unjournalled("c", {LEFT: between}) == []
+    assert [each.kind for each in audit.unjournalled("c", {RIGHT: between})] == [Kind.UNJOURNALLED]
+
+
 def test_a_namespace_that_was_never_covered_is_a_note_after_a_while() -> None:
     audit = Audit()
     audit.see_change(WHOLE[0])
@@ -414,6 +432,19 @@ def test_redis_is_compared_with_what_is_journalled() -> None:
     assert [each.kind for each in audit.behind("c", {})] == [Kind.BEHIND]
     assert [each.kind for each in audit.unjournalled("c", {LEFT: foreign})] == [Kind.UNJOURNALLED]
     assert [each.kind for each in audit.unjournalled("c", {RIGHT: newest})] == [Kind.UNJOURNALLED]
+
+
+def test_redis_may_have_forgotten_what_ended_long_ago() -> None:
+    audit = Audit()
+    for each in (*WHOLE, *DIVIDED):
+        audit.see_change(each)
+    records = {each.bundle: each.record for each in (*WHOLE[1:], *DIVIDED[2:])}
+    assert [each.kind for each in audit.behind("c", records)] == [Kind.BEHIND]
+    audit.see_change(msgspec.structs.replace(DIVIDED[1], pruned=True))
+    assert audit.behind("c", records) == []
+    assert audit.settle(LONG) == []
+    older = records | {LEFT: WHOLE[0].record}
+    assert [each.kind for each in audit.behind("c", older)] == [Kind.BEHIND]
 
 
 def test_the_rules_stated_apart_say_what_the_table_says() -> None:

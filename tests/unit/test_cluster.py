@@ -18,6 +18,7 @@ from trimtab.memory import Memory
 from trimtab.ownership import State
 from trimtab.wire.columns import pack, unpack
 from trimtab.wire.control import Intent, Kind
+from trimtab.wire.ownership import Change
 from trimtab.wire.rows import DeadLetter, Intake, Row, Tag
 
 QUARTERS = [bundle(i) for i in range(4)]
@@ -70,6 +71,27 @@ def test_an_older_record_never_replaces_a_newer_one() -> None:
     it.receive([change_row(QUARTERS[0], "new:1", counter=5)], 0)
     it.receive([change_row(QUARTERS[0], "old:1", counter=4)], 0)
     assert it.records("t/ns")[QUARTERS[0]].owner == "new:1"
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_a_bundle_that_ended_long_ago_is_forgotten(backwards: bool) -> None:
+    whole, halves = bundle(0, 2), QUARTERS[:2]
+    end = change_row(whole, None, 9, State.DELETED)
+    change = msgspec.json.decode(end.payload, type=Change)
+    forgotten = end._replace(
+        payload=msgspec.json.encode(msgspec.structs.replace(change, pruned=True))
+    )
+    tombstone = end._replace(payload=b"")
+    rows = [end, forgotten, tombstone]
+    it = cluster()
+    it.receive([change_row(half, "a:1", 10) for half in halves], 0)
+    _, out = it.receive(rows[::-1] if backwards else rows, 0)
+    assert it.records("t/ns").keys() == set(halves)
+    assert [row for row in out if row.tag == Tag.DEAD_LETTER] == []
+    # It began again before the news of its end's removal came.
+    it.receive([change_row(whole, "a:1", 11)], 0)
+    it.receive([forgotten], 0)
+    assert it.records("t/ns")[whole].epoch.counter == 11
 
 
 def test_records_with_a_hole_stop_their_namespace_and_are_told() -> None:
@@ -142,13 +164,21 @@ def test_a_record_that_does_not_parse_becomes_a_dead_letter() -> None:
     poison = [
         Row("c", tag, f"trimtab.{tag}/0/{at}", payload, 0)
         for tag in (Tag.INTENT, Tag.CHANGE)
-        for at, payload in enumerate((b"", b"{", b"[" * 5000, b'{"id":1}', b"\xff"))
+        for at, payload in enumerate((b" ", b"{", b"[" * 5000, b'{"id":1}', b"\xff"))
     ]
     _, out = it.receive([*poison, snapshot_row("a:1", {})], 0)
     letters = [msgspec.json.decode(row.payload, type=DeadLetter) for row in out[:-1]]
     assert [letter.offset for letter in letters] == [*range(5), *range(5)]
     assert {letter.reason for letter in letters} == {"bad-record"}
     assert set(it.snapshots) == {"a:1"}
+
+
+def test_a_dead_letter_quotes_little_of_what_was_rejected() -> None:
+    it, other = cluster(), "\x00" * 100_000
+    strange = msgspec.json.encode(Intent(id="1", kind=Kind.PAUSE, cluster=other))
+    rows = [Row(of, Tag.INTENT, "trimtab.control/0/1", strange, 0) for of in ("c", "k" * 100_000)]
+    _, letters = it.receive(rows, 0)
+    assert [len(each.payload) < 20_000 for each in letters[:2]] == [True, True]
 
 
 def test_the_intake_of_a_batch_is_told() -> None:

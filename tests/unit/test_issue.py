@@ -8,7 +8,7 @@ import msgspec
 
 from tests.support.clusters_by_rows import cluster, held, skewed
 from tests.support.reports import bundle
-from trimtab.issue import BatchId, issued, transitions
+from trimtab.issue import LONGEST_NAME, BatchId, issued, transitions
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
 from trimtab.wire.command import Kind
@@ -62,3 +62,11 @@ def test_a_refused_request_issues_nothing() -> None:
         id=requests[0].id, bundle=requests[0].bundle, accepted=False, reason=Refused.STALE_EPOCH
     )
     assert list(issued(requests, [refused])) == []
+
+
+def test_nothing_is_asked_of_a_bundle_whose_name_no_record_could_hold() -> None:
+    record = decided()
+    (move,) = record.moves
+    absurd = msgspec.structs.replace(move, bundle="t/" + "n" * LONGEST_NAME + "/0x0_0x1")
+    odd = msgspec.structs.replace(record, moves=(absurd, move))
+    assert [request.id for request in transitions(odd, BATCH)] == ["c/query-1/7/1"]

@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from trimtab.doubt import Doubt, gravest
-from trimtab.liveness import Liveness, suspicions
+from trimtab.intents import obeyed
+from trimtab.liveness import Late, Liveness, suspicions
+from trimtab.memory import Memory
 from trimtab.settings import Settings
+from trimtab.wire.control import Intent, Kind
 
 SETTINGS = Settings()
 SECOND = 1000
@@ -63,6 +66,36 @@ def test_losses_of_long_ago_that_are_read_now_are_no_flapping() -> None:
 def test_a_loss_that_is_told_twice_counts_once() -> None:
     alive = Liveness().lost("a", 1, 1).lost("a", 2, 2)
     assert (alive.gone, alive.losses["a"].number) == ({"a": 1}, 1)
+
+
+def test_those_that_are_late_are_what_the_last_look_named_page_by_page() -> None:
+    alive = Liveness().lost("a", 1, 1, Late(("x", "y"), 1)).lost("a", 2, 1, Late(("z",), 2))
+    assert alive.late == {"x": 1, "y": 1, "z": 2}
+    alive = alive.lost("b", 3, 1, Late((), 3))
+    assert (sorted(alive.late), sorted(alive.gone)) == (["x", "y", "z"], ["a", "b"])
+    assert alive.lost("c", 4, 1, Late(("y",), 1)).late == {"y": 4}
+
+
+def test_pages_of_a_look_add_up_as_intents_bring_them() -> None:
+    memory = Memory()
+    for page, late in enumerate((("x",), ("y",), ()), 1):
+        said = Intent(
+            id="", kind=Kind.BROKER_LOST, cluster="c", broker="a", brokers=late, page=page
+        )
+        memory = obeyed(memory, said, SETTINGS, page, 1)
+    assert sorted(memory.liveness.late) == ["x", "y"]
+
+
+def test_a_new_watcher_that_tells_of_a_loss_again_says_who_is_late_now() -> None:
+    alive = Liveness().lost("a", 1, 1, Late(("x",), 1))
+    again = alive.lost("a", 9, 9, Late(("y",), 1))
+    assert (again.late, again.gone) == ({"y": 9}, {"a": 1})
+
+
+def test_a_version_without_pages_names_all_of_them_with_each_loss() -> None:
+    alive = Liveness().lost("a", 1, 1, Late(("x", "y"))).lost("a", 2, 2, Late(("z",)))
+    assert alive.late == {"x": 1, "y": 1}
+    assert alive.lost("b", 3, 3, Late(("y",))).late == {"y": 3}
 
 
 def suspected(alive: Liveness, appended: dict[str, int], now: int = 0) -> Doubt:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from itertools import pairwise, permutations
 
+import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.model import FULL_RANGE_END, Epoch, HashRange, merged, parse_bundle
 from trimtab.ownership import State
-from trimtab.rebuild import rebuilt
+from trimtab.rebuild import HIGHEST, REACH, doubtful, rebuilt
 from trimtab.tiling import flaws
 from trimtab.wire.ownership import Record
 
@@ -138,6 +140,81 @@ def test_whatever_is_lost_of_a_merge_what_comes_back_tiles(
         assert standing == known
     else:
         assert {b: r for b, r in parts.items() if r == merging}.items() <= standing.items()
+
+
+FORGED = Record(state=State.OWNED, epoch=Epoch(9_000_000_000_000_000, 1), owner="thief")
+NO_RANGE = "t/n/0x00000000_x"
+
+
+def test_a_record_of_a_higher_generation_asks_for_one_above_it() -> None:
+    """Claims were lost with their topic, the store was emptied: only brokers remember."""
+    later = record(3, generation=NEW + 50)
+    assert rebuilt({}, {X: record(2)}, [{Y: later}], NEW).newest_generation == NEW + 50
+    assert rebuilt({}, {X: record(2)}, [{Y: later}], NEW + 51).records == {X: record(2), Y: later}
+    # Epochs of this very generation may have been given out by another job.
+    assert rebuilt({X: record(3, generation=NEW)}, {}, [], NEW).newest_generation == NEW
+    assert rebuilt({}, {}, [], NEW).newest_generation == 0
+
+
+@pytest.mark.parametrize(
+    "epoch",
+    [
+        pytest.param(Epoch(NEW + REACH + 1, 1), id="a generation out of reach"),
+        pytest.param(Epoch(9_000_000_000_000_000, 1), id="a generation near the end of numbers"),
+        pytest.param(Epoch(1, HIGHEST), id="a counter after which few can follow"),
+    ],
+)
+@pytest.mark.parametrize("source", ["store", "journal", "brokers"])
+def test_what_no_job_can_have_given_out_counts_for_nothing(epoch: Epoch, source: str) -> None:
+    forged = {X: msgspec.structs.replace(FORGED, epoch=epoch)}
+    known = {X: record(4), Y: record(2)}
+    done = {
+        "store": lambda: rebuilt(forged, known, [], NEW),
+        "journal": lambda: rebuilt(known, forged, [], NEW),
+        "brokers": lambda: rebuilt(known, {}, [forged], NEW),
+    }[source]()
+    after = known | done.records
+    assert after == known
+    assert done.newest_generation == 1
+    assert list(doubtful(forged, NEW)) == [X]
+    assert doubtful(known, NEW) == {}
+
+
+def test_what_is_just_within_reach_is_believed() -> None:
+    far = {X: record(1, generation=NEW + REACH), Y: record(HIGHEST - 1)}
+    assert rebuilt({}, far, [], NEW).records == far
+
+
+@pytest.mark.parametrize("journalled", [{}, {Y: record(2)}])
+def test_a_bundle_whose_stored_record_cannot_be_believed_becomes_a_free_one(
+    journalled: dict[str, Record],
+) -> None:
+    for done in (
+        rebuilt({X: FORGED}, journalled, [], NEW),
+        rebuilt({}, journalled, [], NEW, unreadable=[X]),
+    ):
+        assert done.records[X].state is State.FREE
+        assert done.records[X].epoch.generation == NEW
+        assert done.records.keys() == {X} | journalled.keys()
+        assert X in done.unjournalled
+
+
+def test_where_it_would_overlap_what_is_believed_it_ends() -> None:
+    done = rebuilt({WHOLE: FORGED, X: record(3), Y: record(3)}, {}, [], NEW)
+    assert {b: r.state for b, r in done.records.items()} == {WHOLE: State.DELETED}
+
+
+@pytest.mark.parametrize("name", [NO_RANGE, "", "t/n/0x80000000_0x00000000", "\ud800", "t/n"])
+def test_a_name_that_is_no_range_never_enters(name: str) -> None:
+    odd = {name: record(3)}
+    for done in (
+        rebuilt(odd, {X: record(1)}, [], NEW),
+        rebuilt({}, {X: record(1), **odd}, [], NEW),
+        rebuilt({}, {X: record(1)}, [odd], NEW),
+        rebuilt({}, {X: record(1)}, [], NEW, unreadable=[name]),
+    ):
+        assert done.records == {X: record(1)}
+    assert list(doubtful(odd, NEW)) == [name]
 
 
 BROKERS = ("a", "b", "c")

@@ -23,12 +23,13 @@ from trimtab.wire.columns import pack
 def test_very_many_refusals_and_problems_are_counted_and_cut() -> None:
     refusals = tuple(Refusal(bundle(0), "a:1", Rule.BUDGET) for _ in range(5000))
     view, _ = assemble("c", [], None)
-    problems = tuple(f"problem {n}" for n in range(1003))
+    problems = ("x" * 2000, *(f"problem {n}" for n in range(1, 1003)))
     found = situation_of(Memory(), {}, Settings(), 1)
     context = Context(1, 1, Settings(), 0, problems, "", Liveness(), found, None)
     record = recorded(Plan(refusals=refusals), view, {}, context)
     assert (len(record.refusals), record.refused) == (1000, {"budget": 5000})
     assert record.problems[-2:] == ("problem 999", "and 3 more")
+    assert len(record.problems[0]) == 1000
 
 
 def test_a_usage_that_is_no_number_is_not_told() -> None:

@@ -8,6 +8,7 @@ from trimtab.auditing.eras import Eras
 from trimtab.auditing.finding import told_epoch
 from trimtab.auditing.rules import Flaw, Kind, server
 from trimtab.auditing.story import Story
+from trimtab.ownership import Event
 from trimtab.wire.command import Command
 from trimtab.wire.command import Kind as Order
 from trimtab.wire.ownership import Record
@@ -26,7 +27,7 @@ _DONE: Final = Answer(final=True)
 
 def answer(command: Command, story: Story | None, eras: Eras, until: int, grace: int) -> Answer:
     """What became of a command, once everything journalled up to ``until`` has been seen."""
-    if story is not None and story.begins_after(command.epoch):
+    if story is not None and (story.begins_after(command.epoch) or story.may_lack(command.epoch)):
         return _DONE
     issued = None if story is None else story.at(command.epoch)
     if story is not None and issued is not None:
@@ -53,9 +54,13 @@ def _ended(command: Command, story: Story, eras: Eras, until: int, grace: int) -
         late, last = until, eras.newest
     else:
         late, last = end.record.since, end.record.epoch.generation
-        if end.record.epoch.counter > command.epoch.counter + 1 and late > until:
-            # An earlier one may still come.
-            return _WAITING
+        if end.record.epoch.counter > command.epoch.counter + 1:
+            if end.event is Event.RESTORE:
+                # The journal may lack the one that ended it, for good.
+                return _DONE
+            if late > until:
+                # An earlier one may still come.
+                return _WAITING
     if eras.overdue(command, grace, late, last):
         return Answer(True, Flaw(Kind.UNANSWERED, f"{_told(command)} did not end in time"))
     return _WAITING if end is None else _DONE

@@ -8,7 +8,7 @@ from enum import Enum, auto
 from typing import Final
 
 from trimtab.auditing.rules import may_skip
-from trimtab.model import Epoch
+from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import Event
 from trimtab.wire.ownership import Change, Record
 
@@ -29,12 +29,14 @@ class Place(Enum):
 class Story:
     """Ascending by counter: an epoch's generation and counter grow together."""
 
-    __slots__ = ("changes", "told", "trimmed")
+    __slots__ = ("changes", "pruned", "told", "trimmed")
 
     def __init__(self) -> None:
         self.changes: list[Change] = []
         self.trimmed = False
         """Whether there were changes before those kept here, which had been seen."""
+        self.pruned = NO_EPOCH
+        """The store has forgotten the end with this epoch."""
         self.told = -1
         """Gaps below this counter have been told of."""
 
@@ -93,10 +95,18 @@ class Story:
         """Whether it cannot be told if there was a change with this epoch."""
         return 0 < epoch.counter < self.changes[0].record.epoch.counter
 
+    def may_lack(self, epoch: Epoch) -> bool:
+        """Whether a change with this epoch need not have been journalled: it was left out, or was
+        lost, before a restored record."""
+        later = self.after(epoch)
+        return self.at(epoch) is None and later is not None and later.event is Event.RESTORE
+
     def knows(self, record: Record) -> bool:
         """Whether a record is, or may have been, one of this bundle's."""
         found = self.at(record.epoch)
-        return self.begins_after(record.epoch) if found is None else found.record == record
+        if found is None:
+            return self.begins_after(record.epoch) or self.may_lack(record.epoch)
+        return found.record == record
 
     def _is_gap(self, at: int) -> bool:
         first, second = self.changes[at - 1], self.changes[at]

@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from trimtab.disposal import budget
 from trimtab.doubt import Doubt
 from trimtab.explaining.accounts.cause import Cause
 from trimtab.explaining.nearest import closest, lowered, raised, sought, switched
@@ -123,17 +124,17 @@ def cooling(scene: Scene, bundle: str) -> Cause:
 
 def _budget(scene: Scene, refusal: Refusal) -> Cause:
     before = [each.bundle for each in scene.plan.refusals if each.rule is Rule.BUDGET]
-    budget = scene.settings.round.max_moves
-    place, granted = budget + before.index(refusal.bundle) + 1, len(scene.plan.moves)
-    spent = f"the round has moved the {counted(budget, 'bundle')} that it may"
-    if granted < budget:
+    most = budget(scene.settings)
+    place, granted = most + before.index(refusal.bundle) + 1, len(scene.plan.moves)
+    spent = f"the round has moved the {counted(most, 'bundle')} that it may"
+    if granted < most:
         # Of what leaves a broker that is emptied, what is under way counts too.
-        spent = f"{budget - granted} of the {counted(budget, 'bundle')} that may move are under way"
+        spent = f"{most - granted} of the {counted(most, 'bundle')} that may move are under way"
     return Cause(
         Rule.BUDGET,
         f"{spent}; this one was number {place}",
         raised(scene.settings, "round.max_moves", place - 1, "its turn comes in this round"),
-        {"max_moves": budget, "place": place},
+        {"max_moves": most, "place": place},
     )
 
 

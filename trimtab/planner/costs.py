@@ -9,7 +9,8 @@ A kind that carries nothing is taken to cost what others do, by processors.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -22,6 +23,8 @@ COUNT, TRAFFIC, USAGE, SQUARES, PRODUCTS = range(5)
 _ALIKE: Final = 0.05
 """Relative deviation of traffic between brokers below which their line tells little of its slope.
 """
+_KINDS: Final = 256
+"""More than a fleet has: limits that change with every report would be kinds without end."""
 _LEAST: Final = 1e-6
 """Bytes/s of a broker, on average, below which traffic tells nothing of its costs; and percent of
 its processors, below which they do not say how strong it is."""
@@ -60,6 +63,13 @@ def counted(past: Costs, kind: str, usage: Floats, traffic: Floats, kept: float)
     old = np.array(past.sums.get(kind, (0.0,) * 5))
     count, sum_, used, squares, products = (old * kept + new).tolist()
     return Costs({**past.sums, kind: (count, sum_, used, squares, products)}, past.reported_ms)
+
+
+def without_strays(costs: Costs, names: Collection[str]) -> Costs:
+    """Without kinds that no broker is of now, where there are very many."""
+    if len(costs.sums) <= _KINDS:
+        return costs
+    return replace(costs, sums={name: s for name, s in costs.sums.items() if name in names})
 
 
 def per_byte(costs: Costs, names: tuple[str, ...], limits: Floats) -> Floats:

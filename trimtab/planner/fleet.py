@@ -14,7 +14,7 @@ import numpy as np
 
 from trimtab.load import usage
 from trimtab.names import identities
-from trimtab.planner.costs import counted, kinds, per_byte
+from trimtab.planner.costs import counted, kinds, per_byte, without_strays
 from trimtab.planner.estimates import Samples, located
 from trimtab.planner.history import Foreseen, PlannerHistory
 from trimtab.planner.lineage import without_ancestors
@@ -130,7 +130,7 @@ def _costed(view: View, history: PlannerHistory, settings: Settings) -> PlannerH
             kept = 0.5 ** (float(elapsed[rows].mean()) / planner.cost_half_life)
             costs = counted(costs, name, used[rows], carried[rows], kept)
     reported = dict(zip(brokers.names, brokers.reported_ms.tolist(), strict=True))
-    costs = replace(costs, reported_ms=reported)
+    costs = replace(without_strays(costs, names), reported_ms=reported)
     rest = used - cost_of(view, replace(history, costs=costs)) * carried
     before = np.array([history.unexplained.get(name, np.nan) for name in brokers.names])
     fading = 0.5 ** (elapsed / planner.half_life)

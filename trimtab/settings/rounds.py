@@ -78,8 +78,8 @@ class RoundSettings:
         0,
         "moves",
         (0, 1_000_000),
-        "Most moves of one round, 0 for no cap. Low: a skew takes many rounds; high: clients of "
-        "many topics reconnect at once.",
+        "Most moves of one round; 0: 10,000. Low: a skew takes many rounds; high: clients of many "
+        "topics reconnect at once, and other clusters' rounds wait until all are carried out.",
     )
     overloaded_threshold: float = setting(
         0.85,

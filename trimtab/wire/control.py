@@ -21,7 +21,8 @@ class Kind(StrEnum):
     """Decide again, also where a plan that did harm holds strategies back."""
     BROKER_LOST = "broker-lost"
     """``broker``'s lease ran out: it leaves the view, and its bundles are given to others. So will
-    perhaps those of ``brokers``, which have missed a renewal."""
+    perhaps those of ``brokers``, which have missed a renewal: all of them, or with a ``page`` those
+    of the pages so far."""
     BROKER_JOINED = "broker-joined"
     """``broker`` holds a lease that it did not hold before."""
     DOUBT = "doubt"
@@ -54,6 +55,8 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     isolation: Isolation | None = None
     group: str = ""
     brokers: tuple[str, ...] = ()
+    page: int = 0
+    """From 1 on, of what one look at the leases found."""
     bundle: str = ""
     level: Doubt = Doubt.STABLE
     v: int = 1

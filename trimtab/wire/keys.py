@@ -18,7 +18,8 @@ SEQUENCE_HEADER: Final = "trimtab-sequence"
 
 
 def open_key(cluster: str) -> str:
-    """Hash: the generation that may write and the ``run_id`` of the server it was opened on."""
+    """Hash: the generation that may write, and the history of the data (``master_replid``) that it
+    was opened on; how many replicas must acknowledge, and what is being rebuilt."""
     return f"trimtab:{{{cluster}}}:open"
 
 
@@ -32,13 +33,19 @@ def journal_key(cluster: str) -> str:
     return f"trimtab:{{{cluster}}}:journal"
 
 
+def unjournalled_key(cluster: str) -> str:
+    """Set: bundles whose changes are not in the journal, which was full when they were made."""
+    return f"trimtab:{{{cluster}}}:unjournalled"
+
+
 def applied_key(cluster: str) -> str:
-    """Hash: query id to its last applied batch and that batch's outcome."""
+    """Hash: query id to its last applied batch and the outcomes of that batch's first page; the
+    other pages, and which queries are the newest, in fields that `transition.lua` names."""
     return f"trimtab:{{{cluster}}}:applied"
 
 
 def command_stream(cluster: str, broker: str) -> str:
-    """Stream: the commands of one broker."""
+    """Stream: the commands that one broker has not acknowledged; ends a day after the last."""
     return f"trimtab:{{{cluster}}}:commands:{broker}"
 
 
@@ -46,6 +53,11 @@ def bundles_key(cluster: str) -> str:
     """Sorted set, all scores 0: every bundle that has a record and is not deleted, by name. Within
     a namespace that is the order of the hash ring."""
     return f"trimtab:{{{cluster}}}:bundles"
+
+
+def owned_key(cluster: str, broker: str) -> str:
+    """Set: the bundles whose record names the broker as owner."""
+    return f"trimtab:{{{cluster}}}:owned:{broker}"
 
 
 def hints_key(cluster: str) -> str:
@@ -73,14 +85,29 @@ def explanations_key(cluster: str, number: int | str) -> str:
     return f"trimtab:{{{cluster}}}:why:round:{number}"
 
 
-def assertion_key(cluster: str, server_run: str, broker: str) -> str:
-    """String: what a broker last saw of the records of its bundles, said to this run of the server
-    while it is closed (`trimtab.wire.assertion.Assertion`)."""
-    return f"trimtab:{{{cluster}}}:assertion:{server_run}:{broker}"
+def successor_key(cluster: str, broker: str) -> str:
+    """String with an expiry: the session that waits for an older one of this name to end."""
+    return f"trimtab:{{{cluster}}}:successor:{broker}"
+
+
+def sessions_key(cluster: str) -> str:
+    """Hash: broker to the session that held its lease last and has not said that it ended."""
+    return f"trimtab:{{{cluster}}}:sessions"
+
+
+def clock_key(cluster: str) -> str:
+    """String with an expiry of a second: the job's own clock agrees with the server's."""
+    return f"trimtab:{{{cluster}}}:clock"
+
+
+def assertion_key(cluster: str, history: str, broker: str) -> str:
+    """String: what a broker last saw of the records of its bundles, said while this history of the
+    data was closed (`trimtab.wire.assertion.Assertion`)."""
+    return f"trimtab:{{{cluster}}}:assertion:{history}:{broker}"
 
 
 def assertions_prefix(cluster: str) -> str:
-    """The beginning of them all; the run comes next."""
+    """The beginning of them all; the history comes next."""
     return f"trimtab:{{{cluster}}}:assertion:"
 
 

@@ -1,11 +1,13 @@
 """Pulsar's load report (`LocalBrokerData`), decoded from bytes straight into columns.
 
 The JSON is what ``GET /admin/v2/broker-stats/load-report`` serves. Unknown members are ignored.
-Every value is checked here once: inside, a report is finite, in range and has possible bundles.
+Every value is checked here once: inside, a report is finite, is what a machine can do (see
+`trimtab.wire.plausible`), and has possible bundles.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -17,12 +19,23 @@ import numpy as np
 
 from trimtab.model import InvalidName, parse_bundle
 from trimtab.view import Bools, Floats, Ints
-
-LIMIT: Final = 1e15
-"""No figure of a broker is larger; sums and binary32 ratios stay finite below."""
+from trimtab.wire.plausible import (
+    COUNT_FIELDS,
+    LIMIT,
+    MOST_TOPICS,
+    RESOURCE_FIELDS,
+    TRAFFIC_FIELDS,
+    Doubtful,
+    doubtful_counts,
+    doubtful_resource,
+    doubtful_traffic,
+)
 
 _LEAST: Final = 1e-9
-"""No resource has a smaller limit; a percentage of a smaller one would be infinite in binary32."""
+"""A percentage of a smaller limit would be infinite in binary32."""
+
+_LONGEST_WORD: Final = 256
+"""Characters of a version or a class; they stay in state."""
 
 UNKNOWN: Final = -1.0
 """What Pulsar reports for a resource it cannot read."""
@@ -37,15 +50,20 @@ class Poison(StrEnum):
     JSON = "bad-json"
     SHAPE = "wrong-type"
     RANGE = "out-of-range"
+    """A figure that cannot be computed with."""
+    IMPLAUSIBLE = "implausible"
+    """A figure beyond what hardware can do."""
     BUNDLE = "bad-bundle-name"
 
 
 class PoisonReport(ValueError):
     """A report that must not touch any state."""
 
-    def __init__(self, poison: Poison, detail: str) -> None:
+    def __init__(self, poison: Poison, detail: str, field: str = "") -> None:
         super().__init__(f"{poison.value}: {detail}")
         self.poison = poison
+        self.field = field
+        """The member whose figure is not believed, if that is why."""
 
 
 class Resource(msgspec.Struct, gc=False):
@@ -138,28 +156,16 @@ def encode(report: LocalBrokerData) -> bytes:
 def decode(value: bytes) -> LoadReport:
     """Columns of a report; raises PoisonReport for anything a view must not see."""
     data = _parse(value)
+    _check_words(data)
     stats = data.last_stats if isinstance(data.last_stats, dict) else {}
     bundles = tuple(sorted(stats))
     _check_bundles(bundles)
-    cells = chain.from_iterable(map(msgspec.structs.astuple, map(stats.__getitem__, bundles)))
-    figures = (
-        data.msg_rate_in,
-        data.msg_rate_out,
-        data.msg_throughput_in,
-        data.msg_throughput_out,
-        data.num_topics,
-        data.start_timestamp,
-    )
+    # Nearly always none: a broker lists the bundles that it has statistics of.
+    _check_names(each for each in data.bundles if each not in stats)
     resources = _resources(data)
-    try:
-        columns = np.fromiter(cells, np.float64, 8 * len(bundles)).reshape(-1, 8).T.copy()
-        totals = np.array(figures, np.float64)
-    except OverflowError as error:
-        # JSON knows no bound of integers.
-        raise PoisonReport(Poison.RANGE, str(error)) from error
-    for values in (columns, totals):
-        if values.size and not (values.min() >= 0 and values.max() <= LIMIT):
-            raise PoisonReport(Poison.RANGE, "a rate or count is negative or beyond 1e15")
+    columns = _columns(stats, bundles)
+    totals = _totals(data)
+    _check_traffic(totals[:4], columns, resources[1])
     listed = frozenset(data.bundles)
     return LoadReport(
         resources=resources,
@@ -190,10 +196,19 @@ def _parse(value: bytes) -> LocalBrokerData:
         raise PoisonReport(Poison.JSON, "nested too deeply") from error
 
 
+def _check_words(data: LocalBrokerData) -> None:
+    if max(len(data.broker_version_string), len(data.load_manager_class_name)) > _LONGEST_WORD:
+        raise PoisonReport(Poison.RANGE, f"a version or class is above {_LONGEST_WORD} characters")
+
+
 @lru_cache(maxsize=2048)
 def _check_bundles(bundles: tuple[str, ...]) -> None:
     # Cached because a broker's bundles rarely change and checking 100 names costs more than parsing
     # the JSON around them; a failure is never cached.
+    _check_names(bundles)
+
+
+def _check_names(bundles: Iterable[str]) -> None:
     for bundle in bundles:
         try:
             parse_bundle(bundle)
@@ -206,9 +221,75 @@ def _resources(data: LocalBrokerData) -> Floats:
     columns = np.array([[r.usage for r in given], [r.limit for r in given]])
     usage, limit = columns
     # A limit <= 0 means "unknown" in Pulsar (a NIC of speed -1 makes the sum negative), so only its
-    # size is bounded; a negative usage other than -1 is nobody's meaning.
-    if np.abs(columns).max() > LIMIT or ((usage < 0) & (usage != UNKNOWN)).any():
-        raise PoisonReport(Poison.RANGE, "a resource is negative or beyond 1e15")
-    if ((limit > 0) & (limit < _LEAST)).any():
-        raise PoisonReport(Poison.RANGE, f"the limit of a resource is below {_LEAST:g}")
+    # size is bounded; a negative usage other than -1 has no meaning.
+    wrong = (np.abs(columns) > LIMIT).any(axis=0) | ((usage < 0) & (usage != UNKNOWN))
+    wrong |= (limit > 0) & (limit < _LEAST)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise _unusable(RESOURCE_FIELDS[row], f"{usage[row]:g} of a limit of {limit[row]:g}")
+    _believe(doubtful_resource(usage, limit))
+    # Of a usage that is not known there is no percentage, whatever the limit: Pulsar's is negative.
+    limit[usage < 0] = UNKNOWN
     return columns
+
+
+def _columns(stats: dict[str, BundleStats], bundles: tuple[str, ...]) -> Floats:
+    """(8, m) what is said of each bundle."""
+    cells = chain.from_iterable(map(msgspec.structs.astuple, map(stats.__getitem__, bundles)))
+    try:
+        columns = np.fromiter(cells, np.float64, 8 * len(bundles)).reshape(-1, 8).T.copy()
+    except OverflowError:
+        # JSON knows no bound of integers.
+        columns = None
+    if columns is None or (columns.size and not 0 <= columns.min() <= columns.max() <= LIMIT):
+        raise _unusable(*_first_unusable(stats))
+    return columns
+
+
+def _first_unusable(stats: dict[str, BundleStats]) -> tuple[str, str]:
+    names = (*TRAFFIC_FIELDS, *COUNT_FIELDS)
+    for bundle, said in stats.items():
+        for name, figure in zip(names, msgspec.structs.astuple(said), strict=True):
+            if not 0 <= figure <= LIMIT:
+                return name, f"{_shown(figure)}, of {bundle}"
+    raise AssertionError("all figures can be computed with")
+
+
+def _totals(data: LocalBrokerData) -> Floats:
+    """(6,) the broker's own figures."""
+    figures: dict[str, float] = {
+        "msgRateIn": data.msg_rate_in,
+        "msgRateOut": data.msg_rate_out,
+        "msgThroughputIn": data.msg_throughput_in,
+        "msgThroughputOut": data.msg_throughput_out,
+        "numTopics": data.num_topics,
+        "startTimestamp": data.start_timestamp,
+    }
+    for name, figure in figures.items():
+        if not 0 <= figure <= LIMIT:
+            raise _unusable(name, _shown(figure))
+    if data.num_topics > MOST_TOPICS:
+        _believe(Doubtful("numTopics", f"numTopics is {data.num_topics:g}"))
+    return np.array(list(figures.values()), np.float64)
+
+
+def _check_traffic(traffic: Floats, columns: Floats, limit: Floats) -> None:
+    """Of the broker as it says, and of its bundles together."""
+    _believe(doubtful_traffic(traffic, limit))
+    together = columns.sum(axis=1)
+    _believe(doubtful_traffic(together[:4], limit))
+    _believe(doubtful_counts(together[4:]))
+
+
+def _believe(doubtful: Doubtful | None) -> None:
+    if doubtful is not None:
+        raise PoisonReport(Poison.IMPLAUSIBLE, doubtful.detail, doubtful.field)
+
+
+def _unusable(field: str, found: str) -> PoisonReport:
+    return PoisonReport(Poison.RANGE, f"{field} is {found}", field)
+
+
+def _shown(figure: float) -> str:
+    # An integer of JSON may be too long to be a float, or to be written out.
+    return f"{figure:g}" if abs(figure) <= 1e300 else "beyond 1e300"

@@ -41,6 +41,9 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     event: Event
     record: Record
     v: int = 1
+    pruned: bool = False
+    """The store has forgotten ``record``, the end of a bundle, as old; after this the topic has a
+    tombstone. Readers of earlier releases take it for a copy of that end."""
 
     def __post_init__(self) -> None:
         parse_bundle(self.bundle)
@@ -76,6 +79,9 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whom TAKE and KEEP_AIM name."""
     actor: str | None = None
     """The broker that asks; nobody is the job. It must own the bundle, or CLAIM it for itself."""
+    session: int | None = None
+    """The asking process: refused unless it holds the broker's lease. None: not looked at, as for a
+    lookup, which needs no lease."""
     commands: tuple[Command, ...] = ()
     """Go to broker streams if the request is accepted; the script stamps their epoch, generation,
     ``issued_at`` and ``deadline``. A broker's own may only go to the owner afterwards."""
@@ -112,11 +118,14 @@ class Refused(StrEnum):
     """The owner would hand the bundle to itself."""
     NOT_TILING = "not-tiling"
     """The children do not tile the bundle, or one of them is a bundle already; those to be merged
-    are no neighbours; or the bundle is new and overlaps one that stands."""
+    are no neighbours; the bundle is new and overlaps one that stands; or its name is no range."""
     OWNER_LIVES = "owner-lives"
     """Its owner holds a lease: nobody may take it."""
+    CLOCK_IN_DOUBT = "clock-in-doubt"
+    """Its owner's lease has run out by the server's clock, and the caller's own clock does not
+    agree on the time, or has not watched it for long enough: ask again later."""
     NO_LEASE = "no-lease"
-    """The broker that would get it holds no lease."""
+    """The broker that would get it, or the process that asks, holds no lease."""
     QUARANTINED = "quarantined"
     """One owner after another died soon after getting it: it was not handed on."""
     NO_BROKER = "no-broker"

@@ -25,6 +25,10 @@ HEAD: Final = 256
 """Bytes of a rejected record that its dead letter keeps."""
 
 
+_LONGEST: Final = 1000
+"""Characters of a text in a dead letter."""
+
+
 class Tag(StrEnum):
     """What a row carries."""
 
@@ -76,6 +80,8 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     key: str
     size: int
     head: str
+    field: str = ""
+    """The member of a load report whose figure is not believed, if that is why."""
     v: int = 1
 
 
@@ -265,11 +271,11 @@ def _reject(row: Row, reason: str, detail: str) -> Row:
     topic, partition, offset = row.subject.rsplit("/", 2)
     letter = DeadLetter(
         reason=reason,
-        detail=detail,
+        detail=brief(detail),
         topic=topic,
         partition=int(partition),
         offset=int(offset),
-        key=row.cluster,
+        key=brief(row.cluster),
         size=len(row.payload),
         head=head_of(row.payload),
     )
@@ -279,6 +285,11 @@ def _reject(row: Row, reason: str, detail: str) -> Row:
 def head_of(value: bytes) -> str:
     """The first bytes of a rejected record, as a dead letter keeps them."""
     return base64.b64encode(value[:HEAD]).decode()
+
+
+def brief(text: str) -> str:
+    """As much of what a rejected record says as its dead letter quotes."""
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 class JobSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -291,7 +302,8 @@ class JobSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BatchRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What is needed to run a batch again: Kafka key ``query/batch`` on trimtab.rounds."""
+    """What is needed to run a batch again: Kafka key ``query/batch`` on trimtab.rounds, in pieces
+    where it is large (`trimtab.wire.pieces`)."""
 
     query: str
     batch: int

@@ -1,0 +1,118 @@
+"""The doctor's look at a Redis that is the user's own: what it is, what it keeps, its replicas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import redis
+
+from deploy import redis_server
+from deploy.finding import Finding, bad, good
+from sinks.connections import address, redis_client, translated
+from sinks.errors import Misconfigured, SinkError
+from sinks.redis_survey import Survey, survey, unfit
+from sinks.sentinels import MasterPool
+
+_WANTED = {
+    "appendonly": ("yes",),
+    # everysec may lose its last second, which the journal in Kafka rebuilds.
+    "appendfsync": ("always", "everysec"),
+    "maxmemory-policy": ("noeviction",),
+}
+
+
+class _Target(NamedTuple):
+    client: redis.Redis
+    tls: bool
+
+    @property
+    def where(self) -> str:
+        """As redis-cli takes it, without user or password; of Sentinels, their master."""
+        pool = self.client.connection_pool
+        found = isinstance(pool, MasterPool) and pool.master
+        return f"{'rediss' if self.tls else 'redis'}://{found or address(self.client)}"
+
+    def command(self, words: str) -> str:
+        """For a shell."""
+        return f"redis-cli -u {self.where} {words}"
+
+
+def check_redis(url: str, replicas: int | None = None) -> Iterator[Finding]:
+    """``replicas`` is the job's setting ``redis_replicas``."""
+    try:
+        client = redis_client(url)
+    except Misconfigured as error:
+        # Its text shows no password, as the address might.
+        yield bad("Redis", str(error), "export TRIMTAB_REDIS_URL=redis://user:password@host:6379/0")
+        return
+    with client:
+        it = _Target(client, tls=urlsplit(url).scheme.startswith("rediss"))
+        try:
+            yield from _check_sentinels(it)
+            found = survey(client)
+            if refusal := unfit(found.mode):
+                yield bad("Redis", f"{it.where}: {refusal}", it.command("INFO server"))
+                return
+            yield _check_version(it, found)
+            yield from _check_durability(it)
+            yield _check_replicas(it, found, replicas)
+        except SinkError as error:
+            yield bad("Redis", f"does not answer: {error}", it.command("ping"))
+
+
+def _check_sentinels(it: _Target) -> Iterator[Finding]:
+    pool = it.client.connection_pool
+    if not isinstance(pool, MasterPool):
+        return
+    told = pool.sentinels.each()
+    named = [said for said in told.values() if not isinstance(said, SinkError)]
+    missing = [str(said) for said in told.values() if isinstance(said, SinkError)]
+    detail = f"{len(named)} of {len(told)} name {', '.join(sorted(set(map(str, named)))) or 'none'}"
+    if missing or len(set(named)) > 1:
+        first = next(iter(told))
+        command = f"redis-cli -h {first.name} -p {first.port} SENTINEL MASTERS"
+        yield bad("Redis Sentinels", "; ".join([detail, *missing]), command)
+    else:
+        yield good("Redis Sentinels", detail)
+
+
+def _check_version(it: _Target, found: Survey) -> Finding:
+    detail = f"{it.where} is {found.version}"
+    if tuple(map(int, found.version.split(".")[:2])) < redis_server.OLDEST:
+        return bad("Redis", f"{detail}, needs 7.0", "sudo apt-get install redis-server")
+    return good("Redis", detail)
+
+
+def _check_durability(it: _Target) -> Iterator[Finding]:
+    """What was acknowledged may not be gone after a restart, nor for want of room."""
+    for setting, accepted in _WANTED.items():
+        name = f"Redis {setting}"
+        try:
+            with translated(it.client):
+                found = it.client.config_get(setting).get(setting)
+        except Misconfigured as error:
+            # Hosted services forbid CONFIG; there it is set in their console.
+            yield bad(name, f"cannot be read: {error}", f"set {setting} to {accepted[0]} there")
+            continue
+        if found in accepted:
+            yield good(name, str(found))
+        else:
+            command = it.command(f"CONFIG SET {setting} {accepted[0]}")
+            yield bad(name, f"{found}, needs {' or '.join(accepted)}", command)
+
+
+def _check_replicas(it: _Target, found: Survey, setting: int | None) -> Finding:
+    """How many there are, and how many must acknowledge what brokers and job write."""
+    if found.role != "master":
+        return bad(
+            "Redis role",
+            f"{it.where} is a replica of {found.master}; name the master, or its Sentinels",
+            it.command("ROLE"),
+        )
+    problem = found.shortage(setting)
+    detail = found.rule(setting)
+    if problem:
+        return bad("Redis replicas", f"{detail}; {problem}", it.command("INFO replication"))
+    return good("Redis replicas", detail)

@@ -1,0 +1,111 @@
+"""A Redis Sentinel as a child process: redis-server, or the Valkey wheel's, in Sentinel mode."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from deploy.ports import LOOPBACK, answers, free_port
+from deploy.process import Process
+from deploy.redis_server import RedisServer, binary
+from deploy.secret_file import write_secret
+
+NAME: Final = "trimtab"
+"""The master's, as Sentinels and addresses call it."""
+
+_START_SECONDS: Final = 20.0
+
+
+class SentinelServer:
+    """Watches one master; starts again with what it knew."""
+
+    def __init__(  # noqa: PLR0913 - what a Sentinel is told of its master
+        self,
+        folder: Path,
+        master: RedisServer,
+        *,
+        through: int | None = None,
+        quorum: int = 2,
+        down_after_ms: int = 2_000,
+        program: Path | None = None,
+        settings: Sequence[str] = (),
+    ) -> None:
+        """``master`` must have been started, for its password is needed.
+
+        ``through``: a port that leads to the master, instead of its own. ``quorum``: how many must
+        miss it for a failover. ``settings``: more lines of sentinel.conf, before the master's.
+        """
+        self.folder = folder.resolve()
+        self.port = free_port()
+        self._lines = [
+            f"bind {LOOPBACK}",
+            f"port {self.port}",
+            f'dir "{self.folder}"',
+            "daemonize no",
+            *settings,
+            f"sentinel monitor {NAME} {LOOPBACK} {through or master.port} {quorum}",
+            f"sentinel auth-pass {NAME} {master.password}",
+            f"sentinel down-after-milliseconds {NAME} {down_after_ms}",
+            # One that does not come to its end is tried again after twice that.
+            f"sentinel failover-timeout {NAME} 10000",
+            "",
+        ]
+        self._process = Process(
+            "Sentinel",
+            [str(program or binary()), str(self._configuration), "--sentinel"],
+            folder=self.folder,
+            log=self.folder / "sentinel.log",
+        )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def start(self) -> None:
+        """Returns once it answers."""
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not self._configuration.exists():
+            # It keeps what it knows there: who it is, who the master was at last.
+            write_secret(self._configuration, "\n".join(self._lines))
+        self._process.start(self._answers, _START_SECONDS)
+
+    def configure(self, line: str) -> None:
+        """Add a line to its configuration, before it is started."""
+        self._lines.insert(-1, line)
+
+    def stop(self) -> None:
+        self._process.stop()
+
+    def kill(self) -> None:
+        """As a crash would."""
+        self._process.kill()
+
+    def __enter__(self) -> SentinelServer:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def _configuration(self) -> Path:
+        return self.folder / "sentinel.conf"
+
+    def _answers(self) -> bool:
+        if not answers(LOOPBACK, self.port):
+            return False
+        try:
+            with redis.Redis(
+                port=self.port, retry=Retry(NoBackoff(), 0), socket_timeout=2
+            ) as client:
+                return bool(client.ping())
+        except redis.AuthenticationError:
+            # It wants the password of its settings.
+            return True
+        except (redis.ConnectionError, redis.TimeoutError):
+            return False

@@ -1,0 +1,130 @@
+"""What a Redis holds, cluster by cluster, and its last changes: a copy can be made without them.
+
+Every write goes through ``Data.put``, which notes what stood there before. So a change costs what
+it touches, however many records there are.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable
+from dataclasses import dataclass, field, fields
+from typing import Any, Final, NamedTuple
+
+from trimtab.ownership import LONGEST_LEASE_MS
+from trimtab.wire.assertion import Assertion
+from trimtab.wire.command import Command
+from trimtab.wire.ownership import Change, Outcome, Record
+
+REMEMBERED: Final = 300
+"""Changes that a server or its replica may lose."""
+
+
+class Opening(NamedTuple):
+    """A cluster's `open` hash; "" and 0 stand for fields that are absent."""
+
+    generation: int = 0
+    opened_on: str = ""
+    """The history that may be changed."""
+    rebuild_on: str = ""
+    """The history that is being rebuilt, and since when."""
+    since: int = 0
+    replicas: int = 0
+    replicated: bool = False
+    """Whether there ever were replicas."""
+    lease_ms: int = LONGEST_LEASE_MS
+
+
+@dataclass(slots=True)
+class Contents:
+    """One cluster's keys; values are never changed in place."""
+
+    openings: dict[str, Opening] = field(default_factory=dict)
+    """One row, under ""."""
+    records: dict[str, Record] = field(default_factory=dict)
+    owned: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Broker to the bundles whose record names it."""
+    journal: dict[int, Change] = field(default_factory=dict)
+    """By entry, ascending."""
+    commands: dict[str, tuple[tuple[str, Command], ...]] = field(default_factory=dict)
+    """Broker to what it has not acknowledged, by entry."""
+    leases: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Broker to its session and when it ends."""
+    successors: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    """Broker to the session that waits for an older one, when that one's lease is over, and until
+    when this is remembered."""
+    sessions: dict[str, int] = field(default_factory=dict)
+    """Broker to the session that held its lease last and has not said that it ended."""
+    clock: dict[str, int] = field(default_factory=dict)
+    """Under "", when the job's clock last agreed."""
+    assertions: dict[tuple[str, str], Assertion] = field(default_factory=dict)
+    """History and broker to what was said."""
+    placed: dict[str, int] = field(default_factory=dict)
+    applied: dict[str, tuple[int, tuple[Outcome, ...]]] = field(default_factory=dict)
+    """Query to its last batch."""
+
+    @property
+    def opening(self) -> Opening:
+        return self.openings.get("", Opening())
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the `open` hash is absent."""
+        return not self.openings
+
+    def copy(self) -> Contents:
+        return Contents(*(getattr(self, name).copy() for name in _TABLES))
+
+
+_TABLES: Final = tuple(each.name for each in fields(Contents))
+
+
+class _Write(NamedTuple):
+    cluster: str
+    table: str
+    key: Hashable
+    before: object
+    """None: nothing."""
+
+
+@dataclass(slots=True)
+class Data:
+    """Everything on one server."""
+
+    clusters: dict[str, Contents] = field(default_factory=dict)
+    _changes: deque[list[_Write]] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+
+    def of(self, cluster: str) -> Contents:
+        found = self.clusters.get(cluster)
+        if found is None:
+            found = self.clusters[cluster] = Contents()
+        return found
+
+    def begin(self) -> None:
+        """What is written from here on is one change: it is lost or kept as a whole."""
+        self._changes.append([])
+
+    # Any: each table has values of its own type.
+    def put(self, cluster: str, table: str, key: Any, value: Any) -> None:
+        """Set a row of a table, or remove it where the value is None."""
+        rows = getattr(self.of(cluster), table)
+        if self._changes:
+            self._changes[-1].append(_Write(cluster, table, key, rows.get(key)))
+        _set(rows, key, value)
+
+    def without(self, lost: int) -> Data:
+        """A copy that lacks the last changes."""
+        copy = Data({cluster: contents.copy() for cluster, contents in self.clusters.items()})
+        for _, change in zip(range(lost), reversed(self._changes), strict=False):
+            for write in reversed(change):
+                _set(getattr(copy.of(write.cluster), write.table), write.key, write.before)
+        for contents in copy.clusters.values():
+            contents.journal = dict(sorted(contents.journal.items()))
+        return copy
+
+
+def _set(rows: dict[Any, Any], key: Hashable, value: object) -> None:
+    if value is None:
+        rows.pop(key, None)
+    else:
+        rows[key] = value

@@ -1,0 +1,27 @@
+-- Notes what brokers own, as the records say; only while their cluster is closed and being rebuilt.
+-- What is noted and is no longer so does no harm: who reads it looks at the record.
+--
+-- KEYS: open, ownership, the common beginning of what brokers own.
+-- ARGV: the job's generation; then bundles.
+-- Returns {"noted", ""}, {"fenced", the higher generation}, or {"refused", why}.
+--
+-- From history.lua: server, history_of.
+
+local OPEN, OWNERSHIP, OWNED = KEYS[1], KEYS[2], KEYS[3]
+local opened = redis.call("HMGET", OPEN, "generation", "replid", "rebuild_on", "run_id")
+if tonumber(opened[1] or 0) > tonumber(ARGV[1]) then
+  return { "fenced", opened[1] }
+end
+local refused = opened[1] ~= ARGV[1] or opened[2] or opened[4]
+if refused or opened[3] ~= history_of(server()) then
+  return { "refused", "it is not being rebuilt" }
+end
+
+for i = 2, #ARGV do
+  local text = redis.call("HGET", OWNERSHIP, ARGV[i])
+  local owner = text and cjson.decode(text).owner
+  if owner then
+    redis.call("SADD", OWNED .. owner, ARGV[i])
+  end
+end
+return { "noted", "" }

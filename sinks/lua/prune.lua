@@ -1,0 +1,43 @@
+-- Removes the records of bundles that ended long ago.
+--
+-- KEYS: open, ownership, journal, unjournalled.
+-- ARGV: cluster; the job's generation; how long ago (ms); then bundles.
+-- Returns {"pruned", how many}, {"closed", why}, or {"fenced", the higher generation}.
+--
+-- From history.lua: server, history_of.
+
+local OPEN, OWNERSHIP, JOURNAL, UNJOURNALLED = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local cluster, caller, kept_ms = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+
+local opened = redis.call("HMGET", OPEN, "generation", "replid", "run_id")
+if tonumber(opened[1] or 0) > caller then
+  return { "fenced", opened[1] }
+end
+if tonumber(opened[1] or 0) < caller or opened[3] or opened[2] ~= history_of(server()) then
+  return { "closed", "it is not open to this generation" }
+end
+if redis.call("SCARD", UNJOURNALLED) > 0 then
+  -- The journal would have the end of a record before the record.
+  return { "pruned", "0" }
+end
+
+local clock = redis.call("TIME")
+local before = clock[1] * 1000 + math.floor(clock[2] / 1000) - kept_ms
+
+local function quoted(text)
+  return (string.gsub(cjson.encode(text), "\\/", "/"))
+end
+
+local pruned = 0
+for i = 4, #ARGV do
+  local bundle = ARGV[i]
+  local text = redis.call("HGET", OWNERSHIP, bundle)
+  local record = text and cjson.decode(text)
+  if record and record.state == "Deleted" and record.epoch[1] < caller and (record.since or 0) < before then
+    redis.call("HDEL", OWNERSHIP, bundle)
+    redis.call("XADD", JOURNAL, "*", "change", '{"cluster":' .. quoted(cluster)
+      .. ',"bundle":' .. quoted(bundle) .. ',"event":"retire","record":' .. text .. ',"pruned":true}')
+    pruned = pruned + 1
+  end
+end
+return { "pruned", tostring(pruned) }

@@ -1,0 +1,53 @@
+"""Records that others wrote, one by one: what cannot be read costs no other record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import msgspec
+
+from trimtab.wire.ownership import Record
+
+ALL = "*"
+"""Stands among the unreadable for a whole text that no record could be found in."""
+
+
+class Readable(NamedTuple):
+    """Bundle to record, and the names of those whose record cannot be read."""
+
+    records: dict[str, Record]
+    unreadable: tuple[str, ...] = ()
+
+
+class _Assertion(msgspec.Struct, frozen=True):
+    """`trimtab.wire.assertion.Assertion` with its records as they are."""
+
+    records: dict[str, msgspec.Raw]
+
+
+_record = msgspec.json.Decoder(Record)
+_assertion = msgspec.json.Decoder(_Assertion)
+
+_MALFORMED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+
+def readable(texts: Iterable[tuple[bytes, bytes]]) -> Readable:
+    """Of pairs of a bundle's name and its record as JSON."""
+    records: dict[str, Record] = {}
+    unreadable: list[str] = []
+    for name, text in texts:
+        try:
+            records[name.decode()] = _record.decode(text)
+        except _MALFORMED:
+            unreadable.append(name.decode(errors="replace"))
+    return Readable(records, tuple(unreadable))
+
+
+def readable_assertion(text: bytes) -> Readable:
+    """Of what a broker said."""
+    try:
+        said = _assertion.decode(text)
+    except _MALFORMED:
+        return Readable({}, (ALL,))
+    return readable((name.encode(), bytes(raw)) for name, raw in said.records.items())

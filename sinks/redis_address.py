@@ -1,0 +1,135 @@
+"""Redis addresses: one server, or a master that Sentinels watch; what may stand in them.
+
+redis://user:password@host:6379/0                     rediss:// for TLS
+redis+sentinel://user:password@s1:26379,s2:26379,s3:26379/master-name/0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
+
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from sinks.errors import Misconfigured
+from sinks.tls_files import check_ca, check_pair
+
+TIMEOUT_SECONDS: Final = 1.0
+"""Longest wait for one answer: longer, and a hung server would cost a broker its lease."""
+
+SENTINEL_PORT: Final = 26379
+
+FORMS: Final = (
+    "redis://host:port/db or redis+sentinel://host:port,host:port,host:port/master-name/db"
+)
+
+_FILES: Final = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
+_OF_SENTINELS: Final = ("sentinel_username", "sentinel_password")
+
+_ALLOWED: Final[Mapping[str, tuple[str, ...]]] = {
+    "rediss": _FILES,
+    "redis+sentinel": _OF_SENTINELS,
+    "rediss+sentinel": (*_OF_SENTINELS, *_FILES),
+    "unix": ("db", "password"),
+}
+
+
+class Host(NamedTuple):
+    """A server's or a Sentinel's."""
+
+    name: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.name}]:{self.port}" if ":" in self.name else f"{self.name}:{self.port}"
+
+
+class SentinelAddress(NamedTuple):
+    """A parsed address of Sentinels. Carries passwords: never log it."""
+
+    hosts: tuple[Host, ...]
+    master: str
+    tls: bool
+    # Any: redis-py's keyword arguments are of many types.
+    to_master: dict[str, Any]
+    """redis-py's arguments of a connection to the master."""
+    to_sentinel: dict[str, Any]
+
+
+def connection_options() -> dict[str, Any]:
+    """What every connection of ours is made with.
+
+    redis-py 8 repeats a timed-out command up to ten times: an INCR was seen applied twice.
+    """
+    return {
+        "socket_timeout": TIMEOUT_SECONDS,
+        "socket_connect_timeout": TIMEOUT_SECONDS,
+        "retry": Retry(NoBackoff(), 0),
+        "decode_responses": False,
+        # RESP3 gives maps where RESP2 gives lists: one shape for every server.
+        "protocol": 2,
+        # Telling the server who we are takes a right that is needed for nothing else.
+        "driver_info": None,
+    }
+
+
+def check_options(url: str) -> None:
+    """Raise BadTlsFile, and Misconfigured for any other option: it could switch off what we need,
+    the timeouts or the checking of certificates."""
+    parts = urlsplit(url)
+    options = _options(parts)
+    allowed = _ALLOWED.get(parts.scheme, ())
+    if unknown := sorted(set(options).difference(allowed)):
+        raise Misconfigured(
+            f"the Redis address may not say {', '.join(unknown)}; "
+            f"a {parts.scheme}:// address may say {', '.join(allowed) or 'nothing after its db'}"
+        )
+    if ca := options.get("ssl_ca_certs"):
+        check_ca("ssl_ca_certs", Path(ca))
+    if certificate := options.get("ssl_certfile"):
+        check_pair("ssl_certfile", Path(certificate), Path(options.get("ssl_keyfile", certificate)))
+
+
+def names_sentinels(url: str) -> bool:
+    """Whether the address is one of Sentinels."""
+    return urlsplit(url).scheme in ("redis+sentinel", "rediss+sentinel")
+
+
+def sentinel_address(url: str) -> SentinelAddress:
+    """The parts of an address of Sentinels; raises ValueError where one is missing or wrong."""
+    parts = urlsplit(url)
+    options = _options(parts)
+    login, _, hosts = parts.netloc.rpartition("@")
+    user, _, password = login.partition(":")
+    master, _, db = parts.path.removeprefix("/").partition("/")
+    if not master:
+        raise ValueError("no name of a master")
+    tls = parts.scheme == "rediss+sentinel"
+    # One set of files for both: the same authority signs servers and Sentinels.
+    files: dict[str, str] = {name: options[name] for name in _FILES if name in options}
+    return SentinelAddress(
+        hosts=tuple(_host(host) for host in hosts.split(",")),
+        master=unquote(master),
+        tls=tls,
+        to_master={**_login(unquote(user), unquote(password)), "db": int(db or 0), **files},
+        to_sentinel={**_login(*(options.get(name, "") for name in _OF_SENTINELS)), **files},
+    )
+
+
+def _options(parts: SplitResult) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(parts.query).items()}
+
+
+def _host(text: str) -> Host:
+    parts = urlsplit(f"//{text}")
+    if not parts.hostname:
+        raise ValueError("no host of a Sentinel")
+    return Host(unquote(parts.hostname), parts.port or SENTINEL_PORT)
+
+
+def _login(user: str, password: str) -> dict[str, str]:
+    given = {"username": user, "password": password}
+    return {name: value for name, value in given.items() if value}

@@ -1,0 +1,106 @@
+"""Sorts the errors of redis-py: those to wait for, and those that an operator must fix."""
+
+from __future__ import annotations
+
+import re
+import ssl
+from typing import Final
+
+import redis
+from redis.exceptions import (
+    AskError,
+    AuthenticationError,
+    AuthorizationError,
+    ClusterCrossSlotError,
+    ClusterDownError,
+    MasterDownError,
+    NoPermissionError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    ResponseError,
+    TryAgainError,
+)
+
+from sinks.errors import Misconfigured, SinkError, StoreUnavailable
+
+NO_CLUSTER: Final = (
+    "Redis Cluster is not supported; use a single master, with replicas and Sentinel if wanted"
+)
+
+RIGHTS: Final = "check the user and password of the address, and what its ACL lets the user do"
+
+_AWAY: Final = (
+    redis.ConnectionError,
+    redis.TimeoutError,
+    ReadOnlyError,
+    OutOfMemoryError,
+    MasterDownError,
+)
+_DENIED: Final = (AuthenticationError, AuthorizationError, NoPermissionError)
+# AskError is MovedError's base. MasterDownError is a ClusterDownError, and of a replica.
+_OF_CLUSTERS: Final = (AskError, ClusterDownError, ClusterCrossSlotError, TryAgainError)
+
+_PASSING: Final = ("NOREPLICAS ", "MISCONF ", "BUSY ", "MASTERDOWN ", "UNBLOCKED ", "NOGROUP ")
+"""Codes of replies that redis-py has no class for and that end without our doing."""
+
+_REFUSED: Final = {
+    # How Redis 7.0, and later servers, say that a script lacks a right of its caller's.
+    "The user executing the script can't ": RIGHTS,
+    "ACL failure in script: ": RIGHTS,
+    "DENIED ": "give the server a password, or bind it to the interface that clients use",
+    "DB index is out of range": "name a database that the server has; /0 is always there",
+    "SELECT is not allowed in cluster mode": NO_CLUSTER,
+    "Script attempted to access ": NO_CLUSTER,
+    "unknown command": "the server must be Redis 7.0 or later, and rename no command",
+    "Unknown command called from script": "the server must rename no command",
+    "Unknown Redis command called from script": "the server must rename no command",
+}
+"""Beginnings of replies that redis-py has no class for and no repetition fixes; what to do."""
+
+_TLS_STEPS: Final = {
+    "CERTIFICATE_VERIFY_FAILED": "ssl_ca_certs must hold the authority that signed the server's "
+    "certificate, and the address must be one that the certificate names",
+    "WRONG_VERSION_NUMBER": "this port speaks no TLS: say redis://, or name the one that does",
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED": "the server asks for ssl_certfile and ssl_keyfile",
+    "SSLV3_ALERT_HANDSHAKE_FAILURE": "the server asks for ssl_certfile and ssl_keyfile",
+    "TLSV1_ALERT_UNKNOWN_CA": "the server does not trust the authority that signed ssl_certfile",
+}
+"""OpenSSL's reasons that no repetition fixes, and what to do."""
+
+_PIPELINED: Final = re.compile(r"^Command # \d+ \(.*?\) of pipeline caused error: ", re.DOTALL)
+"""What redis-py writes before a reply to one of several commands."""
+
+
+def sink_error(where: str, error: redis.RedisError, rights: str = RIGHTS) -> SinkError | None:
+    """The error to raise instead; None for a programmer's. ``where`` is as "Redis at host:port".
+
+    ``rights`` is what to do about a refusal.
+    """
+    if isinstance(error, _DENIED):
+        return Misconfigured(f"{where} refuses us: {error}; {rights}")
+    if isinstance(error, _AWAY):
+        if next_step := _TLS_STEPS.get(_tls_reason(error)):
+            return Misconfigured(f"{where}: {error}; {next_step}")
+        return StoreUnavailable(f"{where}: {error}")
+    if isinstance(error, _OF_CLUSTERS):
+        return Misconfigured(f"{where}: {error}; {NO_CLUSTER}")
+    return _by_text(where, error) if isinstance(error, ResponseError) else None
+
+
+def _by_text(where: str, error: ResponseError) -> SinkError | None:
+    text = reply(error)
+    for beginning, next_step in _REFUSED.items():
+        if text.startswith(beginning):
+            return Misconfigured(f"{where} refuses us: {text}; {next_step}")
+    return StoreUnavailable(f"{where}: {text}") if text.startswith(_PASSING) else None
+
+
+def reply(error: ResponseError) -> str:
+    """The server's words, without its code where redis-py has a class for that."""
+    return _PIPELINED.sub("", str(error))
+
+
+def _tls_reason(error: Exception) -> str:
+    """OpenSSL's word for why TLS failed, "" if it did not; redis-py hides the error in its own."""
+    cause = error.__context__
+    return (cause.reason or "") if isinstance(cause, ssl.SSLError) else ""

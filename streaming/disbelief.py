@@ -1,0 +1,53 @@
+"""Logs load reports that were rejected for a figure that no hardware has.
+
+A broker that reads wrongly does so in every report: it is named again after a while, and a flood of
+names is cut short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import structlog
+
+from trimtab.wire.rows import DeadLetter
+
+log = structlog.get_logger()
+
+REPEAT_MS: Final = 600_000
+"""Between two lines about the same figure of the same broker."""
+
+MOST: Final = 20
+"""Lines a batch. Only what was logged is remembered, so this bounds memory too."""
+
+
+class DisbeliefLog:
+    """One per query."""
+
+    def __init__(self) -> None:
+        self._logged: dict[tuple[str, str], int] = {}
+        """Broker's key and field, to the timestamp of the batch that logged it."""
+
+    def tell(self, letters: Iterable[DeadLetter], at_ms: int) -> None:
+        """Log what is new of a batch's dead letters; ``at_ms`` is its timestamp."""
+        self._logged = {
+            figure: ms for figure, ms in self._logged.items() if 0 <= at_ms - ms < REPEAT_MS
+        }
+        new = {
+            (letter.key, letter.field): letter
+            for letter in letters
+            if letter.field and (letter.key, letter.field) not in self._logged
+        }
+        for figure, letter in list(new.items())[:MOST]:
+            self._logged[figure] = at_ms
+            cluster, _, broker = letter.key.partition("/")
+            log.warning(
+                "a load report is not believed",
+                cluster=cluster,
+                broker=broker,
+                field=letter.field,
+                cause=letter.detail,
+            )
+        if len(new) > MOST:
+            log.warning("more load reports are not believed", figures=len(new) - MOST)

@@ -1,0 +1,89 @@
+"""A folder on any file system that Spark has."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from contextlib import suppress
+from typing import Any, Final
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+_PROBE_BYTES: Final = 4096
+"""A full disk still takes empty files."""
+
+
+_WRAPPED: Final = re.compile(r"^([\w.$]+(Exception|Error): )+")
+"""Hadoop puts one exception's name before the next one's message."""
+
+
+class FolderError(RuntimeError):
+    """What the file system said, in a line."""
+
+
+class Folder:
+    """Its methods raise FolderError."""
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        self.path = path
+        # Any: Java objects.
+        self._jvm: Any = spark.sparkContext._jvm
+        self._conf: Any = spark.sparkContext._jsc.hadoopConfiguration()
+
+    def read(self, name: str) -> str:
+        """A file's text."""
+        try:
+            stream = self._files().open(self._at(name))
+            try:
+                return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+            finally:
+                stream.close()
+        except Py4JJavaError as error:
+            raise FolderError(_said(error)) from error
+
+    def names(self, name: str = "") -> list[str]:
+        """What is in a folder in it, hidden files left out; nothing if there is no such folder."""
+        try:
+            files, at = self._files(), self._at(name)
+            if not files.exists(at):
+                return []
+            found = [str(each.getPath().getName()) for each in files.listStatus(at)]
+        except Py4JJavaError as error:
+            raise FolderError(_said(error)) from error
+        return [each for each in found if not each.startswith(".")]
+
+    def try_writing(self) -> None:
+        """Make the folder if it is missing, and do in it as Spark does in every batch: write a file
+        under another name, then give it its own."""
+        draft, final = (self._at(f".trimtab-{uuid.uuid4().hex}") for _ in range(2))
+        try:
+            files = self._files()
+            if not files.mkdirs(self._at("")):
+                raise FolderError("it cannot be made")
+            try:
+                stream = files.create(draft, True)
+                try:
+                    stream.write(bytes(_PROBE_BYTES))
+                finally:
+                    stream.close()
+                if not files.rename(draft, final):
+                    raise FolderError("files in it cannot be renamed")
+            finally:
+                for left in (draft, final):
+                    with suppress(Py4JJavaError):
+                        files.delete(left, False)
+        except Py4JJavaError as error:
+            raise FolderError(_said(error)) from error
+
+    def _files(self) -> Any:
+        return self._at("").getFileSystem(self._conf)
+
+    def _at(self, name: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(f"{self.path}/{name}" if name else self.path)
+
+
+def _said(error: Py4JJavaError) -> str:
+    thrown = error.java_exception
+    said = str(thrown.getMessage() or thrown.getClass().getName()).splitlines()[0]
+    return _WRAPPED.sub("", said)

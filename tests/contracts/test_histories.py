@@ -1,0 +1,265 @@
+"""Several servers with the same data, one after another or at once: one of them at most is open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from deploy.redis_server import RedisServer
+from sinks.connections import redis_client
+from sinks.errors import Closed, GenerationSpent, StoreUnavailable
+from sinks.gate import Gate
+from sinks.leases import Leases, Renewal
+from sinks.ownership_store import OwnershipStore
+from tests.contracts.asking import broker
+from tests.support.opening import let_in
+from tests.support.waiting import eventually
+from trimtab.ownership import REPLICA_WAIT_MS, Event
+from trimtab.wire.assertion import Assertion
+
+A, B = "a:8080", "b:8080"
+C = "histories"
+LONG_MS = 8_000
+
+
+class Server:
+    """A Redis, and what is asked of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.redis = RedisServer(folder)
+        self.redis.start()
+        self.client = redis_client(self.redis.url)
+        self.leases, self.store = Leases(self.client), OwnershipStore(self.client)
+
+    def follow(self, master: Server) -> None:
+        """Be a replica, with all that the master has."""
+        password = master.client.connection_pool.connection_kwargs["password"]
+        self.client.config_set("masterauth", password)
+        self.client.replicaof("127.0.0.1", str(master.redis.port))
+        eventually(lambda: master.lag_of_replicas() is not None, "the replica is in step")
+
+    def rule(self) -> None:
+        """Be a master."""
+        self.client.replicaof("NO", "ONE")
+
+    def lag_of_replicas(self) -> int | None:
+        """The greatest; None where one is not in step, or there is none."""
+        found = self.client.info("replication")
+        replicas = [found[f"slave{row}"] for row in range(found["connected_slaves"])]
+        in_step = [each for each in replicas if each["state"] == "online"]
+        behind = any(each["offset"] < found["master_repl_offset"] for each in in_step)
+        if behind or not in_step or len(in_step) < len(replicas):
+            return None
+        return max(int(each["lag"]) for each in in_step)
+
+    def claim(self) -> None:
+        assert self.store.apply(C, broker(A, Event.CLAIM)).accepted
+
+    def renew(self, name: str = A, session: int = 1) -> Renewal:
+        return self.leases.renew(C, name, session, LONG_MS).renewal
+
+
+@pytest.fixture
+def servers(tmp_path: Path) -> Iterator[SimpleNamespace]:
+    found = SimpleNamespace(first=Server(tmp_path / "first"), second=Server(tmp_path / "second"))
+    yield found
+    for server in (found.first, found.second):
+        server.client.close()
+        server.redis.stop()
+
+
+def test_a_first_replica_gives_a_master_another_history(servers: SimpleNamespace) -> None:
+    """So does Redis: it costs a rebuild, and no bundle."""
+    let_in(servers.first.client, C, 5)
+    servers.second.follow(servers.first)
+
+    assert not Gate(servers.first.client).is_open(C)
+
+
+def test_a_first_master_that_comes_back_is_closed(servers: SimpleNamespace) -> None:
+    """Failover and failback before any job has seen the second one."""
+    first, second = servers.first, servers.second
+    second.follow(first)
+    let_in(first.client, C, 5)
+    assert Gate(first.client, replicas=0).open(C, 6) is None
+    assert first.renew() is Renewal.HELD
+    second.rule()
+    first.claim()
+
+    first.follow(second)
+    first.rule()
+
+    assert first.store.records(C) == {}
+    assert not Gate(first.client).is_open(C)
+    with pytest.raises(Closed):
+        first.claim()
+    assert first.renew() is Renewal.ASSERT
+
+
+def test_a_job_closes_what_it_finds_lost_before_it_claims_anew(servers: SimpleNamespace) -> None:
+    first, second = servers.first, servers.second
+    gate = let_in(first.client, C, 5)
+    second.follow(first)
+    second.rule()
+    elsewhere = Gate(second.client)
+    elsewhere._opened_on.update(gate._opened_on)
+
+    with pytest.raises(GenerationSpent):
+        elsewhere.open(C, 5)
+
+    assert second.client.hget("trimtab:{histories}:open", "replid") is None
+
+
+def test_a_replica_is_not_open(servers: SimpleNamespace) -> None:
+    first, second = servers.first, servers.second
+    let_in(first.client, C, 5)
+    second.follow(first)
+    second.client.config_set("replica-read-only", "no")
+
+    assert not Gate(second.client).is_open(C)
+    with pytest.raises(Closed):
+        second.claim()
+    with pytest.raises(StoreUnavailable):
+        second.renew()
+    with pytest.raises(StoreUnavailable):
+        Gate(second.client).open(C, 6)
+
+
+@pytest.mark.parametrize("everything", [True, False], ids=["all is deleted", "the open key is"])
+def test_what_is_deleted_on_a_living_server_costs_the_generation(
+    servers: SimpleNamespace, everything: bool
+) -> None:
+    client = servers.first.client
+    gate = let_in(client, C, 5)
+    servers.first.renew()
+    servers.first.claim()
+    client.flushall() if everything else client.delete("trimtab:{histories}:open")
+
+    with pytest.raises(GenerationSpent):
+        gate.open(C, 5)
+
+    closure = gate.open(C, 6, closed_for_ms=60_000)
+    assert closure is not None
+    assert closure.wait_ms > 60_000
+    assert closure.wait_ms <= 60_000 + REPLICA_WAIT_MS
+
+
+def test_a_generation_is_spent_where_another_one_is_open(servers: SimpleNamespace) -> None:
+    """Not so after a successor; but a store that went back to before this one opened it."""
+    gate = let_in(servers.first.client, C, 5)
+    servers.first.client.hset("trimtab:{histories}:open", "generation", "4")
+
+    with pytest.raises(GenerationSpent):
+        gate.open(C, 5)
+
+
+def test_a_master_without_its_replicas_grants_nothing(servers: SimpleNamespace) -> None:
+    first, second = servers.first, servers.second
+    second.follow(first)
+    let_in(first.client, C, 5)
+    assert first.renew() is Renewal.HELD
+    second.rule()
+
+    def refused() -> bool:
+        try:
+            first.renew()
+        except StoreUnavailable:
+            return True
+        return False
+
+    eventually(refused, "the master has noticed")
+    with pytest.raises(StoreUnavailable):
+        first.claim()
+    first.client.config_set("min-replicas-to-write", "0")
+    with pytest.raises(StoreUnavailable):
+        first.renew(B)
+
+    second.follow(first)
+    eventually(lambda: not refused(), "the replica acknowledges again")
+    first.claim()
+
+
+def test_replicas_that_come_later_must_acknowledge_too(servers: SimpleNamespace) -> None:
+    first, second = servers.first, servers.second
+    second.follow(first)
+    second.rule()
+    eventually(lambda: first.lag_of_replicas() is None, "the replica is gone")
+    gate = let_in(first.client, C, 5)
+    assert first.client.hget("trimtab:{histories}:open", "replicas") == b"0"
+    second.follow(first)
+    assert gate.open(C, 5) is None
+    assert first.client.hget("trimtab:{histories}:open", "replicas") == b"1"
+
+    second.rule()
+    assert gate.open(C, 5) is None
+
+    assert first.client.hget("trimtab:{histories}:open", "replicas") == b"1"
+
+
+def test_an_operator_says_how_many_replicas_must_acknowledge(servers: SimpleNamespace) -> None:
+    first, second = servers.first, servers.second
+    second.follow(first)
+    let_in(first.client, C, 5)
+    assert Gate(first.client, replicas=0).open(C, 6) is None
+    second.rule()
+
+    assert first.client.hget("trimtab:{histories}:open", "replicas") == b"0"
+    eventually(lambda: first.lag_of_replicas() is None, "the replica is gone")
+    assert first.renew() is Renewal.HELD
+
+
+def test_a_new_master_waits_until_the_old_ones_leases_have_ended(
+    servers: SimpleNamespace,
+) -> None:
+    first, second = servers.first, servers.second
+    second.follow(first)
+    let_in(first.client, C, 5)
+    eventually(lambda: first.lag_of_replicas() is not None, "the replica has it")
+    second.rule()
+
+    closure = Gate(second.client).open(C, 6, closed_for_ms=20_000)
+
+    assert closure is not None
+    assert closure.wait_ms == 20_000 + REPLICA_WAIT_MS
+
+
+def test_at_a_new_master_without_a_replica_brokers_go_on_once_a_job_has_looked(
+    servers: SimpleNamespace,
+) -> None:
+    """Until then it may itself have been left behind."""
+    first, second = servers.first, servers.second
+    second.follow(first)
+    let_in(first.client, C, 5)
+    eventually(lambda: first.lag_of_replicas() is not None, "the replica has it")
+    first.redis.kill()
+    second.rule()
+    with pytest.raises(StoreUnavailable):
+        second.renew()
+
+    Gate(second.client).open(C, 6, closed_for_ms=20_000)
+
+    told = second.leases.renew(C, A, 1, LONG_MS, Assertion(records={}))
+    assert told.renewal is Renewal.ASSERTED
+    assert told.must_have_left_ms == REPLICA_WAIT_MS
+
+
+def test_what_was_replicated_once_waits_for_longer_ever_after(servers: SimpleNamespace) -> None:
+    """The number of replicas is counted anew, and a restart before the opening forgets it."""
+    first, second = servers.first, servers.second
+    second.follow(first)
+    let_in(first.client, C, 5)
+    eventually(lambda: first.lag_of_replicas() is not None, "the replica has it")
+    first.redis.kill()
+    second.rule()
+    gate = Gate(second.client)
+    gate.open(C, 6, closed_for_ms=20_000)
+    second.client.hset("trimtab:{histories}:open", "rebuild_on", "0" * 40)
+
+    closure = gate.open(C, 6, closed_for_ms=20_000)
+
+    assert second.client.hget("trimtab:{histories}:open", "replicas") == b"0"
+    assert closure is not None
+    assert closure.wait_ms > 20_000

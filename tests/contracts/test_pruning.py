@@ -1,0 +1,144 @@
+"""Bundles that ended long ago are forgotten, and nothing that may still count."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+import redis
+
+from sinks.errors import Closed, Fenced
+from sinks.ownership_store import OwnershipStore
+from sinks.pruning import Pruner
+from tests.contracts.asking import ABOVE, BUNDLE, GENERATION, HALVES, ask, broker, job, journal
+from tests.support.opening import close, let_in
+from trimtab.model import NO_EPOCH, Epoch
+from trimtab.ownership import Event, State
+from trimtab.wire import keys
+from trimtab.wire.ownership import Change, Record
+
+A = "a:8080"
+LATER = GENERATION + 1
+DAY_MS = 24 * 3600 * 1000
+
+
+@pytest.fixture
+def pruner(client: redis.Redis) -> Pruner:
+    return Pruner(client)
+
+
+@pytest.fixture
+def ended(store: OwnershipStore, cluster: str) -> Record:
+    """The end of BUNDLE, which was divided; what is journalled of it stands at the end."""
+    ask(store, cluster, broker(A, Event.CLAIM))
+    ask(store, cluster, job(Event.SPLIT, Epoch(GENERATION, 1)))
+    divided = broker(A, Event.RETIRE, Epoch(GENERATION, 2), children=HALVES)
+    record = ask(store, cluster, divided).record
+    assert record is not None
+    assert record.state is State.DELETED
+    return record
+
+
+def test_the_end_of_a_bundle_is_forgotten_and_that_is_journalled(
+    store: OwnershipStore, client: redis.Redis, cluster: str, pruner: Pruner, ended: Record
+) -> None:
+    let_in(client, cluster, LATER)
+    assert pruner.prune(cluster, LATER, kept_ms=-DAY_MS) == 1
+    assert store.records(cluster).keys() == set(HALVES)
+    assert journal(client, cluster)[-1] == Change(
+        cluster=cluster, bundle=BUNDLE, event=Event.RETIRE, record=ended, pruned=True
+    )
+    assert pruner.prune(cluster, LATER, kept_ms=-DAY_MS) == 0
+
+
+@pytest.mark.usefixtures("ended")
+def test_what_begins_there_again_has_a_higher_epoch(
+    store: OwnershipStore, client: redis.Redis, cluster: str, pruner: Pruner, ended: Record
+) -> None:
+    let_in(client, cluster, LATER)
+    pruner.prune(cluster, LATER, kept_ms=-DAY_MS)
+    # Merged again.
+    lower, upper = HALVES
+    epochs = [store.records(cluster)[half].epoch for half in HALVES]
+    merge = msgspec.structs.replace(
+        job(Event.MERGE, epochs[0], neighbour=(upper, list(epochs[1]))), bundle=lower
+    )
+    done = store.apply_batch(cluster, [merge], generation=LATER, query_id="q", batch=1)
+    assert done.outcomes[0].accepted
+    retire = broker(
+        A,
+        Event.RETIRE,
+        Epoch(LATER, epochs[0].counter + 1),
+        bundle=lower,
+        neighbour=(upper, [LATER, epochs[1].counter + 1]),
+        children=(BUNDLE,),
+    )
+    assert store.apply(cluster, retire).accepted
+    again = store.records(cluster)[BUNDLE]
+    assert again.state is State.OWNED
+    assert again.epoch.counter > ended.epoch.counter
+
+
+@pytest.mark.usefixtures("ended")
+def test_what_covers_its_part_keeps_it_from_being_claimed(
+    store: OwnershipStore, client: redis.Redis, cluster: str, pruner: Pruner
+) -> None:
+    let_in(client, cluster, LATER)
+    pruner.prune(cluster, LATER, kept_ms=-DAY_MS)
+    assert not ask(store, cluster, broker(A, Event.CLAIM, NO_EPOCH, id="anew")).accepted
+
+
+@pytest.mark.usefixtures("ended")
+@pytest.mark.parametrize(
+    ("generation", "kept_ms"),
+    [
+        pytest.param(LATER, DAY_MS, id="of the last day"),
+        pytest.param(GENERATION, -DAY_MS, id="of the generation that may write"),
+    ],
+)
+def test_a_recent_end_stays(  # noqa: PLR0913 - a store, and what it is asked
+    store: OwnershipStore,
+    client: redis.Redis,
+    cluster: str,
+    pruner: Pruner,
+    generation: int,
+    kept_ms: int,
+) -> None:
+    let_in(client, cluster, generation)
+    assert pruner.prune(cluster, generation, kept_ms) == 0
+    assert BUNDLE in store.records(cluster)
+
+
+def test_the_script_looks_at_each_record_itself(
+    store: OwnershipStore, client: redis.Redis, cluster: str, pruner: Pruner
+) -> None:
+    """It may have changed since the pages were read."""
+    ask(store, cluster, broker(A, Event.CLAIM))
+    ask(store, cluster, broker(A, Event.CLAIM, bundle=ABOVE))
+    let_in(client, cluster, LATER)
+    assert pruner._remove(cluster, LATER, -DAY_MS, [BUNDLE, ABOVE, "t/n/nothing"]) == 0
+    assert store.records(cluster).keys() == {BUNDLE, ABOVE}
+
+
+@pytest.mark.usefixtures("ended")
+def test_an_older_job_and_a_closed_store_forget_nothing(
+    store: OwnershipStore, client: redis.Redis, cluster: str, pruner: Pruner
+) -> None:
+    let_in(client, cluster, LATER + 1)
+    with pytest.raises(Fenced):
+        pruner.prune(cluster, LATER, kept_ms=-DAY_MS)
+    with pytest.raises(Closed):
+        pruner.prune(cluster, LATER + 2, kept_ms=-DAY_MS)
+    close(client, cluster)
+    with pytest.raises(Closed):
+        pruner.prune(cluster, LATER + 1, kept_ms=-DAY_MS)
+    assert BUNDLE in store.records(cluster)
+
+
+@pytest.mark.usefixtures("ended")
+def test_while_the_journal_lacks_changes_nothing_is_forgotten(
+    store: OwnershipStore, client: redis.Redis, cluster: str, pruner: Pruner
+) -> None:
+    let_in(client, cluster, LATER)
+    client.sadd(keys.unjournalled_key(cluster), BUNDLE)
+    assert pruner.prune(cluster, LATER, kept_ms=-DAY_MS) == 0
+    assert BUNDLE in store.records(cluster)

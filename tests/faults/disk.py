@@ -1,0 +1,37 @@
+"""A disk that fails under a running server: its syncs are answered with EIO, by strace."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import pytest
+
+_SYNCS: Final = "fsync,fdatasync"
+
+
+@contextmanager
+def failing_disk(pid: int) -> Iterator[None]:
+    """For the block's duration, or the process's; skips the test where it cannot be done."""
+    if shutil.which("strace") is None:
+        pytest.skip("there is no strace to make a disk fail with")
+    command = ["strace", "-f", "-p", str(pid), "-o", "/dev/null"]
+    with subprocess.Popen(
+        [*command, "-e", f"trace={_SYNCS}", "-e", f"inject={_SYNCS}:error=EIO"],
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as strace:
+        assert strace.stderr is not None
+        said = strace.stderr.readline()
+        if "attached" not in said:
+            strace.wait(10.0)
+            pytest.skip(f"strace may not look at processes here: {said.strip()}")
+        try:
+            yield
+        finally:
+            # It lets the process go, which runs on with a disk that is whole.
+            strace.terminate()
+            strace.wait(10.0)

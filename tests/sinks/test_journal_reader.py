@@ -1,0 +1,93 @@
+"""What a rebuild finds in the journal topic, however its records lie there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+import pytest
+from confluent_kafka import Producer
+
+import sinks.journal_reader
+from simulation.recorded import RecordedTopics
+from sinks.errors import KafkaUnavailable, Misconfigured
+from sinks.journal_reader import newest_records
+from sinks.kafka_topics import ensure_topics
+from sinks.topic_rules import Topic
+from trimtab.model import Epoch
+from trimtab.ownership import Event, State
+from trimtab.wire.ownership import Change, Record
+
+pytestmark = pytest.mark.e2e
+
+BUNDLES = tuple(f"t/n/0x{low:08x}_0x{low + 1:08x}" for low in range(20))
+
+
+@pytest.fixture
+def topic(bootstrap: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """In the journal's place, of four partitions."""
+    name = request.node.name.replace("[", "-").replace("]", "")
+    ensure_topics(bootstrap, topics=[Topic(name, 4, {"cleanup.policy": "compact"})])
+    monkeypatch.setattr(sinks.journal_reader, "OWNERSHIP", name)
+    return str(name)
+
+
+def change(bundle: str, *epoch: int) -> bytes:
+    record = Record(state=State.OWNED, epoch=Epoch(*epoch), owner="a:8080")
+    return msgspec.json.encode(Change(cluster="c", bundle=bundle, event=Event.CLAIM, record=record))
+
+
+def write(bootstrap: str, topic: str, records: Iterable[tuple[int, str, bytes | None]]) -> None:
+    """Partition, bundle and value of each."""
+    producer = Producer({"bootstrap.servers": bootstrap})
+    for partition, bundle, value in records:
+        producer.produce(topic, key=f"c/{bundle}".encode(), value=value, partition=partition)
+    assert producer.flush(10) == 0
+
+
+def test_every_partition_is_read(bootstrap: str, topic: str) -> None:
+    write(
+        bootstrap,
+        topic,
+        [(row % 4, bundle, change(bundle, 1, 2)) for row, bundle in enumerate(BUNDLES)],
+    )
+    assert newest_records(bootstrap, "c").keys() == set(BUNDLES)
+
+
+@pytest.mark.parametrize("later", [0, 3])
+def test_of_two_partitions_that_have_a_bundle_the_higher_epoch_holds(
+    bootstrap: str, topic: str, later: int
+) -> None:
+    """A topic that was widened keeps a bundle's older records where they were."""
+    [bundle, other, *_] = BUNDLES
+    lines = [(later, bundle, change(bundle, 2, 1)), (3 - later, bundle, change(bundle, 1, 9))]
+    write(bootstrap, topic, [*lines, (1, other, change(other, 1, 1)), (2, other, None)])
+    found = newest_records(bootstrap, "c")
+    assert {name: record.epoch for name, record in found.items()} == {
+        bundle: (2, 1),
+        other: (1, 1),
+    }
+
+
+def test_a_record_beyond_belief_hides_no_other(bootstrap: str, topic: str) -> None:
+    [bundle, other, *_] = BUNDLES
+    forged = 9_000_000_000_000_000
+    lines = [(0, bundle, change(bundle, *epoch)) for epoch in ((1, 5), (forged, 1), (1, 4))]
+    write(bootstrap, topic, [*lines, (0, other, change(other, forged, 1))])
+    found = newest_records(bootstrap, "c", generation=3)
+    assert (found[bundle].epoch, found[other].epoch) == ((1, 5), (forged, 1))
+
+
+def test_a_topic_that_is_not_there_is_no_empty_journal(
+    bootstrap: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sinks.journal_reader, "OWNERSHIP", "nowhere")
+    with pytest.raises((KafkaUnavailable, Misconfigured), match="nowhere"):
+        newest_records(bootstrap, "c")
+
+
+def test_a_topic_that_must_have_an_order_is_not_read_in_part(bootstrap: str, topic: str) -> None:
+    topics = RecordedTopics(bootstrap)
+    with pytest.raises(Misconfigured, match="4 partitions"):
+        topics.whole(topic)
+    topics.close()

@@ -1,0 +1,135 @@
+"""Redis Cluster, a Sentinel and a replica are refused in words; replicas are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from agent.host import HostSampler
+from agent.links import AgentSettings
+from agent.main import IdleBroker
+from agent.running import running
+from deploy.ports import free_port
+from deploy.redis_server import RedisServer, installed, wheel
+from deploy.sentinel_server import SentinelServer
+from sinks.connections import redis_client
+from sinks.errors import Misconfigured, StoreUnavailable
+from sinks.redis_survey import (
+    Replica,
+    Survey,
+    check_mode,
+    checked,
+    required_replicas,
+    survey,
+)
+from tests.support.waiting import eventually
+
+
+@pytest.fixture(params=[installed, wheel], ids=["redis", "valkey"])
+def program(request: pytest.FixtureRequest) -> Path:
+    found: Path | None = request.param()
+    if found is None:
+        pytest.skip("this machine has no such server")
+    return found
+
+
+@pytest.fixture
+def node(tmp_path: Path, program: Path) -> Iterator[RedisServer]:
+    """Of a Redis Cluster."""
+    with RedisServer(tmp_path, program=program, settings=["cluster-enabled yes"]) as server:
+        yield server
+
+
+def test_a_redis_cluster_is_refused_in_words(node: RedisServer) -> None:
+    with redis_client(node.url) as client:
+        for check in (checked, check_mode):
+            with pytest.raises(Misconfigured, match="Redis Cluster is not supported; use a single"):
+                check(client)
+
+
+def test_an_agent_does_not_start_on_a_redis_cluster(node: RedisServer) -> None:
+    idle = IdleBroker(1, HostSampler())
+    never = running(idle, AgentSettings("c", "a", 1), f"127.0.0.1:{free_port()}", node.url)
+    with pytest.raises(Misconfigured, match="Redis Cluster is not supported"), never:
+        pass
+
+
+def test_a_server_that_is_not_there_yet_is_not_refused() -> None:
+    with redis_client(f"redis://127.0.0.1:{free_port()}/0") as client:
+        check_mode(client)
+
+
+def test_a_sentinel_is_told_from_its_servers(tmp_path: Path, program: Path) -> None:
+    with (
+        RedisServer(tmp_path / "redis", program=program) as server,
+        SentinelServer(tmp_path / "sentinel", server, program=program) as sentinel,
+        redis_client(f"redis://127.0.0.1:{sentinel.port}/0") as client,
+        pytest.raises(Misconfigured, match=r"say redis\+sentinel://"),
+    ):
+        checked(client)
+
+
+def test_a_master_tells_of_its_replicas_and_a_replica_of_its_master(
+    tmp_path: Path, program: Path
+) -> None:
+    with ExitStack() as stack:
+        master = stack.enter_context(RedisServer(tmp_path / "master", program=program))
+        admin = stack.enter_context(redis_client(master.url))
+        assert checked(admin).replicas == ()
+        copy = RedisServer(tmp_path / "copy", program=program, like=master, replica_of=master.port)
+        stack.enter_context(copy)
+        eventually(lambda: survey(admin).shortage(None) == "" and survey(admin).replicas, "a copy")
+        (replica,) = checked(admin).replicas
+        assert (replica.where, replica.online) == (f"127.0.0.1:{copy.port}", True)
+        client = stack.enter_context(redis_client(copy.url))
+        # It may be promoted in a moment: a standby waits for that.
+        with pytest.raises(StoreUnavailable, match=f"is a replica of 127.0.0.1:{master.port}"):
+            checked(client)
+
+
+@pytest.mark.parametrize(("replicas", "required"), [(0, 0), (1, 1), (2, 1), (3, 2), (4, 2), (5, 3)])
+def test_with_the_master_a_majority_of_the_servers_must_have_it(
+    replicas: int, required: int
+) -> None:
+    assert required_replicas(replicas, None) == required
+    assert 2 * (1 + required) > 1 + replicas
+    assert required_replicas(replicas, 7) == 7
+
+
+def master_with(*lags: int | None) -> Survey:
+    """Replicas by their lags; None: it takes its first copy."""
+    return Survey(
+        "standalone",
+        "master",
+        "7.0.15",
+        tuple(Replica(f"r{i}:1", lag is not None, lag or 0) for i, lag in enumerate(lags)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("replicas", "setting", "rule", "shortage"),
+    [
+        ((), None, "no replicas, so none need acknowledge", ""),
+        (
+            (1,),
+            None,
+            "1 of 1 must have acknowledged within 3 s: the loss of one stops renewals",
+            "",
+        ),
+        ((0, 1), None, "1 of 2 must have acknowledged within 3 s", ""),
+        ((0, 9), None, "1 of 2 must have acknowledged within 3 s", "r1:1 is 9 s behind"),
+        ((0, None), None, "1 of 2", "r1:1 is being filled"),
+        ((9,), None, "1 of 1", "1 more must follow, or no lease is renewed"),
+        ((), 1, "1 of 0", "1 more must follow, or no lease is renewed"),
+        ((0,), 0, "0 of 1", ""),
+    ],
+)
+def test_the_rule_and_what_it_lacks_are_told(
+    replicas: tuple[int | None, ...], setting: int | None, rule: str, shortage: str
+) -> None:
+    found = master_with(*replicas)
+    assert rule in found.rule(setting)
+    assert found.shortage(setting).endswith(shortage) if shortage else not found.shortage(setting)

@@ -1,0 +1,64 @@
+"""A checkpoint that cannot be gone on from ends the job, with what to do; nothing is retried for
+ever while the claim is held."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import streaming.keeper
+from sinks.publisher import Outgoing, Publisher
+from streaming.batch import BatchWriter
+from streaming.ending import FAILED
+from streaming.job import check_services
+from streaming.trial import check_checkpoint, check_connector
+from tests.support.reports import bundle
+from tests.support.running import PATIENCE, Running
+from tests.support.waiting import eventually
+from trimtab.wire import keys
+from trimtab.wire.load_report import BundleStats, LocalBrokerData, encode
+
+CLUSTER = "checkpoints"
+
+
+def test_what_a_job_has_written_it_goes_on_from(
+    running: Running, publisher: Publisher, spark: SparkSession
+) -> None:
+    check_services(running.config)
+    check_connector(spark, running.config)
+    check_checkpoint(spark, running.config)
+    run_for_a_batch(running, publisher)
+    check_checkpoint(spark, running.config)
+
+
+def test_a_query_that_never_gets_to_a_batch_does_not_hold_the_claim_for_ever(
+    running: Running,
+    publisher: Publisher,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    def fail(_self: BatchWriter, _frame: DataFrame, _number: int) -> None:
+        raise RuntimeError("whatever it is")
+
+    monkeypatch.setattr(BatchWriter, "__call__", fail)
+    monkeypatch.setattr(streaming.keeper, "_LONGEST", 0.1)
+    with running:
+        report(publisher, 1)
+        eventually(lambda: running.exit_codes, "the end of the job", PATIENCE, pause=0.2)
+    assert running.exit_codes == [FAILED]
+    assert running.metric("trimtab_query_restarts_total") == 4
+    said = capfd.readouterr()
+    assert "no batch was done in 5 attempts" in said.out + said.err
+
+
+def run_for_a_batch(running: Running, publisher: Publisher) -> None:
+    with running:
+        report(publisher, 1)
+        running.await_metric(1, "trimtab_reports_total", cluster=CLUSTER)
+
+
+def report(publisher: Publisher, sequence: int) -> None:
+    stats = {bundle(0, 2): BundleStats(msg_rate_in=1.0, topics=1)}
+    data = LocalBrokerData(last_stats=stats, bundles=list(stats), start_timestamp=1)
+    headers = ((keys.SESSION_HEADER, b"1"), (keys.SEQUENCE_HEADER, b"%d" % sequence))
+    publisher.publish([Outgoing(keys.LOAD_REPORTS, f"{CLUSTER}/a:1", encode(data), headers)])

@@ -1,0 +1,98 @@
+"""A store that is open to a higher generation: Kafka says whether a newer job has taken over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+import redis
+
+from deploy.redis_server import RedisServer
+from sinks.connections import redis_client
+from sinks.errors import Fenced, StoreUnavailable
+from sinks.gate import Gate
+from sinks.ownership_store import OwnershipStore
+from streaming.exposition import Exposition
+from streaming.opening import Opener
+from streaming.tenure import Tenure
+from tests.faults.topics import Claims
+from tests.support.opening import let_in
+from trimtab.wire.hints import Hints
+from trimtab.wire.keys import open_key
+
+CLUSTER = "opening"
+HINTS = Hints(round=1, candidates=(), each=0.1)
+
+
+@pytest.fixture
+def client(redis_server: RedisServer) -> Iterator[redis.Redis]:
+    with redis_client(redis_server.url) as connected:
+        yield connected
+        connected.flushdb()
+
+
+@pytest.fixture
+def claims() -> Claims:
+    return Claims()
+
+
+@pytest.fixture
+def opener(client: redis.Redis, claims: Claims) -> Opener:
+    """Of the first claim there is, as in a topic that was made anew."""
+    tenure = Tenure(claims.claim, Exposition())
+    return Opener(Gate(client), OwnershipStore(client), lambda _: {}, tenure, Exposition(), 0)
+
+
+def test_claims_that_kafka_has_lost_are_gone_beyond(client: redis.Redis, opener: Opener) -> None:
+    let_in(client, CLUSTER, 500)
+    opener.open(CLUSTER)
+    assert opener.generation == 501
+    assert Gate(client).is_open(CLUSTER)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        pytest.param(lambda it: it.open(CLUSTER), id="opening"),
+        pytest.param(lambda it: it.hint(CLUSTER, HINTS), id="hints"),
+    ],
+)
+def test_a_job_that_kafka_has_fenced_is_told_so(
+    client: redis.Redis, opener: Opener, claims: Claims, ask: Callable[[Opener], None]
+) -> None:
+    let_in(client, CLUSTER, claims.claim().generation)
+    with pytest.raises(Fenced):
+        ask(opener)
+    assert opener.generation == 1
+
+
+def test_hints_are_set_on_a_store_that_closes_in_between(
+    client: redis.Redis, opener: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once after the store was opened, it is open to a higher generation that Kafka has lost."""
+    opener.open(CLUSTER)
+    opens = opener.open
+    disturbances = iter([lambda: let_in(client, CLUSTER, 700)])
+
+    def disturbed(cluster: str) -> None:
+        opens(cluster)
+        next(disturbances, lambda: None)()
+
+    monkeypatch.setattr(opener, "open", disturbed)
+    opener.hint(CLUSTER, HINTS)
+    assert opener.generation == 701
+
+
+def test_a_wait_that_was_interrupted_is_not_cut_short_by_a_jump_of_the_clock(
+    client: redis.Redis, claims: Claims
+) -> None:
+    tenure = Tenure(claims.claim, Exposition())
+    opener = Opener(
+        Gate(client), OwnershipStore(client), lambda _: {}, tenure, Exposition(), 60_000
+    )
+    opener.ended.set()
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable):
+            opener.open(CLUSTER)
+        client.hset(open_key(CLUSTER), "rebuild_since", "1")
+    assert not Gate(client).is_open(CLUSTER)

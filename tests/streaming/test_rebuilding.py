@@ -1,0 +1,185 @@
+"""What a rebuild takes from a store, a journal and brokers that may say anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import pytest
+import redis
+from structlog.testing import capture_logs
+
+from deploy.redis_server import RedisServer
+from sinks.connections import redis_client
+from sinks.errors import Misconfigured
+from sinks.gate import Gate
+from sinks.leases import Leases, Renewal
+from sinks.ownership_store import OwnershipStore
+from streaming.exposition import Exposition
+from streaming.opening import Opener
+from streaming.tenure import Tenure
+from tests.support.opening import close, keep_alive
+from trimtab.model import Epoch
+from trimtab.ownership import Event, State
+from trimtab.wire import keys
+from trimtab.wire.assertion import Assertion
+from trimtab.wire.ownership import Record, Transition
+
+pytestmark = pytest.mark.e2e
+
+LOW, HIGH = "t/n/0x00000000_0x80000000", "t/n/0x80000000_0xffffffff"
+A, B = "a:8080", "b:8080"
+ABSURD = 9_000_000_000_000_000
+
+
+def owned(generation: int, owner: str = A) -> Record:
+    return Record(state=State.OWNED, epoch=Epoch(generation, 7), owner=owner)
+
+
+@dataclass
+class Claimed:
+    """A `streaming.tenure.Claim` that Kafka gave."""
+
+    generation: int
+
+    def assert_held(self) -> None: ...
+
+    def bid_farewell(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass
+class Job:
+    """Opens one cluster; ``generations`` are those that Kafka gives it, one after another."""
+
+    client: redis.Redis
+    cluster: str
+    journal: dict[str, Record] = field(default_factory=dict)
+    generations: tuple[int, ...] = (5,)
+
+    def __post_init__(self) -> None:
+        self.shown = Exposition()
+        self.store = OwnershipStore(self.client)
+
+    def say(self, broker: str, **records: Record) -> None:
+        """To the store, which no job has opened yet."""
+        names = {"low": LOW, "high": HIGH}
+        said = Assertion(records={names.get(name, name): r for name, r in records.items()})
+        held = Leases(self.client).renew(self.cluster, broker, 1, 10_000, said)
+        assert held.renewal is Renewal.ASSERTED
+
+    def open(self) -> list[Any]:
+        """Open it without waiting for anybody; what was logged."""
+        given = iter(self.generations)
+        self.tenure = Tenure(lambda *_: Claimed(next(given)), self.shown)
+        opener = Opener(
+            Gate(self.client),
+            self.store,
+            lambda _: self.journal,
+            self.tenure,
+            self.shown,
+            closed_for_ms=0,
+        )
+        with capture_logs() as said:
+            opener.open(self.cluster)
+        return said
+
+    def ignored(self, source: str) -> float | None:
+        return self.shown.registry.get_sample_value(
+            "trimtab_disbelieved_records_total", {"cluster": self.cluster, "source": source}
+        )
+
+    def moves(self, bundle: str, epoch: Epoch) -> bool:
+        """Whether its owner may release it: no record is frozen."""
+        keep_alive(self.client, self.cluster, (A, B))
+        asked = Transition(
+            id=f"release {bundle}", bundle=bundle, event=Event.RELEASE, expect=epoch, actor=A
+        )
+        return self.store.apply(self.cluster, asked).accepted
+
+
+@pytest.fixture
+def client(redis_server: RedisServer) -> Iterator[redis.Redis]:
+    with redis_client(redis_server.url) as connected:
+        yield connected
+
+
+@pytest.fixture
+def job(client: redis.Redis, request: pytest.FixtureRequest) -> Job:
+    return Job(client, str(request.node.name))
+
+
+def test_above_generations_that_kafka_forgot_a_new_one_is_claimed(job: Job) -> None:
+    """The topic was made anew and the store emptied: brokers and journal know what was."""
+    job.generations = (5, 900)
+    job.journal = {LOW: owned(300)}
+    job.say(A, high=owned(700))
+
+    said = job.open()
+
+    assert job.tenure.generation == 900
+    assert job.store.records(job.cluster) == {LOW: owned(300), HIGH: owned(700)}
+    assert job.moves(HIGH, Epoch(700, 7))
+    told = [each for each in said if "generations" in each["event"]]
+    assert [(each["newest"], each["generation"]) for each in told] == [(700, 5)]
+
+
+def test_where_kafka_gives_none_above_them_nothing_is_restored(job: Job) -> None:
+    job.generations = (5, 6)
+    job.journal = {LOW: owned(300)}
+    with pytest.raises(Misconfigured, match="300"):
+        job.open()
+    assert job.store.records(job.cluster) == {}
+
+
+def test_what_a_broker_says_of_a_generation_beyond_all_is_ignored_and_told(job: Job) -> None:
+    job.journal = {LOW: owned(3), HIGH: owned(3)}
+    job.say(B, low=owned(ABSURD, B))
+    job.say(A, high=owned(4))
+
+    said = job.open()
+
+    assert job.tenure.generation == 5
+    assert job.store.records(job.cluster) == {LOW: owned(3), HIGH: owned(4)}
+    [told] = [each for each in said if each["event"] == "records ignored"]
+    assert (told["source"], told["number"]) == (B, 1)
+    assert LOW in told["first"][0]
+    assert job.ignored("brokers") == 1
+    assert job.moves(LOW, Epoch(3, 7))
+
+
+def test_a_journal_that_has_taken_such_a_record_up_is_no_source_of_it(job: Job) -> None:
+    job.journal = {LOW: owned(ABSURD, B), HIGH: owned(3)}
+    job.open()
+    assert job.store.records(job.cluster) == {HIGH: owned(3)}
+    assert job.ignored("journal") == 1
+
+
+def test_a_record_that_froze_in_the_store_gives_way_to_what_is_known(job: Job) -> None:
+    frozen = {LOW: msgspec.json.encode(owned(ABSURD, B)), HIGH: b"?", "t/n/x": b"{}"}
+    for bundle, text in frozen.items():
+        job.client.hset(keys.ownership_key(job.cluster), bundle, text)
+    job.journal = {LOW: owned(3)}
+
+    job.open()
+
+    records = job.store.readable_records(job.cluster).records
+    assert records[LOW] == owned(3)
+    assert (records[HIGH].state, records[HIGH].epoch.generation) == (State.FREE, 5)
+    assert job.moves(LOW, Epoch(3, 7))
+    assert job.ignored("store") == 3
+
+
+def test_a_broker_that_says_what_nobody_can_read_stops_no_rebuild(job: Job) -> None:
+    job.client.set(keys.assertion_key(job.cluster, close(job.client, job.cluster), B), b"\xff")
+    job.say(A, low=owned(4))
+    job.journal = {HIGH: owned(3)}
+
+    said = job.open()
+
+    assert job.store.records(job.cluster) == {LOW: owned(4), HIGH: owned(3)}
+    assert [each["source"] for each in said if each["event"] == "records ignored"] == [B]
+    assert job.ignored("brokers") == 1

@@ -1,0 +1,119 @@
+"""Journals are carried one beside another: what ails one of them stops no other."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+import redis
+from structlog.testing import capture_logs
+
+from sinks.connections import redis_client
+from sinks.errors import KafkaUnavailable
+from sinks.journal_relay import PAGE, JournalRelay
+from streaming.exposition import Exposition
+from streaming.relay import RelayThread
+from tests.support.publishing import Nowhere
+
+AILING, WELL = "ailing", "well"
+
+
+class Script(JournalRelay):
+    """Fails as it is told, or carries ``length`` entries a page."""
+
+    def __init__(self) -> None:
+        super().__init__(redis_client("redis://127.0.0.1:1/0"), Nowhere())
+        self.trouble: dict[str, Exception] = {}
+        self.length: dict[str, int] = {}
+        self.left_out: dict[str, int] = {}
+        self.asked: Counter[str] = Counter()
+
+    def relay(self, cluster: str) -> int:
+        self.asked[cluster] += 1
+        if cluster in self.trouble:
+            raise self.trouble[cluster]
+        carried = min(PAGE, self.length.get(cluster, 0))
+        self.length[cluster] = self.length.get(cluster, 0) - carried
+        return carried
+
+    def refill(self, cluster: str) -> int:
+        return self.left_out.pop(cluster, 0)
+
+
+@pytest.fixture
+def shown() -> Exposition:
+    return Exposition()
+
+
+@pytest.fixture
+def relay() -> Script:
+    return Script()
+
+
+@pytest.fixture
+def thread(relay: Script, shown: Exposition) -> RelayThread:
+    return RelayThread(relay, lambda: (AILING, WELL), shown)
+
+
+def total(shown: Exposition, name: str, cluster: str) -> float | None:
+    return shown.registry.get_sample_value(f"{name}_total", {"cluster": cluster})
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(KafkaUnavailable("away"), id="a sink that is away"),
+        pytest.param(redis.ResponseError("WRONGTYPE"), id="an answer that nobody translates"),
+        pytest.param(KeyError("change"), id="a mistake of ours"),
+    ],
+)
+def test_whatever_one_fails_with_the_others_are_carried_on(
+    thread: RelayThread, relay: Script, shown: Exposition, error: Exception
+) -> None:
+    relay.trouble[AILING] = error
+    with capture_logs() as said:
+        for _ in range(20):
+            relay.length[WELL] = 3
+            thread.look()
+
+    assert relay.asked[WELL] == 20
+    assert total(shown, "trimtab_journal_relayed", WELL) == 60
+    assert 1 < relay.asked[AILING] < 10
+    assert total(shown, "trimtab_journal_stops", AILING) == relay.asked[AILING]
+    assert [(each["event"], each["cluster"]) for each in said] == [("the journal waits", AILING)]
+
+
+def test_what_was_mended_is_carried_again_and_said_to_be(
+    thread: RelayThread, relay: Script, shown: Exposition
+) -> None:
+    relay.trouble[AILING] = KafkaUnavailable("away")
+    thread.look()
+    del relay.trouble[AILING]
+    relay.length[AILING] = 5
+    with capture_logs() as said:
+        thread.look()
+        thread.look()
+    assert total(shown, "trimtab_journal_relayed", AILING) == 5
+    assert [each["event"] for each in said] == ["the journal is carried again"]
+
+
+def test_one_that_fails_for_long_is_asked_now_and_then(thread: RelayThread, relay: Script) -> None:
+    relay.trouble[AILING] = KafkaUnavailable("away")
+    for _ in range(1000):
+        thread.look()
+    before = relay.asked[AILING]
+    for _ in range(1010):
+        thread.look()
+    assert relay.asked[AILING] - before == 10
+
+
+def test_what_a_full_journal_left_out_waits_until_it_is_carried(
+    thread: RelayThread, relay: Script, shown: Exposition
+) -> None:
+    relay.length[WELL], relay.left_out[WELL] = 2 * PAGE + 1, 7
+    thread.look()
+    thread.look()
+    assert relay.left_out[WELL] == 7
+    thread.look()
+    assert WELL not in relay.left_out
+    assert total(shown, "trimtab_journal_refilled", WELL) == 7

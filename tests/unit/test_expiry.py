@@ -1,0 +1,80 @@
+"""A broker that is silent for a day is forgotten, by data that a replay has too."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sources.arrivals import Taken, take_reports
+from sources.records import Report
+from tests.support.clusters_by_rows import cluster, held, snapshot_row
+from tests.support.reports import EVERY_REPORT, bundle
+from trimtab.expiry import FORGET_MS, is_forgotten, look_ms
+from trimtab.snapshot import Snapshot
+from trimtab.wire.columns import pack, unpack
+from trimtab.wire.load_report import BundleStats, LocalBrokerData, encode
+
+ONE = bundle(0)
+
+
+def taken(sequence: int, appended_ms: int, stored: bytes = b"", now_ms: int | None = None) -> Taken:
+    """A report of one bundle, read at once or at ``now_ms``."""
+    data = LocalBrokerData(last_stats={ONE: BundleStats(msg_rate_in=10.0 * sequence)})
+    value = encode(data)
+    row = Report(value, len(value), None, b"1", b"%d" % sequence, 0, 0, appended_ms)
+    now_ms = appended_ms if now_ms is None else now_ms
+    return take_reports(("c", "b:1"), [row], stored, EVERY_REPORT, now_ms)
+
+
+def rate(found: Taken) -> list[float]:
+    rates: list[float] = unpack(found.payload, Snapshot).short[0].tolist()
+    return rates
+
+
+def test_averages_go_on_after_less_than_a_day() -> None:
+    first = taken(1, 5)
+    assert rate(taken(2, 4 + FORGET_MS, first.payload)) == [15.0]
+
+
+def test_averages_start_anew_after_a_day_and_so_does_the_order_of_reports() -> None:
+    first = taken(7, 5)
+    assert taken(7, 5 + FORGET_MS, first.payload)[:2] == taken(7, 5 + FORGET_MS)[:2]
+    assert rate(taken(2, 5 + FORGET_MS, first.payload)) == [20.0]
+
+
+def test_a_broker_is_forgotten_by_its_newest_report_and_the_batch_alone() -> None:
+    """Not by the report that comes: state that a timer deleted would not know of it."""
+    first = taken(1, 5)
+    late = taken(2, 6, first.payload, now_ms=5 + FORGET_MS)
+    assert rate(late) == [20.0]
+
+
+@given(st.integers(0, 10**14))
+def test_when_it_is_looked_for_it_is_forgotten(appended_ms: int) -> None:
+    packed = taken(1, appended_ms).payload
+    look = look_ms(appended_ms)
+    assert is_forgotten(packed, look)
+    assert look - appended_ms <= 2 * FORGET_MS
+
+
+def test_a_look_is_asked_for_once_a_day() -> None:
+    first = taken(1, 5)
+    assert first.look_ms == look_ms(5)
+    assert taken(2, FORGET_MS - 1, first.payload).look_ms == 0
+    next_day = taken(2, FORGET_MS + 1, first.payload)
+    assert next_day.look_ms == look_ms(FORGET_MS + 1) > first.look_ms
+
+
+def test_what_was_set_aside_is_dropped_with_it() -> None:
+    """Looked for every hundred rounds: the first is one of them."""
+    it = cluster({"round.silence": 10.0, "round.forget": 20.0, "round.interval": 0.0})
+    it.take([snapshot_row("a:1", {ONE: 1.0}, at_ms=1000)], 1000)
+    it.take([snapshot_row("b:1", {}, at_ms=90_000)], 90_000)
+    assert set(it.aside) == {"a:1"}
+    heard_ms = unpack(it.aside["a:1"], Snapshot).appended_ms
+    for _ in range(98):
+        held(it, heard_ms + FORGET_MS)
+    assert set(it.aside) == {"a:1"}
+    held(it, heard_ms + FORGET_MS)
+    assert dict(it.aside) == {}
+    assert pack(it.memory)
