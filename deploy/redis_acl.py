@@ -88,6 +88,7 @@ def _patterns(cluster: str, broker: str) -> dict[str, str]:
     return {
         "all": keys.open_key(cluster).removesuffix("open") + "*",
         "open": keys.open_key(cluster),
+        "replicas": keys.replicas_key(cluster),
         "ownership": keys.ownership_key(cluster),
         "journal": keys.journal_key(cluster),
         "unjournalled": keys.unjournalled_key(cluster),

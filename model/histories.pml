@@ -54,7 +54,8 @@
 typedef Store {
   byte generation;     /* of the job that opened it, */
   byte opened;         /* on this history, */
-  bool replicas;       /* and that one replica must have acknowledged lately */
+  bool replicas;       /* and that one replica must have acknowledged lately; */
+  bool noted;          /* this history has had a replica, as a request found */
   byte rebuilt;        /* the history being rebuilt, */
   byte wait;           /* for so long at least */
   short record;
@@ -87,10 +88,12 @@ bool supposing;        /* within heal(): no bounds */
 #define ONE_OWNER assert(!(SERVES(1) && SERVES(2)))
 #define ANSWERS(s) (up[s] && master[s])
 #define OPEN(s) (ANSWERS(s) && store[s].opened == history[s])
+#define KNOWS(s) (store[s].replicas || store[s].noted)
+#define NOTE_REPLICAS(s) store[s].noted = store[s].noted || (linked && newest == s)
 #ifdef NO_REPLICA_CHECK
 #define ISOLATED(s) false
 #else
-#define ISOLATED(s) (store[s].replicas && acked[s] == 0)
+#define ISOLATED(s) (KNOWS(s) && acked[s] == 0)
 #endif
 #define MAY_FAIL (faults < FAULTS)
 #define BOUNDED (COUNTER(store[s].record) < CHANGES || supposing)
@@ -101,7 +104,7 @@ inline drop_what_was_said(s) {
 
 /* What counts on one history only is of no use on the next: that is closed for a lease at least. */
 inline drop_what_was_of_a_history(s) {
-  store[s].rebuilt = 0; store[s].wait = 0; store[s].lease[1] = 0; store[s].lease[2] = 0;
+  store[s].noted = false; store[s].rebuilt = 0; store[s].wait = 0; store[s].lease[1] = 0; store[s].lease[2] = 0;
   drop_what_was_said(s)
 }
 
@@ -121,6 +124,7 @@ inline drop_what_was_of_a_history(s) {
 
 /* lease.lua, and what the agent makes of its answer. */
 inline renew(b, s) {
+  NOTE_REPLICAS(s);
   if
   :: ISOLATED(s)
   :: else ->
@@ -139,6 +143,7 @@ inline renew(b, s) {
 
 /* transition.lua, asked by broker b for itself; and what the agent makes of the answer. */
 inline ask(event, b, s) {
+  NOTE_REPLICAS(s);
   judge(store[s].record, event, b, b, store[s].generation, true);
   if
   :: accepted && !ISOLATED(s) && BOUNDED ->
@@ -190,7 +195,7 @@ proctype Broker(byte b) {
 
 inline opens(s) {
   store[s].opened = history[s]; opened_on = history[s];
-  store[s].replicas = linked; store[s].rebuilt = 0; restored_on = 0;
+  store[s].rebuilt = 0; restored_on = 0;
   drop_what_was_said(s)
 }
 
@@ -221,7 +226,7 @@ inline open(s) {
      if
      :: store[s].rebuilt != history[s] ->
         store[s].wait = (FRESH -> 0 : WAIT(s));
-        store[s].rebuilt = history[s]; COUNT_REPLICAS(s, false)
+        store[s].rebuilt = history[s]; COUNT_REPLICAS(s, store[s].noted)
      :: else -> COUNT_REPLICAS(s, store[s].replicas)
      fi;
      store[s].generation = generation; store[s].opened = 0;
@@ -304,7 +309,7 @@ inline restart(s) { up[s] = true; draw_history(s); acked[s] = (linked -> LAG : 0
 #define KNOWS_OF_REPLICAS true
 #define MAY_FORGET(s) true
 #else
-#define KNOWS_OF_REPLICAS (store[0].replicas && store[1].replicas)
+#define KNOWS_OF_REPLICAS (KNOWS(newest) && store[1 - newest].replicas)
 #define MAY_FORGET(s) (s == newest)
 #endif
 

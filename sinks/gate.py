@@ -82,7 +82,7 @@ class Gate:
         status, detail, *more = run(
             self._client,
             open_script(),
-            [keys.open_key(cluster)],
+            [keys.open_key(cluster), keys.replicas_key(cluster)],
             [
                 str(generation),
                 known,

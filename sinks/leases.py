@@ -21,6 +21,7 @@ from trimtab.wire.keys import (
     clock_key,
     lease_key,
     open_key,
+    replicas_key,
     sessions_key,
     successor_key,
 )
@@ -97,6 +98,7 @@ class Leases:
             successor_key(cluster, broker),
             sessions_key(cluster),
             clock_key(cluster),
+            replicas_key(cluster),
             assertions_prefix(cluster),
         ]
         said = "" if assertion is None else msgspec.json.encode(assertion).decode()
@@ -126,16 +128,12 @@ class Leases:
             clock: Any = self._client.time()
             info: Any = self._client.info("replication")
             before: Any = self._client.get(key)
-            opened: Any = self._client.hmget(open_key(cluster), "run_id", "replicas", "replicated")
+            opened: Any = self._client.hmget(
+                open_key(cluster), "run_id", "replicas", "replicated", "replicas_set"
+            )
             by_older_job = opened[0] is not None
             now = 1000 * clock[0] + clock[1] // 1000
-            found = history_of(info)
-            if found is None:
-                raise replaced(self._client, NO_MASTER["replica"])
-            if (near := _near(info)) < int(opened[1] or 0):
-                said_of = f"{near} of {int(opened[1])}"
-                raise replaced(self._client, NO_MASTER["isolated"].format(said_of))
-            history = found.decode()
+            history = self._history_of_master(info, int(opened[1] or 0), opened[3] is not None)
             if before is not None and int(before) > session:
                 return Lease(Renewal.SUPERSEDED, _session_of(before), 0, now, history)
             if by_older_job and before is None:
@@ -153,6 +151,17 @@ class Leases:
         must_have_left = 0 if opened[2] is None else REPLICA_WAIT_MS
         told = _session_of(before)
         return Lease(Renewal.ASSERTED, told, granted, now, history, must_have_left)
+
+    def _history_of_master(self, info: Mapping[str, Any], wanted: int, fixed: bool) -> str:
+        """Raises where this is a replica, or too few replicas have acknowledged lately."""
+        history = history_of(info)
+        if history is None:
+            raise replaced(self._client, NO_MASTER["replica"])
+        online, near = _replicas(info)
+        least = wanted if fixed else max(wanted, (online + 1) // 2)
+        if near < least:
+            raise replaced(self._client, NO_MASTER["isolated"].format(f"{near} of {least}"))
+        return history.decode()
 
     def server_time(self) -> float:
         """The server's clock, Unix seconds."""
@@ -197,12 +206,11 @@ def history_of(replication: Mapping[str, Any]) -> bytes | None:
     return str(replication["master_replid"]).zfill(40).encode()
 
 
-def _near(replication: Mapping[str, Any]) -> int:
-    """How many replicas have acknowledged lately."""
-    replicas = (replication[f"slave{row}"] for row in range(replication["connected_slaves"]))
-    return sum(
-        each["state"] == "online" and int(each.get("lag", 0)) <= REPLICA_LAG_S for each in replicas
-    )
+def _replicas(replication: Mapping[str, Any]) -> tuple[int, int]:
+    """How many are connected, and how many of them have acknowledged lately."""
+    rows = (replication[f"slave{row}"] for row in range(replication["connected_slaves"]))
+    lags = [int(row["lag"]) for row in rows if row["state"] == "online" and int(row["port"])]
+    return len(lags), sum(0 <= lag <= REPLICA_LAG_S for lag in lags)
 
 
 def _session_of(lease: bytes | None) -> str:

@@ -29,6 +29,7 @@ from trimtab.wire.keys import (
     owned_key,
     ownership_key,
     placed_key,
+    replicas_key,
     unjournalled_key,
 )
 from trimtab.wire.ownership import (
@@ -237,6 +238,7 @@ def _call(
         lease_key(cluster, ""),
         owned_key(cluster, ""),
         unjournalled_key(cluster),
+        replicas_key(cluster),
     ]
     indexes: dict[str, int] = {}
     for command in (command for each in transitions for command in each.commands):

@@ -35,11 +35,22 @@ class Opening(NamedTuple):
     lease_ms: int = LONGEST_LEASE_MS
 
 
+class Replicas(NamedTuple):
+    """A cluster's `replicas` hash."""
+
+    on: str = ""
+    """The history that the rest is of."""
+    online: int = 0
+    alone: int | None = None
+
+
 @dataclass(slots=True)
 class Contents:
     """One cluster's keys; values are never changed in place."""
 
     openings: dict[str, Opening] = field(default_factory=dict)
+    """One row, under ""."""
+    replicas: dict[str, Replicas] = field(default_factory=dict)
     """One row, under ""."""
     records: dict[str, Record] = field(default_factory=dict)
     owned: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -66,6 +77,10 @@ class Contents:
     @property
     def opening(self) -> Opening:
         return self.openings.get("", Opening())
+
+    def noted_replicas(self, history: str) -> Replicas:
+        noted = self.replicas.get("", Replicas())
+        return noted if noted.on == history else Replicas(history)
 
     @property
     def is_empty(self) -> bool:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import count
-from typing import Final
+from typing import Final, NamedTuple
 
-from simulation.ownership.contents import Contents, Data, Opening
+from simulation.ownership.contents import Contents, Data, Opening, Replicas
 from simulation.ownership.rules import FREE, Judgement, Standing, judge
 from sinks.errors import Closed, Fenced, GenerationSpent, SinkError, StoreUnavailable
 from sinks.gate import Closure
@@ -28,8 +28,22 @@ from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Command
 from trimtab.wire.ownership import Change, Outcome, Record, Refused, Transition
 
-Lags = Callable[[], Sequence[float]]
-"""Seconds since each connected replica has acknowledged."""
+
+class Acknowledged(NamedTuple):
+    """By a connected replica."""
+
+    offset: int
+    """Up to which it has the data."""
+    lag_s: float
+    """Since then, by its master's clock."""
+
+
+class Replication(NamedTuple):
+    """As INFO replication."""
+
+    offset: int = 0
+    """Of what was written last."""
+    replicas: Sequence[Acknowledged] = ()
 
 
 class MemoryServer:
@@ -39,14 +53,14 @@ class MemoryServer:
         self,
         now_ms: Callable[[], int],
         accepted: Callable[[str, Change], object] = lambda *_: None,
-        lags: Lags = tuple,
+        replication: Callable[[], Replication] = Replication,
         numbers: count[int] | None = None,
     ) -> None:
         """``accepted`` is told of each record as it is written; ``numbers`` names histories and
         entries, and is shared by servers of which one may take another's place."""
         self.now_ms = now_ms
         self._accepted = accepted
-        self.lags = lags
+        self.replication = replication
         self._numbers = count() if numbers is None else numbers
         self.data = Data()
         self.is_master = True
@@ -172,7 +186,7 @@ class MemoryServer:
         for later in (before if said else 0, waits):
             if later > session:
                 return answer(Renewal.SUPERSEDED, str(later))
-        self._require_replicas(here)
+        self._require_replicas(cluster)
         if said not in ("", NO_SESSION, str(session)):
             over = min(over if waits == session else until, now + LONGEST_LEASE_MS)
             left = over - now
@@ -225,8 +239,8 @@ class MemoryServer:
     def look(self, cluster: str, broker: str) -> tuple[int, str, int, bool]:
         """What `Leases` reads where no script is known: the time, the history, the session that
         holds the lease (-1: none), and whether the broker has said what it saw."""
-        here = self._master(cluster)
-        self._require_replicas(here)
+        here = self._changing(cluster)
+        self._require_replicas(cluster)
         before, until = here.leases.get(broker, (0, 0))
         held = before if until > self.now_ms() else -1
         return self.now_ms(), self.history, held, (self.history, broker) in here.assertions
@@ -304,10 +318,11 @@ class MemoryServer:
                 self._opening(cluster, opening._replace(opened_on=""))
             raise GenerationSpent(f"generation {generation} was opened on data that is gone")
         self.knows_scripts = True
-        least = self._majority()
+        noted = here.noted_replicas(self.history).online
+        least = max(_majority(len(self.replication().replicas)), _majority(noted))
         if is_open or opening.rebuild_on == self.history:
             least = max(least, opening.replicas)
-        replicated = opening.replicated or opening.replicas > 0
+        replicated = opening.replicated or opening.replicas > 0 or noted > 0
         if not is_open:
             since = opening.since if opening.rebuild_on == self.history else 0
             since = min(since, now + REPLICA_WAIT_MS)
@@ -410,7 +425,7 @@ class MemoryServer:
         here = self._changing(cluster)
         if here.opening.opened_on != self.history:
             raise Closed("it was not opened on this history of its data")
-        self._require_replicas(here)
+        self._require_replicas(cluster)
         return here
 
     def _rebuilding(self, cluster: str, generation: int) -> Contents:
@@ -425,13 +440,19 @@ class MemoryServer:
         if here.opening.generation > generation:
             raise Fenced(f"it is open to {here.opening.generation}, ours is {generation}")
 
-    def _require_replicas(self, here: Contents) -> None:
-        near = sum(0 <= lag < REPLICA_LAG_S + 1 for lag in self.lags())
-        if near < here.opening.replicas:
-            raise StoreUnavailable(f"it hears {near} of {here.opening.replicas} replicas")
-
-    def _majority(self) -> int:
-        return (len(self.lags()) + 1) // 2
+    def _require_replicas(self, cluster: str) -> None:
+        here = self.of(cluster)
+        offset, replicas = self.replication()
+        noted = here.noted_replicas(self.history)
+        most = max(noted.online, len(replicas))
+        least = max(here.opening.replicas, _majority(most))
+        since = noted.alone or 0
+        near = sum(0 <= lag < REPLICA_LAG_S + 1 and at >= since for at, lag in replicas)
+        alone = (since or offset) if near < least else None
+        if noted != (self.history, most, alone):
+            self._put(cluster, "replicas", "", Replicas(self.history, most, alone))
+        if near < least:
+            raise StoreUnavailable(f"it hears {near} of {least} replicas")
 
     def _apply(self, cluster: str, asked: Transition, server_ms: int | None) -> Outcome:
         here = self.of(cluster)
@@ -493,6 +514,11 @@ class MemoryServer:
 _TAKE_OVER_MS: Final = 3_000
 """As in lease.lua."""
 _LONGEST_STREAM: Final = 10_000
+
+
+def _majority(replicas: int) -> int:
+    """How many of them are most of the servers, with their master."""
+    return (replicas + 1) // 2
 
 
 def _outcome(asked: Transition, refused: Refused | None, records: Mapping[str, Record]) -> Outcome:

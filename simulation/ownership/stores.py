@@ -14,7 +14,7 @@ import numpy as np
 
 from simulation.ownership.contents import Data
 from simulation.ownership.network import Clock, Wire
-from simulation.ownership.server import MemoryServer
+from simulation.ownership.server import Acknowledged, MemoryServer, Replication
 from trimtab.wire.ownership import Change
 
 _BEGUN_MS: Final = 1_800_000_000_000
@@ -38,15 +38,22 @@ class _Member:
         """Whether the other is connected, however long ago it has acknowledged."""
         self.silent_since: int | None = None
         """By this server's clock; None: it acknowledges."""
-        self.server = MemoryServer(self.now_ms, accepted, self._lags, numbers)
+        self._heard = 0
+        """Up to which offset it has acknowledged, while it is silent."""
+        self.server = MemoryServer(self.now_ms, accepted, self._replication, numbers)
 
     def now_ms(self) -> int:
         return _BEGUN_MS + self.jump_ms + round(1000 * self._clock.now)
 
-    def _lags(self) -> tuple[float, ...]:
+    def _replication(self) -> Replication:
+        # Something is written all the time; any number that only grows will do.
+        offset = round(1000 * self._clock.now)
         if not self.has_replica:
-            return ()
-        return (0.0 if self.silent_since is None else (self.now_ms() - self.silent_since) / 1000,)
+            return Replication(offset)
+        if self.silent_since is None:
+            return Replication(offset, (Acknowledged(offset, 0.0),))
+        lag_s = (self.now_ms() - self.silent_since) / 1000
+        return Replication(offset, (Acknowledged(self._heard, lag_s),))
 
     def hear(self) -> None:
         self.has_replica, self.silent_since = True, None
@@ -54,6 +61,7 @@ class _Member:
     def hear_nothing(self) -> None:
         if self.silent_since is None:
             self.silent_since = self.now_ms()
+            self._heard = round(1000 * self._clock.now)
 
 
 class Stores:
@@ -155,19 +163,23 @@ class Stores:
         self._clock.later(self._soon(8.0), again)
 
     @property
-    def counts_the_replica(self) -> bool:
-        """Whether the master asks for the replica's acknowledgement, whichever cluster it is."""
-        return all(self.master.of(cluster).opening.replicas > 0 for cluster in self._clusters)
+    def knows_the_replica(self) -> bool:
+        """Whether the master has noted that it has one, whichever cluster it is asked for."""
+        here = [self.master.of(cluster) for cluster in self._clusters]
+        history = self.master.history
+        return all(c.opening.replicas or c.noted_replicas(history).online for c in here)
 
-    def fail_over(self, lost: int, *, lives_on: bool) -> bool:
+    def fail_over(self, lost: int, *, lives_on: bool, parts: bool = False) -> bool:
         """Promote the replica, which lacks the last changes; False where there is none.
 
-        The old master lives on for a while, or is down. Then it is made a replica.
+        The old master lives on for a while, or is down. Then it is made a replica. ``parts``: it
+        sees its replica close the connection, else that merely falls silent.
         """
         if not self._master.has_replica:
             return False
         old, new = self._master, self._other
         old.hear_nothing()
+        old.has_replica = not parts
         new.has_replica, new.silent_since = False, None
         new.server.promote(old.server.data.without(lost))
         old.server.is_down = not lives_on

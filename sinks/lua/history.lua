@@ -20,25 +20,64 @@ local function is_of(here, history)
     and string.find(here, "master_replid:" .. history, 1, true)
 end
 
--- How many replicas are connected, and how many of them have acknowledged lately.
-local function replicas_of(here)
+-- How many replicas are connected, and how many of them are near: they have acknowledged within
+-- REPLICA_LAG_S by this server's clock, and all that was written up to `offset`.
+local function replicas_of(here, offset)
   local online, near = 0, 0
-  for lag in string.gmatch(here, "state=online,offset=%d+,lag=(%d+)") do
+  -- Port 0: redis-cli --replica, which acknowledges nothing and is no server. A negative lag is of a
+  -- clock that went back.
+  local a_server = "port=[1-9]%d*,state=online,offset=(%d+),lag=(%-?%d+)"
+  for acked, lag in string.gmatch(here, a_server) do
     online = online + 1
-    if tonumber(lag) <= REPLICA_LAG_S then
+    lag = tonumber(lag)
+    if lag >= 0 and lag <= REPLICA_LAG_S and tonumber(acked) >= offset then
       near = near + 1
     end
   end
   return online, near
 end
 
--- "1 of 2" where fewer replicas have acknowledged lately than must have, else nil: another server
--- may have been made the master, and this one would not know.
-local function short_of_replicas(here, wanted)
+-- How many replicas make a majority of the servers, with their master.
+local function majority_of(online)
+  return math.floor((online + 1) / 2)
+end
+
+-- What was noted of the replicas on this history: how many were connected at most, and at which
+-- offset too few were near; nil without one.
+local function noted_replicas(replicas, history)
+  local noted = redis.call("HMGET", replicas, "on", "online", "alone")
+  if noted[1] ~= history then
+    return 0
+  end
+  return tonumber(noted[2]) or 0, tonumber(noted[3] or "")
+end
+
+local function note_replicas(replicas, history, online, alone)
+  redis.call("HSET", replicas, "on", history, "online", string.format("%.0f", online),
+    "alone", alone and string.format("%.0f", alone) or "")
+end
+
+-- "1 of 2" where fewer replicas are near than must be, else nil: another server may have been made
+-- the master, and this one would not know. Replicas that join count from the next script on. `wanted`:
+-- how many the open hash asks for; `fixed`: not nil where an operator has said so.
+local function short_of_replicas(replicas, here, history, wanted, fixed)
   local least = tonumber(wanted) or 0
-  if least == 0 then
+  -- With its first replica a master begins a backlog, and with that another history.
+  if least == 0 and string.find(here, "repl_backlog_active:0", 1, true) then
     return nil
   end
-  local _, near = replicas_of(here)
-  return near < least and string.format("%.0f of %.0f", near, least) or nil
+  local most, alone = noted_replicas(replicas, history)
+  -- What was acknowledged before this server was alone proves nothing, whatever its clock shows now.
+  local online, near = replicas_of(here, alone or 0)
+  if not fixed then
+    least = math.max(least, majority_of(most), majority_of(online))
+  end
+  local is_short = near < least
+  if is_short and not alone then
+    note_replicas(replicas, history, math.max(most, online),
+      tonumber(string.match(here, "master_repl_offset:(%d+)")))
+  elseif online > most or alone and not is_short then
+    note_replicas(replicas, history, math.max(most, online), is_short and alone)
+  end
+  return is_short and string.format("%.0f of %.0f", near, least) or nil
 end

@@ -1,6 +1,6 @@
 -- Renews a broker's lease, gives it up, or takes it over from an older process of the same name.
 --
--- KEYS: open, lease, successor, sessions, clock, the assertions' common beginning.
+-- KEYS: open, lease, successor, sessions, clock, replicas, the assertions' common beginning.
 -- ARGV: session (ms, larger for a process that started later); for how long (ms), 0 to give it up,
 --       -1 to leave what is left of it to the next process of this name; the broker; what it saw of
 --       the records, as JSON, or ""; for how long it has asked for the lease, by its own clock (ms).
@@ -21,7 +21,7 @@
 -- short_of_replicas.
 
 local OPEN, LEASE, SUCCESSOR, SESSIONS, CLOCK = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local ASSERTIONS = KEYS[6]
+local REPLICAS, ASSERTIONS = KEYS[6], KEYS[7]
 local session, asked, broker, said = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 -- The name is reserved until this lease ends, for a process that has not started yet.
 local NO_SESSION = "0"
@@ -35,7 +35,7 @@ local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local now = string.format("%.0f", now_ms)
 local here = server()
 local history = history_of(here)
-local opened = redis.call("HMGET", OPEN, "replid", "lease_ms", "replicas", "run_id", "replicated")
+local opened = redis.call("HMGET", OPEN, "replid", "replicas", "replicas_set", "run_id", "replicated", "lease_ms")
 -- Behind a master that was left behind it may be given up there before that one notices.
 local must_have_left = opened[5] and string.format("%.0f", REPLICA_WAIT_MS) or "0"
 local function session_of(lease)
@@ -70,7 +70,7 @@ end
 if not history then
   return answer("replica", "", 0)
 end
-local isolated = short_of_replicas(here, opened[3])
+local isolated = short_of_replicas(REPLICAS, here, history, opened[2], opened[3])
 if isolated then
   return answer("isolated", isolated, 0)
 end
@@ -133,7 +133,7 @@ if opened[1] ~= history or opened[4] then
   end
   status = "asserted"
 end
-local granted = math.min(asked, tonumber(opened[2]) or asked, LONGEST_LEASE_MS)
+local granted = math.min(asked, tonumber(opened[6]) or asked, LONGEST_LEASE_MS)
 redis.call("SET", LEASE, MINE, "PX", granted)
 if before ~= MINE then
   redis.call("HSET", SESSIONS, broker, session)

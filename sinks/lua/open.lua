@@ -1,7 +1,7 @@
 -- Lets a generation of the job write to one cluster, on this history of the data, once the records
 -- are known to be complete.
 --
--- KEYS: open.
+-- KEYS: open, replicas.
 -- ARGV: generation; the history it was opened on before, "" if it was not; the longest lease (ms); the
 --       history that the caller has rebuilt the records on, "" if none; how long that one must have
 --       been closed by then (ms); how many replicas must acknowledge, "" for a majority's.
@@ -9,11 +9,12 @@
 --       {"replica", ""}, or {"rebuild", this history, ms to wait at least}: no record can be changed
 --       until it is opened.
 --
--- Rendered above from Python: REPLICA_WAIT_MS. From history.lua: server, history_of, replicas_of.
+-- Rendered above from Python: REPLICA_WAIT_MS. From history.lua: server, history_of, replicas_of,
+-- majority_of, noted_replicas.
 
 local wanted, known, lease_ms = ARGV[1], ARGV[2], ARGV[3]
 local rebuilt_on, closed_for, replicas = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
-local OPEN = KEYS[1]
+local OPEN, REPLICAS = KEYS[1], KEYS[2]
 
 local here = server()
 local history = history_of(here)
@@ -23,7 +24,8 @@ end
 local stored = redis.call("HMGET", OPEN, "generation", "replid", "rebuild_on", "rebuild_since",
   "replicas", "run_id", "replicated")
 local generation, opened_on, by_older_job = stored[1], stored[2], stored[6]
-local replicated = stored[7] or (tonumber(stored[5]) or 0) > 0
+local most = noted_replicas(REPLICAS, history)
+local replicated = stored[7] or (tonumber(stored[5]) or 0) > 0 or most > 0
 
 if generation and tonumber(generation) > tonumber(wanted) then
   return { "fenced", generation }
@@ -38,19 +40,14 @@ if (known ~= "" and (known ~= history or lost))
   return { "spent", history }
 end
 
--- The servers that are connected now, this one included, and half of them at least beside it.
-local function majority()
-  local online = replicas_of(here)
-  return math.floor((online + 1) / 2)
-end
-
 local function required()
   if replicas then
     return replicas
   end
   -- Less only on another history: this server cannot tell a replica that is gone from one that rules.
   local looked_at = is_open or stored[3] == history
-  return math.max(majority(), looked_at and tonumber(stored[5]) or 0)
+  local online = replicas_of(here, 0)
+  return math.max(majority_of(online), majority_of(most), looked_at and tonumber(stored[5]) or 0)
 end
 
 local clock = redis.call("TIME")
@@ -58,6 +55,11 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- While it is closed as well: brokers hold leases on what the last look has found.
 redis.call("HSET", OPEN, "generation", wanted, "lease_ms", lease_ms,
   "replicas", string.format("%.0f", required()))
+if replicas then
+  redis.call("HSET", OPEN, "replicas_set", "1")
+else
+  redis.call("HDEL", OPEN, "replicas_set")
+end
 if replicated or required() > 0 then
   redis.call("HSET", OPEN, "replicated", "1")
 end

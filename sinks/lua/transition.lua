@@ -2,7 +2,7 @@
 -- batch of the job's, or what a broker asks for.
 --
 -- KEYS: open, ownership, journal, applied, bundles, placed, the leases' common beginning, that of what
---       brokers own, unjournalled, then every command stream a transition may append to.
+--       brokers own, unjournalled, replicas, then every command stream a transition may append to.
 -- ARGV: cluster; the job's generation, query id and page ("", "", "" from a broker), a page being
 --       "batch/how many transitions come before it/digest of the whole batch"; the transitions as JSON:
 --       {id, bundle, event, expect, broker, actor, session, within, commands, neighbour, children,
@@ -37,7 +37,7 @@ local MOST_JOURNAL = 100000
 local OPEN, OWNERSHIP, JOURNAL, APPLIED = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 -- A lease's key has the same hash tag as its beginning, so it is on the same node.
 local BUNDLES, PLACED, LEASES, OWNED = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local UNJOURNALLED = KEYS[9]
+local UNJOURNALLED, REPLICAS = KEYS[9], KEYS[10]
 local cluster, caller, query, page = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local by_broker = caller == ""
 local batch, place, digest = string.match(page, "^(%d+)/(%d+)/(%x+)$")
@@ -103,8 +103,8 @@ local function remember(count, outcomes)
   redis.call("HSET", APPLIED, field_of(query, place), text)
 end
 
-local opened = redis.call("HMGET", OPEN, "generation", "replid", "replicas", "run_id")
-local generation, history = opened[1], opened[2]
+local opened = redis.call("HMGET", OPEN, "replid", "replicas", "replicas_set", "run_id", "generation")
+local history, generation = opened[1], opened[5]
 if opened[4] then
   return { "closed", "a job of an older version has opened it: upgrade the job first" }
 end
@@ -115,7 +115,7 @@ local here = server()
 if not is_of(here, history) then
   return { "closed", "its server restarted, or is not the master that it was" }
 end
-local isolated = short_of_replicas(here, opened[3])
+local isolated = short_of_replicas(REPLICAS, here, history, opened[2], opened[3])
 if isolated then
   return { "isolated", isolated }
 end

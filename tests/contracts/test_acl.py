@@ -338,6 +338,7 @@ WORDS: Final[dict[str, Callable[[str], str]]] = {
     "own_commands": lambda c: keys.command_stream(c, A),
     "commands": lambda c: keys.command_stream(c, B),
     "open": keys.open_key,
+    "replicas": keys.replicas_key,
     "ownership": keys.ownership_key,
     "journal": keys.journal_key,
     "unjournalled": keys.unjournalled_key,
@@ -546,7 +547,9 @@ def test_scripts_of_the_job_give_a_broker_no_rights(login: Login, cluster: str) 
     job.script_load(restore_script().text)
     own = keys.open_key(cluster)
     with pytest.raises(Misconfigured):
-        run_loaded(broker, open_script(), [own], ["9", "", "1000", "", "0"])
+        run_loaded(
+            broker, open_script(), [own, keys.replicas_key(cluster)], ["9", "", "1000", "", "0", ""]
+        )
     names = [own, keys.hints_key(cluster), keys.placed_key(cluster)]
     with pytest.raises(Misconfigured):
         run_loaded(broker, hints_script(), names, [str(GENERATION), "{}"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -60,6 +62,31 @@ class Server:
 
     def renew(self, name: str = A, session: int = 1) -> Renewal:
         return self.leases.renew(C, name, session, LONG_MS).renewal
+
+
+def refused(server: Server) -> bool:
+    try:
+        server.renew()
+    except StoreUnavailable:
+        return True
+    return False
+
+
+@contextmanager
+def reading_along(server: Server) -> Iterator[None]:
+    """With a client that takes part in replication, as redis-cli can, and says nothing."""
+    password = server.client.connection_pool.connection_kwargs["password"]
+    with socket.create_connection(("127.0.0.1", server.redis.port)) as connection:
+        connection.sendall(f"AUTH {password}\r\n".encode())
+        assert connection.recv(5) == b"+OK\r\n"
+        connection.sendall(b"SYNC\r\n")
+        eventually(lambda: "online" in states_of_replicas(server), "it is taken for a replica")
+        yield
+
+
+def states_of_replicas(server: Server) -> set[str]:
+    found = server.client.info("replication")
+    return {found[f"slave{row}"]["state"] for row in range(found["connected_slaves"])}
 
 
 @pytest.fixture
@@ -163,14 +190,8 @@ def test_a_master_without_its_replicas_grants_nothing(servers: SimpleNamespace) 
     assert first.renew() is Renewal.HELD
     second.rule()
 
-    def refused() -> bool:
-        try:
-            first.renew()
-        except StoreUnavailable:
-            return True
-        return False
-
-    eventually(refused, "the master has noticed")
+    eventually(lambda: refused(first), "the master has noticed")
+    assert int(first.client.hget("trimtab:{histories}:replicas", "alone")) > 0
     with pytest.raises(StoreUnavailable):
         first.claim()
     first.client.config_set("min-replicas-to-write", "0")
@@ -178,7 +199,7 @@ def test_a_master_without_its_replicas_grants_nothing(servers: SimpleNamespace) 
         first.renew(B)
 
     second.follow(first)
-    eventually(lambda: not refused(), "the replica acknowledges again")
+    eventually(lambda: not refused(first), "the replica acknowledges again")
     first.claim()
 
 
@@ -197,6 +218,54 @@ def test_replicas_that_come_later_must_acknowledge_too(servers: SimpleNamespace)
     assert gate.open(C, 5) is None
 
     assert first.client.hget("trimtab:{histories}:open", "replicas") == b"1"
+
+
+def test_a_replica_that_joins_counts_before_the_job_looks_again(servers: SimpleNamespace) -> None:
+    """An operator adds one, and fails over to it at once."""
+    first, second = servers.first, servers.second
+    second.follow(first)
+    second.rule()
+    eventually(lambda: first.lag_of_replicas() is None, "the replica is gone")
+    let_in(first.client, C, 5)
+    assert first.renew() is Renewal.HELD
+    second.follow(first)
+    assert first.renew() is Renewal.HELD
+    second.rule()
+    eventually(lambda: first.lag_of_replicas() is None, "the replica is gone")
+
+    with pytest.raises(StoreUnavailable, match="0 of 1"):
+        first.renew()
+    with pytest.raises(StoreUnavailable):
+        first.claim()
+
+
+def test_a_client_that_reads_along_is_no_replica(servers: SimpleNamespace) -> None:
+    """As ``redis-cli --replica``: it acknowledges nothing, and nobody could make it the master."""
+    first = servers.first
+    with reading_along(first):
+        let_in(first.client, C, 5)
+        assert first.renew() is Renewal.HELD
+        assert first.client.hget("trimtab:{histories}:open", "replicas") == b"0"
+
+
+def test_what_was_acknowledged_before_it_was_alone_proves_nothing(
+    servers: SimpleNamespace,
+) -> None:
+    """A clock that goes back would make the seconds since then few again."""
+    first, second = servers.first, servers.second
+    second.follow(first)
+    let_in(first.client, C, 5)
+    eventually(lambda: first.lag_of_replicas() == 0, "the replica is near")
+    server = first.client.info("replication")
+    alone = {"on": server["master_replid"], "online": 1, "alone": 1 << 40}
+    first.client.hset("trimtab:{histories}:replicas", mapping=alone)
+
+    with pytest.raises(StoreUnavailable, match="0 of 1"):
+        first.renew()
+
+    first.client.hset("trimtab:{histories}:replicas", "alone", server["master_repl_offset"])
+    eventually(lambda: not refused(first), "the replica acknowledges what was written since")
+    assert first.client.hget("trimtab:{histories}:replicas", "alone") == b""
 
 
 def test_an_operator_says_how_many_replicas_must_acknowledge(servers: SimpleNamespace) -> None:

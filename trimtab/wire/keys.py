@@ -23,6 +23,11 @@ def open_key(cluster: str) -> str:
     return f"trimtab:{{{cluster}}}:open"
 
 
+def replicas_key(cluster: str) -> str:
+    """Hash: how many replicas the master has had on this history, and whether it was alone."""
+    return f"trimtab:{{{cluster}}}:replicas"
+
+
 def ownership_key(cluster: str) -> str:
     """Hash: bundle to its ownership record as JSON."""
     return f"trimtab:{{{cluster}}}:ownership"
