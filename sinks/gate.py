@@ -153,10 +153,12 @@ class Gate:
         return restored
 
     def note_owned(self, cluster: str, generation: int, bundles: Sequence[str]) -> None:
-        """Note what brokers own as the records of ``bundles`` say; raises Fenced."""
+        """Note what brokers own, and which bundles there are, as the records of ``bundles`` say;
+        raises Fenced."""
         names = [
             keys.open_key(cluster),
             keys.ownership_key(cluster),
+            keys.bundles_key(cluster),
             keys.owned_key(cluster, ""),
         ]
         for start in range(0, len(bundles), _PAGE):

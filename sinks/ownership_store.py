@@ -159,10 +159,9 @@ class OwnershipStore:
         return Closed(f"{cluster} is closed: {detail}")
 
     def record(self, cluster: str, bundle: str) -> Record | None:
-        """None if the bundle never had a record: it is free, with epoch (0, 0)."""
-        with translated(self._client):
-            text = self._client.hget(ownership_key(cluster), bundle)
-        return None if text is None else _record.decode(text)
+        """None if the bundle never had a record: it is free, with epoch (0, 0). Or its record
+        cannot be read: what is asked for it is refused (UNREADABLE)."""
+        return self._page(cluster, [bundle]).get(bundle)
 
     def records_of(
         self, cluster: str, broker: str, besides: Iterable[str] = ()
@@ -177,16 +176,16 @@ class OwnershipStore:
         bundles = sorted(noted.union(besides))
         found: dict[str, Record] = {}
         for start in range(0, len(bundles), _PAGE):
-            page = bundles[start : start + _PAGE]
-            with translated(self._client):
-                # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
-                texts: Any = self._client.hmget(ownership_key(cluster), page)
-            found |= {
-                bundle: _record.decode(text)
-                for bundle, text in zip(page, texts, strict=True)
-                if text is not None
-            }
+            found |= self._page(cluster, bundles[start : start + _PAGE])
         return found
+
+    def _page(self, cluster: str, bundles: Sequence[str]) -> dict[str, Record]:
+        """Records as far as there are any that can be read."""
+        with translated(self._client):
+            # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
+            texts: Any = self._client.hmget(ownership_key(cluster), bundles)
+        found = zip(map(str.encode, bundles), texts, strict=True)
+        return readable((name, text) for name, text in found if text is not None).records
 
     def records(self, cluster: str) -> dict[str, Record]:
         """All records, read in pages: not one instant's picture if others write meanwhile."""

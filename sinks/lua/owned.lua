@@ -1,13 +1,14 @@
--- Notes what brokers own, as the records say; only while their cluster is closed and being rebuilt.
--- What is noted and is no longer so does no harm: who reads it looks at the record.
+-- Notes what brokers own and which bundles there are, as the records say; only while their cluster is
+-- closed and being rebuilt. What is noted and is no longer so does no harm: who reads it looks at the
+-- record.
 --
--- KEYS: open, ownership, the common beginning of what brokers own.
+-- KEYS: open, ownership, bundles, the common beginning of what brokers own.
 -- ARGV: the job's generation; then bundles.
 -- Returns {"noted", ""}, {"fenced", the higher generation}, or {"refused", why}.
 --
 -- From history.lua: server, history_of.
 
-local OPEN, OWNERSHIP, OWNED = KEYS[1], KEYS[2], KEYS[3]
+local OPEN, OWNERSHIP, BUNDLES, OWNED = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local opened = redis.call("HMGET", OPEN, "generation", "replid", "rebuild_on", "run_id")
 if tonumber(opened[1] or 0) > tonumber(ARGV[1]) then
   return { "fenced", opened[1] }
@@ -19,9 +20,12 @@ end
 
 for i = 2, #ARGV do
   local text = redis.call("HGET", OWNERSHIP, ARGV[i])
-  local owner = text and cjson.decode(text).owner
-  if owner then
-    redis.call("SADD", OWNED .. owner, ARGV[i])
+  local record = text and cjson.decode(text) or {}
+  if record.owner then
+    redis.call("SADD", OWNED .. record.owner, ARGV[i])
+  end
+  if record.state and record.state ~= "Deleted" then
+    redis.call("ZADD", BUNDLES, 0, ARGV[i])
   end
 end
 return { "noted", "" }

@@ -213,9 +213,18 @@ local function broker_refusal(request, record, owner)
   end
 end
 
+-- A record, and its text if it stands. One that somebody has damaged costs only its own bundle.
 local function record_of(bundle)
   local text = redis.call("HGET", OWNERSHIP, bundle)
-  return text and cjson.decode(text) or { state = "Free", epoch = { 0, 0 } }, text
+  if not text then
+    return { state = "Free", epoch = { 0, 0 } }
+  end
+  local readable, record = pcall(cjson.decode, text)
+  local epoch = readable and type(record) == "table" and record.epoch
+  if type(epoch) ~= "table" or type(epoch[1]) ~= "number" or type(epoch[2]) ~= "number" then
+    return { state = "unreadable", epoch = {} }
+  end
+  return record, text
 end
 
 -- Where the next part ends that begins at a place, nil where this bundle is not it.
@@ -229,8 +238,8 @@ local function tile(namespace, low, high, children)
   local at = low
   for _, child in ipairs(children) do
     at = past(child, namespace, at)
-    local _, text = record_of(child)
-    if not at or text and cjson.decode(text).state ~= "Deleted" then
+    local known, text = record_of(child)
+    if not at or known.state ~= "Deleted" and (text or known.state == "unreadable") then
       return false
     end
   end
@@ -293,6 +302,9 @@ local function judge(request, record, known)
   local expect = request.expect
   if not (by_broker and BROKER_EVENTS or JOB_EVENTS)[request.event] then
     return nil, REFUSED.NOT_PERMITTED
+  end
+  if record.state == "unreadable" then
+    return nil, REFUSED.UNREADABLE
   end
   if not known and not range_of(request.bundle) then
     return nil, REFUSED.NOT_TILING

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 import redis
 
@@ -115,6 +116,22 @@ def test_later_requests_of_a_batch_see_the_earlier_ones(
     record = store.record(cluster, BUNDLE)
     assert record is not None
     assert (record.owner, record.epoch) == (B, Epoch(GENERATION, 2))
+
+
+@pytest.mark.parametrize("text", ["{", "7", '{"epoch":["9",{}]}'])
+def test_a_damaged_record_costs_no_other_bundle_of_the_page(
+    store: OwnershipStore, client: redis.Redis, cluster: str, text: str
+) -> None:
+    other = "tenant/ns/0x00000000_0x10000000"
+    client.hset(keys.ownership_key(cluster), BUNDLE, text)
+
+    ran = run(
+        store, cluster, 1, assign(A), msgspec.structs.replace(assign(A, name="other"), bundle=other)
+    )
+
+    assert [outcome.reason for outcome in ran.outcomes] == [Refused.UNREADABLE, None]
+    assert store.record(cluster, BUNDLE) is None
+    assert store.records_of(cluster, A, [BUNDLE]).keys() == {other}
 
 
 def test_an_older_job_is_fenced(store: OwnershipStore, client: redis.Redis, cluster: str) -> None:

@@ -252,6 +252,19 @@ def test_what_stands_and_cannot_be_a_record_gives_way(
     assert OwnershipStore(client).records(cluster) == {BUNDLE: OWNED}
 
 
+@pytest.mark.usefixtures("closure")
+def test_an_index_that_was_deleted_is_made_again(
+    gate: Gate, client: redis.Redis, cluster: str
+) -> None:
+    gate.restore(cluster, 5, {BUNDLE: OWNED}, frozenset())
+    client.delete(keys.bundles_key(cluster), keys.owned_key(cluster, A))
+
+    gate.note_owned(cluster, 5, [BUNDLE])
+
+    assert client.zrange(keys.bundles_key(cluster), 0, -1) == [BUNDLE.encode()]
+    assert client.smembers(keys.owned_key(cluster, A)) == {BUNDLE.encode()}
+
+
 def test_new_hints_begin_a_new_count(client: redis.Redis, cluster: str) -> None:
     gate = let_in(client, cluster, 5)
     hints = Hints(round=3, candidates=(Candidate(A, 0.5),), each=0.01)

@@ -130,6 +130,8 @@ class Refused(StrEnum):
     """One owner after another died soon after getting it: it was not handed on."""
     NO_BROKER = "no-broker"
     """The event needs a broker that neither the request nor the record names."""
+    UNREADABLE = "unreadable-record"
+    """Somebody has damaged the record: it is mended by a rebuild."""
     OLDER_BATCH = "repeated-older-batch"
     """A later batch of this query has been applied: the checkpoint went back."""
 
