@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha1
@@ -33,6 +34,8 @@ from trimtab.wire.ownership import Refused
 _SHEBANG = "#!lua"
 # What keeps brokers alive must go on where no room is left.
 _EVEN_IF_FULL = "#!lua flags=allow-oom"
+
+_REFUSED = re.compile(r"REFUSED\.(\w+)")
 
 ASSERTION_KEPT_MS = 24 * 3600 * 1000
 """What was said while one history was closed is of no use once it is open."""
@@ -133,21 +136,22 @@ def lease_script() -> Script:
 
 @cache
 def transition_script() -> Script:
-    effects = {
-        f"{state.value} {event.value}": f'"{" ".join(effect)}"'
+    # A text, for a Lua table is made anew by each run: it would take a tenth of the whole.
+    effects = "".join(
+        f"{state.value} {event.value}={' '.join(effect)};"
         for state, row in TRANSITIONS.items()
         for event, effect in row.items()
-    }
+    )
     tables = (
-        _table("EFFECTS", effects),
+        f'local EFFECTS = ";{effects}"',
         _set("BROKER_EVENTS", BROKER_EVENTS),
         _set("JOB_EVENTS", JOB_EVENTS),
         _set("STREAK_ENDS", STREAK_ENDS),
-        _table("REFUSED", {refused.name: f'"{refused.value}"' for refused in Refused}),
         f"local SOON_MS, MOST_FALLS = {SOON_MS}, {MOST_FALLS}",
         f"local CLOCK_MARGIN_MS = {CLOCK_MARGIN_MS}",
     )
-    return _of_history(_SHEBANG, "\n".join(tables), "transition.lua")
+    script = _of_history(_SHEBANG, "\n".join(tables), "transition.lua")
+    return _script(_REFUSED.sub(lambda name: f'"{Refused[name[1]].value}"', script.text))
 
 
 BROKERS_SCRIPTS = (transition_script, lease_script)
@@ -165,14 +169,9 @@ def _script(*parts: str) -> Script:
     return Script(text, sha1(text.encode(), usedforsecurity=False).hexdigest())
 
 
-def _table(name: str, rows: Mapping[str, str]) -> str:
-    return "\n".join(
-        [f"local {name} = {{", *(f'["{key}"] = {value},' for key, value in rows.items()), "}"]
-    )
-
-
 def _set(name: str, events: Iterable[Event]) -> str:
-    return _table(name, {event.value: "true" for event in sorted(events)})
+    rows = "".join(f'["{event.value}"] = true, ' for event in sorted(events))
+    return f"local {name} = {{ {rows}}}"
 
 
 def _source(name: str) -> str:

@@ -18,9 +18,9 @@
 -- the first page, "query#place" the same of another. Commit 8a0b0fc wrote "query" as "batch outcomes" of a
 -- whole batch. Field "" names the newest queries, newest first, one a line.
 --
--- Rendered above from Python: EFFECTS ("state event" to "state owner-rule given"), BROKER_EVENTS,
--- JOB_EVENTS, STREAK_ENDS, REFUSED, SOON_MS, MOST_FALLS, CLOCK_MARGIN_MS. From history.lua: server,
--- is_of, short_of_replicas.
+-- Rendered from Python: EFFECTS (";state event=state owner-rule given;..."), BROKER_EVENTS, JOB_EVENTS,
+-- STREAK_ENDS, SOON_MS, MOST_FALLS, CLOCK_MARGIN_MS; what follows "REFUSED." as its text. From
+-- history.lua: server, is_of, short_of_replicas.
 -- JSON is put together by hand: cjson writes an empty list as {} and long integers as 1.7e+12.
 
 -- A broker this far behind has missed the deadline of what is dropped.
@@ -319,11 +319,11 @@ local function judge(request, record, known)
     -- The open key was rolled back: the new epoch would be below the old one.
     return nil, REFUSED.STALE_EPOCH
   end
-  local effect = EFFECTS[record.state .. " " .. request.event]
-  if not effect then
+  local _, row = string.find(EFFECTS, ";" .. record.state .. " " .. request.event .. "=", 1, true)
+  if not row then
     return nil, REFUSED.ILLEGAL
   end
-  local state, rule, given = string.match(effect, "(%a+) (%S+) (%S+)")
+  local state, rule, given = string.match(EFFECTS, "^(%a+) (%S+) ([^;]+)", row + 1)
   local falls = not STREAK_ENDS[request.event] and record.falls or 0
   if given ~= "nothing" and record.owner then
     local gone = not holds_lease(record.owner)
