@@ -17,13 +17,13 @@ from confluent_kafka.admin import AdminClient
 
 from deploy import jars
 from deploy.ports import LOOPBACK, answers, free_port
-from deploy.process import Process, ServerError
+from deploy.process import Process, Server, ServerError
 from deploy.secret_file import write_secret
 
 _START_SECONDS = 60.0
 
 
-class KafkaServer:
+class KafkaServer(Server):
     """Starts, stops, and starts again on the same data and the same port."""
 
     def __init__(
@@ -57,18 +57,6 @@ class KafkaServer:
     def bootstrap(self) -> str:
         return f"{LOOPBACK}:{self.port}"
 
-    @property
-    def log(self) -> Path:
-        return self._process.log
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    @property
-    def running(self) -> bool:
-        return self._process.running
-
     def start(self) -> None:
         """Returns once the broker answers metadata requests."""
         if not shutil.which(self._java[0]):
@@ -80,20 +68,6 @@ class KafkaServer:
         if not (self._data / "meta.properties").exists():
             self._format()
         self._process.start(self._answers, _START_SECONDS)
-
-    def stop(self) -> None:
-        self._process.stop()
-
-    def kill(self) -> None:
-        """As a crash would: no flush, no goodbye."""
-        self._process.kill()
-
-    def __enter__(self) -> KafkaServer:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
 
     @property
     def _data(self) -> Path:

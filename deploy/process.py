@@ -12,9 +12,11 @@ import shutil
 import subprocess
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Self
 
 
 class ServerError(RuntimeError):
@@ -109,6 +111,42 @@ class Process:
             if time.monotonic() > deadline:
                 raise ServerError(f"{self.name} did not answer in {patience:.0f} s: see {self.log}")
             time.sleep(0.05)
+
+
+class Server(ABC):
+    """A server that is one process; a context manager starts and stops it."""
+
+    _process: Process
+
+    @property
+    def log(self) -> Path:
+        return self._process.log
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        return self._process.running
+
+    @abstractmethod
+    def start(self) -> None:
+        """Returns once it answers."""
+
+    def stop(self) -> None:
+        self._process.stop()
+
+    def kill(self) -> None:
+        """As a crash would: nothing is saved, nobody is told."""
+        self._process.kill()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
 
 _started: set[Process] = set()

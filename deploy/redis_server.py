@@ -14,14 +14,14 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from deploy.ports import LOOPBACK, answers, free_port
-from deploy.process import Process, ServerError
+from deploy.process import Process, Server, ServerError
 from deploy.secret_file import write_secret
 
 OLDEST = (7, 0)
 _START_SECONDS = 20.0
 
 
-class RedisServer:
+class RedisServer(Server):
     """Starts, stops, and starts again on the same data, port and password."""
 
     def __init__(  # noqa: PLR0913 - what a server's configuration says
@@ -62,18 +62,6 @@ class RedisServer:
         """Never log it."""
         return self._password
 
-    @property
-    def log(self) -> Path:
-        return self._process.log
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    @property
-    def running(self) -> bool:
-        return self._process.running
-
     def start(self) -> None:
         """Returns once the server has loaded its data and answers."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -82,20 +70,6 @@ class RedisServer:
         self._password = _password_in(self.folder / "password")
         write_secret(self._configuration, self._settings())
         self._process.start(self._answers, _START_SECONDS)
-
-    def stop(self) -> None:
-        self._process.stop()
-
-    def kill(self) -> None:
-        """As a crash would: no save, no goodbye."""
-        self._process.kill()
-
-    def __enter__(self) -> RedisServer:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
 
     @property
     def _configuration(self) -> Path:

@@ -11,7 +11,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from deploy.ports import LOOPBACK, answers, free_port
-from deploy.process import Process
+from deploy.process import Process, Server
 from deploy.redis_server import RedisServer, binary
 from deploy.secret_file import write_secret
 
@@ -21,7 +21,7 @@ NAME: Final = "trimtab"
 _START_SECONDS: Final = 20.0
 
 
-class SentinelServer:
+class SentinelServer(Server):
     """Watches one master; starts again with what it knew."""
 
     def __init__(  # noqa: PLR0913 - what a Sentinel is told of its master
@@ -62,10 +62,6 @@ class SentinelServer:
             log=self.folder / "sentinel.log",
         )
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
     def start(self) -> None:
         """Returns once it answers."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -77,20 +73,6 @@ class SentinelServer:
     def configure(self, line: str) -> None:
         """Add a line to its configuration, before it is started."""
         self._lines.insert(-1, line)
-
-    def stop(self) -> None:
-        self._process.stop()
-
-    def kill(self) -> None:
-        """As a crash would."""
-        self._process.kill()
-
-    def __enter__(self) -> SentinelServer:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
 
     @property
     def _configuration(self) -> Path:
