@@ -107,6 +107,7 @@ def test_what_is_no_range_is_no_bundle(
         *NO_RANGES,
         "t/ns/0x20000000_0x40000000/0x00000000_0xffffffff",
         "t/ns/0x30000000_0x40000000/0x00000000_0xffffffff",
+        "t/ns/0x20000000_0x40000000/0x00000000_0x00000001",
     ],
 )
 def test_an_overlap_is_seen_whatever_stands_between_in_the_index(
