@@ -11,7 +11,7 @@ from sinks.connections import redis_client
 from sinks.errors import Misconfigured, StoreUnavailable
 from sinks.gate import Gate
 from sinks.leases import FOR_THE_NEXT, NO_SESSION, Lease, Leases, Renewal
-from sinks.scripts import lease_script
+from sinks.scripts import ASSERTION_KEPT_MS, lease_script
 from tests.support.opening import close, let_in
 from trimtab.model import Epoch
 from trimtab.ownership import LONGEST_LEASE_MS, State
@@ -220,6 +220,21 @@ def test_on_a_closed_store_a_broker_says_first_what_it_saw(
     assert leases.renew(cluster, A, 6, LONG_MS).renewal is Renewal.SUPERSEDED
 
     assert client.script_exists(lease_script().sha) == [scripted]
+
+
+@pytest.mark.parametrize("scripted", [True, False], ids=["job has been here", "no job yet"])
+def test_what_brokers_said_is_forgotten_after_a_day(
+    leases: Leases, client: redis.Redis, cluster: str, scripted: bool
+) -> None:
+    """Each history has keys of its own, and names of brokers come and go."""
+    history = close(client, cluster)
+    if not scripted:
+        client.script_flush()
+
+    leases.renew(cluster, A, 7, LONG_MS, Assertion(records={}))
+
+    said = keys.assertion_key(cluster, history, A)
+    assert client.pttl(said) in range(ASSERTION_KEPT_MS - 10_000, ASSERTION_KEPT_MS + 1)
 
 
 @pytest.mark.parametrize("name", ["a*", "a?", "a[bc]", "a^", "a\\"])
