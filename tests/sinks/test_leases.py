@@ -168,6 +168,15 @@ def test_nobody_gets_a_longer_lease_than_the_job_waits_for(leases: Leases, clust
     assert leases.renew(cluster, A, 1, 3_600_000).ms == 10_000
 
 
+def test_nor_than_a_job_that_waits_for_less(
+    leases: Leases, client: redis.Redis, cluster: str
+) -> None:
+    assert Gate(client, longest_lease_ms=3_000).open(cluster, 2) is None
+
+    assert leases.renew(cluster, A, 1, LONG_MS).ms == 3_000
+    assert client.pttl(keys.lease_key(cluster, A)) <= 3_000
+
+
 @pytest.mark.parametrize("scripted", [True, False], ids=["job has been here", "no job yet"])
 def test_not_on_a_store_that_has_forgotten_either(
     leases: Leases, client: redis.Redis, cluster: str, scripted: bool
