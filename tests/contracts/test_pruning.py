@@ -135,6 +135,17 @@ def test_an_older_job_and_a_closed_store_forget_nothing(
 
 
 @pytest.mark.usefixtures("ended")
+def test_beside_a_job_of_an_older_version_nothing_is_forgotten(
+    store: OwnershipStore, client: redis.Redis, cluster: str, pruner: Pruner
+) -> None:
+    let_in(client, cluster, LATER)
+    client.hset(keys.open_key(cluster), "run_id", "0" * 40)
+    with pytest.raises(Closed):
+        pruner.prune(cluster, LATER, kept_ms=-DAY_MS)
+    assert BUNDLE in store.records(cluster)
+
+
+@pytest.mark.usefixtures("ended")
 def test_while_the_journal_lacks_changes_nothing_is_forgotten(
     store: OwnershipStore, client: redis.Redis, cluster: str, pruner: Pruner
 ) -> None:

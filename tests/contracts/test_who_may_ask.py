@@ -202,6 +202,12 @@ def test_what_was_said_of_the_clock_is_believed_for_a_second(
     assert found is (Renewal.HELD if believed else Renewal.WAITING)
 
 
+def test_what_is_said_of_the_clock_outlasts_no_cluster(client: redis.Redis, cluster: str) -> None:
+    RollCall(client).vouch(cluster, server_ms(client))
+
+    assert client.pttl(keys.clock_key(cluster)) in range(1, 1_001)
+
+
 @pytest.mark.usefixtures("store")
 def test_a_wait_that_is_over_by_the_servers_clock_alone_is_not_over(
     client: redis.Redis, cluster: str
