@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 import pytest
@@ -16,7 +16,7 @@ from sinks.ownership_store import OwnershipStore
 from tests.agent.support import BUNDLE, HALVES, A, B, Job, Site, lines
 from trimtab.ownership import State
 from trimtab.wire.command import Kind
-from trimtab.wire.keys import open_key, ownership_key
+from trimtab.wire.keys import lease_key, open_key, ownership_key
 from trimtab.wire.ownership import Outcome, Record, Transition
 
 
@@ -44,6 +44,45 @@ def test_an_unloaded_bundle_is_drained_and_given_up(owned: Job, a: Site) -> None
     assert a.broker.told == lines(["unload"])
     assert (owned.record().state, owned.record().owner) == (State.FREE, None)
     assert not a.holdings.serves(BUNDLE)
+
+
+def test_clients_are_turned_away_before_a_bundle_is_drained(
+    owned: Job, a: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drain, served = a.broker.unload, list[bool]()
+
+    def draining(bundle: str) -> None:
+        served.append(a.holdings.serves(bundle))
+        drain(bundle)
+
+    monkeypatch.setattr(a.broker, "unload", draining)
+    owned.unload(A)
+    a.obey()
+    assert served == [False]
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        pytest.param(lambda site, job: site.obeyer.claim(BUNDLE, job.record()), id="claim"),
+        pytest.param(lambda site, _: site.obeyer.give_up(BUNDLE), id="release"),
+    ],
+)
+def test_a_process_that_a_later_one_has_replaced_changes_no_record(
+    owned: Job, a: Site, client: Redis, ask: Callable[[Site, Job], object]
+) -> None:
+    client.set(lease_key(owned.cluster, A), "+2")
+    before = owned.record()
+    ask(a, owned)
+    assert owned.record() == before
+
+
+def test_nor_does_it_answer_a_command(owned: Job, a: Site, client: Redis) -> None:
+    owned.unload(A)
+    client.set(lease_key(owned.cluster, A), "+2")
+    before = owned.record()
+    assert a.obey() == [Obeyed.REFUSED]
+    assert owned.record() == before
 
 
 def test_a_transfer_hands_the_bundle_over(owned: Job, a: Site, b: Site) -> None:
