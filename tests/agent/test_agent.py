@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ import pytest
 from redis import Redis
 
 from agent.agent import Agent, Superseded
-from agent.links import AgentSettings, Links, watched_server_time
+from agent.links import AgentSettings, Links, boot_clock, watched_server_time
 from agent.lookup.claiming import Claims
 from agent.obeying import Obeyed
 from agent.outbox import Outbox
@@ -501,6 +502,20 @@ def test_a_token_is_the_epoch_since_which_a_bundle_is_served(
     assert one.agent.token(HALVES[0]) is None
     one.clock.now += 60.0
     assert one.agent.token(BUNDLE) is None
+
+
+def test_the_servers_time_is_known_after_a_lease_and_until_it_jumps() -> None:
+    watched = watched_server_time()
+    watched.look(0.0, 100.0, 0.0)
+    assert watched.estimate(9.9) is None
+    assert watched.estimate(10.0) == 110.0
+    watched.look(10.0, 110.6, 10.0)
+    assert watched.estimate(10.0) is None
+
+
+def test_a_lease_is_counted_by_a_clock_that_cannot_be_set() -> None:
+    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    assert boot_clock() == pytest.approx(time.clock_gettime(clock), abs=60.0)
 
 
 def test_a_right_that_is_taken_away_ends_no_agent(

@@ -14,7 +14,7 @@ from agent.ports import Store
 from sinks.errors import Closed, StoreUnavailable
 from sinks.ownership_store import OwnershipStore
 from tests.agent.support import BUNDLE, HALVES, A, B, Job, Site, lines
-from trimtab.ownership import State
+from trimtab.ownership import Event, State
 from trimtab.wire.command import Kind
 from trimtab.wire.keys import lease_key, open_key, ownership_key
 from trimtab.wire.ownership import Outcome, Record, Transition
@@ -290,3 +290,22 @@ def test_while_the_store_is_closed_a_command_stays_open(owned: Job, a: Site, cli
     client.rename(f"{key}:aside", key)
     assert obey(a.obeyer, command) is Obeyed.DONE
     assert owned.record().state is State.FREE
+
+
+def test_what_stays_after_all_is_served_once_an_open_store_says_so(
+    owned: Job, a: Site, client: Redis
+) -> None:
+    """The record of a closed one may be long out of date."""
+    owned.unload(A)
+    a.commands()
+    a.obeyer.stop_serving(BUNDLE)
+    owned.ask(Event.KEEP, None, {A: Kind.OWN})
+    (own,) = a.commands()
+    key = open_key(owned.cluster)
+    client.rename(key, f"{key}:aside")
+    with pytest.raises(Closed):
+        obey(a.obeyer, own)
+    assert not a.holdings.serves(BUNDLE)
+    client.rename(f"{key}:aside", key)
+    assert obey(a.obeyer, own) is Obeyed.DONE
+    assert a.holdings.serves(BUNDLE)

@@ -7,6 +7,7 @@ import pytest
 import redis
 
 from sinks.errors import Closed
+from sinks.gate import Gate
 from sinks.leases import Lease, Leases, Renewal
 from sinks.ownership_store import OwnershipStore
 from sinks.roll_call import RollCall
@@ -148,6 +149,7 @@ def test_a_job_of_an_older_version_closes_the_store_to_agents_of_this_one(
 
     with pytest.raises(Closed, match="upgrade the job first"):
         store.apply(cluster, broker(A, Event.CLAIM))
+    assert not Gate(client).is_open(cluster)
 
 
 @pytest.mark.usefixtures("store")
