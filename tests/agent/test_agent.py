@@ -285,6 +285,19 @@ def test_an_agent_with_time_to_drain_gives_its_bundles_and_its_lease_away(
     assert client.pttl(lease_key(job.cluster, A)) <= 1
 
 
+@pytest.mark.usefixtures("job")
+def test_an_agent_that_drains_for_long_keeps_its_lease_meanwhile(
+    host: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, asked = host(A, *HALVES), list[int]()
+    one.agent.turn()
+    before_renewals(one, asked.append)
+    monkeypatch.setattr(one.broker, "unload", lambda _: one.clock.advance(4.0))
+    one.agent.stop(drain_s=30.0)
+    one.agent.end()
+    assert asked == [10_000, 0]
+
+
 def test_an_agent_that_is_stopped_for_a_restart_keeps_its_records(
     job: Job, host: Callable[..., Host]
 ) -> None:
@@ -438,6 +451,7 @@ def test_a_store_that_closes_while_a_broker_begins_is_noticed(
     newer = starting(host, lambda _: close(client, job.cluster))
     newer.agent.turn()
     assert not newer.agent.serves(BUNDLE)
+    assert newer.agent.token(BUNDLE) is None
 
 
 def test_a_broker_that_loads_for_longer_than_its_lease_begins_again(
