@@ -38,6 +38,9 @@ class Clock:
     def __call__(self) -> float:
         return self.now
 
+    def advance(self, seconds: float) -> None:
+        self.now += seconds
+
 
 class Recorder:
     """A broker that writes down what it was told; while ``broken`` it cannot load."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import msgspec
@@ -11,10 +12,11 @@ import pytest
 from redis import Redis
 
 from agent.agent import Agent, Superseded
-from agent.links import AgentSettings, Links, watched_server_time
+from agent.links import AgentSettings, Links, boot_clock, watched_server_time
 from agent.lookup.claiming import Claims
 from agent.obeying import Obeyed
 from agent.outbox import Outbox
+from agent.ports import LeaseKeeper
 from agent.reporting import Reporter
 from agent.seen import Seen
 from sinks.command_streams import CommandStream
@@ -22,7 +24,7 @@ from sinks.connections import redis_client
 from sinks.errors import StoreUnavailable
 from sinks.gate import Gate
 from sinks.hints import PlacementHints
-from sinks.leases import Lease, Leases
+from sinks.leases import FOR_THE_NEXT, NO_SESSION, Lease, Leases
 from sinks.ownership_store import OwnershipStore
 from tests.agent.support import BUNDLE, HALVES, SESSION, A, B, Clock, Job, Recorder, lines
 from tests.agent.test_outbox import Shelf
@@ -30,10 +32,18 @@ from tests.support.opening import close, let_in, server_ms
 from tests.support.waiting import eventually
 from trimtab.model import Epoch
 from trimtab.ownership import State
+from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Kind
 from trimtab.wire.hints import Hints
-from trimtab.wire.keys import clock_key, lease_key, open_key, ownership_key
-from trimtab.wire.ownership import Candidate
+from trimtab.wire.keys import (
+    clock_key,
+    lease_key,
+    open_key,
+    owned_key,
+    ownership_key,
+    successor_key,
+)
+from trimtab.wire.ownership import Candidate, Record
 
 
 class Host:
@@ -275,6 +285,19 @@ def test_an_agent_with_time_to_drain_gives_its_bundles_and_its_lease_away(
     assert client.pttl(lease_key(job.cluster, A)) <= 1
 
 
+@pytest.mark.usefixtures("job")
+def test_an_agent_that_drains_for_long_keeps_its_lease_meanwhile(
+    host: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, asked = host(A, *HALVES), list[int]()
+    one.agent.turn()
+    before_renewals(one, asked.append)
+    monkeypatch.setattr(one.broker, "unload", lambda _: one.clock.advance(4.0))
+    one.agent.stop(drain_s=30.0)
+    one.agent.end()
+    assert asked == [10_000, 0]
+
+
 def test_an_agent_that_is_stopped_for_a_restart_keeps_its_records(
     job: Job, host: Callable[..., Host]
 ) -> None:
@@ -350,6 +373,45 @@ def test_a_process_that_starts_beside_an_emptied_store_waits_for_its_records(
     assert again.agent.serves(BUNDLE)
 
 
+class Restored(OwnershipStore):
+    """Something happens whenever it has read what a broker owns."""
+
+    def __init__(self, client: Redis, happens: Callable[[], object]) -> None:
+        super().__init__(client)
+        self._happens = happens
+
+    def records_of(
+        self, cluster: str, broker: str, besides: Iterable[str] = ()
+    ) -> dict[str, Record]:
+        found = super().records_of(cluster, broker, besides)
+        self._happens()
+        return found
+
+
+def test_what_a_closed_store_lacks_is_not_believed_though_it_opens_meanwhile(
+    job: Job, client: Redis, host: Callable[..., Host]
+) -> None:
+    """The broker would hold its lease, and never serve what the restored records give it."""
+    older = host(A, BUNDLE)
+    older.agent.turn()
+    older.agent.stop()
+    older.agent.end()
+    lost = ownership_key(job.cluster), owned_key(job.cluster, A)
+    for key in lost:
+        client.rename(key, f"{key}:aside")
+    close(client, job.cluster)
+
+    def restored() -> None:
+        for key in lost:
+            client.rename(f"{key}:aside", key)
+        let_in(client, job.cluster, 2)
+
+    newer = host(A, session=SESSION + 1)
+    newer.agent._obeyer.store = Restored(client, restored)
+    newer.agent.turn()
+    assert not newer.agent.seeded
+
+
 class Slow(Recorder):
     """Something happens whenever it loads a bundle."""
 
@@ -389,6 +451,7 @@ def test_a_store_that_closes_while_a_broker_begins_is_noticed(
     newer = starting(host, lambda _: close(client, job.cluster))
     newer.agent.turn()
     assert not newer.agent.serves(BUNDLE)
+    assert newer.agent.token(BUNDLE) is None
 
 
 def test_a_broker_that_loads_for_longer_than_its_lease_begins_again(
@@ -403,6 +466,24 @@ def test_a_broker_that_loads_for_longer_than_its_lease_begins_again(
     newer.agent.turn()
     assert newer.agent.serves(BUNDLE)
     assert job.record().owner == A
+
+
+@pytest.mark.usefixtures("job")
+def test_a_broker_whose_lease_ran_out_loads_nothing_more_before_it_begins_again(
+    host: Callable[..., Host],
+) -> None:
+    """Others may have been given the rest."""
+    older = host(A, *HALVES)
+    older.agent.turn()
+    older.agent.stop()
+    older.agent.end()
+
+    def passes() -> None:
+        newer.clock.now += 20.0
+
+    newer: Host = host(A, session=SESSION + 1, broker=Slow(passes))
+    newer.agent.turn()
+    assert len(newer.broker.loaded) == 1
 
 
 def test_a_broker_that_loads_many_bundles_renews_its_lease_meanwhile(
@@ -435,6 +516,20 @@ def test_a_token_is_the_epoch_since_which_a_bundle_is_served(
     assert one.agent.token(HALVES[0]) is None
     one.clock.now += 60.0
     assert one.agent.token(BUNDLE) is None
+
+
+def test_the_servers_time_is_known_after_a_lease_and_until_it_jumps() -> None:
+    watched = watched_server_time()
+    watched.look(0.0, 100.0, 0.0)
+    assert watched.estimate(9.9) is None
+    assert watched.estimate(10.0) == 110.0
+    watched.look(10.0, 110.6, 10.0)
+    assert watched.estimate(10.0) is None
+
+
+def test_a_lease_is_counted_by_a_clock_that_cannot_be_set() -> None:
+    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    assert boot_clock() == pytest.approx(time.clock_gettime(clock), abs=60.0)
 
 
 def test_a_right_that_is_taken_away_ends_no_agent(
@@ -519,3 +614,164 @@ class Away:
 
     def renew(self, *_: object) -> Lease:
         raise StoreUnavailable("no way to the server")
+
+
+def test_the_end_of_an_older_versions_lease_is_waited_for_by_the_own_clock(
+    job: Job, client: Redis, host: Callable[..., Host]
+) -> None:
+    """The server remembers no session of that process, and its clock may jump."""
+    client.set(lease_key(job.cluster, A), str(SESSION), px=8_000)
+    newer = host(A, BUNDLE, session=SESSION + 1)
+    newer.agent.turn()
+    client.delete(lease_key(job.cluster, A))
+    newer.clock.now += 4.0
+    newer.agent.turn()
+    assert not newer.agent.serves(BUNDLE)
+    newer.clock.now += 6.0
+    newer.agent.turn()
+    assert newer.agent.serves(BUNDLE)
+
+
+def test_what_was_waited_before_the_older_process_had_its_lease_again_counts_for_nothing(
+    job: Job, client: Redis, host: Callable[..., Host]
+) -> None:
+    """It has nearly a whole lease then, whatever is left by the server's clock, which jumped."""
+    older, newer = host(A, BUNDLE), host(A, session=SESSION + 1)
+    older.agent.turn()
+    newer.agent.turn()
+    newer.clock.now += 20.0
+    client.delete(successor_key(job.cluster, A))
+    older.clock.now += 4.0
+    older.agent.turn()
+    client.pexpire(lease_key(job.cluster, A), 1_000)
+    newer.agent.turn()
+    client.delete(lease_key(job.cluster, A))
+    newer.clock.now += 1.5
+    newer.agent.turn()
+    assert older.agent.serves(BUNDLE)
+    assert not newer.agent.serves(BUNDLE)
+
+
+class Before:
+    """Something happens on the way to the server."""
+
+    def __init__(self, leases: LeaseKeeper, happens: Callable[[int], object]) -> None:
+        self._leases, self._happens = leases, happens
+
+    def renew(  # noqa: PLR0913 - as what it delays
+        self,
+        cluster: str,
+        broker: str,
+        session: int,
+        ttl_ms: int,
+        assertion: Assertion | None = None,
+        asked_for_ms: int = 0,
+    ) -> Lease:
+        self._happens(ttl_ms)
+        return self._leases.renew(cluster, broker, session, ttl_ms, assertion, asked_for_ms)
+
+
+def before_renewals(one: Host, happens: Callable[[int], object]) -> None:
+    """From now on; told for how long the lease is asked for."""
+    links = one.agent._links
+    one.agent._links = replace(links, leases=Before(links.leases, happens))
+
+
+def slowly(one: Host, seconds: float) -> None:
+    """A turn whose renewals are on their way for so long."""
+    links = one.agent._links
+    before_renewals(one, lambda _: one.clock.advance(seconds))
+    one.agent.turn()
+    one.agent._links = links
+
+
+def test_a_wait_begins_with_the_first_answer(
+    job: Job, client: Redis, host: Callable[..., Host]
+) -> None:
+    """Until then the older process could renew."""
+    older, newer = host(A, BUNDLE), host(A, session=SESSION + 1)
+    older.agent.turn()
+    client.delete(lease_key(job.cluster, A))
+    slowly(newer, 5.0)
+    newer.clock.now += 5.5
+    newer.agent.turn()
+    assert not newer.agent.serves(BUNDLE)
+    newer.clock.now += 5.0
+    newer.agent.turn()
+    assert newer.agent.serves(BUNDLE)
+
+
+@pytest.mark.usefixtures("job")
+def test_a_lease_is_counted_from_before_it_was_asked_for(host: Callable[..., Host]) -> None:
+    one = host(A, BUNDLE)
+    one.agent.turn()
+    one.clock.now += 4.0
+    slowly(one, 3.0)
+    one.clock.now += 5.9
+    assert one.agent.serves(BUNDLE)
+    one.clock.now += 0.2
+    assert not one.agent.serves(BUNDLE)
+
+
+def test_a_lease_that_ran_out_before_the_store_was_closed_is_a_gap(
+    job: Job, client: Redis, host: Callable[..., Host]
+) -> None:
+    """The job closes a store whose data it finds lost; the history goes on."""
+    one = host(A, BUNDLE)
+    one.agent.turn()
+    job.lose()
+    job.assign(B)
+    close(client, job.cluster)
+    one.clock.now += 4.0
+    one.agent.turn()
+    assert not one.agent.serves(BUNDLE)
+
+
+def test_a_lease_that_another_process_has_left_is_a_gap_on_a_closed_store_too(
+    job: Job, client: Redis, host: Callable[..., Host]
+) -> None:
+    one = host(A, BUNDLE)
+    one.agent.turn()
+    close(client, job.cluster)
+    one.agent._history = "0" * 40
+    client.set(lease_key(job.cluster, A), NO_SESSION, px=8_000)
+    one.clock.now += 4.0
+    one.agent.turn()
+    assert not one.agent.serves(BUNDLE)
+
+
+def test_a_process_that_must_wait_for_an_older_one_serves_nothing(
+    job: Job, client: Redis, host: Callable[..., Host]
+) -> None:
+    """Of a server that went back to before this one had the lease."""
+    one = host(A, BUNDLE)
+    one.agent.turn()
+    client.set(lease_key(job.cluster, A), f"+{SESSION - 1}", px=8_000)
+    one.clock.now += 4.0
+    one.agent.turn()
+    assert not one.agent.serves(BUNDLE)
+
+
+@pytest.mark.usefixtures("job")
+def test_who_ends_serves_nothing_before_the_lease_is_given_up(host: Callable[..., Host]) -> None:
+    one, served = host(A, BUNDLE), []
+    one.agent.turn()
+    before_renewals(one, lambda ms: served.append((ms, one.agent.serves(BUNDLE))))
+    one.agent.stop()
+    one.agent.end()
+    assert served == [(FOR_THE_NEXT, False)]
+
+
+@pytest.mark.usefixtures("job")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_where_the_brokers_own_code_fails_nothing_is_served_any_more(
+    host: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = host(A, BUNDLE)
+    one.agent.start()
+    eventually(lambda: one.agent.serves(BUNDLE), "it serves")
+    monkeypatch.delattr(type(one.broker), "load_report")
+    one.clock.now += 5.1
+    one.agent.join(30.0)
+    assert not one.agent.alive
+    assert not one.agent.serves(BUNDLE)

@@ -126,6 +126,19 @@ def test_what_may_be_gone_is_not_served_until_an_answer_comes(
     assert served(a) == ([BUNDLE] if event is Event.MERGE else list(HALVES))
 
 
+def test_both_parts_are_seen_merging_before_they_may_be_gone(
+    halved: Job, a: Site, client: Redis
+) -> None:
+    """The store may lose that they were, and this broker alone knows their epochs then."""
+    command = told_to_merge(halved, a)
+    a.obeyer.store = losing = LosesAnswers(client)
+    losing.arrives = False
+    with pytest.raises(StoreUnavailable):
+        obey(a.obeyer, command)
+    for half in HALVES:
+        assert a.obeyer.seen.record(half) == halved.record(half)
+
+
 def test_while_the_store_is_closed_the_command_waits_and_both_are_served(
     halved: Job, a: Site, client: Redis
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 import pytest
@@ -14,9 +14,9 @@ from agent.ports import Store
 from sinks.errors import Closed, StoreUnavailable
 from sinks.ownership_store import OwnershipStore
 from tests.agent.support import BUNDLE, HALVES, A, B, Job, Site, lines
-from trimtab.ownership import State
+from trimtab.ownership import Event, State
 from trimtab.wire.command import Kind
-from trimtab.wire.keys import open_key, ownership_key
+from trimtab.wire.keys import lease_key, open_key, ownership_key
 from trimtab.wire.ownership import Outcome, Record, Transition
 
 
@@ -44,6 +44,45 @@ def test_an_unloaded_bundle_is_drained_and_given_up(owned: Job, a: Site) -> None
     assert a.broker.told == lines(["unload"])
     assert (owned.record().state, owned.record().owner) == (State.FREE, None)
     assert not a.holdings.serves(BUNDLE)
+
+
+def test_clients_are_turned_away_before_a_bundle_is_drained(
+    owned: Job, a: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drain, served = a.broker.unload, list[bool]()
+
+    def draining(bundle: str) -> None:
+        served.append(a.holdings.serves(bundle))
+        drain(bundle)
+
+    monkeypatch.setattr(a.broker, "unload", draining)
+    owned.unload(A)
+    a.obey()
+    assert served == [False]
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        pytest.param(lambda site, job: site.obeyer.claim(BUNDLE, job.record()), id="claim"),
+        pytest.param(lambda site, _: site.obeyer.give_up(BUNDLE), id="release"),
+    ],
+)
+def test_a_process_that_a_later_one_has_replaced_changes_no_record(
+    owned: Job, a: Site, client: Redis, ask: Callable[[Site, Job], object]
+) -> None:
+    client.set(lease_key(owned.cluster, A), "+2")
+    before = owned.record()
+    ask(a, owned)
+    assert owned.record() == before
+
+
+def test_nor_does_it_answer_a_command(owned: Job, a: Site, client: Redis) -> None:
+    owned.unload(A)
+    client.set(lease_key(owned.cluster, A), "+2")
+    before = owned.record()
+    assert a.obey() == [Obeyed.REFUSED]
+    assert owned.record() == before
 
 
 def test_a_transfer_hands_the_bundle_over(owned: Job, a: Site, b: Site) -> None:
@@ -251,3 +290,22 @@ def test_while_the_store_is_closed_a_command_stays_open(owned: Job, a: Site, cli
     client.rename(f"{key}:aside", key)
     assert obey(a.obeyer, command) is Obeyed.DONE
     assert owned.record().state is State.FREE
+
+
+def test_what_stays_after_all_is_served_once_an_open_store_says_so(
+    owned: Job, a: Site, client: Redis
+) -> None:
+    """The record of a closed one may be long out of date."""
+    owned.unload(A)
+    a.commands()
+    a.obeyer.stop_serving(BUNDLE)
+    owned.ask(Event.KEEP, None, {A: Kind.OWN})
+    (own,) = a.commands()
+    key = open_key(owned.cluster)
+    client.rename(key, f"{key}:aside")
+    with pytest.raises(Closed):
+        obey(a.obeyer, own)
+    assert not a.holdings.serves(BUNDLE)
+    client.rename(f"{key}:aside", key)
+    assert obey(a.obeyer, own) is Obeyed.DONE
+    assert a.holdings.serves(BUNDLE)

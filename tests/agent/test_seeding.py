@@ -10,7 +10,9 @@ from agent.obeying import Obeyed
 from agent.seeding import seed
 from sinks.errors import Closed
 from tests.agent.support import BUNDLE, A, B, Job, Site, lines
+from trimtab.model import Epoch
 from trimtab.ownership import Event, State
+from trimtab.wire.command import Kind
 from trimtab.wire.keys import open_key, ownership_key
 from trimtab.wire.ownership import Refused, Transition
 
@@ -133,6 +135,27 @@ def test_what_another_broker_has_had_for_long_is_forgotten(
     assert site.obeyer.seen.record(BUNDLE) is not None
     seed(site.obeyer, job.record().since + 2 * 3_600_000, no_renewal)
     assert site.obeyer.seen.record(BUNDLE) is None
+
+
+def test_what_a_store_has_forgotten_is_remembered_however_long_ago_it_was(
+    job: Job, client: Redis, cluster: str
+) -> None:
+    site = Site(client, cluster, A)
+    job.assign(B)
+    newer = msgspec.structs.replace(job.record(), epoch=Epoch(1, 9))
+    site.obeyer.seen.note(BUNDLE, newer)
+    seed(site.obeyer, job.record().since + 2 * 3_600_000, no_renewal)
+    assert site.obeyer.seen.record(BUNDLE) == newer
+
+
+def test_the_lease_is_renewed_between_bundles_that_are_loaded_before_they_are_claimed(
+    job: Job, client: Redis, cluster: str
+) -> None:
+    for bundle in (LEFT, RIGHT):
+        job.ask(Event.ASSIGN, A, {A: Kind.OWN}, bundle=bundle)
+    site, loaded = Site(client, cluster, A), list[set[str]]()
+    seed(site.obeyer, 0, lambda: loaded.append(set(site.broker.loaded)))
+    assert {LEFT} in loaded
 
 
 def test_before_a_job_has_opened_the_store_nothing_is_claimed(client: Redis, cluster: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 import redis
 from redis.exceptions import ResponseError
 
-from sinks.journal_relay import JournalRelay
+from sinks.journal_relay import PAGE, JournalRelay
 from sinks.ownership_store import OwnershipStore
 from sinks.scripts import transition_script
 from tests.contracts.asking import ABOVE, BUNDLE, GENERATION, HALVES, ask, broker, job, journal
@@ -112,6 +112,14 @@ def test_until_all_is_put_back_more_is_left_out(
 
     assert [change.event for change in journal(client, cluster)][2:] == [Event.RELEASE]
     assert left_out(client, cluster) == set()
+
+
+def test_no_more_than_a_page_is_put_back_in_one_step(
+    client: redis.Redis, cluster: str, relay: JournalRelay
+) -> None:
+    client.sadd(keys.unjournalled_key(cluster), *(f"t/n/{i}" for i in range(PAGE + 1)))
+    relay.refill(cluster)
+    assert len(left_out(client, cluster)) == 1
 
 
 def test_a_bundle_that_has_no_record_is_not_put_back(

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, Final
+
 import msgspec
 import pytest
 import redis
 
-from sinks.errors import Closed, Fenced, SinkError
+from sinks.errors import Closed, Fenced, GenerationSpent, SinkError
 from sinks.gate import Closure, Gate
 from sinks.leases import Leases
 from sinks.ownership_store import OwnershipStore
 from sinks.readable import ALL, Readable
 from tests.contracts.asking import BUNDLE, HALVES, broker, journal
-from tests.support.opening import keep_alive, let_in
+from tests.support.opening import close, keep_alive, let_in
 from trimtab.model import Epoch
 from trimtab.ownership import REPLICA_WAIT_MS, Event, State
 from trimtab.wire import keys
@@ -144,12 +147,91 @@ def test_an_open_store_is_not_restored(client: redis.Redis, cluster: str) -> Non
     assert OwnershipStore(client).records(cluster) == {}
 
 
+def given(client: redis.Redis, cluster: str, broker: str) -> set[str]:
+    """What is noted as the broker's."""
+    # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
+    names: Any = client.smembers(keys.owned_key(cluster, broker))
+    return {name.decode() for name in names}
+
+
 @pytest.mark.usefixtures("closure")
-def test_an_older_job_restores_nothing(client: redis.Redis, cluster: str) -> None:
-    Gate(client).open(cluster, 6)
+def test_index_and_owners_bundles_follow_what_is_restored(
+    gate: Gate, client: redis.Redis, cluster: str
+) -> None:
+    theirs = Record(state=State.OWNED, epoch=Epoch(4, 1), owner=B)
+    ended = Record(state=State.DELETED, epoch=Epoch(4, 2))
+
+    gate.restore(cluster, 5, {BUNDLE: OWNED}, frozenset())
+    assert (given(client, cluster, A), given(client, cluster, B)) == ({BUNDLE}, set())
+    gate.restore(cluster, 5, {BUNDLE: theirs}, frozenset())
+    assert (given(client, cluster, A), given(client, cluster, B)) == (set(), {BUNDLE})
+    gate.restore(cluster, 5, {BUNDLE: ended}, frozenset())
+    assert (given(client, cluster, A), given(client, cluster, B)) == (set(), set())
+    assert client.zcard(keys.bundles_key(cluster)) == 0
+
+
+@pytest.mark.usefixtures("closure")
+def test_what_the_records_give_a_broker_is_noted_as_its_own(
+    gate: Gate, client: redis.Redis, cluster: str
+) -> None:
+    """A job of an older version wrote them, and noted nothing."""
+    client.hset(keys.ownership_key(cluster), BUNDLE, msgspec.json.encode(OWNED))
+    store = OwnershipStore(client)
+    assert store.records_of(cluster, A) == {}
+
+    gate.note_owned(cluster, 5, [BUNDLE, *HALVES])
+
+    assert store.records_of(cluster, A) == {BUNDLE: OWNED}
+
+
+Rebuilds = Callable[[Gate, str], object]
+
+REBUILDS: Final[list[Rebuilds]] = [
+    lambda gate, cluster: gate.restore(cluster, 5, {BUNDLE: OWNED}, frozenset()),
+    lambda gate, cluster: gate.note_owned(cluster, 5, [BUNDLE]),
+]
+
+
+@pytest.mark.usefixtures("closure")
+@pytest.mark.parametrize("rebuild", REBUILDS, ids=["records", "notes"])
+def test_what_is_being_rebuilt_on_another_history_is_left_alone(
+    gate: Gate, client: redis.Redis, cluster: str, rebuild: Rebuilds
+) -> None:
+    """The server was replaced since: what brokers said to the one before is not all."""
+    client.hset(keys.open_key(cluster), "rebuild_on", "f" * 40)
+
+    with pytest.raises(SinkError, match="not being rebuilt"):
+        rebuild(gate, cluster)
+
+    assert OwnershipStore(client).records(cluster) == {}
+
+
+@pytest.mark.parametrize("rebuild", REBUILDS, ids=["records", "notes"])
+def test_a_rebuild_that_another_job_goes_on_with_is_that_jobs(
+    closure: Closure, gate: Gate, client: redis.Redis, cluster: str, rebuild: Rebuilds
+) -> None:
+    assert Gate(client).open(cluster, 6, closure.history, closed_for_ms=60_000) is not None
 
     with pytest.raises(Fenced):
-        Gate(client).restore(cluster, 5, {BUNDLE: OWNED}, frozenset())
+        rebuild(gate, cluster)
+
+
+def test_nothing_is_noted_on_an_open_store(client: redis.Redis, cluster: str) -> None:
+    gate = let_in(client, cluster, 5)
+
+    with pytest.raises(SinkError, match="not being rebuilt"):
+        gate.note_owned(cluster, 5, [BUNDLE])
+
+
+def test_a_generation_is_spent_though_its_job_never_heard_that_it_was_let_in(
+    client: redis.Redis, cluster: str
+) -> None:
+    """The answer was lost, and the server restarted: brokers may have seen epochs of it."""
+    let_in(client, cluster, 5)
+    close(client, cluster)
+
+    with pytest.raises(GenerationSpent):
+        Gate(client).open(cluster, 5)
 
 
 def test_a_transition_after_a_restoration_has_a_higher_epoch(

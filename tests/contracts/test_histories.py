@@ -141,13 +141,17 @@ def test_a_job_closes_what_it_finds_lost_before_it_claims_anew(servers: SimpleNa
 
 
 def test_a_replica_is_not_open(servers: SimpleNamespace) -> None:
+    """It has the history of its master, and what that one was opened on."""
     first, second = servers.first, servers.second
-    let_in(first.client, C, 5)
     second.follow(first)
+    let_in(first.client, C, 5)
+    assert Gate(first.client, replicas=0).open(C, 6) is None
+    eventually(lambda: first.lag_of_replicas() is not None, "the replica has it")
     second.client.config_set("replica-read-only", "no")
+    Gate(second.client)._load_scripts()
 
     assert not Gate(second.client).is_open(C)
-    with pytest.raises(Closed):
+    with pytest.raises(Closed, match="not the master"):
         second.claim()
     with pytest.raises(StoreUnavailable):
         second.renew()

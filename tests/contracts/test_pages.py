@@ -14,7 +14,16 @@ from sinks import ownership_store
 from sinks.command_streams import KEPT_S
 from sinks.errors import Closed, Fenced, StoreUnavailable
 from sinks.ownership_store import PAGE, BatchOutcome, OwnershipStore
-from tests.contracts.asking import BUNDLE, GENERATION, broker, command, commands, job, journal
+from tests.contracts.asking import (
+    BUNDLE,
+    GENERATION,
+    broker,
+    command,
+    commands,
+    entries,
+    job,
+    journal,
+)
 from tests.support.opening import close, let_in, server_ms
 from tests.support.reports import bundle
 from trimtab.model import NO_EPOCH, Epoch
@@ -203,6 +212,20 @@ def test_a_stream_of_commands_ends_a_day_after_the_last_one(
     run(store, cluster, 7, [asked])
 
     assert KEPT_S - 10 < client.ttl(stream) <= KEPT_S
+
+
+def test_a_stream_of_commands_that_nobody_reads_ends_growing(
+    store: OwnershipStore, client: redis.Redis, cluster: str
+) -> None:
+    stream, far_too_many = keys.command_stream(cluster, A), 12_000
+    more = "for _ = 1, ARGV[1] do redis.call('XADD', KEYS[1], '*', 'command', '{}') end"
+    client.eval(more, 1, stream, str(far_too_many))
+
+    run(store, cluster, 7, assignments(1))
+
+    # Trimmed by the hundred.
+    assert client.xlen(stream) in range(10_000, 10_200)
+    assert entries(client, stream, b"command")[-1] != b"{}"
 
 
 def test_the_callers_clock_goes_on_from_page_to_page(

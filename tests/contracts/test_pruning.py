@@ -8,7 +8,7 @@ import redis
 
 from sinks.errors import Closed, Fenced
 from sinks.ownership_store import OwnershipStore
-from sinks.pruning import Pruner
+from sinks.pruning import KEPT_MS, Pruner
 from tests.contracts.asking import ABOVE, BUNDLE, GENERATION, HALVES, ask, broker, job, journal
 from tests.support.opening import close, let_in
 from trimtab.model import NO_EPOCH, Epoch
@@ -92,6 +92,7 @@ def test_what_covers_its_part_keeps_it_from_being_claimed(
     ("generation", "kept_ms"),
     [
         pytest.param(LATER, DAY_MS, id="of the last day"),
+        pytest.param(LATER, KEPT_MS, id="of as long as the topic keeps every change"),
         pytest.param(GENERATION, -DAY_MS, id="of the generation that may write"),
     ],
 )
@@ -131,6 +132,17 @@ def test_an_older_job_and_a_closed_store_forget_nothing(
     close(client, cluster)
     with pytest.raises(Closed):
         pruner.prune(cluster, LATER + 1, kept_ms=-DAY_MS)
+    assert BUNDLE in store.records(cluster)
+
+
+@pytest.mark.usefixtures("ended")
+def test_beside_a_job_of_an_older_version_nothing_is_forgotten(
+    store: OwnershipStore, client: redis.Redis, cluster: str, pruner: Pruner
+) -> None:
+    let_in(client, cluster, LATER)
+    client.hset(keys.open_key(cluster), "run_id", "0" * 40)
+    with pytest.raises(Closed):
+        pruner.prune(cluster, LATER, kept_ms=-DAY_MS)
     assert BUNDLE in store.records(cluster)
 
 

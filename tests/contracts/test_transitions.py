@@ -368,6 +368,19 @@ def test_a_child_that_stands_already_is_not_made_again(
     assert store.record(cluster, HALVES[0]) == standing
 
 
+def test_a_bundle_that_ended_does_not_return_beside_its_children(
+    store: OwnershipStore, client: redis.Redis, cluster: str
+) -> None:
+    put(client, cluster, State.SPLITTING)
+    divided = ask(store, cluster, broker(A, Event.RETIRE, STANDING, children=HALVES)).record
+    assert divided is not None
+
+    refused = ask(store, cluster, job(Event.RESTORE, divided.epoch))
+
+    assert refused.reason is Refused.NOT_TILING
+    assert store.record(cluster, BUNDLE) == divided
+
+
 def test_records_are_read_in_pages(store: OwnershipStore, cluster: str) -> None:
     names = {f"public/default/0x{low:08x}_0x{low + 1:08x}" for low in range(2500)}
     asked = [job(Event.ASSIGN, NO_EPOCH, A, bundle=name, id=name) for name in sorted(names)]
@@ -521,6 +534,24 @@ def test_a_bundle_whose_owners_die_one_after_another_is_quarantined(
     readmitted = ask(store, cluster, job(Event.READMIT, epoch)).record
     assert readmitted is not None
     assert (readmitted.state, readmitted.falls) == (State.FREE, 0)
+
+
+def test_a_lookup_that_asks_again_hears_again_that_the_bundle_is_quarantined(
+    store: OwnershipStore, client: redis.Redis, cluster: str
+) -> None:
+    """Its first answer was lost. The record has its request's id, and is not what it asked for."""
+    seconds, _ = client.time()
+    fallen = Record(
+        state=State.OWNED, epoch=STANDING, owner=A, since=1000 * seconds, falls=MOST_FALLS - 1
+    )
+    client.hset(ownership_key(cluster), BUNDLE, msgspec.json.encode(fallen))
+    client.delete(lease_key(cluster, A))
+    asked = msgspec.structs.replace(candidates((B, 0.5)), actor=B, expect=STANDING)
+
+    answers = [store.apply(cluster, asked) for _ in range(2)]
+
+    assert answers[0].reason is Refused.QUARANTINED
+    assert answers[1] == answers[0]
 
 
 @pytest.mark.parametrize(

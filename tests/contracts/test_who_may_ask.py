@@ -7,6 +7,7 @@ import pytest
 import redis
 
 from sinks.errors import Closed
+from sinks.gate import Gate
 from sinks.leases import Lease, Leases, Renewal
 from sinks.ownership_store import OwnershipStore
 from sinks.roll_call import RollCall
@@ -107,6 +108,7 @@ def test_what_is_no_range_is_no_bundle(
         *NO_RANGES,
         "t/ns/0x20000000_0x40000000/0x00000000_0xffffffff",
         "t/ns/0x30000000_0x40000000/0x00000000_0xffffffff",
+        "t/ns/0x20000000_0x40000000/0x00000000_0x00000001",
     ],
 )
 def test_an_overlap_is_seen_whatever_stands_between_in_the_index(
@@ -147,6 +149,7 @@ def test_a_job_of_an_older_version_closes_the_store_to_agents_of_this_one(
 
     with pytest.raises(Closed, match="upgrade the job first"):
         store.apply(cluster, broker(A, Event.CLAIM))
+    assert not Gate(client).is_open(cluster)
 
 
 @pytest.mark.usefixtures("store")
@@ -199,6 +202,12 @@ def test_what_was_said_of_the_clock_is_believed_for_a_second(
     found = asks(client, cluster, 2).renewal
 
     assert found is (Renewal.HELD if believed else Renewal.WAITING)
+
+
+def test_what_is_said_of_the_clock_outlasts_no_cluster(client: redis.Redis, cluster: str) -> None:
+    RollCall(client).vouch(cluster, server_ms(client))
+
+    assert client.pttl(keys.clock_key(cluster)) in range(1, 1_001)
 
 
 @pytest.mark.usefixtures("store")

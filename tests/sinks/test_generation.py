@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 import pytest
 import stamina
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 import sinks.generation
@@ -173,6 +173,8 @@ def test_a_claim_that_was_called_off_counts_for_nothing_but_its_offset(
     # It fences that writer, whose record is never committed.
     held = claim(own_kafka.bootstrap, "job")
     assert 1 < held.generation < 100
+    with pytest.raises(KafkaException):
+        writer.commit_transaction(PATIENCE)
     held.close()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
+
 import msgspec
 import pytest
 import redis
@@ -10,11 +12,11 @@ from deploy.redis_server import RedisServer
 from sinks.connections import redis_client
 from sinks.errors import Misconfigured, StoreUnavailable
 from sinks.gate import Gate
-from sinks.leases import FOR_THE_NEXT, NO_SESSION, Lease, Leases, Renewal
-from sinks.scripts import lease_script
+from sinks.leases import FOR_THE_NEXT, NO_SESSION, Lease, Leases, Renewal, _near
+from sinks.scripts import ASSERTION_KEPT_MS, lease_script
 from tests.support.opening import close, let_in
 from trimtab.model import Epoch
-from trimtab.ownership import LONGEST_LEASE_MS, State
+from trimtab.ownership import LONGEST_LEASE_MS, REPLICA_LAG_S, State
 from trimtab.wire import keys
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.ownership import Record
@@ -168,6 +170,15 @@ def test_nobody_gets_a_longer_lease_than_the_job_waits_for(leases: Leases, clust
     assert leases.renew(cluster, A, 1, 3_600_000).ms == 10_000
 
 
+def test_nor_than_a_job_that_waits_for_less(
+    leases: Leases, client: redis.Redis, cluster: str
+) -> None:
+    assert Gate(client, longest_lease_ms=3_000).open(cluster, 2) is None
+
+    assert leases.renew(cluster, A, 1, LONG_MS).ms == 3_000
+    assert client.pttl(keys.lease_key(cluster, A)) <= 3_000
+
+
 @pytest.mark.parametrize("scripted", [True, False], ids=["job has been here", "no job yet"])
 def test_not_on_a_store_that_has_forgotten_either(
     leases: Leases, client: redis.Redis, cluster: str, scripted: bool
@@ -220,6 +231,43 @@ def test_on_a_closed_store_a_broker_says_first_what_it_saw(
     assert leases.renew(cluster, A, 6, LONG_MS).renewal is Renewal.SUPERSEDED
 
     assert client.script_exists(lease_script().sha) == [scripted]
+
+
+@pytest.mark.parametrize(
+    ("state", "lag", "near"),
+    [
+        pytest.param("online", REPLICA_LAG_S, 1, id="lately"),
+        pytest.param("online", REPLICA_LAG_S + 1, 0, id="long ago"),
+        pytest.param("wait_bgsave", 0, 0, id="has not the data yet"),
+    ],
+)
+def test_a_replica_counts_if_it_has_acknowledged_lately(
+    client: redis.Redis, state: str, lag: int, near: int
+) -> None:
+    told = f"role:master\r\nslave0:ip=::1,port=1,state={state},offset=7,lag={lag}\r\n"
+    parts = (
+        f"local REPLICA_LAG_S = {REPLICA_LAG_S}",
+        files("sinks").joinpath("lua", "history.lua").read_text(),
+        "local _, near = replicas_of(ARGV[1]) return near",
+    )
+
+    assert client.eval("\n".join(parts), 0, told) == near
+    assert _near({"connected_slaves": 1, "slave0": {"state": state, "lag": lag}}) == near
+
+
+@pytest.mark.parametrize("scripted", [True, False], ids=["job has been here", "no job yet"])
+def test_what_brokers_said_is_forgotten_after_a_day(
+    leases: Leases, client: redis.Redis, cluster: str, scripted: bool
+) -> None:
+    """Each history has keys of its own, and names of brokers come and go."""
+    history = close(client, cluster)
+    if not scripted:
+        client.script_flush()
+
+    leases.renew(cluster, A, 7, LONG_MS, Assertion(records={}))
+
+    said = keys.assertion_key(cluster, history, A)
+    assert client.pttl(said) in range(ASSERTION_KEPT_MS - 10_000, ASSERTION_KEPT_MS + 1)
 
 
 @pytest.mark.parametrize("name", ["a*", "a?", "a[bc]", "a^", "a\\"])

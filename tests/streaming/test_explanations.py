@@ -104,6 +104,16 @@ def test_a_cluster_that_was_never_opened_ends_nothing(redis_server: RedisServer)
         assert job.unexplained == 1
 
 
+def test_claims_that_kafka_has_lost_end_no_job_here(redis_server: RedisServer) -> None:
+    with Job(redis_server.url, "lost") as job:
+        let_in(job.client, "lost", 500)
+        job.tell()
+        assert not job.writer.fenced
+        job.tell()
+        assert job.unexplained == 1
+        assert job.kept.read("lost", BROKER).explanation == explanation(BROKER)
+
+
 def test_a_job_that_was_taken_over_learns_it_here_too(redis_server: RedisServer) -> None:
     with Job(redis_server.url, "fenced") as job:
         let_in(job.client, "fenced", 2)

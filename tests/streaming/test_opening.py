@@ -16,7 +16,7 @@ from streaming.exposition import Exposition
 from streaming.opening import Opener
 from streaming.tenure import Tenure
 from tests.faults.topics import Claims
-from tests.support.opening import let_in
+from tests.support.opening import close, let_in
 from trimtab.wire.hints import Hints
 from trimtab.wire.keys import open_key
 
@@ -47,6 +47,17 @@ def test_claims_that_kafka_has_lost_are_gone_beyond(client: redis.Redis, opener:
     let_in(client, CLUSTER, 500)
     opener.open(CLUSTER)
     assert opener.generation == 501
+    assert Gate(client).is_open(CLUSTER)
+
+
+def test_on_a_server_that_restarted_a_job_goes_on_with_a_new_generation(
+    client: redis.Redis, opener: Opener
+) -> None:
+    """Brokers may have seen epochs of the first one that the server has forgotten."""
+    opener.open(CLUSTER)
+    close(client, CLUSTER)
+    opener.open(CLUSTER)
+    assert opener.generation == 2
     assert Gate(client).is_open(CLUSTER)
 
 

@@ -135,6 +135,14 @@ def test_where_kafka_gives_none_above_them_nothing_is_restored(job: Job) -> None
     assert job.store.records(job.cluster) == {}
 
 
+def test_a_rebuilt_store_knows_each_brokers_bundles(job: Job) -> None:
+    """One of a job of an older version has noted none."""
+    job.client.hset(keys.ownership_key(job.cluster), LOW, msgspec.json.encode(owned(3)))
+    job.journal = {HIGH: owned(3)}
+    job.open()
+    assert job.store.records_of(job.cluster, A) == {LOW: owned(3), HIGH: owned(3)}
+
+
 def test_what_a_broker_says_of_a_generation_beyond_all_is_ignored_and_told(job: Job) -> None:
     job.journal = {LOW: owned(3), HIGH: owned(3)}
     job.say(B, low=owned(ABSURD, B))

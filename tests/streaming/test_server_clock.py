@@ -6,6 +6,7 @@ import pytest
 
 from sinks.errors import StoreUnavailable
 from streaming.server_clock import ServerClock
+from trimtab.doubt import Doubt
 from trimtab.server_time import ServerTime
 
 
@@ -45,6 +46,19 @@ def test_a_slow_answer_is_no_jump(
     server.there, server.back = there, back
     clock.look()
     assert clock.drift == 0.0
+
+
+def test_a_jump_that_scripts_would_refuse_is_no_time_to_tell_them(
+    server: Server, clock: ServerClock
+) -> None:
+    """Though the job's own margin is larger, and it does not doubt."""
+    clock.look()
+    server.now += 10.0
+    assert clock.estimate_ms() == 1_010_000
+    server.ahead += 0.75
+    clock.look()
+    assert clock.level() is Doubt.STABLE
+    assert clock.estimate_ms() is None
 
 
 def test_half_of_a_jump_in_a_slow_answer_is_not_taken_for_the_truth() -> None:

@@ -166,6 +166,19 @@ def test_what_does_not_answer_says_nothing_of_brokers(gone: dict[str, object]) -
     assert world.read == 1
 
 
+def test_a_store_that_closes_while_its_records_are_read_says_nothing_of_brokers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World(owning={"a:1"}, leases={"a:1"})
+
+    def read(_cluster: str) -> set[str]:
+        world.open_to = None
+        return set(world.owning)
+
+    monkeypatch.setattr(world, "owners", read)
+    assert world.look(3) == []
+
+
 def test_a_store_that_was_closed_is_learned_anew() -> None:
     """Its leases were gone, and its records rebuilt: what was known before need not be so."""
     world = settled(owning={"a:1"}, leases={"a:1", "b:1"})

@@ -1,0 +1,119 @@
+"""A batch is written whatever the store has become since the last one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any, Final, cast
+
+import msgspec
+import pytest
+import redis
+from pyspark.sql import DataFrame
+
+from deploy.redis_server import RedisServer
+from sinks.connections import redis_client
+from sinks.gate import Gate
+from sinks.ownership_store import OwnershipStore
+from streaming.batch import BatchWriter
+from streaming.exposition import Exposition
+from streaming.opening import Opener
+from streaming.patience import Patience
+from streaming.tenure import Tenure
+from streaming.watchdog import Progress
+from tests.faults.job import Frame, Offsets
+from tests.faults.topics import Claims, Topics
+from tests.support.opening import close, keep_alive, let_in, server_ms
+from tests.support.recorded_batches import held
+from trimtab.model import NO_EPOCH
+from trimtab.ownership import Event
+from trimtab.wire import keys
+from trimtab.wire.ownership import Record, Transition
+from trimtab.wire.rows import Intake, PlannedRepair, Row, Tag, json_row
+
+BUNDLE: Final = "t/n/0x00000000_0xffffffff"
+A, B = "a:8080", "b:8080"
+
+
+class Job:
+    """The sinks of a job without operators; it waits for no broker when it opens a cluster."""
+
+    def __init__(self, client: redis.Redis, cluster: str) -> None:
+        self.client, self.cluster = client, cluster
+        self.store, shown = OwnershipStore(client), Exposition()
+        self._tenure = Tenure(Claims().claim, shown)
+        opener = Opener(Gate(client), self.store, lambda _: {}, self._tenure, shown, 0)
+        self._number = 0
+        self._writer = BatchWriter(
+            self.store,
+            Topics(),
+            opener,
+            Offsets("q"),
+            Patience(threading.Event(), Progress(), shown),
+            lambda: server_ms(client),
+        )
+
+    def write(self, *rows: Row) -> None:
+        frame: Any = Frame(list(rows))
+        self._writer(cast(DataFrame, frame), self._number)
+        self._number += 1
+
+    def hears(self) -> None:
+        """A batch of reports that leads to nothing."""
+        self.write(json_row(self.cluster, Tag.INTAKE, Intake(cluster=self.cluster, accepted=1)))
+
+    def gives(self, epoch: tuple[int, int]) -> None:
+        """A batch with a repair: the bundle to B."""
+        repair = PlannedRepair(
+            bundle=BUNDLE, event="assign", reason="unowned", epoch=epoch, broker=B
+        )
+        round_ = msgspec.structs.replace(held(self.cluster), repairs=(repair,))
+        self.write(json_row(self.cluster, Tag.ROUND, round_))
+
+    @property
+    def is_open(self) -> bool:
+        return Gate(self.client).is_open(self.cluster)
+
+    @property
+    def record(self) -> Record | None:
+        return self.store.record(self.cluster, BUNDLE)
+
+
+@pytest.fixture
+def job(redis_server: RedisServer, request: pytest.FixtureRequest) -> Iterator[Job]:
+    with redis_client(redis_server.url) as client:
+        cluster = str(request.node.name)
+        keep_alive(client, cluster, (A, B))
+        yield Job(client, cluster)
+
+
+def test_whatever_a_batch_brings_the_store_is_open_after_it(job: Job) -> None:
+    """A cluster in balance gives the job no other reason to look."""
+    job.hears()
+    assert job.is_open
+    close(job.client, job.cluster)
+    job.hears()
+    assert job.is_open
+
+
+def test_a_store_that_has_closed_since_is_opened_for_what_was_decided(job: Job) -> None:
+    job.gives((0, 0))
+    close(job.client, job.cluster)
+    record = job.record
+    assert record is not None
+    assert (record.owner, record.epoch.generation) == (B, 1)
+    job.gives(record.epoch)
+    assert job.is_open
+    assert job.record is not None
+    assert job.record.epoch.generation == 2
+
+
+def test_what_a_lost_broker_had_is_given_by_a_job_that_knows_the_servers_time(job: Job) -> None:
+    let_in(job.client, job.cluster, 1)
+    claim = Transition(id="claim", bundle=BUNDLE, event=Event.CLAIM, expect=NO_EPOCH, actor=A)
+    record = job.store.apply(job.cluster, claim).record
+    assert record is not None
+    job.client.delete(keys.lease_key(job.cluster, A))
+    job.gives(record.epoch)
+    assert job.record is not None
+    assert job.record.owner == B
