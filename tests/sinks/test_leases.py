@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,7 +13,7 @@ from deploy.redis_server import RedisServer
 from sinks.connections import redis_client
 from sinks.errors import Misconfigured, StoreUnavailable
 from sinks.gate import Gate
-from sinks.leases import FOR_THE_NEXT, NO_SESSION, Lease, Leases, Renewal, _near
+from sinks.leases import FOR_THE_NEXT, NO_SESSION, Lease, Leases, Renewal, _replicas
 from sinks.scripts import ASSERTION_KEPT_MS, lease_script
 from tests.support.opening import close, let_in
 from trimtab.model import Epoch
@@ -234,25 +235,33 @@ def test_on_a_closed_store_a_broker_says_first_what_it_saw(
 
 
 @pytest.mark.parametrize(
-    ("state", "lag", "near"),
+    ("row", "connected", "near"),
     [
-        pytest.param("online", REPLICA_LAG_S, 1, id="lately"),
-        pytest.param("online", REPLICA_LAG_S + 1, 0, id="long ago"),
-        pytest.param("wait_bgsave", 0, 0, id="has not the data yet"),
+        pytest.param({}, 1, 1, id="lately"),
+        pytest.param({"lag": REPLICA_LAG_S + 1}, 1, 0, id="long ago"),
+        pytest.param({"lag": -1}, 1, 0, id="the clock went back"),
+        pytest.param({"state": "wait_bgsave"}, 0, 0, id="has not the data yet"),
+        pytest.param({"port": 0}, 0, 0, id="is no server"),
     ],
 )
 def test_a_replica_counts_if_it_has_acknowledged_lately(
-    client: redis.Redis, state: str, lag: int, near: int
+    client: redis.Redis, row: dict[str, object], connected: int, near: int
 ) -> None:
-    told = f"role:master\r\nslave0:ip=::1,port=1,state={state},offset=7,lag={lag}\r\n"
+    told = {"ip": "::1", "port": 1, "state": "online", "offset": 7, "lag": REPLICA_LAG_S} | row
+    text = ",".join(f"{name}={value}" for name, value in told.items())
     parts = (
         f"local REPLICA_LAG_S = {REPLICA_LAG_S}",
         files("sinks").joinpath("lua", "history.lua").read_text(),
-        "local _, near = replicas_of(ARGV[1]) return near",
+        "return { replicas_of(ARGV[1], tonumber(ARGV[2])) }",
     )
 
-    assert client.eval("\n".join(parts), 0, told) == near
-    assert _near({"connected_slaves": 1, "slave0": {"state": state, "lag": lag}}) == near
+    def counted(offset: int) -> Any:
+        found = f"role:master\r\nslave0:{text}\r\n"
+        return client.eval("\n".join(parts), 0, found, str(offset))
+
+    assert counted(7) == [connected, near]
+    assert counted(8) == [connected, 0], "it has not acknowledged what was written since"
+    assert _replicas({"connected_slaves": 1, "slave0": told}) == (connected, near)
 
 
 @pytest.mark.parametrize("scripted", [True, False], ids=["job has been here", "no job yet"])
