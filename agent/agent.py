@@ -73,6 +73,9 @@ class Agent:
         self._renew_at = links.clock()
         self._report_at = links.clock() + settings.report_offset
         self._pause = 0.0
+        self._complained: set[type[Exception]] = set()
+        """Kinds of trouble with the store since the last turn that went well: what this broker
+        waits for at last, such as an upgrade of the job, may not be what it waited for at first."""
         self._drain_until = -math.inf
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=settings.broker, daemon=True)
@@ -132,11 +135,13 @@ class Agent:
             self._obey()
         except (Unavailable, Closed, Misconfigured) as error:
             # A right that was taken away may be given back.
-            if self._pause == 0.0:
+            if type(error) not in self._complained:
+                self._complained.add(type(error))
                 self._log.warning("waiting for the store", cause=str(error))
             self._pause = min(max(2 * self._pause, FIRST_PAUSE_S), LONGEST_PAUSE_S)
         else:
             self._pause = 0.0
+            self._complained.clear()
         return min(self._pause, max(0.0, self._report_at - self._links.clock()))
 
     def _run(self) -> None:

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 from redis import Redis
+from structlog.testing import capture_logs
 
 from agent.agent import Agent, Superseded
 from agent.links import AgentSettings, Links, watched_server_time
@@ -459,6 +460,29 @@ def test_a_right_that_is_taken_away_ends_no_agent(
     finally:
         client.acl_deluser("agent")
     assert job.record().owner == A
+
+
+@pytest.mark.usefixtures("job")
+def test_what_a_broker_waits_for_is_told_again_when_it_is_something_else(
+    client: Redis, cluster: str, host: Callable[..., Host]
+) -> None:
+    """An agent that is upgraded before the job waits for the older one's lease at first."""
+    client.hset(open_key(cluster), "run_id", "an older job's")
+    client.set(lease_key(cluster, A), str(SESSION - 1))
+    one = host(A)
+
+    with capture_logs() as said:
+        one.agent.turn()
+        one.agent.turn()
+        client.delete(lease_key(cluster, A))
+        one.clock.now += 11.0
+        one.agent.turn()
+        one.agent.turn()
+
+    waits = [line["cause"] for line in said if line["event"] == "waiting for the store"]
+    assert len(waits) == 2
+    assert "an older process" in waits[0]
+    assert "upgrade the job first" in waits[1]
 
 
 def replicated(client: Redis, cluster: str) -> None:
