@@ -485,6 +485,33 @@ def test_what_a_broker_waits_for_is_told_again_when_it_is_something_else(
     assert "upgrade the job first" in waits[1]
 
 
+@pytest.mark.parametrize("by_older_job", [False, True], ids=["rebuilt", "back at an older job"])
+def test_what_is_to_leave_is_served_while_the_store_is_closed(
+    job: Job, client: Redis, host: Callable[..., Host], *, by_older_job: bool
+) -> None:
+    """Nobody could be given it."""
+    one, two = host(A, BUNDLE), host(B)
+    for each in (one, two):
+        each.agent.turn()
+    job.transfer(A, B)
+    if by_older_job:
+        client.hset(open_key(job.cluster), "run_id", "an older job's")
+    else:
+        close(client, job.cluster)
+    one.clock.now += 4.0
+
+    assert one.agent.turn() > 0.0
+    assert one.agent.turn() > 0.0
+
+    assert one.agent.serves(BUNDLE)
+    assert one.broker.told == []
+    client.hdel(open_key(job.cluster), "run_id")
+    let_in(client, job.cluster, 2)
+    for each in (one, two):
+        each.agent.turn()
+    assert (one.agent.serves(BUNDLE), two.agent.serves(BUNDLE)) == (False, True)
+
+
 def replicated(client: Redis, cluster: str) -> None:
     """The server was made the master in another's place."""
     close(client, cluster)
