@@ -98,7 +98,7 @@ def test_an_older_agent_keeps_its_lease_after_the_job_was_upgraded(
     ],
 )
 def test_an_older_agent_is_asked_for_nothing(
-    client: redis.Redis, cluster: str, event: Event, more: dict[str, object]
+    client: redis.Redis, cluster: str, event: Event, more: dict[str, Any]
 ) -> None:
     """It would stop serving a bundle that is to move before it learns that it cannot say so."""
     let_in(client, cluster, GENERATION)
