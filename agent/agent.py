@@ -4,7 +4,7 @@ each turn:
   report, when a report is due                            Kafka; never waits
   renew the lease, when a third of it has passed          Redis
   if the lease had lapsed: serve nothing, then agree anew on what is owned
-  obey the commands left over, else wait for new ones and obey those
+  obey the commands left over, else wait for new ones and obey those; none while the store is closed
 A turn that finds the store absent, closed or forbidden ends early and is tried again after a
 growing pause. An older process of the same name may still serve: this one waits for the end of its
 lease.
@@ -13,6 +13,7 @@ lease.
 from __future__ import annotations
 
 import math
+import re
 import threading
 from collections import deque
 from contextlib import suppress
@@ -61,6 +62,8 @@ class Agent:
         )
         self._backlog: deque[tuple[str, Command]] = deque()
         self._seeded = False
+        self._closed = False
+        """Whether the store was closed at the last renewal."""
         self._lapses = 0
         self._history = ""
         """Of the store's data, at the last renewal."""
@@ -73,6 +76,10 @@ class Agent:
         self._renew_at = links.clock()
         self._report_at = links.clock() + settings.report_offset
         self._pause = 0.0
+        self._complaints: set[str] = set()
+        """What has been said of the store since the last turn that went well, without its numbers.
+        What is waited for in the end, such as an upgrade of the job, may not be what it was first.
+        """
         self._drain_until = -math.inf
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=settings.broker, daemon=True)
@@ -129,15 +136,25 @@ class Agent:
             self._renew_if_due()
             if not self._seeded:
                 self._seed()
+            elif self._closed:
+                # A bundle that is to leave would be served by nobody until the store is open again.
+                self._require_open(self._renew())
             self._obey()
         except (Unavailable, Closed, Misconfigured) as error:
             # A right that was taken away may be given back.
-            if self._pause == 0.0:
-                self._log.warning("waiting for the store", cause=str(error))
+            self._complain(str(error))
             self._pause = min(max(2 * self._pause, FIRST_PAUSE_S), LONGEST_PAUSE_S)
         else:
             self._pause = 0.0
+            self._complaints.clear()
         return min(self._pause, max(0.0, self._report_at - self._links.clock()))
+
+    def _complain(self, cause: str) -> None:
+        # It is tried again every two seconds, and the seconds that are left are others each time.
+        complaint = re.sub(r"\d+", "", cause)
+        if complaint not in self._complaints:
+            self._complaints.add(complaint)
+            self._log.warning("waiting for the store", cause=cause)
 
     def _run(self) -> None:
         try:
@@ -204,6 +221,7 @@ class Agent:
         if not self._without_a_gap(lease):
             self._serve_nothing()
         self._history = lease.history
+        self._closed = lease.renewal is Renewal.ASSERTED
         # Counted from before the request left: in Redis the lease began later, so it ends later.
         granted = lease.ms / 1000
         self._holdings.extend(asked_at + granted - self._settings.lease_margin)

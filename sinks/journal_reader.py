@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from time import monotonic
 from types import MappingProxyType
 
 import msgspec
@@ -17,6 +18,9 @@ from trimtab.wire.keys import OWNERSHIP
 from trimtab.wire.ownership import Change, Record
 
 _PAGE = 1000
+
+_SLICE_SECONDS = 0.1
+"""The client waits for so long until it has a whole page: brokers may do nothing meanwhile."""
 
 _change = msgspec.json.Decoder(Change)
 
@@ -74,8 +78,9 @@ def _values(consumer: Consumer, bootstrap: str, partition: int, prefix: bytes) -
     low, high = consumer.get_watermark_offsets(here, timeout=TIMEOUT_SECONDS)
     here.offset = position = low
     consumer.assign([here])
+    patience = monotonic() + TIMEOUT_SECONDS
     while position < high:
-        messages = consumer.consume(_PAGE, TIMEOUT_SECONDS)
+        messages = consumer.consume(_PAGE, _SLICE_SECONDS)
         for message in messages:
             error = message.error()
             if error is not None:
@@ -85,7 +90,9 @@ def _values(consumer: Consumer, bootstrap: str, partition: int, prefix: bytes) -
                 yield value
         # Compacted records have offsets but are never delivered.
         before, position = position, consumer.position([here])[0].offset
-        if not messages and position == before:
+        if messages or position > before:
+            patience = monotonic() + TIMEOUT_SECONDS
+        elif monotonic() > patience:
             raise KafkaUnavailable(
                 f"Kafka at {bootstrap} has nothing of {OWNERSHIP}/{partition} to {high}"
             )

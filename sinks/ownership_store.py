@@ -147,7 +147,8 @@ class OwnershipStore:
             )
         except NoScriptError as error:
             raise Closed(
-                f"{cluster} is closed: no job of this version has loaded the scripts"
+                f"{cluster} is closed: no job of this version has loaded the scripts; upgrade an "
+                "older job first"
             ) from error
         if status != "applied":
             raise self._not_writable(cluster, status, detail)

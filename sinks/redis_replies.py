@@ -27,7 +27,10 @@ NO_CLUSTER: Final = (
     "Redis Cluster is not supported; use a single master, with replicas and Sentinel if wanted"
 )
 
-RIGHTS: Final = "check the user and password of the address, and what its ACL lets the user do"
+RIGHTS: Final = (
+    "check the user and password of the address, and what its ACL lets the user do: after an "
+    "upgrade its line is to be made anew (python -m deploy.redis_acl)"
+)
 
 _AWAY: Final = (
     redis.ConnectionError,

@@ -100,8 +100,11 @@ def _needed(topic: Topic, found: Found) -> Iterator[Finding]:
 
 
 def _kept(topic: Topic, found: Found) -> Iterator[Finding]:
-    if "delete" not in found.config[POLICY] or POLICY in topic.needs:
+    if POLICY in topic.needs:
         return
+    if "compact" in found.config[POLICY]:
+        # Each record counts: the next of its key does not stand for it.
+        yield Finding(topic.name, POLICY, found.config[POLICY], "delete")
     retention = int(found.config[RETENTION])
     if 0 <= retention < topic.keeps_ms:
         yield Finding(topic.name, RETENTION, str(retention), str(topic.keeps_ms), at_least=True)

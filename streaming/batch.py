@@ -93,8 +93,9 @@ class BatchWriter:
         for row in rows:
             by_tag[row.tag].append(row)
         outgoing = self._dead_letters(by_tag[Tag.DEAD_LETTER], at)
-        for row in by_tag[Tag.INTAKE]:
-            self._intake(msgspec.json.decode(row.payload, type=Intake), at)
+        self._intake(
+            [msgspec.json.decode(row.payload, type=Intake) for row in by_tag[Tag.INTAKE]], at
+        )
         rounds = [msgspec.json.decode(row.payload, type=RoundRecord) for row in by_tag[Tag.ROUND]]
         state = by_tag[Tag.STATE]
         for record in rounds:
@@ -152,11 +153,13 @@ class BatchWriter:
         self._disbelief.tell(letters, at)
         return [Outgoing(keys.DEAD_LETTERS, row.subject, bytes(row.payload)) for row in rows]
 
-    def _intake(self, intake: Intake, at: int) -> None:
-        show_intake(self._shown, intake, at)
+    def _intake(self, intakes: list[Intake], at: int) -> None:
+        for intake in intakes:
+            show_intake(self._shown, intake, at)
         # In every batch: a server that came back is closed to the brokers until the job opens it,
         # and a cluster in balance gives the job no other reason to look.
-        self._patience.attempt("redis", Unavailable, lambda: self._opener.open(intake.cluster))
+        clusters = [intake.cluster for intake in intakes]
+        self._patience.attempt("redis", Unavailable, lambda: self._opener.open_all(clusters))
 
     def _dispose(self, record: RoundRecord, batch: BatchId) -> list[Outgoing]:
         """Write a round's moves; the copies of its commands for Kafka."""

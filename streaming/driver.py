@@ -71,6 +71,7 @@ class Driver:
         self._tenure = tenure = Tenure(
             lambda above: claim(kafka.bootstrap, "trimtab-job", kafka.client, above), shown
         )
+        progress = Progress()
         opener = Opener(
             Gate(client, replicas=config.redis_replicas),
             store,
@@ -79,6 +80,7 @@ class Driver:
             ),
             tenure,
             shown,
+            waits=lambda: progress.waiting("the ownership store"),
         )
         opener.ended = ending
         announcer = Announcer(publisher.publish, lambda: tenure.generation)
@@ -91,7 +93,6 @@ class Driver:
         )
         watcher = Watcher(roll, clock, opener, announcer, shown)
         heartbeat = Heartbeat(tenure, clock.away_seconds, config.yield_seconds, ending)
-        progress = Progress()
         patience = Patience(ending, progress, shown)
         offsets = OffsetLog(spark, config.checkpoint)
         writer = BatchWriter(store, publisher, opener, offsets, patience, clock.estimate_ms)

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 _LONGEST: Final = 2000
 _PLAN: Final = "=== Streaming Query ==="
+_FRAMES: Final = ("\tat ", "\t... ")
 
 
 class Trouble(Enum):
@@ -40,6 +41,20 @@ class Failure(NamedTuple):
     """A line."""
     trouble: Trouble | None
     """None if another attempt may help."""
+
+
+class BatchFailed(Exception):
+    """What Spark is told of a call of its own that failed within a batch.
+
+    Where the query is being stopped, Spark looks in this for the interruption that it expects, by a
+    pattern that takes a frame of its stack for every character: a JVM's account of its own frames
+    is longer than any stack.
+    """
+
+
+def without_frames(error: str) -> str:
+    """A JVM's account of an exception and its causes, less where they were thrown."""
+    return "\n".join(line for line in error.splitlines() if not line.startswith(_FRAMES))
 
 
 def failure_of(error: str) -> Failure:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 import structlog
-from py4j.protocol import Py4JError, Py4JNetworkError
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -21,7 +21,7 @@ from streaming.checkpoint import ANEW
 from streaming.config import JobConfig
 from streaming.ending import FAILED, FENCED, Ending
 from streaming.exposition import Exposition
-from streaming.failure import Failure, Trouble, failure_of
+from streaming.failure import BatchFailed, Failure, Trouble, failure_of, without_frames
 from streaming.query import rows, source_of
 from streaming.readiness import NotReady
 from streaming.trial import check_checkpoint
@@ -146,6 +146,11 @@ class Keeper:
 
     def _take(self, frame: DataFrame, number: int) -> None:
         self._watchdog.progress.began(number)
-        self._writer(frame, number)
+        try:
+            self._writer(frame, number)
+        except Py4JJavaError as error:
+            # By this name Spark knows it again.
+            name = f"{type(error).__module__}.{type(error).__name__}"
+            raise BatchFailed(f"{name}: {without_frames(str(error))}") from None
         self._works = True
         self._watchdog.progress.ended(number)

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
 import structlog
@@ -55,13 +56,16 @@ class Opener:
         tenure: Tenure,
         shown: Exposition,
         closed_for_ms: int = CLOSED_FOR_MS,
+        waits: Callable[[], object] = lambda: None,
     ) -> None:
+        """``waits``: told again and again while a cluster is closed, which is no standstill."""
         self._gate = gate
         self._store = store
         self._journal = journal
         self._tenure = tenure
         self._shown = shown
         self._closed_for_ms = closed_for_ms
+        self._waits = waits
         self._closed_until: dict[tuple[str, str], float] = {}
         """By this machine's clock, for each cluster and history."""
         self.clusters: frozenset[str] = frozenset()
@@ -82,20 +86,50 @@ class Opener:
             with suppress(Closed, Fenced):
                 return self._gate.set_hints(cluster, self.generation, hints)
 
+    def open_all(self, clusters: Iterable[str]) -> None:
+        """Open each; raises what `open` does.
+
+        Those that must be rebuilt are closed side by side: one after another, a server that
+        restarts would cost a lease's time for each, and the last one's brokers would wait for all.
+        """
+        asked = list(clusters)
+        for cluster in asked if len(asked) > 1 else ():
+            self._as_newest(partial(self._ask, cluster))
+        for cluster in asked:
+            self.open(cluster)
+
     def open(self, cluster: str) -> None:
         """Return once this job may write; raises Fenced, StoreUnavailable and KafkaUnavailable."""
+        self._as_newest(partial(self._open, cluster))
+        if cluster not in self.clusters:
+            self.clusters |= {cluster}
+            log.info("ownership store is open", cluster=cluster)
+            self._name_outdated(cluster)
+
+    def _as_newest(self, action: Callable[[], object]) -> None:
+        """Do it, if need be once more with a generation that nobody has used yet."""
         try:
-            self._open(cluster)
+            action()
         except (GenerationSpent, Fenced) as error:
             # Spent: brokers may have seen epochs of this generation that the server has forgotten.
             # Fenced: a newer job has claimed, as Kafka knows then, or Kafka has lost claims.
             self._tenure.renew(error.generation if isinstance(error, Fenced) else 0)
             log.warning("new generation", cause=str(error), generation=self._tenure.generation)
-            self._open(cluster)
-        if cluster not in self.clusters:
-            self.clusters |= {cluster}
-            log.info("ownership store is open", cluster=cluster)
-            self._name_outdated(cluster)
+            action()
+
+    def _ask(self, cluster: str) -> Closure | None:
+        """Open it if it may be; else it is closed from now on."""
+        closure = self._gate.open(cluster, self.generation, "", self._closed_for_ms)
+        if closure is not None:
+            self._over(cluster, closure)
+        return closure
+
+    def _over(self, cluster: str, closure: Closure) -> float:
+        """When it may be opened by this machine's clock, counted from the first look at it."""
+        wait_s = max(closure.wait_ms, self._closed_for_ms) / 1000
+        # Of this job as a whole, however often it is interrupted and asks again.
+        key = cluster, closure.history
+        return self._closed_until.setdefault(key, time.monotonic() + wait_s)
 
     def _name_outdated(self, cluster: str) -> None:
         outdated = sorted(self._gate.outdated_agents(cluster))
@@ -108,7 +142,7 @@ class Opener:
             )
 
     def _open(self, cluster: str) -> None:
-        closure = self._gate.open(cluster, self.generation, "", self._closed_for_ms)
+        closure = self._ask(cluster)
         if closure is None:
             return
         # Also a store without a record, for it cannot know what it has forgotten.
@@ -121,7 +155,7 @@ class Opener:
                 lacking = self._lacking(cluster, closure, stored)
                 if lacking.newest_generation >= self.generation:
                     self._outgrow(cluster, lacking.newest_generation)
-                    closure = self._gate.open(cluster, self.generation, "", self._closed_for_ms)
+                    closure = self._ask(cluster)
                     continue
                 self._gate.restore(cluster, self.generation, lacking.records, lacking.unjournalled)
                 sound = stored.records.keys() - doubtful(stored.records, self.generation).keys()
@@ -135,15 +169,14 @@ class Opener:
     def _wait(self, cluster: str, closure: Closure) -> None:
         """Until the history has been closed for long enough, by the server's clock and by this
         machine's: the server's may jump meanwhile."""
-        # Of this job as a whole, however often it is interrupted and asks again.
-        wait_s = max(closure.wait_ms, self._closed_for_ms) / 1000
-        over = self._closed_until.setdefault((cluster, closure.history), time.monotonic() + wait_s)
+        over = self._over(cluster, closure)
         seen: Closure | None = closure
         while seen is not None and seen.history == closure.history:
             seen = self._gate.open(cluster, self._tenure.generation, "", self._closed_for_ms)
             left = max(over - time.monotonic(), 0.0 if seen is None else seen.wait_ms / 1000)
             if seen is None or left == 0.0:
                 return
+            self._waits()
             if self.ended.wait(min(left, _LOOK_SECONDS)):
                 raise StoreUnavailable("the job ends before the ownership store is rebuilt")
 

@@ -157,6 +157,13 @@ local function can_serve(broker)
   return lease and string.sub(lease, 1, 1) == "+"
 end
 
+-- Whether its agent is of an older version: it would stop serving what it is told to give away, and only
+-- then learn that to it the store is closed.
+local function outdated(broker)
+  local lease = redis.call("GET", LEASES .. broker)
+  return lease and string.match(lease, "^[1-9]")
+end
+
 -- A process that was replaced by a later one of its name asks for what it no longer knows.
 local function speaks_for(request)
   return not request.session or redis.call("GET", LEASES .. request.actor) == "+" .. request.session
@@ -350,6 +357,10 @@ local function judge(request, record, known)
   local refused = by_broker and broker_refusal(request, record, owner)
   if refused then
     return nil, refused
+  end
+  local must_act = not by_broker and string.sub(rule, 1, 4) == "keep" and state ~= "Owned"
+  if must_act and outdated(owner) then
+    return nil, REFUSED.OUTDATED
   end
   local newcomer = gains and owner or destination
   if newcomer and not request.candidates and not can_serve(newcomer) then

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 from redis import Redis
+from structlog.testing import capture_logs
 
 from agent.agent import Agent, Superseded
 from agent.links import AgentSettings, Links, boot_clock, watched_server_time
@@ -554,6 +555,56 @@ def test_a_right_that_is_taken_away_ends_no_agent(
     finally:
         client.acl_deluser("agent")
     assert job.record().owner == A
+
+
+@pytest.mark.usefixtures("job")
+def test_what_a_broker_waits_for_is_told_again_when_it_is_something_else(
+    client: Redis, cluster: str, host: Callable[..., Host]
+) -> None:
+    """An agent that is upgraded before the job waits for the older one's lease at first."""
+    client.hset(open_key(cluster), "run_id", "an older job's")
+    client.set(lease_key(cluster, A), str(SESSION - 1))
+    one = host(A)
+
+    with capture_logs() as said:
+        one.agent.turn()
+        one.agent.turn()
+        client.delete(lease_key(cluster, A))
+        one.clock.now += 11.0
+        one.agent.turn()
+        one.agent.turn()
+
+    waits = [line["cause"] for line in said if line["event"] == "waiting for the store"]
+    assert len(waits) == 2
+    assert "an older process" in waits[0]
+    assert "upgrade the job first" in waits[1]
+
+
+@pytest.mark.parametrize("by_older_job", [False, True], ids=["rebuilt", "back at an older job"])
+def test_what_is_to_leave_is_served_while_the_store_is_closed(
+    job: Job, client: Redis, host: Callable[..., Host], *, by_older_job: bool
+) -> None:
+    """Nobody could be given it."""
+    one, two = host(A, BUNDLE), host(B)
+    for each in (one, two):
+        each.agent.turn()
+    job.transfer(A, B)
+    if by_older_job:
+        client.hset(open_key(job.cluster), "run_id", "an older job's")
+    else:
+        close(client, job.cluster)
+    one.clock.now += 4.0
+
+    assert one.agent.turn() > 0.0
+    assert one.agent.turn() > 0.0
+
+    assert one.agent.serves(BUNDLE)
+    assert one.broker.told == []
+    client.hdel(open_key(job.cluster), "run_id")
+    let_in(client, job.cluster, 2)
+    for each in (one, two):
+        each.agent.turn()
+    assert (one.agent.serves(BUNDLE), two.agent.serves(BUNDLE)) == (False, True)
 
 
 def replicated(client: Redis, cluster: str) -> None:

@@ -15,11 +15,13 @@ from sinks.errors import Closed, Fenced
 from sinks.gate import Gate
 from sinks.leases import Leases
 from sinks.ownership_store import OwnershipStore
-from tests.contracts.asking import broker
-from tests.support.opening import close, let_in
+from tests.contracts.asking import ABOVE, BUNDLE, GENERATION, ask, broker, command, commands, job
+from tests.support.opening import close, keep_alive, let_in
+from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import Event
 from trimtab.wire import keys
-from trimtab.wire.ownership import Refused
+from trimtab.wire.command import Kind
+from trimtab.wire.ownership import Neighbour, Refused
 
 A, B = "a:8080", "b:8080"
 LONG_MS = 8_000
@@ -82,6 +84,37 @@ def test_an_older_agent_keeps_its_lease_after_the_job_was_upgraded(
     assert Gate(client).outdated_agents(cluster) == {A}
     refused = upgraded.apply(cluster, broker(A, Event.CLAIM))
     assert refused.reason is Refused.NO_LEASE
+
+
+@pytest.mark.parametrize(
+    ("event", "more"),
+    [
+        pytest.param(Event.TRANSFER, {"broker": B}, id="transfer"),
+        pytest.param(Event.UNLOAD, {}, id="unload"),
+        pytest.param(Event.SPLIT, {}, id="split"),
+        pytest.param(
+            Event.MERGE, {"neighbour": Neighbour(ABOVE, Epoch(GENERATION, 2))}, id="merge"
+        ),
+    ],
+)
+def test_an_older_agent_is_asked_for_nothing(
+    client: redis.Redis, cluster: str, event: Event, more: dict[str, Any]
+) -> None:
+    """It would stop serving a bundle that is to move before it learns that it cannot say so."""
+    let_in(client, cluster, GENERATION)
+    keep_alive(client, cluster, [A, B])
+    store = OwnershipStore(client)
+    for bundle in (BUNDLE, ABOVE):
+        assert ask(store, cluster, job(Event.ASSIGN, NO_EPOCH, A, bundle=bundle)).accepted
+        serves = broker(A, Event.SERVE, Epoch(GENERATION, 1), bundle=bundle)
+        assert ask(store, cluster, serves).accepted
+    client.set(keys.lease_key(cluster, A), "1700000000000")
+    wish = command(A, Kind.TRANSFER)
+
+    refused = ask(store, cluster, job(event, Epoch(GENERATION, 2), commands=(wish,), **more))
+
+    assert refused.reason is Refused.OUTDATED
+    assert not [told for told in commands(client, cluster, A) if told.kind is Kind.TRANSFER]
 
 
 def test_what_an_older_agent_says_is_heard_in_a_rebuild(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from time import monotonic
 
 import msgspec
 import pytest
@@ -12,6 +13,7 @@ import sinks.journal_reader
 from simulation.recorded import RecordedTopics
 from sinks.errors import KafkaUnavailable, Misconfigured
 from sinks.journal_reader import newest_records
+from sinks.kafka import TIMEOUT_SECONDS
 from sinks.kafka_topics import ensure_topics
 from sinks.topic_rules import Topic
 from trimtab.model import Epoch
@@ -52,6 +54,14 @@ def test_every_partition_is_read(bootstrap: str, topic: str) -> None:
         [(row % 4, bundle, change(bundle, 1, 2)) for row, bundle in enumerate(BUNDLES)],
     )
     assert newest_records(bootstrap, "c").keys() == set(BUNDLES)
+
+
+def test_the_end_of_a_partition_is_not_waited_for(bootstrap: str, topic: str) -> None:
+    """The store is closed meanwhile."""
+    write(bootstrap, topic, [(row, BUNDLES[row], change(BUNDLES[row], 1, 1)) for row in range(4)])
+    began = monotonic()
+    assert len(newest_records(bootstrap, "c")) == 4
+    assert monotonic() - began < TIMEOUT_SECONDS
 
 
 @pytest.mark.parametrize("later", [0, 3])

@@ -41,6 +41,14 @@ def test_claims_and_ownership_that_are_deleted_by_time_refuse_the_start(
     assert findings(name, Found(1, 3, COMPACTED)) == []
 
 
+@pytest.mark.parametrize("policy", ["compact", "compact,delete"])
+@pytest.mark.parametrize("name", sorted(BY_NAME.keys() - {keys.OWNERSHIP, keys.GENERATIONS}))
+def test_topics_whose_every_record_counts_may_not_be_compacted(name: str, policy: str) -> None:
+    """An intent, for one, would be gone once its cluster has another, be the job away or not."""
+    found = Found(1, 3, {**SOUND, "cleanup.policy": policy})
+    assert findings(name, found) == [("cleanup.policy", "delete", False)]
+
+
 def test_claims_on_two_partitions_refuse_the_start() -> None:
     assert findings(keys.GENERATIONS, Found(2, 3, COMPACTED)) == [("partitions", "1", True)]
 

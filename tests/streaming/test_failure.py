@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streaming.failure import cause_of
+from streaming.failure import cause_of, without_frames
 
 NESTED = """\
 [STREAM_FAILED] Query [id = c5, runId = 9a] terminated with exception: An error occurred
@@ -30,3 +30,19 @@ def test_the_innermost_exception_is_the_cause() -> None:
 def test_one_line_is_its_own_cause() -> None:
     assert cause_of("Job aborted") == "Job aborted"
     assert cause_of("") == ""
+
+
+def test_of_a_jvms_account_only_the_exceptions_are_kept() -> None:
+    account = (
+        "An error occurred while calling o1031.collectToPython.\n"
+        ": org.apache.spark.SparkException: Job aborted\n"
+        "\tat org.apache.spark.SparkContext.runJob(SparkContext.scala:2496)\n"
+        "Caused by: java.io.IOException: Corruption: block checksum mismatch\n"
+        "\tat org.rocksdb.RocksDB.open(Native Method)\n"
+        "\t... 12 more\n"
+    )
+    assert without_frames(account).splitlines() == [
+        "An error occurred while calling o1031.collectToPython.",
+        ": org.apache.spark.SparkException: Job aborted",
+        "Caused by: java.io.IOException: Corruption: block checksum mismatch",
+    ]

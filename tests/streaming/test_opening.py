@@ -21,6 +21,7 @@ from trimtab.wire.hints import Hints
 from trimtab.wire.keys import open_key
 
 CLUSTER = "opening"
+SEVERAL = ("east", "west", "north")
 HINTS = Hints(round=1, candidates=(), each=0.1)
 
 
@@ -107,3 +108,38 @@ def test_a_wait_that_was_interrupted_is_not_cut_short_by_a_jump_of_the_clock(
             opener.open(CLUSTER)
         client.hset(open_key(CLUSTER), "rebuild_since", "1")
     assert not Gate(client).is_open(CLUSTER)
+
+
+def test_clusters_that_must_be_rebuilt_are_closed_side_by_side(
+    client: redis.Redis, claims: Claims
+) -> None:
+    waits: list[None] = []
+    opener = Opener(
+        Gate(client),
+        OwnershipStore(client),
+        lambda _: {},
+        Tenure(claims.claim, Exposition()),
+        Exposition(),
+        60_000,
+        lambda: waits.append(None),
+    )
+    opener.ended.set()
+
+    with pytest.raises(StoreUnavailable):
+        opener.open_all(SEVERAL)
+
+    assert all(client.hexists(open_key(each), "rebuild_since") for each in SEVERAL)
+    assert waits
+
+
+def test_after_a_restart_of_the_server_all_clusters_are_open_to_one_new_generation(
+    client: redis.Redis, opener: Opener
+) -> None:
+    opener.open_all(SEVERAL)
+    for each in SEVERAL:
+        close(client, each)
+
+    opener.open_all(SEVERAL)
+
+    assert opener.generation == 2
+    assert all(Gate(client).is_open(each) for each in SEVERAL)

@@ -126,6 +126,8 @@ class Refused(StrEnum):
     agree on the time, or has not watched it for long enough: ask again later."""
     NO_LEASE = "no-lease"
     """The broker that would get it, or the process that asks, holds no lease."""
+    OUTDATED = "outdated-agent"
+    """The owner's agent is of an older version and cannot do it: upgrade the agent."""
     QUARANTINED = "quarantined"
     """One owner after another died soon after getting it: it was not handed on."""
     NO_BROKER = "no-broker"
