@@ -27,7 +27,7 @@ from agent.holdings import Holdings
 from agent.leaving import leave
 from agent.links import AgentSettings, Links
 from agent.obeying import Obeyed, Obeyer
-from agent.seeding import seed
+from agent.seeding import look_again, seed
 from sinks.errors import Closed, Misconfigured, Unavailable
 from sinks.leases import FOR_THE_NEXT, NO_SESSION, Lease, Renewal
 from trimtab.model import Epoch
@@ -62,8 +62,8 @@ class Agent:
         )
         self._backlog: deque[tuple[str, Command]] = deque()
         self._seeded = False
-        self._closed = False
-        """Whether the store was closed at the last renewal."""
+        self._was_closed = False
+        """Whether the store was closed since its records were looked at last."""
         self._lapses = 0
         self._history = ""
         """Of the store's data, at the last renewal."""
@@ -136,9 +136,9 @@ class Agent:
             self._renew_if_due()
             if not self._seeded:
                 self._seed()
-            elif self._closed:
+            elif self._was_closed:
                 # A bundle that is to leave would be served by nobody until the store is open again.
-                self._require_open(self._renew())
+                self._look_again()
             self._obey()
         except (Unavailable, Closed, Misconfigured) as error:
             # A right that was taken away may be given back.
@@ -221,7 +221,7 @@ class Agent:
         if not self._without_a_gap(lease):
             self._serve_nothing()
         self._history = lease.history
-        self._closed = lease.renewal is Renewal.ASSERTED
+        self._was_closed |= lease.renewal is Renewal.ASSERTED
         # Counted from before the request left: in Redis the lease began later, so it ends later.
         granted = lease.ms / 1000
         self._holdings.extend(asked_at + granted - self._settings.lease_margin)
@@ -252,7 +252,14 @@ class Agent:
         seed(self._obeyer, lease.server_ms, lambda: self._keep_the_lease(lapses))
         self._require_open(self._renew())
         self._require_no_lapse(lapses)
-        self._seeded = True
+        self._seeded, self._was_closed = True, False
+
+    def _look_again(self) -> None:
+        lapses = self._lapses
+        self._require_open(self._renew())
+        look_again(self._obeyer, lambda: self._keep_the_lease(lapses))
+        self._require_no_lapse(lapses)
+        self._was_closed = False
 
     def _keep_the_lease(self, lapses: int) -> None:
         if self._links.clock() >= self._renew_at:

@@ -47,6 +47,22 @@ def seed(obeyer: Obeyer, now_ms: int, renew: Callable[[], object]) -> None:
     _forget(obeyer, records, mine, now_ms)
 
 
+def look_again(obeyer: Obeyer, renew: Callable[[], object]) -> None:
+    """Stop serving what a rebuilt store gives to others; raises StoreUnavailable or Closed.
+
+    Somebody may have told it of a newer record than this broker knew.
+    """
+    held = obeyer.holdings.bundles()
+    records = obeyer.store.records_of(obeyer.cluster, obeyer.broker_id, held)
+    for bundle in held:
+        record = records.get(bundle)
+        if record is None or record.owner == obeyer.broker_id:
+            continue
+        renew()
+        if obeyer.seen.note(bundle, record):
+            obeyer.stop_serving(bundle)
+
+
 def _agree(
     obeyer: Obeyer, bundles: list[str], records: Records, renew: Callable[[], object]
 ) -> None:

@@ -164,6 +164,10 @@ class Opener:
                 closure = self._gate.open(
                     cluster, self.generation, closure.history, self._closed_for_ms
                 )
+            # A server that is emptied keeps its history, and is closed on it once more.
+            self._closed_until = {
+                of: until for of, until in self._closed_until.items() if of[0] != cluster
+            }
         self._report(cluster, lacking)
 
     def _wait(self, cluster: str, closure: Closure) -> None:

@@ -22,7 +22,7 @@ if not history then
   return { "replica", "" }
 end
 local stored = redis.call("HMGET", OPEN, "generation", "replid", "rebuild_on", "rebuild_since",
-  "replicas", "run_id", "replicated")
+  "replicas", "run_id", "replicated", "connected")
 local generation, opened_on, by_older_job = stored[1], stored[2], stored[6]
 local most = noted_replicas(REPLICAS, history)
 local replicated = stored[7] or (tonumber(stored[5]) or 0) > 0 or most > 0
@@ -40,21 +40,25 @@ if (known ~= "" and (known ~= history or lost))
   return { "spent", history }
 end
 
+-- Of this history nothing falls: this server cannot tell a replica that is gone from one that rules.
+local looked_at = is_open or stored[3] == history
+local online = replicas_of(here, 0)
+local connected = math.max(online, most, looked_at and tonumber(stored[8]) or 0)
+
 local function required()
   if replicas then
     return replicas
   end
-  -- Less only on another history: this server cannot tell a replica that is gone from one that rules.
-  local looked_at = is_open or stored[3] == history
-  local online = replicas_of(here, 0)
-  return math.max(majority_of(online), majority_of(most), looked_at and tonumber(stored[5]) or 0)
+  -- A master that was left behind may keep a majority of its replicas: the others are too few.
+  local others = looked_at and tonumber(stored[5]) or math.floor((tonumber(stored[8]) or 0) / 2)
+  return math.max(majority_of(connected), others or 0)
 end
 
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- While it is closed as well: brokers hold leases on what the last look has found.
 redis.call("HSET", OPEN, "generation", wanted, "lease_ms", lease_ms,
-  "replicas", string.format("%.0f", required()))
+  "replicas", string.format("%.0f", required()), "connected", string.format("%.0f", connected))
 if replicas then
   redis.call("HSET", OPEN, "replicas_set", "1")
 else

@@ -393,54 +393,77 @@ local function upper_of(request, lower)
   return after and { request = upper, record = record, after = after }, refused
 end
 
-local function index(bundle, before, after)
-  local stood, stands = before and before ~= "Deleted", after ~= "Deleted"
-  if stands and not stood then
-    redis.call("ZADD", BUNDLES, 0, bundle)
-  elseif stood and not stands then
-    redis.call("ZREM", BUNDLES, bundle)
-  end
-end
-
 -- From when the journal is full until all that it left out is in it again: a reader finds what is
 -- left out of one moment after all that came before it, and before all that comes after.
 local leaves_out = redis.call("XLEN", JOURNAL) >= MOST_JOURNAL
   or redis.call("SCARD", UNJOURNALLED) > 0
 
-local function put(request, bundle, counter, after, owner_before)
+-- What one record becomes: {bundle, its text, epoch, event, owner before and after, whether it stood
+-- before and stands after}.
+local function change(request, bundle, known, record, counter, after)
   local epoch = string.format("[%s,%.0f]", generation, counter)
   local falls = (after.falls or 0) > 0 and string.format(',"falls":%.0f', after.falls) or ""
   local written = '{"state":"' .. after.state .. '","epoch":' .. epoch
     .. member("owner", after.owner) .. member("destination", after.destination)
     .. string.format(',"since":%.0f', now) .. member("by", request.id) .. falls .. "}"
-
-  redis.call("HSET", OWNERSHIP, bundle, written)
-  if owner_before ~= after.owner then
-    if owner_before then
-      redis.call("SREM", OWNED .. owner_before, bundle)
-    end
-    if after.owner then
-      redis.call("SADD", OWNED .. after.owner, bundle)
-    end
-  end
-  if leaves_out then
-    redis.call("SADD", UNJOURNALLED, bundle)
-  else
-    redis.call("XADD", JOURNAL, "*", "change", '{"cluster":' .. quoted(cluster)
-      .. member("bundle", bundle) .. member("event", after.event or request.event)
-      .. ',"record":' .. written .. "}")
-  end
-  return written, epoch
+  return { bundle = bundle, text = written, epoch = epoch, event = after.event or request.event,
+    gave = record.owner, has = after.owner,
+    stood = known and record.state ~= "Deleted", stands = after.state ~= "Deleted" }
 end
 
-local function bear(request, owner, above)
+-- An error, of a right that was taken away or a key that somebody spoiled, ends a script but undoes
+-- nothing. So the records come in one call; before it what does no harm without them, after it
+-- what is mended without them.
+local function commit(changes)
+  local records = {}
+  for _, each in ipairs(changes) do
+    if each.has and each.has ~= each.gave then
+      redis.call("SADD", OWNED .. each.has, each.bundle)
+    end
+    if each.stands and not each.stood then
+      redis.call("ZADD", BUNDLES, 0, each.bundle)
+    end
+    records[#records + 1] = each.bundle
+    records[#records + 1] = each.text
+  end
+  redis.call("HSET", OWNERSHIP, unpack(records))
+  for _, each in ipairs(changes) do
+    if each.gave and each.has ~= each.gave then
+      redis.call("SREM", OWNED .. each.gave, each.bundle)
+    end
+    if each.stood and not each.stands then
+      redis.call("ZREM", BUNDLES, each.bundle)
+    end
+  end
+end
+
+local function journal(changes)
+  for _, each in ipairs(changes) do
+    local left_out = leaves_out
+    if not left_out then
+      -- A stream whose last id somebody has used up takes nothing more.
+      local added = redis.pcall("XADD", JOURNAL, "*", "change", '{"cluster":' .. quoted(cluster)
+        .. member("bundle", each.bundle) .. member("event", each.event)
+        .. ',"record":' .. each.text .. "}")
+      left_out = type(added) == "table" and added.err
+    end
+    if left_out then
+      leaves_out = true
+      redis.call("SADD", UNJOURNALLED, each.bundle)
+    end
+  end
+end
+
+local function born(request, owner, above)
+  local children = {}
   for _, child in ipairs(request.children or {}) do
     local known, text = record_of(child)
     -- Above what ends as well: a broker tells late commands by it, and a rebuild what stands.
     local counter = math.max(known.epoch[2], above) + 1
-    put(request, child, counter, { state = "Owned", owner = owner }, known.owner)
-    index(child, text and known.state, "Owned")
+    local after = { state = "Owned", owner = owner }
+    children[#children + 1] = change(request, child, text, known, counter, after)
   end
+  return children
 end
 
 local function send(request, after, epoch)
@@ -449,9 +472,10 @@ local function send(request, after, epoch)
     if not request.candidates or command[2] == after.owner then
       local stamps = '{"epoch":' .. epoch .. ',"generation":' .. generation
         .. string.format(',"issuedAt":%.0f', now) .. deadline .. ","
-      redis.call("XADD", KEYS[command[1]], "MAXLEN", "~", LONGEST_COMMAND_STREAM, "*",
+      -- Not call: what a stream that its broker has spoiled does not take passes its deadline.
+      redis.pcall("XADD", KEYS[command[1]], "MAXLEN", "~", LONGEST_COMMAND_STREAM, "*",
         "command", stamps .. string.sub(command[3], 2))
-      -- Not call: the rights of a caller of an older version must not end the step in its middle.
+      -- Nor here: callers of an older version lack this right.
       redis.pcall("EXPIRE", KEYS[command[1]], COMMANDS_KEPT_S)
     end
   end
@@ -461,20 +485,24 @@ local function send(request, after, epoch)
 end
 
 local function write(request, record, known, after, upper)
-  local written, epoch = put(request, request.bundle, record.epoch[2] + 1, after, record.owner)
-  index(request.bundle, known and record.state, after.state)
+  local changes = { change(request, request.bundle, known, record, record.epoch[2] + 1, after) }
   local above = record.epoch[2]
   if upper then
-    above = math.max(above, upper.record.epoch[2])
-    put(upper.request, upper.request.bundle, upper.record.epoch[2] + 1, upper.after,
-      upper.record.owner)
-    index(upper.request.bundle, upper.record.state, upper.after.state)
+    local counter = upper.record.epoch[2]
+    above = math.max(above, counter)
+    changes[2] = change(upper.request, upper.request.bundle, true, upper.record, counter + 1, upper.after)
   end
   if not after.event then
-    bear(request, record.owner, above)
-    send(request, after, epoch)
+    for _, child in ipairs(born(request, record.owner, above)) do
+      changes[#changes + 1] = child
+    end
   end
-  return written
+  commit(changes)
+  journal(changes)
+  if not after.event then
+    send(request, after, changes[1].epoch)
+  end
+  return changes[1].text
 end
 
 -- The other bundles that a request names, as they stand.

@@ -607,6 +607,31 @@ def test_what_is_to_leave_is_served_while_the_store_is_closed(
     assert (one.agent.serves(BUNDLE), two.agent.serves(BUNDLE)) == (False, True)
 
 
+def test_what_a_rebuilt_store_gives_to_another_is_served_no_longer(
+    job: Job, client: Redis, host: Callable[..., Host]
+) -> None:
+    low, high = HALVES
+    one = host(A, low, high)
+    one.agent.turn()
+    close(client, job.cluster)
+    one.clock.now += 4.0
+    one.agent.turn()
+    gate = Gate(client)
+    closure = gate.open(job.cluster, 7)
+    assert closure is not None
+    newer = Record(state=State.OWNED, epoch=Epoch(6, 1), owner=B, by="what only b saw")
+    gate.restore(job.cluster, 7, {low: newer}, frozenset())
+    assert one.agent.serves(low)
+
+    assert gate.open(job.cluster, 7, closure.history) is None
+    one.clock.now += 4.0
+    one.agent.turn()
+
+    assert not one.agent.serves(low)
+    assert one.agent.serves(high)
+    assert low not in one.broker.bundles()
+
+
 def replicated(client: Redis, cluster: str) -> None:
     """The server was made the master in another's place."""
     close(client, cluster)

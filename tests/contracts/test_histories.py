@@ -57,6 +57,10 @@ class Server:
             return None
         return max(int(each["lag"]) for each in in_step)
 
+    def close(self) -> None:
+        self.client.close()
+        self.redis.stop()
+
     def claim(self) -> None:
         assert self.store.apply(C, broker(A, Event.CLAIM)).accepted
 
@@ -94,8 +98,7 @@ def servers(tmp_path: Path) -> Iterator[SimpleNamespace]:
     found = SimpleNamespace(first=Server(tmp_path / "first"), second=Server(tmp_path / "second"))
     yield found
     for server in (found.first, found.second):
-        server.client.close()
-        server.redis.stop()
+        server.close()
 
 
 def test_a_first_replica_gives_a_master_another_history(servers: SimpleNamespace) -> None:
@@ -241,6 +244,32 @@ def test_a_replica_that_joins_counts_before_the_job_looks_again(servers: SimpleN
         first.renew()
     with pytest.raises(StoreUnavailable):
         first.claim()
+
+
+def test_a_new_master_needs_the_replicas_that_the_old_one_cannot_do_without(
+    servers: SimpleNamespace, tmp_path: Path
+) -> None:
+    """Whoever made it the master may not have reached the third server, which follows the old one:
+    that one has its majority, and goes on."""
+    first, second, third = servers.first, servers.second, Server(tmp_path / "third")
+    second.follow(first)
+    third.follow(first)
+    eventually(lambda: first.client.info("replication")["connected_slaves"] == 2, "both follow")
+    eventually(lambda: first.lag_of_replicas() is not None, "both are in step")
+    let_in(first.client, C, 5)
+    eventually(lambda: first.lag_of_replicas() is not None, "both have it")
+    second.rule()
+
+    Gate(second.client).open(C, 6, closed_for_ms=20_000)
+
+    assert first.renew() is Renewal.HELD
+    with pytest.raises(StoreUnavailable, match="0 of 1"):
+        second.renew()
+    third.follow(second)
+    told = second.leases.renew(C, A, 1, LONG_MS, Assertion(records={}))
+    assert told.renewal is Renewal.ASSERTED
+    eventually(lambda: refused(first), "the old master has noticed")
+    third.close()
 
 
 def test_a_client_that_reads_along_is_no_replica(servers: SimpleNamespace) -> None:

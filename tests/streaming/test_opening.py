@@ -110,6 +110,21 @@ def test_a_wait_that_was_interrupted_is_not_cut_short_by_a_jump_of_the_clock(
     assert not Gate(client).is_open(CLUSTER)
 
 
+def test_a_history_that_is_closed_once_more_is_closed_for_as_long(
+    client: redis.Redis, opener: Opener
+) -> None:
+    """The server was emptied, and then its clock jumped."""
+    opener.open(CLUSTER)
+    client.delete(open_key(CLUSTER))
+    opener._closed_for_ms = 60_000
+    opener.ended.set()
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable):
+            opener.open(CLUSTER)
+        client.hset(open_key(CLUSTER), "rebuild_since", "1")
+    assert not Gate(client).is_open(CLUSTER)
+
+
 def test_clusters_that_must_be_rebuilt_are_closed_side_by_side(
     client: redis.Redis, claims: Claims
 ) -> None:

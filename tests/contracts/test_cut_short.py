@@ -1,0 +1,93 @@
+"""A step of the script that fails in its middle changes nothing that decides, or is mended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import redis
+from redis.exceptions import RedisError
+
+from sinks.errors import SinkError
+from sinks.ownership_store import OwnershipStore
+from tests.contracts.asking import BUNDLE, GENERATION, HALVES, ask, broker, command, job
+from tests.contracts.conftest import BROKERS
+from tests.support.opening import keep_alive
+from trimtab.model import Epoch
+from trimtab.ownership import Event, State
+from trimtab.wire import keys
+from trimtab.wire.command import Kind
+
+A, B = BROKERS[:2]
+FIRST = Epoch(GENERATION, 1)
+
+
+@pytest.fixture
+def splitting(store: OwnershipStore, client: redis.Redis, cluster: str) -> Epoch:
+    """The bundle is a's, which divides it; its epoch."""
+    keep_alive(client, cluster, BROKERS)
+    assert ask(store, cluster, job(Event.ASSIGN, Epoch(0, 0), A)).accepted
+    assert ask(store, cluster, broker(A, Event.SERVE, FIRST)).accepted
+    split = command(A, Kind.SPLIT)
+    asked = job(Event.SPLIT, Epoch(GENERATION, 2), commands=(split,))
+    after = ask(store, cluster, asked).record
+    assert after is not None
+    return after.epoch
+
+
+@pytest.mark.usefixtures("splitting")
+@pytest.mark.parametrize(
+    "spoiled",
+    [
+        pytest.param(lambda cluster: keys.owned_key(cluster, A), id="what the broker owns"),
+        pytest.param(keys.bundles_key, id="the index"),
+    ],
+)
+def test_nothing_is_divided_where_a_key_cannot_be_written(
+    store: OwnershipStore,
+    client: redis.Redis,
+    cluster: str,
+    splitting: Epoch,
+    spoiled: Callable[[str], str],
+) -> None:
+    before = store.records(cluster)
+    retire = broker(A, Event.RETIRE, splitting, children=HALVES)
+    client.set(spoiled(cluster), "of another type")
+
+    with pytest.raises((SinkError, RedisError)):
+        store.apply(cluster, retire)
+
+    assert store.records(cluster) == before
+    client.delete(spoiled(cluster))
+    assert store.apply(cluster, retire).accepted
+    after = store.records(cluster)
+    assert [after[half].owner for half in HALVES] == [A, A]
+    assert set(HALVES) <= {
+        name.decode() for name in client.zrange(keys.bundles_key(cluster), 0, -1)
+    }
+
+
+def test_what_a_spoiled_journal_does_not_take_is_noted(
+    store: OwnershipStore, client: redis.Redis, cluster: str, splitting: Epoch
+) -> None:
+    """No id is above its last one."""
+    client.xadd(keys.journal_key(cluster), {"a": "b"}, f"{2**64 - 1}-{2**64 - 1}")
+
+    assert ask(store, cluster, broker(A, Event.RETIRE, splitting, children=HALVES)).accepted
+
+    left_out = client.smembers(keys.unjournalled_key(cluster))
+    assert left_out == {name.encode() for name in (BUNDLE, *HALVES)}
+
+
+def test_a_broker_that_spoils_its_own_commands_costs_the_page_nothing(
+    store: OwnershipStore, client: redis.Redis, cluster: str
+) -> None:
+    keep_alive(client, cluster, BROKERS)
+    client.set(keys.command_stream(cluster, B), "of another type")
+    own = command(B, Kind.OWN)
+
+    assigned = ask(store, cluster, job(Event.ASSIGN, Epoch(0, 0), B, commands=(own,)))
+
+    assert assigned.record is not None
+    assert (assigned.record.state, assigned.record.owner) == (State.ASSIGNING, B)
