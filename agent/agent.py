@@ -115,7 +115,7 @@ class Agent:
 
         ``serves`` is true of the moment it is asked. A process that is stopped after that, for
         longer than its lease, writes when another broker serves. Storage that remembers the highest
-        token it was shown for a bundle, and refuses lower ones, refuses that write: each owner's
+        token it was shown for a topic, and refuses lower ones, refuses that write: each owner's
         epoch is above those of all before it (as Pulsar fences a ledger before another writes).
         """
         return self._holdings.epoch(bundle) if self._seeded else None
