@@ -71,22 +71,25 @@ local function known_page()
   end
 end
 
--- Forget what a query was answered; its pages follow one another.
-local function forget(of)
-  local at = 0
-  repeat
-    local _, _, count = applied(field_of(of, at))
+-- Forget what a query was answered from this place on; its pages follow one another.
+local function forget(of, at)
+  local batch_there, _, count = applied(field_of(of, at))
+  while batch_there do
     redis.call("HDEL", APPLIED, field_of(of, at))
-    at = at + (tonumber(count) or 0)
-  until (tonumber(count) or 0) == 0
+    at = at + (tonumber(count) or 1)
+    batch_there, _, count = applied(field_of(of, at))
+  end
 end
 
 -- Note that the query is the newest; those that went out of use long ago are forgotten.
 local function renew()
   local kept, known = { query }, redis.call("HGET", APPLIED, "") or ""
+  if string.match(known, "^[^\n]*") == query then
+    return
+  end
   for each in string.gmatch(known, "[^\n]+") do
     if each ~= query and #kept == MOST_QUERIES then
-      forget(each)
+      forget(each, 0)
     elseif each ~= query then
       kept[#kept + 1] = each
     end
@@ -96,7 +99,9 @@ end
 
 local function remember(count, outcomes)
   if place == 0 then
-    forget(query)
+    -- The first page of the batch before is about to be written over.
+    local _, _, first = applied(query)
+    forget(query, tonumber(first) or 1)
     renew()
   end
   local text = batch .. " " .. digest .. " " .. count .. " " .. outcomes
