@@ -91,6 +91,8 @@ class RedisServer(Server):
                 "appendonly yes",
                 "appendfsync always",
                 'save ""',
+                # A replica gets its first copy at once, not after a wait for others that want one.
+                "repl-diskless-sync-delay 0",
                 # Ownership may not be dropped to make room: refuse the write instead.
                 "maxmemory-policy noeviction",
                 *self._more,

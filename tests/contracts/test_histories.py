@@ -59,7 +59,8 @@ class Server:
 
     def close(self) -> None:
         self.client.close()
-        self.redis.stop()
+        # A replica that still writes its first append-only file heeds no SIGTERM.
+        self.redis.kill()
 
     def claim(self) -> None:
         assert self.store.apply(C, broker(A, Event.CLAIM)).accepted
