@@ -17,8 +17,12 @@ FULL_RANGE_END = 0xFFFFFFFF
 
 _BUNDLE = re.compile(r"([^/\s]+/[^\s]+)/0x([0-9a-f]{8})_0x([0-9a-f]{8})")
 
-SUBJECT_PATTERN = "([!-.0-~]{1,128})/([!-.0-~]{1,256})"
-"""``cluster/broker`` in printable ASCII; the same pattern runs in the JVM and here."""
+SUBJECT_PATTERN = "([!-.0-z|~]{1,128})/([!-.0-z|~]{1,256})"
+"""``cluster/broker`` in printable ASCII; the same pattern runs in the JVM and here.
+
+Braces are refused: they enclose the cluster in the name of each Redis key, so with one of them in
+its own name a cluster could have the keys of another.
+"""
 
 _SUBJECT = re.compile(SUBJECT_PATTERN)
 
