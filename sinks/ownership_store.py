@@ -16,7 +16,7 @@ from sinks.connections import replaced, translated
 from sinks.errors import Closed, Fenced, SinkError
 from sinks.readable import Readable, readable
 from sinks.scripts import NO_MASTER, run, run_loaded, transition_script
-from trimtab.model import NO_EPOCH, Epoch
+from trimtab.model import NO_EPOCH, Epoch, is_bundle
 from trimtab.ownership import Event
 from trimtab.wire.command import Command
 from trimtab.wire.keys import (
@@ -172,7 +172,8 @@ class OwnershipStore:
         """
         with translated(self._client):
             names = self._client.sscan_iter(owned_key(cluster, broker), count=_PAGE)
-            noted = {name.decode() for name in names}
+            # Brokers may add to the set beside the script.
+            noted = {known for name in names if is_bundle(known := name.decode(errors="replace"))}
         bundles = sorted(noted.union(besides))
         found: dict[str, Record] = {}
         for start in range(0, len(bundles), _PAGE):

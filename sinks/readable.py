@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -29,7 +29,8 @@ class _Assertion(msgspec.Struct, frozen=True):
 _record = msgspec.json.Decoder(Record)
 _assertion = msgspec.json.Decoder(_Assertion)
 
-_MALFORMED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+MALFORMED: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What decoding raises of a text that anybody may have written."""
 
 
 def readable(texts: Iterable[tuple[bytes, bytes]]) -> Readable:
@@ -39,7 +40,7 @@ def readable(texts: Iterable[tuple[bytes, bytes]]) -> Readable:
     for name, text in texts:
         try:
             records[name.decode()] = _record.decode(text)
-        except _MALFORMED:
+        except MALFORMED:
             unreadable.append(name.decode(errors="replace"))
     return Readable(records, tuple(unreadable))
 
@@ -48,6 +49,6 @@ def readable_assertion(text: bytes) -> Readable:
     """Of what a broker said."""
     try:
         said = _assertion.decode(text)
-    except _MALFORMED:
+    except MALFORMED:
         return Readable({}, (ALL,))
     return readable((name.encode(), bytes(raw)) for name, raw in said.records.items())

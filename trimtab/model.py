@@ -63,6 +63,15 @@ def parse_bundle(name: str) -> tuple[str, HashRange]:
     return match[1], HashRange(low, high)
 
 
+def is_bundle(name: str) -> bool:
+    """Whether a name is a range of some namespace's ring."""
+    try:
+        parse_bundle(name)
+    except InvalidName:
+        return False
+    return True
+
+
 def merged(lower: str, upper: str) -> str:
     """Name of what two neighbours are together; raises InvalidName where they are none."""
     namespace, (low, between) = parse_bundle(lower)
