@@ -47,7 +47,6 @@ _PAGE: Final = 1000
 PAGE: Final = 200
 """Transitions of one script run: nobody else is served meanwhile, for some 10 ms."""
 
-_record = msgspec.json.Decoder(Record)
 _outcomes = msgspec.json.Decoder(tuple[Outcome, ...])
 
 
@@ -189,13 +188,11 @@ class OwnershipStore:
         return readable((name, text) for name, text in found if text is not None).records
 
     def records(self, cluster: str) -> dict[str, Record]:
-        """All records, read in pages: not one instant's picture if others write meanwhile."""
-        with translated(self._client):
-            pages = self._client.hscan_iter(ownership_key(cluster), count=_PAGE)
-            return {bundle.decode(): _record.decode(text) for bundle, text in pages}
+        """All that can be read, in pages: not one instant's picture if others write meanwhile."""
+        return self.readable_records(cluster).records
 
     def readable_records(self, cluster: str) -> Readable:
-        """The same of a store that may hold anything."""
+        """The same, with the names of those that cannot be read: anybody may have written them."""
         with translated(self._client):
             return readable(self._client.hscan_iter(ownership_key(cluster), count=_PAGE))
 

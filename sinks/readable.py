@@ -14,7 +14,8 @@ ALL = "*"
 
 
 class Readable(NamedTuple):
-    """Bundle to record, and the names of those whose record cannot be read."""
+    """Bundle to record, and the names of those that cannot be read: of a bundle that may be one,
+    or a name that is no text as Python writes its bytes."""
 
     records: dict[str, Record]
     unreadable: tuple[str, ...] = ()
@@ -39,9 +40,14 @@ def readable(texts: Iterable[tuple[bytes, bytes]]) -> Readable:
     unreadable: list[str] = []
     for name, text in texts:
         try:
-            records[name.decode()] = _record.decode(text)
+            bundle = name.decode()
+        except UnicodeDecodeError:
+            unreadable.append(repr(name))
+            continue
+        try:
+            records[bundle] = _record.decode(text)
         except MALFORMED:
-            unreadable.append(name.decode(errors="replace"))
+            unreadable.append(bundle)
     return Readable(records, tuple(unreadable))
 
 

@@ -23,6 +23,7 @@ from sinks.gate import CLOSED_FOR_MS, Closure, Gate
 from sinks.ownership_store import OwnershipStore
 from sinks.readable import Readable
 from streaming.exposition import Exposition
+from streaming.ignored_records import UNREADABLE, tell_ignored
 from streaming.tenure import Tenure
 from trimtab import metrics
 from trimtab.doubt import Doubt
@@ -39,9 +40,6 @@ _LOOK_SECONDS: Final = 0.5
 
 _NAMED: Final = 20
 """Brokers in a line of the log."""
-
-_TOLD: Final = 5
-"""Of the records of a source that are ignored, a warning names so many."""
 
 
 class Opener:
@@ -166,13 +164,8 @@ class Opener:
     def _warn(self, cluster: str, kind: str, source: str, read: Readable) -> None:
         """Tell what of a source does not count: it may be forged, or of another release."""
         doubted = doubtful(read.records, self.generation)
-        doubted |= dict.fromkeys(read.unreadable, "it cannot be read")
-        if doubted:
-            self._shown.count(metrics.DISBELIEVED, cluster, kind, by=len(doubted))
-            told = [f"{bundle}: {why}" for bundle, why in sorted(doubted.items())[:_TOLD]]
-            log.warning(
-                "records ignored", cluster=cluster, source=source, number=len(doubted), first=told
-            )
+        doubted |= dict.fromkeys(read.unreadable, UNREADABLE)
+        tell_ignored(self._shown, cluster, kind, source, doubted)
 
     def _outgrow(self, cluster: str, newest: int) -> None:
         """Claim a generation above that of a record, whose bundle nobody could move otherwise."""

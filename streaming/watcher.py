@@ -18,8 +18,10 @@ from typing import Final, Protocol
 import structlog
 
 from sinks.errors import SinkError
+from sinks.roll_call import Owners
 from streaming.announcer import Announcer
 from streaming.exposition import Exposition
+from streaming.ignored_records import UNREADABLE, tell_ignored
 from streaming.server_clock import ServerClock
 from trimtab import metrics
 from trimtab.doubt import Doubt
@@ -37,7 +39,7 @@ _LATE: Final = 0.55
 class Roll(Protocol):
     """What Redis knows of brokers; raises SinkError."""
 
-    def owners(self, cluster: str) -> Set[str]: ...
+    def owners(self, cluster: str) -> Owners: ...
 
     def alive(
         self, cluster: str, generation: int, known: Iterable[str]
@@ -75,6 +77,8 @@ class Watcher:
         self._known: dict[str, Set[str]] = {}
         self._longest: dict[str, dict[str, float]] = {}
         """Of each broker's lease, the most that was ever left."""
+        self._unreadable: dict[str, tuple[str, ...]] = {}
+        """Of each cluster, the bundles whose records were told to be ignored."""
         self._trouble = ""
 
     def look(self) -> None:
@@ -108,7 +112,7 @@ class Watcher:
             return
         if known is None:
             # Once: there may be a million records.
-            known = self._roll.owners(cluster)
+            known = self._owners(cluster)
             alive = self._roll.alive(cluster, self._opened.generation, known)
             if alive is None:
                 return
@@ -121,6 +125,14 @@ class Watcher:
         self._announcer.joined(cluster, sorted(joined))
         self._known[cluster] = set(alive)
         self._shown.set(metrics.LEASES, len(alive), cluster)
+
+    def _owners(self, cluster: str) -> Set[str]:
+        owners = self._roll.owners(cluster)
+        if owners.unreadable != self._unreadable.get(cluster, ()):
+            self._unreadable[cluster] = owners.unreadable
+            doubted = dict.fromkeys(owners.unreadable, UNREADABLE)
+            tell_ignored(self._shown, cluster, "store", "the store", doubted)
+        return owners.brokers
 
     def _late(self, cluster: str, alive: Mapping[str, float]) -> tuple[str, ...]:
         """Brokers that have missed a renewal: where many have, it is not they that are gone."""

@@ -271,8 +271,8 @@ RESTORED: Final = Metric(
 DISBELIEVED: Final = Metric(
     "trimtab_disbelieved_records",
     Kind.COUNTER,
-    "Records that a rebuild ignored, unreadable or implausible, by source: store, journal, "
-    "brokers.",
+    "Records that a rebuild or a new job ignored, unreadable or implausible, by source: store, "
+    "journal, brokers.",
     ("cluster", "source"),
 )
 
