@@ -14,7 +14,7 @@ from redis.exceptions import NoScriptError
 
 from sinks.connections import replaced, translated
 from sinks.errors import Closed, Fenced, SinkError
-from sinks.readable import Readable, readable
+from sinks.readable import MALFORMED, Readable, readable
 from sinks.scripts import NO_MASTER, run, run_loaded, transition_script
 from trimtab.model import NO_EPOCH, Epoch, is_bundle
 from trimtab.ownership import Event
@@ -41,6 +41,18 @@ from trimtab.wire.ownership import (
     Transition,
 )
 
+
+class _RawOutcome(msgspec.Struct, frozen=True):
+    """`trimtab.wire.ownership.Outcome` with its records as they are."""
+
+    id: str
+    bundle: str
+    accepted: bool
+    reason: Refused | None = None
+    record: msgspec.Raw = msgspec.Raw(b"null")
+    others: dict[str, msgspec.Raw] = {}
+
+
 _PAGE: Final = 1000
 """Records a step when all are read: the server serves others in between."""
 
@@ -48,6 +60,7 @@ PAGE: Final = 200
 """Transitions of one script run: nobody else is served meanwhile, for some 10 ms."""
 
 _outcomes = msgspec.json.Decoder(tuple[Outcome, ...])
+_raw_outcomes = msgspec.json.Decoder(tuple[_RawOutcome, ...])
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +127,7 @@ class OwnershipStore:
         status, detail = run(self._client, transition_script(), call.keys, call.arguments)
         match status:
             case "applied" | "repeated":
-                found = _outcomes.decode(detail)
+                found = _decoded(detail)
                 # Nothing is never an answer to something: the next page would be the same again.
                 return (status, found) if found or not page else ("older", ())
             case "older":
@@ -150,7 +163,7 @@ class OwnershipStore:
             ) from error
         if status != "applied":
             raise self._not_writable(cluster, status, detail)
-        return _outcomes.decode(detail)
+        return _decoded(detail)
 
     def _not_writable(self, cluster: str, status: str, detail: str) -> SinkError:
         if status == "isolated":
@@ -262,6 +275,27 @@ def _call(
     ]
     told = "" if server_ms is None else str(server_ms)
     return _Call(keys, [cluster, *caller, msgspec.json.encode(requests).decode(), told])
+
+
+def _decoded(answer: str) -> tuple[Outcome, ...]:
+    """The script's outcomes, without the records in them that cannot be read."""
+    try:
+        return _outcomes.decode(answer)
+    except MALFORMED:
+        return tuple(map(_readable_outcome, _raw_outcomes.decode(answer)))
+
+
+def _readable_outcome(raw: _RawOutcome) -> Outcome:
+    texts = [(bundle.encode(), bytes(text)) for bundle, text in raw.others.items()]
+    mine = [(raw.bundle.encode(), bytes(raw.record))]
+    return Outcome(
+        id=raw.id,
+        bundle=raw.bundle,
+        accepted=raw.accepted,
+        reason=raw.reason,
+        record=readable(mine).records.get(raw.bundle),
+        others=readable(texts).records,
+    )
 
 
 def _digest(transitions: Sequence[Transition]) -> str:

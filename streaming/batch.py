@@ -7,6 +7,7 @@ sink that is away is waited for here, with the batch uncommitted: nothing is los
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import msgspec
 import structlog
@@ -14,6 +15,7 @@ from pyspark.sql import DataFrame
 
 from sinks.errors import (
     Closed,
+    Damaged,
     Fenced,
     KafkaUnavailable,
     Misconfigured,
@@ -46,6 +48,8 @@ from trimtab.wire.rows import (
 
 log = structlog.get_logger()
 
+T = TypeVar("T")
+
 
 class BatchWriter:
     """One per query; called by Spark with each batch's rows, in order, on one thread."""
@@ -75,6 +79,8 @@ class BatchWriter:
         """Where rounds are explained."""
         self._told = False
         self._disbelief = DisbeliefLog()
+        self._damaged: dict[tuple[str, str], str] = {}
+        """Cluster and what was not done for it, to why."""
 
     def __call__(self, frame: DataFrame, number: int) -> None:
         # One action: a second would run both operators again.
@@ -98,7 +104,7 @@ class BatchWriter:
         rounds = [msgspec.json.decode(row.payload, type=RoundRecord) for row in by_tag[Tag.ROUND]]
         state = by_tag[Tag.STATE]
         for record in rounds:
-            outgoing += self._dispose(record, batch)
+            outgoing += self._disposed(record, batch)
         done = BatchRecord(
             query=batch.query,
             batch=number,
@@ -156,7 +162,28 @@ class BatchWriter:
         show_intake(self._shown, intake, at)
         # In every batch: a server that came back is closed to the brokers until the job opens it,
         # and a cluster in balance gives the job no other reason to look.
-        self._patience.attempt("redis", Unavailable, lambda: self._opener.open(intake.cluster))
+        self._unless_damaged(intake.cluster, "opened", lambda: self._open(intake.cluster), None)
+
+    def _open(self, cluster: str) -> None:
+        self._patience.attempt("redis", Unavailable, lambda: self._opener.open(cluster))
+
+    def _disposed(self, record: RoundRecord, batch: BatchId) -> list[Outgoing]:
+        return self._unless_damaged(
+            record.cluster, "changed", lambda: self._dispose(record, batch), list[Outgoing]()
+        )
+
+    def _unless_damaged(self, cluster: str, done: str, action: Callable[[], T], otherwise: T) -> T:
+        """What one cluster has in Redis costs no other its moves; later rounds decide anew."""
+        try:
+            result = action()
+        except Damaged as error:
+            self._shown.count(metrics.DAMAGED, cluster)
+            if self._damaged.get((cluster, done)) != str(error):
+                log.warning(f"a cluster is not {done}", cluster=cluster, cause=str(error))
+            self._damaged[cluster, done] = str(error)
+            return otherwise
+        self._damaged.pop((cluster, done), None)
+        return result
 
     def _dispose(self, record: RoundRecord, batch: BatchId) -> list[Outgoing]:
         """Write a round's moves; the copies of its commands for Kafka."""

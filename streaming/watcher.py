@@ -17,7 +17,7 @@ from typing import Final, Protocol
 
 import structlog
 
-from sinks.errors import SinkError
+from sinks.errors import Damaged, SinkError
 from sinks.roll_call import Owners
 from streaming.announcer import Announcer
 from streaming.exposition import Exposition
@@ -96,12 +96,22 @@ class Watcher:
         self._clock.look()
         self._shown.set(metrics.CLOCK_DRIFT, self._clock.drift)
         level = self._clock.level()
+        damaged: list[Damaged] = []
         for cluster in sorted(self._opened.clusters):
             if level is not None:
                 self._announcer.doubt(cluster, CLOCK, level)
-            if (server_ms := self._clock.estimate_ms()) is not None:
-                self._roll.vouch(cluster, server_ms)
-            self._watch(cluster)
+            try:
+                self._see(cluster)
+            except Damaged as error:
+                damaged.append(error)
+        if damaged:
+            # The other clusters have been looked after.
+            raise damaged[0]
+
+    def _see(self, cluster: str) -> None:
+        if (server_ms := self._clock.estimate_ms()) is not None:
+            self._roll.vouch(cluster, server_ms)
+        self._watch(cluster)
 
     def _watch(self, cluster: str) -> None:
         known = self._known.get(cluster)

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from sinks.errors import KafkaUnavailable, SinkError, StoreUnavailable
+from sinks.errors import Damaged, KafkaUnavailable, SinkError, StoreUnavailable
 from sinks.publisher import Outgoing
 from sinks.roll_call import Owners
 from streaming.announcer import Announcer
@@ -208,6 +208,20 @@ def test_a_store_that_was_closed_is_learned_anew() -> None:
     world.open_to, world.generation = 7, 7
     world.owning, world.leases = {"a:1", "d:1"}, {"a:1"}
     assert world.look(2) == ["broker-lost d:1", "broker-joined a:1"]
+
+
+def test_a_damaged_cluster_hides_no_loss_in_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = settled(leases={"a:1"})
+    world.clusters, alive = frozenset({"b", "c"}), world.alive
+
+    def read(cluster: str, generation: int, known: Iterable[str]) -> dict[str, float] | None:
+        if cluster == "b":
+            raise Damaged("WRONGTYPE")
+        return alive(cluster, generation, known)
+
+    monkeypatch.setattr(world, "alive", read)
+    world.leases = set()
+    assert world.look() == ["broker-lost a:1"]
 
 
 def test_an_absent_kafka_is_told_later_in_order_and_by_the_same_ids() -> None:
