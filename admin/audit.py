@@ -19,6 +19,7 @@ from sinks.connections import translated
 from sinks.errors import KafkaUnavailable, Misconfigured
 from sinks.leases import history_of
 from sinks.ownership_store import OwnershipStore
+from sinks.readable import MALFORMED
 from sources.records import Record as Entry
 from trimtab.audit import GRACE_MS, Audit, Violation
 from trimtab.ownership import Event
@@ -51,7 +52,10 @@ class Auditor:
         self.audit = Audit(grace_ms)
         self.changes = self.commands = 0
         self.unreadable = 0
-        """Entries that are neither changes nor commands; the job writes them to dead letters."""
+        """Entries that are neither changes nor commands, which the job writes to dead letters, and
+        records in Redis."""
+        self._damaged: set[tuple[str, str]] = set()
+        """Clusters and bundles of those records."""
         self.closed: set[str] = set()
         """Clusters that were being rebuilt, and were not compared, when last looked at."""
         self._client = client
@@ -86,12 +90,15 @@ class Auditor:
         clusters = {self._cluster} if self._cluster else self.audit.clusters
         for cluster in sorted(clusters):
             opened = _opened(client, cluster)
-            records = OwnershipStore(client).records(cluster)
+            records, damaged = OwnershipStore(client).readable_records(cluster)
             if opened is None or _opened(client, cluster) != opened:
                 # It may have lost what the job is about to restore.
                 self.closed.add(cluster)
             else:
                 pictures[cluster] = records
+                new = {(cluster, bundle) for bundle in damaged} - self._damaged
+                self._damaged |= new
+                self.unreadable += len(new)
                 self.audit.see_open(cluster, opened[1])
                 found += self.audit.behind(cluster, records)
                 self._read_left_out(client, cluster, records)
@@ -141,7 +148,7 @@ class Auditor:
     def _take_change(self, value: bytes | None) -> None:
         try:
             change = _change.decode(value or b"")
-        except msgspec.MsgspecError:
+        except MALFORMED:
             self.unreadable += 1
             return
         if self._cluster in {None, change.cluster}:
@@ -151,7 +158,7 @@ class Auditor:
     def _take_command(self, value: bytes | None) -> None:
         try:
             command = _command.decode(value or b"")
-        except msgspec.MsgspecError:
+        except MALFORMED:
             self.unreadable += 1
             return
         if self._cluster in {None, command.cluster}:

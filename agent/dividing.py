@@ -67,7 +67,8 @@ def children_of(
         max_throughput=division.max_throughput,
         difference=division.difference,
     )
-    cuts = DIVIDERS[division.algorithm](request, limits)
+    divide = DIVIDERS.get(division.algorithm)
+    cuts = divide(request, limits) if divide else []
     if not cuts:
         raise CannotSplit(span, Flaw.NO_POSITION)
     return tuple(f"{namespace}/{part}" for part in children(span, cuts))

@@ -84,7 +84,7 @@ class Links:
             leases=Leases(client),
             commands=CommandStream(client, settings.cluster, settings.broker),
             reporter=Reporter(outbox, settings.cluster, settings.broker, cadence),
-            seen=Seen(settings.state),
+            seen=Seen(settings.state, settings.cluster, settings.broker),
             claims=claims,
             clock=boot_clock,
             server_time=server_time,

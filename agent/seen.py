@@ -15,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from sinks.readable import MALFORMED
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.wire.ownership import Record
 
@@ -24,7 +25,14 @@ _PREPARE: Final = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = NORMAL",
     "CREATE TABLE IF NOT EXISTS seen (bundle TEXT PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS whose "
+    "(one INTEGER PRIMARY KEY CHECK (one = 1), cluster TEXT NOT NULL, broker TEXT NOT NULL)",
 )
+_OWN: Final = "INSERT OR IGNORE INTO whose VALUES (1, ?, ?)"
+"""A file of an older version names nobody: it is its next reader's."""
+
+# As bytes: of what is no text SQLite would say that the file is in use, or cannot be written.
+_READ: Final = "SELECT CAST(bundle AS BLOB), CAST(record AS BLOB) FROM seen"
 _KEEP: Final = "INSERT OR REPLACE INTO seen VALUES (?, ?)"
 _DROP: Final = "DELETE FROM seen WHERE bundle = ?"
 
@@ -38,8 +46,8 @@ class Unusable(RuntimeError):
 class Seen:
     """May be used by any thread; reading is a look at a dict. Methods that write raise Unusable."""
 
-    def __init__(self, path: Path | None) -> None:
-        """In memory where no path is given. Raises Unusable."""
+    def __init__(self, path: Path | None, cluster: str = "", broker: str = "") -> None:
+        """In memory where no path is given. Raises Unusable, also of another broker's file."""
         self._path = path
         self.changes = 0
         """How often what was seen has changed, in this process."""
@@ -55,8 +63,9 @@ class Seen:
             with self._explained():
                 for statement in _PREPARE:
                     self._file.execute(statement)
-                rows = self._file.execute("SELECT bundle, record FROM seen")
-                self._records = {bundle: _record.decode(record) for bundle, record in rows}
+                self._belong_to(cluster, broker)
+                rows = self._file.execute(_READ)
+                self._records = {bundle.decode(): _record.decode(text) for bundle, text in rows}
         except Unusable:
             self._file.close()
             raise
@@ -119,6 +128,16 @@ class Seen:
         self._records.update(records)
         self.changes += 1
 
+    def _belong_to(self, cluster: str, broker: str) -> None:
+        """Raises Unusable where another broker has seen what the file holds."""
+        self._file.execute(_OWN, (cluster, broker))
+        [(of, by)] = self._file.execute("SELECT cluster, broker FROM whose")
+        if (of, by) != (cluster, broker):
+            raise Unusable(
+                f"{self._path} keeps what {by} of cluster {of} saw, and this is {broker} of "
+                f"cluster {cluster}: name a file of this broker's own, or one that is not there yet"
+            )
+
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         self._file.execute("BEGIN")
@@ -139,7 +158,7 @@ class Seen:
                 f"what this broker saw cannot be kept in {self._path}: {error}; see that no other "
                 "agent uses the file, and that its folder exists, is writable and not full"
             ) from error
-        except (sqlite3.Error, msgspec.MsgspecError) as error:
+        except (sqlite3.Error, *MALFORMED) as error:
             raise Unusable(
                 f"{self._path} is damaged, or not an agent's: {error}; move it away and start "
                 "again, the broker then learns from the store"

@@ -7,7 +7,7 @@ from typing import Any
 import redis
 
 from sinks.connections import translated
-from trimtab.model import namespace_of
+from trimtab.model import is_bundle, namespace_of
 from trimtab.wire.keys import bundles_key
 
 
@@ -24,6 +24,9 @@ class BundleIndex:
             names: Any = self._client.zrangebylex(
                 bundles_key(cluster), f"[{namespace}/0x", f"({namespace}/1"
             )
-        found = (name.decode() for name in names)
-        # A namespace with a cluster in its name may begin like a bundle of another.
-        return [bundle for bundle in found if namespace_of(bundle) == namespace]
+        found = (name.decode(errors="replace") for name in names)
+        # A namespace with a cluster in its name may begin like a bundle of another, and brokers may
+        # add to the index beside the script.
+        return [
+            bundle for bundle in found if namespace_of(bundle) == namespace and is_bundle(bundle)
+        ]

@@ -11,12 +11,16 @@ from typing import Any, Final
 
 import msgspec
 import redis
+import structlog
 from redis.exceptions import ResponseError
 
 from sinks.connections import TIMEOUT_SECONDS, translated
 from sinks.errors import SinkError
+from sinks.readable import MALFORMED
 from trimtab.wire.command import Command
 from trimtab.wire.keys import command_stream
+
+log = structlog.get_logger()
 
 GROUP: Final = "agent"
 MAX_BLOCK_MS: Final = int(TIMEOUT_SECONDS * 800)
@@ -26,6 +30,11 @@ KEPT_S: Final = 86_400
 """A stream without a command for so long ends; its broker, if it lives, makes it again."""
 
 _PAGE: Final = 100
+
+_TOLD: Final = 5
+"""Entries that a warning names."""
+_WORD: Final = 200
+"""Characters that it quotes of one."""
 
 _command = msgspec.json.Decoder(Command)
 
@@ -106,23 +115,40 @@ class CommandStream:
 
     def _parsed(self, entries: list[Any]) -> list[tuple[str, Command]]:
         commands: list[tuple[str, Command]] = []
-        useless: list[str] = []
+        useless: dict[str, str] = {}
         for entry_id, fields in entries:
-            command = self._parse(fields)
-            if command is None:
-                useless.append(entry_id.decode())
-            else:
-                commands.append((entry_id.decode(), command))
-        self._in_hand.update(entry_id for entry_id, _ in commands)
-        self.acknowledge(useless)
-        self.rejected += len(useless)
+            entry = entry_id.decode()
+            try:
+                commands.append((entry, self._command(fields)))
+            except ValueError as error:
+                useless[entry] = str(error)
+        self._in_hand.update(entry for entry, _ in commands)
+        self._drop(useless)
         return commands
 
-    def _parse(self, fields: dict[bytes, bytes] | None) -> Command | None:
-        # A pending entry that was trimmed away comes back without fields.
+    def _drop(self, useless: dict[str, str]) -> None:
+        """Entries and why; they must not stand in the way of what follows them."""
+        self.acknowledge(useless)
+        self.rejected += len(useless)
+        if useless:
+            log.warning(
+                "entries that are no commands for this broker are dropped",
+                cluster=self._cluster,
+                broker=self._broker,
+                number=len(useless),
+                first=list(useless.items())[:_TOLD],
+            )
+
+    def _command(self, fields: dict[bytes, bytes] | None) -> Command:
+        """Raises ValueError."""
+        if not fields:
+            raise ValueError("it was trimmed away")
         try:
-            command = _command.decode((fields or {}).get(b"command", b""))
-        except msgspec.MsgspecError:
-            return None
-        mine = command.cluster == self._cluster and command.broker == self._broker
-        return command if mine else None
+            command = _command.decode(fields.get(b"command", b""))
+        except MALFORMED as error:
+            raise ValueError(f"it cannot be read: {error}") from error
+        if (command.cluster, command.broker) != (self._cluster, self._broker):
+            raise ValueError(f"it is for {command.broker[:_WORD]} of {command.cluster[:_WORD]}")
+        if flaw := command.flaw():
+            raise ValueError(flaw[:_WORD])
+        return command

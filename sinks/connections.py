@@ -76,7 +76,8 @@ def replaced(client: redis.Redis, why: str) -> StoreUnavailable:
 
 @contextmanager
 def translated(client: redis.Redis) -> Iterator[None]:
-    """Raise redis-py's errors as StoreUnavailable or Misconfigured; those of a programmer pass."""
+    """Raise redis-py's errors as StoreUnavailable, Misconfigured or Damaged; those of a programmer
+    pass."""
     try:
         yield
     except redis.RedisError as error:

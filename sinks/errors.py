@@ -44,3 +44,7 @@ class Fenced(SinkError):
 
 class Misconfigured(SinkError):
     """No repetition will help: a password, a right, a topic or a limit is wrong."""
+
+
+class Damaged(Misconfigured):
+    """What one cluster has in Redis is not what trimtab writes there; other clusters are sound."""

@@ -12,6 +12,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from sinks.errors import KafkaUnavailable
 from sinks.kafka import TIMEOUT_SECONDS, failure, settings
+from sinks.readable import MALFORMED
 from trimtab.model import Epoch
 from trimtab.rebuild import believed
 from trimtab.wire.keys import OWNERSHIP
@@ -56,7 +57,7 @@ def _changes(bootstrap: str, client: Mapping[str, str], prefix: bytes) -> Iterat
     try:
         for partition in _partitions(consumer, bootstrap):
             for value in _values(consumer, bootstrap, partition, prefix):
-                with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                with suppress(*MALFORMED):
                     yield _change.decode(value)
     except KafkaException as error:
         raise failure(bootstrap, f"reading {OWNERSHIP}", error.args[0]) from error

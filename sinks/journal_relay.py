@@ -16,6 +16,7 @@ from redis.exceptions import ResponseError
 from sinks.connections import translated
 from sinks.errors import Closed, Misconfigured
 from sinks.publisher import Outgoing, Publisher
+from sinks.readable import MALFORMED
 from sinks.scripts import refill_script, run
 from trimtab.ownership import State
 from trimtab.wire import keys
@@ -128,7 +129,7 @@ def _checked(cluster: str, generation: int, value: bytes) -> Change:
         raise _Rejected("size", f"{len(value)} bytes, the limit is {_LARGEST}")
     try:
         change = _change.decode(value)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+    except MALFORMED as error:
         raise _Rejected("bad-change", str(error)) from error
     if change.cluster != cluster:
         raise _Rejected("wrong-cluster", f"the change says {change.cluster!r}")

@@ -180,7 +180,7 @@ class Leases:
         prefix = lease_key(cluster, "")
         with translated(self._client):
             names = self._client.scan_iter(match=f"{literal(prefix)}*", count=_PAGE)
-            return {name.decode().removeprefix(prefix) for name in names}
+            return {name.decode(errors="replace").removeprefix(prefix) for name in names}
 
     def outdated(self, cluster: str) -> set[str]:
         """Whose agents are of an older version: they keep what they serve, and obey nothing."""

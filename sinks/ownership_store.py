@@ -14,9 +14,9 @@ from redis.exceptions import NoScriptError
 
 from sinks.connections import replaced, translated
 from sinks.errors import Closed, Fenced, SinkError
-from sinks.readable import Readable, readable
+from sinks.readable import MALFORMED, Readable, readable
 from sinks.scripts import NO_MASTER, run, run_loaded, transition_script
-from trimtab.model import NO_EPOCH, Epoch
+from trimtab.model import NO_EPOCH, Epoch, is_bundle
 from trimtab.ownership import Event
 from trimtab.wire.command import Command
 from trimtab.wire.keys import (
@@ -41,14 +41,26 @@ from trimtab.wire.ownership import (
     Transition,
 )
 
+
+class _RawOutcome(msgspec.Struct, frozen=True):
+    """`trimtab.wire.ownership.Outcome` with its records as they are."""
+
+    id: str
+    bundle: str
+    accepted: bool
+    reason: Refused | None = None
+    record: msgspec.Raw = msgspec.Raw(b"null")
+    others: dict[str, msgspec.Raw] = {}
+
+
 _PAGE: Final = 1000
 """Records a step when all are read: the server serves others in between."""
 
 PAGE: Final = 200
 """Transitions of one script run: nobody else is served meanwhile, for some 10 ms."""
 
-_record = msgspec.json.Decoder(Record)
 _outcomes = msgspec.json.Decoder(tuple[Outcome, ...])
+_raw_outcomes = msgspec.json.Decoder(tuple[_RawOutcome, ...])
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +127,7 @@ class OwnershipStore:
         status, detail = run(self._client, transition_script(), call.keys, call.arguments)
         match status:
             case "applied" | "repeated":
-                found = _outcomes.decode(detail)
+                found = _decoded(detail)
                 # Nothing is never an answer to something: the next page would be the same again.
                 return (status, found) if found or not page else ("older", ())
             case "older":
@@ -152,7 +164,7 @@ class OwnershipStore:
             ) from error
         if status != "applied":
             raise self._not_writable(cluster, status, detail)
-        return _outcomes.decode(detail)
+        return _decoded(detail)
 
     def _not_writable(self, cluster: str, status: str, detail: str) -> SinkError:
         if status == "isolated":
@@ -162,7 +174,10 @@ class OwnershipStore:
     def record(self, cluster: str, bundle: str) -> Record | None:
         """None if the bundle never had a record: it is free, with epoch (0, 0). Or its record
         cannot be read: what is asked for it is refused (UNREADABLE)."""
-        return self._page(cluster, [bundle]).get(bundle)
+        with translated(self._client):
+            # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
+            text: Any = self._client.hget(ownership_key(cluster), bundle)
+        return None if text is None else readable([(bundle.encode(), text)]).records.get(bundle)
 
     def records_of(
         self, cluster: str, broker: str, besides: Iterable[str] = ()
@@ -173,7 +188,8 @@ class OwnershipStore:
         """
         with translated(self._client):
             names = self._client.sscan_iter(owned_key(cluster, broker), count=_PAGE)
-            noted = {name.decode() for name in names}
+            # Brokers may add to the set beside the script.
+            noted = {known for name in names if is_bundle(known := name.decode(errors="replace"))}
         bundles = sorted(noted.union(besides))
         found: dict[str, Record] = {}
         for start in range(0, len(bundles), _PAGE):
@@ -189,13 +205,11 @@ class OwnershipStore:
         return readable((name, text) for name, text in found if text is not None).records
 
     def records(self, cluster: str) -> dict[str, Record]:
-        """All records, read in pages: not one instant's picture if others write meanwhile."""
-        with translated(self._client):
-            pages = self._client.hscan_iter(ownership_key(cluster), count=_PAGE)
-            return {bundle.decode(): _record.decode(text) for bundle, text in pages}
+        """All that can be read, in pages: not one instant's picture if others write meanwhile."""
+        return self.readable_records(cluster).records
 
     def readable_records(self, cluster: str) -> Readable:
-        """The same of a store that may hold anything."""
+        """The same, with the names of those that cannot be read: anybody may have written them."""
         with translated(self._client):
             return readable(self._client.hscan_iter(ownership_key(cluster), count=_PAGE))
 
@@ -265,6 +279,27 @@ def _call(
     ]
     told = "" if server_ms is None else str(server_ms)
     return _Call(keys, [cluster, *caller, msgspec.json.encode(requests).decode(), told])
+
+
+def _decoded(answer: str) -> tuple[Outcome, ...]:
+    """The script's outcomes, without the records in them that cannot be read."""
+    try:
+        return _outcomes.decode(answer)
+    except MALFORMED:
+        return tuple(map(_readable_outcome, _raw_outcomes.decode(answer)))
+
+
+def _readable_outcome(raw: _RawOutcome) -> Outcome:
+    texts = [(bundle.encode(), bytes(text)) for bundle, text in raw.others.items()]
+    mine = [(raw.bundle.encode(), bytes(raw.record))]
+    return Outcome(
+        id=raw.id,
+        bundle=raw.bundle,
+        accepted=raw.accepted,
+        reason=raw.reason,
+        record=readable(mine).records.get(raw.bundle),
+        others=readable(texts).records,
+    )
 
 
 def _digest(transitions: Sequence[Transition]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -14,7 +14,8 @@ ALL = "*"
 
 
 class Readable(NamedTuple):
-    """Bundle to record, and the names of those whose record cannot be read."""
+    """Bundle to record, and the names of those that cannot be read: of a bundle that may be one,
+    or a name that is no text as Python writes its bytes."""
 
     records: dict[str, Record]
     unreadable: tuple[str, ...] = ()
@@ -29,7 +30,8 @@ class _Assertion(msgspec.Struct, frozen=True):
 _record = msgspec.json.Decoder(Record)
 _assertion = msgspec.json.Decoder(_Assertion)
 
-_MALFORMED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+MALFORMED: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What decoding raises of a text that anybody may have written."""
 
 
 def readable(texts: Iterable[tuple[bytes, bytes]]) -> Readable:
@@ -38,9 +40,14 @@ def readable(texts: Iterable[tuple[bytes, bytes]]) -> Readable:
     unreadable: list[str] = []
     for name, text in texts:
         try:
-            records[name.decode()] = _record.decode(text)
-        except _MALFORMED:
-            unreadable.append(name.decode(errors="replace"))
+            bundle = name.decode()
+        except UnicodeDecodeError:
+            unreadable.append(repr(name))
+            continue
+        try:
+            records[bundle] = _record.decode(text)
+        except MALFORMED:
+            unreadable.append(bundle)
     return Readable(records, tuple(unreadable))
 
 
@@ -48,6 +55,6 @@ def readable_assertion(text: bytes) -> Readable:
     """Of what a broker said."""
     try:
         said = _assertion.decode(text)
-    except _MALFORMED:
+    except MALFORMED:
         return Readable({}, (ALL,))
     return readable((name.encode(), bytes(raw)) for name, raw in said.records.items())

@@ -21,7 +21,7 @@ from redis.exceptions import (
     TryAgainError,
 )
 
-from sinks.errors import Misconfigured, SinkError, StoreUnavailable
+from sinks.errors import Damaged, Misconfigured, SinkError, StoreUnavailable
 
 NO_CLUSTER: Final = (
     "Redis Cluster is not supported; use a single master, with replicas and Sentinel if wanted"
@@ -70,6 +70,15 @@ _TLS_STEPS: Final = {
 }
 """OpenSSL's reasons that no repetition fixes, and what to do."""
 
+REPAIR: Final = (
+    "a key of this cluster is not as trimtab writes it: see who else may write to "
+    "trimtab:{cluster}:*, delete that key, and have the records rebuilt: "
+    "HDEL trimtab:{cluster}:open replid"
+)
+
+_OF_SCRIPTS: Final = "user_script:"
+"""In each reply to a script that failed, before the line."""
+
 _PIPELINED: Final = re.compile(r"^Command # \d+ \(.*?\) of pipeline caused error: ", re.DOTALL)
 """What redis-py writes before a reply to one of several commands."""
 
@@ -95,7 +104,12 @@ def _by_text(where: str, error: ResponseError) -> SinkError | None:
     for beginning, next_step in _REFUSED.items():
         if text.startswith(beginning):
             return Misconfigured(f"{where} refuses us: {text}; {next_step}")
-    return StoreUnavailable(f"{where}: {text}") if text.startswith(_PASSING) else None
+    if text.startswith(_PASSING):
+        return StoreUnavailable(f"{where}: {text}")
+    # Of a single command all else is a programmer's error. Scripts were tried on what they write.
+    if text.startswith("WRONGTYPE") or _OF_SCRIPTS in text:
+        return Damaged(f"{where}: {text}; {REPAIR}")
+    return None
 
 
 def reply(error: ResponseError) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Iterable, Set
+from typing import Any, Final, NamedTuple
 
 import redis
 
@@ -17,6 +17,13 @@ _PAGE: Final = 2000
 """Keys a call looks at for leases that nobody has told of: about a millisecond of the server's."""
 
 
+class Owners(NamedTuple):
+    """Brokers that records name, and the names of the bundles whose record cannot be read."""
+
+    brokers: Set[str]
+    unreadable: tuple[str, ...] = ()
+
+
 class RollCall:
     """Of one Redis; for one thread. All methods raise StoreUnavailable and Misconfigured."""
 
@@ -25,11 +32,12 @@ class RollCall:
         self._store = OwnershipStore(client)
         self._cursors: dict[str, int] = {}
 
-    def owners(self, cluster: str) -> set[str]:
+    def owners(self, cluster: str) -> Owners:
         """Brokers that a record names; reads all of them."""
-        records = self._store.records(cluster).values()
+        read = self._store.readable_records(cluster)
+        records = read.records.values()
         named = {broker for record in records for broker in (record.owner, record.destination)}
-        return {broker for broker in named if broker is not None}
+        return Owners({broker for broker in named if broker is not None}, read.unreadable)
 
     def vouch(self, cluster: str, server_ms: int) -> None:
         """Note that the server's clock is right, as the driver's own says."""
@@ -57,7 +65,8 @@ class RollCall:
         info, opened, (self._cursors[cluster], found), *held = answers
         if opened != [str(generation).encode(), history_of(info)]:
             return None
-        newcomers = dict.fromkeys((key.decode().removeprefix(prefix) for key in found), 0.0)
+        found = (key.decode(errors="replace") for key in found)
+        newcomers = dict.fromkeys((key.removeprefix(prefix) for key in found), 0.0)
         # Redis says -2 of a key that is not there.
         left = {name: ms / 1000 for name, ms in zip(names, held, strict=True) if ms >= 0}
         return newcomers | left

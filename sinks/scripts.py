@@ -79,7 +79,8 @@ def run_loaded(
     with translated(client):
         # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
         answer: Any = client.evalsha(script.sha, len(keys), *keys, *arguments)
-    return [part.decode() for part in answer]
+    # An answer may quote a record, and anybody may have written that.
+    return [part.decode(errors="replace") for part in answer]
 
 
 @cache

@@ -7,6 +7,8 @@ sink that is away is waited for here, with the batch uncommitted: nothing is los
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
 
 import msgspec
 import structlog
@@ -14,6 +16,7 @@ from pyspark.sql import DataFrame
 
 from sinks.errors import (
     Closed,
+    Damaged,
     Fenced,
     KafkaUnavailable,
     Misconfigured,
@@ -46,6 +49,8 @@ from trimtab.wire.rows import (
 
 log = structlog.get_logger()
 
+T = TypeVar("T")
+
 
 class BatchWriter:
     """One per query; called by Spark with each batch's rows, in order, on one thread."""
@@ -75,6 +80,8 @@ class BatchWriter:
         """Where rounds are explained."""
         self._told = False
         self._disbelief = DisbeliefLog()
+        self._damaged: dict[tuple[str, str], str] = {}
+        """Cluster and what was not done for it, to why."""
 
     def __call__(self, frame: DataFrame, number: int) -> None:
         # One action: a second would run both operators again.
@@ -99,7 +106,7 @@ class BatchWriter:
         rounds = [msgspec.json.decode(row.payload, type=RoundRecord) for row in by_tag[Tag.ROUND]]
         state = by_tag[Tag.STATE]
         for record in rounds:
-            outgoing += self._dispose(record, batch)
+            outgoing += self._disposed(record, batch)
         done = BatchRecord(
             query=batch.query,
             batch=number,
@@ -159,7 +166,33 @@ class BatchWriter:
         # In every batch: a server that came back is closed to the brokers until the job opens it,
         # and a cluster in balance gives the job no other reason to look.
         clusters = [intake.cluster for intake in intakes]
-        self._patience.attempt("redis", Unavailable, lambda: self._opener.open_all(clusters))
+        for cluster in clusters if len(clusters) > 1 else ():
+            # All that must be rebuilt wait side by side.
+            self._open(cluster, self._opener.look)
+        for cluster in clusters:
+            self._open(cluster, self._opener.open)
+
+    def _open(self, cluster: str, step: Callable[[str], None]) -> None:
+        attempt = partial(self._patience.attempt, "redis", Unavailable, partial(step, cluster))
+        self._unless_damaged(cluster, "opened", attempt, None)
+
+    def _disposed(self, record: RoundRecord, batch: BatchId) -> list[Outgoing]:
+        return self._unless_damaged(
+            record.cluster, "changed", lambda: self._dispose(record, batch), list[Outgoing]()
+        )
+
+    def _unless_damaged(self, cluster: str, done: str, action: Callable[[], T], otherwise: T) -> T:
+        """What one cluster has in Redis costs no other its moves; later rounds decide anew."""
+        try:
+            result = action()
+        except Damaged as error:
+            self._shown.count(metrics.DAMAGED, cluster)
+            if self._damaged.get((cluster, done)) != str(error):
+                log.warning(f"a cluster is not {done}", cluster=cluster, cause=str(error))
+            self._damaged[cluster, done] = str(error)
+            return otherwise
+        self._damaged.pop((cluster, done), None)
+        return result
 
     def _dispose(self, record: RoundRecord, batch: BatchId) -> list[Outgoing]:
         """Write a round's moves; the copies of its commands for Kafka."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -24,6 +24,7 @@ from sinks.gate import CLOSED_FOR_MS, Closure, Gate
 from sinks.ownership_store import OwnershipStore
 from sinks.readable import Readable
 from streaming.exposition import Exposition
+from streaming.ignored_records import UNREADABLE, tell_ignored
 from streaming.tenure import Tenure
 from trimtab import metrics
 from trimtab.doubt import Doubt
@@ -40,9 +41,6 @@ _LOOK_SECONDS: Final = 0.5
 
 _NAMED: Final = 20
 """Brokers in a line of the log."""
-
-_TOLD: Final = 5
-"""Of the records of a source that are ignored, a warning names so many."""
 
 
 class Opener:
@@ -86,17 +84,14 @@ class Opener:
             with suppress(Closed, Fenced):
                 return self._gate.set_hints(cluster, self.generation, hints)
 
-    def open_all(self, clusters: Iterable[str]) -> None:
-        """Open each; raises what `open` does.
+    def look(self, cluster: str) -> None:
+        """Close it if it must be rebuilt, and wait for nothing; raises what `open` does.
 
-        Those that must be rebuilt are closed side by side: one after another, a server that
-        restarts would cost a lease's time for each, and the last one's brokers would wait for all.
+        Of several clusters all are looked at before the first is opened: one after another, a
+        server that restarts would cost a lease's time for each, and the last one's brokers would
+        wait for all.
         """
-        asked = list(clusters)
-        for cluster in asked if len(asked) > 1 else ():
-            self._as_newest(partial(self._ask, cluster))
-        for cluster in asked:
-            self.open(cluster)
+        self._as_newest(partial(self._ask, cluster))
 
     def open(self, cluster: str) -> None:
         """Return once this job may write; raises Fenced, StoreUnavailable and KafkaUnavailable."""
@@ -203,13 +198,8 @@ class Opener:
     def _warn(self, cluster: str, kind: str, source: str, read: Readable) -> None:
         """Tell what of a source does not count: it may be forged, or of another release."""
         doubted = doubtful(read.records, self.generation)
-        doubted |= dict.fromkeys(read.unreadable, "it cannot be read")
-        if doubted:
-            self._shown.count(metrics.DISBELIEVED, cluster, kind, by=len(doubted))
-            told = [f"{bundle}: {why}" for bundle, why in sorted(doubted.items())[:_TOLD]]
-            log.warning(
-                "records ignored", cluster=cluster, source=source, number=len(doubted), first=told
-            )
+        doubted |= dict.fromkeys(read.unreadable, UNREADABLE)
+        tell_ignored(self._shown, cluster, kind, source, doubted)
 
     def _outgrow(self, cluster: str, newest: int) -> None:
         """Claim a generation above that of a record, whose bundle nobody could move otherwise."""

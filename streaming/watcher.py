@@ -17,9 +17,11 @@ from typing import Final, Protocol
 
 import structlog
 
-from sinks.errors import SinkError
+from sinks.errors import Damaged, SinkError
+from sinks.roll_call import Owners
 from streaming.announcer import Announcer
 from streaming.exposition import Exposition
+from streaming.ignored_records import UNREADABLE, tell_ignored
 from streaming.server_clock import ServerClock
 from trimtab import metrics
 from trimtab.doubt import Doubt
@@ -37,7 +39,7 @@ _LATE: Final = 0.55
 class Roll(Protocol):
     """What Redis knows of brokers; raises SinkError."""
 
-    def owners(self, cluster: str) -> Set[str]: ...
+    def owners(self, cluster: str) -> Owners: ...
 
     def alive(
         self, cluster: str, generation: int, known: Iterable[str]
@@ -75,6 +77,8 @@ class Watcher:
         self._known: dict[str, Set[str]] = {}
         self._longest: dict[str, dict[str, float]] = {}
         """Of each broker's lease, the most that was ever left."""
+        self._unreadable: dict[str, tuple[str, ...]] = {}
+        """Of each cluster, the bundles whose records were told to be ignored."""
         self._trouble = ""
 
     def look(self) -> None:
@@ -92,12 +96,22 @@ class Watcher:
         self._clock.look()
         self._shown.set(metrics.CLOCK_DRIFT, self._clock.drift)
         level = self._clock.level()
+        damaged: list[Damaged] = []
         for cluster in sorted(self._opened.clusters):
             if level is not None:
                 self._announcer.doubt(cluster, CLOCK, level)
-            if (server_ms := self._clock.estimate_ms()) is not None:
-                self._roll.vouch(cluster, server_ms)
-            self._watch(cluster)
+            try:
+                self._see(cluster)
+            except Damaged as error:
+                damaged.append(error)
+        if damaged:
+            # The other clusters have been looked after.
+            raise damaged[0]
+
+    def _see(self, cluster: str) -> None:
+        if (server_ms := self._clock.estimate_ms()) is not None:
+            self._roll.vouch(cluster, server_ms)
+        self._watch(cluster)
 
     def _watch(self, cluster: str) -> None:
         known = self._known.get(cluster)
@@ -108,7 +122,7 @@ class Watcher:
             return
         if known is None:
             # Once: there may be a million records.
-            known = self._roll.owners(cluster)
+            known = self._owners(cluster)
             alive = self._roll.alive(cluster, self._opened.generation, known)
             if alive is None:
                 return
@@ -121,6 +135,14 @@ class Watcher:
         self._announcer.joined(cluster, sorted(joined))
         self._known[cluster] = set(alive)
         self._shown.set(metrics.LEASES, len(alive), cluster)
+
+    def _owners(self, cluster: str) -> Set[str]:
+        owners = self._roll.owners(cluster)
+        if owners.unreadable != self._unreadable.get(cluster, ()):
+            self._unreadable[cluster] = owners.unreadable
+            doubted = dict.fromkeys(owners.unreadable, UNREADABLE)
+            tell_ignored(self._shown, cluster, "store", "the store", doubted)
+        return owners.brokers
 
     def _late(self, cluster: str, alive: Mapping[str, float]) -> tuple[str, ...]:
         """Brokers that have missed a renewal: where many have, it is not they that are gone."""

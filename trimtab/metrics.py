@@ -229,6 +229,12 @@ SINK_WAITS: Final = Metric(
 SINK_SECONDS: Final = Metric(
     "trimtab_sink_seconds", Kind.HISTOGRAM, "Time a batch spends in a sink.", ("sink",), _SECONDS
 )
+DAMAGED: Final = Metric(
+    "trimtab_damaged_clusters",
+    Kind.COUNTER,
+    "Times a batch left a cluster out, because a key of it in Redis is not as trimtab writes it.",
+    ("cluster",),
+)
 RELAYED: Final = Metric(
     "trimtab_journal_relayed", Kind.COUNTER, "Transitions carried to Kafka.", ("cluster",)
 )
@@ -271,8 +277,8 @@ RESTORED: Final = Metric(
 DISBELIEVED: Final = Metric(
     "trimtab_disbelieved_records",
     Kind.COUNTER,
-    "Records that a rebuild ignored, unreadable or implausible, by source: store, journal, "
-    "brokers.",
+    "Records that a rebuild or a new job ignored, unreadable or implausible, by source: store, "
+    "journal, brokers.",
     ("cluster", "source"),
 )
 

@@ -17,8 +17,12 @@ FULL_RANGE_END = 0xFFFFFFFF
 
 _BUNDLE = re.compile(r"([^/\s]+/[^\s]+)/0x([0-9a-f]{8})_0x([0-9a-f]{8})")
 
-SUBJECT_PATTERN = "([!-.0-~]{1,128})/([!-.0-~]{1,256})"
-"""``cluster/broker`` in printable ASCII; the same pattern runs in the JVM and here."""
+SUBJECT_PATTERN = "([!-.0-z|~]{1,128})/([!-.0-z|~]{1,256})"
+"""``cluster/broker`` in printable ASCII; the same pattern runs in the JVM and here.
+
+Braces are refused: they enclose the cluster in the name of each Redis key, so with one of them in
+its own name a cluster could have the keys of another.
+"""
 
 _SUBJECT = re.compile(SUBJECT_PATTERN)
 
@@ -57,6 +61,15 @@ def parse_bundle(name: str) -> tuple[str, HashRange]:
     if low >= high:
         raise InvalidName(f"{name!r} is an empty range")
     return match[1], HashRange(low, high)
+
+
+def is_bundle(name: str) -> bool:
+    """Whether a name is a range of some namespace's ring."""
+    try:
+        parse_bundle(name)
+    except InvalidName:
+        return False
+    return True
 
 
 def merged(lower: str, upper: str) -> str:

@@ -21,7 +21,7 @@ from trimtab.model import (
     NO_EPOCH,
     Epoch,
     HashRange,
-    InvalidName,
+    is_bundle,
     namespace_of,
     parse_bundle,
 )
@@ -53,17 +53,9 @@ def doubtful(records: Records, generation: int) -> dict[str, str]:
     for bundle, record in records.items():
         if not believed(record.epoch, generation):
             found[bundle] = f"its epoch {tuple(record.epoch)} is beyond any that was given out"
-        elif not _is_range(bundle):
+        elif not is_bundle(bundle):
             found[bundle] = "its name is not a range of the ring"
     return found
-
-
-def _is_range(bundle: str) -> bool:
-    try:
-        parse_bundle(bundle)
-    except InvalidName:
-        return False
-    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +92,7 @@ def rebuilt(
             if record.epoch > _epoch(newest, bundle):
                 newest[bundle] = record
     newest_generation = max((record.epoch.generation for record in newest.values()), default=0)
-    for bundle in filter(_is_range, lost - newest.keys()):
+    for bundle in filter(is_bundle, lost - newest.keys()):
         newest[bundle] = _record(State.DELETED, generation, 1)
     newest |= _untangled(newest, generation)
     lacking = {b: r for b, r in sorted(newest.items()) if r.epoch > _epoch(stored, b)}

@@ -242,6 +242,14 @@ def test_the_owners_topics_say_where_a_bundle_is_divided(owned: Job, a: Site) ->
     assert a.holdings.bundles() == ("t/ns/0x00000000_0x00000019", "t/ns/0x00000019_0xffffffff")
 
 
+def test_a_bundle_is_not_divided_by_an_algorithm_that_this_version_lacks(
+    owned: Job, a: Site
+) -> None:
+    owned.split(A, "of_a_later_version")
+    assert a.obey() == [Obeyed.DECLINED]
+    assert (owned.record().state, owned.record().owner) == (State.OWNED, A)
+
+
 class LosesAnswers(OwnershipStore):
     """Applies the first request and loses the answer."""
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -94,25 +95,71 @@ def test_a_file_in_use_says_so(tmp_path: Path) -> None:
     Seen(path).close()
 
 
+@pytest.mark.parametrize(("cluster", "broker"), [("west", "a:1"), ("east", "b:1"), ("", "")])
+def test_a_file_of_another_broker_is_refused(tmp_path: Path, cluster: str, broker: str) -> None:
+    path = tmp_path / "seen"
+    mine = Seen(path, "east", "a:1")
+    mine.note(ONE, record(40, 9))
+    mine.close()
+    with pytest.raises(Unusable, match=f"{path} keeps what a:1 of cluster east saw, .*name a file"):
+        Seen(path, cluster, broker)
+    again = Seen(path, "east", "a:1")
+    assert again.all() == {ONE: record(40, 9)}
+    again.close()
+
+
+def test_a_file_of_an_older_version_becomes_its_readers(tmp_path: Path) -> None:
+    path = tmp_path / "seen"
+    Seen(path, "east", "a:1").close()
+    with sqlite3.connect(path) as file:
+        file.execute("DROP TABLE whose")
+        file.execute("INSERT INTO seen VALUES (?, ?)", (ONE, msgspec.json.encode(record(4, 2))))
+    file.close()
+    seen = Seen(path, "east", "b:1")
+    assert seen.all() == {ONE: record(4, 2)}
+    seen.close()
+    with pytest.raises(Unusable, match="b:1 of cluster east"):
+        Seen(path, "east", "a:1")
+
+
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(Unusable, match="no-such/seen: unable to open"):
         Seen(tmp_path / "no-such" / "seen")
 
 
-@pytest.mark.parametrize("content", [b"no database" * 100, None])
-def test_a_damaged_file_says_what_to_do(tmp_path: Path, content: bytes | None) -> None:
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        pytest.param(b'{"state": "Lost"}', id="no state"),
+        pytest.param(b'{"state": "Free", "epoch": [1, 1], "owner": "\xff"}', id="no text"),
+        pytest.param(b'{"x":' + b"[" * 100_000, id="nested too deeply"),
+        pytest.param(7, id="no record"),
+        pytest.param(None, id="no database"),
+    ],
+)
+def test_a_damaged_file_says_what_to_do(tmp_path: Path, damaged: bytes | int | None) -> None:
     path = tmp_path / "seen"
-    if content is None:
+    if damaged is None:
+        path.write_bytes(b"no database" * 100)
+    else:
         Seen(path).close()
         with sqlite3.connect(path) as file:
-            file.execute("INSERT INTO seen VALUES (?, ?)", (ONE, b'{"state": "Lost"}'))
+            file.execute("INSERT INTO seen VALUES (?, ?)", (ONE, damaged))
         file.close()
-    else:
-        path.write_bytes(content)
     with pytest.raises(Unusable, match=f"{path} is damaged, or not an agent's: .*; move it away"):
         Seen(path)
     os.rename(path, path.with_suffix(".damaged"))
     Seen(path).close()
+
+
+def test_a_bundle_whose_name_is_no_text_is_damage(tmp_path: Path) -> None:
+    path = tmp_path / "seen"
+    Seen(path).close()
+    with sqlite3.connect(path) as file:
+        file.execute("INSERT INTO seen VALUES (CAST(x'ff' AS TEXT), '{}')")
+    file.close()
+    with pytest.raises(Unusable, match=f"{path} is damaged"):
+        Seen(path)
 
 
 def test_after_a_failed_write_nothing_new_is_believed(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 import redis
 
+from sinks.bundle_index import BundleIndex
 from sinks.errors import Closed
 from sinks.gate import Gate
 from sinks.leases import Lease, Leases, Renewal
@@ -14,7 +15,7 @@ from sinks.roll_call import RollCall
 from tests.contracts.asking import BUNDLE, GENERATION, HALVES, broker
 from tests.contracts.conftest import BROKERS
 from tests.support.opening import server_ms
-from trimtab.model import NO_EPOCH
+from trimtab.model import NO_EPOCH, namespace_of
 from trimtab.ownership import Event
 from trimtab.wire import keys
 from trimtab.wire.ownership import Candidate, Refused, Transition
@@ -140,6 +141,30 @@ def test_a_brokers_own_bundles_are_found_without_reading_all(
     assert list(store.records_of(cluster, A)) == [second]
     assert list(store.records_of(cluster, A, [first, "t/ns/0x00000001_0x00000002"])) == [*HALVES]
     assert store.records_of(cluster, B) == {}
+
+
+@pytest.mark.parametrize(
+    "name", [b"\xff\xfe", b"t/ns/0x\xff", b"nonsense", b"t/ns/0x00000000_0x0000000"]
+)
+def test_what_a_broker_adds_to_its_bundles_beside_the_script_is_no_bundle(
+    store: OwnershipStore, client: redis.Redis, cluster: str, name: bytes
+) -> None:
+    client.sadd(keys.owned_key(cluster, A), name)
+    client.hset(keys.ownership_key(cluster), name, '{"state":"Owned","epoch":[1,1],"owner":"a"}')
+    assert store.apply(cluster, broker(A, Event.CLAIM)).accepted
+
+    assert list(store.records_of(cluster, A)) == [BUNDLE]
+
+
+@pytest.mark.parametrize("span", [b"0x\xff", b"0x00000000_0x0000000", b"0x80000000_0x00000000"])
+def test_what_a_broker_adds_to_the_index_beside_the_script_is_no_bundle(
+    store: OwnershipStore, client: redis.Redis, cluster: str, span: bytes
+) -> None:
+    namespace = namespace_of(BUNDLE)
+    assert store.apply(cluster, broker(A, Event.CLAIM)).accepted
+    client.zadd(keys.bundles_key(cluster), {f"{namespace}/".encode() + span: 0})
+
+    assert BundleIndex(client).bundles(cluster, namespace) == [BUNDLE]
 
 
 def test_a_job_of_an_older_version_closes_the_store_to_agents_of_this_one(

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 import redis
+from structlog.testing import capture_logs
 
 from deploy.redis_server import RedisServer
 from sinks.command_streams import GROUP, KEPT_S, MAX_BLOCK_MS, CommandStream
@@ -17,6 +18,7 @@ from trimtab.wire.keys import command_stream
 
 A = "a:8080"
 BUNDLE = "t/n/0x00000000_0xffffffff"
+LOWER = "t/n/0x40000000_0x80000000"
 
 
 def write(client: redis.Redis, cluster: str, name: str, broker: str = A) -> str:
@@ -118,7 +120,17 @@ def test_more_is_pending_than_one_read_returns(client: redis.Redis, cluster: str
 
 @pytest.mark.parametrize(
     "value",
-    [b"", b"{", b"[]", b'{"id":"1"}', b'{"id":1}', b"\xff", b'{"id":"x","kind":"dance"}'],
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'{"id":"1"}',
+        b'{"id":1}',
+        b"\xff",
+        b'{"id":"\xff"}',
+        b'{"id":"x","kind":"dance"}',
+        pytest.param(b'{"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}", id="deep"),
+    ],
 )
 def test_an_entry_that_is_no_command_is_counted_and_does_not_come_again(
     client: redis.Redis, cluster: str, value: bytes
@@ -129,6 +141,35 @@ def test_an_entry_that_is_no_command_is_counted_and_does_not_come_again(
 
     assert names(stream.read(1)) == ["good"]
 
+    assert stream.rejected == 1
+    assert names(CommandStream(client, cluster, A).read(1)) == ["good"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"bundle": "nonsense"}, id="no range"),
+        pytest.param({"bundle": "t/n/0x80000000_0x00000000"}, id="an empty range"),
+        pytest.param({"neighbour": "t/n/0x00000000_0x80000000"}, id="no neighbour above"),
+        pytest.param({"neighbour": "nonsense"}, id="no neighbour"),
+        pytest.param({"epoch": [1 << 53, 1]}, id="an epoch that Lua cannot count"),
+        pytest.param({"deadline": 1 << 64}, id="a time beyond an integer"),
+        pytest.param({"issuedAt": -1}, id="a time before all others"),
+    ],
+)
+@pytest.mark.parametrize("kind", [Kind.SPLIT, Kind.MERGE, Kind.OWN])
+def test_a_command_that_nobody_can_obey_does_not_come_again(
+    client: redis.Redis, cluster: str, kind: Kind, change: dict[str, object]
+) -> None:
+    command = {"id": "1", "cluster": cluster, "broker": A, "kind": kind, "bundle": LOWER}
+    write_raw(client, cluster, msgspec.json.encode(command | change))
+    write(client, cluster, "good")
+    stream = CommandStream(client, cluster, A)
+
+    with capture_logs() as told:
+        assert names(stream.read(1)) == ["good"]
+
+    assert [(line["log_level"], line["number"]) for line in told] == [("warning", 1)]
     assert stream.rejected == 1
     assert names(CommandStream(client, cluster, A).read(1)) == ["good"]
 

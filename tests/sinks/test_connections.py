@@ -17,7 +17,7 @@ from redis._parsers.resp2 import _RESP2Parser
 from deploy.ports import free_port
 from deploy.redis_server import RedisServer, installed, wheel
 from sinks.connections import TIMEOUT_SECONDS, redis_client, translated
-from sinks.errors import Misconfigured, SinkError, StoreUnavailable
+from sinks.errors import Damaged, Misconfigured, SinkError, StoreUnavailable
 from sinks.ownership_store import OwnershipStore
 from sinks.redis_replies import sink_error
 from tests.support.opening import keep_alive, let_in
@@ -220,7 +220,12 @@ def test_a_database_that_is_not_there_is_told(redis_server: RedisServer) -> None
         ("MISCONF Errors writing to the AOF file: No space left on device", StoreUnavailable),
         ("BUSY Redis is busy running a script.", StoreUnavailable),
         ("NOGROUP No such key 'x' or consumer group", StoreUnavailable),
-        ("WRONGTYPE Operation against a key", None),
+        ("WRONGTYPE Operation against a key", Damaged),
+        (
+            "ERR The stream has exhausted the last ID script: 1f, on @user_script:5.",
+            Damaged,
+        ),
+        ("ERR user_script:3: attempt to index nil script: 1f, on @user_script:3.", Damaged),
         ("ERR wrong number of arguments for 'get' command", None),
     ],
 )
@@ -234,6 +239,12 @@ def test_what_each_reply_asks_of_us(reply: str, told: type[SinkError] | None) ->
 
 
 def test_a_mistake_of_ours_is_not_dressed_up(client: redis.Redis, cluster: str) -> None:
+    untyped: Any = client
+    with pytest.raises(redis.ResponseError, match="wrong number"), translated(client):
+        untyped.execute_command("HGET", cluster)
+
+
+def test_a_key_of_a_wrong_type_is_told_with_what_to_do(client: redis.Redis, cluster: str) -> None:
     client.set(cluster, "text")
-    with pytest.raises(redis.ResponseError, match="WRONGTYPE"), translated(client):
+    with pytest.raises(Damaged, match=r"WRONGTYPE .*delete that key"), translated(client):
         client.hget(cluster, "field")

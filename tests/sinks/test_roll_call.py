@@ -10,6 +10,8 @@ from tests.support.opening import keep_alive, let_in
 from trimtab.wire.keys import lease_key, open_key, ownership_key
 
 GENERATION = 4
+BUNDLE = b"t/n/0x00000000_0x80000000"
+OWNED = b'{"state":"Owned","epoch":[1,1],"owner":"a:1"}'
 
 
 def test_those_who_hold_a_lease_are_alive_whether_known_or_not(
@@ -67,4 +69,22 @@ def test_owners_and_those_who_are_to_be_are_named(client: redis.Redis, cluster: 
     }
     for bundle, record in records.items():
         client.hset(ownership_key(cluster), bundle, record)
-    assert RollCall(client).owners(cluster) == {"a:1", "b:1", "c:1"}
+    assert RollCall(client).owners(cluster) == ({"a:1", "b:1", "c:1"}, ())
+
+
+@pytest.mark.parametrize(
+    ("name", "record", "told"),
+    [
+        pytest.param(BUNDLE, b'{"state":"Ow', BUNDLE.decode(), id="cut short"),
+        pytest.param(BUNDLE, b'{"owner":"\xff"}', BUNDLE.decode(), id="a record that is no text"),
+        pytest.param(BUNDLE, b"[" * 100_000, BUNDLE.decode(), id="nested too deeply"),
+        pytest.param(b"\xff", OWNED, r"b'\xff'", id="a name that is no text"),
+    ],
+)
+def test_a_record_that_cannot_be_read_hides_no_other_owner(
+    client: redis.Redis, cluster: str, name: bytes, record: bytes, told: str
+) -> None:
+    client.hset(ownership_key(cluster), name, record)
+    client.hset(ownership_key(cluster), "t/n/0x80000000_0xffffffff", OWNED)
+
+    assert RollCall(client).owners(cluster) == ({"a:1"}, (told,))

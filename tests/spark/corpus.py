@@ -66,6 +66,8 @@ def reports(cluster: str, good: bytes) -> list[Bad]:
         "three parts": key + b"/x",
         "empty broker": f"{cluster}/".encode(),
         "a blank": f"{cluster}/a b".encode(),
+        "a brace in the cluster": f"{cluster}}}:lease:x/a".encode(),
+        "a brace in the broker": f"{cluster}/a}}".encode(),
         "a line feed": key + b"\n",
         "key that is not UTF-8": key + b"\xff",
         "300 characters": key + b"x" * 300,

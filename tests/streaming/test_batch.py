@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final, cast
 
 import msgspec
 import pytest
 import redis
 from pyspark.sql import DataFrame
+from structlog.testing import capture_logs
 
 from deploy.redis_server import RedisServer
 from sinks.connections import redis_client
@@ -40,7 +41,8 @@ class Job:
 
     def __init__(self, client: redis.Redis, cluster: str) -> None:
         self.client, self.cluster = client, cluster
-        self.store, shown = OwnershipStore(client), Exposition()
+        self.store = OwnershipStore(client)
+        self.shown = shown = Exposition()
         self._tenure = Tenure(Claims().claim, shown)
         opener = Opener(Gate(client), self.store, lambda _: {}, self._tenure, shown, 0)
         self._number = 0
@@ -58,17 +60,26 @@ class Job:
         self._writer(cast(DataFrame, frame), self._number)
         self._number += 1
 
-    def hears(self) -> None:
+    def hears(self, *others: str) -> None:
         """A batch of reports that leads to nothing."""
-        self.write(json_row(self.cluster, Tag.INTAKE, Intake(cluster=self.cluster, accepted=1)))
+        clusters = (*others, self.cluster)
+        self.write(*(json_row(c, Tag.INTAKE, Intake(cluster=c, accepted=1)) for c in clusters))
 
-    def gives(self, epoch: tuple[int, int]) -> None:
-        """A batch with a repair: the bundle to B."""
+    def gives(self, epoch: tuple[int, int], *others: str) -> None:
+        """A batch with a repair of each cluster, the job's last: the bundle to B."""
         repair = PlannedRepair(
             bundle=BUNDLE, event="assign", reason="unowned", epoch=epoch, broker=B
         )
-        round_ = msgspec.structs.replace(held(self.cluster), repairs=(repair,))
-        self.write(json_row(self.cluster, Tag.ROUND, round_))
+        rounds = {
+            cluster: msgspec.structs.replace(held(cluster), repairs=(repair,))
+            for cluster in (*others, self.cluster)
+        }
+        self.write(*(json_row(cluster, Tag.ROUND, each) for cluster, each in rounds.items()))
+
+    def left_out(self, cluster: str) -> float:
+        """How often it was."""
+        name, labels = "trimtab_damaged_clusters_total", {"cluster": cluster}
+        return self.shown.registry.get_sample_value(name, labels) or 0.0
 
     @property
     def is_open(self) -> bool:
@@ -117,3 +128,55 @@ def test_what_a_lost_broker_had_is_given_by_a_job_that_knows_the_servers_time(jo
     job.gives(record.epoch)
     assert job.record is not None
     assert job.record.owner == B
+
+
+@pytest.mark.parametrize(
+    "key", [keys.open_key, keys.ownership_key, keys.bundles_key, keys.journal_key]
+)
+def test_a_damaged_cluster_costs_the_others_of_a_batch_nothing(
+    job: Job, key: Callable[[str], str]
+) -> None:
+    other = f"damaged {job.cluster}"
+    job.hears(other)
+    keep_alive(job.client, other, (A, B))
+    job.client.delete(key(other))
+    job.client.set(key(other), "text")
+    with capture_logs() as told:
+        for _ in range(2):
+            job.hears(other)
+        job.gives((0, 0), other)
+        assert job.record is not None
+        job.gives(job.record.epoch, other)
+    assert job.record.owner == B
+    assert job.left_out(other) > 0
+    causes = [line["cause"] for line in told if line["event"].startswith("a cluster is not")]
+    assert 1 <= len(causes) <= 2
+    assert all("delete that key" in cause for cause in causes)
+
+
+def test_a_journal_that_takes_no_entry_costs_the_other_clusters_nothing(job: Job) -> None:
+    other = f"full {job.cluster}"
+    job.hears(other)
+    keep_alive(job.client, other, (A, B))
+    last = (1 << 64) - 1
+    job.client.xadd(keys.journal_key(other), {"change": "x"}, id=f"{last}-{last}")
+    job.gives((0, 0), other)
+    assert job.record is not None
+    assert job.record.owner == B
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        b'{"state":"Owned","epoch":[1,1],"owner":"\xff"}',
+        b'{"state":"Lost","epoch":[1,1]}',
+        b'{"state":"Owned","epoch":[1,1],"owner":7}',
+    ],
+)
+def test_a_record_that_cannot_be_read_is_refused_and_the_batch_is_written(
+    job: Job, record: bytes
+) -> None:
+    job.hears()
+    job.client.hset(keys.ownership_key(job.cluster), BUNDLE, record)
+    job.gives((1, 2))
+    assert job.client.hget(keys.ownership_key(job.cluster), BUNDLE) == record

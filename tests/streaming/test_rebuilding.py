@@ -127,6 +127,15 @@ def test_above_generations_that_kafka_forgot_a_new_one_is_claimed(job: Job) -> N
     assert [(each["newest"], each["generation"]) for each in told] == [(700, 5)]
 
 
+def test_a_name_that_is_no_text_becomes_no_bundle(job: Job) -> None:
+    job.client.hset(keys.ownership_key(job.cluster), b"t/n\xff/0x00000000_0xffffffff", b"{}")
+    said = job.open()
+    assert job.store.records(job.cluster) == {}
+    assert job.client.zcard(keys.bundles_key(job.cluster)) == 0
+    assert job.ignored("store") == 1
+    assert [each["number"] for each in said if each["event"] == "records ignored"] == [1]
+
+
 def test_where_kafka_gives_none_above_them_nothing_is_restored(job: Job) -> None:
     job.generations = (5, 6)
     job.journal = {LOW: owned(300)}

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
-from sinks.errors import KafkaUnavailable, SinkError, StoreUnavailable
+from sinks.errors import Damaged, KafkaUnavailable, SinkError, StoreUnavailable
 from sinks.publisher import Outgoing
+from sinks.roll_call import Owners
 from streaming.announcer import Announcer
 from streaming.exposition import Exposition
 from streaming.server_clock import ServerClock
@@ -26,6 +28,8 @@ class World:
     """Redis, Kafka and the job, as the watcher sees them; a look is a quarter of a second."""
 
     owning: set[str] = field(default_factory=set)
+    unreadable: tuple[str, ...] = ()
+    """Bundles whose records are damaged."""
     leases: set[str] = field(default_factory=set)
     left: dict[str, float] = field(default_factory=dict)
     """Seconds of a lease, where not 8 of 10."""
@@ -54,9 +58,9 @@ class World:
             raise self.away
         return self.now + self.ahead
 
-    def owners(self, cluster: str) -> set[str]:  # noqa: ARG002 - the Protocol's
+    def owners(self, cluster: str) -> Owners:  # noqa: ARG002 - the Protocol's
         self.read += 1
-        return set(self.owning)
+        return Owners(set(self.owning), self.unreadable)
 
     def alive(
         self,
@@ -112,6 +116,23 @@ def test_at_first_owners_without_a_lease_are_lost_and_all_others_have_joined() -
     ]
     assert world.look(5) == []
     assert world.read == 1
+
+
+def test_damaged_records_are_told_once_and_hide_no_broker() -> None:
+    world = World(owning={"a:1"}, leases={"a:1"}, unreadable=("t/n/0x00000000_0x80000000",))
+    with capture_logs() as told:
+        assert world.look(3) == ["redis stable", "broker-joined a:1"]
+        world.open_to = None
+        world.look()
+        world.open_to = world.generation
+        world.look()
+    assert world.read == 2
+    assert [line["first"] for line in told if line["event"] == "records ignored"] == [
+        ["t/n/0x00000000_0x80000000: it cannot be read"]
+    ]
+    labels = {"cluster": "c", "source": "store"}
+    counted = world.shown.registry.get_sample_value("trimtab_disbelieved_records_total", labels)
+    assert counted == 1
 
 
 def test_a_loss_names_those_that_have_missed_a_renewal() -> None:
@@ -171,9 +192,9 @@ def test_a_store_that_closes_while_its_records_are_read_says_nothing_of_brokers(
 ) -> None:
     world = World(owning={"a:1"}, leases={"a:1"})
 
-    def read(_cluster: str) -> set[str]:
+    def read(_cluster: str) -> Owners:
         world.open_to = None
-        return set(world.owning)
+        return Owners(set(world.owning))
 
     monkeypatch.setattr(world, "owners", read)
     assert world.look(3) == []
@@ -187,6 +208,20 @@ def test_a_store_that_was_closed_is_learned_anew() -> None:
     world.open_to, world.generation = 7, 7
     world.owning, world.leases = {"a:1", "d:1"}, {"a:1"}
     assert world.look(2) == ["broker-lost d:1", "broker-joined a:1"]
+
+
+def test_a_damaged_cluster_hides_no_loss_in_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = settled(leases={"a:1"})
+    world.clusters, alive = frozenset({"b", "c"}), world.alive
+
+    def read(cluster: str, generation: int, known: Iterable[str]) -> dict[str, float] | None:
+        if cluster == "b":
+            raise Damaged("WRONGTYPE")
+        return alive(cluster, generation, known)
+
+    monkeypatch.setattr(world, "alive", read)
+    world.leases = set()
+    assert world.look() == ["broker-lost a:1"]
 
 
 def test_an_absent_kafka_is_told_later_in_order_and_by_the_same_ids() -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
-from trimtab.model import NO_EPOCH, Epoch
+from trimtab.model import NO_EPOCH, Epoch, InvalidName, merged, parse_bundle
+
+LARGEST: Final = 1 << 53
+"""A Lua number is a double: larger integers are not exact there."""
 
 
 class Kind(StrEnum):
@@ -73,3 +77,16 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, ren
             issued_at=issued_at,
             deadline=deadline,
         )
+
+    def flaw(self) -> str:
+        """Why no broker can obey this, "" if one can."""
+        try:
+            parse_bundle(self.bundle)
+            if self.neighbour is not None:
+                merged(self.bundle, self.neighbour)
+        except InvalidName as error:
+            return str(error)
+        numbers = (*self.epoch, self.issued_at, self.deadline)
+        if not all(0 <= number < LARGEST for number in numbers):
+            return "an epoch or a time is negative or beyond 2^53"
+        return ""

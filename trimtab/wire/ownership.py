@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from trimtab.model import Epoch, parse_bundle
 from trimtab.ownership import Event, State
-from trimtab.wire.command import Command
-
-_LARGEST: Final = 1 << 53
-"""A Lua number is a double: larger integers are not exact there."""
+from trimtab.wire.command import LARGEST, Command
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -47,7 +44,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def __post_init__(self) -> None:
         parse_bundle(self.bundle)
-        if not all(0 <= number < _LARGEST for number in (*self.record.epoch, self.record.since)):
+        if not all(0 <= number < LARGEST for number in (*self.record.epoch, self.record.since)):
             raise ValueError("an epoch or a time is negative or beyond 2^53")
 
 
