@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Protocol
@@ -26,6 +28,10 @@ from trimtab.wire.keys import LOAD_REPORTS
 IN_FLIGHT: Final = 512
 """Reports the producer may hold unacknowledged; kafka-python itself has no bound. The others wait
 in the outbox, where newer ones replace them."""
+
+STUCK_S: Final = 30.0
+"""A producer that ends nothing it holds for so long, twice what it may take for a report, is
+replaced: after a restart of Kafka kafka-python was seen to send nothing any more."""
 
 FIRST_WAIT_S: Final = 0.2
 LONGEST_WAIT_S: Final = 10.0
@@ -129,10 +135,20 @@ class _Closing:
 class Outbox:
     """The unsent reports of a process's brokers; ``put`` from any thread, never blocks."""
 
-    def __init__(self, connect: Callable[[], Producer], topic: str = LOAD_REPORTS) -> None:
+    def __init__(
+        self,
+        connect: Callable[[], Producer],
+        topic: str = LOAD_REPORTS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._connect = connect
         self._topic = topic
+        self._clock = clock
         self._producer: Producer | None = None
+        self._replaced = 0
+        """Producers so far that were stuck; what they still say of a report does not count."""
+        self._moved_at = clock()
+        """When the producer last ended a report, or got one while it held none."""
         self._unsent: dict[bytes, Message] = {}
         self._in_flight = 0
         self._counts = Counts()
@@ -173,6 +189,8 @@ class Outbox:
 
     def pump(self) -> None:
         """Send all that may be sent now; raises KafkaError or SinkError, with the unsent kept."""
+        if self._producer is not None and self._is_stuck():
+            self._replace(self._producer)
         if self._producer is None:
             self._producer = self._connect()
         while (message := self._take()) is not None:
@@ -190,14 +208,14 @@ class Outbox:
                 # kafka-python's answer when the topic vanished between two of its look-ups.
                 self._put_back(message)
                 raise KafkaError(str(error)) from error
-            delivery.add_callback(partial(self._delivered, message))
-            delivery.add_errback(self._failed)
+            delivery.add_callback(partial(self._delivered, self._replaced, message))
+            delivery.add_errback(partial(self._given_up, self._replaced))
 
     def _run(self) -> None:
         wait_s = FIRST_WAIT_S
         while not self._stopping.is_set():
             with self._changed:
-                self._changed.wait_for(self._ready)
+                self._changed.wait_for(self._ready, STUCK_S)
             try:
                 self.pump()
                 wait_s = FIRST_WAIT_S
@@ -217,6 +235,8 @@ class Outbox:
         with self._changed:
             if not self._unsent or self._in_flight >= IN_FLIGHT:
                 return None
+            if self._in_flight == 0:
+                self._moved_at = self._clock()
             self._in_flight += 1
             return self._unsent.pop(next(iter(self._unsent)))
 
@@ -228,15 +248,37 @@ class Outbox:
             else:
                 self._unsent[message.key] = message
 
-    def _delivered(self, message: Message, _metadata: object) -> None:
+    def _is_stuck(self) -> bool:
+        with self._changed:
+            return self._in_flight > 0 and self._clock() - self._moved_at > STUCK_S
+
+    def _replace(self, producer: Producer) -> None:
+        with self._changed:
+            lost, self._in_flight = self._in_flight, 0
+            self._counts.failed += lost
+            self._replaced += 1
+            self._producer = None
+        self._log.warning("the Kafka client is stuck and is replaced", reports=lost)
+        with suppress(KafkaError):
+            producer.close(FIRST_WAIT_S)
+
+    def _delivered(self, replaced: int, message: Message, _metadata: object) -> None:
         message.arrived()
         with self._changed:
-            self._in_flight -= 1
-            self._counts.delivered += 1
-            self._changed.notify_all()
+            if replaced == self._replaced:
+                self._counts.delivered += 1
+                self._ended()
 
-    def _failed(self, _error: object) -> None:
+    def _given_up(self, replaced: int, _error: object) -> None:
         with self._changed:
-            self._in_flight -= 1
-            self._counts.failed += 1
-            self._changed.notify_all()
+            if replaced == self._replaced:
+                self._counts.failed += 1
+                self._ended()
+
+    def _failed(self, error: object) -> None:
+        self._given_up(self._replaced, error)
+
+    def _ended(self) -> None:
+        self._in_flight -= 1
+        self._moved_at = self._clock()
+        self._changed.notify_all()

@@ -11,10 +11,10 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from kafka.errors import KafkaError, KafkaTimeoutError, MessageSizeTooLargeError
 
-from agent.outbox import IN_FLIGHT, Counts, Message, Outbox, kafka_producer
+from agent.outbox import IN_FLIGHT, STUCK_S, Counts, Message, Outbox, kafka_producer
 from agent.reporting import Reporter
 from deploy.kafka_server import KafkaServer
-from tests.agent.support import A, Recorder
+from tests.agent.support import A, Clock, Recorder
 
 
 class Sent:
@@ -140,6 +140,31 @@ def test_what_the_producer_holds_is_bounded(outbox: Outbox, shelf: Shelf) -> Non
     shelf.sent[0].end(delivered=True)
     outbox.pump()
     assert len(shelf.sent) == IN_FLIGHT + 1
+
+
+def test_a_producer_that_ends_nothing_any_more_is_replaced() -> None:
+    clock = Clock()
+    shelves = [Shelf(), Shelf()]
+    unused = iter(shelves)
+    outbox = Outbox(lambda: next(unused), clock=clock)
+    for key in range(2):
+        outbox.put(report(key))
+    outbox.pump()
+    clock.advance(STUCK_S - 1.0)
+    shelves[0].sent[0].end(delivered=True)
+    clock.advance(2.0)
+    outbox.pump()
+    assert not shelves[0].closed
+
+    clock.advance(STUCK_S)
+    outbox.put(report(7))
+    outbox.pump()
+
+    assert shelves[0].closed
+    assert [sent.message for sent in shelves[1].sent] == [report(7)]
+    shelves[0].sent[1].end(delivered=True)
+    shelves[1].sent[0].end(delivered=True)
+    assert outbox.counts() == Counts(delivered=2, failed=1)
 
 
 def test_reports_are_numbered_within_their_session(outbox: Outbox, shelf: Shelf) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 import redis
-from redis.exceptions import ResponseError
 
+from sinks.errors import Damaged
 from sinks.journal_relay import PAGE, JournalRelay
 from sinks.ownership_store import OwnershipStore
 from sinks.scripts import transition_script
@@ -136,6 +136,6 @@ def test_where_the_journal_cannot_be_written_no_record_is(
     store: OwnershipStore, client: redis.Redis, cluster: str, key: Any
 ) -> None:
     client.set(key(cluster), "x")
-    with pytest.raises(ResponseError, match="WRONGTYPE"):
+    with pytest.raises(Damaged, match="WRONGTYPE"):
         ask(store, cluster, broker(A, Event.CLAIM))
     assert store.records(cluster) == {}
