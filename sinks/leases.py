@@ -12,6 +12,7 @@ from redis.exceptions import NoScriptError
 
 from sinks.connections import replaced, translated
 from sinks.errors import Misconfigured
+from sinks.redis_survey import required_replicas
 from sinks.scripts import ASSERTION_KEPT_MS, NO_MASTER, lease_script, run_loaded
 from trimtab.ownership import LONGEST_LEASE_MS, REPLICA_LAG_S, REPLICA_WAIT_MS
 from trimtab.wire.assertion import Assertion
@@ -158,7 +159,7 @@ class Leases:
         if history is None:
             raise replaced(self._client, NO_MASTER["replica"])
         online, near = _replicas(info)
-        least = wanted if fixed else max(wanted, (online + 1) // 2)
+        least = wanted if fixed else max(wanted, required_replicas(online, None))
         if near < least:
             raise replaced(self._client, NO_MASTER["isolated"].format(f"{near} of {least}"))
         return history.decode()

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import redis
 
 from sinks.connections import address, translated
 from sinks.errors import Misconfigured, StoreUnavailable
 from sinks.redis_replies import NO_CLUSTER
-
-LAG_S: Final = 3
-"""A replica whose last acknowledgement is older does not count."""
+from trimtab.ownership import REPLICA_LAG_S
 
 
 class Replica(NamedTuple):
@@ -28,7 +26,7 @@ class Replica(NamedTuple):
     @property
     def counts(self) -> bool:
         """Whether the master may rely on it now."""
-        return self.online and self.lag_s <= LAG_S
+        return self.online and self.lag_s <= REPLICA_LAG_S
 
     def __str__(self) -> str:
         state = f"{self.lag_s} s behind" if self.online else "being filled"
@@ -57,7 +55,7 @@ class Survey(NamedTuple):
         have, need = len(self.replicas), self.required(setting)
         if not have and not need:
             return "no replicas, so none need acknowledge"
-        words = f"{need} of {have} must have acknowledged within {LAG_S} s"
+        words = f"{need} of {have} must have acknowledged within {REPLICA_LAG_S} s"
         if have == need:
             return f"{words}: the loss of one stops renewals; one more would be better"
         return words
