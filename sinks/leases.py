@@ -12,9 +12,9 @@ from redis.exceptions import NoScriptError
 
 from sinks.connections import replaced, translated
 from sinks.errors import Misconfigured
-from sinks.redis_survey import required_replicas
+from sinks.redis_survey import replicas_of, required_replicas
 from sinks.scripts import ASSERTION_KEPT_MS, NO_MASTER, lease_script, run_loaded
-from trimtab.ownership import LONGEST_LEASE_MS, REPLICA_LAG_S, REPLICA_WAIT_MS
+from trimtab.ownership import LONGEST_LEASE_MS, REPLICA_WAIT_MS
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.keys import (
     assertion_key,
@@ -209,9 +209,8 @@ def history_of(replication: Mapping[str, Any]) -> bytes | None:
 
 def _replicas(replication: Mapping[str, Any]) -> tuple[int, int]:
     """How many are connected, and how many of them have acknowledged lately."""
-    rows = (replication[f"slave{row}"] for row in range(replication["connected_slaves"]))
-    lags = [int(row["lag"]) for row in rows if row["state"] == "online" and int(row["port"])]
-    return len(lags), sum(0 <= lag <= REPLICA_LAG_S for lag in lags)
+    online = [replica for replica in replicas_of(replication) if replica.online]
+    return len(online), sum(replica.counts for replica in online)
 
 
 def _session_of(lease: bytes | None) -> str:

@@ -21,16 +21,19 @@ class Replica(NamedTuple):
     online: bool
     """In step or catching up; not while it takes its first copy of the data."""
     lag_s: int
-    """Since its last acknowledgement; it sends one a second."""
+    """Since its last acknowledgement; it sends one a second. Negative before the first one."""
 
     @property
     def counts(self) -> bool:
         """Whether the master may rely on it now."""
-        return self.online and self.lag_s <= REPLICA_LAG_S
+        return self.online and 0 <= self.lag_s <= REPLICA_LAG_S
 
     def __str__(self) -> str:
-        state = f"{self.lag_s} s behind" if self.online else "being filled"
-        return f"{self.where} is {state}"
+        if not self.online:
+            return f"{self.where} is being filled"
+        if self.lag_s < 0:
+            return f"{self.where} has acknowledged nothing yet"
+        return f"{self.where} is {self.lag_s} s behind"
 
 
 class Survey(NamedTuple):
@@ -83,15 +86,21 @@ def survey(client: redis.Redis) -> Survey:
     if unfit(mode := _mode(server)):
         # A Sentinel has no section on replication.
         return Survey(mode, "", str(server["redis_version"]))
-    replicas = (found.get(f"slave{number}") for number in range(int(found["connected_slaves"])))
     master = f"{found['master_host']}:{found['master_port']}" if "master_host" in found else ""
     return Survey(
         mode=mode,
         role=str(found["role"]),
         version=str(server["redis_version"]),
-        replicas=tuple(map(_replica, filter(None, replicas))),
+        replicas=replicas_of(found),
         master=master,
     )
+
+
+def replicas_of(replication: Mapping[str, Any]) -> tuple[Replica, ...]:
+    """Those that an INFO replication lists, but for clients that only read along: they have no
+    port, and hold no data."""
+    rows = (replication.get(f"slave{n}") for n in range(int(replication["connected_slaves"])))
+    return tuple(_replica(row) for row in rows if row is not None and int(row["port"]))
 
 
 def check_mode(client: redis.Redis) -> None:

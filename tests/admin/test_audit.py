@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import msgspec
 import pytest
@@ -15,7 +14,6 @@ from admin.audit import Auditor, follow
 from deploy.kafka_server import KafkaServer
 from deploy.ports import free_port
 from deploy.redis_server import RedisServer
-from sinks.connections import redis_client
 from sinks.journal_relay import JournalRelay
 from sinks.kafka_topics import ensure_topics
 from sinks.ownership_store import OwnershipStore
@@ -45,12 +43,6 @@ def cluster(request: pytest.FixtureRequest) -> str:
 def bootstrap(kafka: KafkaServer) -> str:
     ensure_topics(kafka.bootstrap)
     return kafka.bootstrap
-
-
-@pytest.fixture
-def client(redis_server: RedisServer) -> Iterator[redis.Redis]:
-    with redis_client(redis_server.url) as connected:
-        yield connected
 
 
 @pytest.fixture

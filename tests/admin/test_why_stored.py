@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -13,7 +12,6 @@ from typer.testing import CliRunner, Result
 
 from admin import cli
 from deploy.redis_server import RedisServer
-from sinks.connections import redis_client
 from sinks.explanations import Explanations
 from tests.support.explanations import explanation, stored
 from tests.support.opening import let_in
@@ -41,12 +39,6 @@ REFUSED = explanation(
     ),
     nearest=Nearest(setting="round.max_moves", now=3, then=4, so_that="its turn comes"),
 )
-
-
-@pytest.fixture
-def client(redis_server: RedisServer) -> Iterator[redis.Redis]:
-    with redis_client(redis_server.url) as connected:
-        yield connected
 
 
 @pytest.fixture

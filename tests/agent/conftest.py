@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from zlib import crc32
 
 import pytest
 from redis import Redis
 
-from deploy.redis_server import RedisServer
-from sinks.connections import redis_client
 from tests.agent.support import A, B, Job, Site
-
-
-@pytest.fixture
-def client(redis_server: RedisServer) -> Iterator[Redis]:
-    with redis_client(redis_server.url) as client:
-        yield client
 
 
 @pytest.fixture

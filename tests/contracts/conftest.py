@@ -1,23 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import redis
 
-from deploy.redis_server import RedisServer
-from sinks.connections import redis_client
 from sinks.ownership_store import OwnershipStore
 from tests.contracts.asking import GENERATION
 from tests.support.opening import SureStore, keep_alive, let_in
 
 BROKERS = ("a:8080", "b:8080", "c:8080")
-
-
-@pytest.fixture
-def client(redis_server: RedisServer) -> Iterator[redis.Redis]:
-    with redis_client(redis_server.url) as connected:
-        yield connected
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import msgspec
 import pytest
+import redis
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
@@ -17,7 +18,6 @@ from deploy.redis_server import RedisServer
 from simulation.fleet import Fleet, FleetSettings
 from simulation.load_model import LoadModel, load_model
 from simulation.profile import Profile
-from sinks.connections import redis_client
 from sinks.ownership_store import OwnershipStore
 from tests.support.opening import let_in
 from tests.support.recorded_batches import held
@@ -37,10 +37,9 @@ def model() -> LoadModel:
 
 
 @pytest.fixture
-def store(redis_server: RedisServer) -> Iterator[OwnershipStore]:
-    with redis_client(redis_server.url) as client:
-        let_in(client, CLUSTER, 1)
-        yield OwnershipStore(client)
+def store(client: redis.Redis) -> OwnershipStore:
+    let_in(client, CLUSTER, 1)
+    return OwnershipStore(client)
 
 
 @pytest.fixture

@@ -4,18 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import redis
 
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
-from sinks.connections import redis_client
 from sinks.kafka_topics import ensure_topics
-
-
-@pytest.fixture
-def client(redis_server: RedisServer) -> Iterator[redis.Redis]:
-    with redis_client(redis_server.url) as connected:
-        yield connected
 
 
 @pytest.fixture

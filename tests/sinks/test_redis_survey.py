@@ -22,6 +22,7 @@ from sinks.redis_survey import (
     Survey,
     check_mode,
     checked,
+    replicas_of,
     required_replicas,
     survey,
 )
@@ -124,6 +125,7 @@ def master_with(*lags: int | None) -> Survey:
         ((0, 1), None, "1 of 2 must have acknowledged within 3 s", ""),
         ((0, 9), None, "1 of 2 must have acknowledged within 3 s", "r1:1 is 9 s behind"),
         ((0, None), None, "1 of 2", "r1:1 is being filled"),
+        ((0, -1), None, "1 of 2", "r1:1 has acknowledged nothing yet"),
         ((9,), None, "1 of 1", "1 more must follow, or no lease is renewed"),
         ((), 1, "1 of 0", "1 more must follow, or no lease is renewed"),
         ((0,), 0, "0 of 1", ""),
@@ -135,3 +137,10 @@ def test_the_rule_and_what_it_lacks_are_told(
     found = master_with(*replicas)
     assert rule in found.rule(setting)
     assert found.shortage(setting).endswith(shortage) if shortage else not found.shortage(setting)
+
+
+def test_a_client_that_only_reads_along_is_no_replica() -> None:
+    row = {"ip": "10.0.0.2", "port": 6379, "state": "online", "offset": 7, "lag": 0}
+    info = {"connected_slaves": 2, "slave0": row, "slave1": row | {"port": 0}}
+
+    assert replicas_of(info) == (Replica("10.0.0.2:6379", online=True, lag_s=0),)

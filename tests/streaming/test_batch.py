@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final, cast
 
 import msgspec
@@ -12,8 +12,6 @@ import redis
 from pyspark.sql import DataFrame
 from structlog.testing import capture_logs
 
-from deploy.redis_server import RedisServer
-from sinks.connections import redis_client
 from sinks.gate import Gate
 from sinks.ownership_store import OwnershipStore
 from streaming.batch import BatchWriter
@@ -91,11 +89,10 @@ class Job:
 
 
 @pytest.fixture
-def job(redis_server: RedisServer, request: pytest.FixtureRequest) -> Iterator[Job]:
-    with redis_client(redis_server.url) as client:
-        cluster = str(request.node.name)
-        keep_alive(client, cluster, (A, B))
-        yield Job(client, cluster)
+def job(client: redis.Redis, request: pytest.FixtureRequest) -> Job:
+    cluster = str(request.node.name)
+    keep_alive(client, cluster, (A, B))
+    return Job(client, cluster)
 
 
 def test_whatever_a_batch_brings_the_store_is_open_after_it(job: Job) -> None:

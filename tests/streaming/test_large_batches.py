@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Final, cast
 
 import msgspec
@@ -11,9 +11,7 @@ import pytest
 import redis
 from pyspark.sql import DataFrame
 
-from deploy.redis_server import RedisServer
 from simulation.recorded import decoded
-from sinks.connections import redis_client
 from sinks.gate import Gate
 from sinks.ownership_store import PAGE, OwnershipStore
 from sinks.pages import PAGE as PUBLISHED
@@ -76,12 +74,6 @@ class Job:
     def write(self, record: RoundRecord) -> None:
         frame: Any = Frame([json_row(self.cluster, Tag.ROUND, record)])
         self._writer(cast(DataFrame, frame), 7)
-
-
-@pytest.fixture
-def client(redis_server: RedisServer) -> Iterator[redis.Redis]:
-    with redis_client(redis_server.url) as connected:
-        yield connected
 
 
 def repairing(cluster: str, number: int) -> RoundRecord:

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 import pytest
 import redis
 
-from deploy.redis_server import RedisServer
-from sinks.connections import redis_client
 from sinks.errors import Fenced, StoreUnavailable
 from sinks.gate import Gate
 from sinks.ownership_store import OwnershipStore
@@ -26,10 +24,9 @@ HINTS = Hints(round=1, candidates=(), each=0.1)
 
 
 @pytest.fixture
-def client(redis_server: RedisServer) -> Iterator[redis.Redis]:
-    with redis_client(redis_server.url) as connected:
-        yield connected
-        connected.flushdb()
+def client(client: redis.Redis) -> Iterator[redis.Redis]:
+    yield client
+    client.flushdb()
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,8 +10,6 @@ import pytest
 import redis
 from structlog.testing import capture_logs
 
-from deploy.redis_server import RedisServer
-from sinks.connections import redis_client
 from sinks.errors import Misconfigured
 from sinks.gate import Gate
 from sinks.leases import Leases, Renewal
@@ -99,12 +96,6 @@ class Job:
             id=f"release {bundle}", bundle=bundle, event=Event.RELEASE, expect=epoch, actor=A
         )
         return self.store.apply(self.cluster, asked).accepted
-
-
-@pytest.fixture
-def client(redis_server: RedisServer) -> Iterator[redis.Redis]:
-    with redis_client(redis_server.url) as connected:
-        yield connected
 
 
 @pytest.fixture
