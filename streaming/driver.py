@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 import structlog
 from py4j.protocol import Py4JError
@@ -21,6 +22,7 @@ from sinks.leases import Leases
 from sinks.ownership_store import OwnershipStore
 from sinks.pruning import Pruner
 from sinks.publisher import Publisher
+from sinks.reporting import reporting_clusters
 from sinks.roll_call import RollCall
 from streaming.announcer import Announcer
 from streaming.batch import BatchWriter
@@ -83,6 +85,9 @@ class Driver:
             waits=lambda: progress.waiting("the ownership store"),
         )
         opener.ended = ending
+        self._look_ahead = partial(
+            opener.look_ahead, partial(reporting_clusters, kafka.bootstrap, kafka.client)
+        )
         announcer = Announcer(publisher.publish, lambda: tenure.generation)
         opener.doubted = lambda cluster, level: announcer.doubt(cluster, REDIS, level)
         clock = ServerClock(
@@ -119,6 +124,7 @@ class Driver:
             thread.start()
         log.info("job runs", generation=self._tenure.generation)
         try:
+            self._look_ahead()
             self._keeper.run(self._shown)
         finally:
             self._watchdog.hurry()

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Final
 
 import structlog
 
-from sinks.errors import Closed, Fenced, GenerationSpent, Misconfigured, StoreUnavailable
+from sinks.errors import Closed, Fenced, GenerationSpent, Misconfigured, SinkError, StoreUnavailable
 from sinks.gate import CLOSED_FOR_MS, Closure, Gate
 from sinks.ownership_store import OwnershipStore
 from sinks.readable import Readable
@@ -92,6 +92,17 @@ class Opener:
         wait for all.
         """
         self._as_newest(partial(self._ask, cluster))
+
+    def look_ahead(self, reporting: Callable[[], Iterable[str]]) -> None:
+        """The same for all clusters that report, before the query starts: what must be closed for a
+        while is closed by the time of its first batch. That batch meets whatever goes wrong here.
+        """
+        try:
+            for cluster in sorted(reporting()):
+                if not self._gate.is_open(cluster):
+                    self.look(cluster)
+        except SinkError as error:
+            log.warning("clusters are looked at later", cause=str(error))
 
     def open(self, cluster: str) -> None:
         """Return once this job may write; raises Fenced, StoreUnavailable and KafkaUnavailable."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 import redis
 
-from sinks.errors import Fenced, StoreUnavailable
+from sinks.errors import Fenced, KafkaUnavailable, StoreUnavailable
 from sinks.gate import Gate
 from sinks.ownership_store import OwnershipStore
 from streaming.exposition import Exposition
@@ -149,6 +149,40 @@ def test_clusters_that_must_be_rebuilt_are_closed_side_by_side(
 
     assert all(client.hexists(open_key(each), "rebuild_since") for each in SEVERAL)
     assert waits
+
+
+def test_a_cluster_that_reports_is_closed_before_its_first_batch(
+    client: redis.Redis, opener: Opener
+) -> None:
+    opener._closed_for_ms = 60_000
+    opener.look_ahead(lambda: [CLUSTER])
+    assert client.hget(open_key(CLUSTER), "rebuild_since")
+
+    # A minute later the first batch comes.
+    opener._closed_until = dict.fromkeys(opener._closed_until, 0.0)
+    client.hset(open_key(CLUSTER), "rebuild_since", "1")
+    opener.ended.set()
+    opener.open(CLUSTER)
+    assert Gate(client).is_open(CLUSTER)
+
+
+def test_a_cluster_that_is_open_is_left_to_the_job_that_holds_it(
+    client: redis.Redis, opener: Opener
+) -> None:
+    let_in(client, CLUSTER, 1)
+    opener._tenure.renew()
+    opener.look_ahead(lambda: [CLUSTER])
+    assert client.hget(open_key(CLUSTER), "generation") == b"1"
+
+
+def test_what_cannot_be_looked_at_ahead_stops_nothing(client: redis.Redis, opener: Opener) -> None:
+    def nobody_answers() -> list[str]:
+        raise KafkaUnavailable("Kafka at nowhere")
+
+    opener.look_ahead(nobody_answers)
+    client.set(open_key(CLUSTER), "no hash")
+    opener.look_ahead(lambda: [CLUSTER])
+    assert not opener.clusters
 
 
 def test_after_a_restart_of_the_server_all_clusters_are_open_to_one_new_generation(
