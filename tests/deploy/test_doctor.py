@@ -14,6 +14,7 @@ from deploy.kafka_server import KafkaServer
 from deploy.ports import free_port
 from deploy.redis_server import RedisServer
 from deploy.sentinel_server import NAME, SentinelServer
+from tests.support.redis_cluster import clustered
 from tests.support.waiting import eventually
 
 
@@ -84,11 +85,12 @@ def test_services_that_do_not_answer_are_named_without_their_password(
 
 
 @pytest.mark.e2e
-def test_the_embedded_services_pass(kafka: KafkaServer, redis_server: RedisServer) -> None:
-    findings = [
-        *service_checks.check_kafka(kafka.bootstrap),
-        *service_checks.check_redis(redis_server.url),
-    ]
+def test_the_embedded_services_pass(kafka: KafkaServer, tmp_path: Path) -> None:
+    with RedisServer(tmp_path) as server:
+        findings = [
+            *service_checks.check_kafka(kafka.bootstrap),
+            *service_checks.check_redis(server.url),
+        ]
     assert names(findings, ok=False) == []
     assert names([*service_checks.check_kafka(kafka.port)], ok=False) == ["Kafka port"]
 
@@ -104,7 +106,7 @@ def test_a_forgetful_redis_is_told_how_to_remember(tmp_path: Path) -> None:
 
 
 def test_a_redis_cluster_is_not_what_is_needed(tmp_path: Path) -> None:
-    with RedisServer(tmp_path, settings=["cluster-enabled yes"]) as server:
+    with RedisServer(tmp_path, settings=clustered()) as server:
         (finding,) = service_checks.check_redis(server.url)
     assert not finding.ok
     assert "Redis Cluster is not supported; use a single master" in finding.detail

@@ -19,6 +19,7 @@ from sinks.generation import claim
 from sinks.kafka_topics import ensure_topics
 from streaming.ending import FAILED, UNREACHABLE, USAGE
 from tests.support.jobs import QUICK, run_to_its_end, write_settings
+from tests.support.redis_cluster import clustered
 from trimtab.wire import keys
 
 pytestmark = pytest.mark.e2e
@@ -105,7 +106,7 @@ def test_without_redis_its_address_is_told_and_no_password(
 
 
 def test_a_redis_cluster_is_refused(kafka: KafkaServer, tmp_path: Path) -> None:
-    with RedisServer(tmp_path / "node", settings=["cluster-enabled yes"]) as node:
+    with RedisServer(tmp_path / "node", settings=clustered()) as node:
         file = write_settings(tmp_path, kafka.bootstrap, node.url)
         ended = run_to_its_end("--config", str(file))
     assert ended.returncode == FAILED, ended.stderr

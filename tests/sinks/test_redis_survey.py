@@ -26,6 +26,7 @@ from sinks.redis_survey import (
     required_replicas,
     survey,
 )
+from tests.support.redis_cluster import clustered
 from tests.support.waiting import eventually
 
 
@@ -40,7 +41,7 @@ def program(request: pytest.FixtureRequest) -> Path:
 @pytest.fixture
 def node(tmp_path: Path, program: Path) -> Iterator[RedisServer]:
     """Of a Redis Cluster."""
-    with RedisServer(tmp_path, program=program, settings=["cluster-enabled yes"]) as server:
+    with RedisServer(tmp_path, program=program, settings=clustered()) as server:
         yield server
 
 
