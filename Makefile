@@ -27,6 +27,10 @@ check: .venv ## format, lint, types, import contracts, tests
 	$(BIN)/lint-imports
 	$(BIN)/pytest -m "not slow"
 
+.PHONY: slow
+slow: setup ## the longer tests that neither `make test` nor `make faults` runs
+	$(BIN)/pytest -m "slow and not pulsar" --ignore tests/faults
+
 .PHONY: bench
 bench: setup ## measure every claim; ONLY=name for one
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY))
