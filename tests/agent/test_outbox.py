@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from itertools import count
 
 import msgspec
 import pytest
@@ -11,10 +13,22 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from kafka.errors import KafkaError, KafkaTimeoutError, MessageSizeTooLargeError
 
-from agent.outbox import IN_FLIGHT, STUCK_S, Counts, Message, Outbox, kafka_producer
+import agent.outbox
+from agent.outbox import (
+    FIRST_WAIT_S,
+    IN_FLIGHT,
+    LONGEST_WAIT_S,
+    STUCK_S,
+    Counts,
+    Message,
+    Outbox,
+    kafka_producer,
+)
 from agent.reporting import Reporter
 from deploy.kafka_server import KafkaServer
+from sinks.errors import KafkaUnavailable, Misconfigured
 from tests.agent.support import A, Clock, Recorder
+from tests.support.waiting import eventually
 
 
 class Sent:
@@ -41,9 +55,12 @@ class Shelf:
         self.sent: list[Sent] = []
         self.error: Exception | None = None
         self.closed = False
+        self.meanwhile: Callable[[], None] = lambda: None
+        """What the process does while ``send`` runs."""
 
     def send(self, topic: str, value: bytes, key: bytes, headers: list[tuple[str, bytes]]) -> Sent:
         assert topic == "trimtab.load-reports"
+        self.meanwhile()
         if self.error is not None:
             raise self.error
         self.sent.append(Sent(Message(key, value, headers)))
@@ -52,6 +69,21 @@ class Shelf:
     def close(self, timeout: float) -> None:
         assert timeout > 0
         self.closed = True
+
+
+class Waits(threading.Event):
+    """The waits between attempts, none of which takes any time; after the last one it is set."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.seconds: list[float | None] = []
+        self._number = number
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.seconds.append(timeout)
+        if len(self.seconds) == self._number:
+            self.set()
+        return self.is_set()
 
 
 def report(key: int, value: int = 0) -> Message:
@@ -121,6 +153,56 @@ def test_a_report_that_cannot_be_sent_now_is_sent_later(
     assert outbox.counts() == Counts()
 
 
+def test_a_report_that_cannot_be_sent_takes_the_place_of_no_newer_one(
+    outbox: Outbox, shelf: Shelf
+) -> None:
+    outbox.put(report(1, 1))
+    shelf.error = KafkaTimeoutError("no metadata")
+    shelf.meanwhile = lambda: outbox.put(report(1, 2))
+    with pytest.raises(KafkaError):
+        outbox.pump()
+    shelf.error, shelf.meanwhile = None, lambda: None
+    outbox.pump()
+    assert [s.message.value for s in shelf.sent] == [b"2"]
+    assert outbox.counts() == Counts(superseded=1)
+
+
+def test_however_often_sending_fails_there_is_room_for_the_next_report(
+    outbox: Outbox, shelf: Shelf
+) -> None:
+    outbox.put(report(1))
+    shelf.error = KafkaTimeoutError("no metadata")
+    for _ in range(IN_FLIGHT):
+        with pytest.raises(KafkaError):
+            outbox.pump()
+    shelf.error = None
+    outbox.pump()
+    assert len(shelf.sent) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "seconds"),
+    [
+        pytest.param(KafkaTimeoutError("nobody answers"), FIRST_WAIT_S, id="kafka-python"),
+        pytest.param(KafkaUnavailable("nobody answers"), FIRST_WAIT_S, id="librdkafka"),
+        # Soon again would look like someone who guesses passwords.
+        pytest.param(Misconfigured("a wrong password"), LONGEST_WAIT_S, id="turned away"),
+    ],
+)
+def test_a_kafka_that_cannot_be_reached_is_tried_again_ever_less_often(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, seconds: float
+) -> None:
+    def connect() -> Shelf:
+        raise error
+
+    outbox = Outbox(connect)
+    waits = Waits(8)
+    monkeypatch.setattr(outbox, "_stopping", waits)
+    outbox.put(report(1))
+    outbox._run()
+    assert waits.seconds == [min(seconds * 2**n, LONGEST_WAIT_S) for n in range(8)]
+
+
 def test_a_giant_does_not_stop_the_others(outbox: Outbox, shelf: Shelf) -> None:
     outbox.put(report(1))
     shelf.error = MessageSizeTooLargeError("2 MiB")
@@ -142,7 +224,19 @@ def test_what_the_producer_holds_is_bounded(outbox: Outbox, shelf: Shelf) -> Non
     assert len(shelf.sent) == IN_FLIGHT + 1
 
 
-def test_a_producer_that_ends_nothing_any_more_is_replaced() -> None:
+def test_a_producer_that_takes_no_more_is_not_asked_all_the_time(
+    outbox: Outbox, shelf: Shelf
+) -> None:
+    for key in range(IN_FLIGHT + 1):
+        outbox.put(report(key))
+    outbox.pump()
+    assert not outbox._ready()
+    shelf.sent[0].end(delivered=True)
+    assert outbox._ready()
+
+
+@pytest.mark.parametrize("delivered", [True, False])
+def test_a_producer_that_ends_nothing_any_more_is_replaced(delivered: bool) -> None:
     clock = Clock()
     shelves = [Shelf(), Shelf()]
     unused = iter(shelves)
@@ -162,9 +256,64 @@ def test_a_producer_that_ends_nothing_any_more_is_replaced() -> None:
 
     assert shelves[0].closed
     assert [sent.message for sent in shelves[1].sent] == [report(7)]
-    shelves[0].sent[1].end(delivered=True)
+    shelves[0].sent[1].end(delivered=delivered)
     shelves[1].sent[0].end(delivered=True)
     assert outbox.counts() == Counts(delivered=2, failed=1)
+
+
+def test_a_producer_that_holds_nothing_is_not_stuck(shelf: Shelf) -> None:
+    clock = Clock()
+    outbox = Outbox(lambda: shelf, clock=clock)
+    outbox.put(report(1))
+    outbox.pump()
+    shelf.sent[0].end(delivered=True)
+
+    clock.advance(STUCK_S + 1.0)
+    outbox.put(report(2))
+    outbox.pump()
+    # Its time counts from the report that it got now.
+    clock.advance(STUCK_S - 1.0)
+    outbox.pump()
+
+    assert not shelf.closed
+    assert len(shelf.sent) == 2
+
+
+def test_what_a_stuck_producer_holds_takes_no_room_from_the_next_one() -> None:
+    clock = Clock()
+    shelves = [Shelf(), Shelf()]
+    unused = iter(shelves)
+    outbox = Outbox(lambda: next(unused), clock=clock)
+    for key in range(2 * IN_FLIGHT):
+        outbox.put(report(key))
+    outbox.pump()
+    clock.advance(STUCK_S + 1.0)
+    outbox.pump()
+    assert [len(shelf.sent) for shelf in shelves] == [IN_FLIGHT, IN_FLIGHT]
+
+
+def test_a_stuck_producer_is_noticed_also_while_it_takes_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No report wakes the outbox then: none may be sent."""
+    monkeypatch.setattr(agent.outbox, "IN_FLIGHT", 1)
+    monkeypatch.setattr(agent.outbox, "STUCK_S", 0.05)
+    seconds = count()
+    shelves: list[Shelf] = []
+
+    def connect() -> Shelf:
+        shelves.append(Shelf())
+        return shelves[-1]
+
+    outbox = Outbox(connect, clock=lambda: float(next(seconds)))
+    for key in range(2):
+        outbox.put(report(key))
+    outbox.start()
+    try:
+        eventually(lambda: len(shelves) > 1 and shelves[1].sent, "another producer", 10.0)
+    finally:
+        outbox.stop()
+    assert shelves[0].closed
 
 
 def test_reports_are_numbered_within_their_session(outbox: Outbox, shelf: Shelf) -> None:

@@ -32,6 +32,7 @@ from sinks.kafka import check_access
 from sinks.kafka_security import PLAINTEXT, KafkaSecurity, security_of_environment
 from sinks.kafka_topics import ensure_topics
 from sinks.publisher import Outgoing, Publisher
+from sinks.reporting import reporting_clusters
 from streaming.config import InvalidConfig, KafkaConfig, load_config
 from tests.sinks.reading import values_of
 from tests.support.certificates import Authority
@@ -121,6 +122,7 @@ def test_every_client_is_let_in_and_logs_no_password(
     Publisher(address, security.librdkafka()).publish([Outgoing(keys.COMMANDS, name, b"1")])
     held = claim(address, "job", security.librdkafka())
     held.close()
+    assert reporting_clusters(address, security.librdkafka()) == set()
     agents = kafka_producer(address, security)
     agents.send(keys.COMMANDS, b"2", name.encode(), [])
     agents.close(10.0)

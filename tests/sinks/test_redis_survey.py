@@ -125,7 +125,10 @@ def master_with(*lags: int | None) -> Survey:
         ),
         ((0, 1), None, "1 of 2 must have acknowledged within 3 s", ""),
         ((0, 9), None, "1 of 2 must have acknowledged within 3 s", "r1:1 is 9 s behind"),
+        ((3,), None, "1 of 1", ""),
+        ((4,), None, "1 of 1", "r0:1 is 4 s behind; 1 more must follow, or no lease is renewed"),
         ((0, None), None, "1 of 2", "r1:1 is being filled"),
+        ((0, None, None), None, "1 of 3", "r2:1 is being filled"),
         ((0, -1), None, "1 of 2", "r1:1 has acknowledged nothing yet"),
         ((9,), None, "1 of 1", "1 more must follow, or no lease is renewed"),
         ((), 1, "1 of 0", "1 more must follow, or no lease is renewed"),
@@ -145,3 +148,22 @@ def test_a_client_that_only_reads_along_is_no_replica() -> None:
     info = {"connected_slaves": 2, "slave0": row, "slave1": row | {"port": 0}}
 
     assert replicas_of(info) == (Replica("10.0.0.2:6379", online=True, lag_s=0),)
+
+
+@pytest.mark.parametrize("state", ["wait_bgsave", "send_bulk"])
+def test_a_replica_that_takes_its_first_copy_is_not_online(state: str) -> None:
+    row = {"ip": "10.0.0.2", "port": 6379, "state": state, "offset": 0, "lag": 0}
+    [replica] = replicas_of({"connected_slaves": 1, "slave0": row})
+    assert not replica.online
+
+
+def test_an_online_replica_that_has_acknowledged_nothing_yet_does_not_count() -> None:
+    row = {"ip": "10.0.0.2", "port": 6379, "state": "online", "offset": 0, "lag": -1}
+    [replica] = replicas_of({"connected_slaves": 1, "slave0": row})
+    assert not replica.counts
+
+
+def test_a_replica_whose_address_the_master_does_not_know_yet_is_passed_over() -> None:
+    """Redis counts it, and lists no row for it."""
+    row = {"ip": "10.0.0.2", "port": 6379, "state": "online", "offset": 7, "lag": 0}
+    assert len(replicas_of({"connected_slaves": 2, "slave0": row})) == 1

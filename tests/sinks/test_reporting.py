@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Producer, TopicPartition
 
 from deploy.ports import free_port
 from sinks import reporting
@@ -22,7 +24,38 @@ def topic(bootstrap: str, request: pytest.FixtureRequest, monkeypatch: pytest.Mo
     return name
 
 
-def report(bootstrap: str, topic: str, *keys: str | None, partition: int = 0) -> None:
+class Standing:
+    """A consumer of two partitions. Its polls are answered in turn: one too many fails the test."""
+
+    def __init__(self, *answers: str | int) -> None:
+        """Keys of records, and codes of errors."""
+        self._answers = iter(answers)
+        self.closed = False
+
+    def list_topics(self, topic: str, timeout: float) -> SimpleNamespace:
+        assert timeout > 0
+        return SimpleNamespace(topics={topic: SimpleNamespace(partitions=(0, 1))})
+
+    def get_watermark_offsets(self, where: TopicPartition, timeout: float) -> tuple[int, int]:
+        assert where.partition in (0, 1)
+        assert timeout > 0
+        return 0, 9
+
+    def assign(self, tails: list[TopicPartition]) -> None:
+        assert len(tails) == 2
+
+    def poll(self, timeout: float) -> SimpleNamespace:
+        assert timeout > 0
+        told = next(self._answers)
+        if isinstance(told, int):
+            return SimpleNamespace(error=lambda: KafkaError(told))
+        return SimpleNamespace(error=lambda: None, key=told.encode)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def report(bootstrap: str, topic: str, *keys: str | bytes | None, partition: int = 0) -> None:
     producer = Producer({"bootstrap.servers": bootstrap})
     for key in keys:
         producer.produce(topic, b"{}", key, partition)
@@ -36,7 +69,8 @@ def test_clusters_of_all_partitions_are_found(bootstrap: str, topic: str) -> Non
 
 
 def test_what_is_no_key_of_a_report_names_no_cluster(bootstrap: str, topic: str) -> None:
-    report(bootstrap, topic, None, "", "west", "{west}/a:8080", "/a:8080", "e\u00e9/a")
+    odd = (None, "", "west", "{west}/a:8080", "/a:8080", "e\u00e9/a", "west/a b", b"\xff/a:8080")
+    report(bootstrap, topic, *odd)
     assert reporting_clusters(bootstrap) == set()
 
 
@@ -55,3 +89,22 @@ def test_a_kafka_that_is_away_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     where = f"127.0.0.1:{free_port()}"
     with pytest.raises(KafkaUnavailable, match=where):
         reporting_clusters(where)
+
+
+def test_nothing_is_awaited_beyond_the_end_of_each_partition(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    consumer = Standing(
+        "west/a:1", KafkaError._PARTITION_EOF, "east/a:1", KafkaError._PARTITION_EOF
+    )
+    monkeypatch.setattr(reporting, "Consumer", lambda _: consumer)
+    assert reporting_clusters("nowhere") == {"east", "west"}
+    assert consumer.closed
+
+
+def test_an_error_amid_the_reports_is_no_end_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    consumer = Standing("west/a:1", KafkaError._PARTITION_EOF, KafkaError._ALL_BROKERS_DOWN)
+    monkeypatch.setattr(reporting, "Consumer", lambda _: consumer)
+    with pytest.raises(KafkaUnavailable, match="Kafka at nowhere, reading"):
+        reporting_clusters("nowhere")
+    assert consumer.closed

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import pytest
+from pyspark.sql import SparkSession
 
-from streaming.checkpoint import check_origin, check_writable
+from streaming import trial
+from streaming.checkpoint import Watermarks, check_origin, check_writable
+from streaming.config import JobConfig, KafkaConfig
 from streaming.folder import FolderError
 from streaming.readiness import NotReady
+from streaming.trial import check_checkpoint
 from trimtab.wire import keys
 
 REPORTS, INTENTS, CHANGES = keys.LOAD_REPORTS, keys.CONTROL, keys.OWNERSHIP
@@ -153,3 +157,56 @@ def test_one_that_cannot_be_written_is_refused_with_what_to_do(tmp_path: Path) -
     file.touch()
     with pytest.raises(NotReady, match=f"{file} cannot be written: Not a directory; make room"):
         check_writable(OnDisk(file))
+
+
+class Kafka:
+    """Has the topics up to where ``THERE`` says, and keeps who asked."""
+
+    def __init__(self) -> None:
+        self.there: Watermarks = THERE
+        self.asked: list[tuple[str, str | None]] = []
+
+    def watermarks(
+        self, bootstrap: str, topics: Iterable[str], client: Mapping[str, str]
+    ) -> Watermarks:
+        assert set(topics) == {REPORTS, INTENTS, CHANGES}
+        self.asked.append((bootstrap, client.get("client.id")))
+        return self.there
+
+
+@pytest.fixture
+def kafka(monkeypatch: pytest.MonkeyPatch) -> Kafka:
+    """Of a job that sees its checkpoint without Spark."""
+    stands = Kafka()
+    monkeypatch.setattr(trial, "Folder", lambda _, path: OnDisk(Path(path)))
+    monkeypatch.setattr(trial, "watermarks", stands.watermarks)
+    return stands
+
+
+def check(place: Path, **options: str) -> None:
+    kafka = KafkaConfig(bootstrap="kafka:1", options=options, client={"client.id": "job"})
+    check_checkpoint(cast("SparkSession", None), JobConfig(kafka=kafka, checkpoint=str(place)))
+
+
+def test_a_job_asks_kafka_as_its_other_clients_do(ours: Path, kafka: Kafka) -> None:
+    check(ours)
+    assert kafka.asked == [("kafka:1", "job")]
+
+
+def test_a_job_does_not_start_on_a_checkpoint_that_cannot_be_written(
+    tmp_path: Path, kafka: Kafka
+) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(NotReady, match="cannot be written"):
+        check(tmp_path / "file")
+    assert not kafka.asked
+
+
+def test_a_job_starts_on_lost_records_only_where_it_is_told_to(ours: Path, kafka: Kafka) -> None:
+    kafka.there = {**THERE, (CHANGES, 0): (41, 41)}
+    for options in ({}, {"failOnDataLoss": "true"}):
+        with pytest.raises(NotReady, match="which begins at 41 now"):
+            check(ours, **options)
+    # Spark takes it in any case of letters.
+    for told in ("false", "False"):
+        check(ours, failOnDataLoss=told)

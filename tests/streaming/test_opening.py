@@ -166,6 +166,16 @@ def test_a_cluster_that_reports_is_closed_before_its_first_batch(
     assert Gate(client).is_open(CLUSTER)
 
 
+def test_all_clusters_that_report_are_closed_ahead_but_for_those_that_are_open(
+    client: redis.Redis, opener: Opener
+) -> None:
+    opener._closed_for_ms = 60_000
+    let_in(client, "north", 1)
+    opener.look_ahead(lambda: SEVERAL)
+    closed = [each for each in SEVERAL if client.hexists(open_key(each), "rebuild_since")]
+    assert closed == ["east", "west"]
+
+
 def test_a_cluster_that_is_open_is_left_to_the_job_that_holds_it(
     client: redis.Redis, opener: Opener
 ) -> None:

@@ -1,0 +1,27 @@
+"""Whether Spark reads from Kafka is known before the job claims."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from deploy.ports import free_port
+from streaming.config import JobConfig, KafkaConfig
+from streaming.readiness import NotReady
+from streaming.trial import check_connector
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({"assign": "{}"}, id="two ways to name a topic"),
+        pytest.param({"kafka.security.protocol": "nonsense"}, id="no such protocol"),
+    ],
+)
+def test_options_that_the_connector_refuses_are_told_with_where_to_look(
+    spark: SparkSession, options: dict[str, str]
+) -> None:
+    bootstrap = f"127.0.0.1:{free_port()}"
+    config = JobConfig(kafka=KafkaConfig(bootstrap=bootstrap, options=options))
+    with pytest.raises(NotReady, match=f"from Kafka at {bootstrap}: .*; look at"):
+        check_connector(spark, config)

@@ -1,0 +1,32 @@
+"""What keeps Spark from starting is told in a line, with what to do."""
+
+from __future__ import annotations
+
+import pytest
+from py4j.protocol import Py4JNetworkError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from streaming import trial
+from streaming.config import SparkConfig
+from streaming.readiness import NotReady
+from streaming.trial import start_spark
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(FileNotFoundError("no java"), id="not installed"),
+        pytest.param(PySparkException("Java gateway process exited: no java"), id="exits"),
+        pytest.param(Py4JNetworkError("no java"), id="dies"),
+    ],
+)
+def test_a_spark_that_does_not_start_is_told_with_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail(_: SparkConfig) -> SparkSession:
+        raise error
+
+    monkeypatch.setattr(trial, "spark_session", fail)
+    with pytest.raises(NotReady, match=r"^Spark does not start: .*no java; try trimtab doctor$"):
+        start_spark(SparkConfig())
