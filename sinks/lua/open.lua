@@ -25,7 +25,10 @@ local stored = redis.call("HMGET", OPEN, "generation", "replid", "rebuild_on", "
   "replicas", "run_id", "replicated", "connected")
 local generation, opened_on, by_older_job = stored[1], stored[2], stored[6]
 local most = noted_replicas(REPLICAS, history)
-local replicated = stored[7] or (tonumber(stored[5]) or 0) > 0 or most > 0
+-- On the history before, requests may have found more replicas than the job's last look.
+local noted = redis.call("HMGET", REPLICAS, "on", "online")
+local had = math.max(tonumber(stored[8]) or 0, noted[1] ~= history and tonumber(noted[2]) or 0)
+local replicated = stored[7] or (tonumber(stored[5]) or 0) > 0 or most > 0 or had > 0
 
 if generation and tonumber(generation) > tonumber(wanted) then
   return { "fenced", generation }
@@ -50,7 +53,11 @@ local function required()
     return replicas
   end
   -- A master that was left behind may keep a majority of its replicas: the others are too few.
-  local others = looked_at and tonumber(stored[5]) or math.floor((tonumber(stored[8]) or 0) / 2)
+  local others = looked_at and tonumber(stored[5]) or math.floor(had / 2)
+  if not looked_at and stored[3] then
+    -- The history before was looked at and never opened: what it asked for is still asked for.
+    others = math.max(others, tonumber(stored[5]) or 0)
+  end
   return math.max(majority_of(connected), others or 0)
 end
 
