@@ -12,13 +12,22 @@ local function quoted(text)
   return (string.gsub(cjson.encode(text), "\\/", "/"))
 end
 
-local refilled = 0
+local refilled, refused = 0, nil
 for _, bundle in ipairs(redis.call("SPOP", UNJOURNALLED, most)) do
   local record = redis.call("HGET", OWNERSHIP, bundle)
   if record then
-    redis.call("XADD", JOURNAL, "*", "change", '{"cluster":' .. quoted(cluster)
+    local added = redis.pcall("XADD", JOURNAL, "*", "change", '{"cluster":' .. quoted(cluster)
       .. ',"bundle":' .. quoted(bundle) .. ',"event":"restore","record":' .. record .. "}")
-    refilled = refilled + 1
+    if type(added) == "table" and added.err then
+      -- Kept for when the journal takes something again.
+      redis.call("SADD", UNJOURNALLED, bundle)
+      refused = added
+    else
+      refilled = refilled + 1
+    end
   end
+end
+if refused then
+  error(refused)
 end
 return { tostring(refilled) }
