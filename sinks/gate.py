@@ -50,6 +50,8 @@ class Closure(NamedTuple):
     """Of the data: the master's ``master_replid``."""
     wait_ms: int
     """It may be opened so long from now at the earliest."""
+    since: int
+    """When it was closed, by the server's clock: another time, if it lost everything since."""
 
 
 class Gate:
@@ -100,7 +102,7 @@ class Gate:
             case "rebuild":
                 # Brokers renew their leases also while it is closed.
                 self._load_scripts()
-                return Closure(detail, int(more[0]))
+                return Closure(detail, int(more[0]), int(more[1]))
             case "fenced":
                 raise _fenced(cluster, generation, detail)
             case "replica":
@@ -117,6 +119,17 @@ class Gate:
             answers: Any = together.execute()
         (opened_on, by_older_job), server = answers
         return opened_on == history_of(server) and by_older_job is None
+
+    def was_replicated(self, cluster: str) -> bool:
+        """Whether the store remembers replicas: which of the servers is the master, and how many
+        it must hear, is best asked once they follow it again."""
+        names = keys.open_key(cluster), keys.replicas_key(cluster)
+        with translated(self._client), self._client.pipeline(transaction=False) as together:
+            together.hmget(names[0], "replicated", "replicas", "connected")
+            together.hget(names[1], "online")
+            # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
+            opened, online = together.execute()
+        return any(int(number) for number in (*opened, online) if number)
 
     def restore(
         self, cluster: str, generation: int, records: Mapping[str, Record], unjournalled: Set[str]
@@ -140,6 +153,7 @@ class Gate:
                     keys.journal_key(cluster),
                     keys.bundles_key(cluster),
                     keys.owned_key(cluster, ""),
+                    keys.unjournalled_key(cluster),
                 ],
                 [cluster, str(generation), msgspec.json.encode(entries).decode()],
             )

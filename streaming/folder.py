@@ -8,11 +8,15 @@ from contextlib import suppress
 from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import IllegalArgumentException
 from pyspark.sql import SparkSession
 
 _PROBE_BYTES: Final = 4096
 """A full disk still takes empty files."""
 
+_THROWN: Final = (Py4JJavaError, IllegalArgumentException)
+"""PySpark has a class of its own for Java's IllegalArgumentException: a host that is not known, a
+path that is no URI."""
 
 _WRAPPED: Final = re.compile(r"^([\w.$]+(Exception|Error): )+")
 """Hadoop puts one exception's name before the next one's message."""
@@ -39,7 +43,7 @@ class Folder:
                 return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
             finally:
                 stream.close()
-        except Py4JJavaError as error:
+        except _THROWN as error:
             raise FolderError(_said(error)) from error
 
     def names(self, name: str = "") -> list[str]:
@@ -49,15 +53,15 @@ class Folder:
             if not files.exists(at):
                 return []
             found = [str(each.getPath().getName()) for each in files.listStatus(at)]
-        except Py4JJavaError as error:
+        except _THROWN as error:
             raise FolderError(_said(error)) from error
         return [each for each in found if not each.startswith(".")]
 
     def try_writing(self) -> None:
         """Make the folder if it is missing, and do in it as Spark does in every batch: write a file
         under another name, then give it its own."""
-        draft, final = (self._at(f".trimtab-{uuid.uuid4().hex}") for _ in range(2))
         try:
+            draft, final = (self._at(f".trimtab-{uuid.uuid4().hex}") for _ in range(2))
             files = self._files()
             if not files.mkdirs(self._at("")):
                 raise FolderError("it cannot be made")
@@ -71,9 +75,9 @@ class Folder:
                     raise FolderError("files in it cannot be renamed")
             finally:
                 for left in (draft, final):
-                    with suppress(Py4JJavaError):
+                    with suppress(*_THROWN):
                         files.delete(left, False)
-        except Py4JJavaError as error:
+        except _THROWN as error:
             raise FolderError(_said(error)) from error
 
     def _files(self) -> Any:
@@ -83,7 +87,10 @@ class Folder:
         return self._jvm.org.apache.hadoop.fs.Path(f"{self.path}/{name}" if name else self.path)
 
 
-def _said(error: Py4JJavaError) -> str:
-    thrown = error.java_exception
-    said = str(thrown.getMessage() or thrown.getClass().getName()).splitlines()[0]
-    return _WRAPPED.sub("", said)
+def _said(error: Py4JJavaError | IllegalArgumentException) -> str:
+    if isinstance(error, IllegalArgumentException):
+        said = str(error)
+    else:
+        thrown = error.java_exception
+        said = str(thrown.getMessage() or thrown.getClass().getName())
+    return _WRAPPED.sub("", said.splitlines()[0])

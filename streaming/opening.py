@@ -64,8 +64,8 @@ class Opener:
         self._shown = shown
         self._closed_for_ms = closed_for_ms
         self._waits = waits
-        self._closed_until: dict[tuple[str, str], float] = {}
-        """By this machine's clock, for each cluster and history."""
+        self._closed_until: dict[tuple[str, str, int], float] = {}
+        """By this machine's clock, for each cluster, history and time since which it is closed."""
         self.clusters: frozenset[str] = frozenset()
         """Those opened so far."""
         self.ended = threading.Event()
@@ -98,11 +98,16 @@ class Opener:
         while is closed by the time of its first batch. That batch meets whatever goes wrong here.
         """
         try:
-            for cluster in sorted(reporting()):
-                if not self._gate.is_open(cluster):
-                    self.look(cluster)
+            clusters = sorted(reporting())
         except SinkError as error:
             log.warning("clusters are looked at later", cause=str(error))
+            return
+        for cluster in clusters:
+            try:
+                if not (self._gate.is_open(cluster) or self._gate.was_replicated(cluster)):
+                    self.look(cluster)
+            except SinkError as error:
+                log.warning("a cluster is looked at later", cluster=cluster, cause=str(error))
 
     def open(self, cluster: str) -> None:
         """Return once this job may write; raises Fenced, StoreUnavailable and KafkaUnavailable."""
@@ -126,16 +131,24 @@ class Opener:
     def _ask(self, cluster: str) -> Closure | None:
         """Open it if it may be; else it is closed from now on."""
         closure = self._gate.open(cluster, self.generation, "", self._closed_for_ms)
-        if closure is not None:
+        if closure is None:
+            self._forget(cluster)
+        else:
             self._over(cluster, closure)
         return closure
 
     def _over(self, cluster: str, closure: Closure) -> float:
         """When it may be opened by this machine's clock, counted from the first look at it."""
         wait_s = max(closure.wait_ms, self._closed_for_ms) / 1000
-        # Of this job as a whole, however often it is interrupted and asks again.
-        key = cluster, closure.history
+        # Of this job as a whole, however often it is interrupted and asks again. A server that is
+        # emptied keeps its history, and is closed anew.
+        key = cluster, closure.history, closure.since
         return self._closed_until.setdefault(key, time.monotonic() + wait_s)
+
+    def _forget(self, cluster: str) -> None:
+        self._closed_until = {
+            of: until for of, until in self._closed_until.items() if of[0] != cluster
+        }
 
     def _name_outdated(self, cluster: str) -> None:
         outdated = sorted(self._gate.outdated_agents(cluster))
@@ -170,21 +183,19 @@ class Opener:
                 closure = self._gate.open(
                     cluster, self.generation, closure.history, self._closed_for_ms
                 )
-            # A server that is emptied keeps its history, and is closed on it once more.
-            self._closed_until = {
-                of: until for of, until in self._closed_until.items() if of[0] != cluster
-            }
+            self._forget(cluster)
         self._report(cluster, lacking)
 
     def _wait(self, cluster: str, closure: Closure) -> None:
         """Until the history has been closed for long enough, by the server's clock and by this
         machine's: the server's may jump meanwhile."""
-        over = self._over(cluster, closure)
         seen: Closure | None = closure
         while seen is not None and seen.history == closure.history:
             seen = self._gate.open(cluster, self._tenure.generation, "", self._closed_for_ms)
-            left = max(over - time.monotonic(), 0.0 if seen is None else seen.wait_ms / 1000)
-            if seen is None or left == 0.0:
+            if seen is None:
+                return
+            left = max(self._over(cluster, seen) - time.monotonic(), seen.wait_ms / 1000)
+            if left <= 0.0:
                 return
             self._waits()
             if self.ended.wait(min(left, _LOOK_SECONDS)):

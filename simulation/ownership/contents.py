@@ -42,6 +42,12 @@ class Replicas(NamedTuple):
     """The history that the rest is of."""
     online: int = 0
     alone: int | None = None
+    before: int = 0
+    """How many there were at most on the histories before."""
+
+    @property
+    def ever(self) -> int:
+        return max(self.online, self.before)
 
 
 @dataclass(slots=True)
@@ -80,7 +86,7 @@ class Contents:
 
     def noted_replicas(self, history: str) -> Replicas:
         noted = self.replicas.get("", Replicas())
-        return noted if noted.on == history else Replicas(history)
+        return noted if noted.on == history else Replicas(history, before=noted.ever)
 
     @property
     def is_empty(self) -> bool:

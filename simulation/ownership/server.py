@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import count
 from typing import Final, NamedTuple
 
-from simulation.ownership.contents import Contents, Data, Opening, Replicas
+from simulation.ownership.contents import Contents, Data, Opening
 from simulation.ownership.rules import FREE, Judgement, Standing, judge
 from sinks.errors import Closed, Fenced, GenerationSpent, SinkError, StoreUnavailable
 from sinks.gate import Closure
@@ -318,11 +318,11 @@ class MemoryServer:
                 self._opening(cluster, opening._replace(opened_on=""))
             raise GenerationSpent(f"generation {generation} was opened on data that is gone")
         self.knows_scripts = True
-        noted = here.noted_replicas(self.history).online
-        least = max(_majority(len(self.replication().replicas)), _majority(noted))
+        noted = here.noted_replicas(self.history)
+        least = max(_majority(len(self.replication().replicas)), _majority(noted.online))
         if is_open or opening.rebuild_on == self.history:
             least = max(least, opening.replicas)
-        replicated = opening.replicated or opening.replicas > 0 or noted > 0
+        replicated = opening.replicated or opening.replicas > 0 or noted.ever > 0
         if not is_open:
             since = opening.since if opening.rebuild_on == self.history else 0
             since = min(since, now + REPLICA_WAIT_MS)
@@ -342,7 +342,7 @@ class MemoryServer:
                         replicated=replicated or least > 0,
                     ),
                 )
-                return Closure(self.history, remaining)
+                return Closure(self.history, remaining, since)
         self._opening(
             cluster,
             Opening(generation, self.history, replicas=least, replicated=replicated or least > 0),
@@ -449,8 +449,9 @@ class MemoryServer:
         since = noted.alone or 0
         near = sum(0 <= lag < REPLICA_LAG_S + 1 and at >= since for at, lag in replicas)
         alone = (since or offset) if near < least else None
-        if noted != (self.history, most, alone):
-            self._put(cluster, "replicas", "", Replicas(self.history, most, alone))
+        now = noted._replace(online=most, alone=alone)
+        if noted != now:
+            self._put(cluster, "replicas", "", now)
         if near < least:
             raise StoreUnavailable(f"it hears {near} of {least} replicas")
 

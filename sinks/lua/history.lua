@@ -53,6 +53,12 @@ local function noted_replicas(replicas, history)
 end
 
 local function note_replicas(replicas, history, online, alone)
+  local noted = redis.call("HMGET", replicas, "on", "online", "before")
+  if noted[1] and noted[1] ~= history then
+    -- For the job's next look: the master before had more than the last look may have found.
+    local before = math.max(tonumber(noted[2] or "") or 0, tonumber(noted[3] or "") or 0)
+    redis.call("HSET", replicas, "before", string.format("%.0f", before))
+  end
   redis.call("HSET", replicas, "on", history, "online", string.format("%.0f", online),
     "alone", alone and string.format("%.0f", alone) or "")
 end

@@ -6,8 +6,8 @@
 --       history that the caller has rebuilt the records on, "" if none; how long that one must have
 --       been closed by then (ms); how many replicas must acknowledge, "" for a majority's.
 -- Returns {"opened", this history}, {"fenced", the higher generation}, {"spent", this history},
---       {"replica", ""}, or {"rebuild", this history, ms to wait at least}: no record can be changed
---       until it is opened.
+--       {"replica", ""}, or {"rebuild", this history, ms to wait at least, when it was closed}: no
+--       record can be changed until it is opened.
 --
 -- Rendered above from Python: REPLICA_WAIT_MS. From history.lua: server, history_of, replicas_of,
 -- majority_of, noted_replicas.
@@ -22,13 +22,9 @@ if not history then
   return { "replica", "" }
 end
 local stored = redis.call("HMGET", OPEN, "generation", "replid", "rebuild_on", "rebuild_since",
-  "replicas", "run_id", "replicated", "connected")
+  "replicas", "run_id", "replicated", "connected", "before")
 local generation, opened_on, by_older_job = stored[1], stored[2], stored[6]
 local most = noted_replicas(REPLICAS, history)
--- On the history before, requests may have found more replicas than the job's last look.
-local noted = redis.call("HMGET", REPLICAS, "on", "online")
-local had = math.max(tonumber(stored[8]) or 0, noted[1] ~= history and tonumber(noted[2]) or 0)
-local replicated = stored[7] or (tonumber(stored[5]) or 0) > 0 or most > 0 or had > 0
 
 if generation and tonumber(generation) > tonumber(wanted) then
   return { "fenced", generation }
@@ -45,7 +41,13 @@ end
 
 -- Of this history nothing falls: this server cannot tell a replica that is gone from one that rules.
 local looked_at = is_open or stored[3] == history
-local online = replicas_of(here, 0)
+local online, near = replicas_of(here, 0)
+-- How many there were at most on the histories since it was last opened with enough of them. Brokers'
+-- requests may have found more than the job's looks.
+local noted = redis.call("HMGET", REPLICAS, "on", "online", "before")
+local before = math.max(tonumber(stored[9]) or 0, tonumber(noted[3] or "") or 0,
+  not looked_at and tonumber(stored[8]) or 0, noted[1] ~= history and tonumber(noted[2] or "") or 0)
+local replicated = stored[7] or (tonumber(stored[5]) or 0) > 0 or most > 0 or before > 0
 local connected = math.max(online, most, looked_at and tonumber(stored[8]) or 0)
 
 local function required()
@@ -53,19 +55,16 @@ local function required()
     return replicas
   end
   -- A master that was left behind may keep a majority of its replicas: the others are too few.
-  local others = looked_at and tonumber(stored[5]) or math.floor(had / 2)
-  if not looked_at and stored[3] then
-    -- The history before was looked at and never opened: what it asked for is still asked for.
-    others = math.max(others, tonumber(stored[5]) or 0)
-  end
-  return math.max(majority_of(connected), others or 0)
+  local others = math.max(math.floor(before / 2), looked_at and tonumber(stored[5]) or 0)
+  return math.max(majority_of(connected), others)
 end
 
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- While it is closed as well: brokers hold leases on what the last look has found.
 redis.call("HSET", OPEN, "generation", wanted, "lease_ms", lease_ms,
-  "replicas", string.format("%.0f", required()), "connected", string.format("%.0f", connected))
+  "replicas", string.format("%.0f", required()), "connected", string.format("%.0f", connected),
+  "before", string.format("%.0f", before))
 if replicas then
   redis.call("HSET", OPEN, "replicas_set", "1")
 else
@@ -88,9 +87,13 @@ if not is_open then
   if rebuilt_on ~= history or remaining > 0 then
     redis.call("HDEL", OPEN, "replid", "run_id", "rebuild_run")
     redis.call("HSET", OPEN, "rebuild_on", history, "rebuild_since", string.format("%.0f", since))
-    return { "rebuild", history, string.format("%.0f", remaining) }
+    return { "rebuild", history, string.format("%.0f", remaining), string.format("%.0f", since) }
   end
   redis.call("HDEL", OPEN, "rebuild_on", "rebuild_since")
   redis.call("HSET", OPEN, "replid", history)
+end
+if before > 0 and near >= required() then
+  redis.call("HDEL", OPEN, "before")
+  redis.call("HDEL", REPLICAS, "before", noted[1] ~= history and "online" or "before")
 end
 return { "opened", history, "0" }

@@ -1,6 +1,6 @@
 -- Writes records that the store has lost; only while its cluster is closed and being rebuilt.
 --
--- KEYS: open, ownership, journal, bundles, the common beginning of what brokers own.
+-- KEYS: open, ownership, journal, bundles, the common beginning of what brokers own, unjournalled.
 -- ARGV: cluster; the job's generation; the records as JSON: {bundle, record as JSON, whether the
 --       journal topic lacks it}.
 -- Returns {"restored", how many were newer than what stood here}, {"fenced", the open generation}, or
@@ -9,6 +9,7 @@
 -- From history.lua: server, history_of.
 
 local OPEN, OWNERSHIP, JOURNAL, BUNDLES, OWNED = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local UNJOURNALLED = KEYS[6]
 local cluster, caller = ARGV[1], ARGV[2]
 local opened = redis.call("HMGET", OPEN, "generation", "replid", "rebuild_on", "run_id")
 if tonumber(opened[1] or 0) > tonumber(caller) then
@@ -55,8 +56,12 @@ for _, entry in ipairs(cjson.decode(ARGV[3])) do
       redis.call("ZADD", BUNDLES, 0, bundle)
     end
     if entry[3] then
-      redis.call("XADD", JOURNAL, "*", "change", '{"cluster":' .. quoted(cluster)
+      local added = redis.pcall("XADD", JOURNAL, "*", "change", '{"cluster":' .. quoted(cluster)
         .. ',"bundle":' .. quoted(bundle) .. ',"event":"restore","record":' .. text .. "}")
+      if type(added) == "table" and added.err then
+        -- The relay puts it into the journal once that takes something again.
+        redis.call("SADD", UNJOURNALLED, bundle)
+      end
     end
     restored = restored + 1
   end

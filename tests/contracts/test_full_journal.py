@@ -131,6 +131,22 @@ def test_a_bundle_that_has_no_record_is_not_put_back(
     assert length(client, cluster) == 0
 
 
+def test_a_bundle_that_the_journal_does_not_take_is_put_back_later(
+    store: OwnershipStore, client: redis.Redis, cluster: str, relay: JournalRelay
+) -> None:
+    ask(store, cluster, broker(A, Event.CLAIM))
+    client.delete(keys.journal_key(cluster))
+    client.sadd(keys.unjournalled_key(cluster), BUNDLE)
+    client.xadd(keys.journal_key(cluster), {"change": "x"}, id=f"{2**64 - 1}-{2**64 - 1}")
+    with pytest.raises(Damaged):
+        relay.refill(cluster)
+    assert left_out(client, cluster) == {BUNDLE}
+
+    client.delete(keys.journal_key(cluster))
+    assert relay.refill(cluster) == 1
+    assert left_out(client, cluster) == set()
+
+
 @pytest.mark.parametrize("key", [keys.journal_key, keys.unjournalled_key])
 def test_where_the_journal_cannot_be_written_no_record_is(
     store: OwnershipStore, client: redis.Redis, cluster: str, key: Any

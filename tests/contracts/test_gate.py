@@ -24,6 +24,8 @@ from trimtab.wire.hints import Hints
 from trimtab.wire.ownership import Candidate, Record
 
 A, B = "a:8080", "b:8080"
+LAST_ENTRY: Final = f"{2**64 - 1}-{2**64 - 1}"
+"""After it a stream takes nothing."""
 OWNED = Record(state=State.OWNED, epoch=Epoch(3, 7), owner=A, by="then")
 
 
@@ -137,6 +139,18 @@ def test_only_what_kafka_does_not_have_is_journalled(
         records[HALVES[0]],
     )
     assert client.zrange(keys.bundles_key(cluster), 0, -1) == [BUNDLE.encode()]
+
+
+@pytest.mark.usefixtures("closure")
+def test_what_the_journal_does_not_take_is_put_into_it_later(
+    gate: Gate, client: redis.Redis, cluster: str
+) -> None:
+    client.xadd(keys.journal_key(cluster), {"change": "x"}, id=LAST_ENTRY)
+
+    assert gate.restore(cluster, 5, {BUNDLE: OWNED}, {BUNDLE}) == 1
+
+    assert client.smembers(keys.unjournalled_key(cluster)) == {BUNDLE.encode()}
+    assert OwnershipStore(client).record(cluster, BUNDLE) == OWNED
 
 
 def test_an_open_store_is_not_restored(client: redis.Redis, cluster: str) -> None:

@@ -13,6 +13,7 @@ from sinks.errors import KafkaUnavailable
 from sinks.kafka_topics import ensure_topics
 from sinks.reporting import reporting_clusters
 from sinks.topic_rules import Topic
+from tests.support.waiting import eventually
 
 
 @pytest.fixture
@@ -21,6 +22,7 @@ def topic(bootstrap: str, request: pytest.FixtureRequest, monkeypatch: pytest.Mo
     name = f"reports-{request.node.name}"
     ensure_topics(bootstrap, topics=[Topic(name, 4, {})])
     monkeypatch.setattr(reporting, "LOAD_REPORTS", name)
+    eventually(lambda: answered(bootstrap), "all partitions have leaders")
     return name
 
 
@@ -53,6 +55,14 @@ class Standing:
 
     def close(self) -> None:
         self.closed = True
+
+
+def answered(bootstrap: str) -> bool:
+    try:
+        reporting_clusters(bootstrap)
+    except KafkaUnavailable:
+        return False
+    return True
 
 
 def report(bootstrap: str, topic: str, *keys: str | bytes | None, partition: int = 0) -> None:

@@ -86,3 +86,10 @@ def test_a_folder_that_no_file_system_has_is_told_in_plain_words(spark: SparkSes
         folder.names()
     with pytest.raises(FolderError, match=r"^No FileSystem for scheme"):
         folder.try_writing()
+
+
+def test_a_path_that_is_no_uri_is_told_in_plain_words(spark: SparkSession) -> None:
+    folder = Folder(spark, "no:where")
+    for ask in (folder.names, folder.try_writing, lambda: folder.read("metadata")):
+        with pytest.raises(FolderError, match=r"^Relative path in absolute URI: no:where"):
+            ask()

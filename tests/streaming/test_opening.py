@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -16,7 +17,7 @@ from streaming.tenure import Tenure
 from tests.faults.topics import Claims
 from tests.support.opening import close, let_in
 from trimtab.wire.hints import Hints
-from trimtab.wire.keys import open_key
+from trimtab.wire.keys import open_key, replicas_key
 
 CLUSTER = "opening"
 SEVERAL = ("east", "west", "north")
@@ -158,9 +159,7 @@ def test_a_cluster_that_reports_is_closed_before_its_first_batch(
     opener.look_ahead(lambda: [CLUSTER])
     assert client.hget(open_key(CLUSTER), "rebuild_since")
 
-    # A minute later the first batch comes.
-    opener._closed_until = dict.fromkeys(opener._closed_until, 0.0)
-    client.hset(open_key(CLUSTER), "rebuild_since", "1")
+    waited(opener, client)
     opener.ended.set()
     opener.open(CLUSTER)
     assert Gate(client).is_open(CLUSTER)
@@ -174,6 +173,50 @@ def test_all_clusters_that_report_are_closed_ahead_but_for_those_that_are_open(
     opener.look_ahead(lambda: SEVERAL)
     closed = [each for each in SEVERAL if client.hexists(open_key(each), "rebuild_since")]
     assert closed == ["east", "west"]
+
+
+def test_a_store_that_was_replicated_is_not_looked_at_before_its_replicas_are_back(
+    client: redis.Redis, opener: Opener
+) -> None:
+    client.hset(open_key("east"), "connected", 1)
+    client.hset(replicas_key("west"), "online", 1)
+    client.hset(open_key("north"), mapping={"connected": 0, "replicas": 0})
+    opener.look_ahead(lambda: SEVERAL)
+    assert [client.hexists(open_key(each), "rebuild_since") for each in SEVERAL] == [0, 0, 1]
+
+
+def test_a_cluster_whose_data_are_damaged_keeps_no_other_from_being_looked_at(
+    client: redis.Redis, opener: Opener
+) -> None:
+    client.set(open_key("east"), "no hash")
+    opener.look_ahead(lambda: SEVERAL)
+    assert client.hexists(open_key("west"), "rebuild_since")
+
+
+def waited(opener: Opener, client: redis.Redis) -> None:
+    """It is as long as it need be since the first look, by both clocks."""
+    [(cluster, history, _)] = opener._closed_until
+    opener._closed_until = {(cluster, history, 1): 0.0}
+    client.hset(open_key(cluster), "rebuild_since", "1")
+
+
+def test_a_server_that_is_emptied_after_the_first_look_is_closed_for_as_long(
+    client: redis.Redis, opener: Opener
+) -> None:
+    """By this machine's clock too, for the server's may jump meanwhile."""
+    opener._closed_for_ms = 60_000
+    opener.look(CLUSTER)
+    waited(opener, client)
+    client.flushdb()
+    opener.look(CLUSTER)
+    assert max(opener._closed_until.values()) > time.monotonic()
+
+
+def test_a_wait_ends_with_a_rebuild_by_another_job(client: redis.Redis, opener: Opener) -> None:
+    opener.look(CLUSTER)
+    let_in(client, CLUSTER, opener.generation)
+    opener.look(CLUSTER)
+    assert not opener._closed_until
 
 
 def test_a_cluster_that_is_open_is_left_to_the_job_that_holds_it(

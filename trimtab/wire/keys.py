@@ -24,7 +24,8 @@ def open_key(cluster: str) -> str:
 
 
 def replicas_key(cluster: str) -> str:
-    """Hash: how many replicas the master has had on this history, and whether it was alone."""
+    """Hash: how many replicas the master has had on this history and on those before, and whether
+    it was alone."""
     return f"trimtab:{{{cluster}}}:replicas"
 
 

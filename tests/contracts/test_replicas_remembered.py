@@ -1,0 +1,108 @@
+"""How many replicas a master must hear, by what is known of those on the histories before.
+
+The server of these tests has no replicas; what its data remember is written by hand, as a server
+has it that was a replica until now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+import redis
+
+from sinks.errors import StoreUnavailable
+from sinks.gate import Gate
+from sinks.leases import Leases
+from trimtab.ownership import REPLICA_WAIT_MS
+from trimtab.wire import keys
+
+BEFORE = "0" * 40
+"""The history of the old master."""
+CLOSED_MS = 20_000
+
+
+@pytest.fixture
+def gate(client: redis.Redis) -> Gate:
+    return Gate(client)
+
+
+def promoted(client: redis.Redis, cluster: str, opened: Mapping[str, int], noted: int) -> None:
+    """What the job's last look found, and what requests have found since."""
+    client.hset(keys.open_key(cluster), mapping={"generation": 5, "replid": BEFORE})
+    for name, number in opened.items():
+        client.hset(keys.open_key(cluster), name, str(number))
+    client.hset(keys.replicas_key(cluster), mapping={"on": BEFORE, "online": noted})
+
+
+def asked_for(client: redis.Redis, cluster: str) -> int:
+    return int(client.hget(keys.open_key(cluster), "replicas") or 0)
+
+
+def look(gate: Gate, cluster: str, generation: int = 6) -> int:
+    """How long it must be closed."""
+    closure = gate.open(cluster, generation, closed_for_ms=CLOSED_MS)
+    assert closure is not None
+    return closure.wait_ms
+
+
+def test_half_of_those_that_the_last_look_found_are_needed(
+    client: redis.Redis, cluster: str, gate: Gate
+) -> None:
+    promoted(client, cluster, {"connected": 4, "replicas": 2}, noted=0)
+    look(gate, cluster)
+    assert asked_for(client, cluster) == 2
+
+
+def test_those_that_joined_after_the_jobs_last_look_count_too(
+    client: redis.Redis, cluster: str, gate: Gate
+) -> None:
+    promoted(client, cluster, {"connected": 1, "replicas": 1}, noted=2)
+    look(gate, cluster)
+    assert asked_for(client, cluster) == 1
+
+
+def test_a_store_whose_first_replica_joined_after_the_last_look_was_replicated(
+    client: redis.Redis, cluster: str, gate: Gate
+) -> None:
+    promoted(client, cluster, {"connected": 0, "replicas": 0}, noted=1)
+    assert look(gate, cluster) == CLOSED_MS + REPLICA_WAIT_MS
+
+
+def test_they_count_also_where_a_broker_asks_before_the_job_looks(
+    client: redis.Redis, cluster: str, gate: Gate
+) -> None:
+    promoted(client, cluster, {"connected": 1, "replicas": 1}, noted=2)
+    with pytest.raises(StoreUnavailable, match="0 of 1"):
+        Leases(client).renew(cluster, "a:8080", 1, 3_000)
+    look(gate, cluster)
+    # Half of the one that the last look found would be none.
+    client.hset(keys.open_key(cluster), mapping={"rebuild_on": "1" * 40, "replicas": 0})
+    look(gate, cluster)
+    assert asked_for(client, cluster) == 1
+
+
+def test_a_look_at_a_history_that_was_never_opened_forgets_none_of_them(
+    client: redis.Redis, cluster: str, gate: Gate
+) -> None:
+    """The master restarts twice before its replicas are back."""
+    promoted(client, cluster, {"connected": 2, "replicas": 1}, noted=0)
+    look(gate, cluster)
+    client.hset(keys.open_key(cluster), "rebuild_on", "1" * 40)
+    look(gate, cluster)
+    assert asked_for(client, cluster) == 1
+
+
+def test_once_it_is_open_with_enough_replicas_only_those_count(
+    client: redis.Redis, cluster: str, gate: Gate
+) -> None:
+    """Here an operator says that none are enough."""
+    promoted(client, cluster, {"connected": 1, "replicas": 1}, noted=4)
+    told = Gate(client, replicas=0)
+    closure = told.open(cluster, 6)
+    assert closure is not None
+    assert told.open(cluster, 6, closure.history) is None
+
+    client.hset(keys.open_key(cluster), "replid", "1" * 40)
+    look(gate, cluster, generation=7)
+    assert asked_for(client, cluster) == 0
