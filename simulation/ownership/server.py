@@ -195,6 +195,8 @@ class MemoryServer:
                 self._put(cluster, "leases", broker, (before, now + left + _TAKE_OVER_MS))
                 return answer(Renewal.WAITING, said, left)
         last = here.sessions.get(broker, session) if not said else int(said) or session
+        if last > session:
+            return answer(Renewal.SUPERSEDED, str(last))
         if last != session and self._must_wait(here, asked_for_ms):
             left = LONGEST_LEASE_MS - asked_for_ms
             self._waits(cluster, broker, session, now)

@@ -109,6 +109,10 @@ if not before then
 elseif before ~= MINE and before ~= NO_SESSION then
   last = session_of(before)
 end
+if last and tonumber(last) > tonumber(session) then
+  -- Its lease only seems to be over, or it was killed: an older process does not come back.
+  return answer("superseded", last, 0)
+end
 local asked_for = tonumber(ARGV[5])
 if last and last ~= session and asked_for < LONGEST_LEASE_MS and not vouched() then
   local left = LONGEST_LEASE_MS - asked_for
