@@ -70,7 +70,7 @@ class Agent:
         self._said = "", -1
         """To which history this broker said what it saw, and after how many changes of that."""
         self._first_asked = math.inf
-        """When the first answer had come to this process's asking for its lease."""
+        """When the first answer had come to its asking for a lease that it does not hold."""
         self._serve_from = -math.inf
         """An older process of this name may serve until then."""
         self._renew_at = links.clock()
@@ -323,7 +323,9 @@ class Agent:
         lease = links.leases.renew(
             settings.cluster, settings.broker, settings.session, ttl_ms, said, asked_for_ms
         )
-        self._first_asked = min(self._first_asked, links.clock())
+        held = lease.renewal in (Renewal.HELD, Renewal.ASSERTED)
+        # What it waited before it had the lease says nothing of who has it after it.
+        self._first_asked = math.inf if held else min(self._first_asked, links.clock())
         links.server_time.look(before, lease.server_ms / 1000, links.clock())
         return lease
 

@@ -37,6 +37,13 @@ local function replicas_of(here, offset)
   return online, near
 end
 
+-- Whether it was a replica until this history began. A master that restarts from its AOF, or that has had no
+-- replica for so long that it begins another history, remembers none before; one that restarts from a
+-- snapshot cannot be told from a replica that was promoted.
+local function was_promoted(here)
+  return not string.find(here, "master_replid2:00000000", 1, true)
+end
+
 -- How many replicas make a majority of the servers, with their master.
 local function majority_of(online)
   return math.floor((online + 1) / 2)

@@ -10,7 +10,7 @@
 --       record can be changed until it is opened.
 --
 -- Rendered above from Python: REPLICA_WAIT_MS. From history.lua: server, history_of, replicas_of,
--- majority_of, noted_replicas.
+-- was_promoted, majority_of, noted_replicas.
 
 local wanted, known, lease_ms = ARGV[1], ARGV[2], ARGV[3]
 local rebuilt_on, closed_for, replicas = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
@@ -54,8 +54,10 @@ local function required()
   if replicas then
     return replicas
   end
-  -- A master that was left behind may keep a majority of its replicas: the others are too few.
-  local others = math.max(math.floor(before / 2), looked_at and tonumber(stored[5]) or 0)
+  -- A master that was left behind may keep a majority of its replicas, and has lost at least the promoted
+  -- one: the others are too few. One that restarted may itself be the one that was left behind.
+  local others = was_promoted(here) and math.floor(before / 2) or majority_of(before)
+  others = math.max(others, looked_at and tonumber(stored[5]) or 0)
   return math.max(majority_of(connected), others)
 end
 

@@ -42,6 +42,7 @@ from trimtab.wire.keys import (
     open_key,
     owned_key,
     ownership_key,
+    sessions_key,
     successor_key,
 )
 from trimtab.wire.ownership import Candidate, Record
@@ -775,6 +776,24 @@ def test_a_wait_begins_with_the_first_answer(
     newer.clock.now += 5.0
     newer.agent.turn()
     assert newer.agent.serves(BUNDLE)
+
+
+def test_what_it_waited_before_it_had_the_lease_does_not_count_after_it(
+    job: Job, client: Redis, host: Callable[..., Host]
+) -> None:
+    """A store that has lost its writes takes an older process for the last one of this name."""
+    one = host(A, BUNDLE)
+    one.agent.turn()
+    one.clock.now += 20.0
+    client.hset(sessions_key(job.cluster), A, SESSION - 1)
+    client.delete(lease_key(job.cluster, A))
+    one.agent.turn()
+    one.clock.now += 5.0
+    one.agent.turn()
+    assert not one.agent.serves(BUNDLE)
+    one.clock.now += 6.0
+    one.agent.turn()
+    assert one.agent.serves(BUNDLE)
 
 
 @pytest.mark.usefixtures("job")

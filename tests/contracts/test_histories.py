@@ -349,6 +349,43 @@ def test_at_a_new_master_without_a_replica_brokers_go_on_once_a_job_has_looked(
     assert told.must_have_left_ms == REPLICA_WAIT_MS
 
 
+def test_a_master_that_restarts_waits_for_its_only_replica(servers: SimpleNamespace) -> None:
+    """It may have been cut off meanwhile, and the replica may be the master by now."""
+    first, second = servers.first, servers.second
+    second.follow(first)
+    let_in(first.client, C, 5)
+    eventually(lambda: first.lag_of_replicas() is not None, "the replica has it")
+    second.client.config_set("masterauth", "another")
+    first.redis.kill()
+    first.redis.start()
+
+    Gate(first.client).open(C, 6, closed_for_ms=20_000)
+    second.rule()
+    Gate(second.client).open(C, 6, closed_for_ms=20_000)
+
+    assert first.client.hget("trimtab:{histories}:open", "replicas") == b"1"
+    assert second.client.hget("trimtab:{histories}:open", "replicas") == b"0"
+
+
+def test_a_master_that_was_alone_for_long_still_waits_for_its_replica(
+    servers: SimpleNamespace,
+) -> None:
+    """After ``repl-backlog-ttl`` it begins another history, as a promoted replica does."""
+    first, second = servers.first, servers.second
+    second.follow(first)
+    let_in(first.client, C, 5)
+    first.client.config_set("repl-backlog-ttl", "1")
+    before = first.client.info("replication")["master_replid"]
+    second.rule()
+    eventually(
+        lambda: first.client.info("replication")["master_replid"] != before, "another history"
+    )
+
+    Gate(first.client).open(C, 6, closed_for_ms=20_000)
+
+    assert first.client.hget("trimtab:{histories}:open", "replicas") == b"1"
+
+
 def test_what_was_replicated_once_waits_for_longer_ever_after(servers: SimpleNamespace) -> None:
     """The number of replicas is counted anew, and a restart before the opening forgets it."""
     first, second = servers.first, servers.second

@@ -1,16 +1,18 @@
 """How many replicas a master must hear, by what is known of those on the histories before.
 
-The server of these tests has no replicas; what its data remember is written by hand, as a server
-has it that was a replica until now.
+The server of these tests has no replicas, and was one until it became a master; what its data
+remember is written by hand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import pytest
 import redis
 
+from deploy.redis_server import RedisServer
+from sinks.connections import redis_client
 from sinks.errors import StoreUnavailable
 from sinks.gate import Gate
 from sinks.leases import Leases
@@ -20,6 +22,16 @@ from trimtab.wire import keys
 BEFORE = "0" * 40
 """The history of the old master."""
 CLOSED_MS = 20_000
+
+
+@pytest.fixture(scope="module")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """Not the one of all tests, whose clusters would be closed by its promotion."""
+    with RedisServer(tmp_path_factory.mktemp("promoted"), settings=["appendfsync no"]) as server:
+        with redis_client(server.url) as connected:
+            connected.replicaof("127.0.0.1", "1")
+            connected.replicaof("NO", "ONE")
+        yield server
 
 
 @pytest.fixture
@@ -49,7 +61,7 @@ def look(gate: Gate, cluster: str, generation: int = 6) -> int:
 def test_half_of_those_that_the_last_look_found_are_needed(
     client: redis.Redis, cluster: str, gate: Gate
 ) -> None:
-    promoted(client, cluster, {"connected": 4, "replicas": 2}, noted=0)
+    promoted(client, cluster, {"connected": 5, "replicas": 2}, noted=0)
     look(gate, cluster)
     assert asked_for(client, cluster) == 2
 
