@@ -15,13 +15,13 @@ import msgspec
 import redis
 
 from simulation.recorded import Missing, RecordedTopics
-from sinks.connections import translated
 from sinks.errors import KafkaUnavailable, Misconfigured
-from sinks.leases import history_of
-from sinks.ownership_store import OwnershipStore
-from sinks.readable import MALFORMED
+from sinks.kafka.readable import MALFORMED
+from sinks.redis.leases import history_of
+from sinks.redis.ownership_store import OwnershipStore
+from sinks.redis.server.connections import translated
 from sources.records import Record as Entry
-from trimtab.audit import GRACE_MS, Audit, Violation
+from trimtab.auditing.auditor import GRACE_MS, Audit, Violation
 from trimtab.ownership import Event
 from trimtab.wire import keys
 from trimtab.wire.command import Command

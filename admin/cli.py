@@ -18,12 +18,12 @@ from rich.console import Console
 from rich.table import Table
 
 from admin.audit import Auditor, follow
-from admin.broker_conf import imported
-from admin.demo import Demo, DemoOptions
-from admin.demo_parts import METRICS_PORT, DemoFailed, spark_jars
-from admin.demo_view import summary
+from admin.config_import.broker_conf import imported
+from admin.config_import.java_properties import MalformedProperties, parse
+from admin.demo.processes import METRICS_PORT, DemoFailed, spark_jars
+from admin.demo.run import Demo, DemoOptions
+from admin.demo.view import summary
 from admin.intents import Word, intent_of, publish
-from admin.java_properties import MalformedProperties, parse
 from admin.replay import Impossible, bound_of, replayed, show, strategy_of
 from admin.settings_file import tables
 from admin.simulate import simulate
@@ -37,14 +37,14 @@ from simulation.parity import decision
 from simulation.profile import InvalidProfile
 from simulation.recorded import RecordedTopics
 from simulation.rerun.span import Asked, Bound
-from sinks.connections import redis_client
 from sinks.errors import SinkError, Unavailable
-from sinks.kafka_topics import ensure_topics
-from sinks.publisher import Publisher
+from sinks.kafka.publisher import Publisher
+from sinks.kafka.topics import ensure_topics
+from sinks.redis.server.connections import redis_client
 from streaming.config import InvalidConfig, load_config
 from trimtab import metrics
-from trimtab.audit import NOTES, Violation
-from trimtab.tunable import InvalidSettings
+from trimtab.auditing.auditor import NOTES, Violation
+from trimtab.settings.setting import InvalidSettings
 
 OK: Final = 0
 FAILED: Final = 1

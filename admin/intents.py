@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import msgspec
 
-from sinks.publisher import Outgoing, Publisher
+from sinks.kafka.publisher import Outgoing, Publisher
 from trimtab.wire.control import Intent, Kind
 from trimtab.wire.keys import CONTROL
 

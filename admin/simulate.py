@@ -20,7 +20,7 @@ from simulation.scenarios.comparing import Job, by_strategy, cell, lines, played
 from simulation.scenarios.running import strategy
 from simulation.scenarios.what_if import on_hardware, with_brokers, without_domain
 from trimtab.settings import SHEDDING, Settings
-from trimtab.tunable import InvalidSettings
+from trimtab.settings.setting import InvalidSettings
 
 USAGE: Final = 2
 _SETTINGS: Final = "settings."

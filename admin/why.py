@@ -19,9 +19,9 @@ from simulation.replay import Contradiction
 from simulation.rerun.inquiry import Answer, explained_by_replay
 from simulation.rerun.run import Readers
 from simulation.rerun.span import Ambiguous, Bound, iso
-from sinks.connections import redis_client
 from sinks.errors import SinkError, Unavailable
-from sinks.explanations import Explanations, Found
+from sinks.redis.explanations import Explanations, Found
+from sinks.redis.server.connections import redis_client
 from streaming.config import InvalidConfig, load_config
 from trimtab.wire.explanation import Explanation, Nearest
 

@@ -21,15 +21,15 @@ from typing import Final
 
 import structlog
 
-from agent.actions import obey
 from agent.broker import Broker
+from agent.commands.actions import obey
+from agent.commands.leaving import leave
+from agent.commands.obeying import Obeyed, Obeyer
 from agent.holdings import Holdings
-from agent.leaving import leave
 from agent.links import AgentSettings, Links
-from agent.obeying import Obeyed, Obeyer
 from agent.seeding import look_again, seed
 from sinks.errors import Closed, Misconfigured, Unavailable
-from sinks.leases import FOR_THE_NEXT, NO_SESSION, Lease, Renewal
+from sinks.redis.leases import FOR_THE_NEXT, NO_SESSION, Lease, Renewal
 from trimtab.model import Epoch
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Command, Kind

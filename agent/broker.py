@@ -42,8 +42,8 @@ class Broker(Protocol):
         ...
 
     def topics(self, bundle: str) -> Mapping[int, Sequence[float]]:
-        """A bundle's topics by their position (`trimtab.ring.position`), each with its messages/s
-        in and out and bytes/s in and out; zeros where they are not known."""
+        """A bundle's topics by their position (`trimtab.store.ring.position`), each with its
+        messages/s in and out and bytes/s in and out; zeros where they are not known."""
         ...
 
     def split(self, bundle: str, children: Sequence[str]) -> None:

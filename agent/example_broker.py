@@ -12,14 +12,14 @@ from socketserver import StreamRequestHandler, ThreadingTCPServer
 import numpy as np
 import typer
 
-from agent.host import HostSampler
 from agent.links import AgentSettings
 from agent.lookup.server import Lookup
 from agent.lookup.settling import LookupSettings
+from agent.reports.host import HostSampler
 from agent.running import running, wait_for_the_end
-from sinks.connections import redis_client
+from sinks.redis.server.connections import redis_client
 from trimtab.model import FULL_RANGE_END, parse_bundle
-from trimtab.ring import position
+from trimtab.store.ring import position
 from trimtab.wire.load_report import BundleStats, LocalBrokerData
 
 

@@ -11,16 +11,16 @@ import numpy as np
 from redis import Redis
 
 from agent.lookup.claiming import Claims
-from agent.outbox import Outbox
 from agent.ports import Commands, LeaseKeeper, Reports, Store
-from agent.reporting import Cadence, Reporter
+from agent.reports.outbox import Outbox
+from agent.reports.reporting import Cadence, Reporter
 from agent.seen import Seen
-from sinks.command_streams import CommandStream
-from sinks.hints import PlacementHints
-from sinks.leases import Leases
-from sinks.ownership_store import OwnershipStore
+from sinks.redis.command_streams import CommandStream
+from sinks.redis.hints import PlacementHints
+from sinks.redis.leases import Leases
+from sinks.redis.ownership_store import OwnershipStore
 from trimtab.ownership import CLOCK_MARGIN_MS, LONGEST_LEASE_MS
-from trimtab.server_time import ServerTime
+from trimtab.store.server_time import ServerTime
 
 
 @dataclass(frozen=True, slots=True)

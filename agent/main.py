@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from agent.host import HostSampler
 from agent.links import AgentSettings
 from agent.logs import log_to_stderr
+from agent.reports.host import HostSampler
 from agent.running import running, wait_for_the_end
 from agent.seen import Unusable
 from sinks.errors import Misconfigured

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from sinks.leases import Lease
+from sinks.redis.leases import Lease
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Command
 from trimtab.wire.hints import Hints
@@ -14,7 +14,7 @@ from trimtab.wire.ownership import Outcome, Record, Transition
 
 
 class Store(Protocol):
-    """`sinks.ownership_store.OwnershipStore`, as a broker uses it."""
+    """`sinks.redis.ownership_store.OwnershipStore`, as a broker uses it."""
 
     def apply(
         self, cluster: str, transition: Transition, server_ms: int | None = None
@@ -30,7 +30,7 @@ class Store(Protocol):
 
 
 class LeaseKeeper(Protocol):
-    """`sinks.leases.Leases`, as a broker uses it."""
+    """`sinks.redis.leases.Leases`, as a broker uses it."""
 
     def renew(  # noqa: PLR0913 - as `Leases`
         self,
@@ -44,7 +44,7 @@ class LeaseKeeper(Protocol):
 
 
 class Commands(Protocol):
-    """`sinks.command_streams.CommandStream`."""
+    """`sinks.redis.command_streams.CommandStream`."""
 
     def read(self, block_ms: int) -> list[tuple[str, Command]]: ...
 
@@ -52,13 +52,13 @@ class Commands(Protocol):
 
 
 class Reports(Protocol):
-    """`agent.reporting.Reporter`."""
+    """`agent.reports.reporting.Reporter`."""
 
     def offer(self, data: LocalBrokerData, now: float) -> None: ...
 
 
 class HintReader(Protocol):
-    """`sinks.hints.PlacementHints`."""
+    """`sinks.redis.hints.PlacementHints`."""
 
     def read(self, cluster: str) -> Hints | None: ...
 

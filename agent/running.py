@@ -11,10 +11,10 @@ from functools import partial
 from agent.agent import Agent
 from agent.broker import Broker
 from agent.links import AgentSettings, Links
-from agent.outbox import Outbox, kafka_producer
-from sinks.connections import redis_client
-from sinks.kafka_security import security_of_environment
-from sinks.redis_survey import check_mode
+from agent.reports.outbox import Outbox, kafka_producer
+from sinks.kafka.security import security_of_environment
+from sinks.redis.server.connections import redis_client
+from sinks.redis.server.survey import check_mode
 
 
 @contextmanager

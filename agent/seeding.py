@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from agent.broker import CannotLoad
-from agent.obeying import Obeyer
+from agent.commands.obeying import Obeyer
 from trimtab.ownership import Event, State
 from trimtab.wire.ownership import Record, Transition
 

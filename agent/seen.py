@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from sinks.readable import MALFORMED
+from sinks.kafka.readable import MALFORMED
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.wire.ownership import Record
 

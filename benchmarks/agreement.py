@@ -6,10 +6,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from trimtab.arrays import CACHE, RATE_IN, THROUGHPUT_IN, TOPICS
 from trimtab.load import usage, usage_with_memory
 from trimtab.plan import Shed
 from trimtab.settings import WeightSettings
-from trimtab.view import CACHE, RATE_IN, THROUGHPUT_IN, TOPICS, View
+from trimtab.view import View
 
 Moves = list[tuple[str, str, str | None]]
 """Bundle, source, and the destination where the strategy names one."""

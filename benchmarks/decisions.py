@@ -29,11 +29,11 @@ from benchmarks.figures import Bar, Figure, Limit, figure
 from benchmarks.peer.process import Peer
 from benchmarks.synthetic import CLUSTER, NOW_MS, Columns, columns, holdings, snapshots
 from benchmarks.table import number
-from trimtab.assemble import assemble
-from trimtab.round_state import Histories
+from trimtab.intake.assemble import assemble
 from trimtab.settings import Settings
 from trimtab.shedding import SHEDDERS
-from trimtab.smoothing import BrokerAverages, advance
+from trimtab.state.broker_averages import BrokerAverages, advance
+from trimtab.state.round_state import Histories
 from trimtab.view import View
 
 BROKERS: Final = 1_000

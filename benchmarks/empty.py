@@ -27,7 +27,7 @@ from deploy import jars
 from sources.load_reports import select_reports
 from sources.topics import KafkaSource, select_rows
 from streaming.config import SparkConfig
-from streaming.session import spark_session
+from streaming.query.session import spark_session
 from trimtab.wire import keys
 from trimtab.wire.load_report import decode
 from trimtab.wire.rows import Tag
@@ -56,7 +56,7 @@ class Counting(StatefulProcessor):
 
 
 def empty_pair(spark: SparkSession, source: KafkaSource, *, decoded: bool = False) -> DataFrame:
-    """The same sources, columns and keys as ``streaming.query.rows``.
+    """The same sources, columns and keys as ``streaming.query.pipeline.rows``.
 
     ``decoded``: each report is decoded before the shuffle and goes no further than that.
     """

@@ -24,14 +24,14 @@ from redis import Redis
 
 from agent.agent import Agent
 from agent.links import AgentSettings, Links
-from agent.outbox import Outbox, kafka_producer
+from agent.reports.outbox import Outbox, kafka_producer
 from benchmarks.figures import Bar, Figure, Limit, figure
 from benchmarks.job import JobProcess
 from deploy.stack import Stack
 from simulation.broker import SimulatedBroker
 from simulation.load_model import LoadModel, load_model
 from simulation.profile import Profile
-from sinks.connections import redis_client
+from sinks.redis.server.connections import redis_client
 from trimtab.ownership import State
 from trimtab.wire.keys import ownership_key
 from trimtab.wire.ownership import Record

@@ -19,13 +19,13 @@ from redis import Redis
 
 from agent.agent import Agent
 from agent.links import AgentSettings, Links
-from agent.outbox import Outbox, kafka_producer
-from agent.reporting import EVERY_BEAT
+from agent.reports.outbox import Outbox, kafka_producer
+from agent.reports.reporting import EVERY_BEAT
 from simulation.broker import SimulatedBroker
 from simulation.load_model import LoadModel, load_model
 from simulation.profile import Profile
-from sinks.command_streams import CommandStream
-from sinks.connections import redis_client
+from sinks.redis.command_streams import CommandStream
+from sinks.redis.server.connections import redis_client
 from trimtab.wire.command import Command, Kind
 from trimtab.wire.load_report import LocalBrokerData
 

@@ -26,13 +26,13 @@ from agent.lookup.server import Lookup
 from agent.lookup.settling import LookupSettings
 from benchmarks.figures import Bar, Figure, Limit, figure
 from deploy.redis_server import RedisServer
-from sinks.connections import redis_client
-from sinks.gate import Gate
-from sinks.leases import Leases
-from sinks.ownership_store import OwnershipStore
+from sinks.redis.cluster_gate import Gate
+from sinks.redis.leases import Leases
+from sinks.redis.ownership_store import OwnershipStore
+from sinks.redis.server.connections import redis_client
 from trimtab.model import NO_EPOCH, HashRange
 from trimtab.ownership import Event
-from trimtab.ring import bundle_at, equal_edges, position
+from trimtab.store.ring import bundle_at, equal_edges, position
 from trimtab.wire.keys import ownership_key
 from trimtab.wire.lookup import Answer, Avoid
 from trimtab.wire.ownership import Transition

@@ -28,14 +28,14 @@ from redis import Redis
 
 from agent.agent import Agent
 from agent.links import AgentSettings, Links
-from agent.outbox import Outbox
 from agent.ports import Store
+from agent.reports.outbox import Outbox
 from benchmarks.figures import Bar, Figure, Limit, figure
 from deploy.redis_server import RedisServer
-from sinks.connections import redis_client
-from sinks.gate import Gate
-from sinks.leases import Leases
-from sinks.ownership_store import OwnershipStore
+from sinks.redis.cluster_gate import Gate
+from sinks.redis.leases import Leases
+from sinks.redis.ownership_store import OwnershipStore
+from sinks.redis.server.connections import redis_client
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import Event
 from trimtab.wire.command import Command, Kind

@@ -1,8 +1,8 @@
 """A full plan at 10,000 brokers with 100 bundles each: a million bundles, from view to moves.
 
-What is timed is `trimtab.round.decide`, as the job calls it: checks, the shedder, and for every
-bundle that should leave the filters, the placement and the rules of the round. One bundle in a
-thousand moved ten minutes ago and must stay. The unit is one `numpy.argsort` of a million random
+What is timed is `trimtab.round.decide.decide`, as the job calls it: checks, the shedder, and for
+every bundle that should leave the filters, the placement and the rules of the round. One bundle in
+a thousand moved ten minutes ago and must stay. The unit is one `numpy.argsort` of a million random
 float64, taken before every round; both are CPU time of this process, medians. Beside it stands what
 it takes to assemble the view from the brokers' snapshots and the ownership records.
 
@@ -29,11 +29,11 @@ from benchmarks.agreement import same_cluster
 from benchmarks.figures import Bar, Figure, Limit, figure
 from benchmarks.peer.process import Peer
 from benchmarks.synthetic import CLUSTER, NOW_MS, Columns, columns, holdings, snapshots
-from trimtab.assemble import assemble
+from trimtab.intake.assemble import assemble
 from trimtab.plan import Plan
-from trimtab.round import decide
-from trimtab.round_state import RoundState
+from trimtab.round.decide import decide
 from trimtab.settings import Settings
+from trimtab.state.round_state import RoundState
 from trimtab.view import View
 
 BROKERS: Final = 10_000

@@ -18,12 +18,12 @@ from redis import Redis
 
 from agent.agent import Agent
 from agent.links import AgentSettings, Links
-from agent.outbox import Outbox
+from agent.reports.outbox import Outbox
 from benchmarks.figures import Bar, Figure, Limit, figure
 from benchmarks.ownership import Bundles, no_kafka
 from deploy.redis_server import RedisServer
-from sinks.connections import redis_client
-from sinks.gate import Gate
+from sinks.redis.cluster_gate import Gate
+from sinks.redis.server.connections import redis_client
 
 CLUSTER: Final = "restart"
 FLEETS: Final = ((20, 500), (100, 1000))

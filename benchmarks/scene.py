@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.fleet import SETTINGS, Receipt, StepFleet
 from benchmarks.job import JobProcess
 from deploy.stack import Stack
-from sinks.kafka_topics import ensure_topics
+from sinks.kafka.topics import ensure_topics
 
 PATIENCE: Final = 15.0
 """Seconds until a step counts as unanswered."""

@@ -12,12 +12,12 @@ from typing import Final
 
 import numpy as np
 
-from trimtab.assemble import Holdings
+from trimtab.arrays import Floats, Ints
+from trimtab.intake.assemble import Holdings
+from trimtab.intake.snapshot import Snapshot
 from trimtab.load import percentages
 from trimtab.model import Epoch
 from trimtab.ownership import State
-from trimtab.snapshot import Snapshot
-from trimtab.view import Floats, Ints
 from trimtab.wire.ownership import Record
 
 CLUSTER: Final = "bench"

@@ -1,9 +1,9 @@
 """What it costs to explain: to whoever asks, to the round that is explained, and to Redis.
 
-An answer is `sinks.explanations.Explanations.read`, as `trimtab why` calls it: a connection of its
-own, two trips, one explanation decoded, from a Redis on this machine that holds as many rounds of
-as many subjects as the defaults allow, all of them explanations of a real plan. It is asked of
-every subject in turn. Beside it stands what two bare HGETs on an open connection take.
+An answer is `sinks.redis.explanations.Explanations.read`, as `trimtab why` calls it: a connection
+of its own, two trips, one explanation decoded, from a Redis on this machine that holds as many
+rounds of as many subjects as the defaults allow, all of them explanations of a real plan. It is
+asked of every subject in turn. Beside it stands what two bare HGETs on an open connection take.
 
 A round at 1,000 brokers with 100 bundles each is held and explained as operator 2 does it: a
 sentence with every command, and the explanations of those concerned, encoded. The same round is
@@ -30,18 +30,18 @@ from benchmarks.figures import Bar, Figure, Limit, figure
 from benchmarks.plans import acquainted, cpu_seconds
 from benchmarks.synthetic import CLUSTER, NOW_MS, Columns, columns, holdings, snapshots
 from deploy.redis_server import RedisServer
-from sinks.connections import redis_client
-from sinks.explanations import Explanations
-from sinks.gate import Gate
-from trimtab.assemble import assemble
-from trimtab.cluster import Cluster
+from sinks.redis.cluster_gate import Gate
+from sinks.redis.explanations import Explanations
+from sinks.redis.server.connections import redis_client
+from trimtab.cluster.operator import Cluster
 from trimtab.explaining.telling import explanations, whys
 from trimtab.explaining.witness import Witness
-from trimtab.memory import Memory
+from trimtab.intake.assemble import assemble
 from trimtab.model import namespace_of
 from trimtab.plan import Plan
-from trimtab.round_state import RoundState
 from trimtab.settings import Settings
+from trimtab.state.memory import Memory
+from trimtab.state.round_state import RoundState
 from trimtab.wire import keys
 from trimtab.wire.columns import pack
 from trimtab.wire.explanation import RoundExplanations, StoredExplanations

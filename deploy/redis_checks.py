@@ -10,10 +10,10 @@ import redis
 
 from deploy import redis_server
 from deploy.finding import Finding, bad, good
-from sinks.connections import address, redis_client, translated
 from sinks.errors import Misconfigured, SinkError
-from sinks.redis_survey import Survey, survey, unfit
-from sinks.sentinels import MasterPool
+from sinks.redis.server.connections import address, redis_client, translated
+from sinks.redis.server.sentinels import MasterPool
+from sinks.redis.server.survey import Survey, survey, unfit
 
 _WANTED = {
     "appendonly": ("yes",),

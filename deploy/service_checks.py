@@ -12,7 +12,7 @@ from deploy.finding import Finding, bad, good
 from deploy.ports import LOOPBACK, is_free
 from deploy.process import ServerError
 from sinks.errors import SinkError
-from sinks.kafka_topics import examine_topics
+from sinks.kafka.topics import examine_topics
 
 _SECONDS = 5
 

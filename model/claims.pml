@@ -9,7 +9,7 @@
 
    Time. A tick takes one from every lease, the brokers' and the server's alike. A caller that takes a
    bundle from a broker whose lease is gone sends its own estimate of the server's time, which rests on
-   looks over at least one lease (trimtab/server_time.py). So it agrees with the server's clock only if
+   looks over at least one lease (trimtab/store/server_time.py). So it agrees with the server's clock only if
    that has been `calm` for a lease, and then every lease that the jump cut short has ended by the
    brokers' clocks too. Jumps back only make leases longer, and jumps below the margin are paid for by
    it: both are left out.
@@ -17,7 +17,7 @@
    Epochs do not count here: a request that finds another epoch changes nothing, so those that are
    asked are those that arrive in time. The state space is finite without a bound on steps.
 
-   A broker stops serving before it gives a bundle away (agent/actions.py); what comes between a
+   A broker stops serving before it gives a bundle away (agent/commands/actions.py); what comes between a
    retired bundle and its parts is in split_merge.pml.
 
    Cures, each switched off by a flag: NO_SECOND_CLOCK, SERVE_WHILE_GIVING. */

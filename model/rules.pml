@@ -23,7 +23,7 @@
 hidden short made;
 hidden byte owner, heir, aim, gone, accepted;
 
-/* judge() of sinks/lua/transition.lua: `accepted`, and the record it makes of this one as `made`.
+/* judge() of sinks/redis/lua/transition.lua: `accepted`, and the record it makes of this one as `made`.
    asker: a broker or THE_JOB; other: the broker that the request names; open_to: the open generation;
    sure: the asker's clock agrees with the server's. A model says what LEASED(b) is, and how much an
    epoch counts up (COUNTED).

@@ -237,7 +237,7 @@ inline free(x) {
   (x == HIGH && EPOCH(record[x]) == EPOCH(record[WHOLE]))))
 #define KNOWN(x) (record[x] != 0 || record[WHOLE] != 0)
 
-/* trimtab/rebuild.py: the highest epochs hold; of what overlaps the higher one stands; what nobody
+/* trimtab/store/rebuild.py: the highest epochs hold; of what overlaps the higher one stands; what nobody
    covers becomes a free bundle. */
 inline rebuild() {
   generation++;

@@ -15,14 +15,14 @@ import numpy as np
 
 from simulation.broker import SimulatedBroker
 from simulation.load_model import LoadModel
-from trimtab.assemble import Holdings, assemble
+from trimtab.intake.assemble import Holdings, assemble
+from trimtab.intake.snapshot import Arrival, IntakeSettings, Snapshot, fold
 from trimtab.model import Epoch
 from trimtab.ownership import State
 from trimtab.plan import Move, Plan
-from trimtab.round import decide
-from trimtab.round_state import RoundState
+from trimtab.round.decide import decide
 from trimtab.settings import Settings
-from trimtab.snapshot import Arrival, IntakeSettings, Snapshot, fold
+from trimtab.state.round_state import RoundState
 from trimtab.wire.load_report import decode, encode
 from trimtab.wire.ownership import Record
 

@@ -10,13 +10,13 @@ from functools import partial
 import msgspec
 
 from agent.agent import Agent
+from agent.commands.obeying import Obeyed
 from agent.links import AgentSettings, Links
-from agent.obeying import Obeyed
-from agent.outbox import Outbox, kafka_producer
-from agent.reporting import EVERY_BEAT
+from agent.reports.outbox import Outbox, kafka_producer
+from agent.reports.reporting import EVERY_BEAT
 from simulation.broker import SimulatedBroker
 from simulation.load_model import LoadModel
-from sinks.connections import redis_client
+from sinks.redis.server.connections import redis_client
 from trimtab.wire.command import Kind
 
 

@@ -19,8 +19,8 @@ from typing import Final
 import numpy as np
 
 from simulation.profile import Profile
+from trimtab.arrays import RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT, Floats, Ints
 from trimtab.model import parse_bundle
-from trimtab.view import RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT, Floats, Ints
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource
 
 RING: Final = 1 << 32

@@ -11,7 +11,7 @@ import stamina
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from sinks.errors import KafkaUnavailable, Misconfigured
-from sinks.kafka import TIMEOUT_SECONDS, failure, settings
+from sinks.kafka.clients import TIMEOUT_SECONDS, failure, settings
 from sources.records import Record
 from trimtab.wire import keys
 from trimtab.wire.pieces import Joiner

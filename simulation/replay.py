@@ -18,11 +18,11 @@ import msgspec
 
 from sources.arrivals import take_reports
 from sources.records import Record, Report, report_of, row_of
-from trimtab.cluster import Cluster
-from trimtab.export import Held
-from trimtab.memory import Memory
+from trimtab.cluster.export import Held
+from trimtab.cluster.operator import Cluster
+from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import Settings
-from trimtab.snapshot import IntakeSettings
+from trimtab.state.memory import Memory
 from trimtab.wire import keys
 from trimtab.wire.columns import pack, unpack
 from trimtab.wire.rows import BatchRecord, RoundRecord, Row, Tag

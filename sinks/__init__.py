@@ -1,1 +1,4 @@
-"""Redis and Kafka out: ownership, command streams, journal, dead letters."""
+"""Redis and Kafka, read and written: `sinks.redis`, `sinks.kafka`, and the errors of both.
+
+No decision is made here, and no thread is started.
+"""

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
-from trimtab.expiry import is_forgotten, look_ms
-from trimtab.snapshot import Arrival, Dropped, IntakeSettings, Snapshot, fold
+from trimtab.intake.expiry import is_forgotten, look_ms
+from trimtab.intake.snapshot import Arrival, Dropped, IntakeSettings, Snapshot, fold
 from trimtab.wire import keys, load_report
 from trimtab.wire.columns import pack, unpack
 from trimtab.wire.load_report import Poison, PoisonReport

@@ -19,10 +19,10 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from sinks.kafka_security import PLAINTEXT, KafkaSecurity
+from sinks.kafka.security import PLAINTEXT, KafkaSecurity
+from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import Settings
-from trimtab.snapshot import IntakeSettings
-from trimtab.tunable import InvalidSettings
+from trimtab.settings.setting import InvalidSettings
 
 
 class InvalidConfig(ValueError):

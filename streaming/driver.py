@@ -12,37 +12,37 @@ import structlog
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from sinks.connections import redis_client
-from sinks.explanations import Explanations
-from sinks.gate import Gate
-from sinks.generation import claim
-from sinks.journal_reader import newest_records
-from sinks.journal_relay import JournalRelay
-from sinks.leases import Leases
-from sinks.ownership_store import OwnershipStore
-from sinks.pruning import Pruner
-from sinks.publisher import Publisher
-from sinks.reporting import reporting_clusters
-from sinks.roll_call import RollCall
-from streaming.announcer import Announcer
-from streaming.batch import BatchWriter
+from sinks.kafka.generation import claim
+from sinks.kafka.journal_reader import newest_records
+from sinks.kafka.publisher import Publisher
+from sinks.kafka.reporting_clusters import reporting_clusters
+from sinks.redis.cluster_gate import Gate
+from sinks.redis.explanations import Explanations
+from sinks.redis.journal_relay import JournalRelay
+from sinks.redis.lease_scan import RollCall
+from sinks.redis.leases import Leases
+from sinks.redis.ownership_store import OwnershipStore
+from sinks.redis.pruning import Pruner
+from sinks.redis.server.connections import redis_client
 from streaming.config import JobConfig
-from streaming.ending import FAILED, STUCK, Ending
-from streaming.exposition import Exposition
-from streaming.heartbeat import Heartbeat
-from streaming.keeper import Keeper
-from streaming.offsets import OffsetLog
-from streaming.opening import Opener
-from streaming.patience import Patience
+from streaming.leader.heartbeat import Heartbeat
+from streaming.leader.leadership import Tenure
+from streaming.leader.store_opening import Opener
+from streaming.metrics.exposition import Exposition
+from streaming.metrics.progress import ProgressListener
 from streaming.periodic import Periodic
-from streaming.progress import ProgressListener
-from streaming.pruning import PAUSE_SECONDS, Pruning
-from streaming.relay import RelayThread
-from streaming.server_clock import ServerClock
-from streaming.tenure import Tenure
+from streaming.query.batch import BatchWriter
+from streaming.query.offsets import OffsetLog
+from streaming.query_runner import Keeper
+from streaming.shutdown import FAILED, STUCK, Ending
+from streaming.sink_retry import Patience
+from streaming.watch.intent_publisher import Announcer
+from streaming.watch.lease_watcher import REDIS, Watcher
+from streaming.watch.pruning import PAUSE_SECONDS, Pruning
+from streaming.watch.relay import RelayThread
+from streaming.watch.server_clock import ServerClock
 from streaming.watchdog import LOOK_SECONDS, Progress, Watchdog
-from streaming.watcher import REDIS, Watcher
-from trimtab.job_settings import told
+from trimtab.cluster.job_settings import told
 from trimtab.ownership import LONGEST_LEASE_MS
 
 log = structlog.get_logger()

@@ -7,7 +7,7 @@ from typing import Final
 
 import structlog
 
-from streaming.exposition import Exposition
+from streaming.metrics.exposition import Exposition
 from trimtab import metrics
 
 log = structlog.get_logger()

@@ -12,18 +12,18 @@ import structlog
 import typer
 from pyspark.sql import SparkSession
 
-from sinks.connections import address, redis_client
 from sinks.errors import Fenced, SinkError, Unavailable
-from sinks.kafka_topics import ensure_topics
-from sinks.redis_survey import checked
-from sinks.signs import Signs
+from sinks.kafka.claim_reader import Signs
+from sinks.kafka.topics import ensure_topics
+from sinks.redis.server.connections import address, redis_client
+from sinks.redis.server.survey import checked
 from streaming.config import InvalidConfig, JobConfig, load_config
 from streaming.driver import Driver
-from streaming.ending import FAILED, FENCED, OK, UNREACHABLE, USAGE, Ending
-from streaming.exposition import Exposition, PortTaken
+from streaming.leader.standby import Standby
+from streaming.metrics.exposition import Exposition, PortTaken
+from streaming.query.trial import check_checkpoint, check_connector, start_spark
 from streaming.readiness import NotReady
-from streaming.standby import Standby
-from streaming.trial import check_checkpoint, check_connector, start_spark
+from streaming.shutdown import FAILED, FENCED, OK, UNREACHABLE, USAGE, Ending
 from streaming.watchdog import halt
 
 log = structlog.get_logger()

@@ -10,7 +10,7 @@ import redis
 from deploy import jars
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
-from sinks.connections import redis_client
+from sinks.redis.server.connections import redis_client
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from trimtab.view import Bools, Ints
+from trimtab.arrays import Bools, Ints
 
 
 @dataclass(frozen=True, slots=True)

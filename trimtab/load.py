@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from trimtab.arrays import BANDWIDTH_IN, BANDWIDTH_OUT, CPU, DIRECT_MEMORY, Floats
 from trimtab.settings import WeightSettings
-from trimtab.view import BANDWIDTH_IN, BANDWIDTH_OUT, CPU, DIRECT_MEMORY, Floats
 
 _COUNTED = [CPU, DIRECT_MEMORY, BANDWIDTH_IN, BANDWIDTH_OUT]
 """Heap memory has no part in the usage of Pulsar's modular manager, whatever its weight."""

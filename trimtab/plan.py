@@ -148,7 +148,7 @@ class Review:
 
     settled: tuple[Settled, ...] = ()
     closed: dict[str, int] = field(default_factory=dict)
-    """Earlier moves that are waited for no longer, by `trimtab.ledger.Outcome`."""
+    """Earlier moves that are waited for no longer, by `trimtab.review.ledger.Outcome`."""
     tripped: dict[str, str] = field(default_factory=dict)
     """Why the breaker tripped in this round: cause to what was found."""
     undo: tuple[Move, ...] = ()

@@ -61,7 +61,7 @@ class Rule(StrEnum):
     UNCOMPUTABLE = "uncomputable-view"
     TOO_FEW_BROKERS = "too-few-brokers"
     FROZEN = "frozen"
-    """An earlier plan did harm (`trimtab.breaker`)."""
+    """An earlier plan did harm (`trimtab.review.breaker`)."""
     REPAIR_ONLY = "repair-only"
     """It was held between two rounds, to mend and to drain."""
     BALANCED = "balanced"

@@ -13,32 +13,13 @@ from functools import cache
 from itertools import compress
 
 import numpy as np
-from numpy.typing import NDArray
 
+from trimtab.arrays import Bools, Counts, Floats, Ints
 from trimtab.model import NO_EPOCH, Epoch, namespace_of
 from trimtab.names import kept as kept_names
 from trimtab.policies import NO_POLICIES, Policies
-from trimtab.trouble import NO_TROUBLE, Trouble
+from trimtab.repair_needs import NO_TROUBLE, Trouble
 from trimtab.wire.ownership import Record
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
-Counts = NDArray[np.int32]
-
-RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT = range(4)
-"""Rows of every ``traffic`` matrix: messages/s in and out, bytes/s in and out."""
-
-CPU, MEMORY, DIRECT_MEMORY, BANDWIDTH_IN, BANDWIDTH_OUT = range(5)
-"""Rows of every ``resources`` matrix."""
-
-TOPICS, CONSUMERS, PRODUCERS, CACHE = range(4)
-"""Rows of ``Bundles.counts``: three counts, and steps of CACHE_STEP bytes."""
-
-CACHE_STEP = 100_000
-
-USAGE, THROUGHPUT = range(2)
-"""Rows of ``Brokers.averages``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +37,8 @@ class Brokers:
     available: Bools
     """False for a broker that may not receive: lost, held back, draining."""
     averages: Floats
-    """(2, n) usage as a fraction, memory included, and bytes/s in and out: `trimtab.smoothing`."""
+    """(2, n) usage as a fraction, memory included, and bytes/s in and out, of
+    `trimtab.state.broker_averages`."""
     reported_ms: Ints
     """When its newest report was appended, 0 for a broker that has not reported."""
     relieved_ms: Ints

@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from agent.ports import HintReader, Store
-from trimtab.lookup import candidates_for, draw
 from trimtab.model import Epoch, namespace_of
 from trimtab.ownership import Event
+from trimtab.store.lookup import candidates_for, draw
 from trimtab.wire.command import Command, Kind
 from trimtab.wire.hints import Hints
 from trimtab.wire.lookup import Cause

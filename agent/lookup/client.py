@@ -14,9 +14,9 @@ from typing import Final, Protocol
 
 from agent.lookup.places import Place, Places, holds
 from agent.lookup.single_flight import SingleFlight
-from trimtab.lookup import parse_topic
 from trimtab.model import NO_EPOCH, Epoch, parse_bundle
-from trimtab.ring import position
+from trimtab.store.lookup import parse_topic
+from trimtab.store.ring import position
 from trimtab.wire.lookup import Answer, Avoid, Cause, Kind, failed, put_off
 
 MOST_REDIRECTS: Final = 20

@@ -6,9 +6,9 @@ import threading
 from typing import Final, NamedTuple
 
 from agent.lookup.single_flight import SingleFlight
-from sinks.bundle_index import BundleIndex
-from trimtab.lookup import edges_of
-from trimtab.ring import row_at
+from sinks.redis.bundle_index import BundleIndex
+from trimtab.store.lookup import edges_of
+from trimtab.store.ring import row_at
 
 MOST_NAMESPACES: Final = 5_000
 """Kept at once: of 100 bundles each, some 70 MB. What was read longest ago is forgotten."""

@@ -27,14 +27,14 @@ from agent.lookup.claiming import Claims
 from agent.lookup.edges import Edges, UnknownNamespace
 from agent.lookup.settling import LookupSettings, Question, Settler
 from agent.lookup.single_flight import SingleFlight
-from sinks.bundle_index import BundleIndex
 from sinks.errors import Closed, Misconfigured, Unavailable
-from sinks.gate import Gate
-from sinks.hints import PlacementHints
-from sinks.leases import Leases
-from sinks.ownership_store import OwnershipStore
-from trimtab.lookup import STEPS, NotTiling, Step, parse_topic
-from trimtab.ring import position
+from sinks.redis.bundle_index import BundleIndex
+from sinks.redis.cluster_gate import Gate
+from sinks.redis.hints import PlacementHints
+from sinks.redis.leases import Leases
+from sinks.redis.ownership_store import OwnershipStore
+from trimtab.store.lookup import STEPS, NotTiling, Step, parse_topic
+from trimtab.store.ring import position
 from trimtab.wire.lookup import Answer, Avoid, Cause, failed, put_off
 
 OPEN_FOR_S: Final = 1.0

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from agent.lookup.claiming import Claims, NoPlace
-from sinks.leases import Leases
-from sinks.ownership_store import OwnershipStore
-from trimtab.lookup import STEPS, Step
+from sinks.redis.leases import Leases
+from sinks.redis.ownership_store import OwnershipStore
 from trimtab.model import NO_EPOCH
 from trimtab.ownership import State
+from trimtab.store.lookup import STEPS, Step
 from trimtab.wire.lookup import Answer, Avoid, Cause, Kind, failed, put_off
 from trimtab.wire.ownership import Record, Refused
 

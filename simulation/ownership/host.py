@@ -21,8 +21,8 @@ from agent.lookup.claiming import Claims, NoPlace
 from agent.seen import Seen
 from simulation.ownership.network import Clock, Killed, Link
 from sinks.errors import SinkError
-from trimtab.lookup import STEPS, Step
 from trimtab.model import NO_EPOCH, Epoch
+from trimtab.store.lookup import STEPS, Step
 from trimtab.wire.hints import Hints
 from trimtab.wire.load_report import LocalBrokerData
 from trimtab.wire.ownership import Candidate

@@ -15,12 +15,12 @@ import numpy as np
 
 from simulation.ownership.network import JobLink
 from sinks.errors import Closed, Fenced, GenerationSpent, SinkError, StoreUnavailable
-from sinks.gate import CLOSED_FOR_MS, Closure
-from streaming.server_clock import ServerClock
-from trimtab.issue import issued
+from sinks.redis.cluster_gate import CLOSED_FOR_MS, Closure
+from streaming.watch.server_clock import ServerClock
 from trimtab.model import HashRange, InvalidName, merged, parse_bundle
 from trimtab.ownership import JOB_EVENTS, LONGEST_LEASE_MS, TRANSITIONS, Event, State
-from trimtab.rebuild import rebuilt
+from trimtab.store.rebuild import rebuilt
+from trimtab.store.requests import issued
 from trimtab.wire.command import Command, Division, Kind
 from trimtab.wire.ownership import Neighbour, Record, Transition
 
@@ -129,7 +129,7 @@ class Manager:
         return closure
 
     def _rebuild(self, cluster: str, closure: Closure) -> Closure | None:
-        """As `streaming.opening.Opener`."""
+        """As `streaming.leader.store_opening.Opener`."""
         link = self.link
         stored = link.records(cluster, link.bundles(cluster))
         said = link.asserted(cluster, closure.history).values()

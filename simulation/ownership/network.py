@@ -18,9 +18,9 @@ import numpy as np
 
 from simulation.ownership.server import MemoryServer
 from sinks.errors import SinkError, StoreUnavailable
-from sinks.gate import Closure
-from sinks.leases import Lease, Renewal
-from sinks.ownership_store import BatchOutcome
+from sinks.redis.cluster_gate import Closure
+from sinks.redis.leases import Lease, Renewal
+from sinks.redis.ownership_store import BatchOutcome
 from trimtab.ownership import LONGEST_LEASE_MS
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Command

@@ -19,7 +19,7 @@ from typing import Final
 from simulation.ownership.host import Host
 from simulation.ownership.rules import span_of
 from simulation.ownership.server import MemoryServer
-from trimtab.audit import NOTES, Audit, Kind
+from trimtab.auditing.auditor import NOTES, Audit, Kind
 from trimtab.model import NO_EPOCH, Epoch, HashRange, namespace_of
 from trimtab.ownership import Event, State
 from trimtab.tiling import flaws

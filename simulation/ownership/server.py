@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 from simulation.ownership.contents import Contents, Data, Opening
 from simulation.ownership.rules import FREE, Judgement, Standing, judge
 from sinks.errors import Closed, Fenced, GenerationSpent, SinkError, StoreUnavailable
-from sinks.gate import Closure
-from sinks.leases import NO_SESSION, Lease, Renewal
-from sinks.ownership_store import BatchOutcome
+from sinks.redis.cluster_gate import Closure
+from sinks.redis.leases import NO_SESSION, Lease, Renewal
+from sinks.redis.ownership_store import BatchOutcome
 from trimtab.ownership import (
     CLOCK_MARGIN_MS,
     LONGEST_LEASE_MS,

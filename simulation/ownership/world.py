@@ -22,7 +22,7 @@ from simulation.ownership.rules import FREE
 from simulation.ownership.server import MemoryServer
 from simulation.ownership.stores import Stores
 from sinks.errors import Fenced, SinkError
-from trimtab.ring import equal_edges
+from trimtab.store.ring import equal_edges
 from trimtab.wire.ownership import Change, Record
 
 __all__ = ["Size", "Tally", "Violation", "World"]

@@ -24,10 +24,10 @@ from simulation.parity.cases import (
 )
 from simulation.parity.java_maps import HashMap, shedding_order
 from simulation.parity.unloads import dropped_by_grace, may_shed, unload_of
+from trimtab.filters.request import Projection
 from trimtab.hits import Hits
 from trimtab.load import usage
 from trimtab.placement import PLACERS
-from trimtab.request import Projection
 from trimtab.settings import Settings
 from trimtab.shedding import SHEDDERS
 from trimtab.shedding.avg import AvgHistory

@@ -12,10 +12,11 @@ from typing import Any, Final
 import numpy as np
 
 from simulation.parity.java_maps import ConcurrentHashMap, HashMap
-from trimtab import averages
+from trimtab.arrays import CACHE, CACHE_STEP, Counts, Floats
+from trimtab.intake import averages
 from trimtab.load import percentages
 from trimtab.settings import Settings, catalogue
-from trimtab.view import CACHE, CACHE_STEP, Brokers, Bundles, Counts, Floats, View, namespaces_of
+from trimtab.view import Brokers, Bundles, View, namespaces_of
 
 Json = dict[str, Any]
 

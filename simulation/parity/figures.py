@@ -15,9 +15,9 @@ from simulation.parity.cases import (
     settings_of,
 )
 from simulation.parity.load_data import Reports
-from trimtab import averages
+from trimtab.arrays import MEMORY
+from trimtab.intake import averages
 from trimtab.load import unweighted_usage, usage
-from trimtab.view import MEMORY
 
 
 def resource(case: Json) -> Json:

@@ -8,13 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from simulation.parity.cases import Json, brokers_of, rows_of, settings_of, view_of
+from trimtab.arrays import Bools
 from trimtab.filters import affinity
+from trimtab.filters.isolation import Permits
+from trimtab.filters.request import Projection, Request
 from trimtab.filters.room import evenness, topic_cap
-from trimtab.isolation import Permits
 from trimtab.model import namespace_of
 from trimtab.policies import Isolation, Policies
-from trimtab.request import Projection, Request
-from trimtab.view import Bools, View
+from trimtab.view import View
 
 
 def policies_of(case: Json) -> Policies:

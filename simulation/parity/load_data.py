@@ -14,9 +14,10 @@ import numpy as np
 
 from simulation.parity.cases import Json, brokers_of, counts_of, stats_of
 from simulation.parity.java_maps import ConcurrentHashMap, HashMap
+from trimtab.arrays import THROUGHPUT, USAGE, Floats, Ints
 from trimtab.settings import Settings
-from trimtab.smoothing import BrokerAverages, advance, remembered
-from trimtab.view import THROUGHPUT, USAGE, Brokers, Bundles, Floats, Ints, View, namespaces_of
+from trimtab.state.broker_averages import BrokerAverages, advance, remembered
+from trimtab.view import Brokers, Bundles, View, namespaces_of
 
 NOW_MS: Final = 10**12
 _OVERRIDES: Final = {"weightedMaxEMA": USAGE, "msgThroughputEMA": THROUGHPUT}

@@ -21,10 +21,10 @@ from simulation.parity.cases import (
 from simulation.parity.java_maps import ConcurrentHashMap, HashMap
 from simulation.parity.load_data import Reports
 from simulation.parity.load_data import view_of as load_data_view
+from trimtab.filters.request import Projection
 from trimtab.placement import PLACERS
 from trimtab.placement.least_resource_usage import LeastResourceUsageHistory
 from trimtab.placement.round_robin import RoundRobinHistory
-from trimtab.request import Projection
 from trimtab.view import View
 
 

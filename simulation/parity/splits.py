@@ -8,9 +8,9 @@ import numpy as np
 
 from simulation.parity.cases import FOUR, Json, numbers, settings_of
 from trimtab.model import parse_bundle
-from trimtab.ring import position
 from trimtab.splitting import DIVIDERS
 from trimtab.splitting.request import CannotSplit, Flaw, SplitRequest, children
+from trimtab.store.ring import position
 
 _WORDS: Final = {
     Flaw.TOO_SMALL: "{} bundle can't be split further since range not larger than 1",

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from simulation.parity.cases import Json
 from trimtab.model import HashRange
-from trimtab.ring import bundle_at, equal_edges, position
+from trimtab.store.ring import bundle_at, equal_edges, position
 
 
 def positions(case: Json) -> Json:

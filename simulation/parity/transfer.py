@@ -20,12 +20,13 @@ from simulation.parity.load_data import (
     view_of,
 )
 from simulation.parity.unloads import dropped_by_grace, resting
+from trimtab.arrays import Ints
 from trimtab.plan import Shed
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
 from trimtab.shedding.top_bundles import TopBundles
 from trimtab.shedding.transfer import TransferHistory, judged
-from trimtab.view import Ints, View
+from trimtab.view import View
 
 _REASONS: Final = {Reason.OVERLOADED: "Overloaded", Reason.UNDERLOADED: "Underloaded"}
 _NOBODY: Final = "nobody"

@@ -18,8 +18,8 @@ from simulation.recorded import RecordedTopics
 from simulation.rerun.difference import Difference, difference
 from simulation.rerun.run import Step
 from sources.records import Record
-from trimtab.issue import BatchId, issued, transitions
 from trimtab.ownership import Event, State
+from trimtab.store.requests import BatchId, issued, transitions
 from trimtab.wire import keys
 from trimtab.wire.command import Command
 from trimtab.wire.ownership import Change, Outcome, Transition

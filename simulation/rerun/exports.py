@@ -9,9 +9,10 @@ from operator import attrgetter
 from typing import Final
 
 from simulation.recorded import Missing, RecordedTopics
-from trimtab import memory, snapshot
-from trimtab.export import Held
-from trimtab.issue import BatchId
+from trimtab.cluster.export import Held
+from trimtab.intake import snapshot
+from trimtab.state import memory
+from trimtab.store.requests import BatchId
 from trimtab.wire import keys
 from trimtab.wire.columns import unpack
 from trimtab.wire.state import StateRecord, state_key

@@ -1,4 +1,4 @@
-"""Another strategy on the same records, as the job's own challenger: `trimtab.shadow`."""
+"""Another strategy on the same records, as the job's own challenger: `trimtab.shadow.run`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from trimtab.cluster import Cluster
+from trimtab.cluster.operator import Cluster
 from trimtab.settings import PLACEMENT, Settings
-from trimtab.tunable import InvalidSettings
+from trimtab.settings.setting import InvalidSettings
 
 
 @dataclass(slots=True)

@@ -13,11 +13,11 @@ from simulation.rerun.exports import held_after
 from simulation.rerun.rival import Challenged
 from simulation.rerun.span import Span, batches_of
 from sources.records import Record
-from trimtab.cluster import Cluster
+from trimtab.cluster.job_settings import understood
+from trimtab.cluster.operator import Cluster
 from trimtab.explaining.witness import Witness
-from trimtab.issue import BatchId
-from trimtab.job_settings import understood
-from trimtab.tunable import InvalidSettings
+from trimtab.settings.setting import InvalidSettings
+from trimtab.store.requests import BatchId
 from trimtab.wire import keys
 from trimtab.wire.rows import BatchRecord, RoundRecord
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trimtab.view import Bools, Floats, Ints
+from trimtab.arrays import Bools, Floats, Ints
 
 
 def floor(bundles: Floats, capacity: Floats) -> float:

@@ -10,8 +10,8 @@ import numpy as np
 
 from simulation.scenarios.outcome import Command
 from simulation.scenarios.world import World
+from trimtab.arrays import Ints
 from trimtab.planner.least import least_moved
-from trimtab.view import Ints
 
 _DAY_S: Final = 86_400.0
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from simulation.scenarios.world import World
-from trimtab.view import Bools, Floats, Ints
+from trimtab.arrays import Bools, Floats, Ints
 
 
 class Lateness:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simulation.scenarios.scenario import Scenario
+from trimtab.arrays import Floats, Ints
 from trimtab.reasons import Rule
-from trimtab.view import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ import numpy as np
 
 from simulation.load_model import RING, broker_names
 from simulation.scenarios.scenario import Scenario
+from trimtab.arrays import Counts, Floats, Ints
 from trimtab.names import Ranges
 from trimtab.policies import Policies
-from trimtab.view import Counts, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)

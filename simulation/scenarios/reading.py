@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from simulation.scenarios.scenario import Scenario
-from trimtab.tunable import Setting, problem_of
+from trimtab.settings.setting import Setting, problem_of
 
 _LIBRARY: Final = files("simulation.scenarios") / "library"
 

@@ -11,10 +11,10 @@ from simulation.scenarios.bounds import floor, survival
 from simulation.scenarios.figures import crowded, load_ratio, returns
 from simulation.scenarios.outcome import Command, Figures, Outcome
 from simulation.scenarios.world import World
+from trimtab.arrays import Floats, Ints
 from trimtab.plan import Plan
 from trimtab.reasons import Rule
 from trimtab.settings import Settings
-from trimtab.view import Floats, Ints
 
 _PICTURES: Final = 1000
 """Levels of all brokers are kept about so often a run."""

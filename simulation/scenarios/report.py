@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 
 from simulation.scenarios.comparing import by_strategy, cell, lines
 from simulation.scenarios.outcome import Outcome
-from trimtab.view import Floats
+from trimtab.arrays import Floats
 
 _COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """Okabe and Ito's, which most eyes can tell apart."""

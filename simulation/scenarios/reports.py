@@ -2,8 +2,8 @@
 
 processor = what the bundles of a broker show together, over its capacity; the four traffic figures
             are in proportion to it
-A bundle that its owner has not reported yet is left out, as `trimtab.assemble` does; how reports
-come late is said in `simulation.scenarios.lateness`.
+A bundle that its owner has not reported yet is left out, as `trimtab.intake.assemble` does; how
+reports come late is said in `simulation.scenarios.lateness`.
 """
 
 from __future__ import annotations
@@ -18,21 +18,18 @@ from simulation.load_model import LOAD_MANAGER
 from simulation.scenarios.lateness import Lateness
 from simulation.scenarios.statistics import Statistics
 from simulation.scenarios.world import World
-from trimtab.load import percentages
-from trimtab.view import (
+from trimtab.arrays import (
     BANDWIDTH_IN,
     BANDWIDTH_OUT,
     CPU,
     THROUGHPUT_IN,
     Bools,
-    Brokers,
-    Bundles,
     Counts,
     Floats,
     Ints,
-    View,
-    available_part,
 )
+from trimtab.load import percentages
+from trimtab.view import Brokers, Bundles, View, available_part
 
 CLUSTER: Final = "scenario"
 

@@ -24,9 +24,9 @@ from simulation.scenarios.scenario import Scenario
 from simulation.scenarios.world import World
 from trimtab.plan import Plan
 from trimtab.reasons import Reason
-from trimtab.round import decide
-from trimtab.round_state import RoundState
+from trimtab.round.decide import decide
 from trimtab.settings import Settings
+from trimtab.state.round_state import RoundState
 from trimtab.view import View
 
 EPOCH_MS: Final = 1_800_000_000_000

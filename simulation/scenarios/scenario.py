@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from trimtab.tunable import setting
+from trimtab.settings.setting import setting
 
 SIZES: Final = ("log-normal", "bimodal")
 _MANY: Final = 10_000_000

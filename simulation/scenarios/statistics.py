@@ -1,8 +1,8 @@
 """What brokers measure of their bundles, and what the job makes of it over time.
 
 drawn    = load x e^(sigma N - sigma²/2), anew each cycle: its mean is the load
-averages = `trimtab.averages.sample`, from statistics that changed, once an interval, and begun anew
-           by a broker that has not seen the bundle, as `trimtab.snapshot` does
+averages = `trimtab.intake.averages.sample`, from statistics that changed, once an interval, and
+           begun anew by a broker that has not seen the bundle, as `trimtab.intake.snapshot` does
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from simulation.scenarios.world import World
-from trimtab.averages import LONG_SAMPLES, SHORT_SAMPLES, sample
-from trimtab.snapshot import IntakeSettings
-from trimtab.view import Bools, Floats, Ints
+from trimtab.arrays import Bools, Floats, Ints
+from trimtab.intake.averages import LONG_SAMPLES, SHORT_SAMPLES, sample
+from trimtab.intake.snapshot import IntakeSettings
 
 
 class Statistics:

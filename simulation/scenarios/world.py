@@ -12,8 +12,8 @@ import numpy as np
 
 from simulation.scenarios.population import populate
 from simulation.scenarios.scenario import Scenario
+from trimtab.arrays import Bools, Floats, Ints
 from trimtab.names import PackedNames
-from trimtab.view import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,15 +14,15 @@ from admin.audit import Auditor, follow
 from deploy.kafka_server import KafkaServer
 from deploy.ports import free_port
 from deploy.redis_server import RedisServer
-from sinks.journal_relay import JournalRelay
-from sinks.kafka_topics import ensure_topics
-from sinks.ownership_store import OwnershipStore
-from sinks.pruning import Pruner
-from sinks.publisher import Outgoing, Publisher
+from sinks.kafka.publisher import Outgoing, Publisher
+from sinks.kafka.topics import ensure_topics
+from sinks.redis.journal_relay import JournalRelay
+from sinks.redis.ownership_store import OwnershipStore
+from sinks.redis.pruning import Pruner
 from tests.support.opening import keep_alive, let_in
-from trimtab.issue import issued
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import Event, State
+from trimtab.store.requests import issued
 from trimtab.wire import keys
 from trimtab.wire.command import Command, Kind
 from trimtab.wire.ownership import Change, Record, Transition

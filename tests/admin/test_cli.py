@@ -89,7 +89,7 @@ def test_a_fleet_that_cannot_be_gives_2_and_starts_nothing(
 
 
 def test_a_kafka_that_is_not_there_gives_5_and_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sinks.kafka_topics.TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr("sinks.kafka.topics.TIMEOUT_SECONDS", 0.5)
     address = f"127.0.0.1:{free_port()}"
     monkeypatch.setenv("TRIMTAB_KAFKA__BOOTSTRAP", address)
     result = CliRunner().invoke(cli.app, ["topics"])

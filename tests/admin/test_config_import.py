@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from admin.broker_conf import imported
 from admin.cli import OK, USAGE, app
-from admin.java_properties import parse
+from admin.config_import.broker_conf import imported
+from admin.config_import.java_properties import parse
 from streaming.config import load_config
 from trimtab.settings import Settings
-from trimtab.tunable import InvalidSettings
+from trimtab.settings.setting import InvalidSettings
 
 PACKAGE = "org.apache.pulsar.broker.loadbalance"
 EXTENSIBLE = f"loadManagerClassName={PACKAGE}.extensions.ExtensibleLoadManagerImpl\n"

@@ -10,8 +10,8 @@ from typing import cast
 
 import pytest
 
-from admin import demo_parts
-from admin.demo_feed import newest_snapshot
+from admin.demo import processes
+from admin.demo.feed import newest_snapshot
 from deploy.stack import Stack
 from simulation.closed_loop import ClosedLoop, Pace
 from simulation.load_model import load_model
@@ -34,23 +34,23 @@ def test_the_committed_settings_keep_the_strategy_and_its_target() -> None:
 def test_the_committed_fleet_comes_to_rest_under_the_committed_settings(seed: int) -> None:
     """By the range that the job sees, noise and all, and for good."""
     config = load_config(JOB)
-    model = load_model(demo_parts.fleet_profile(FLEET, {"seed": seed}))
-    pace = Pace(demo_parts.REPORT_SECONDS, config.intake_settings())
+    model = load_model(processes.fleet_profile(FLEET, {"seed": seed}))
+    pace = Pace(processes.REPORT_SECONDS, config.intake_settings())
     loop = ClosedLoop(model, config.round_settings(), pace)
     ranges = [step.plan.summary["usage_range"] for step in loop.steps(20)]
     assert ranges[0] > 0.6
-    assert max(ranges[8:]) < demo_parts.GOAL / 100
+    assert max(ranges[8:]) < processes.GOAL / 100
 
 
 def test_a_smaller_fleet_has_no_namespace_without_a_bundle() -> None:
-    profile = demo_parts.fleet_profile(FLEET, {"brokers": 4, "bundles": 20, "seed": None})
+    profile = processes.fleet_profile(FLEET, {"brokers": 4, "bundles": 20, "seed": None})
     assert (profile.brokers, profile.bundles, profile.namespaces) == (4, 20, 20)
     assert len(load_model(profile).bundles) == 20
 
 
 def test_a_fleet_that_cannot_be_is_refused() -> None:
     with pytest.raises(InvalidProfile, match="bundles must be at least brokers"):
-        demo_parts.fleet_profile(FLEET, {"brokers": 12, "bundles": 3})
+        processes.fleet_profile(FLEET, {"brokers": 12, "bundles": 3})
 
 
 def test_a_password_is_in_the_environment_alone(
@@ -60,10 +60,10 @@ def test_a_password_is_in_the_environment_alone(
     monkeypatch.setattr("deploy.jars.connector_jars", lambda: [])
     url = "redis://:hunter2@127.0.0.1:1/0"
     stack = cast(Stack, SimpleNamespace(kafka_bootstrap="127.0.0.1:2", redis_url=url))
-    profile = demo_parts.fleet_profile(FLEET, {})
+    profile = processes.fleet_profile(FLEET, {})
     for process in (
-        demo_parts.job(tmp_path, stack, 9780),
-        demo_parts.fleet(tmp_path, stack, profile),
+        processes.job(tmp_path, stack, 9780),
+        processes.fleet(tmp_path, stack, profile),
     ):
         assert "hunter2" not in " ".join(process.command)
         assert process.environment is not None
@@ -76,15 +76,15 @@ def test_a_second_demo_in_the_same_folder_is_refused_and_the_first_keeps_its_fil
     tmp_path: Path,
 ) -> None:
     folder = tmp_path / "demo"
-    with demo_parts.clean_folder(folder):
+    with processes.clean_folder(folder):
         (folder / "job.log").write_text("mine")
         with (
-            pytest.raises(demo_parts.DemoFailed, match="another demo"),
-            demo_parts.clean_folder(folder),
+            pytest.raises(processes.DemoFailed, match="another demo"),
+            processes.clean_folder(folder),
         ):
             pass
         assert (folder / "job.log").read_text() == "mine"
-    with demo_parts.clean_folder(folder):
+    with processes.clean_folder(folder):
         assert list(folder.iterdir()) == []
 
 

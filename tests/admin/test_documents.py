@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from admin import cli, state_diagram
-from admin.demo_parts import METRICS_PORT
+from admin.demo.processes import METRICS_PORT
 from streaming.config import JobConfig, load_config
 from trimtab.ownership import TRANSITIONS
 

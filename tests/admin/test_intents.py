@@ -10,10 +10,10 @@ from admin import cli
 from admin.intents import Word, intent_of
 from deploy.kafka_server import KafkaServer
 from simulation.recorded import RecordedTopics
-from sinks.kafka_topics import ensure_topics
-from trimtab.intents import obeyed
-from trimtab.memory import Memory
+from sinks.kafka.topics import ensure_topics
+from trimtab.cluster.intents import obeyed
 from trimtab.settings import Settings
+from trimtab.state.memory import Memory
 from trimtab.wire.control import Intent, Kind
 from trimtab.wire.keys import CONTROL
 

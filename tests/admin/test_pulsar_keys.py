@@ -6,10 +6,10 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from admin.broker_conf import imported
 from admin.cli import OK, app
-from admin.java_properties import parse
-from admin.pulsar_keys import DOUBLES, NOT_IMPORTED
+from admin.config_import.broker_conf import imported
+from admin.config_import.java_properties import parse
+from admin.config_import.pulsar_keys import DOUBLES, NOT_IMPORTED
 from streaming.config import load_config
 from trimtab.settings import Settings, catalogue
 

@@ -16,7 +16,7 @@ from admin.replay import bound_of
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
 from simulation.rerun.span import Bound, iso
-from sinks.publisher import Outgoing
+from sinks.kafka.publisher import Outgoing
 from tests.support.commands import published
 from tests.support.plain_job import CPU, HELD, PlainJob
 from trimtab.settings import Settings

@@ -17,7 +17,7 @@ from tests.contracts.asking import journal
 from tests.support.opening import keep_alive, let_in, server_ms
 from trimtab.model import FULL_RANGE_END, Epoch, HashRange
 from trimtab.ownership import Event, State
-from trimtab.ring import equal_edges
+from trimtab.store.ring import equal_edges
 from trimtab.wire.hints import Hints
 from trimtab.wire.keys import bundles_key, command_stream, hints_key, lease_key, ownership_key
 from trimtab.wire.ownership import Candidate, Change, Record

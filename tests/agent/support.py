@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from redis import Redis
 
-from agent.actions import obey
 from agent.broker import CannotLoad
+from agent.commands.actions import obey
+from agent.commands.obeying import Obeyed, Obeyer
 from agent.holdings import Holdings
-from agent.obeying import Obeyed, Obeyer
 from agent.seen import Seen
-from sinks.command_streams import CommandStream
-from sinks.ownership_store import OwnershipStore
+from sinks.redis.command_streams import CommandStream
+from sinks.redis.ownership_store import OwnershipStore
 from tests.support.opening import SureStore, keep_alive, let_in
 from trimtab.model import NO_EPOCH
 from trimtab.ownership import Event, IllegalTransition, State

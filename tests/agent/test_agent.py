@@ -13,20 +13,20 @@ from redis import Redis
 from structlog.testing import capture_logs
 
 from agent.agent import Agent, Superseded
+from agent.commands.obeying import Obeyed
 from agent.links import AgentSettings, Links, boot_clock, watched_server_time
 from agent.lookup.claiming import Claims
-from agent.obeying import Obeyed
-from agent.outbox import Outbox
 from agent.ports import LeaseKeeper
-from agent.reporting import Reporter
+from agent.reports.outbox import Outbox
+from agent.reports.reporting import Reporter
 from agent.seen import Seen
-from sinks.command_streams import CommandStream
-from sinks.connections import redis_client
 from sinks.errors import StoreUnavailable
-from sinks.gate import Gate
-from sinks.hints import PlacementHints
-from sinks.leases import FOR_THE_NEXT, NO_SESSION, Lease, Leases
-from sinks.ownership_store import OwnershipStore
+from sinks.redis.cluster_gate import Gate
+from sinks.redis.command_streams import CommandStream
+from sinks.redis.hints import PlacementHints
+from sinks.redis.leases import FOR_THE_NEXT, NO_SESSION, Lease, Leases
+from sinks.redis.ownership_store import OwnershipStore
+from sinks.redis.server.connections import redis_client
 from tests.agent.support import BUNDLE, HALVES, SESSION, A, B, Clock, Job, Recorder, lines
 from tests.agent.test_outbox import Shelf
 from tests.support.opening import close, let_in, server_ms

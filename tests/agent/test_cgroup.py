@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.cgroup import Share, cpu_share, memory_share
+from agent.reports.cgroup import Share, cpu_share, memory_share
 
 TOP = "sys/fs/cgroup"
 POD = f"{TOP}/pods/pod1"

@@ -17,7 +17,7 @@ from deploy.ports import LOOPBACK, free_port
 from deploy.redis_server import RedisServer
 from tests.agent.support import BUNDLE, HALVES
 from tests.support.waiting import eventually
-from trimtab.ring import position
+from trimtab.store.ring import position
 from trimtab.wire.load_report import decode, encode
 
 ONE, OTHER = "persistent://t/ns/one", "persistent://t/other/one"

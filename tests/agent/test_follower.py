@@ -10,13 +10,13 @@ from itertools import islice
 import msgspec
 import pytest
 
-from agent import follower
-from agent.follower import Sieve, following
+from admin import follower
+from admin.follower import Sieve, following
 from deploy.kafka_server import KafkaServer
 from deploy.ports import free_port
 from sinks.errors import KafkaUnavailable
-from sinks.kafka_topics import ensure_topics
-from sinks.publisher import Outgoing, Publisher
+from sinks.kafka.publisher import Outgoing, Publisher
+from sinks.kafka.topics import ensure_topics
 from tests.agent.support import BUNDLE, A, B
 from trimtab.wire.command import Command, Kind
 from trimtab.wire.keys import COMMANDS
@@ -110,7 +110,7 @@ def test_two_tools_see_the_same(bootstrap: str) -> None:
 @pytest.mark.e2e
 def test_commands_are_printed_as_lines_of_json(bootstrap: str) -> None:
     publish(bootstrap, command("1", "printed"), command("2", "printed", B))
-    tool = [sys.executable, "-m", "agent.follower", "--kafka", bootstrap, "--earliest"]
+    tool = [sys.executable, "-m", "admin.follower", "--kafka", bootstrap, "--earliest"]
     with subprocess.Popen(
         [*tool, "--cluster", "printed", "--broker", B], stdout=subprocess.PIPE
     ) as running:

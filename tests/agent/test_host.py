@@ -8,7 +8,7 @@ import numpy as np
 import psutil
 import pytest
 
-from agent.host import HostSampler, HostUsage
+from agent.reports.host import HostSampler, HostUsage
 from tests.agent.support import Clock
 from tests.agent.test_cgroup import INSIDE, OWN, cpu, memory, write
 from trimtab.load import percentages

@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 from redis import Redis
 
+from agent.commands.obeying import Obeyed
 from agent.lookup import edges
 from agent.lookup.claiming import HINTS_FOR_S
 from agent.lookup.server import OPEN_FOR_S, Lookup
 from agent.lookup.settling import LookupSettings
-from agent.obeying import Obeyed
 from deploy.redis_server import RedisServer
-from sinks.connections import redis_client
-from sinks.ownership_store import OwnershipStore
+from sinks.redis.ownership_store import OwnershipStore
+from sinks.redis.server.connections import redis_client
 from tests.agent.looking_up import HERE, NAMESPACE, STANDING, TOPIC, WHOLE, Scene, owned
 from tests.support.opening import let_in, server_ms
 from trimtab.model import FULL_RANGE_END, Epoch, HashRange
 from trimtab.ownership import Event, State
-from trimtab.ring import position
+from trimtab.store.ring import position
 from trimtab.wire.command import Command
 from trimtab.wire.command import Kind as Order
 from trimtab.wire.keys import bundles_key, command_stream, open_key

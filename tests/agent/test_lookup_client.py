@@ -15,7 +15,7 @@ from agent.lookup.single_flight import SingleFlight
 from tests.agent.looking_up import TOPIC, WHOLE, Scene, owned
 from trimtab.model import FULL_RANGE_END, Epoch, HashRange, InvalidName
 from trimtab.ownership import Event
-from trimtab.ring import position
+from trimtab.store.ring import position
 from trimtab.wire.lookup import Answer, Avoid, Cause, Kind, failed, put_off
 
 A, B, C = "a:8080", "b:8080", "c:8080"

@@ -12,7 +12,7 @@ from redis import Redis
 from tests.agent.looking_up import EACH, NAMESPACE, Scene
 from trimtab.model import HashRange
 from trimtab.ownership import Event
-from trimtab.ring import bundle_at, equal_edges, position
+from trimtab.store.ring import bundle_at, equal_edges, position
 from trimtab.wire.lookup import Kind
 
 BROKERS = [f"broker-{i}:8080" for i in range(10)]

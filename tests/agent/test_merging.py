@@ -6,10 +6,10 @@ import msgspec
 import pytest
 from redis import Redis
 
-from agent.actions import obey
-from agent.obeying import Obeyed
+from agent.commands.actions import obey
+from agent.commands.obeying import Obeyed
 from sinks.errors import Closed, StoreUnavailable
-from sinks.ownership_store import OwnershipStore
+from sinks.redis.ownership_store import OwnershipStore
 from tests.agent.support import BUNDLE, HALVES, A, B, Job, Site
 from trimtab.ownership import Event, IllegalTransition, State
 from trimtab.wire.command import Command

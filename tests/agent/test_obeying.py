@@ -8,11 +8,11 @@ import msgspec
 import pytest
 from redis import Redis
 
-from agent.actions import obey
-from agent.obeying import Obeyed
+from agent.commands.actions import obey
+from agent.commands.obeying import Obeyed
 from agent.ports import Store
 from sinks.errors import Closed, StoreUnavailable
-from sinks.ownership_store import OwnershipStore
+from sinks.redis.ownership_store import OwnershipStore
 from tests.agent.support import BUNDLE, HALVES, A, B, Job, Site, lines
 from trimtab.ownership import Event, State
 from trimtab.wire.command import Kind

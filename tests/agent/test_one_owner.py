@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from redis import Redis
 
-from agent.actions import obey
-from agent.obeying import SERVING
+from agent.commands.actions import obey
+from agent.commands.obeying import SERVING
 from tests.agent.support import BUNDLE, HALVES, A, B, Job, Site
 from trimtab.ownership import IllegalTransition
 

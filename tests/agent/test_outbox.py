@@ -13,8 +13,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from kafka.errors import KafkaError, KafkaTimeoutError, MessageSizeTooLargeError
 
-import agent.outbox
-from agent.outbox import (
+import agent.reports.outbox
+from agent.reports.outbox import (
     FIRST_WAIT_S,
     IN_FLIGHT,
     LONGEST_WAIT_S,
@@ -24,7 +24,7 @@ from agent.outbox import (
     Outbox,
     kafka_producer,
 )
-from agent.reporting import Reporter
+from agent.reports.reporting import Reporter
 from deploy.kafka_server import KafkaServer
 from sinks.errors import KafkaUnavailable, Misconfigured
 from tests.agent.support import A, Clock, Recorder
@@ -296,8 +296,8 @@ def test_a_stuck_producer_is_noticed_also_while_it_takes_no_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """No report wakes the outbox then: none may be sent."""
-    monkeypatch.setattr(agent.outbox, "IN_FLIGHT", 1)
-    monkeypatch.setattr(agent.outbox, "STUCK_S", 0.05)
+    monkeypatch.setattr(agent.reports.outbox, "IN_FLIGHT", 1)
+    monkeypatch.setattr(agent.reports.outbox, "STUCK_S", 0.05)
     seconds = count()
     shelves: list[Shelf] = []
 

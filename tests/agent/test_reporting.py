@@ -8,14 +8,14 @@ from itertools import pairwise
 import msgspec
 import pytest
 
-from agent.outbox import Outbox
-from agent.reporting import HEARTBEAT_S, REPEAT_S, Cadence, Reporter
+from agent.reports.outbox import Outbox
+from agent.reports.reporting import HEARTBEAT_S, REPEAT_S, Cadence, Reporter
 from tests.agent.support import SESSION, A
 from tests.agent.test_outbox import Shelf
-from trimtab.reporting import ReportingSettings
+from trimtab.arrays import CPU, RATE_IN
+from trimtab.intake.report_cadence import ReportingSettings
+from trimtab.intake.snapshot import Arrival, IntakeSettings, Snapshot, fold
 from trimtab.settings import RoundSettings, WeightSettings
-from trimtab.snapshot import Arrival, IntakeSettings, Snapshot, fold
-from trimtab.view import CPU, RATE_IN
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, decode
 
 BEAT_S = 5.0

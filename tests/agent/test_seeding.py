@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from redis import Redis
 
-from agent.obeying import Obeyed
+from agent.commands.obeying import Obeyed
 from agent.seeding import seed
 from sinks.errors import Closed
 from tests.agent.support import BUNDLE, A, B, Job, Site, lines

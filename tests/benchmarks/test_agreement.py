@@ -10,8 +10,9 @@ import pytest
 from benchmarks.agreement import Disagreement, Moves, differences, digest, same_cluster, ties
 from benchmarks.decisions import BROKERS, BUNDLES, MATCHES, SEED, SETTINGS, view_of
 from benchmarks.synthetic import columns
+from trimtab.arrays import CPU
 from trimtab.shedding import SHEDDERS
-from trimtab.view import CPU, View
+from trimtab.view import View
 
 WEIGHTS = SETTINGS.weights
 MOVES: Moves = [("a/1", "a", "c"), ("a/2", "a", "d"), ("b/1", "b", "c")]

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import lookup
 from deploy.redis_server import RedisServer
-from sinks.connections import redis_client
+from sinks.redis.server.connections import redis_client
 
 
 def test_both_sides_are_asked_for_the_same_bundles(

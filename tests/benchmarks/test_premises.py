@@ -10,12 +10,12 @@ import numpy as np
 
 from benchmarks.fleet import BROKERS, CLUSTER, SETTINGS, StepBroker, step_model
 from benchmarks.reports import reports, sql_type
-from trimtab.assemble import assemble
+from trimtab.intake.assemble import assemble
+from trimtab.intake.snapshot import Arrival, IntakeSettings, Snapshot, fold
 from trimtab.plan import Plan
-from trimtab.round import decide
-from trimtab.round_state import RoundState
+from trimtab.round.decide import decide
 from trimtab.settings import Settings
-from trimtab.snapshot import Arrival, IntakeSettings, Snapshot, fold
+from trimtab.state.round_state import RoundState
 from trimtab.wire.load_report import decode, encode
 
 NOW_MS = 1_800_000_000_000

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks import why
 from deploy.redis_server import RedisServer
-from sinks.connections import redis_client
+from sinks.redis.server.connections import redis_client
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import redis
 
-from sinks.ownership_store import OwnershipStore
+from sinks.redis.ownership_store import OwnershipStore
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import Event
 from trimtab.wire.command import Command, Kind

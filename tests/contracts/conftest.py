@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import redis
 
-from sinks.ownership_store import OwnershipStore
+from sinks.redis.ownership_store import OwnershipStore
 from tests.contracts.asking import GENERATION
 from tests.support.opening import SureStore, keep_alive, let_in
 

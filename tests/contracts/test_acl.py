@@ -26,21 +26,20 @@ from agent.agent import Agent
 from agent.links import AgentSettings, Links
 from agent.lookup.server import Lookup
 from agent.lookup.settling import LookupSettings
-from agent.outbox import Outbox
+from agent.reports.outbox import Outbox
 from deploy.redis_acl import PASSWORD_VARIABLE, Role, acl_line, user_name
 from deploy.redis_server import RedisServer, installed, wheel
-from sinks.command_streams import GROUP
-from sinks.connections import redis_client
 from sinks.errors import Misconfigured
-from sinks.explanations import Explanations
-from sinks.gate import Gate
-from sinks.journal_relay import JournalRelay
-from sinks.leases import Leases, Renewal
-from sinks.ownership_store import OwnershipStore
-from sinks.pruning import Pruner
-from sinks.publisher import Outgoing, Publisher
-from sinks.roll_call import RollCall
-from sinks.scripts import (
+from sinks.kafka.publisher import Outgoing, Publisher
+from sinks.redis.cluster_gate import Gate
+from sinks.redis.command_streams import GROUP
+from sinks.redis.explanations import Explanations
+from sinks.redis.journal_relay import JournalRelay
+from sinks.redis.lease_scan import RollCall
+from sinks.redis.leases import Leases, Renewal
+from sinks.redis.ownership_store import OwnershipStore
+from sinks.redis.pruning import Pruner
+from sinks.redis.scripts import (
     Script,
     hints_script,
     lease_script,
@@ -51,6 +50,7 @@ from sinks.scripts import (
     run_loaded,
     transition_script,
 )
+from sinks.redis.server.connections import redis_client
 from tests.agent.support import SESSION, Recorder
 from tests.agent.test_outbox import Shelf
 from tests.support.explanations import explanation, stored

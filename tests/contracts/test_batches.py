@@ -10,9 +10,9 @@ import pytest
 import redis
 
 from deploy.redis_server import RedisServer
-from sinks.connections import redis_client
 from sinks.errors import Closed, Fenced, GenerationSpent
-from sinks.ownership_store import BatchOutcome, OwnershipStore
+from sinks.redis.ownership_store import BatchOutcome, OwnershipStore
+from sinks.redis.server.connections import redis_client
 from tests.contracts.asking import BUNDLE, GENERATION, broker, command, commands, job, journal
 from tests.support.opening import keep_alive, let_in
 from trimtab.model import NO_EPOCH, Epoch

@@ -10,7 +10,7 @@ import redis
 from redis.exceptions import RedisError
 
 from sinks.errors import SinkError
-from sinks.ownership_store import OwnershipStore
+from sinks.redis.ownership_store import OwnershipStore
 from tests.contracts.asking import BUNDLE, GENERATION, HALVES, ask, broker, command, job
 from tests.contracts.conftest import BROKERS
 from tests.support.opening import keep_alive

@@ -9,9 +9,9 @@ import pytest
 import redis
 
 from sinks.errors import Damaged
-from sinks.journal_relay import PAGE, JournalRelay
-from sinks.ownership_store import OwnershipStore
-from sinks.scripts import transition_script
+from sinks.redis.journal_relay import PAGE, JournalRelay
+from sinks.redis.ownership_store import OwnershipStore
+from sinks.redis.scripts import transition_script
 from tests.contracts.asking import ABOVE, BUNDLE, GENERATION, HALVES, ask, broker, job, journal
 from tests.support.publishing import Nowhere
 from trimtab.model import Epoch

@@ -10,10 +10,10 @@ import pytest
 import redis
 
 from sinks.errors import Closed, Fenced, GenerationSpent, SinkError
-from sinks.gate import Closure, Gate
-from sinks.leases import Leases
-from sinks.ownership_store import OwnershipStore
-from sinks.readable import ALL, Readable
+from sinks.kafka.readable import ALL, Readable
+from sinks.redis.cluster_gate import Closure, Gate
+from sinks.redis.leases import Leases
+from sinks.redis.ownership_store import OwnershipStore
 from tests.contracts.asking import BUNDLE, HALVES, broker, journal
 from tests.support.opening import close, keep_alive, let_in
 from trimtab.model import Epoch

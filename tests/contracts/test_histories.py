@@ -11,11 +11,11 @@ from types import SimpleNamespace
 import pytest
 
 from deploy.redis_server import RedisServer
-from sinks.connections import redis_client
 from sinks.errors import Closed, GenerationSpent, StoreUnavailable
-from sinks.gate import Gate
-from sinks.leases import Leases, Renewal
-from sinks.ownership_store import OwnershipStore
+from sinks.redis.cluster_gate import Gate
+from sinks.redis.leases import Leases, Renewal
+from sinks.redis.ownership_store import OwnershipStore
+from sinks.redis.server.connections import redis_client
 from tests.contracts.asking import broker
 from tests.support.opening import let_in
 from tests.support.waiting import eventually

@@ -17,9 +17,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from simulation.ownership.rules import FREE
 from simulation.ownership.server import MemoryServer
 from sinks.errors import SinkError
-from sinks.gate import Closure, Gate
-from sinks.leases import FOR_THE_NEXT, Lease, Leases, Renewal
-from sinks.ownership_store import BatchOutcome, OwnershipStore
+from sinks.redis.cluster_gate import Closure, Gate
+from sinks.redis.leases import FOR_THE_NEXT, Lease, Leases, Renewal
+from sinks.redis.ownership_store import BatchOutcome, OwnershipStore
 from tests.contracts.asking import commands, journal
 from trimtab.model import NO_EPOCH, Epoch, HashRange, merged, parse_bundle
 from trimtab.ownership import JOB_EVENTS, TRANSITIONS, Event, State

@@ -10,10 +10,10 @@ import msgspec
 import pytest
 import redis
 
-from sinks import ownership_store
-from sinks.command_streams import KEPT_S
 from sinks.errors import Closed, Fenced, StoreUnavailable
-from sinks.ownership_store import PAGE, BatchOutcome, OwnershipStore
+from sinks.redis import ownership_store
+from sinks.redis.command_streams import KEPT_S
+from sinks.redis.ownership_store import PAGE, BatchOutcome, OwnershipStore
 from tests.contracts.asking import (
     BUNDLE,
     GENERATION,

@@ -7,8 +7,8 @@ import pytest
 import redis
 
 from sinks.errors import Closed, Fenced
-from sinks.ownership_store import OwnershipStore
-from sinks.pruning import KEPT_MS, Pruner
+from sinks.redis.ownership_store import OwnershipStore
+from sinks.redis.pruning import KEPT_MS, Pruner
 from tests.contracts.asking import ABOVE, BUNDLE, GENERATION, HALVES, ask, broker, job, journal
 from tests.support.opening import close, let_in
 from trimtab.model import NO_EPOCH, Epoch

@@ -12,10 +12,10 @@ import pytest
 import redis
 
 from deploy.redis_server import RedisServer
-from sinks.connections import redis_client
 from sinks.errors import StoreUnavailable
-from sinks.gate import Gate
-from sinks.leases import Leases
+from sinks.redis.cluster_gate import Gate
+from sinks.redis.leases import Leases
+from sinks.redis.server.connections import redis_client
 from trimtab.ownership import REPLICA_WAIT_MS
 from trimtab.wire import keys
 

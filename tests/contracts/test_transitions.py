@@ -6,7 +6,7 @@ import msgspec
 import pytest
 import redis
 
-from sinks.ownership_store import OwnershipStore
+from sinks.redis.ownership_store import OwnershipStore
 from tests.contracts.asking import (
     ABOVE,
     BOTH,

@@ -12,9 +12,9 @@ import pytest
 import redis
 
 from sinks.errors import Closed, Fenced
-from sinks.gate import Gate
-from sinks.leases import Leases
-from sinks.ownership_store import OwnershipStore
+from sinks.redis.cluster_gate import Gate
+from sinks.redis.leases import Leases
+from sinks.redis.ownership_store import OwnershipStore
 from tests.contracts.asking import ABOVE, BUNDLE, GENERATION, ask, broker, command, commands, job
 from tests.support.opening import close, keep_alive, let_in
 from trimtab.model import NO_EPOCH, Epoch

@@ -6,12 +6,12 @@ import msgspec
 import pytest
 import redis
 
-from sinks.bundle_index import BundleIndex
 from sinks.errors import Closed
-from sinks.gate import Gate
-from sinks.leases import Lease, Leases, Renewal
-from sinks.ownership_store import OwnershipStore
-from sinks.roll_call import RollCall
+from sinks.redis.bundle_index import BundleIndex
+from sinks.redis.cluster_gate import Gate
+from sinks.redis.lease_scan import RollCall
+from sinks.redis.leases import Lease, Leases, Renewal
+from sinks.redis.ownership_store import OwnershipStore
 from tests.contracts.asking import BUNDLE, GENERATION, HALVES, broker
 from tests.contracts.conftest import BROKERS
 from tests.support.opening import server_ms

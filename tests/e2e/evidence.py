@@ -15,7 +15,7 @@ from simulation.replay import distinct
 from sources.records import Record
 from streaming.config import JobConfig
 from tests.support.state import cluster_snapshots
-from trimtab.snapshot import Snapshot
+from trimtab.intake.snapshot import Snapshot
 from trimtab.wire import keys
 from trimtab.wire.columns import unpack
 from trimtab.wire.rows import BatchRecord, RoundRecord

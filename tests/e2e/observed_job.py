@@ -16,10 +16,10 @@ from deploy import jars
 from deploy.process import Process
 from deploy.stack import Stack
 from simulation.recorded import RecordedTopics
-from sinks.connections import redis_client
-from sinks.publisher import Outgoing, Publisher
+from sinks.kafka.publisher import Outgoing, Publisher
+from sinks.redis.server.connections import redis_client
 from streaming.config import SparkConfig, load_config
-from streaming.session import spark_session
+from streaming.query.session import spark_session
 from tests.e2e import pulsar_cluster
 from tests.e2e.evidence import Evidence, gather
 from tests.support.jobs import Driver

@@ -13,17 +13,17 @@ from typing import Final
 import msgspec
 import redis
 
-from agent.outbox import Outbox, kafka_producer
+from agent.reports.outbox import Outbox, kafka_producer
 from deploy import jars
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
 from simulation.load_model import load_model
 from simulation.recorded import RecordedTopics
 from simulation.replay import Replay, distinct
-from sinks.connections import redis_client
-from sinks.kafka_topics import ensure_topics
-from sinks.ownership_store import OwnershipStore
-from sinks.publisher import Outgoing, Publisher
+from sinks.kafka.publisher import Outgoing, Publisher
+from sinks.kafka.topics import ensure_topics
+from sinks.redis.ownership_store import OwnershipStore
+from sinks.redis.server.connections import redis_client
 from streaming.config import JobConfig, load_config
 from tests.faults import history
 from tests.faults.brokers import FragileBroker, Node, node

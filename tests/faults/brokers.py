@@ -20,14 +20,14 @@ from redis import Redis
 
 from agent.agent import Agent, Superseded
 from agent.links import AgentSettings, Links
-from agent.outbox import Outbox
 from agent.ports import Commands, LeaseKeeper, Store
-from agent.reporting import Cadence, Reporter
-from sinks.command_streams import CommandStream
-from sinks.connections import redis_client
+from agent.reports.outbox import Outbox
+from agent.reports.reporting import Cadence, Reporter
+from sinks.redis.command_streams import CommandStream
+from sinks.redis.server.connections import redis_client
 from tests.faults.serving import Clock, Diary, WrittenDown
 from tests.support.seesaw import REPORT_SECONDS, SeesawBroker
-from trimtab.reporting import ReportingSettings
+from trimtab.intake.report_cadence import ReportingSettings
 from trimtab.wire.command import Command
 
 CADENCE: Final = Cadence(ReportingSettings(max_interval=1.0), heartbeat=0.5)

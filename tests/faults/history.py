@@ -19,8 +19,8 @@ from typing import Final, NamedTuple
 from simulation.replay import Replay, distinct, rounds_of
 from sources.records import Record as Entry
 from tests.faults.serving import Span
-from trimtab.audit import NOTES, Audit, Violation
-from trimtab.audit import Kind as Finding
+from trimtab.auditing.auditor import NOTES, Audit, Violation
+from trimtab.auditing.auditor import Kind as Finding
 from trimtab.model import namespace_of, parse_bundle
 from trimtab.ownership import Event
 from trimtab.settings import Settings

@@ -2,7 +2,7 @@
 
 each batch, twenty times a second:
   what was published since the last one, through both operators       simulation.replay
-  what they decided, to Redis and the topics                          streaming.batch
+  what they decided, to Redis and the topics                          streaming.query.batch
 beside it, each on its thread: the watcher of leases, the relay of the journal
 """
 
@@ -18,31 +18,31 @@ from pyspark.sql import DataFrame
 
 from simulation.recorded import decoded
 from simulation.replay import Replay
-from sinks.connections import redis_client
 from sinks.errors import Fenced, StoreUnavailable
-from sinks.explanations import Explanations
-from sinks.gate import Gate
-from sinks.journal_relay import JournalRelay
-from sinks.leases import Leases
-from sinks.ownership_store import OwnershipStore
-from sinks.publisher import Outgoing
-from sinks.roll_call import RollCall
+from sinks.kafka.publisher import Outgoing
+from sinks.redis.cluster_gate import Gate
+from sinks.redis.explanations import Explanations
+from sinks.redis.journal_relay import JournalRelay
+from sinks.redis.lease_scan import RollCall
+from sinks.redis.leases import Leases
+from sinks.redis.ownership_store import OwnershipStore
+from sinks.redis.server.connections import redis_client
 from sources.records import Record as Entry
-from streaming.announcer import Announcer
-from streaming.batch import BatchWriter
-from streaming.exposition import Exposition
-from streaming.offsets import OffsetLog
-from streaming.opening import Opener
-from streaming.patience import Patience
+from streaming.leader.leadership import Tenure
+from streaming.leader.store_opening import Opener
+from streaming.metrics.exposition import Exposition
 from streaming.periodic import Periodic
-from streaming.relay import RelayThread
-from streaming.server_clock import ServerClock
-from streaming.tenure import Tenure
+from streaming.query.batch import BatchWriter
+from streaming.query.offsets import OffsetLog
+from streaming.sink_retry import Patience
+from streaming.watch.intent_publisher import Announcer
+from streaming.watch.lease_watcher import REDIS, Watcher
+from streaming.watch.relay import RelayThread
+from streaming.watch.server_clock import ServerClock
 from streaming.watchdog import Progress
-from streaming.watcher import REDIS, Watcher
 from tests.faults.topics import Claims, Topics
+from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import Settings
-from trimtab.snapshot import IntakeSettings
 from trimtab.wire import keys
 from trimtab.wire.control import Intent, Kind
 from trimtab.wire.ownership import Change, Record

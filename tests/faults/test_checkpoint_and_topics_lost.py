@@ -23,11 +23,11 @@ from confluent_kafka.admin import AdminClient
 from deploy import jars
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
-from sinks.connections import redis_client
-from sinks.generation import claim
-from sinks.kafka_topics import ensure_topics
-from sinks.publisher import Outgoing, Publisher
-from streaming.ending import FAILED
+from sinks.kafka.generation import claim
+from sinks.kafka.publisher import Outgoing, Publisher
+from sinks.kafka.topics import ensure_topics
+from sinks.redis.server.connections import redis_client
+from streaming.shutdown import FAILED
 from tests.faults.table import Row
 from tests.support.jobs import Driver, write_settings
 from tests.support.reports import bundle

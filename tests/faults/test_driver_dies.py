@@ -14,7 +14,7 @@ from random import Random
 import psutil
 import pytest
 
-from sinks.scripts import hints_script, open_script, transition_script
+from sinks.redis.scripts import hints_script, open_script, transition_script
 from tests.faults.bench import PATIENCE_S, Bench, bench, repeated
 from tests.faults.table import Row
 from tests.support.jobs import Driver

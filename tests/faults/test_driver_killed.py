@@ -24,8 +24,8 @@ from simulation.load_model import load_model
 from simulation.profile import Profile
 from simulation.recorded import RecordedTopics
 from simulation.replay import distinct
-from sinks.connections import redis_client
-from sinks.kafka_topics import ensure_topics
+from sinks.kafka.topics import ensure_topics
+from sinks.redis.server.connections import redis_client
 from streaming.config import JobConfig, load_config
 from tests.faults.table import Row
 from tests.support.jobs import Driver, write_settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deploy.redis_server import RedisServer
-from sinks.publisher import Outgoing
+from sinks.kafka.publisher import Outgoing
 from tests.faults.job import Job
 from tests.faults.table import Row
 from tests.faults.topics import Claims, Topics

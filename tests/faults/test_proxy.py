@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from deploy.redis_server import RedisServer
-from sinks.connections import redis_client
+from sinks.redis.server.connections import redis_client
 from tests.faults.proxy import Proxy
 
 

@@ -17,10 +17,10 @@ import pytest
 import redis
 
 from deploy.redis_server import RedisServer
-from sinks.connections import redis_client
 from sinks.errors import Closed
-from sinks.ownership_store import OwnershipStore
-from sinks.scripts import transition_script
+from sinks.redis.ownership_store import OwnershipStore
+from sinks.redis.scripts import transition_script
+from sinks.redis.server.connections import redis_client
 from tests.faults.proxy import Proxy
 from tests.faults.table import Row
 from tests.faults.world import LEASE_S, World, world

@@ -15,9 +15,9 @@ from deploy import jars, service_checks
 from deploy.kafka_server import KafkaServer
 from deploy.ports import free_port
 from deploy.redis_server import RedisServer
-from sinks.generation import claim
-from sinks.kafka_topics import ensure_topics
-from streaming.ending import FAILED, UNREACHABLE, USAGE
+from sinks.kafka.generation import claim
+from sinks.kafka.topics import ensure_topics
+from streaming.shutdown import FAILED, UNREACHABLE, USAGE
 from tests.support.jobs import QUICK, run_to_its_end, write_settings
 from tests.support.redis_cluster import clustered
 from trimtab.wire import keys

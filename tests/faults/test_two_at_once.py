@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.ending import FENCED, UNREACHABLE
+from streaming.shutdown import FENCED, UNREACHABLE
 from tests.faults.bench import PATIENCE_S, Bench, bench, repeated
 from tests.faults.table import Row
 from tests.faults.test_driver_dies import BATCHES

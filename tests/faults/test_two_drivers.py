@@ -21,8 +21,8 @@ import pytest
 from deploy import jars
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
-from sinks.publisher import Outgoing, Publisher
-from streaming.ending import FAILED, FENCED, OK, STUCK
+from sinks.kafka.publisher import Outgoing, Publisher
+from streaming.shutdown import FAILED, FENCED, OK, STUCK
 from tests.faults.table import Row
 from tests.support.jobs import write_settings
 from tests.support.reports import bundle
@@ -37,7 +37,7 @@ PATIENCE: Final = 240.0
 JOB: Final = "from streaming.job import main; main()"
 HANGING: Final = """
 import threading
-from streaming.batch import BatchWriter
+from streaming.query.batch import BatchWriter
 write = BatchWriter.__call__
 def hang(self, frame, number):
     threading.Event().wait() if self._opener.clusters else write(self, frame, number)
@@ -46,7 +46,7 @@ BatchWriter.__call__ = hang
 """In the first batch after the one that opens the store."""
 
 RAISING: Final = """
-from streaming.batch import BatchWriter
+from streaming.query.batch import BatchWriter
 write, raised = BatchWriter.__call__, []
 def fail(self, frame, number):
     write(self, frame, number)

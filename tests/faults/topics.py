@@ -7,9 +7,9 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from agent.outbox import Message, Outbox
+from agent.reports.outbox import Message, Outbox
 from sinks.errors import Fenced
-from sinks.publisher import Outgoing, Publisher
+from sinks.kafka.publisher import Outgoing, Publisher
 from sources.records import Record
 from trimtab.wire.keys import LOAD_REPORTS
 
@@ -61,7 +61,7 @@ class Claims:
 
 
 class Claim:
-    """A `streaming.tenure.Claim`."""
+    """A `streaming.leader.leadership.Claim`."""
 
     def __init__(self, claims: Claims, generation: int) -> None:
         self._claims, self.generation = claims, generation

@@ -19,10 +19,10 @@ from deploy.redis_server import RedisServer
 from simulation.load_model import load_model
 from simulation.profile import Profile
 from simulation.replay import Replay
-from sinks.connections import redis_client
 from sinks.errors import SinkError
-from sinks.gate import Gate
-from sinks.ownership_store import OwnershipStore
+from sinks.redis.cluster_gate import Gate
+from sinks.redis.ownership_store import OwnershipStore
+from sinks.redis.server.connections import redis_client
 from sources.records import Record as Entry
 from tests.faults import history
 from tests.faults.brokers import FragileBroker, Node, node

@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 
 from tests.support.clusters import Broker, cluster, rates
+from trimtab.arrays import RATE_IN
+from trimtab.filters.request import Projection
 from trimtab.placement.avg import Avg
 from trimtab.plan import Plan
 from trimtab.reasons import Reason, Rule
-from trimtab.request import Projection
-from trimtab.round import decide
-from trimtab.round_state import RoundState
+from trimtab.round.decide import decide
 from trimtab.settings import Settings
 from trimtab.shedding.avg import AvgHistory, shed
-from trimtab.view import RATE_IN, View
+from trimtab.state.round_state import RoundState
+from trimtab.view import View
 
 AVG = {"round.shedding": "avg", "round.placement": "avg"}
 

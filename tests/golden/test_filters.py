@@ -12,9 +12,9 @@ import pytest
 
 from tests.support.clusters import Broker, Bundle, view_of
 from trimtab.filters import FILTERS, may_unload, narrowed, reachable, transferable
+from trimtab.filters.request import Projection, Request, request_of
 from trimtab.model import namespace_of
 from trimtab.policies import Policies
-from trimtab.request import Projection, Request, request_of
 from trimtab.settings import Settings
 from trimtab.view import View
 

@@ -6,20 +6,14 @@ import numpy as np
 import pytest
 
 from tests.support.clusters import Broker, cluster
-from trimtab import averages
+from trimtab.arrays import BANDWIDTH_IN, BANDWIDTH_OUT, CPU, DIRECT_MEMORY, MEMORY
+from trimtab.intake import averages
 from trimtab.load import percentages, unweighted_usage, usage
 from trimtab.model import FULL_RANGE_END
-from trimtab.ring import bundle_at, equal_edges, position
 from trimtab.settings import WeightSettings
-from trimtab.smoothing import BrokerAverages, advance, remembered
-from trimtab.view import (
-    BANDWIDTH_IN,
-    BANDWIDTH_OUT,
-    CPU,
-    DIRECT_MEMORY,
-    MEMORY,
-    Brokers,
-)
+from trimtab.state.broker_averages import BrokerAverages, advance, remembered
+from trimtab.store.ring import bundle_at, equal_edges, position
+from trimtab.view import Brokers
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,12 @@ import pytest
 from tests.support import clusters
 from tests.support.clusters_by_rows import change_row, cluster
 from tests.support.reports import bundle
-from trimtab.disposal import Disposal
+from trimtab.filters.request import Projection
 from trimtab.ownership import Event, Given, IllegalTransition, OwnerRule, State, effect_of
 from trimtab.placement import PLACERS
 from trimtab.plan import Shed
 from trimtab.reasons import Reason, Rule
-from trimtab.request import Projection
+from trimtab.round.disposal import Disposal
 from trimtab.settings import Settings
 
 BUNDLE = bundle(0)

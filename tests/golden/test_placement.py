@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from tests.support.clusters import Broker, Bundle, cluster, view_of
+from trimtab.filters.request import Projection
 from trimtab.load import usage
 from trimtab.placement import PLACERS
 from trimtab.placement.least_resource_usage import LeastResourceUsage, LeastResourceUsageHistory
 from trimtab.placement.round_robin import RoundRobinHistory
-from trimtab.request import Projection
 from trimtab.settings import Settings
 from trimtab.view import View
 

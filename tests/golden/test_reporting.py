@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from trimtab.intake.report_cadence import ReportingSettings, bandwidth_limit, is_due
 from trimtab.load import percentages
-from trimtab.reporting import ReportingSettings, bandwidth_limit, is_due
 from trimtab.settings import WeightSettings
 from trimtab.wire.load_report import LocalBrokerData, Resource
 

@@ -10,10 +10,10 @@ from dataclasses import replace
 import pytest
 
 from tests.support.clusters import Broker, Bundle, view_of
-from trimtab.round_state import Histories
 from trimtab.settings import SPLIT_TRIGGERS, Settings
 from trimtab.splitting.triggers import TRIGGERS
 from trimtab.splitting.triggers.instantaneous import SplitHistory, split
+from trimtab.state.round_state import Histories
 from trimtab.view import View
 
 MIB = 1048576.0

@@ -14,14 +14,15 @@ import numpy as np
 import pytest
 
 from tests.support.clusters import NOW_MS, Broker, Bundle, cluster
+from trimtab.arrays import RATE_IN, THROUGHPUT_IN, THROUGHPUT_OUT, Ints
 from trimtab.plan import Shed
 from trimtab.reasons import Reason
 from trimtab.settings import Settings, WeightSettings
 from trimtab.shedding.balance import Balance
 from trimtab.shedding.top_bundles import TopBundles
 from trimtab.shedding.transfer import Outcome, Skip, TransferHistory, judged, shed
-from trimtab.smoothing import BrokerAverages, advance
-from trimtab.view import RATE_IN, THROUGHPUT_IN, THROUGHPUT_OUT, Ints, View
+from trimtab.state.broker_averages import BrokerAverages, advance
+from trimtab.view import View
 
 M = 1e6
 """A million bytes/s."""

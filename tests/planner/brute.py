@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trimtab.planner.fleet import Fleet
+from trimtab.load_model.fleet import Fleet
 
 ALIKE = 1e-9
 

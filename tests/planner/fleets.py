@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
+from trimtab.arrays import Floats
+from trimtab.load_model.fleet import Fleet
 from trimtab.planner.board import Ground, Step
-from trimtab.planner.fleet import Fleet
 from trimtab.planner.search import planned
 from trimtab.planner.trial import Trial
-from trimtab.view import Floats
 
 EFFORT = 400_000
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from tests.support.clusters import Broker, Bundle, view_of
 from tests.support.reports import bundle
-from trimtab.planner.costs import Costs, counted, kinds, per_byte
-from trimtab.planner.fleet import observed
-from trimtab.planner.history import PlannerHistory
+from trimtab.arrays import CPU, Floats
+from trimtab.load_model.costs import Costs, counted, kinds, per_byte
+from trimtab.load_model.fleet import observed
+from trimtab.load_model.history import PlannerHistory
 from trimtab.settings import Settings
-from trimtab.view import CPU, Floats
 
 MB = 1e6
 

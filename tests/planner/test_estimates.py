@@ -13,13 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.clusters import NOW_MS, Broker, cluster, throughputs
-from trimtab.planner.estimates import Estimates, Samples, located
-from trimtab.planner.fleet import observed
-from trimtab.planner.history import PlannerHistory
-from trimtab.planner.odds import bound
-from trimtab.planner.sampling import followed
+from trimtab.arrays import Floats
+from trimtab.load_model.estimates import Estimates, Samples, located
+from trimtab.load_model.fleet import observed
+from trimtab.load_model.history import PlannerHistory
+from trimtab.load_model.odds import bound
+from trimtab.load_model.sampling import followed
 from trimtab.settings import Settings
-from trimtab.view import Bundles, Floats, View
+from trimtab.view import Bundles, View
 from trimtab.wire.columns import pack, unpack
 
 MINUTE_MS = 60_000

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.planner.events import Leaps, drawn
-from trimtab.view import Floats
+from trimtab.arrays import Floats
+from trimtab.load_model.events import Leaps, drawn
 
 SIGMA = 0.5
 

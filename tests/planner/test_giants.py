@@ -11,14 +11,14 @@ import pytest
 
 from tests.planner.views import INTERVAL_MS, carrying, later
 from tests.support.clusters import Broker, cluster
+from trimtab.load_model.history import PlannerHistory, Weighed
 from trimtab.plan import Divide, Plan
 from trimtab.planner import shed
-from trimtab.planner.history import PlannerHistory, Weighed
 from trimtab.reasons import Reason, Rule
-from trimtab.round import decide
-from trimtab.round_state import RoundState
+from trimtab.round.decide import decide
 from trimtab.settings import Settings
 from trimtab.splitting.triggers.planned import split
+from trimtab.state.round_state import RoundState
 from trimtab.view import View
 from trimtab.wire.columns import pack, unpack
 

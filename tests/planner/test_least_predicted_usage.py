@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from tests.planner.views import carrying, later
+from trimtab.filters.request import Projection
+from trimtab.load_model.history import PlannerHistory
 from trimtab.placement import PLACERS, Placer
 from trimtab.planner import shed
-from trimtab.planner.history import PlannerHistory
-from trimtab.request import Projection
 from trimtab.settings import Settings
 from trimtab.view import View
 

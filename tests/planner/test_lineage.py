@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from trimtab.load_model.estimates import Estimates, Samples
+from trimtab.load_model.lineage import without_ancestors
+from trimtab.load_model.sampling import followed
 from trimtab.names import identities
-from trimtab.planner.estimates import Estimates, Samples
-from trimtab.planner.lineage import without_ancestors
-from trimtab.planner.sampling import followed
 
 WHOLE = "t/n/0x00000000_0x40000000"
 LOWER, UPPER = "t/n/0x00000000_0x20000000", "t/n/0x20000000_0x40000000"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.planner.odds import bound, bound_in_event, deviations
+from trimtab.load_model.odds import bound, bound_in_event, deviations
 
 rates = st.floats(1e-6, 1e6)
 intervals = st.floats(1.0, 3600.0)

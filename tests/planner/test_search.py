@@ -21,8 +21,8 @@ from tests.planner.fleets import (
     targets,
     usage_after,
 )
+from trimtab.load_model.fleet import Fleet
 from trimtab.planner.board import Step
-from trimtab.planner.fleet import Fleet
 from trimtab.planner.search import floor_of, ordered, planned
 
 

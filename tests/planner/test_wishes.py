@@ -12,17 +12,18 @@ from hypothesis import strategies as st
 
 from tests.planner.views import carrying, disposed, later, wished
 from tests.support.clusters import Broker, Bundle, cluster, throughputs, view_of
-from trimtab.isolation import Permits
+from trimtab.arrays import Ints
+from trimtab.filters.isolation import Permits
+from trimtab.load_model.fleet import Fleet
+from trimtab.load_model.history import PlannerHistory
 from trimtab.plan import Shed
 from trimtab.planner import shed
-from trimtab.planner.fleet import Fleet
 from trimtab.planner.groups import needed
-from trimtab.planner.history import PlannerHistory
 from trimtab.planner.outlook import looked
 from trimtab.policies import Isolation, Policies
 from trimtab.reasons import Reason, Rule
 from trimtab.settings import Settings
-from trimtab.view import Ints, View, available_part
+from trimtab.view import View, available_part
 
 BROKERS = "abcdefgh"
 NAMESPACES = [f"t/{number}" for number in range(6)]

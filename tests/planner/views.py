@@ -8,16 +8,16 @@ from dataclasses import replace
 import numpy as np
 
 from tests.support.clusters import NOW_MS, Broker, Bundle, view_of
-from trimtab.disposal import Disposal
+from trimtab.filters.request import Projection
+from trimtab.load_model.history import PlannerHistory
 from trimtab.placement import PLACERS
 from trimtab.plan import Plan, Shed
 from trimtab.planner import shed
-from trimtab.planner.history import PlannerHistory
 from trimtab.policies import NO_POLICIES, Policies
 from trimtab.reasons import Reason
-from trimtab.request import Projection
-from trimtab.round_state import Histories
+from trimtab.round.disposal import Disposal
 from trimtab.settings import Settings
+from trimtab.state.round_state import Histories
 from trimtab.view import View
 
 INTERVAL_MS = 60_000

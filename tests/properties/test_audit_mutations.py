@@ -28,7 +28,7 @@ from tests.support.journals import (
     change_of,
     changed,
 )
-from trimtab.audit import NOTES, Audit, Kind, Violation
+from trimtab.auditing.auditor import NOTES, Audit, Kind, Violation
 from trimtab.model import Epoch, HashRange, parse_bundle
 from trimtab.ownership import Event, State
 from trimtab.wire.command import Command

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tests.support.clusters_by_rows import said
 from tests.support.settling import EIGHTHS, Story
-from trimtab.ledger_state import Ledger
-from trimtab.round_state import RoundState
+from trimtab.state.ledger_state import Ledger
+from trimtab.state.round_state import RoundState
 from trimtab.wire.columns import pack, unpack
 from trimtab.wire.control import Kind
 from trimtab.wire.rows import PlannedMove, RoundRecord

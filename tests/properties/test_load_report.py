@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trimtab.intake.snapshot import Arrival, IntakeSettings, Snapshot, fold
 from trimtab.load import percentages
-from trimtab.snapshot import Arrival, IntakeSettings, Snapshot, fold
 from trimtab.wire.columns import pack, unpack
 from trimtab.wire.load_report import LoadReport, Poison, PoisonReport, decode
 from trimtab.wire.plausible import LIMIT

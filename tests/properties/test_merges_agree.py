@@ -12,15 +12,16 @@ from hypothesis import strategies as st
 
 from tests.support.clusters import NOW_MS, Broker, Bundle, view_of
 from tests.support.plain_merger import merged_pairs
+from trimtab.arrays import PRODUCERS
 from trimtab.merging import planned_merges
 from trimtab.model import Epoch, HashRange, merged
 from trimtab.names import PackedNames, ranges_of
 from trimtab.ownership import State
 from trimtab.plan import parts_of
-from trimtab.round import decide
-from trimtab.round_state import RoundState
+from trimtab.round.decide import decide
 from trimtab.settings import Settings
-from trimtab.view import PRODUCERS, View
+from trimtab.state.round_state import RoundState
+from trimtab.view import View
 from trimtab.wire.ownership import Record
 
 EDGES = (0, 16, 20, 24, 32, 40, 41, 64, 80, 0xFFFFFFFF)

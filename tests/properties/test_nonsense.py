@@ -24,8 +24,8 @@ from tests.support.nonsense import (
     jobs,
     nonsense,
 )
+from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import Settings
-from trimtab.snapshot import IntakeSettings
 from trimtab.wire import keys
 from trimtab.wire.rows import DeadLetter, RoundRecord, Row, Tag
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support.clusters_by_rows import cluster, record_row, rounds_in, said, snapshot_row
 from tests.support.random_clusters import PAIRS
 from tests.support.reports import bundle
-from trimtab.cluster import Cluster
+from trimtab.cluster.operator import Cluster
 from trimtab.model import Epoch
 from trimtab.ownership import TRANSITIONS, Event, State
 from trimtab.wire.control import Kind

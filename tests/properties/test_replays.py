@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from simulation.replay import Replay
 from tests.support.recordings import Batch, jobs, recordings
-from trimtab.expiry import FORGET_MS, is_forgotten
-from trimtab.export import Held
+from trimtab.cluster.export import Held
+from trimtab.intake.expiry import FORGET_MS, is_forgotten
+from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import Settings
-from trimtab.snapshot import IntakeSettings
 from trimtab.wire.rows import Row, Tag
 
 INTAKE = IntakeSettings(sample_interval=1.0)

@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 
 from tests.support.clusters import view_of
 from tests.support.random_clusters import Cluster, all_settings, clusters, policies
-from trimtab.disposal import Disposal
+from trimtab.filters.request import Projection
 from trimtab.model import namespace_of
 from trimtab.placement import PLACERS
 from trimtab.plan import Plan, Shed
 from trimtab.policies import NO_POLICIES, Policies
 from trimtab.reasons import Reason
-from trimtab.request import Projection
-from trimtab.round import decide
-from trimtab.round_state import Histories, RoundState
+from trimtab.round.decide import decide
+from trimtab.round.disposal import Disposal
 from trimtab.settings import Settings
+from trimtab.state.round_state import Histories, RoundState
 from trimtab.view import View, available_part, is_monitoring
 
 INTERVAL_MS = 60_000

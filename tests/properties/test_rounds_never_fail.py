@@ -17,14 +17,15 @@ from tests.support.clusters import Broker, Bundle, Four, view_of
 from tests.support.random_clusters import PAIRS, all_settings, policies
 from tests.support.reports import bundle
 from tests.support.scenes import scene_of
+from trimtab.arrays import BANDWIDTH_IN
 from trimtab.explaining.telling import of_subject
 from trimtab.explaining.witness import Witness
-from trimtab.memory import Memory
 from trimtab.plan import Plan
 from trimtab.policies import Policies
 from trimtab.settings import Settings
-from trimtab.shadow import compared
-from trimtab.view import BANDWIDTH_IN, View
+from trimtab.shadow.run import compared
+from trimtab.state.memory import Memory
+from trimtab.view import View
 from trimtab.wire.columns import pack, unpack
 
 BROKERS = "abcd"

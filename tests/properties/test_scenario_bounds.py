@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from simulation.scenarios.bounds import floor, survival
+from trimtab.arrays import Floats
 from trimtab.planner.least import least_moved
-from trimtab.view import Floats
 
 
 def column(*values: float) -> Floats:

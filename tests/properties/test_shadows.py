@@ -15,10 +15,10 @@ from tests.support.clusters_by_rows import said
 from tests.support.landing import Landing
 from tests.support.random_clusters import PAIRS
 from tests.support.recordings import AVG, Batch, recordings
-from trimtab.export import Held
+from trimtab.cluster.export import Held
+from trimtab.intake.snapshot import IntakeSettings
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
-from trimtab.snapshot import IntakeSettings
 from trimtab.wire.control import Kind
 from trimtab.wire.rows import RoundRecord, Row, Tag
 

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from tests.support.clusters import Broker, Bundle, view_of
 from tests.support.plain_triggers import PlainInstantaneous, PlainLongTerm, Wish
+from trimtab.arrays import PRODUCERS
 from trimtab.plan import Divide
 from trimtab.settings import Settings
 from trimtab.splitting.triggers import TRIGGERS
 from trimtab.splitting.triggers.instantaneous import SplitHistory, split
-from trimtab.view import PRODUCERS, View
+from trimtab.view import View
 
 RANGES = ["0x00000000_0x00000008", "0x00000000_0x00000004", "0x00000004_0x00000008"]
 SMALL = ["0x00000008_0x00000009", "0x00000008_0x0000000a", "0x0000000a_0xffffffff"]

@@ -9,12 +9,12 @@ import pytest
 
 from simulation.recorded import Missing
 from simulation.rerun.exports import SKEW_MS, held_after
-from sinks.pages import PAGE
-from sinks.publisher import Outgoing
-from sinks.state_records import state_pages
+from sinks.kafka.pages import PAGE
+from sinks.kafka.publisher import Outgoing
+from sinks.kafka.state_records import state_pages
 from tests.support.kept_topics import KeptTopics
-from trimtab.export import Held
-from trimtab.issue import BatchId
+from trimtab.cluster.export import Held
+from trimtab.store.requests import BatchId
 from trimtab.wire import keys
 from trimtab.wire.columns import pack, unpack
 from trimtab.wire.pieces import PIECE

@@ -18,11 +18,11 @@ from deploy.redis_server import RedisServer
 from simulation.fleet import Fleet, FleetSettings
 from simulation.load_model import LoadModel, load_model
 from simulation.profile import Profile
-from sinks.ownership_store import OwnershipStore
+from sinks.redis.ownership_store import OwnershipStore
 from tests.support.opening import let_in
 from tests.support.recorded_batches import held
-from trimtab.issue import BatchId, transitions
 from trimtab.ownership import State
+from trimtab.store.requests import BatchId, transitions
 from trimtab.wire.keys import LOAD_REPORTS
 from trimtab.wire.load_report import decode
 from trimtab.wire.rows import PlannedMove, RoundRecord

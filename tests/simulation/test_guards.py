@@ -15,9 +15,9 @@ from typing import Any, Final, NamedTuple, TypeVar
 import pytest
 import structlog
 
-from agent import actions
 from agent.agent import Agent
-from agent.obeying import Obeyer
+from agent.commands import actions
+from agent.commands.obeying import Obeyer
 from simulation.ownership import manager, rules, server
 from simulation.ownership.faults import FAULTS
 from simulation.ownership.host import SESSIONS_FROM, Host
@@ -25,7 +25,7 @@ from simulation.ownership.network import NO_FAULTS, Link, Odds
 from simulation.ownership.server import MemoryServer
 from simulation.ownership.world import Size, World
 from sinks.errors import StoreUnavailable
-from sinks.leases import Lease, Renewal
+from sinks.redis.leases import Lease, Renewal
 from tests.support.ownership_scene import CLUSTER, A, Awry, B, Scene
 from trimtab.ownership import REPLICA_LAG_S, Event
 from trimtab.wire.command import Command, Kind

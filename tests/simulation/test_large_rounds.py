@@ -11,7 +11,7 @@ from simulation.recorded import decoded
 from simulation.rerun.inquiry import explained_by_replay
 from simulation.rerun.run import Rerun
 from simulation.rerun.span import Asked, Bound, find_span
-from sinks.publisher import Outgoing
+from sinks.kafka.publisher import Outgoing
 from tests.support.kept_topics import KeptTopics
 from tests.support.recorded_job import CLUSTER, RecordedJob
 from tests.support.reports import bundle

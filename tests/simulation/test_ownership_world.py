@@ -11,7 +11,7 @@ import structlog
 from simulation.ownership.faults import FAULTS, IN_TIME
 from simulation.ownership.network import NO_FAULTS, Odds
 from simulation.ownership.world import CLUSTERS, LARGE, Violation, World
-from streaming.server_clock import ServerClock
+from streaming.watch.server_clock import ServerClock
 from trimtab.doubt import Doubt
 from trimtab.ownership import State
 

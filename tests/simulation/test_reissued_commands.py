@@ -9,13 +9,13 @@ import pytest
 
 from simulation.rerun.commands import Commands, Issued
 from simulation.rerun.run import Step
-from sinks.publisher import Outgoing
+from sinks.kafka.publisher import Outgoing
 from tests.support.kept_topics import KeptTopics
 from tests.support.recorded_batches import START, batch, held
 from tests.support.reports import bundle
-from trimtab.issue import BatchId, issued, transitions
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
+from trimtab.store.requests import BatchId, issued, transitions
 from trimtab.wire import keys
 from trimtab.wire.command import Command
 from trimtab.wire.ownership import Change, Outcome, Record, Transition

@@ -8,10 +8,10 @@ import pytest
 from simulation.replay import Contradiction, Replay, distinct, rounds_of
 from sources.records import Record
 from tests.support.reports import bundle
+from trimtab.intake.snapshot import IntakeSettings
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
 from trimtab.settings import Settings
-from trimtab.snapshot import IntakeSettings
 from trimtab.wire import keys
 from trimtab.wire.control import Intent, Kind
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode

@@ -15,10 +15,10 @@ from sources.records import Record
 from tests.support.clusters_by_rows import AVG, rounds_in, skewed
 from tests.support.recorded_batches import batch, held
 from tests.support.reports import bundle
-from trimtab.memory import Memory
+from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import Settings
-from trimtab.snapshot import IntakeSettings
-from trimtab.tunable import InvalidSettings
+from trimtab.settings.setting import InvalidSettings
+from trimtab.state.memory import Memory
 from trimtab.wire import keys
 from trimtab.wire.rows import PlannedMove
 

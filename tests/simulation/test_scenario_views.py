@@ -13,10 +13,10 @@ from simulation.scenarios import changed
 from simulation.scenarios.reports import FULL, LIMITS, TRAFFIC, Reports
 from simulation.scenarios.scenario import Scenario
 from simulation.scenarios.world import World
-from trimtab.assemble import Holdings, assemble
+from trimtab.intake.assemble import Holdings, assemble
+from trimtab.intake.snapshot import Arrival, IntakeSettings, Snapshot, fold
 from trimtab.model import NO_EPOCH
 from trimtab.ownership import State
-from trimtab.snapshot import Arrival, IntakeSettings, Snapshot, fold
 from trimtab.view import View
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, decode, encode
 from trimtab.wire.ownership import Record

@@ -8,7 +8,7 @@ import pytest
 from simulation.recorded import Missing
 from simulation.replay import Contradiction
 from simulation.rerun.span import Ambiguous, Asked, Bound, Span, batches_of, find_span
-from sinks.publisher import Outgoing
+from sinks.kafka.publisher import Outgoing
 from tests.support.kept_topics import KeptTopics
 from tests.support.recorded_batches import START, batch
 from trimtab.wire import keys

@@ -7,7 +7,7 @@ import pytest
 
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
-from sinks.kafka_topics import ensure_topics
+from sinks.kafka.topics import ensure_topics
 
 
 @pytest.fixture

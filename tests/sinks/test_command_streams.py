@@ -10,9 +10,9 @@ import redis
 from structlog.testing import capture_logs
 
 from deploy.redis_server import RedisServer
-from sinks.command_streams import GROUP, KEPT_S, MAX_BLOCK_MS, CommandStream
-from sinks.connections import redis_client
 from sinks.errors import Misconfigured, StoreUnavailable
+from sinks.redis.command_streams import GROUP, KEPT_S, MAX_BLOCK_MS, CommandStream
+from sinks.redis.server.connections import redis_client
 from trimtab.wire.command import Command, Kind
 from trimtab.wire.keys import command_stream
 

@@ -16,10 +16,10 @@ from redis._parsers.resp2 import _RESP2Parser
 
 from deploy.ports import free_port
 from deploy.redis_server import RedisServer, installed, wheel
-from sinks.connections import TIMEOUT_SECONDS, redis_client, translated
 from sinks.errors import Damaged, Misconfigured, SinkError, StoreUnavailable
-from sinks.ownership_store import OwnershipStore
-from sinks.redis_replies import sink_error
+from sinks.redis.ownership_store import OwnershipStore
+from sinks.redis.server.connections import TIMEOUT_SECONDS, redis_client, translated
+from sinks.redis.server.replies import sink_error
 from tests.support.opening import keep_alive, let_in
 from trimtab.model import NO_EPOCH
 from trimtab.ownership import Event

@@ -12,16 +12,16 @@ import stamina
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
-import sinks.generation
+import sinks.kafka.generation
 from deploy.kafka_server import KafkaServer
 from deploy.ports import free_port
 from sinks.errors import Fenced, KafkaUnavailable
-from sinks.generation import Claim, ClaimRecord, Sign, claim
-from sinks.kafka_topics import ensure_topics
-from sinks.last_claim import highest_generation
-from sinks.signs import Signs
-from streaming.exposition import Exposition
-from streaming.tenure import Tenure
+from sinks.kafka.claim_reader import Signs
+from sinks.kafka.generation import Claim, ClaimRecord, Sign, claim
+from sinks.kafka.last_claim import highest_generation
+from sinks.kafka.topics import ensure_topics
+from streaming.leader.leadership import Tenure
+from streaming.metrics.exposition import Exposition
 from tests.support.waiting import eventually
 from trimtab.wire import keys
 
@@ -190,7 +190,7 @@ def test_a_claimer_that_is_overtaken_is_given_no_generation(
         overtaking.append(claim(bootstrap, "job"))
         return found
 
-    monkeypatch.setattr(sinks.generation, "highest_generation", read)
+    monkeypatch.setattr(sinks.kafka.generation, "highest_generation", read)
     with pytest.raises(Fenced):
         claim(bootstrap, "job")
     [newer] = overtaking

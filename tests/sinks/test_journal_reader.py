@@ -9,13 +9,13 @@ import msgspec
 import pytest
 from confluent_kafka import Producer
 
-import sinks.journal_reader
+import sinks.kafka.journal_reader
 from simulation.recorded import RecordedTopics
 from sinks.errors import KafkaUnavailable, Misconfigured
-from sinks.journal_reader import newest_records
-from sinks.kafka import TIMEOUT_SECONDS
-from sinks.kafka_topics import ensure_topics
-from sinks.topic_rules import Topic
+from sinks.kafka.clients import TIMEOUT_SECONDS
+from sinks.kafka.journal_reader import newest_records
+from sinks.kafka.topic_rules import Topic
+from sinks.kafka.topics import ensure_topics
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
 from trimtab.wire.ownership import Change, Record
@@ -30,7 +30,7 @@ def topic(bootstrap: str, request: pytest.FixtureRequest, monkeypatch: pytest.Mo
     """In the journal's place, of four partitions."""
     name = request.node.name.replace("[", "-").replace("]", "")
     ensure_topics(bootstrap, topics=[Topic(name, 4, {"cleanup.policy": "compact"})])
-    monkeypatch.setattr(sinks.journal_reader, "OWNERSHIP", name)
+    monkeypatch.setattr(sinks.kafka.journal_reader, "OWNERSHIP", name)
     return str(name)
 
 
@@ -91,7 +91,7 @@ def test_a_record_beyond_belief_hides_no_other(bootstrap: str, topic: str) -> No
 def test_a_topic_that_is_not_there_is_no_empty_journal(
     bootstrap: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sinks.journal_reader, "OWNERSHIP", "nowhere")
+    monkeypatch.setattr(sinks.kafka.journal_reader, "OWNERSHIP", "nowhere")
     with pytest.raises((KafkaUnavailable, Misconfigured), match="nowhere"):
         newest_records(bootstrap, "c")
 

@@ -12,12 +12,12 @@ import redis
 
 from deploy.ports import free_port
 from sinks.errors import Closed, KafkaUnavailable, Misconfigured
-from sinks.journal_reader import newest_records
-from sinks.journal_relay import JournalRelay
-from sinks.ownership_store import OwnershipStore
-from sinks.publisher import Outgoing, Publisher
-from streaming.exposition import Exposition
-from streaming.relay import RelayThread
+from sinks.kafka.journal_reader import newest_records
+from sinks.kafka.publisher import Outgoing, Publisher
+from sinks.redis.journal_relay import JournalRelay
+from sinks.redis.ownership_store import OwnershipStore
+from streaming.metrics.exposition import Exposition
+from streaming.watch.relay import RelayThread
 from tests.sinks.reading import everything_in, values_of
 from tests.support.opening import keep_alive, let_in
 from trimtab.model import NO_EPOCH, Epoch

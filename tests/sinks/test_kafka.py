@@ -10,10 +10,10 @@ import pytest
 from deploy.kafka_server import KafkaServer
 from deploy.ports import free_port
 from sinks.errors import Fenced, KafkaUnavailable, Misconfigured
-from sinks.generation import claim
-from sinks.kafka_topics import TOPICS, ensure_topics
-from sinks.publisher import Outgoing, Publisher
-from sinks.topic_rules import Finding, Topic
+from sinks.kafka.generation import claim
+from sinks.kafka.publisher import Outgoing, Publisher
+from sinks.kafka.topic_rules import Finding, Topic
+from sinks.kafka.topics import TOPICS, ensure_topics
 from tests.sinks.reading import everything_in, values_of
 from trimtab.wire import keys
 

@@ -21,18 +21,18 @@ from confluent_kafka.admin._scram import (
 from pydantic import SecretStr, ValidationError
 from structlog.testing import capture_logs
 
-from agent.outbox import Message, Outbox, Producer, kafka_producer
+from agent.reports.outbox import Message, Outbox, Producer, kafka_producer
 from deploy import jars
 from deploy.kafka_server import KafkaServer
 from deploy.ports import free_port
 from deploy.redis_server import RedisServer
 from sinks.errors import KafkaUnavailable, Misconfigured
-from sinks.generation import claim
-from sinks.kafka import check_access
-from sinks.kafka_security import PLAINTEXT, KafkaSecurity, security_of_environment
-from sinks.kafka_topics import ensure_topics
-from sinks.publisher import Outgoing, Publisher
-from sinks.reporting import reporting_clusters
+from sinks.kafka.clients import check_access
+from sinks.kafka.generation import claim
+from sinks.kafka.publisher import Outgoing, Publisher
+from sinks.kafka.reporting_clusters import reporting_clusters
+from sinks.kafka.security import PLAINTEXT, KafkaSecurity, security_of_environment
+from sinks.kafka.topics import ensure_topics
 from streaming.config import InvalidConfig, KafkaConfig, load_config
 from tests.sinks.reading import values_of
 from tests.support.certificates import Authority

@@ -10,11 +10,11 @@ import pytest
 import redis
 
 from deploy.redis_server import RedisServer
-from sinks.connections import redis_client
 from sinks.errors import Misconfigured, StoreUnavailable
-from sinks.gate import Gate
-from sinks.leases import FOR_THE_NEXT, NO_SESSION, Lease, Leases, Renewal, _replicas
-from sinks.scripts import ASSERTION_KEPT_MS, lease_script
+from sinks.redis.cluster_gate import Gate
+from sinks.redis.leases import FOR_THE_NEXT, NO_SESSION, Lease, Leases, Renewal, _replicas
+from sinks.redis.scripts import ASSERTION_KEPT_MS, lease_script
+from sinks.redis.server.connections import redis_client
 from tests.support.opening import close, let_in
 from trimtab.model import Epoch
 from trimtab.ownership import LONGEST_LEASE_MS, REPLICA_LAG_S, State
@@ -264,7 +264,7 @@ def test_a_replica_counts_if_it_has_acknowledged_lately(
     text = ",".join(f"{name}={value}" for name, value in told.items())
     parts = (
         f"local REPLICA_LAG_S = {REPLICA_LAG_S}",
-        files("sinks").joinpath("lua", "history.lua").read_text(),
+        files("sinks.redis").joinpath("lua", "history.lua").read_text(),
         "return { replicas_of(ARGV[1], tonumber(ARGV[2])) }",
     )
 

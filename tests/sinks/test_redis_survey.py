@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from agent.host import HostSampler
 from agent.links import AgentSettings
 from agent.main import IdleBroker
+from agent.reports.host import HostSampler
 from agent.running import running
 from deploy.ports import free_port
 from deploy.redis_server import RedisServer, installed, wheel
 from deploy.sentinel_server import SentinelServer
-from sinks.connections import redis_client
 from sinks.errors import Misconfigured, StoreUnavailable
-from sinks.redis_survey import (
+from sinks.redis.server.connections import redis_client
+from sinks.redis.server.survey import (
     Replica,
     Survey,
     check_mode,

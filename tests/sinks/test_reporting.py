@@ -8,11 +8,11 @@ import pytest
 from confluent_kafka import KafkaError, Producer, TopicPartition
 
 from deploy.ports import free_port
-from sinks import reporting
 from sinks.errors import KafkaUnavailable
-from sinks.kafka_topics import ensure_topics
-from sinks.reporting import reporting_clusters
-from sinks.topic_rules import Topic
+from sinks.kafka import reporting_clusters as reporting
+from sinks.kafka.reporting_clusters import reporting_clusters
+from sinks.kafka.topic_rules import Topic
+from sinks.kafka.topics import ensure_topics
 from tests.support.waiting import eventually
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import redis
 
-from sinks.roll_call import RollCall
+from sinks.redis.lease_scan import RollCall
 from tests.support.opening import keep_alive, let_in
 from trimtab.wire.keys import lease_key, open_key, ownership_key
 

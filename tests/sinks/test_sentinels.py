@@ -18,8 +18,11 @@ from deploy.ports import LOOPBACK, free_port
 from deploy.redis_acl import Role, acl_line
 from deploy.redis_server import RedisServer, installed, wheel
 from deploy.sentinel_server import NAME, SentinelServer
-from sinks.command_streams import GROUP, CommandStream
-from sinks.connections import (
+from sinks.errors import Misconfigured, StoreUnavailable
+from sinks.redis.command_streams import GROUP, CommandStream
+from sinks.redis.leases import Leases, Renewal
+from sinks.redis.ownership_store import OwnershipStore
+from sinks.redis.server.connections import (
     TIMEOUT_SECONDS,
     address,
     look_again,
@@ -27,10 +30,7 @@ from sinks.connections import (
     replaced,
     translated,
 )
-from sinks.errors import Misconfigured, StoreUnavailable
-from sinks.leases import Leases, Renewal
-from sinks.ownership_store import OwnershipStore
-from sinks.sentinels import MasterPool
+from sinks.redis.server.sentinels import MasterPool
 from tests.support.opening import let_in
 from tests.support.sentinels import is_master, watched
 from tests.support.waiting import eventually

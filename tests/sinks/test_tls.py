@@ -13,9 +13,9 @@ from deploy.ports import free_port
 from deploy.process import ServerError
 from deploy.redis_server import RedisServer
 from deploy.sentinel_server import NAME, SentinelServer
-from sinks.connections import TIMEOUT_SECONDS, redis_client
 from sinks.errors import Misconfigured, StoreUnavailable
-from sinks.ownership_store import OwnershipStore
+from sinks.redis.ownership_store import OwnershipStore
+from sinks.redis.server.connections import TIMEOUT_SECONDS, redis_client
 from tests.support.certificates import Authority
 
 

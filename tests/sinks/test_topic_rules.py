@@ -7,8 +7,8 @@ from types import MappingProxyType
 
 import pytest
 
-from sinks.kafka_topics import TOPICS
-from sinks.topic_rules import Found, judge, replicated
+from sinks.kafka.topic_rules import Found, judge, replicated
+from sinks.kafka.topics import TOPICS
 from trimtab.wire import keys
 
 BY_NAME = {topic.name: topic for topic in TOPICS}

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from sources.arrivals import SIZE_LIMIT, arrival_of, take_reports
-from trimtab.snapshot import IntakeSettings
+from trimtab.intake.snapshot import IntakeSettings
 from trimtab.wire.load_report import LocalBrokerData, Poison, PoisonReport, encode
 from trimtab.wire.rows import DeadLetter
 

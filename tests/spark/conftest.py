@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 from deploy import jars
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
-from sinks.publisher import Publisher
+from sinks.kafka.publisher import Publisher
 from streaming.config import SparkConfig, load_config
-from streaming.session import spark_session
+from streaming.query.session import spark_session
 from tests.support.jobs import write_settings
 from tests.support.running import Running
 

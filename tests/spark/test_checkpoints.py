@@ -6,12 +6,12 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-import streaming.keeper
-from sinks.publisher import Outgoing, Publisher
-from streaming.batch import BatchWriter
-from streaming.ending import FAILED
+import streaming.query_runner
+from sinks.kafka.publisher import Outgoing, Publisher
 from streaming.job import check_services
-from streaming.trial import check_checkpoint, check_connector
+from streaming.query.batch import BatchWriter
+from streaming.query.trial import check_checkpoint, check_connector
+from streaming.shutdown import FAILED
 from tests.support.reports import bundle
 from tests.support.running import PATIENCE, Running
 from tests.support.waiting import eventually
@@ -41,7 +41,7 @@ def test_a_query_that_never_gets_to_a_batch_does_not_hold_the_claim_for_ever(
         raise RuntimeError("whatever it is")
 
     monkeypatch.setattr(BatchWriter, "__call__", fail)
-    monkeypatch.setattr(streaming.keeper, "_LONGEST", 0.1)
+    monkeypatch.setattr(streaming.query_runner, "_LONGEST", 0.1)
     with running:
         report(publisher, 1)
         eventually(lambda: running.exit_codes, "the end of the job", PATIENCE, pause=0.2)

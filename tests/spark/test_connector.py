@@ -7,8 +7,8 @@ from pyspark.sql import SparkSession
 
 from deploy.ports import free_port
 from streaming.config import JobConfig, KafkaConfig
+from streaming.query.trial import check_connector
 from streaming.readiness import NotReady
-from streaming.trial import check_connector
 
 
 @pytest.mark.parametrize(

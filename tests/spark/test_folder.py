@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from streaming.folder import Folder, FolderError
+from streaming.query.folder import Folder, FolderError
 
 
 class Unrenaming:

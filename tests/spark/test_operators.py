@@ -16,16 +16,16 @@ from sources.arrivals import take_reports
 from sources.load_reports import select_reports
 from sources.records import Record, Report, report_of, row_of
 from sources.topics import select_rows
-from streaming.broker_operator import BrokerOperator
-from streaming.cluster_operator import ClusterOperator
-from streaming.rows import spark_row
-from streaming.state import ForeignCheckpoint
+from streaming.query.broker_operator import BrokerOperator
+from streaming.query.cluster_operator import ClusterOperator
+from streaming.query.rows import spark_row
+from streaming.query.state import ForeignCheckpoint
 from tests.spark import corpus
 from tests.support.reports import bundle
-from trimtab.cluster import Cluster
-from trimtab.memory import Memory
+from trimtab.cluster.operator import Cluster
+from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import Settings
-from trimtab.snapshot import IntakeSettings
+from trimtab.state.memory import Memory
 from trimtab.wire import keys
 from trimtab.wire.columns import pack
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode

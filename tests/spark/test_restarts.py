@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-import streaming.query
+import streaming.query.pipeline
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
 from simulation.recorded import RecordedTopics
@@ -18,13 +18,13 @@ from simulation.replay import distinct
 from simulation.rerun.run import Readers
 from simulation.rerun.span import Asked, Bound
 from simulation.rerun.verdict import Status, judged
-from sinks.connections import redis_client
 from sinks.errors import Closed
-from sinks.ownership_store import OwnershipStore
-from sinks.publisher import Outgoing, Publisher
-from streaming.broker_operator import BrokerOperator
+from sinks.kafka.publisher import Outgoing, Publisher
+from sinks.redis.ownership_store import OwnershipStore
+from sinks.redis.server.connections import redis_client
 from streaming.config import load_config
-from streaming.ending import FAILED, OK
+from streaming.query.broker_operator import BrokerOperator
+from streaming.shutdown import FAILED, OK
 from tests.support.jobs import QUICK, write_settings
 from tests.support.opening import keep_alive
 from tests.support.reports import bundle
@@ -104,7 +104,7 @@ def test_a_checkpoint_of_another_schema_is_refused(
             return iter(out)
 
     with monkeypatch.context() as patched:
-        patched.setattr(streaming.query, "BrokerOperator", Newer)
+        patched.setattr(streaming.query.pipeline, "BrokerOperator", Newer)
         with running:
             report(publisher, 1)
             running.await_metric(1, "trimtab_batches_total")

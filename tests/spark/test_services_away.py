@@ -15,9 +15,9 @@ from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
 from simulation.load_model import load_model
 from simulation.profile import Profile
-from sinks.connections import redis_client
 from sinks.errors import Closed
-from sinks.ownership_store import OwnershipStore
+from sinks.redis.ownership_store import OwnershipStore
+from sinks.redis.server.connections import redis_client
 from streaming.config import load_config
 from tests.support.jobs import QUICK, write_settings
 from tests.support.running import PATIENCE, Running

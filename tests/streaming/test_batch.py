@@ -12,13 +12,13 @@ import redis
 from pyspark.sql import DataFrame
 from structlog.testing import capture_logs
 
-from sinks.gate import Gate
-from sinks.ownership_store import OwnershipStore
-from streaming.batch import BatchWriter
-from streaming.exposition import Exposition
-from streaming.opening import Opener
-from streaming.patience import Patience
-from streaming.tenure import Tenure
+from sinks.redis.cluster_gate import Gate
+from sinks.redis.ownership_store import OwnershipStore
+from streaming.leader.leadership import Tenure
+from streaming.leader.store_opening import Opener
+from streaming.metrics.exposition import Exposition
+from streaming.query.batch import BatchWriter
+from streaming.sink_retry import Patience
 from streaming.watchdog import Progress
 from tests.faults.job import Frame, Offsets
 from tests.faults.topics import Claims, Topics

@@ -10,12 +10,12 @@ from typing import Final, cast
 import pytest
 from pyspark.sql import SparkSession
 
-from streaming import trial
-from streaming.checkpoint import Watermarks, check_origin, check_writable
 from streaming.config import JobConfig, KafkaConfig
-from streaming.folder import FolderError
+from streaming.query import trial
+from streaming.query.checkpoint import Watermarks, check_origin, check_writable
+from streaming.query.folder import FolderError
+from streaming.query.trial import check_checkpoint
 from streaming.readiness import NotReady
-from streaming.trial import check_checkpoint
 from trimtab.wire import keys
 
 REPORTS, INTENTS, CHANGES = keys.LOAD_REPORTS, keys.CONTROL, keys.OWNERSHIP

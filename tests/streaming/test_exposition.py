@@ -10,14 +10,14 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import streaming
-from streaming.exposition import Exposition, PortTaken
-from streaming.gauges import show_dead_letter, show_intake, show_outcomes, show_round
+from streaming.metrics.exposition import Exposition, PortTaken
+from streaming.metrics.gauges import show_dead_letter, show_intake, show_outcomes, show_round
 from tests.support.clusters_by_rows import cluster, held, said, skewed, snapshot_row
 from tests.support.fleets import fleet, round_at
 from tests.support.reports import bundle
 from tests.support.settling import Story
 from trimtab import metrics
-from trimtab.issue import BatchId, transitions
+from trimtab.store.requests import BatchId, transitions
 from trimtab.wire import keys
 from trimtab.wire.control import Kind
 from trimtab.wire.ownership import Outcome, Refused

@@ -6,14 +6,14 @@ from streaming.failure import cause_of, without_frames
 
 NESTED = """\
 [STREAM_FAILED] Query [id = c5, runId = 9a] terminated with exception: An error occurred
-  File "streaming/batch.py", line 63, in __call__
+  File "streaming/query/batch.py", line 63, in __call__
     rows = frame.collect()
            ^^^^^^^^^^^^^^^
 pyspark.errors.exceptions.captured.PythonException: An exception was thrown from the worker:
 Traceback (most recent call last):
-  File "streaming/state.py", line 21, in payload_of
+  File "streaming/query/state.py", line 21, in payload_of
     raise ForeignCheckpoint(
-streaming.state.ForeignCheckpoint: the checkpoint holds snapshots of schema 99, this job of 1
+streaming.query.state.ForeignCheckpoint: the checkpoint holds snapshots of schema 99, this job of 1
 
 === Streaming Query ===
 Identifier: trimtab [id = c5, runId = 9a]
@@ -22,7 +22,7 @@ Identifier: trimtab [id = c5, runId = 9a]
 
 def test_the_innermost_exception_is_the_cause() -> None:
     assert cause_of(NESTED) == (
-        "streaming.state.ForeignCheckpoint: the checkpoint holds snapshots of schema 99, "
+        "streaming.query.state.ForeignCheckpoint: the checkpoint holds snapshots of schema 99, "
         "this job of 1"
     )
 

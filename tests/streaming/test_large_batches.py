@@ -12,15 +12,15 @@ import redis
 from pyspark.sql import DataFrame
 
 from simulation.recorded import decoded
-from sinks.gate import Gate
-from sinks.ownership_store import PAGE, OwnershipStore
-from sinks.pages import PAGE as PUBLISHED
-from sinks.publisher import Outgoing
-from streaming.batch import BatchWriter
-from streaming.exposition import Exposition
-from streaming.opening import Opener
-from streaming.patience import Patience
-from streaming.tenure import Tenure
+from sinks.kafka.pages import PAGE as PUBLISHED
+from sinks.kafka.publisher import Outgoing
+from sinks.redis.cluster_gate import Gate
+from sinks.redis.ownership_store import PAGE, OwnershipStore
+from streaming.leader.leadership import Tenure
+from streaming.leader.store_opening import Opener
+from streaming.metrics.exposition import Exposition
+from streaming.query.batch import BatchWriter
+from streaming.sink_retry import Patience
 from streaming.watchdog import Progress
 from tests.faults.job import Frame, Offsets
 from tests.faults.topics import Claims, Topics

@@ -9,11 +9,11 @@ import pytest
 import redis
 
 from sinks.errors import Fenced, KafkaUnavailable, StoreUnavailable
-from sinks.gate import Gate
-from sinks.ownership_store import OwnershipStore
-from streaming.exposition import Exposition
-from streaming.opening import Opener
-from streaming.tenure import Tenure
+from sinks.redis.cluster_gate import Gate
+from sinks.redis.ownership_store import OwnershipStore
+from streaming.leader.leadership import Tenure
+from streaming.leader.store_opening import Opener
+from streaming.metrics.exposition import Exposition
 from tests.faults.topics import Claims
 from tests.support.opening import close, let_in
 from trimtab.wire.hints import Hints

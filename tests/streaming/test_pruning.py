@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sinks.connections import redis_client
 from sinks.errors import Closed, SinkError
-from sinks.pruning import KEPT_MS, Pruner
-from streaming.exposition import Exposition
-from streaming.pruning import Pruning
+from sinks.redis.pruning import KEPT_MS, Pruner
+from sinks.redis.server.connections import redis_client
+from streaming.metrics.exposition import Exposition
+from streaming.watch.pruning import Pruning
 
 
 class Script(Pruner):

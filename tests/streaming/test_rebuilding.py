@@ -11,12 +11,12 @@ import redis
 from structlog.testing import capture_logs
 
 from sinks.errors import Misconfigured
-from sinks.gate import Gate
-from sinks.leases import Leases, Renewal
-from sinks.ownership_store import OwnershipStore
-from streaming.exposition import Exposition
-from streaming.opening import Opener
-from streaming.tenure import Tenure
+from sinks.redis.cluster_gate import Gate
+from sinks.redis.leases import Leases, Renewal
+from sinks.redis.ownership_store import OwnershipStore
+from streaming.leader.leadership import Tenure
+from streaming.leader.store_opening import Opener
+from streaming.metrics.exposition import Exposition
 from tests.support.opening import close, keep_alive
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
@@ -37,7 +37,7 @@ def owned(generation: int, owner: str = A) -> Record:
 
 @dataclass
 class Claimed:
-    """A `streaming.tenure.Claim` that Kafka gave."""
+    """A `streaming.leader.leadership.Claim` that Kafka gave."""
 
     generation: int
 

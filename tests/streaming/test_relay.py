@@ -8,11 +8,11 @@ import pytest
 import redis
 from structlog.testing import capture_logs
 
-from sinks.connections import redis_client
 from sinks.errors import KafkaUnavailable
-from sinks.journal_relay import PAGE, JournalRelay
-from streaming.exposition import Exposition
-from streaming.relay import RelayThread
+from sinks.redis.journal_relay import PAGE, JournalRelay
+from sinks.redis.server.connections import redis_client
+from streaming.metrics.exposition import Exposition
+from streaming.watch.relay import RelayThread
 from tests.support.publishing import Nowhere
 
 AILING, WELL = "ailing", "well"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sinks.errors import StoreUnavailable
-from streaming.server_clock import ServerClock
+from streaming.watch.server_clock import ServerClock
 from trimtab.doubt import Doubt
-from trimtab.server_time import ServerTime
+from trimtab.store.server_time import ServerTime
 
 
 class Server:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from sinks.errors import KafkaUnavailable, StoreUnavailable
-from sinks.generation import Sign
-from streaming.standby import Standby
+from sinks.kafka.generation import Sign
+from streaming.leader.standby import Standby
 
 BEAT, CLAIM, FAREWELL = Sign.HEARTBEAT, Sign.CLAIM, Sign.FAREWELL
 DEAF = KafkaUnavailable("no answer")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streaming.state import ForeignCheckpoint, payload_of
+from streaming.query.state import ForeignCheckpoint, payload_of
 
 
 def test_the_payload_of_this_version_is_read() -> None:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from sinks.errors import Fenced, KafkaUnavailable, Misconfigured, SinkError
-from streaming.ending import FENCED, UNREACHABLE, Ending
-from streaming.exposition import Exposition
-from streaming.heartbeat import Heartbeat
-from streaming.tenure import Tenure
+from streaming.leader.heartbeat import Heartbeat
+from streaming.leader.leadership import Tenure
+from streaming.metrics.exposition import Exposition
+from streaming.shutdown import FENCED, UNREACHABLE, Ending
 
 
 @dataclass

@@ -7,10 +7,10 @@ from py4j.protocol import Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from streaming import trial
 from streaming.config import SparkConfig
+from streaming.query import trial
+from streaming.query.trial import start_spark
 from streaming.readiness import NotReady
-from streaming.trial import start_spark
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from sinks.errors import Damaged, KafkaUnavailable, SinkError, StoreUnavailable
-from sinks.publisher import Outgoing
-from sinks.roll_call import Owners
-from streaming.announcer import Announcer
-from streaming.exposition import Exposition
-from streaming.server_clock import ServerClock
-from streaming.watcher import REDIS, Watcher
+from sinks.kafka.publisher import Outgoing
+from sinks.redis.lease_scan import Owners
+from streaming.metrics.exposition import Exposition
+from streaming.watch.intent_publisher import Announcer
+from streaming.watch.lease_watcher import REDIS, Watcher
+from streaming.watch.server_clock import ServerClock
 from trimtab.doubt import Doubt
 from trimtab.wire.control import Intent, Kind
 from trimtab.wire.keys import CONTROL

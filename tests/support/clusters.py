@@ -7,19 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from trimtab.arrays import BANDWIDTH_OUT, CPU, THROUGHPUT_IN, THROUGHPUT_OUT, Floats
 from trimtab.load import percentages
 from trimtab.policies import NO_POLICIES, Policies
-from trimtab.view import (
-    BANDWIDTH_OUT,
-    CPU,
-    THROUGHPUT_IN,
-    THROUGHPUT_OUT,
-    Brokers,
-    Bundles,
-    Floats,
-    View,
-    namespaces_of,
-)
+from trimtab.view import Brokers, Bundles, View, namespaces_of
 
 NOW_MS = 1_000_000_000
 """When the view is looked at, and its brokers reported."""

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from tests.support.reports import snapshot
-from trimtab.cluster import Cluster
-from trimtab.memory import Memory
+from trimtab.cluster.operator import Cluster
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
 from trimtab.settings import Settings
+from trimtab.state.memory import Memory
 from trimtab.wire.columns import pack
 from trimtab.wire.control import Intent, Kind
 from trimtab.wire.ownership import Change, Record

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from simulation.recorded import Missing, RecordedTopics
-from sinks.publisher import Outgoing
+from sinks.kafka.publisher import Outgoing
 from sources.records import Record
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import redis
 
-from sinks.gate import Gate
-from sinks.leases import history_of
-from sinks.ownership_store import BatchOutcome, OwnershipStore
+from sinks.redis.cluster_gate import Gate
+from sinks.redis.leases import history_of
+from sinks.redis.ownership_store import BatchOutcome, OwnershipStore
 from trimtab.wire.keys import lease_key, open_key
 from trimtab.wire.ownership import Outcome, Transition
 

@@ -16,11 +16,11 @@ from simulation.ownership.host import Host
 from simulation.ownership.manager import DEADLINE_MS, DIVISION, Kafka, Manager, names_of
 from simulation.ownership.network import NO_FAULTS, Clock, JobLink, Link
 from simulation.ownership.server import MemoryServer
-from trimtab.audit import NOTES, Audit
-from trimtab.issue import issued
+from trimtab.auditing.auditor import NOTES, Audit
 from trimtab.model import parse_bundle
 from trimtab.ownership import Event, State
-from trimtab.ring import equal_edges
+from trimtab.store.requests import issued
+from trimtab.store.ring import equal_edges
 from trimtab.tiling import flaws
 from trimtab.wire.command import Command, Kind
 from trimtab.wire.ownership import Neighbour, Outcome, Record, Transition

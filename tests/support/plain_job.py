@@ -16,29 +16,29 @@ from pyspark.sql import DataFrame
 from simulation.recorded import RecordedTopics
 from simulation.replay import Replay
 from simulation.rerun.run import Readers
-from sinks.connections import redis_client
-from sinks.gate import Gate
-from sinks.journal_reader import newest_records
-from sinks.journal_relay import JournalRelay
-from sinks.kafka_topics import ensure_topics
-from sinks.ownership_store import OwnershipStore
-from sinks.publisher import Outgoing, Publisher
+from sinks.kafka.journal_reader import newest_records
+from sinks.kafka.publisher import Outgoing, Publisher
+from sinks.kafka.topics import ensure_topics
+from sinks.redis.cluster_gate import Gate
+from sinks.redis.journal_relay import JournalRelay
+from sinks.redis.ownership_store import OwnershipStore
+from sinks.redis.server.connections import redis_client
 from sources.records import Record
-from streaming.batch import BatchWriter
-from streaming.exposition import Exposition
-from streaming.opening import Opener
-from streaming.patience import Patience
-from streaming.tenure import Tenure
+from streaming.leader.leadership import Tenure
+from streaming.leader.store_opening import Opener
+from streaming.metrics.exposition import Exposition
+from streaming.query.batch import BatchWriter
+from streaming.sink_retry import Patience
 from streaming.watchdog import Progress
 from tests.faults.job import Frame, Offsets
 from tests.faults.topics import Claims
 from tests.support.opening import keep_alive, server_ms
 from tests.support.reports import bundle
-from trimtab.job_settings import told
+from trimtab.cluster.job_settings import told
+from trimtab.intake.snapshot import IntakeSettings
 from trimtab.model import NO_EPOCH
 from trimtab.ownership import Event
 from trimtab.settings import Settings
-from trimtab.snapshot import IntakeSettings
 from trimtab.wire import keys
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
 from trimtab.wire.ownership import Transition

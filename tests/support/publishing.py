@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sinks.publisher import Outgoing, Publisher
+from sinks.kafka.publisher import Outgoing, Publisher
 
 
 class Nowhere(Publisher):

@@ -8,20 +8,20 @@ import msgspec
 
 from simulation.replay import Replay, rounds_of
 from simulation.rerun.run import Readers
-from sinks.pages import batch_records
-from sinks.publisher import Outgoing
-from sinks.state_records import state_pages
+from sinks.kafka.pages import batch_records
+from sinks.kafka.publisher import Outgoing
+from sinks.kafka.state_records import state_pages
 from sources.records import Record
 from tests.support.kept_topics import KeptTopics
 from tests.support.recorded_batches import START
+from trimtab.cluster.job_settings import told
 from trimtab.explaining.telling import of_subject
 from trimtab.explaining.witness import Witness
-from trimtab.issue import BatchId
-from trimtab.job_settings import told
+from trimtab.intake.snapshot import IntakeSettings
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
 from trimtab.settings import Settings
-from trimtab.snapshot import IntakeSettings
+from trimtab.store.requests import BatchId
 from trimtab.wire import keys
 from trimtab.wire.explanation import Explanation, RoundExplanations
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode

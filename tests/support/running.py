@@ -11,12 +11,12 @@ from pyspark.sql import SparkSession
 
 from simulation.recorded import RecordedTopics
 from simulation.replay import Replay, distinct
-from sinks.publisher import Outgoing, Publisher
+from sinks.kafka.publisher import Outgoing, Publisher
 from streaming.config import JobConfig
 from streaming.driver import Driver
-from streaming.ending import Ending
-from streaming.exposition import Exposition
 from streaming.job import check_services
+from streaming.metrics.exposition import Exposition
+from streaming.shutdown import Ending
 from tests.support.verdicts import replayed
 from tests.support.waiting import eventually
 from trimtab.wire import keys

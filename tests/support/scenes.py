@@ -8,10 +8,10 @@ from types import MappingProxyType
 
 from tests.support.pulsar import PULSAR
 from trimtab.explaining.scene import Scene
-from trimtab.memory import Memory
-from trimtab.round import decide
+from trimtab.health.assessment import situation_of
+from trimtab.round.decide import decide
 from trimtab.settings import Settings
-from trimtab.situation import situation_of
+from trimtab.state.memory import Memory
 from trimtab.view import View
 
 MINUTE_MS = 60_000

@@ -12,10 +12,10 @@ from typing import Final
 
 from agent.agent import Agent
 from agent.links import AgentSettings, Links
-from agent.outbox import Outbox, kafka_producer
+from agent.reports.outbox import Outbox, kafka_producer
 from simulation.broker import SimulatedBroker
 from simulation.load_model import LoadModel
-from sinks.connections import redis_client
+from sinks.redis.server.connections import redis_client
 from trimtab.wire.load_report import BundleStats, LocalBrokerData
 
 SWING_MS: Final = 3000

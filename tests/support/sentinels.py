@@ -17,7 +17,7 @@ import redis
 from deploy.ports import LOOPBACK, free_port
 from deploy.redis_server import RedisServer
 from deploy.sentinel_server import NAME, SentinelServer
-from sinks.connections import redis_client
+from sinks.redis.server.connections import redis_client
 from tests.faults.proxy import Proxy
 from tests.support.waiting import eventually
 

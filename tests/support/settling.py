@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from tests.support.clusters_by_rows import change_row, cluster, held, record_row
 from tests.support.reports import bundle, snapshot
+from trimtab.arrays import CPU
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
-from trimtab.view import CPU
 from trimtab.wire.columns import pack
 from trimtab.wire.ownership import Record
 from trimtab.wire.rows import RoundRecord, Row, Tag

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.reports import bundle, snapshot
-from trimtab.assemble import Holdings, assemble
+from trimtab.intake.assemble import Holdings, assemble
 from trimtab.model import Epoch
 from trimtab.ownership import State
 from trimtab.reasons import Rule

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from trimtab.audit import GRACE_MS, QUIET_MS, Audit, Kind, Violation
+from trimtab.auditing.auditor import GRACE_MS, QUIET_MS, Audit, Kind, Violation
 from trimtab.auditing.rules import CAUSES
 from trimtab.model import Epoch
 from trimtab.ownership import TRANSITIONS, Event, State

@@ -11,11 +11,11 @@ import pytest
 from tests.support.clusters import cluster
 from tests.support.clusters_by_rows import intent_row, said
 from tests.support.settling import EIGHTHS, Story
-from trimtab.breaker import failed, slowed, widened
-from trimtab.ledger_state import Awaited, Noted, Outcome, Side
-from trimtab.planner.estimates import Estimates
-from trimtab.planner.model import Model
+from trimtab.load_model.estimates import Estimates
+from trimtab.load_model.model import Model
+from trimtab.review.breaker import failed, slowed, widened
 from trimtab.settings import Settings
+from trimtab.state.ledger_state import Awaited, Noted, Outcome, Side
 from trimtab.wire.control import Intent, Kind
 from trimtab.wire.rows import RoundRecord
 

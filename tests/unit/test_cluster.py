@@ -14,8 +14,8 @@ from tests.support.clusters_by_rows import (
     snapshot_row,
 )
 from tests.support.reports import bundle
-from trimtab.memory import Memory
 from trimtab.ownership import State
+from trimtab.state.memory import Memory
 from trimtab.wire.columns import pack, unpack
 from trimtab.wire.control import Intent, Kind
 from trimtab.wire.ownership import Change

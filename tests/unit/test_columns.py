@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from trimtab.view import Bools, Floats, Ints
+from trimtab.arrays import Bools, Floats, Ints
 from trimtab.wire.columns import pack, unpack
 
 

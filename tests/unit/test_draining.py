@@ -13,10 +13,10 @@ from tests.support.fleets import EIGHTHS, fleet, round_at, two_each, woken
 from tests.support.reports import bundle
 from trimtab.doubt import Doubt
 from trimtab.ownership import State
-from trimtab.round import decide
-from trimtab.round_state import RoundState
+from trimtab.repair_needs import Trouble
+from trimtab.round.decide import decide
 from trimtab.settings import Settings
-from trimtab.trouble import Trouble
+from trimtab.state.round_state import RoundState
 from trimtab.wire.control import Intent, Kind
 
 DRAIN_A = said(Kind.DRAIN, broker="a:1")

@@ -9,8 +9,8 @@ from sources.arrivals import Taken, take_reports
 from sources.records import Report
 from tests.support.clusters_by_rows import cluster, held, snapshot_row
 from tests.support.reports import EVERY_REPORT, bundle
-from trimtab.expiry import FORGET_MS, is_forgotten, look_ms
-from trimtab.snapshot import Snapshot
+from trimtab.intake.expiry import FORGET_MS, is_forgotten, look_ms
+from trimtab.intake.snapshot import Snapshot
 from trimtab.wire.columns import pack, unpack
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, encode
 

@@ -13,8 +13,7 @@ from tests.support.clusters_by_rows import change_row, intent_row, record_row, s
 from tests.support.fleets import EIGHTHS, fleet, round_at, two_each, woken
 from tests.support.reports import bundle
 from tests.support.scenes import MINUTE_MS, scene_of, scenes_of
-from trimtab.breaker_state import Breaker
-from trimtab.cluster import Cluster
+from trimtab.cluster.operator import Cluster
 from trimtab.doubt import Doubt
 from trimtab.explaining.accounts import ACCOUNTS
 from trimtab.explaining.nearest import raised
@@ -23,16 +22,17 @@ from trimtab.explaining.scene import Scene, again
 from trimtab.explaining.telling import explained, explanations, of_subject, whys
 from trimtab.explaining.verdict import Verdict
 from trimtab.explaining.witness import Witness
-from trimtab.memory import Memory
 from trimtab.model import Epoch
 from trimtab.ownership import State
 from trimtab.plan import Plan, Refusal
 from trimtab.policies import Isolation, Policies
 from trimtab.reasons import Reason, Rest, Rule
-from trimtab.round import mend
-from trimtab.round_state import RoundState
+from trimtab.round.decide import mend
 from trimtab.settings import Settings
 from trimtab.shedding import SHEDDERS
+from trimtab.state.breaker_state import Breaker
+from trimtab.state.memory import Memory
+from trimtab.state.round_state import RoundState
 from trimtab.view import View
 from trimtab.wire.control import Intent, Kind
 from trimtab.wire.explanation import Explanation

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.support.clusters_by_rows import cluster, said, snapshot_row
-from trimtab.cluster import Cluster
-from trimtab.export import Held, due
-from trimtab.job_settings import told, understood
-from trimtab.memory import Memory
+from trimtab.cluster.export import Held, due
+from trimtab.cluster.job_settings import told, understood
+from trimtab.cluster.operator import Cluster
+from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import Settings
-from trimtab.snapshot import IntakeSettings
+from trimtab.state.memory import Memory
 from trimtab.wire.columns import pack
 from trimtab.wire.control import Kind
 from trimtab.wire.rows import Row, Tag

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from tests.support.clusters import NOW_MS, Broker, cluster, rates
-from trimtab.feedback import corrections, ratio_of, taught, telling
-from trimtab.ledger_state import Ledger, Noted, Side
-from trimtab.planner.fleet import observed
-from trimtab.planner.history import PlannerHistory
-from trimtab.planner.model import modelled
+from trimtab.load_model.fleet import observed
+from trimtab.load_model.history import PlannerHistory
+from trimtab.load_model.model import modelled
+from trimtab.review.cost_correction import corrections, ratio_of, taught, telling
 from trimtab.settings import Settings
+from trimtab.state.ledger_state import Ledger, Noted, Side
 from trimtab.view import View
 
 WEEK_MS = 7 * 86_400_000

@@ -7,8 +7,8 @@ import pytest
 
 from tests.support.clusters import Broker, Bundle, cluster
 from trimtab.filters import narrowed, reachable
+from trimtab.filters.request import Projection, Request
 from trimtab.filters.room import evenness, topic_cap
-from trimtab.request import Projection, Request
 from trimtab.settings import Settings
 from trimtab.view import View
 

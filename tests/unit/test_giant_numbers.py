@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from trimtab.settings import Settings
-from trimtab.tunable import InvalidSettings
+from trimtab.settings.setting import InvalidSettings
 from trimtab.wire.ownership import Change
 
 

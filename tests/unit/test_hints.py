@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tests.support.clusters import Broker, Bundle, view_of
-from trimtab.hints import hints
+from trimtab.cluster.placement_hints import hints
 from trimtab.policies import Isolation, Policies
 from trimtab.settings import Settings
 from trimtab.view import View

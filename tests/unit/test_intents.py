@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from trimtab.intents import obeyed
-from trimtab.memory import Memory
+from trimtab.cluster.intents import obeyed
 from trimtab.policies import NO_POLICIES, Isolation, Policies
 from trimtab.settings import Settings
+from trimtab.state.memory import Memory
 from trimtab.wire.control import Intent, Kind
 
 OWN = Isolation(namespaces=("t/vip.*",), primary=("big-.*",), min_available=2)

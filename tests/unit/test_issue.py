@@ -8,9 +8,9 @@ import msgspec
 
 from tests.support.clusters_by_rows import cluster, held, skewed
 from tests.support.reports import bundle
-from trimtab.issue import LONGEST_NAME, BatchId, issued, transitions
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
+from trimtab.store.requests import LONGEST_NAME, BatchId, issued, transitions
 from trimtab.wire.command import Kind
 from trimtab.wire.ownership import Outcome, Record, Refused
 from trimtab.wire.rows import RoundRecord

@@ -9,14 +9,14 @@ import pytest
 from tests.support.clusters import NOW_MS, Broker, Bundle, cluster
 from tests.support.clusters_by_rows import said
 from tests.support.settling import EIGHTHS, Story
-from trimtab.ledger import Report, followed, reported, timed
-from trimtab.ledger_state import MOST_OPEN, Awaited, Ledger, Noted, Outcome, Side
+from trimtab.load_model.history import PlannerHistory
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
 from trimtab.plan import Forecast, Settled
-from trimtab.planner.history import PlannerHistory
-from trimtab.round_state import RoundState
+from trimtab.review.ledger import Report, followed, reported, timed
 from trimtab.settings import Settings
+from trimtab.state.ledger_state import MOST_OPEN, Awaited, Ledger, Noted, Outcome, Side
+from trimtab.state.round_state import RoundState
 from trimtab.wire.columns import pack, unpack
 from trimtab.wire.control import Kind
 from trimtab.wire.ownership import Change, Record

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from trimtab.cluster.intents import obeyed
 from trimtab.doubt import Doubt, gravest
-from trimtab.intents import obeyed
-from trimtab.liveness import Late, Liveness, suspicions
-from trimtab.memory import Memory
 from trimtab.settings import Settings
+from trimtab.state.liveness import Late, Liveness, suspicions
+from trimtab.state.memory import Memory
 from trimtab.wire.control import Intent, Kind
 
 SETTINGS = Settings()

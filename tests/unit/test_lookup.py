@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.lookup import STEPS, NotTiling, draw, edges_of, parse_topic
 from trimtab.model import Epoch, HashRange, InvalidName
 from trimtab.ownership import State
-from trimtab.ring import equal_edges
+from trimtab.store.lookup import STEPS, NotTiling, draw, edges_of, parse_topic
+from trimtab.store.ring import equal_edges
 from trimtab.wire.lookup import RETRY_AFTER_MS, Answer, Cause, Kind, failed, put_off
 from trimtab.wire.ownership import Candidate
 

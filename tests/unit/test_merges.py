@@ -15,16 +15,16 @@ from tests.support.clusters_by_rows import change_row, held, record_row, skewed,
 from tests.support.clusters_by_rows import cluster as empty_cluster
 from tests.support.pulsar import PULSAR
 from tests.support.reports import bundle
-from trimtab.flights import launched
-from trimtab.issue import BatchId, transitions
 from trimtab.merging import planned_merges
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
 from trimtab.plan import Merge, Plan, parts_of
 from trimtab.reasons import Reason
-from trimtab.round import decide
-from trimtab.round_state import RoundState
+from trimtab.round.decide import decide
 from trimtab.settings import Settings
+from trimtab.state.in_flight import launched
+from trimtab.state.round_state import RoundState
+from trimtab.store.requests import BatchId, transitions
 from trimtab.view import View
 from trimtab.wire.command import Kind
 from trimtab.wire.ownership import Neighbour, Record

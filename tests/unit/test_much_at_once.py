@@ -14,14 +14,14 @@ from tests.support.clusters_by_rows import change_row, intent_row, rounds_in, sa
 from tests.support.fleets import fleet
 from tests.support.pulsar import PULSAR
 from tests.support.reports import bundle
-from trimtab.cluster import Cluster
+from trimtab.cluster.operator import Cluster
 from trimtab.ownership import State
 from trimtab.plan import MOST_AT_ONCE, Plan
 from trimtab.policies import Isolation
 from trimtab.reasons import Rule
-from trimtab.round import decide
-from trimtab.round_state import RoundState
+from trimtab.round.decide import decide
 from trimtab.settings import Settings
+from trimtab.state.round_state import RoundState
 from trimtab.wire.control import Intent, Kind
 from trimtab.wire.rows import RoundRecord, Row
 

@@ -11,9 +11,9 @@ from tests.support.pulsar import PULSAR
 from trimtab.plan import Plan
 from trimtab.policies import Isolation, Policies
 from trimtab.reasons import Rule
-from trimtab.round import decide
-from trimtab.round_state import RoundState
+from trimtab.round.decide import decide
 from trimtab.settings import Settings
+from trimtab.state.round_state import RoundState
 
 HEAVY = Bundle((0, 0, 2e7, 2e7), name="t/one/0x00000000_0x40000000")
 OTHERS = [Bundle((0, 0, 1e7, 0), name=f"t/one/0x{i}0000000_0x{i + 1}0000000") for i in (4, 5)]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from trimtab.model import FULL_RANGE_END, Epoch, HashRange, merged, parse_bundle
 from trimtab.ownership import State
-from trimtab.rebuild import HIGHEST, REACH, doubtful, rebuilt
+from trimtab.store.rebuild import HIGHEST, REACH, doubtful, rebuilt
 from trimtab.tiling import flaws
 from trimtab.wire.ownership import Record
 

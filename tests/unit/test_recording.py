@@ -9,14 +9,14 @@ import pytest
 
 from tests.support.clusters_by_rows import cluster, held, skewed, snapshot_row
 from tests.support.reports import bundle, snapshot
-from trimtab.assemble import assemble
-from trimtab.liveness import Liveness
-from trimtab.memory import Memory
+from trimtab.cluster.round_record import Context, recorded
+from trimtab.health.assessment import situation_of
+from trimtab.intake.assemble import assemble
 from trimtab.plan import Plan, Refusal
 from trimtab.reasons import Rule
-from trimtab.recording import Context, recorded
 from trimtab.settings import Settings
-from trimtab.situation import situation_of
+from trimtab.state.liveness import Liveness
+from trimtab.state.memory import Memory
 from trimtab.wire.columns import pack
 
 

@@ -17,11 +17,11 @@ from tests.support.clusters_by_rows import (
 from tests.support.fleets import EIGHTHS, fleet, round_at, two_each, woken
 from tests.support.reports import bundle
 from trimtab.doubt import Doubt
-from trimtab.issue import BatchId, transitions
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
 from trimtab.placement import PLACERS
 from trimtab.policies import Isolation
+from trimtab.store.requests import BatchId, transitions
 from trimtab.wire.command import Kind as Told
 from trimtab.wire.control import Intent, Kind
 from trimtab.wire.ownership import Record

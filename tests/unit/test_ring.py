@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.model import FULL_RANGE_END, HashRange
-from trimtab.ring import bundle_at, equal_edges, position
+from trimtab.store.ring import bundle_at, equal_edges, position
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,10 @@ from tests.support.pulsar import PULSAR
 from trimtab.model import Epoch
 from trimtab.plan import Move, Plan
 from trimtab.reasons import Reason, Rule
-from trimtab.round import decide
-from trimtab.round_state import Histories, RoundState
+from trimtab.round.decide import decide
 from trimtab.settings import Settings
 from trimtab.shedding.avg import AvgHistory
+from trimtab.state.round_state import Histories, RoundState
 from trimtab.view import View, available_part, is_monitoring
 from trimtab.wire.columns import pack, unpack
 

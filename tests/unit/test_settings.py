@@ -20,10 +20,10 @@ from trimtab.settings import (
     Settings,
     catalogue,
 )
+from trimtab.settings.setting import InvalidSettings
 from trimtab.shedding import SHEDDERS
 from trimtab.splitting import DIVIDERS
 from trimtab.splitting.triggers import TRIGGERS
-from trimtab.tunable import InvalidSettings
 
 
 def problems(**values: object) -> list[str]:

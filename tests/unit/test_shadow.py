@@ -12,18 +12,19 @@ import pytest
 from tests.support.clusters import Broker, Bundle, rates, view_of
 from tests.support.clusters_by_rows import change_row, cluster, held, intent_row, said, snapshot_row
 from tests.support.reports import bundle
-from trimtab.cluster import Cluster
-from trimtab.memory import Memory
+from trimtab.arrays import CPU, MEMORY
+from trimtab.cluster.operator import Cluster
 from trimtab.model import NO_EPOCH
-from trimtab.overlay import NOTHING_LEARNT, learnt, overlaid, standing
 from trimtab.ownership import Event, State
 from trimtab.plan import Move
 from trimtab.reasons import Reason
-from trimtab.round import mend
+from trimtab.round.decide import mend
 from trimtab.settings import Settings, ShadowSettings
-from trimtab.shadow_state import DAY_MS, Tally
-from trimtab.tunable import InvalidSettings
-from trimtab.view import CPU, MEMORY, View
+from trimtab.settings.setting import InvalidSettings
+from trimtab.shadow.overlay import NOTHING_LEARNT, learnt, overlaid, standing
+from trimtab.state.memory import Memory
+from trimtab.state.shadow_state import DAY_MS, Tally
+from trimtab.view import View
 from trimtab.wire.columns import pack, unpack
 from trimtab.wire.control import Intent, Kind
 from trimtab.wire.ownership import Record

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from tests.support.clusters import NOW_MS, Broker, view_of
+from trimtab.arrays import MEMORY
 from trimtab.settings import WeightSettings
-from trimtab.smoothing import BrokerAverages, advance, remembered
-from trimtab.view import MEMORY, Brokers
+from trimtab.state.broker_averages import BrokerAverages, advance, remembered
+from trimtab.view import Brokers
 
 HALF = WeightSettings(history=0.5)
 

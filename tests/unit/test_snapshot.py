@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.reports import EVERY_REPORT, arrival, bundle, report
-from trimtab.snapshot import Arrival, Dropped, IntakeSettings, Snapshot, fold
-from trimtab.view import CPU, RATE_IN
+from trimtab.arrays import CPU, RATE_IN
+from trimtab.intake.snapshot import Arrival, Dropped, IntakeSettings, Snapshot, fold
 from trimtab.wire.columns import pack, unpack
 
 ONE, TWO = bundle(0), bundle(1)

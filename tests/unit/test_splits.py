@@ -12,14 +12,14 @@ from tests.support.clusters_by_rows import change_row, held, skewed, snapshot_ro
 from tests.support.clusters_by_rows import cluster as empty_cluster
 from tests.support.pulsar import PULSAR
 from tests.support.reports import bundle
-from trimtab.issue import BatchId, transitions
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
 from trimtab.plan import Plan, Split
 from trimtab.reasons import Reason, Rule
-from trimtab.round import decide
-from trimtab.round_state import RoundState
+from trimtab.round.decide import decide
 from trimtab.settings import Settings
+from trimtab.state.round_state import RoundState
+from trimtab.store.requests import BatchId, transitions
 from trimtab.view import View
 from trimtab.wire.command import Kind
 

@@ -7,10 +7,10 @@ import numpy as np
 from tests.support.clusters import Broker, Bundle, view_of
 from trimtab.policies import Isolation, Policies
 from trimtab.reasons import Rule
-from trimtab.round import decide
-from trimtab.round_state import RoundState
+from trimtab.round.decide import decide
 from trimtab.settings import Settings
 from trimtab.shedding.transfer import TransferHistory, shed
+from trimtab.state.round_state import RoundState
 from trimtab.view import View
 
 BIG = [Bundle((0, 0, 0, 5e6), name=f"t/big/0x0{i}000000_0x0{i + 1}000000") for i in range(2)]

@@ -27,7 +27,7 @@ from trimtab.model import namespace_of
 from trimtab.ownership import State
 from trimtab.plan import Move
 from trimtab.reasons import Reason, Rest, Rule
-from trimtab.round_state import begun
+from trimtab.state.round_state import begun
 from trimtab.view import is_monitoring
 from trimtab.wire.explanation import Explanation, Option, completed
 from trimtab.wire.ownership import Record

@@ -10,15 +10,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from trimtab.arrays import Bools, Floats, Ints
 from trimtab.explaining.prediction import Prediction
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.words import short
 from trimtab.filters import CAPS, FILTERS, Filter, anti_affinity, permitted
+from trimtab.filters.request import Request
 from trimtab.filters.room import evenness, topic_cap
 from trimtab.filters.software import latest_version, load_manager_class
 from trimtab.model import namespace_of
-from trimtab.request import Request
-from trimtab.view import Bools, Floats, Ints
 from trimtab.wire.explanation import Option
 
 SHOWN: Final = 5

@@ -10,12 +10,12 @@ from functools import cached_property
 
 import numpy as np
 
+from trimtab.arrays import Floats, Ints
 from trimtab.explaining.scene import Scene
 from trimtab.load import usage
-from trimtab.planner.fleet import Fleet, cost_of, observed, traffic_of
-from trimtab.planner.history import PlannerHistory
+from trimtab.load_model.fleet import Fleet, cost_of, observed, traffic_of
+from trimtab.load_model.history import PlannerHistory
 from trimtab.reasons import Reason
-from trimtab.view import Floats, Ints
 
 
 class Prediction:

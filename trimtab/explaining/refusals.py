@@ -7,18 +7,19 @@ from typing import Final
 
 import numpy as np
 
-from trimtab.disposal import budget
+from trimtab.arrays import Floats
 from trimtab.doubt import Doubt
 from trimtab.explaining.accounts.cause import Cause
 from trimtab.explaining.nearest import closest, lowered, raised, sought, switched
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.words import counted, seconds
-from trimtab.liveness import suspicions
 from trimtab.model import namespace_of
 from trimtab.plan import Refusal
 from trimtab.reasons import Rule
+from trimtab.round.disposal import budget
 from trimtab.settings import Settings
-from trimtab.view import Floats, View
+from trimtab.state.liveness import suspicions
+from trimtab.view import View
 from trimtab.wire.explanation import Nearest
 
 _SKIPPED: Final[Mapping[Rule, str]] = {

@@ -7,18 +7,19 @@ from functools import cached_property
 
 import numpy as np
 
-from trimtab.memory import Memory
+from trimtab.arrays import Bools, Ints
+from trimtab.filters.request import Projection
+from trimtab.health.assessment import Situation, situation_of
 from trimtab.names import rows_of
-from trimtab.placing import lightly_used
 from trimtab.plan import Merge, Move, Plan, Refusal, Repair, Split
 from trimtab.reasons import Reason, Rule
-from trimtab.request import Projection
-from trimtab.round import decide, mend
-from trimtab.round_state import RoundState
-from trimtab.round_view import computable, shown
+from trimtab.round.decide import decide, mend
+from trimtab.round.repair_placement import lightly_used
+from trimtab.round.view_edits import computable, shown
 from trimtab.settings import Settings
-from trimtab.situation import Situation, situation_of
-from trimtab.view import Bools, Ints, View, available_part
+from trimtab.state.memory import Memory
+from trimtab.state.round_state import RoundState
+from trimtab.view import View, available_part
 
 ASKED = (None, Rule.BALANCED)
 """``Plan.skipped`` of a round in which the strategy was asked."""

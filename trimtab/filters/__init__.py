@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from trimtab.arrays import Bools
 from trimtab.filters.affinity import Counted, counts, may_leave, spread
+from trimtab.filters.request import Request
 from trimtab.filters.room import evenness, topic_cap, topic_room
 from trimtab.filters.software import latest_version, load_manager_class
 from trimtab.model import namespace_of
-from trimtab.request import Request
 from trimtab.settings import Settings
-from trimtab.view import Bools
 
 Filter = Callable[[Request, Bools, Settings], Bools]
 """(request, candidates, settings) to the candidates that are left; all of shape (n,)."""

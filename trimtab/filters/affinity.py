@@ -15,10 +15,11 @@ from enum import Enum
 
 import numpy as np
 
+from trimtab.arrays import Bools, Ints
+from trimtab.filters.request import Request
 from trimtab.model import namespace_of
-from trimtab.request import Request
 from trimtab.settings import Settings
-from trimtab.view import Bools, Ints, View
+from trimtab.view import View
 
 _NO_DOMAIN = "default"
 

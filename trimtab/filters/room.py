@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from trimtab.request import Request
+from trimtab.arrays import Bools
+from trimtab.filters.request import Request
 from trimtab.settings import Settings
-from trimtab.view import Bools
 
 
 def topic_cap(request: Request, candidates: Bools, settings: Settings) -> Bools:

@@ -11,9 +11,9 @@ from typing import Final
 
 import numpy as np
 
-from trimtab.request import Request
+from trimtab.arrays import Bools, Ints
+from trimtab.filters.request import Request
 from trimtab.settings import Settings
-from trimtab.view import Bools, Ints
 
 _VERSION: Final = re.compile(
     r"(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?", re.ASCII

@@ -23,6 +23,7 @@ from itertools import islice
 
 import numpy as np
 
+from trimtab.arrays import Floats, Ints
 from trimtab.model import namespace_of
 from trimtab.names import ranges_at
 from trimtab.ownership import State
@@ -30,7 +31,7 @@ from trimtab.plan import Join
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
 from trimtab.splitting.triggers.limits import limited
-from trimtab.view import Bundles, Floats, Ints, View
+from trimtab.view import Bundles, View
 
 
 def merge(view: View, settings: Settings) -> Sequence[Join]:

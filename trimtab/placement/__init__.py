@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Protocol, TypeVar
 
+from trimtab.arrays import Ints
+from trimtab.filters.request import Projection
 from trimtab.placement.avg import Avg
 from trimtab.placement.least_average_usage import LeastAverageUsage
 from trimtab.placement.least_long_term_rate import LeastLongTermRate
 from trimtab.placement.least_predicted_usage import LeastPredictedUsage
 from trimtab.placement.least_resource_usage import LeastResourceUsage
 from trimtab.placement.round_robin import RoundRobin
-from trimtab.request import Projection
 from trimtab.settings import Settings
-from trimtab.view import Ints, View
+from trimtab.view import View
 
 H_co = TypeVar("H_co", covariant=True)
 

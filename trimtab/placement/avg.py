@@ -10,10 +10,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from trimtab.request import Projection
+from trimtab.arrays import Ints
+from trimtab.filters.request import Projection
 from trimtab.settings import Settings
 from trimtab.shedding.avg import AvgHistory
-from trimtab.view import Ints, View
+from trimtab.view import View
 
 
 class Avg:

@@ -11,9 +11,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from trimtab.request import Projection
+from trimtab.arrays import USAGE, Ints
+from trimtab.filters.request import Projection
 from trimtab.settings import Settings
-from trimtab.view import USAGE, Ints, View
+from trimtab.view import View
 
 
 class LeastAverageUsage:

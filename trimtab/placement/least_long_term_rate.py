@@ -13,10 +13,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from trimtab.arrays import Ints
+from trimtab.filters.request import Projection
 from trimtab.load import usage
-from trimtab.request import Projection
 from trimtab.settings import Settings
-from trimtab.view import Ints, View
+from trimtab.view import View
 
 
 class LeastLongTermRate:

@@ -13,13 +13,14 @@ from typing import ClassVar, Final
 
 import numpy as np
 
+from trimtab.arrays import Floats, Ints
+from trimtab.filters.request import Projection
 from trimtab.load import usage
+from trimtab.load_model.estimates import located
+from trimtab.load_model.history import PlannerHistory
 from trimtab.names import identities
-from trimtab.planner.estimates import located
-from trimtab.planner.history import PlannerHistory
-from trimtab.request import Projection
 from trimtab.settings import Settings
-from trimtab.view import Floats, Ints, View
+from trimtab.view import View
 
 _LEAST: Final = 1e-9
 """Usage of a bundle that does nothing: many of them are not for one broker."""

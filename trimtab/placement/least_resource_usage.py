@@ -14,10 +14,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from trimtab.arrays import RATE_IN, RATE_OUT, Bools, Floats, Ints
+from trimtab.filters.request import Projection
 from trimtab.load import usage
-from trimtab.request import Projection
 from trimtab.settings import Settings
-from trimtab.view import RATE_IN, RATE_OUT, Bools, Floats, Ints, View
+from trimtab.view import View
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,10 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from trimtab.request import Projection
+from trimtab.arrays import Ints
+from trimtab.filters.request import Projection
 from trimtab.settings import Settings
-from trimtab.view import Ints, View
+from trimtab.view import View
 
 _TURNS: Final = 2**31
 """Pulsar's counter is an int that starts again at 0."""

@@ -17,17 +17,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from trimtab.load_model.history import PlannerHistory
+from trimtab.load_model.in_transit import sent_off
 from trimtab.plan import Shed
 from trimtab.planner.board import Step
 from trimtab.planner.constraints import Draft, reached
 from trimtab.planner.easing import ease
 from trimtab.planner.giants import awaited, divides, forcing, sighted, stuck
 from trimtab.planner.groups import part
-from trimtab.planner.history import PlannerHistory
 from trimtab.planner.outlook import CLEARLY, Prospect, looked, prospect, swung
 from trimtab.planner.search import planned
 from trimtab.planner.trigger import aim
-from trimtab.planner.underway import sent_off
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
 from trimtab.view import View

@@ -15,11 +15,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from trimtab.arrays import Floats, Ints
+from trimtab.load_model.fleet import Fleet
 from trimtab.planner.board import Band, Board, Ground, Shelf, Step
-from trimtab.planner.fleet import Fleet
 from trimtab.planner.outsized import misplaced_sent, outsized_sent
 from trimtab.planner.trial import Trial, load_of, none_bare, trial_of
-from trimtab.view import Floats, Ints
 
 _EPSILON: Final = 1e-12
 _GIVERS: Final = 8

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from trimtab.arrays import Floats, Ints
 from trimtab.planner.board import Ground, Step
-from trimtab.view import Floats, Ints
 
 _TRIES: Final = 30_000
 """States that are looked at in all."""

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trimtab.planner.fleet import Fleet
-from trimtab.view import Bools, Floats, Ints
+from trimtab.arrays import Bools, Floats, Ints
+from trimtab.load_model.fleet import Fleet
 
 
 class Step(NamedTuple):

@@ -14,15 +14,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from trimtab.arrays import TOPICS, Bools
 from trimtab.filters import CAPS, may_unload, narrowed, reachable
-from trimtab.isolation import Permits
+from trimtab.filters.isolation import Permits
+from trimtab.filters.request import Projection, own_bundles, request_of
+from trimtab.load_model.fleet import Fleet
 from trimtab.planner.board import Ground, Step, shift
-from trimtab.planner.fleet import Fleet
 from trimtab.planner.search import ordered
 from trimtab.policies import Isolation
-from trimtab.request import Projection, own_bundles, request_of
 from trimtab.settings import Settings
-from trimtab.view import TOPICS, Bools, View
+from trimtab.view import View
 
 
 @dataclass(frozen=True, slots=True, eq=False)

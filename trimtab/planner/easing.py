@@ -13,13 +13,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from trimtab.arrays import Bools, Ints
 from trimtab.filters import permitted
 from trimtab.filters.affinity import Counted, counts, domain_of
+from trimtab.filters.request import request_of
 from trimtab.planner.board import Ground, Step
 from trimtab.planner.constraints import Draft, Pool
 from trimtab.planner.groups import needed
-from trimtab.request import request_of
-from trimtab.view import Bools, Ints
 
 _HOTTEST: Final = 4
 """Brokers whose bundles are tried."""

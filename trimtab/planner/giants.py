@@ -18,16 +18,17 @@ from typing import Final
 
 import numpy as np
 
+from trimtab.arrays import TOPICS, Ints
+from trimtab.load_model.estimates import Estimates, located, taken
+from trimtab.load_model.history import PlannerHistory, Weighed
 from trimtab.model import parse_bundle, within
 from trimtab.names import identities, rows_of
 from trimtab.planner.board import Ground
 from trimtab.planner.constraints import Draft
-from trimtab.planner.estimates import Estimates, located, taken
-from trimtab.planner.history import PlannerHistory, Weighed
 from trimtab.planner.outlook import Prospect
 from trimtab.planner.search import floor_at
 from trimtab.settings import Settings
-from trimtab.view import TOPICS, Ints, View
+from trimtab.view import View
 
 SURELY: Final = 1.0
 _MOST: Final = 10

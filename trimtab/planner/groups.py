@@ -17,12 +17,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from trimtab.arrays import Bools, Floats, Ints
 from trimtab.filters import permitted
 from trimtab.filters.affinity import Counted, counts, domain_of
+from trimtab.filters.request import request_of
 from trimtab.planner.board import Step
 from trimtab.planner.constraints import Draft
-from trimtab.request import request_of
-from trimtab.view import Bools, Floats, Ints
 
 _TRIES: Final = 2_000
 """Namespaces of a broker that are looked at in a round."""

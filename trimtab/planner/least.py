@@ -11,7 +11,7 @@ from bisect import bisect_left
 
 import numpy as np
 
-from trimtab.view import Bools, Floats
+from trimtab.arrays import Bools, Floats
 
 
 def least_moved(

@@ -7,10 +7,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from trimtab.load_model.fleet import Fleet, observed
+from trimtab.load_model.history import PlannerHistory
 from trimtab.planner.board import Ground
 from trimtab.planner.constraints import Draft, Pool, forced_of, pools
-from trimtab.planner.fleet import Fleet, observed
-from trimtab.planner.history import PlannerHistory
 from trimtab.planner.search import floor_of
 from trimtab.planner.trigger import HALF_LIFE_MS, Pair, widest
 from trimtab.settings import Settings

@@ -18,8 +18,8 @@ from typing import Final
 
 import numpy as np
 
+from trimtab.arrays import Floats, Ints
 from trimtab.planner.board import Band, Board, Ground, Shelf
-from trimtab.view import Floats, Ints
 
 _MANY: Final = 6
 _FEW: Final = 4

@@ -13,10 +13,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from trimtab.load_model.fleet import Fleet
 from trimtab.planner.bands import HABITS, mean_of, positions, tried
 from trimtab.planner.beam import searched
 from trimtab.planner.board import Band, Ground, Step
-from trimtab.planner.fleet import Fleet
 from trimtab.planner.least import least_moved
 from trimtab.planner.trial import Trial, none_bare, trial_of
 

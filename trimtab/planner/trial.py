@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from trimtab.load_model.fleet import Fleet
 from trimtab.planner.board import Ground, Step, shift
-from trimtab.planner.fleet import Fleet
 
 
 class Trial(NamedTuple):

@@ -4,7 +4,7 @@ accepted(pair) = the target, times what recent plans make of it, or if that is m
                  aim + k * deviation: what a plan leaves must not cause another; but not while
                  several bundles have just leapt together, which chance does not explain
 deviation      = of the pair's difference in predicted usage, by the noise of its bundles
-k              = by the false-move rate (`trimtab.planner.odds`)
+k              = by the false-move rate (`trimtab.load_model.odds`)
 
 A load that swings is not chased: each plan but the first of about a day makes the next one wait for
 a wider range, and aim at one, until a broker comes or goes.
@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from trimtab.load_model.odds import deviations
 from trimtab.planner.board import Ground
-from trimtab.planner.odds import deviations
 from trimtab.settings import Settings
 
 _AIM: Final = 0.98

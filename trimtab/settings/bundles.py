@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from trimtab.settings.setting import Alias, setting
 from trimtab.settings.units import HUGE, mebibytes, percent
 from trimtab.settings.words import MERGING, SPLIT_ALGORITHMS, SPLIT_TRIGGERS
-from trimtab.tunable import Alias, setting
 
 
 @dataclass(frozen=True, slots=True)

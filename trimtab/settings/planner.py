@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from trimtab.settings.setting import setting
 from trimtab.settings.units import DAY
-from trimtab.tunable import setting
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from trimtab.settings.setting import setting
 from trimtab.settings.units import DAY
 from trimtab.settings.words import NO_SHADOW, PLACEMENT, SHEDDING, UNDO
-from trimtab.tunable import setting
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from trimtab.settings.setting import Alias, setting
 from trimtab.settings.units import DAY, milliseconds, minutes, percent, strategy
 from trimtab.settings.words import PLACEMENT, SHEDDING
-from trimtab.tunable import Alias, setting
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from trimtab.settings.setting import Alias, setting
 from trimtab.settings.units import DAY, HUGE, mebibytes, percent
-from trimtab.tunable import Alias, setting
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from trimtab.settings.review import (
     ShadowSettings,
 )
 from trimtab.settings.rounds import PlacementSettings, RoundSettings, WeightSettings
+from trimtab.settings.setting import InvalidSettings, Setting, problem_of, wrong_type
 from trimtab.settings.shedding import (
     AvgSettings,
     ThresholdSettings,
@@ -26,7 +27,6 @@ from trimtab.settings.shedding import (
     UnloadSettings,
 )
 from trimtab.settings.words import NO_SHADOW
-from trimtab.tunable import InvalidSettings, Setting, problem_of, wrong_type
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,13 +20,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from trimtab.arrays import RATE_IN, THROUGHPUT_IN, Bools, Floats, Ints
 from trimtab.hits import Hits, step
 from trimtab.load import usage
 from trimtab.plan import Shed
 from trimtab.reasons import Reason
 from trimtab.settings import AvgSettings, Settings, UnloadSettings
 from trimtab.shedding.busiest import largest_first, traffic
-from trimtab.view import RATE_IN, THROUGHPUT_IN, Bools, Floats, Ints, View
+from trimtab.view import View
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,10 @@ import math
 
 import numpy as np
 
+from trimtab.arrays import THROUGHPUT, USAGE, Bools
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
-from trimtab.view import THROUGHPUT, USAGE, Bools, View
+from trimtab.view import View
 
 
 def young(view: View, settings: Settings) -> Bools:

@@ -8,9 +8,10 @@ from typing import Final
 
 import numpy as np
 
+from trimtab.arrays import THROUGHPUT_IN, Bools, Floats, Ints
 from trimtab.plan import Shed
 from trimtab.reasons import Reason
-from trimtab.view import THROUGHPUT_IN, Bools, Brokers, Floats, Ints, View
+from trimtab.view import Brokers, View
 
 MARGIN: Final = 0.05
 """Pulsar's ADDITIONAL_THRESHOLD_PERCENT_MARGIN: shed a little below the line."""

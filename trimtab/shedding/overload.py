@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trimtab.arrays import THROUGHPUT_IN
 from trimtab.load import usage
 from trimtab.plan import Shed
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
 from trimtab.shedding.busiest import MARGIN, take_until, traffic
-from trimtab.view import THROUGHPUT_IN, View
+from trimtab.view import View
 
 
 def shed(view: View, history: None, settings: Settings) -> tuple[Sequence[Shed], None]:

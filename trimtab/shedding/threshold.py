@@ -18,12 +18,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from trimtab.arrays import THROUGHPUT_IN, Floats
 from trimtab.load import usage
 from trimtab.plan import Shed
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
 from trimtab.shedding.busiest import MARGIN, take_until, traffic
-from trimtab.view import THROUGHPUT_IN, Floats, View
+from trimtab.view import View
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from trimtab.settings import Settings
-from trimtab.view import (
+from trimtab.arrays import (
     CACHE,
     CONSUMERS,
     PRODUCERS,
@@ -24,9 +23,9 @@ from trimtab.view import (
     Bools,
     Floats,
     Ints,
-    View,
-    is_monitoring_namespace,
 )
+from trimtab.settings import Settings
+from trimtab.view import View, is_monitoring_namespace
 
 _SYSTEM = "pulsar/system"
 

@@ -15,16 +15,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from trimtab.arrays import THROUGHPUT_IN, THROUGHPUT_OUT, Ints
 from trimtab.filters import transferable
+from trimtab.filters.request import Projection, request_of
 from trimtab.model import namespace_of
 from trimtab.plan import Shed
 from trimtab.reasons import Reason
-from trimtab.request import Projection, request_of
 from trimtab.settings import Settings
 from trimtab.shedding.balance import Balance, young
 from trimtab.shedding.busiest import traffic
 from trimtab.shedding.top_bundles import TopBundles
-from trimtab.view import THROUGHPUT_IN, THROUGHPUT_OUT, Ints, View
+from trimtab.view import View
 
 _BELOW = 0.75
 """The part of its traffic that a busy broker must come down to by a swap."""

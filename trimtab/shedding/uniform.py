@@ -16,11 +16,12 @@ from typing import Final
 
 import numpy as np
 
+from trimtab.arrays import RATE_IN, THROUGHPUT_IN, Floats, Ints
 from trimtab.plan import Shed
 from trimtab.reasons import Reason
 from trimtab.settings import Settings, UnloadSettings
 from trimtab.shedding.busiest import largest_first, traffic
-from trimtab.view import RATE_IN, THROUGHPUT_IN, Floats, Ints, View
+from trimtab.view import View
 
 _ZERO: Final = 1e-6
 _ALLOWANCE: Final = 1000

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from trimtab.arrays import RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT
 from trimtab.settings import SplitSettings
 from trimtab.splitting.request import SplitRequest
-from trimtab.view import RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT
 
 
 def divide(request: SplitRequest, settings: SplitSettings) -> list[int]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 
+from trimtab.arrays import Floats, Ints
 from trimtab.model import HashRange
-from trimtab.view import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,8 +17,8 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from trimtab.arrays import Bools, Floats, Ints
 from trimtab.model import InvalidName, parse_bundle
-from trimtab.view import Bools, Floats, Ints
 from trimtab.wire.plausible import (
     COUNT_FIELDS,
     LIMIT,

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from trimtab.view import BANDWIDTH_IN, BANDWIDTH_OUT, THROUGHPUT_IN, THROUGHPUT_OUT, Floats
+from trimtab.arrays import BANDWIDTH_IN, BANDWIDTH_OUT, THROUGHPUT_IN, THROUGHPUT_OUT, Floats
 
 LIMIT: Final = 1e15
 """No figure of a broker is larger; sums and binary32 ratios stay finite below."""

@@ -18,7 +18,7 @@ from trimtab.explaining.accounts.transfer import TransferAccount
 from trimtab.explaining.accounts.trimtab import TrimtabAccount
 from trimtab.explaining.accounts.uniform import UniformAccount
 from trimtab.explaining.scene import Scene
-from trimtab.planner.fleet import Fleet
+from trimtab.load_model.fleet import Fleet
 
 
 class Account(Protocol):

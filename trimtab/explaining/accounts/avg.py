@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trimtab.arrays import RATE_IN, THROUGHPUT_IN
 from trimtab.explaining.accounts.cause import Cause
 from trimtab.explaining.accounts.shelves import Shelves
 from trimtab.explaining.nearest import closest, lowered, raised
@@ -15,7 +16,6 @@ from trimtab.explaining.words import amount, percent
 from trimtab.load import usage
 from trimtab.reasons import Reason, Rest
 from trimtab.shedding.busiest import traffic
-from trimtab.view import RATE_IN, THROUGHPUT_IN
 from trimtab.wire.explanation import Nearest
 
 

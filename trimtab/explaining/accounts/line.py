@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+from trimtab.arrays import THROUGHPUT_IN, Floats
 from trimtab.explaining.accounts.cause import Cause
 from trimtab.explaining.accounts.shelves import Shelves
 from trimtab.explaining.nearest import closest, lowered, raised
@@ -19,7 +20,6 @@ from trimtab.explaining.scene import Scene
 from trimtab.explaining.words import amount, counted
 from trimtab.reasons import Reason, Rest, Rule
 from trimtab.shedding.busiest import MARGIN, traffic
-from trimtab.view import THROUGHPUT_IN, Floats
 from trimtab.wire.explanation import Nearest
 
 

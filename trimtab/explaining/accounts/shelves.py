@@ -6,7 +6,8 @@ from functools import cached_property
 
 import numpy as np
 
-from trimtab.view import Floats, Ints, View
+from trimtab.arrays import Floats, Ints
+from trimtab.view import View
 
 
 class Shelves:

@@ -11,7 +11,7 @@ from trimtab.explaining.accounts.cause import Cause
 from trimtab.explaining.accounts.pool import PoolAccount
 from trimtab.explaining.prediction import followed
 from trimtab.explaining.scene import Scene
-from trimtab.planner.fleet import Fleet
+from trimtab.load_model.fleet import Fleet
 from trimtab.planner.outlook import looked
 from trimtab.reasons import Rest
 

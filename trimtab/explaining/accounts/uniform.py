@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from trimtab.arrays import RATE_IN, THROUGHPUT_IN
 from trimtab.explaining.accounts.cause import Cause
 from trimtab.explaining.accounts.shelves import Shelves
 from trimtab.explaining.nearest import closest, lowered, raised
@@ -11,7 +12,6 @@ from trimtab.explaining.scene import Scene
 from trimtab.explaining.words import amount
 from trimtab.reasons import Reason, Rest, Rule
 from trimtab.shedding.uniform import Excess, excess_of, extremes, shed
-from trimtab.view import RATE_IN, THROUGHPUT_IN
 from trimtab.wire.explanation import Nearest
 
 

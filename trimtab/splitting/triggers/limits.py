@@ -6,10 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from trimtab.model import parse_bundle
-from trimtab.reasons import Reason
-from trimtab.settings import SplitSettings
-from trimtab.view import (
+from trimtab.arrays import (
     CONSUMERS,
     PRODUCERS,
     RATE_IN,
@@ -18,12 +15,14 @@ from trimtab.view import (
     THROUGHPUT_OUT,
     TOPICS,
     Bools,
-    Bundles,
     Counts,
     Floats,
     Ints,
-    View,
 )
+from trimtab.model import parse_bundle
+from trimtab.reasons import Reason
+from trimtab.settings import SplitSettings
+from trimtab.view import Bundles, View
 
 
 def judged(bundles: Bundles) -> Bools:

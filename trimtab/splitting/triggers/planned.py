@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from trimtab.load_model.history import PlannerHistory, Weighed
 from trimtab.model import within
 from trimtab.names import rows_of
 from trimtab.plan import Divide
 from trimtab.planner.giants import divisible
-from trimtab.planner.history import PlannerHistory, Weighed
 from trimtab.reasons import Reason, Rule
 from trimtab.settings import Settings, SplitSettings
 from trimtab.splitting.triggers.limits import Busy, Places, over_limits

@@ -1,0 +1,156 @@
+"""`trimtab demo`: Kafka, Redis, the job and a skewed fleet, shown until the time is up.
+
+Whatever happens, what was started is stopped: the job, then the fleet, then Kafka and Redis.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.live import Live
+
+from admin.demo import processes
+from admin.demo.feed import RoundReader, newest_snapshot
+from admin.demo.story import Story
+from admin.demo.view import Scene, line, picture
+from admin.spinner import Steps
+from deploy.process import Process
+from deploy.stack import Stack
+from simulation.profile import Profile
+from sinks.kafka.topics import ensure_topics
+
+FOLDER: Final = Path("build/demo")
+_TICK_SECONDS: Final = 0.5
+_LINE_SECONDS: Final = 5.0
+_FLEET_SECONDS: Final = 60.0
+_STOP_SECONDS: Final = 30.0
+_ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass(frozen=True, slots=True)
+class DemoOptions:
+    """None: as in deploy/demo_fleet.toml."""
+
+    seconds: float = 180.0
+    seed: int | None = None
+    brokers: int | None = None
+    bundles: int | None = None
+    plain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What the view needs of the processes that were started."""
+
+    job: Process
+    fleet: Process
+    reader: RoundReader
+    metrics_url: str
+
+
+class Demo:
+    """One run; `story` and `moves` are what it came to."""
+
+    def __init__(self, options: DemoOptions, console: Console) -> None:
+        self._began = time.monotonic()
+        self._options = options
+        self._console = console
+        self._plain = options.plain or not console.is_terminal
+        self._folder = FOLDER.resolve()
+        self.story = Story(0, 0.0)
+        self.moves = 0
+
+    def run(self) -> None:
+        """Until the seconds are over or Ctrl-C; raises DemoFailed and what a server raises."""
+        with _all_end_as_ctrl_c(), processes.clean_folder(self._folder), ExitStack() as started:
+            with Steps(self._console, plain=self._plain) as step:
+                running = self._start(started, step)
+            with suppress(KeyboardInterrupt):
+                self._show(running)
+
+    def _start(self, started: ExitStack, step: Steps) -> Running:
+        processes.settings_file(self._folder, "demo_job.toml")
+        profile = self._profile()
+        self.story = Story(profile.brokers, processes.GOAL)
+        stack = Stack(self._folder, report=step)
+        started.enter_context(stack)
+        step("making the topics")
+        ensure_topics(stack.kafka_bootstrap)
+        step("starting the fleet, and the job beside it")
+        port = processes.metrics_port()
+        job = processes.job(self._folder, stack, port)
+        fleet = processes.fleet(self._folder, stack, profile)
+        reader = started.enter_context(RoundReader(stack.kafka_bootstrap))
+        started.callback(self._stop, fleet)
+        started.callback(self._stop, job)
+        # The first to be undone: from there on a second Ctrl-C may not interrupt.
+        started.callback(_ignore_endings)
+        job.start(lambda: True, 0)
+        fleet.start(lambda: newest_snapshot(fleet.log) is not None, _FLEET_SECONDS)
+        return Running(job, fleet, reader, f"http://127.0.0.1:{port}/metrics")
+
+    def _profile(self) -> Profile:
+        options = self._options
+        committed = processes.settings_file(self._folder, "demo_fleet.toml")
+        given = {"seed": options.seed, "brokers": options.brokers, "bundles": options.bundles}
+        return processes.fleet_profile(committed, given)
+
+    def _show(self, running: Running) -> None:
+        said = -_LINE_SECONDS
+        with Live(console=self._console, auto_refresh=False) as live:
+            while self._elapsed < self._options.seconds:
+                for record in running.reader.read(_TICK_SECONDS):
+                    self.story = self.story.told(record, self._elapsed)
+                processes.check(running.job, running.fleet)
+                scene = self._scene(running)
+                if not self._plain:
+                    live.update(picture(scene), refresh=True)
+                elif scene.elapsed - said >= _LINE_SECONDS:
+                    self._console.print(line(scene), highlight=False, soft_wrap=True)
+                    said = scene.elapsed
+
+    def _scene(self, running: Running) -> Scene:
+        fleet = newest_snapshot(running.fleet.log)
+        if fleet is not None:
+            self.moves = fleet.moves
+        return Scene(
+            story=self.story,
+            fleet=fleet,
+            elapsed=self._elapsed,
+            left=self._options.seconds - self._elapsed,
+            metrics_url=running.metrics_url,
+            logs=str(FOLDER),
+        )
+
+    @property
+    def _elapsed(self) -> float:
+        return time.monotonic() - self._began
+
+    def _stop(self, process: Process) -> None:
+        process.stop(_STOP_SECONDS)
+        self._console.print(f"{process.name} is stopped", highlight=False)
+
+
+@contextmanager
+def _all_end_as_ctrl_c() -> Iterator[None]:
+    """SIGTERM and a closed terminal unwind as Ctrl-C does."""
+    before = {number: signal.getsignal(number) for number in _ENDING}
+    for number in _ENDING:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _ignore_endings() -> None:
+    for number in _ENDING:
+        signal.signal(number, signal.SIG_IGN)

@@ -1,0 +1,92 @@
+"""How a demo looks: bars on a terminal, a line now and then elsewhere, one line at the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from admin.demo.story import Story, reasons
+from simulation.fleet import FleetSnapshot
+
+_BAR: Final = 50
+"""Characters of a bar at 100 %."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """All that one picture shows. Seconds."""
+
+    story: Story
+    fleet: FleetSnapshot | None
+    elapsed: float
+    left: float
+    metrics_url: str
+    logs: str
+
+
+def picture(scene: Scene) -> RenderableType:
+    """The live view."""
+    lines = [
+        Text(_headline(scene), style="bold"),
+        Text(_last_moves(scene)),
+        Text(f"metrics {scene.metrics_url}   logs {scene.logs}   Ctrl-C ends", style="dim"),
+    ]
+    return Group(_bars(scene.fleet), *lines) if scene.fleet else Group(*lines)
+
+
+def line(scene: Scene) -> str:
+    """The same in a line of text."""
+    said = f"{scene.elapsed:4.0f} s  {_headline(scene)}"
+    told = scene.story.last
+    return f"{said}, {reasons(told.record)}" if told else said
+
+
+def summary(story: Story, moves: int) -> str:
+    """What the demo came to."""
+    if not story.rounds:
+        return "no round saw the whole fleet: nothing was balanced"
+    first, last, since = story.rounds[0], story.rounds[-1], story.balanced_since
+    said = f"range {first.range:.1f} -> {last.range:.1f} points with {moves} moves"
+    if since is None:
+        return f"{said}, not below {story.threshold:g} after {last.elapsed:.0f} s"
+    return (
+        f"{said}, below {story.threshold:g} from {since.elapsed:.0f} s on"
+        f" ({since.elapsed - first.elapsed:.0f} s after the first round)"
+    )
+
+
+def _headline(scene: Scene) -> str:
+    left = f"{max(scene.left, 0):.0f} s left"
+    told = scene.story.last
+    if told is None:
+        return f"the job starts, no round yet, {left}"
+    goal = f"goal below {scene.story.threshold:g}"
+    moves = scene.fleet.moves if scene.fleet else 0
+    return (
+        f"round {told.record.round}, range {told.range:.1f} points ({goal}), {moves} moves, {left}"
+    )
+
+
+def _last_moves(scene: Scene) -> str:
+    told = scene.story.last_with_moves
+    if told is None:
+        return "nothing moved yet"
+    move = told.record.moves[0]
+    return (
+        f"last moves, round {told.record.round}: {reasons(told.record)}; "
+        f"{move.bundle} {move.source} -> {move.destination}"
+    )
+
+
+def _bars(fleet: FleetSnapshot) -> Table:
+    table = Table.grid(padding=(0, 1))
+    usages = [broker.usage for broker in fleet.brokers.values()]
+    colour = {max(usages): "red", min(usages): "blue"}
+    for name, broker in fleet.brokers.items():
+        bar = Text("█" * round(broker.usage * _BAR), style=colour.get(broker.usage, "green"))
+        table.add_row(name, f"{100 * broker.usage:3.0f} %", f"{broker.bundles:3d} bundles", bar)
+    return table

@@ -1,0 +1,88 @@
+"""Doing what the job commands, one bundle at a time.
+
+A command holds while the bundle's record has the epoch the command was issued at. Its action is
+harmless to repeat, and so is what it reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from agent.broker import CannotLoad
+from agent.commands.merging import merge
+from agent.commands.obeying import Obeyed, Obeyer
+from agent.commands.splitting import split
+from trimtab.ownership import Event
+from trimtab.wire.command import Command, Kind
+from trimtab.wire.ownership import Refused
+
+
+def obey(obeyer: Obeyer, command: Command) -> Obeyed:
+    """Act and report; raises StoreUnavailable or Closed, and may be repeated after these."""
+    held = obeyer.holds(command)
+    obeyed = ACTIONS[command.kind](obeyer, command) if held else Obeyed.STALE
+    obeyer.counts[command.kind, obeyed] += 1
+    return obeyed
+
+
+def _unload(obeyer: Obeyer, command: Command) -> Obeyed:
+    obeyer.stop_serving(command.bundle)
+    return obeyer.report(command, Event.RELEASE)
+
+
+def _transfer(obeyer: Obeyer, command: Command) -> Obeyed:
+    obeyer.stop_serving(command.bundle)
+    if command.destination is None:
+        return obeyer.report(command, Event.RELEASE)
+    own = Command(
+        id=f"{command.id}/own",
+        cluster=command.cluster,
+        broker=command.destination,
+        kind=Kind.OWN,
+        bundle=command.bundle,
+        source=obeyer.broker_id,
+        reason=command.reason,
+        plan=command.plan,
+    )
+    outcome = obeyer.apply(command, Event.HAND_OVER, (own,))
+    if outcome.reason is Refused.NO_LEASE:
+        # The destination died: better served here than by nobody.
+        obeyer.report(command, Event.DECLINE)
+        return Obeyed.DECLINED
+    return obeyer.follow(outcome)
+
+
+def _prepare(obeyer: Obeyer, command: Command) -> Obeyed:
+    obeyer.broker.prepare(command.bundle)
+    return Obeyed.DONE
+
+
+def _own(obeyer: Obeyer, command: Command) -> Obeyed:
+    record = obeyer.store.record(obeyer.cluster, command.bundle)
+    if record is not None and obeyer.serves_by(record):
+        # It was to leave and stays after all.
+        if obeyer.holdings.epoch(command.bundle) is not None:
+            obeyer.settle(command.bundle, record)
+            return Obeyed.DONE
+        # Only an open store gives it back: of a closed one the record may be long out of date.
+        return obeyer.follow(obeyer.claim(command.bundle, record))
+    try:
+        obeyer.load(command.bundle)
+    except CannotLoad:
+        obeyer.report(command, Event.DECLINE)
+        return Obeyed.DECLINED
+    return obeyer.report(command, Event.SERVE)
+
+
+ACTIONS: Final[Mapping[Kind, Callable[[Obeyer, Command], Obeyed]]] = MappingProxyType(
+    {
+        Kind.UNLOAD: _unload,
+        Kind.TRANSFER: _transfer,
+        Kind.PREPARE: _prepare,
+        Kind.OWN: _own,
+        Kind.SPLIT: split,
+        Kind.MERGE: merge,
+    }
+)

@@ -1,0 +1,54 @@
+"""Merging a bundle with its neighbour above: the store makes one of two, the broker follows.
+
+ask the store for the one: from then on both are no more
+  refused, for one of them has moved on: say of each that is left that it stays as it is
+tell the broker, and serve the one
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from agent.commands.obeying import Obeyed, Obeyer
+from trimtab.model import NO_EPOCH, merged
+from trimtab.ownership import Event, State
+from trimtab.wire.command import Command
+from trimtab.wire.ownership import Neighbour, Outcome
+
+
+def merge(obeyer: Obeyer, command: Command) -> Obeyed:
+    """Obey a command to merge a bundle with ``command.neighbour``."""
+    lower, upper = command.bundle, command.neighbour
+    if upper is None:
+        return obeyer.report(command, Event.DECLINE)
+    beside, whole = obeyer.store.record(obeyer.cluster, upper), merged(lower, upper)
+    if beside is not None:
+        # From here on nothing older gives it back to this broker.
+        obeyer.seen.note(upper, beside)
+    neighbour = Neighbour(upper, NO_EPOCH if beside is None else beside.epoch)
+    outcome = obeyer.retire(command, (whole,), neighbour)
+    if not outcome.accepted:
+        return _decline(obeyer, command, outcome)
+    obeyer.holdings.drop(lower)
+    obeyer.holdings.drop(upper)
+    if {lower, upper} <= set(obeyer.broker.bundles()):
+        obeyer.broker.merge((lower, upper), whole)
+    return obeyer.follow(outcome)
+
+
+def _decline(obeyer: Obeyer, command: Command, refused: Outcome) -> Obeyed:
+    """Both stay, one by one: either may have moved on alone."""
+    obeyer.follow(refused)
+    known = {refused.bundle: refused.record, **refused.others}
+    merging = {
+        bundle: record
+        for bundle, record in known.items()
+        if record is not None and record.state is State.MERGING and obeyer.serves_by(record)
+    }
+    # The upper one may be in another merge by now, which this command says nothing of.
+    begun_by = next((record.by for record in merging.values()), "")
+    for bundle, record in merging.items():
+        if record.by == begun_by:
+            told = msgspec.structs.replace(command, bundle=bundle, epoch=record.epoch)
+            obeyer.report(told, Event.DECLINE)
+    return Obeyed.DECLINED

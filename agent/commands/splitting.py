@@ -1,0 +1,74 @@
+"""Dividing a bundle: the broker's topics tell where, the store makes the children.
+
+find the place; where there is none the bundle stays as it is, and the store is told so
+ask the store for the children: from then on the bundle is no more
+tell the broker, and serve the children
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from agent.commands.obeying import Obeyed, Obeyer
+from trimtab.model import parse_bundle, within
+from trimtab.ownership import Event
+from trimtab.settings import SplitSettings
+from trimtab.splitting import DIVIDERS
+from trimtab.splitting.request import CannotSplit, Flaw, SplitRequest, children
+from trimtab.wire.command import Command, Division
+
+
+def split(obeyer: Obeyer, command: Command) -> Obeyed:
+    """Obey a command to divide a bundle."""
+    record = obeyer.store.record(obeyer.cluster, command.bundle)
+    if record is not None and obeyer.has_done(command, Event.RETIRE, record):
+        # The answer was lost: by now the topics may tell of other children.
+        return _retire(obeyer, command, _parts(obeyer, command.bundle))
+    if command.division is None:
+        return obeyer.report(command, Event.DECLINE)
+    try:
+        topics = obeyer.broker.topics(command.bundle)
+        children = children_of(command.bundle, command.division, topics)
+    except CannotSplit:
+        obeyer.report(command, Event.DECLINE)
+        return Obeyed.DECLINED
+    return _retire(obeyer, command, children)
+
+
+def _retire(obeyer: Obeyer, command: Command, children: tuple[str, ...]) -> Obeyed:
+    outcome = obeyer.retire(command, children)
+    if outcome.accepted:
+        obeyer.holdings.drop(command.bundle)
+        obeyer.broker.split(command.bundle, children)
+    return obeyer.follow(outcome)
+
+
+def _parts(obeyer: Obeyer, bundle: str) -> tuple[str, ...]:
+    """Parts of a bundle that is no more, as far as this broker serves them."""
+    records = obeyer.store.records_of(obeyer.cluster, obeyer.broker_id)
+    parts = (name for name, record in records.items() if obeyer.serves_by(record))
+    return tuple(sorted(part for part in parts if within(bundle, part)))
+
+
+def children_of(
+    bundle: str, division: Division, topics: Mapping[int, Sequence[float]]
+) -> tuple[str, ...]:
+    """What a bundle is divided into, ascending; raises CannotSplit."""
+    namespace, span = parse_bundle(bundle)
+    request = SplitRequest(
+        bundle=span,
+        positions=np.array(list(topics), dtype=np.int64),
+        traffic=np.array(list(topics.values()), dtype=np.float64).reshape(-1, 4).T,
+    )
+    limits = SplitSettings(
+        max_rate=division.max_rate,
+        max_throughput=division.max_throughput,
+        difference=division.difference,
+    )
+    divide = DIVIDERS.get(division.algorithm)
+    cuts = divide(request, limits) if divide else []
+    if not cuts:
+        raise CannotSplit(span, Flaw.NO_POSITION)
+    return tuple(f"{namespace}/{part}" for part in children(span, cuts))

@@ -1,0 +1,173 @@
+"""How much of its machine a broker uses (Pulsar LinuxBrokerHostUsageImpl).
+
+cpu, memory: of the tightest control group, where that allows less than the machine has;
+  else of the machine
+bandwidth: over the machine's own Ethernet interfaces that are up; where all are virtual, as in a
+  container, over those
+A rate is the mean since the sample before, so the first sample knows none.
+
+Pulsar means to leave out virtual interfaces, but looks for them in the wrong path and counts all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import psutil
+
+from agent.reports.cgroup import cpu_share, memory_share
+from trimtab.intake.report_cadence import bandwidth_limit
+from trimtab.wire.load_report import UNKNOWN, Resource
+
+SHORTEST_S: Final = 1.0
+"""Of a rate: the kernel counts a core's time in steps of 10 ms."""
+
+_MIB: Final = 1024.0 * 1024.0
+_ETHERNET: Final = "1"
+_UP: Final = frozenset({"up", "unknown", "dormant"})
+
+
+class HostUsage(NamedTuple):
+    """Members of a report: ``LocalBrokerData(**usage._asdict(), ...)``.
+
+    Cores in percent, 100 each; memory in MiB; bandwidth in kbit/s. A resource that is not known has
+    neither usage nor limit: usage -1 of a known limit would be a negative percentage.
+    """
+
+    cpu: Resource
+    memory: Resource
+    bandwidth_in: Resource
+    bandwidth_out: Resource
+
+
+class Processor(NamedTuple):
+    """Core-seconds used so far, how many cores there are, and whose figures these are."""
+
+    used: float
+    cores: float
+    of: str
+
+
+class Interface(NamedTuple):
+    """Bytes so far, and Mbit/s: UNKNOWN where it does not say."""
+
+    received: int
+    sent: int
+    speed: float
+
+
+class _Reading(NamedTuple):
+    at: float
+    processor: Processor
+    interfaces: Mapping[str, Interface]
+
+
+class HostSampler:
+    """One for a broker: each sample ends the time that the rates of the next one tell of."""
+
+    def __init__(
+        self,
+        nic_speed_gbits: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        root: Path = Path("/"),
+    ) -> None:
+        """``nic_speed_gbits``: of each interface, whatever it says of itself."""
+        self._nic_speed = nic_speed_gbits
+        self._clock = clock
+        self._root = root
+        self._last: _Reading | None = None
+        self._rates = (Resource(), Resource(), Resource())
+
+    def sample(self) -> HostUsage:
+        """Figures of now. Rates less than SHORTEST_S after the last ones are those again."""
+        now = self._clock()
+        if self._last is None or now - self._last.at >= SHORTEST_S:
+            new = _Reading(now, processor(self._root), interfaces(self._root))
+            if self._last is not None:
+                self._rates = self._between(self._last, new)
+            self._last = new
+        cpu, received, sent = self._rates
+        return HostUsage(cpu, memory(self._root), received, sent)
+
+    def _between(self, last: _Reading, new: _Reading) -> tuple[Resource, Resource, Resource]:
+        seconds = new.at - last.at
+        both = [(last.interfaces[name], new.interfaces[name]) for name in _common(last, new)]
+        if not both:
+            return _cpu(last, new), Resource(), Resource()
+        limit = bandwidth_limit([each.speed for _, each in both], self._nic_speed)
+        received = sum(_grown(before.received, after.received) for before, after in both)
+        sent = sum(_grown(before.sent, after.sent) for before, after in both)
+        return (
+            _cpu(last, new),
+            Resource(received * 8 / 1000 / seconds, limit),
+            Resource(sent * 8 / 1000 / seconds, limit),
+        )
+
+
+def processor(root: Path) -> Processor:
+    """Whose limit holds: a control group's, or the machine's."""
+    cores = float(len(psutil.cpu_times(percpu=True)))
+    share = cpu_share(root)
+    if share is not None and share.limit < cores:
+        return Processor(share.used, share.limit, str(share.group))
+    times = psutil.cpu_times()._asdict()
+    # The kernel counts the time of guests as user time too.
+    idle = ("idle", "iowait", "guest", "guest_nice")
+    busy = sum(spent for kind, spent in times.items() if kind not in idle)
+    return Processor(busy, cores, "machine")
+
+
+def memory(root: Path) -> Resource:
+    """MiB; what the kernel gives back when asked counts as free."""
+    whole = psutil.virtual_memory()
+    share = memory_share(root)
+    if share is not None and share.limit < whole.total:
+        return Resource(share.used / _MIB, share.limit / _MIB)
+    return Resource((whole.total - whole.available) / _MIB, whole.total / _MIB)
+
+
+def interfaces(root: Path) -> dict[str, Interface]:
+    """Those that count, by name; none where the system is not Linux."""
+    found = [nic for nic in (root / "sys/class/net").glob("*") if _carries(nic)]
+    own = [nic for nic in found if "virtual" not in nic.resolve().parts]
+    return {
+        nic.name: Interface(
+            received=int(_read(nic / "statistics/rx_bytes") or 0),
+            sent=int(_read(nic / "statistics/tx_bytes") or 0),
+            speed=float(_read(nic / "speed") or UNKNOWN),
+        )
+        for nic in own or found
+    }
+
+
+def _carries(nic: Path) -> bool:
+    return _read(nic / "type") == _ETHERNET and _read(nic / "operstate") in _UP
+
+
+def _cpu(last: _Reading, new: _Reading) -> Resource:
+    before, after = last.processor, new.processor
+    if before.of != after.of:
+        # Moved to another group, or its limit was lifted: the two have nothing in common.
+        return Resource()
+    used = (after.used - before.used) / (new.at - last.at)
+    return Resource(100 * used, 100 * after.cores)
+
+
+def _common(last: _Reading, new: _Reading) -> list[str]:
+    return sorted(last.interfaces.keys() & new.interfaces.keys())
+
+
+def _grown(before: int, after: int) -> int:
+    """Bytes in between; an interface that was made anew counts from 0 again."""
+    return after - before if after >= before else after
+
+
+def _read(path: Path) -> str:
+    """Empty where the kernel does not say, as with the speed of an interface that is down."""
+    try:
+        return path.read_text("ascii").strip()
+    except OSError:
+        return ""

@@ -1,0 +1,183 @@
+"""The job's generation: the number of its claim in a Kafka topic of one partition.
+
+a claim:
+  begin as a producer: Kafka fences every earlier claimer, and ends what it had under way
+  read what is committed: only this claimer can add to it now
+  write a number above all that was read, above the topic's end, and above what the caller asks
+If a newer claimer comes in between, the last step is fenced and the number was not given. So no two
+claims have one number, and a later one has a larger number for as long as Kafka has the topic. What
+it has lost, if the topic was made anew, the caller knows from Redis.
+
+While it acts, the claimer goes on writing: a standby hears it live.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+import msgspec
+import stamina
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from sinks.errors import Fenced, KafkaUnavailable, SinkError
+from sinks.kafka.clients import TIMEOUT_SECONDS, failure, settings
+from sinks.kafka.last_claim import highest_generation
+from trimtab.wire.keys import GENERATIONS
+
+_TRANSACTIONAL_ID: Final = "trimtab-job"
+
+_CLAIM_SECONDS: Final = 15.0
+"""Kafka needs a few seconds after its own start before it knows of transactions."""
+
+_TRANSACTION_SECONDS: Final = 60.0
+"""Kafka ends a transaction that takes longer, and its producer seems fenced: longer than an outage
+that catches a heartbeat in the middle."""
+
+
+class Sign(StrEnum):
+    """What a record of the topic says of the job that wrote it."""
+
+    CLAIM = "claim"
+    HEARTBEAT = "heartbeat"
+    FAREWELL = "farewell"
+    """It has ended in good order: nobody need wait for its silence."""
+
+
+class ClaimRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What the topic says of a claim; ``at`` is the claimer's clock (epoch ms), for people only."""
+
+    job: str
+    at: int
+    host: str
+    pid: int
+    sign: Sign = Sign.CLAIM
+    generation: int = 0
+    """In every record, for compaction keeps only the last one. 0 in those of earlier versions,
+    which number a claim by its offset."""
+    v: int = 1
+
+
+def claim(
+    bootstrap: str,
+    job_id: str,
+    client: Mapping[str, str] = MappingProxyType({}),
+    above: int = 0,
+) -> Claim:
+    """Become the newest job; every older claim is fenced from here on.
+
+    ``above``: a generation that was given out, which the topic may have lost. Raises
+    KafkaUnavailable, Misconfigured, and Fenced if a newer one came in the middle of it.
+    """
+    return Claim(bootstrap, job_id, client, above)
+
+
+class Claim:
+    """Held until a newer one is made; ``generation`` is larger than that of every older one."""
+
+    def __init__(
+        self, bootstrap: str, job_id: str, client: Mapping[str, str], above: int = 0
+    ) -> None:
+        self._bootstrap = bootstrap
+        self._job_id = job_id
+        self._client = client
+        self._in_transaction = self._aborting = False
+        self._fenced: Fenced | None = None
+        transactional = {
+            "transactional.id": _TRANSACTIONAL_ID,
+            "transaction.timeout.ms": round(1000 * _TRANSACTION_SECONDS),
+        }
+        self._producer = Producer(settings(bootstrap, client, **transactional))
+        try:
+            self._producer.init_transactions(_CLAIM_SECONDS)
+        except KafkaException as error:
+            raise failure(
+                bootstrap, "claiming a generation", error.args[0], self._producer
+            ) from error
+        # 0 is the generation of a bundle that has no record.
+        self.generation = 1 + max(above, self._highest())
+        self._write(Sign.CLAIM)
+
+    def assert_held(self) -> None:
+        """Raise Fenced if a newer claim was made; takes about 10 ms.
+
+        Kafka tells a fenced producer so only when it writes: this is one more record in the topic,
+        a heartbeat. Raises KafkaUnavailable while the question has no answer.
+        """
+        self._write(Sign.HEARTBEAT)
+
+    def bid_farewell(self) -> None:
+        """Tell who stands by that this job acts no more; raises as `assert_held` does."""
+        if self._in_transaction:
+            # A heartbeat that got no answer: its transaction must end before the next begins.
+            self._write(Sign.HEARTBEAT)
+        self._write(Sign.FAREWELL)
+
+    def close(self) -> None:
+        """Forget the producer; the generation stays claimed until a newer one is."""
+        # In the middle of a transaction, as when fenced, it would try to abort and warn.
+        if not self._in_transaction:
+            self._producer.close()
+
+    def _highest(self) -> int:
+        """Only now, for what was committed before is all there is."""
+        attempts = stamina.retry_context(
+            on=KafkaUnavailable, timeout=_CLAIM_SECONDS, attempts=None, wait_max=1.0
+        )
+        for attempt in attempts:
+            with attempt:
+                return highest_generation(self._bootstrap, self._client)
+        raise AssertionError("an endless retry ended")
+
+    def _write(self, sign: Sign) -> None:
+        """Commit a record."""
+        if self._fenced is not None:
+            # Asked again, librdkafka would speak of a call in progress.
+            raise self._fenced
+        try:
+            self._commit(sign)
+        except KafkaException as error:
+            raise self._failure(error.args[0]) from error
+
+    def _commit(self, sign: Sign) -> None:
+        # A call that ran out of time goes on inside librdkafka: the next attempt takes it up.
+        if self._aborting:
+            self._producer.abort_transaction(TIMEOUT_SECONDS)
+            self._aborting = self._in_transaction = False
+        if not self._in_transaction:
+            self._producer.begin_transaction()
+            self._in_transaction = True
+            self._produce(sign)
+        # No flush before: in a fenced producer it runs the callback with an exception set.
+        self._producer.commit_transaction(TIMEOUT_SECONDS)
+        self._in_transaction = False
+        # What librdkafka has to tell of its connections.
+        self._producer.poll(0)
+
+    def _produce(self, sign: Sign) -> None:
+        record = ClaimRecord(
+            job=self._job_id,
+            at=time.time_ns() // 1_000_000,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            sign=sign,
+            generation=self.generation,
+        )
+        self._producer.produce(
+            GENERATIONS,
+            key=self._job_id.encode(),
+            value=msgspec.json.encode(record),
+            partition=0,
+        )
+
+    def _failure(self, error: KafkaError) -> SinkError:
+        self._aborting = self._aborting or error.txn_requires_abort()
+        raised = failure(self._bootstrap, "holding a generation", error, self._producer)
+        if isinstance(raised, Fenced):
+            self._fenced = raised
+        return raised

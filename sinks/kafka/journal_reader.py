@@ -1,0 +1,100 @@
+"""The newest record of every bundle that the journal topic has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from time import monotonic
+from types import MappingProxyType
+
+import msgspec
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+from sinks.errors import KafkaUnavailable
+from sinks.kafka.clients import TIMEOUT_SECONDS, failure, settings
+from sinks.kafka.readable import MALFORMED
+from trimtab.model import Epoch
+from trimtab.store.rebuild import believed
+from trimtab.wire.keys import OWNERSHIP
+from trimtab.wire.ownership import Change, Record
+
+_PAGE = 1000
+
+_SLICE_SECONDS = 0.1
+"""The client waits for so long until it has a whole page: brokers may do nothing meanwhile."""
+
+_change = msgspec.json.Decoder(Change)
+
+
+def newest_records(
+    bootstrap: str,
+    cluster: str,
+    client: Mapping[str, str] = MappingProxyType({}),
+    generation: int = 0,
+) -> dict[str, Record]:
+    """Bundle to its journalled record with the highest epoch, as of this call.
+
+    ``generation`` is the caller's: a record that `trimtab.store.rebuild.believed` rejects for it
+    counts only where the topic has no other of its bundle. Raises KafkaUnavailable and
+    Misconfigured.
+    """
+
+    def rank(record: Record) -> tuple[bool, Epoch]:
+        return believed(record.epoch, generation), record.epoch
+
+    newest: dict[str, Record] = {}
+    for change in _changes(bootstrap, client, f"{cluster}/".encode()):
+        known = newest.get(change.bundle)
+        if change.cluster == cluster and (known is None or rank(change.record) > rank(known)):
+            newest[change.bundle] = change.record
+    return newest
+
+
+def _changes(bootstrap: str, client: Mapping[str, str], prefix: bytes) -> Iterator[Change]:
+    """Those whose key begins so, of all partitions and in no order: a topic that was widened has
+    the changes of one bundle in two of them. The job sends unreadable ones to the dead letters."""
+    reader = {"group.id": "trimtab-rebuild", "enable.auto.commit": False}
+    consumer = Consumer(settings(bootstrap, client, **reader))
+    try:
+        for partition in _partitions(consumer, bootstrap):
+            for value in _values(consumer, bootstrap, partition, prefix):
+                with suppress(*MALFORMED):
+                    yield _change.decode(value)
+    except KafkaException as error:
+        raise failure(bootstrap, f"reading {OWNERSHIP}", error.args[0]) from error
+    finally:
+        consumer.close()
+
+
+def _partitions(consumer: Consumer, bootstrap: str) -> list[int]:
+    """All of the topic's. None at all is no empty journal: Kafka does not know the topic (yet)."""
+    found = consumer.list_topics(OWNERSHIP, timeout=TIMEOUT_SECONDS).topics[OWNERSHIP]
+    if not found.partitions:
+        raise KafkaUnavailable(f"Kafka at {bootstrap} has no topic {OWNERSHIP}: {found.error}")
+    return sorted(found.partitions)
+
+
+def _values(consumer: Consumer, bootstrap: str, partition: int, prefix: bytes) -> Iterator[bytes]:
+    """Those of one partition, up to its end as of this call."""
+    here = TopicPartition(OWNERSHIP, partition)
+    low, high = consumer.get_watermark_offsets(here, timeout=TIMEOUT_SECONDS)
+    here.offset = position = low
+    consumer.assign([here])
+    patience = monotonic() + TIMEOUT_SECONDS
+    while position < high:
+        messages = consumer.consume(_PAGE, _SLICE_SECONDS)
+        for message in messages:
+            error = message.error()
+            if error is not None:
+                raise failure(bootstrap, f"reading {OWNERSHIP}", error)
+            value = message.value()
+            if value is not None and (message.key() or b"").startswith(prefix):
+                yield value
+        # Compacted records have offsets but are never delivered.
+        before, position = position, consumer.position([here])[0].offset
+        if messages or position > before:
+            patience = monotonic() + TIMEOUT_SECONDS
+        elif monotonic() > patience:
+            raise KafkaUnavailable(
+                f"Kafka at {bootstrap} has nothing of {OWNERSHIP}/{partition} to {high}"
+            )

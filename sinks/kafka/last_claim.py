@@ -1,0 +1,79 @@
+"""What the topic of generations has of the claims made so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import msgspec
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from sinks.errors import KafkaUnavailable
+from sinks.kafka.clients import TIMEOUT_SECONDS, UNKNOWN_TOPIC, failure, settings
+from trimtab.wire.keys import GENERATIONS
+
+_DOING: Final = "reading the claims so far"
+
+_TAIL: Final = 100
+"""Offsets before the end to look at first: every record of this version names a generation."""
+
+
+class _Named(msgspec.Struct):
+    """Any record of the topic; those of earlier versions name no generation."""
+
+    generation: int = 0
+
+
+_record = msgspec.json.Decoder(_Named)
+
+
+def highest_generation(bootstrap: str, client: Mapping[str, str]) -> int:
+    """No claim that Kafka has committed has a higher one.
+
+    The end of the topic counts too: earlier versions number a claim by its offset. Raises
+    KafkaUnavailable and Misconfigured.
+    """
+    reader = {
+        "group.id": "trimtab-claim",
+        "enable.auto.commit": False,
+        "auto.offset.reset": "earliest",
+        # A claim that was fenced before its end was never made.
+        "isolation.level": "read_committed",
+        # After the mark of a transaction's end nothing comes but this.
+        "enable.partition.eof": True,
+        "fetch.wait.max.ms": 10,
+    }
+    consumer = Consumer(settings(bootstrap, client, **reader))
+    here = TopicPartition(GENERATIONS, 0)
+    try:
+        low, high = consumer.get_watermark_offsets(here, timeout=TIMEOUT_SECONDS)
+        named = max(_named(consumer, bootstrap, max(low, high - _TAIL)), default=0)
+        if not named:
+            # An earlier version acted last, or all of the tail was aborted.
+            named = max(_named(consumer, bootstrap, low), default=0)
+        return max(high, named)
+    except KafkaException as error:
+        raise _failure(bootstrap, error.args[0]) from error
+    finally:
+        consumer.close()
+
+
+def _named(consumer: Consumer, bootstrap: str, start: int) -> Iterator[int]:
+    """The generations that records name, from an offset to the topic's end."""
+    consumer.assign([TopicPartition(GENERATIONS, 0, start)])
+    while True:
+        message = consumer.poll(TIMEOUT_SECONDS)
+        if message is None:
+            raise KafkaUnavailable(f"Kafka at {bootstrap}, {_DOING}: no answer")
+        error = message.error()
+        if error is None:
+            yield _record.decode(message.value() or b"{}").generation
+        elif error.code() == KafkaError._PARTITION_EOF:
+            return
+        else:
+            raise _failure(bootstrap, error)
+
+
+def _failure(bootstrap: str, error: KafkaError) -> Exception:
+    failed = failure(bootstrap, _DOING, error)
+    return KafkaUnavailable(str(failed)) if error.code() in UNKNOWN_TOPIC else failed

@@ -1,0 +1,103 @@
+"""Records out to Kafka: all of a list acknowledged by all replicas, or an error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from sinks.errors import KafkaUnavailable, SinkError
+from sinks.kafka.clients import LARGEST_RECORD, failure, settings
+
+_DELIVERY_SECONDS: Final = 10.0
+"""How long Kafka may be away before a call gives up and says so."""
+
+
+class Outgoing(NamedTuple):
+    """A record to publish."""
+
+    topic: str
+    key: str
+    value: bytes
+    """Empty in a tombstone: compaction forgets the key."""
+    headers: tuple[tuple[str, bytes], ...] = ()
+
+
+class Publisher:
+    """One idempotent producer; may be used from several threads."""
+
+    def __init__(self, bootstrap: str, client: Mapping[str, str] = MappingProxyType({})) -> None:
+        self._bootstrap = bootstrap
+        self._settings = settings(
+            bootstrap,
+            client,
+            **{
+                "enable.idempotence": True,
+                "acks": "all",
+                "linger.ms": 5,
+                "compression.type": "gzip",
+                "message.max.bytes": LARGEST_RECORD,
+                # A missing topic is told from an absent Kafka only before delivery times out.
+                "topic.metadata.propagation.max.ms": 3000,
+                "delivery.timeout.ms": round(1000 * _DELIVERY_SECONDS),
+            },
+        )
+        self._producer = Producer(self._settings)
+
+    def publish(self, records: Iterable[Outgoing]) -> None:
+        """Return once all are acknowledged.
+
+        Raises KafkaUnavailable or Misconfigured if any was not: publishing all again may repeat
+        some of them.
+        """
+        delivery = _Delivery()
+        try:
+            for record in records:
+                self._produce(record, delivery)
+            self._producer.flush(2 * _DELIVERY_SECONDS)
+        except KafkaException as error:
+            raise self._failure("its topics", error.args[0]) from error
+        if delivery.failed:
+            raise self._failure(*delivery.failed[0])
+        if delivery.waiting:
+            raise KafkaUnavailable(f"Kafka at {self._bootstrap} left {delivery.waiting} records")
+
+    def _produce(self, record: Outgoing, delivery: _Delivery) -> None:
+        while True:
+            try:
+                self._producer.produce(
+                    record.topic,
+                    key=record.key.encode(),
+                    value=record.value or None,
+                    headers=list(record.headers),
+                    on_delivery=delivery.done,
+                )
+            except BufferError:
+                self._producer.poll(0.1)
+            except KafkaException as error:
+                raise self._failure(record.topic, error.args[0]) from error
+            else:
+                delivery.waiting += 1
+                return
+
+    def _failure(self, topic: str, error: KafkaError) -> SinkError:
+        if error.fatal():
+            # Sequence numbers are out of step for good: only a new producer goes on.
+            self._producer = Producer(self._settings)
+            return KafkaUnavailable(f"Kafka at {self._bootstrap}: {error.str()}")
+        return failure(self._bootstrap, f"publishing to {topic}", error)
+
+
+class _Delivery:
+    """What became of the records of one call."""
+
+    def __init__(self) -> None:
+        self.waiting = 0
+        self.failed: list[tuple[str, KafkaError]] = []
+
+    def done(self, error: KafkaError | None, message: Message) -> None:
+        self.waiting -= 1
+        if error is not None:
+            self.failed.append((message.topic() or "", error))

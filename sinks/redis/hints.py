@@ -1,0 +1,34 @@
+"""Where lookups may put a bundle that nobody owns, as the job last said, and what was put since."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import redis
+
+from sinks.redis.server.connections import translated
+from trimtab.wire.hints import Hints
+from trimtab.wire.keys import hints_key, placed_key
+
+_hints = msgspec.json.Decoder(Hints)
+
+
+class PlacementHints:
+    """Those of one Redis. All methods raise StoreUnavailable and Misconfigured."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self._client = client
+
+    def read(self, cluster: str) -> Hints | None:
+        """None until the job has held a round."""
+        with translated(self._client):
+            # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
+            text: Any = self._client.get(hints_key(cluster))
+        return None if text is None else _hints.decode(text)
+
+    def placed(self, cluster: str) -> int:
+        """How many bundles were given to brokers by the newest hints."""
+        with translated(self._client):
+            counts: Any = self._client.hvals(placed_key(cluster))
+        return sum(map(int, counts))

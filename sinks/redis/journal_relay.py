@@ -1,0 +1,154 @@
+"""Carries a cluster's ownership journal from Redis to Kafka, and forgets only what Kafka has.
+
+Carrying an entry twice is harmless: readers compare epochs. Brokers may write to the journal of
+their cluster, past the script: what cannot be one of its changes goes to the dead letters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import redis
+from redis.exceptions import ResponseError
+
+from sinks.errors import Closed, Misconfigured
+from sinks.kafka.publisher import Outgoing, Publisher
+from sinks.kafka.readable import MALFORMED
+from sinks.redis.scripts import refill_script, run
+from sinks.redis.server.connections import translated
+from trimtab.ownership import State
+from trimtab.wire import keys
+from trimtab.wire.ownership import Change
+from trimtab.wire.rows import DeadLetter, head_of
+
+PAGE: Final = 1000
+"""Entries a call: about 300 kB."""
+
+_LARGEST: Final = 1 << 16
+"""Bytes of a change, which has some hundreds. Kafka would refuse a page with one above 1 MB."""
+
+_change = msgspec.json.Decoder(Change)
+
+
+class _Rejected(ValueError):
+    """An entry that is no change of this journal; ``reason`` is its dead letter's."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+
+
+class _Page(NamedTuple):
+    """The oldest entries, and the generation that the cluster was open to when they were read."""
+
+    entries: list[tuple[bytes, dict[bytes, bytes]]]
+    generation: int
+
+
+class JournalRelay:
+    """From one Redis to one Kafka; its owner calls it again and again."""
+
+    def __init__(self, client: redis.Redis, publisher: Publisher) -> None:
+        self._client = client
+        self._publisher = publisher
+
+    def relay(self, cluster: str) -> int:
+        """Carry the oldest entries; how many, 0 if there were none.
+
+        Raises StoreUnavailable, KafkaUnavailable, Misconfigured and Closed, with every entry that
+        Kafka has not acknowledged still in the journal.
+        """
+        page = self._page(cluster)
+        if not page.entries:
+            return 0
+        self._publisher.publish(
+            outgoing
+            for entry, fields in page.entries
+            for outgoing in _outgoing(cluster, page.generation, entry, fields.get(b"change", b""))
+        )
+        with translated(self._client):
+            # By id: after a failover new ids may be smaller than those just carried.
+            self._client.xdel(keys.journal_key(cluster), *(entry for entry, _ in page.entries))
+        return len(page.entries)
+
+    def refill(self, cluster: str) -> int:
+        """Put the newest records of some bundles that the full journal left out into it; how many.
+
+        For a journal that has room. Raises StoreUnavailable and Misconfigured.
+        """
+        names = [
+            keys.ownership_key(cluster),
+            keys.journal_key(cluster),
+            keys.unjournalled_key(cluster),
+        ]
+        [refilled] = run(self._client, refill_script(), names, [cluster, str(PAGE)])
+        return int(refilled)
+
+    def _page(self, cluster: str) -> _Page:
+        key = keys.journal_key(cluster)
+        with translated(self._client), self._client.pipeline(transaction=False) as together:
+            # One after the other on one connection, so on one server: no entry that the script
+            # wrote has a higher generation than the one read after it.
+            together.xrange(key, count=PAGE)
+            together.hget(keys.open_key(cluster), "generation")
+            # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
+            answers: Any = together.execute(raise_on_error=False)
+            for answer in answers:
+                if isinstance(answer, ResponseError) and "WRONGTYPE" in str(answer):
+                    raise Misconfigured(
+                        f"{key} is no stream, or {keys.open_key(cluster)} no hash: somebody wrote "
+                        f"it beside the scripts, delete it ({answer})"
+                    )
+                if isinstance(answer, Exception):
+                    raise answer
+        entries, generation = answers
+        if not entries:
+            return _Page([], 0)
+        if generation is None:
+            raise Closed(f"{cluster} is open to no generation: its journal waits until it is")
+        return _Page(entries, int(generation))
+
+
+def _outgoing(cluster: str, generation: int, entry: bytes, value: bytes) -> Iterator[Outgoing]:
+    try:
+        change = _checked(cluster, generation, value)
+    except _Rejected as error:
+        yield _dead_letter(cluster, entry.decode(), value, error)
+        return
+    key = f"{change.cluster}/{change.bundle}"
+    yield Outgoing(keys.OWNERSHIP, key, value)
+    if change.pruned and change.record.state is State.DELETED:
+        yield Outgoing(keys.OWNERSHIP, key, b"")
+
+
+def _checked(cluster: str, generation: int, value: bytes) -> Change:
+    """Raises _Rejected."""
+    if len(value) > _LARGEST:
+        raise _Rejected("size", f"{len(value)} bytes, the limit is {_LARGEST}")
+    try:
+        change = _change.decode(value)
+    except MALFORMED as error:
+        raise _Rejected("bad-change", str(error)) from error
+    if change.cluster != cluster:
+        raise _Rejected("wrong-cluster", f"the change says {change.cluster!r}")
+    found = change.record.epoch.generation
+    if found > generation:
+        raise _Rejected("generation", f"{found} is above {generation}, which may write")
+    return change
+
+
+def _dead_letter(cluster: str, entry: str, value: bytes, error: _Rejected) -> Outgoing:
+    """Someone wrote to the journal beside the script; what it says must not stop the others."""
+    letter = DeadLetter(
+        reason=error.reason,
+        detail=str(error),
+        topic=keys.journal_key(cluster),
+        partition=0,
+        offset=int(entry.split("-")[0]),
+        key=entry,
+        size=len(value),
+        head=head_of(value),
+    )
+    return Outgoing(keys.DEAD_LETTERS, f"{cluster}/{entry}", msgspec.json.encode(letter))

@@ -1,0 +1,222 @@
+"""Leases: a broker's proof of life, a key that runs out unless it is renewed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import redis
+from redis.exceptions import NoScriptError
+
+from sinks.errors import Misconfigured
+from sinks.redis.scripts import ASSERTION_KEPT_MS, NO_MASTER, lease_script, run_loaded
+from sinks.redis.server.connections import replaced, translated
+from sinks.redis.server.survey import replicas_of, required_replicas
+from trimtab.ownership import LONGEST_LEASE_MS, REPLICA_WAIT_MS
+from trimtab.wire.assertion import Assertion
+from trimtab.wire.keys import (
+    assertion_key,
+    assertions_prefix,
+    clock_key,
+    lease_key,
+    open_key,
+    replicas_key,
+    sessions_key,
+    successor_key,
+)
+
+_PAGE: Final = 1000
+
+_OLDER_JOB: Final = "{}: a job of an older version is at work; upgrade the job first"
+
+FOR_THE_NEXT: Final = -1
+"""Asked for in place of a time: what is left of the lease is the next process's of this name."""
+
+NO_SESSION: Final = "0"
+"""Held the lease before: the process that did has ended, and left the rest of it to the next."""
+
+
+class Renewal(StrEnum):
+    """What became of a renewal."""
+
+    HELD = "held"
+    ASSERTED = "asserted"
+    """Held, and the store is closed: nobody can have been given a bundle meanwhile."""
+    ASSERT = "assert"
+    """Not held: the store is closed, and wants to hear what this broker saw."""
+    WAITING = "waiting"
+    """Not held: an older process of this name, ``detail`` if that is known, may serve for ``ms``
+    more, and cannot renew."""
+    SUPERSEDED = "superseded"
+    """Not held: a process that started later uses this broker's name."""
+    RELEASED = "released"
+
+
+class Lease(NamedTuple):
+    """The answer to a renewal."""
+
+    renewal: Renewal
+    detail: str
+    """The session that held the lease until now, "" for none; the closed history (ASSERT)."""
+    ms: int
+    """What was granted; what the older process has left (WAITING)."""
+    server_ms: int
+    """The server's clock."""
+    history: str
+    """Of the server's data."""
+    must_have_left_ms: int = 0
+    """Of a lease that was granted on another history, if it is to go on without a gap here: the
+    server that granted it may live on, and not have noticed yet that it was replaced."""
+
+
+class Leases:
+    """Those of one Redis. All methods raise StoreUnavailable and Misconfigured."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self._client = client
+
+    def renew(  # noqa: PLR0913 - whose lease it is, and what its process knows
+        self,
+        cluster: str,
+        broker: str,
+        session: int,
+        ttl_ms: int,
+        assertion: Assertion | None = None,
+        asked_for_ms: int = LONGEST_LEASE_MS,
+    ) -> Lease:
+        """Hold the lease for ``ttl_ms`` from the moment the server handles this, or for less.
+
+        Count the time from before the call. 0 gives the lease up, FOR_THE_NEXT leaves it to another
+        process of this name. ``assertion`` tells a closed store what this broker saw.
+        ``asked_for_ms`` is how long this process has asked for the lease by its own clock: once
+        that is as long as a lease, no older process can have one, whatever the server's clock did.
+        """
+        names = [
+            open_key(cluster),
+            lease_key(cluster, broker),
+            successor_key(cluster, broker),
+            sessions_key(cluster),
+            clock_key(cluster),
+            replicas_key(cluster),
+            assertions_prefix(cluster),
+        ]
+        said = "" if assertion is None else msgspec.json.encode(assertion).decode()
+        arguments = [str(session), str(ttl_ms), broker, said, str(asked_for_ms)]
+        try:
+            status, detail, *more = run_loaded(self._client, lease_script(), names, arguments)
+        except NoScriptError:
+            return self._renew_unscripted(cluster, broker, session, ttl_ms, said)
+        if status in NO_MASTER:
+            raise replaced(self._client, NO_MASTER[status].format(detail))
+        if status == "outdated":
+            raise Misconfigured(_OLDER_JOB.format(cluster))
+        ms, now, history, must_have_left = more
+        return Lease(Renewal(status), detail, int(ms), int(now), history, int(must_have_left))
+
+    def _renew_unscripted(
+        self, cluster: str, broker: str, session: int, ttl_ms: int, said: str
+    ) -> Lease:
+        """On a server to which no job has come yet: brokers may not load scripts.
+
+        In several steps what the script does in one. A server that is replaced in between is closed
+        for longer than the lease that it is given here.
+        """
+        key = lease_key(cluster, broker)
+        with translated(self._client):
+            # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
+            clock: Any = self._client.time()
+            info: Any = self._client.info("replication")
+            before: Any = self._client.get(key)
+            opened: Any = self._client.hmget(
+                open_key(cluster), "run_id", "replicas", "replicated", "replicas_set"
+            )
+            by_older_job = opened[0] is not None
+            now = 1000 * clock[0] + clock[1] // 1000
+            history = self._history_of_master(info, int(opened[1] or 0), opened[3] is not None)
+            if before is not None and int(before) > session:
+                return Lease(Renewal.SUPERSEDED, _session_of(before), 0, now, history)
+            if by_older_job and before is None:
+                raise Misconfigured(_OLDER_JOB.format(cluster))
+            if before is not None and 0 < int(before) < session:
+                # Its lease may run for as long as any: PTTL is a right that brokers lack.
+                return Lease(Renewal.WAITING, _session_of(before), LONGEST_LEASE_MS, now, history)
+            assertion = assertion_key(cluster, history, broker)
+            if said:
+                self._client.set(assertion, said, px=ASSERTION_KEPT_MS)
+            elif not self._client.exists(assertion):
+                return Lease(Renewal.ASSERT, history, 0, now, history)
+            granted = min(max(1, ttl_ms), LONGEST_LEASE_MS)
+            self._client.set(key, f"+{session}", px=granted)
+        must_have_left = 0 if opened[2] is None else REPLICA_WAIT_MS
+        told = _session_of(before)
+        return Lease(Renewal.ASSERTED, told, granted, now, history, must_have_left)
+
+    def _history_of_master(self, info: Mapping[str, Any], wanted: int, fixed: bool) -> str:
+        """Raises where this is a replica, or too few replicas have acknowledged lately."""
+        history = history_of(info)
+        if history is None:
+            raise replaced(self._client, NO_MASTER["replica"])
+        online, near = _replicas(info)
+        least = wanted if fixed else max(wanted, required_replicas(online, None))
+        if near < least:
+            raise replaced(self._client, NO_MASTER["isolated"].format(f"{near} of {least}"))
+        return history.decode()
+
+    def server_time(self) -> float:
+        """The server's clock, Unix seconds."""
+        with translated(self._client):
+            answer: Any = self._client.time()
+        seconds, micros = answer
+        return float(seconds) + float(micros) / 1e6
+
+    def holds(self, cluster: str, broker: str) -> bool:
+        """Whether this broker is alive."""
+        with translated(self._client):
+            return bool(self._client.exists(lease_key(cluster, broker)))
+
+    def alive(self, cluster: str) -> set[str]:
+        """Brokers that hold a lease, as found one after another: not one instant's picture."""
+        prefix = lease_key(cluster, "")
+        with translated(self._client):
+            names = self._client.scan_iter(match=f"{literal(prefix)}*", count=_PAGE)
+            return {name.decode(errors="replace").removeprefix(prefix) for name in names}
+
+    def outdated(self, cluster: str) -> set[str]:
+        """Whose agents are of an older version: they keep what they serve, and obey nothing."""
+        brokers = sorted(self.alive(cluster))
+        if not brokers:
+            return set()
+        with translated(self._client):
+            # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
+            leases: Any = self._client.mget([lease_key(cluster, broker) for broker in brokers])
+        old = (b"+", NO_SESSION.encode())
+        return {
+            broker
+            for broker, lease in zip(brokers, leases, strict=True)
+            if lease is not None and not lease.startswith(old)
+        }
+
+
+def history_of(replication: Mapping[str, Any]) -> bytes | None:
+    """The history of a server's data, by its INFO replication; None of a replica."""
+    if replication["role"] != "master":
+        return None
+    # redis-py makes a number of what looks like one.
+    return str(replication["master_replid"]).zfill(40).encode()
+
+
+def _replicas(replication: Mapping[str, Any]) -> tuple[int, int]:
+    """How many are connected, and how many of them have acknowledged lately."""
+    online = [replica for replica in replicas_of(replication) if replica.online]
+    return len(online), sum(replica.counts for replica in online)
+
+
+def _session_of(lease: bytes | None) -> str:
+    return "" if lease is None else lease.decode().removeprefix("+")
+
+
+def literal(name: str) -> str:
+    """Escape what a glob pattern would take for more than itself."""
+    return "".join(f"\\{character}" if character in "*?[]^-\\" else character for character in name)

@@ -1,0 +1,325 @@
+"""The ownership records in Redis; every change of one goes through the transition script."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from time import monotonic
+from typing import Any, Final
+
+import msgspec
+import redis
+from redis.exceptions import NoScriptError
+
+from sinks.errors import Closed, Fenced, SinkError
+from sinks.kafka.readable import MALFORMED, Readable, readable
+from sinks.redis.scripts import NO_MASTER, run, run_loaded, transition_script
+from sinks.redis.server.connections import replaced, translated
+from trimtab.model import NO_EPOCH, Epoch, is_bundle
+from trimtab.ownership import Event
+from trimtab.wire.command import Command
+from trimtab.wire.keys import (
+    applied_key,
+    bundles_key,
+    command_stream,
+    journal_key,
+    lease_key,
+    open_key,
+    owned_key,
+    ownership_key,
+    placed_key,
+    replicas_key,
+    unjournalled_key,
+)
+from trimtab.wire.ownership import (
+    Candidate,
+    Neighbour,
+    Outcome,
+    Record,
+    Refused,
+    Transition,
+)
+
+
+class _RawOutcome(msgspec.Struct, frozen=True):
+    """`trimtab.wire.ownership.Outcome` with its records as they are."""
+
+    id: str
+    bundle: str
+    accepted: bool
+    reason: Refused | None = None
+    record: msgspec.Raw = msgspec.Raw(b"null")
+    others: dict[str, msgspec.Raw] = {}
+
+
+_PAGE: Final = 1000
+"""Records a step when all are read: the server serves others in between."""
+
+PAGE: Final = 200
+"""Transitions of one script run: nobody else is served meanwhile, for some 10 ms."""
+
+_outcomes = msgspec.json.Decoder(tuple[Outcome, ...])
+_raw_outcomes = msgspec.json.Decoder(tuple[_RawOutcome, ...])
+
+
+@dataclass(frozen=True, slots=True)
+class BatchOutcome:
+    """``outcomes`` in the order of the transitions; ``repeated``: some are of an earlier run."""
+
+    outcomes: tuple[Outcome, ...]
+    repeated: bool = False
+
+
+class OwnershipStore:
+    """One Redis. All methods raise StoreUnavailable and Misconfigured beside what they name."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self._client = client
+
+    def ping(self) -> None:
+        """Raise unless the server answers."""
+        with translated(self._client):
+            self._client.ping()
+
+    def apply_batch(  # noqa: PLR0913 - a batch, whose it is, and at what time
+        self,
+        cluster: str,
+        transitions: Sequence[Transition],
+        *,
+        generation: int,
+        query_id: str,
+        batch: int,
+        server_ms: int | None = None,
+    ) -> BatchOutcome:
+        """Apply a batch of the job, page by page, or find that it was; raises Fenced and Closed.
+
+        After an error, or a crash, the whole batch is asked for again: what was applied answers as
+        it did then, and the rest is applied. The last batches of the eight newest queries are
+        known: one that is older, or another of the same number, is refused as a whole. Of a query
+        that is forgotten, transitions are judged by the epochs that they expect, as all are.
+
+        ``server_ms``: the server's time by the caller's own clock, if it is sure of it.
+        """
+        begun = monotonic()
+        outcomes, repeated = list[Outcome](), False
+        digest = _digest(transitions)
+        while True:
+            rest = transitions[len(outcomes) :]
+            caller = [str(generation), query_id, f"{batch}/{len(outcomes)}/{digest}"]
+            # The clock goes on from page to page.
+            now_ms = server_ms and server_ms + round(1000 * (monotonic() - begun))
+            status, found = self._apply_page(cluster, caller, rest[:PAGE], now_ms)
+            if status == "older" or not _are_of(found, rest[: len(found)]):
+                # A later batch was applied, or another of this number: the checkpoint is an older
+                # one, or a copy that went on.
+                return BatchOutcome((*outcomes, *map(_older, rest)), repeated)
+            outcomes += found
+            repeated = repeated or status == "repeated"
+            if len(outcomes) == len(transitions):
+                return BatchOutcome(tuple(outcomes), repeated)
+
+    def _apply_page(
+        self, cluster: str, caller: list[str], page: Sequence[Transition], server_ms: int | None
+    ) -> tuple[str, tuple[Outcome, ...]]:
+        """The script's answer; raises Fenced and Closed."""
+        call = _call(cluster, caller, page, server_ms)
+        status, detail = run(self._client, transition_script(), call.keys, call.arguments)
+        match status:
+            case "applied" | "repeated":
+                found = _decoded(detail)
+                # Nothing is never an answer to something: the next page would be the same again.
+                return (status, found) if found or not page else ("older", ())
+            case "older":
+                return status, ()
+            case "fenced":
+                text = f"{cluster} is open to generation {detail}, ours is {caller[0]}"
+                raise Fenced(text, int(detail))
+            case _:
+                raise self._not_writable(cluster, status, detail)
+
+    def apply(self, cluster: str, transition: Transition, server_ms: int | None = None) -> Outcome:
+        """Apply what the broker ``transition.actor`` asks for; raises Closed.
+
+        ``server_ms`` as for `apply_batch`.
+        """
+        return self.apply_all(cluster, [transition], server_ms)[0]
+
+    def apply_all(
+        self, cluster: str, transitions: Sequence[Transition], server_ms: int | None = None
+    ) -> tuple[Outcome, ...]:
+        """Apply what a broker asks for, each by itself, in order; raises Closed.
+
+        The server does nothing else meanwhile: a hundred take it a few milliseconds.
+        """
+        call = _call(cluster, ["", "", ""], transitions, server_ms)
+        try:
+            status, detail = run_loaded(
+                self._client, transition_script(), call.keys, call.arguments
+            )
+        except NoScriptError as error:
+            raise Closed(
+                f"{cluster} is closed: no job of this version has loaded the scripts; upgrade an "
+                "older job first"
+            ) from error
+        if status != "applied":
+            raise self._not_writable(cluster, status, detail)
+        return _decoded(detail)
+
+    def _not_writable(self, cluster: str, status: str, detail: str) -> SinkError:
+        if status == "isolated":
+            return replaced(self._client, NO_MASTER[status].format(detail))
+        return Closed(f"{cluster} is closed: {detail}")
+
+    def record(self, cluster: str, bundle: str) -> Record | None:
+        """None if the bundle never had a record: it is free, with epoch (0, 0). Or its record
+        cannot be read: what is asked for it is refused (UNREADABLE)."""
+        with translated(self._client):
+            # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
+            text: Any = self._client.hget(ownership_key(cluster), bundle)
+        return None if text is None else readable([(bundle.encode(), text)]).records.get(bundle)
+
+    def records_of(
+        self, cluster: str, broker: str, besides: Iterable[str] = ()
+    ) -> dict[str, Record]:
+        """Those that name the broker as owner, and those of ``besides``, as far as there are any.
+
+        Read in pages: not one moment's picture if others write meanwhile.
+        """
+        with translated(self._client):
+            names = self._client.sscan_iter(owned_key(cluster, broker), count=_PAGE)
+            # Brokers may add to the set beside the script.
+            noted = {known for name in names if is_bundle(known := name.decode(errors="replace"))}
+        bundles = sorted(noted.union(besides))
+        found: dict[str, Record] = {}
+        for start in range(0, len(bundles), _PAGE):
+            found |= self._page(cluster, bundles[start : start + _PAGE])
+        return found
+
+    def _page(self, cluster: str, bundles: Sequence[str]) -> dict[str, Record]:
+        """Records as far as there are any that can be read."""
+        with translated(self._client):
+            # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
+            texts: Any = self._client.hmget(ownership_key(cluster), bundles)
+        found = zip(map(str.encode, bundles), texts, strict=True)
+        return readable((name, text) for name, text in found if text is not None).records
+
+    def records(self, cluster: str) -> dict[str, Record]:
+        """All that can be read, in pages: not one instant's picture if others write meanwhile."""
+        return self.readable_records(cluster).records
+
+    def readable_records(self, cluster: str) -> Readable:
+        """The same, with the names of those that cannot be read: anybody may have written them."""
+        with translated(self._client):
+            return readable(self._client.hscan_iter(ownership_key(cluster), count=_PAGE))
+
+
+class _Request(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A transition as the script reads it."""
+
+    id: str
+    bundle: str
+    event: Event
+    expect: Epoch
+    broker: str | None = None
+    actor: str | None = None
+    session: str | None = None
+    within: int | None = None
+    commands: tuple[tuple[int, str, str], ...] = ()
+    """Index of the command's stream in KEYS (from 1), its broker, its JSON."""
+    neighbour: Neighbour | None = None
+    children: tuple[str, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+    each: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    keys: list[str]
+    arguments: list[str]
+
+
+def _call(
+    cluster: str, caller: list[str], transitions: Sequence[Transition], server_ms: int | None
+) -> _Call:
+    keys = [
+        open_key(cluster),
+        ownership_key(cluster),
+        journal_key(cluster),
+        applied_key(cluster),
+        bundles_key(cluster),
+        placed_key(cluster),
+        lease_key(cluster, ""),
+        owned_key(cluster, ""),
+        unjournalled_key(cluster),
+        replicas_key(cluster),
+    ]
+    indexes: dict[str, int] = {}
+    for command in (command for each in transitions for command in each.commands):
+        if command.broker not in indexes:
+            keys.append(command_stream(cluster, command.broker))
+            indexes[command.broker] = len(keys)
+    requests = [
+        _Request(
+            each.id,
+            each.bundle,
+            each.event,
+            each.expect,
+            each.broker,
+            each.actor,
+            None if each.session is None else str(each.session),
+            each.within_ms or None,
+            tuple((indexes[c.broker], c.broker, _unstamped(c)) for c in each.commands),
+            each.neighbour,
+            each.children,
+            each.candidates,
+            each.each,
+        )
+        for each in transitions
+    ]
+    told = "" if server_ms is None else str(server_ms)
+    return _Call(keys, [cluster, *caller, msgspec.json.encode(requests).decode(), told])
+
+
+def _decoded(answer: str) -> tuple[Outcome, ...]:
+    """The script's outcomes, without the records in them that cannot be read."""
+    try:
+        return _outcomes.decode(answer)
+    except MALFORMED:
+        return tuple(map(_readable_outcome, _raw_outcomes.decode(answer)))
+
+
+def _readable_outcome(raw: _RawOutcome) -> Outcome:
+    texts = [(bundle.encode(), bytes(text)) for bundle, text in raw.others.items()]
+    mine = [(raw.bundle.encode(), bytes(raw.record))]
+    return Outcome(
+        id=raw.id,
+        bundle=raw.bundle,
+        accepted=raw.accepted,
+        reason=raw.reason,
+        record=readable(mine).records.get(raw.bundle),
+        others=readable(texts).records,
+    )
+
+
+def _digest(transitions: Sequence[Transition]) -> str:
+    """Tells a batch from others of its number: a copied checkpoint counts on from where it was."""
+    named = [(each.id, each.bundle) for each in transitions]
+    return blake2b(msgspec.json.encode(named), digest_size=8).hexdigest()
+
+
+def _unstamped(command: Command) -> str:
+    # The very default, not an equal one: msgspec leaves out what is the same object.
+    bare = msgspec.structs.replace(command, epoch=NO_EPOCH, generation=0, issued_at=0, deadline=0)
+    return msgspec.json.encode(bare).decode()
+
+
+def _are_of(outcomes: Sequence[Outcome], transitions: Sequence[Transition]) -> bool:
+    """Whether these outcomes are of these transitions."""
+    return [(o.id, o.bundle) for o in outcomes] == [(t.id, t.bundle) for t in transitions]
+
+
+def _older(transition: Transition) -> Outcome:
+    return Outcome(
+        id=transition.id, bundle=transition.bundle, accepted=False, reason=Refused.OLDER_BATCH
+    )

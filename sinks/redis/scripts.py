@@ -1,0 +1,179 @@
+"""The Lua scripts as the server gets them, with the tables of the core written into them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha1
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any
+
+import redis
+from redis.exceptions import NoScriptError
+
+from sinks.redis.server.connections import translated
+from trimtab.ownership import (
+    BROKER_EVENTS,
+    CLOCK_MARGIN_MS,
+    JOB_EVENTS,
+    LONGEST_LEASE_MS,
+    MOST_FALLS,
+    REPLICA_LAG_S,
+    REPLICA_WAIT_MS,
+    SOON_MS,
+    STREAK_ENDS,
+    TRANSITIONS,
+    Event,
+)
+from trimtab.wire.ownership import Refused
+
+# Under this line the server checks memory, disk and replicas before a script and not in the middle.
+_SHEBANG = "#!lua"
+# What keeps brokers alive must go on where no room is left.
+_EVEN_IF_FULL = "#!lua flags=allow-oom"
+
+_REFUSED = re.compile(r"REFUSED\.(\w+)")
+
+ASSERTION_KEPT_MS = 24 * 3600 * 1000
+"""What was said while one history was closed is of no use once it is open."""
+
+NO_MASTER = MappingProxyType(
+    {
+        "replica": "is a replica: it has lost its place as the master",
+        "isolated": "hears {} of the replicas that must acknowledge: another may be the master",
+    }
+)
+"""Answers of scripts after which the same is asked again later, here or of another server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A script's text and the SHA-1 that EVALSHA calls it by."""
+
+    text: str
+    sha: str
+
+
+def run(
+    client: redis.Redis, script: Script, keys: Sequence[str], arguments: Sequence[str]
+) -> list[str]:
+    """What a script answers; loads it where the server does not know it yet.
+
+    Raises StoreUnavailable and Misconfigured.
+    """
+    try:
+        return run_loaded(client, script, keys, arguments)
+    except NoScriptError:
+        with translated(client):
+            client.script_load(script.text)
+        return run_loaded(client, script, keys, arguments)
+
+
+def run_loaded(
+    client: redis.Redis, script: Script, keys: Sequence[str], arguments: Sequence[str]
+) -> list[str]:
+    """The same for whoever may not load scripts; raises NoScriptError besides."""
+    with translated(client):
+        # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
+        answer: Any = client.evalsha(script.sha, len(keys), *keys, *arguments)
+    # An answer may quote a record, and anybody may have written that.
+    return [part.decode(errors="replace") for part in answer]
+
+
+@cache
+def open_script() -> Script:
+    return _of_history(_SHEBANG, f"local REPLICA_WAIT_MS = {REPLICA_WAIT_MS}", "open.lua")
+
+
+@cache
+def restore_script() -> Script:
+    return _of_history(_SHEBANG, "", "restore.lua")
+
+
+@cache
+def owned_script() -> Script:
+    return _of_history(_SHEBANG, "", "owned.lua")
+
+
+@cache
+def prune_script() -> Script:
+    return _script(_SHEBANG, _source("history.lua"), _source("prune.lua"))
+
+
+@cache
+def refill_script() -> Script:
+    return _script(_SHEBANG, _source("refill.lua"))
+
+
+@cache
+def hints_script() -> Script:
+    return _script(_SHEBANG, _source("hints.lua"))
+
+
+@cache
+def why_script() -> Script:
+    return _script(_SHEBANG, _source("why.lua"))
+
+
+@cache
+def vouch_script() -> Script:
+    margin = f"local CLOCK_MARGIN_MS = {CLOCK_MARGIN_MS}"
+    return _script(_EVEN_IF_FULL, margin, _source("vouch.lua"))
+
+
+@cache
+def lease_script() -> Script:
+    constants = "\n".join(
+        [
+            f"local LONGEST_LEASE_MS, KEPT_MS = {LONGEST_LEASE_MS}, {ASSERTION_KEPT_MS}",
+            f"local REPLICA_WAIT_MS = {REPLICA_WAIT_MS}",
+        ]
+    )
+    return _of_history(_EVEN_IF_FULL, constants, "lease.lua")
+
+
+@cache
+def transition_script() -> Script:
+    # A text, for a Lua table is made anew by each run: it would take a tenth of the whole.
+    effects = "".join(
+        f"{state.value} {event.value}={' '.join(effect)};"
+        for state, row in TRANSITIONS.items()
+        for event, effect in row.items()
+    )
+    tables = (
+        f'local EFFECTS = ";{effects}"',
+        _set("BROKER_EVENTS", BROKER_EVENTS),
+        _set("JOB_EVENTS", JOB_EVENTS),
+        _set("STREAK_ENDS", STREAK_ENDS),
+        f"local SOON_MS, MOST_FALLS = {SOON_MS}, {MOST_FALLS}",
+        f"local CLOCK_MARGIN_MS = {CLOCK_MARGIN_MS}",
+    )
+    script = _of_history(_SHEBANG, "\n".join(tables), "transition.lua")
+    return _script(_REFUSED.sub(lambda name: f'"{Refused[name[1]].value}"', script.text))
+
+
+BROKERS_SCRIPTS = (transition_script, lease_script)
+"""What brokers run but may not load."""
+
+
+def _of_history(first: str, constants: str, name: str) -> Script:
+    """A script that asks which history of the data this is."""
+    lag = f"local REPLICA_LAG_S = {REPLICA_LAG_S}"
+    return _script(first, constants, lag, _source("history.lua"), _source(name))
+
+
+def _script(*parts: str) -> Script:
+    text = "\n".join(parts)
+    return Script(text, sha1(text.encode(), usedforsecurity=False).hexdigest())
+
+
+def _set(name: str, events: Iterable[Event]) -> str:
+    rows = "".join(f'["{event.value}"] = true, ' for event in sorted(events))
+    return f"local {name} = {{ {rows}}}"
+
+
+def _source(name: str) -> str:
+    return files("sinks.redis").joinpath("lua", name).read_text("utf-8")

@@ -1,0 +1,158 @@
+"""What a Redis server is: a single master or something else, and which replicas it has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import redis
+
+from sinks.errors import Misconfigured, StoreUnavailable
+from sinks.redis.server.connections import address, translated
+from sinks.redis.server.replies import NO_CLUSTER
+from trimtab.ownership import REPLICA_LAG_S
+
+
+class Replica(NamedTuple):
+    """As its master sees it."""
+
+    where: str
+    online: bool
+    """In step or catching up; not while it takes its first copy of the data."""
+    lag_s: int
+    """Since its last acknowledgement; it sends one a second. Negative before the first one."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether the master may rely on it now."""
+        return self.online and 0 <= self.lag_s <= REPLICA_LAG_S
+
+    def __str__(self) -> str:
+        if not self.online:
+            return f"{self.where} is being filled"
+        if self.lag_s < 0:
+            return f"{self.where} has acknowledged nothing yet"
+        return f"{self.where} is {self.lag_s} s behind"
+
+
+class Survey(NamedTuple):
+    """One look at a server."""
+
+    mode: str
+    """standalone, sentinel or cluster."""
+    role: str
+    """master or slave."""
+    version: str
+    """Of Redis; of a Valkey server, the one that it is compatible with."""
+    replicas: tuple[Replica, ...] = ()
+    master: str = ""
+    """Whose replica it is; "" for a master."""
+
+    def required(self, setting: int | None) -> int:
+        """How many replicas must acknowledge, by the number of those that are online."""
+        return required_replicas(sum(replica.online for replica in self.replicas), setting)
+
+    def rule(self, setting: int | None) -> str:
+        """The replica rule in words."""
+        have, need = len(self.replicas), self.required(setting)
+        if not have and not need:
+            return "no replicas, so none need acknowledge"
+        words = f"{need} of {have} must have acknowledged within {REPLICA_LAG_S} s"
+        if have == need:
+            return f"{words}: the loss of one stops renewals; one more would be better"
+        return words
+
+    def shortage(self, setting: int | None) -> str:
+        """Why leases would not be renewed now, or soon; "" if they are."""
+        behind = [str(replica) for replica in self.replicas if not replica.counts]
+        missing = self.required(setting) - (len(self.replicas) - len(behind))
+        if missing > 0:
+            behind.append(f"{missing} more must follow, or no lease is renewed")
+        return "; ".join(behind)
+
+
+def required_replicas(replicas: int, setting: int | None) -> int:
+    """How many must acknowledge, of so many: with the master they are a majority of the servers.
+
+    ``setting`` is the job's ``redis_replicas``, and overrides.
+    """
+    return (replicas + 1) // 2 if setting is None else setting
+
+
+def survey(client: redis.Redis) -> Survey:
+    """Look at the server; raises StoreUnavailable and Misconfigured."""
+    server, found = _info(client, "server"), _info(client, "replication")
+    if unfit(mode := _mode(server)):
+        # A Sentinel has no section on replication.
+        return Survey(mode, "", str(server["redis_version"]))
+    master = f"{found['master_host']}:{found['master_port']}" if "master_host" in found else ""
+    return Survey(
+        mode=mode,
+        role=str(found["role"]),
+        version=str(server["redis_version"]),
+        replicas=replicas_of(found),
+        master=master,
+    )
+
+
+def replicas_of(replication: Mapping[str, Any]) -> tuple[Replica, ...]:
+    """Those that an INFO replication lists, but for clients that only read along: they have no
+    port, and hold no data."""
+    rows = (replication.get(f"slave{n}") for n in range(int(replication["connected_slaves"])))
+    return tuple(_replica(row) for row in rows if row is not None and int(row["port"]))
+
+
+def check_mode(client: redis.Redis) -> None:
+    """Raise Misconfigured for a server that trimtab cannot work on.
+
+    One that does not answer yet may be any: what it is, its answers tell when it comes.
+    """
+    with suppress(StoreUnavailable):
+        if refusal := unfit(_mode(_info(client, "server"))):
+            raise Misconfigured(f"Redis at {address(client)}: {refusal}")
+
+
+def checked(client: redis.Redis) -> Survey:
+    """The same as `survey`, of a single master.
+
+    Raises Misconfigured for what is none, and StoreUnavailable for a replica: it may be promoted.
+    """
+    found = survey(client)
+    if refusal := unfit(found.mode):
+        raise Misconfigured(f"Redis at {address(client)}: {refusal}")
+    if found.role != "master":
+        raise StoreUnavailable(
+            f"Redis at {address(client)} is a replica of {found.master}; name the master, or the "
+            "Sentinels that know it: redis+sentinel://"
+        )
+    return found
+
+
+def unfit(mode: str) -> str:
+    """Why trimtab cannot work on a server of that mode; "" if it can."""
+    if mode == "cluster":
+        return NO_CLUSTER
+    if mode == "sentinel":
+        return "this is a Sentinel; say redis+sentinel://host:port/master-name/0"
+    return ""
+
+
+# Any: redis-py's answers are unions over protocols; ours is RESP2.
+def _info(client: redis.Redis, section: str) -> dict[str, Any]:
+    with translated(client):
+        told: Any = client.info(section)
+    return dict(told)
+
+
+def _mode(server: Mapping[str, Any]) -> str:
+    # Valkey says server_mode, and redis_mode too where it is told to look like Redis.
+    return str(server.get("redis_mode", server.get("server_mode", "standalone")))
+
+
+def _replica(told: Mapping[str, Any]) -> Replica:
+    return Replica(
+        where=f"{told['ip']}:{told['port']}",
+        online=told["state"] == "online",
+        lag_s=int(told["lag"]),
+    )

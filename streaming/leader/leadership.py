@@ -1,0 +1,91 @@
+"""This job's right to act: its generation, claimed in Kafka and claimed anew when it is spent.
+
+A heartbeat keeps those who stand by waiting, and tells this job within seconds that another one has
+taken over, whatever it is waiting for meanwhile.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+import structlog
+
+from sinks.errors import Fenced, SinkError
+from streaming.metrics.exposition import Exposition
+from trimtab import metrics
+
+log = structlog.get_logger()
+
+
+class Claim(Protocol):
+    """What a claim in Kafka gives."""
+
+    @property
+    def generation(self) -> int: ...
+
+    def assert_held(self) -> None: ...
+
+    def bid_farewell(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Tenure:
+    """Holds the newest claim.
+
+    ``claim`` makes one above the generation it is given, and thereby fences every older job.
+    """
+
+    def __init__(self, claim: Callable[[int], Claim], shown: Exposition) -> None:
+        self._make = claim
+        self._shown = shown
+        self._claim = claim(0)
+        # A claim's producer has one transaction at a time.
+        self._lock = threading.Lock()
+        self._show()
+
+    @property
+    def generation(self) -> int:
+        return self._claim.generation
+
+    def renew(self, above: int = 0) -> None:
+        """Claim a higher generation than ours and ``above``; raises Fenced where a newer job holds
+        one.
+
+        Without the question a driver that slept through its succession would fence its successor.
+        """
+        with self._lock:
+            spent = self._claim
+            spent.assert_held()
+            # Both: Kafka may have lost our claim too.
+            self._claim = self._make(max(above, spent.generation))
+            spent.close()
+        self._show()
+
+    def beat(self) -> None:
+        """Show that this job acts; raises Fenced. A Kafka that does not answer hears the next."""
+        with self._lock:
+            try:
+                self._claim.assert_held()
+            except Fenced:
+                raise
+            except SinkError as error:
+                log.warning("no heartbeat", cause=str(error))
+
+    def close(self) -> None:
+        """End in good order: whoever stands by takes over at once."""
+        with self._lock:
+            try:
+                self._claim.bid_farewell()
+            except Fenced:
+                pass
+            except SinkError as error:
+                log.warning("no farewell", cause=str(error))
+            self._claim.close()
+        self._shown.set(metrics.ACTIVE, 0)
+
+    def _show(self) -> None:
+        self._shown.set(metrics.GENERATION, self.generation)
+        self._shown.set(metrics.ACTIVE, 1)

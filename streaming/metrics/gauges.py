@@ -1,0 +1,109 @@
+"""What the rows of a batch say to the metrics."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from streaming.metrics.exposition import Exposition
+from trimtab import metrics
+from trimtab.doubt import Doubt
+from trimtab.ownership import Event
+from trimtab.wire.ownership import Outcome, Transition
+from trimtab.wire.rows import DeadLetter, Intake, RoundRecord, ShadowRecord
+
+
+def show_intake(shown: Exposition, intake: Intake, batch_ms: int) -> None:
+    for verdict in ("accepted", "duplicate", "old"):
+        shown.count(metrics.REPORTS, intake.cluster, verdict, by=getattr(intake, verdict))
+    age = max(0, batch_ms - intake.newest_ms) / 1000
+    shown.set(metrics.REPORT_AGE, age, intake.cluster)
+
+
+def show_dead_letter(shown: Exposition, letter: DeadLetter) -> None:
+    shown.count(metrics.DEAD_LETTERS, letter.topic, letter.reason)
+    if letter.field:
+        cluster = letter.key.partition("/")[0]
+        shown.count(metrics.IMPLAUSIBLE, cluster, letter.field)
+
+
+def show_round(shown: Exposition, record: RoundRecord) -> None:
+    """Gauges of brokers that left the view go with them."""
+    cluster = record.cluster
+    shown.count(metrics.ROUNDS, cluster, record.skipped or "planned")
+    reasons = [move.reason for move in record.moves] + [split.reason for split in record.splits]
+    reasons += [merge.reason for merge in record.merges]
+    for reason, number in Counter(reasons).items():
+        shown.count(metrics.DECISIONS, cluster, reason, by=number)
+    for rule, number in record.refused.items():
+        shown.count(metrics.REFUSALS, cluster, rule, by=number)
+    shown.forget(metrics.USAGE, cluster)
+    for broker, usage in record.usage.items():
+        shown.set(metrics.USAGE, usage, cluster, broker)
+    shown.forget(metrics.HELD_BACK, cluster)
+    for rule, number in record.obstacles.items():
+        shown.set(metrics.HELD_BACK, number, cluster, rule)
+    shown.set(metrics.USAGE_RANGE, record.summary.get("usage_range", 0.0), cluster)
+    shown.set(metrics.BROKERS, record.summary.get("brokers", 0.0), cluster)
+    shown.set(metrics.BUNDLES, record.summary.get("bundles", 0.0), cluster)
+    shown.set(metrics.PROBLEMS, len(record.problems), cluster)
+    _show_trouble(shown, record)
+    _show_settled(shown, record)
+    _show_shadow(shown, record.cluster, record.shadow)
+
+
+def _show_trouble(shown: Exposition, record: RoundRecord) -> None:
+    cluster = record.cluster
+    for level in Doubt:
+        shown.set(metrics.DOUBT, record.doubt == level, cluster, level)
+    shown.set(metrics.UNSERVED, record.unserved, cluster)
+    shown.set(metrics.UNAVAILABLE, len(record.gone), cluster, "gone")
+    shown.set(metrics.UNAVAILABLE, len(record.draining), cluster, "draining")
+    shown.set(metrics.UNAVAILABLE, len(record.held_back), cluster, "held-back")
+
+
+def _show_settled(shown: Exposition, record: RoundRecord) -> None:
+    cluster = record.cluster
+    for move in record.settled:
+        for forecast in (move.left, move.joined):
+            points = 100 * abs(forecast.realised - forecast.predicted)
+            shown.observe(metrics.PREDICTION_ERROR, points, cluster)
+    shown.set(metrics.PREDICTION_BIAS, 100 * record.bias, cluster)
+    for outcome, number in record.closed.items():
+        shown.count(metrics.SETTLED, cluster, outcome, by=number)
+    for cause in record.tripped:
+        shown.count(metrics.BREAKER_TRIPS, cluster, cause)
+    shown.set(metrics.BREAKER_OPEN, record.frozen_until > 0, cluster)
+
+
+def _show_shadow(shown: Exposition, cluster: str, shadow: ShadowRecord | None) -> None:
+    if shadow is None:
+        shown.forget(metrics.SHADOW_RANGE, cluster)
+        return
+    for side, contender in (("champion", shadow.champion), ("challenger", shadow.challenger)):
+        labels = (cluster, side, contender.strategy)
+        shown.count(metrics.SHADOW_MOVES, *labels, by=contender.moves)
+        shown.count(metrics.SHADOW_BOUNCES, *labels, by=contender.bounces)
+        # A round that asked no strategy found no range, and says nothing of the one before.
+        if contender.range is not None:
+            shown.forget(metrics.SHADOW_RANGE, cluster, side)
+            shown.set(metrics.SHADOW_RANGE, contender.range, *labels)
+
+
+def show_outcomes(
+    shown: Exposition,
+    cluster: str,
+    requests: Iterable[Transition],
+    outcomes: Iterable[Outcome],
+) -> None:
+    for request, outcome in zip(requests, outcomes, strict=True):
+        became = outcome.reason or "accepted"
+        match request.event:
+            case Event.TRANSFER:
+                shown.count(metrics.MOVES, cluster, became)
+            case Event.SPLIT:
+                shown.count(metrics.SPLITS, cluster, became)
+            case Event.MERGE:
+                shown.count(metrics.MERGES, cluster, became)
+            case event:
+                shown.count(metrics.REPAIRS, cluster, event, became)

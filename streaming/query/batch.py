@@ -1,0 +1,234 @@
+"""foreachBatch: what the operators decided reaches Redis once and Kafka at least once.
+
+A batch that Spark repeats asks with the same ids, and Redis answers with the first run's outcome. A
+sink that is away is waited for here, with the batch uncommitted: nothing is lost or decided twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+import msgspec
+import structlog
+from pyspark.sql import DataFrame
+
+from sinks.errors import (
+    Closed,
+    Damaged,
+    Fenced,
+    KafkaUnavailable,
+    Misconfigured,
+    Unavailable,
+)
+from sinks.kafka.pages import batch_records, paged
+from sinks.kafka.publisher import Outgoing, Publisher
+from sinks.kafka.state_records import state_pages
+from sinks.redis.explanations import Explanations
+from sinks.redis.ownership_store import BatchOutcome, OwnershipStore
+from streaming.leader.store_opening import Opener
+from streaming.metrics.gauges import show_dead_letter, show_intake, show_outcomes, show_round
+from streaming.query.offsets import OffsetLog
+from streaming.rejected_reports import DisbeliefLog
+from streaming.sink_retry import Patience
+from trimtab import metrics
+from trimtab.store.requests import BatchId, issued, transitions
+from trimtab.wire import keys
+from trimtab.wire.explanation import StoredExplanations
+from trimtab.wire.ownership import Transition
+from trimtab.wire.rows import (
+    BatchRecord,
+    DeadLetter,
+    Intake,
+    JobSettings,
+    RoundRecord,
+    Row,
+    Tag,
+)
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+
+
+class BatchWriter:
+    """One per query; called by Spark with each batch's rows, in order, on one thread."""
+
+    def __init__(  # noqa: PLR0913 - the sinks, and what it knows of its batches
+        self,
+        store: OwnershipStore,
+        publisher: Publisher,
+        opener: Opener,
+        offsets: OffsetLog,
+        patience: Patience,
+        server_ms: Callable[[], int | None],
+    ) -> None:
+        """``server_ms``: Redis's time by the driver's own clock, None where it is not sure."""
+        self._store = store
+        self._publisher = publisher
+        self._opener = opener
+        self._offsets = offsets
+        self._patience = patience
+        self._server_ms = server_ms
+        self._shown = patience.shown
+        self.fenced = False
+        """Whether a newer job has taken over: there is no point in another attempt."""
+        self.settings: JobSettings | None = None
+        """What the operators were started with, for whoever runs batches again."""
+        self.explanations: Explanations | None = None
+        """Where rounds are explained."""
+        self._told = False
+        self._disbelief = DisbeliefLog()
+        self._damaged: dict[tuple[str, str], str] = {}
+        """Cluster and what was not done for it, to why."""
+
+    def __call__(self, frame: DataFrame, number: int) -> None:
+        # One action: a second would run both operators again.
+        rows = [Row(*row) for row in frame.collect()]
+        try:
+            if rows:
+                self._write(rows, number)
+        except Fenced:
+            self.fenced = True
+            raise
+
+    def _write(self, rows: list[Row], number: int) -> None:
+        batch = BatchId(self._offsets.query_id(), number)
+        at, ranges = self._offsets.ranges(number)
+        by_tag: dict[str, list[Row]] = {tag: [] for tag in Tag}
+        for row in rows:
+            by_tag[row.tag].append(row)
+        outgoing = self._dead_letters(by_tag[Tag.DEAD_LETTER], at)
+        self._intake(
+            [msgspec.json.decode(row.payload, type=Intake) for row in by_tag[Tag.INTAKE]], at
+        )
+        rounds = [msgspec.json.decode(row.payload, type=RoundRecord) for row in by_tag[Tag.ROUND]]
+        state = by_tag[Tag.STATE]
+        for record in rounds:
+            outgoing += self._disposed(record, batch)
+        done = BatchRecord(
+            query=batch.query,
+            batch=number,
+            generation=self._opener.generation,
+            at=at,
+            offsets=ranges,
+            rounds=tuple(rounds),
+            exported=tuple(dict.fromkeys(row.cluster for row in state)),
+            settings=None if self._told and not state else self.settings,
+        )
+        outgoing += batch_records(done)
+        for page in paged(outgoing):
+            self._publish(page)
+        self._told = True
+        # Last: brokers wait for commands, nobody for this.
+        for row in by_tag[Tag.WHY]:
+            self._explain(msgspec.json.decode(row.payload, type=StoredExplanations))
+        for page in state_pages(state, batch, self._opener.generation):
+            self._publish(page)
+
+    def _explain(self, told: StoredExplanations) -> None:
+        """No round waits for this to be possible."""
+        if self.explanations is None:
+            return
+        problem = told.problem
+        try:
+            with self._shown.timed(metrics.SINK_SECONDS, "redis"):
+                self._keep(told)
+        except (Closed, Unavailable, Misconfigured) as error:
+            problem = str(error)
+        if problem:
+            self._shown.count(metrics.UNEXPLAINED, told.cluster)
+            log.warning("a round is not explained", cluster=told.cluster, cause=problem)
+
+    def _keep(self, told: StoredExplanations) -> None:
+        assert self.explanations is not None
+        try:
+            self.explanations.write(self._opener.generation, told)
+        except Fenced as error:
+            # Kafka is asked whether a newer job has claimed.
+            self._opener.open(told.cluster)
+            raise Closed(str(error)) from error
+
+    def _publish(self, outgoing: list[Outgoing]) -> None:
+        self._patience.attempt("kafka", KafkaUnavailable, lambda: self._publisher.publish(outgoing))
+
+    def _dead_letters(self, rows: list[Row], at: int) -> list[Outgoing]:
+        letters = [msgspec.json.decode(row.payload, type=DeadLetter) for row in rows]
+        for letter in letters:
+            show_dead_letter(self._shown, letter)
+        self._disbelief.tell(letters, at)
+        return [Outgoing(keys.DEAD_LETTERS, row.subject, bytes(row.payload)) for row in rows]
+
+    def _intake(self, intakes: list[Intake], at: int) -> None:
+        for intake in intakes:
+            show_intake(self._shown, intake, at)
+        # In every batch: a server that came back is closed to the brokers until the job opens it,
+        # and a cluster in balance gives the job no other reason to look.
+        clusters = [intake.cluster for intake in intakes]
+        for cluster in clusters if len(clusters) > 1 else ():
+            # All that must be rebuilt wait side by side.
+            self._open(cluster, self._opener.look)
+        for cluster in clusters:
+            self._open(cluster, self._opener.open)
+
+    def _open(self, cluster: str, step: Callable[[str], None]) -> None:
+        attempt = partial(self._patience.attempt, "redis", Unavailable, partial(step, cluster))
+        self._unless_damaged(cluster, "opened", attempt, None)
+
+    def _disposed(self, record: RoundRecord, batch: BatchId) -> list[Outgoing]:
+        return self._unless_damaged(
+            record.cluster, "changed", lambda: self._dispose(record, batch), list[Outgoing]()
+        )
+
+    def _unless_damaged(self, cluster: str, done: str, action: Callable[[], T], otherwise: T) -> T:
+        """What one cluster has in Redis costs no other its moves; later rounds decide anew."""
+        try:
+            result = action()
+        except Damaged as error:
+            self._shown.count(metrics.DAMAGED, cluster)
+            if self._damaged.get((cluster, done)) != str(error):
+                log.warning(f"a cluster is not {done}", cluster=cluster, cause=str(error))
+            self._damaged[cluster, done] = str(error)
+            return otherwise
+        self._damaged.pop((cluster, done), None)
+        return result
+
+    def _dispose(self, record: RoundRecord, batch: BatchId) -> list[Outgoing]:
+        """Write a round's moves; the copies of its commands for Kafka."""
+        show_round(self._shown, record)
+        if record.hints is not None:
+            hints, cluster = record.hints, record.cluster
+            self._patience.attempt("redis", Unavailable, lambda: self._opener.hint(cluster, hints))
+        requests = transitions(record, batch)
+        if not requests:
+            return []
+        done = self._patience.attempt(
+            "redis", Unavailable, lambda: self._apply(record.cluster, requests, batch)
+        )
+        show_outcomes(self._shown, record.cluster, requests, done.outcomes)
+        if done.repeated:
+            self._shown.count(metrics.REPEATED, record.cluster)
+        return [
+            Outgoing(
+                keys.COMMANDS, f"{command.cluster}/{command.broker}", msgspec.json.encode(command)
+            )
+            for command in issued(requests, done.outcomes)
+        ]
+
+    def _apply(
+        self, cluster: str, requests: tuple[Transition, ...], batch: BatchId
+    ) -> BatchOutcome:
+        while True:
+            try:
+                return self._store.apply_batch(
+                    cluster,
+                    requests,
+                    generation=self._opener.generation,
+                    query_id=batch.query,
+                    batch=batch.batch,
+                    server_ms=self._server_ms(),
+                )
+            except (Closed, Fenced) as error:
+                log.warning("ownership store is closed", cluster=cluster, cause=str(error))
+                self._opener.open(cluster)

@@ -1,0 +1,176 @@
+"""Whether a checkpoint is one that this job can go on from, as far as can be told without Spark.
+
+A job whose checkpoint is another query's, or damaged, or ahead of its topics, fails in its first
+batch, and after each restart again. It must know before it claims.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from streaming.query.folder import FolderError
+from streaming.readiness import NotReady
+from trimtab.wire import keys
+
+Ends = Mapping[str, Mapping[str, int]]
+"""Topic to partition to the offset after the last one read."""
+
+Watermarks = Mapping[tuple[str, int], tuple[int, int]]
+"""Topic and partition to the first offset that it has, and the one that its next record gets."""
+
+SOURCES: Final = (keys.LOAD_REPORTS, keys.CONTROL, keys.OWNERSHIP)
+"""In the order of the query's sources."""
+
+_OPERATORS: Final = 2
+_OPERATOR: Final = "transformWithState"
+_PARTITIONS: Final = "spark.sql.shuffle.partitions"
+_QUERY: Final = frozenset({"metadata", "offsets", "commits", "sources", "state"})
+"""What Spark has in a checkpoint."""
+
+ANEW: Final = (
+    "move it away or set another `checkpoint`: a job without one starts anew, warms up and moves "
+    "nothing at first"
+)
+
+
+class Files(Protocol):
+    """A `streaming.query.folder.Folder`."""
+
+    path: str
+
+    def read(self, name: str) -> str: ...
+
+    def names(self, name: str = "") -> list[str]: ...
+
+    def try_writing(self) -> None: ...
+
+
+class _Foreign(ValueError):
+    """Why no query of this job wrote it, or not as it is now."""
+
+
+def check_writable(files: Files) -> None:
+    """Raise NotReady unless a query can write its checkpoint."""
+    try:
+        files.try_writing()
+    except FolderError as error:
+        raise NotReady(
+            f"the checkpoint {files.path} cannot be written: {error}; make room or grant the right "
+            "to, or set another `checkpoint`"
+        ) from error
+
+
+def check_origin(files: Files, watermarks: Callable[[], Watermarks] | None) -> None:
+    """Raise NotReady where there is a checkpoint from which this job cannot go on.
+
+    ``watermarks``: of the topics it reads, asked only where there is a checkpoint; None where the
+    operator lets Spark pass over what Kafka has lost.
+    """
+    try:
+        ends = _ends(files)
+        if ends and watermarks is not None:
+            there = watermarks()
+            for each in ends:
+                _compare(each, there)
+    except (_Foreign, FolderError) as error:
+        raise NotReady(
+            f"the checkpoint {files.path} is not one to go on from: {error}; {ANEW}"
+        ) from error
+
+
+def _ends(files: Files) -> list[Ends]:
+    """What the query must find in Kafka; nothing for a new one. Raises _Foreign and FolderError."""
+    if not _QUERY.intersection(files.names()):
+        return []
+    if not isinstance(_json("metadata", files.read("metadata")).get("id"), str):
+        raise _Foreign("its metadata names no query")
+    newest, committed = _newest(files.names("offsets")), _committed(files)
+    if newest is None:
+        return []
+    ends, conf = _offsets(files, newest)
+    _check_operators(files, conf.get(_PARTITIONS))
+    if committed is None or committed == newest:
+        return [ends]
+    # The last batch is done again, from where the one before it ended.
+    return [ends, _offsets(files, committed)[0]]
+
+
+def _offsets(files: Files, number: int) -> tuple[Ends, Mapping[str, Any]]:
+    """Where a batch's reading ended, and the session's settings that Spark has put beside it."""
+    name = f"offsets/{number}"
+    lines = files.read(name).splitlines()
+    if len(lines) < 2 or not lines[0].startswith("v"):
+        raise _Foreign(f"{name} is not whole")
+    conf = _json(name, lines[1]).get("conf", {})
+    return _sources([_json(name, line) if line != "-" else {} for line in lines[2:]]), conf
+
+
+def _sources(sources: Sequence[Mapping[str, Any]]) -> Ends:
+    read = [topic for source in sources for topic in source] or ["nothing"]
+    fits = len(sources) == len(SOURCES) and all(
+        set(source) <= {topic} for source, topic in zip(sources, SOURCES, strict=True)
+    )
+    if not fits:
+        raise _Foreign(f"it is of a query that reads {', '.join(read)} from {len(sources)} sources")
+    return {topic: ends for source in sources for topic, ends in source.items()}
+
+
+def _committed(files: Files) -> int | None:
+    newest = _newest(files.names("commits"))
+    if newest is not None:
+        name = f"commits/{newest}"
+        _json(name, "".join(files.read(name).splitlines()[1:]))
+    return newest
+
+
+def _check_operators(files: Files, partitions: str | None) -> None:
+    """Spark compares them too, but only in the first batch."""
+    operators = files.names("state")
+    if not set(operators) <= {str(number) for number in range(_OPERATORS)}:
+        raise _Foreign(f"its query has {len(operators)} operators with state, not {_OPERATORS}")
+    for operator in operators:
+        folder = f"state/{operator}/_metadata/v2"
+        newest = _newest(files.names(folder))
+        if newest is None:
+            continue
+        name = f"{folder}/{newest}"
+        told = _json(name, "".join(files.read(name).splitlines()[1:]))
+        kind = str(told.get("operatorInfo", {}).get("operatorName"))
+        if not kind.startswith(_OPERATOR):
+            raise _Foreign(f"its operator {operator} is {kind}")
+        widths = {str(store.get("numPartitions")) for store in told.get("stateStoreInfo", [])}
+        if partitions is not None and widths != {partitions}:
+            raise _Foreign(
+                f"its operator {operator} has {'/'.join(sorted(widths))} partitions, its offsets "
+                f"are of {partitions}"
+            )
+
+
+def _compare(ends: Ends, watermarks: Watermarks) -> None:
+    """Whether Kafka still has what comes next."""
+    for topic, partitions in ends.items():
+        for partition, end in partitions.items():
+            low, high = watermarks.get((topic, int(partition)), (0, -1))
+            place = f"{topic}/{partition}"
+            if high < 0:
+                raise _Foreign(f"there is no {place}, of which it has read {end} records")
+            if end > high:
+                raise _Foreign(f"it has read {place} up to {end}, which ends at {high} now")
+            if end < low:
+                raise _Foreign(f"it has read {place} up to {end}, which begins at {low} now")
+
+
+def _newest(names: Sequence[str]) -> int | None:
+    return max((int(name) for name in names if name.isdecimal()), default=None)
+
+
+def _json(name: str, text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise _Foreign(f"{name} cannot be read")
+    return found

@@ -1,0 +1,46 @@
+"""The streaming query: two operators in a chain, intents and ownership joining between them."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+
+from sources.load_reports import select_reports
+from sources.topics import KafkaSource, select_rows
+from streaming.config import KafkaConfig
+from streaming.query.broker_operator import BrokerOperator
+from streaming.query.cluster_operator import ClusterOperator
+from trimtab.intake.snapshot import IntakeSettings
+from trimtab.settings import Settings
+from trimtab.wire import keys
+from trimtab.wire.rows import ROW_SCHEMA, Tag
+
+
+def source_of(kafka: KafkaConfig) -> KafkaSource:
+    """Where the job reads, and how."""
+    return KafkaSource(
+        kafka.bootstrap,
+        kafka.starting_offsets,
+        kafka.fetch_wait_ms,
+        kafka.max_offsets_per_trigger,
+        kafka.options,
+    )
+
+
+def rows(
+    spark: SparkSession, source: KafkaSource, intake: IntakeSettings, defaults: Settings
+) -> DataFrame:
+    """What the sinks are to write, from reports, intents and the ownership journal."""
+    reports = select_reports(source.read(spark, keys.LOAD_REPORTS))
+    snapshots = reports.groupBy("cluster", "broker").transformWithState(
+        BrokerOperator(intake), ROW_SCHEMA, outputMode="Append", timeMode="ProcessingTime"
+    )
+    intents = select_rows(source.read(spark, keys.CONTROL), Tag.INTENT)
+    changes = select_rows(source.read(spark, keys.OWNERSHIP), Tag.CHANGE)
+    return (
+        snapshots.unionByName(intents)
+        .unionByName(changes)
+        .groupBy("cluster")
+        .transformWithState(
+            ClusterOperator(defaults), ROW_SCHEMA, outputMode="Append", timeMode="ProcessingTime"
+        )
+    )

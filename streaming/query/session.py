@@ -1,0 +1,77 @@
+"""The one place that builds a SparkSession."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.resources import as_file, files
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from streaming.config import SparkConfig
+
+_ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+_CHECKPOINTS: Final = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+)
+"""Spark's other one forks a `readlink` for every file it looks at: 50 a batch on a local disk."""
+
+_LOCAL_FILES: Final = "hadoop-bare-naked-local-fs"
+"""Jar of a file system that sets modes itself, where Hadoop's forks a `chmod`: 17 a batch."""
+
+_WORKERS: Final = "streaming.query.workers"
+"""Python workers fork from this module: with Spark's own, most of their time went to `gc`."""
+
+_JAVA: Final = "spark.driver.extraJavaOptions"
+
+
+def spark_session(config: SparkConfig, name: str = "trimtab") -> SparkSession:
+    """A session on loopback with RocksDB state and this interpreter for its workers."""
+    # Workers start with another Python unless they are told.
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    builder = SparkSession.builder.appName(name).master(config.master)
+    conf = {
+        "spark.jars": ",".join(str(jar) for jar in config.jars),
+        "spark.driver.memory": config.driver_memory,
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": str(config.shuffle_partitions),
+        "spark.sql.streaming.stateStore.providerClass": _ROCKSDB,
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+        # Keep what a restart or a replay can need, not a hundred batches of it.
+        "spark.sql.streaming.minBatchesToRetain": "10",
+        "spark.sql.streaming.metricsEnabled": "false",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.redaction.regex": "(?i)secret|password|token|redis.url|sasl",
+        "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS,
+        "spark.python.daemon.module": _WORKERS,
+        # Workers ask the JVM for each key's state: a pipe answers in two thirds of TCP's time.
+        "spark.python.unix.domain.socket.enabled": "true",
+        **_local_files(config),
+        **config.conf,
+    }
+    for key, value in conf.items():
+        builder = builder.config(key, value)
+    with as_file(files("streaming") / "log4j2.properties") as logging:
+        # Read once, when the JVM starts; a JVM that runs already keeps what it has.
+        # A deep stack: Spark matches a failed batch's whole traceback against a recursive pattern.
+        java = f"-Xss4m -Dlog4j2.configurationFile={logging.as_uri()} {config.conf.get(_JAVA, '')}"
+        return builder.config(_JAVA, java.strip()).getOrCreate()
+
+
+def _local_files(config: SparkConfig) -> dict[str, str]:
+    """Use the file system that forks less, where driver and executors share this machine's disk."""
+    jars = [str(jar) for jar in config.jars if jar.name.startswith(_LOCAL_FILES)]
+    if not jars or not config.master.startswith("local"):
+        return {}
+    return {
+        "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
+        # Needed before spark.jars are: Spark itself reads those through this file system.
+        "spark.driver.extraClassPath": jars[0],
+        "spark.executor.extraClassPath": jars[0],
+    }

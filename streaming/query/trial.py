@@ -1,0 +1,59 @@
+"""Everything that the job needs of Spark and of its checkpoint, tried before it claims."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from sinks.kafka.watermarks import watermarks
+from streaming.config import JobConfig, SparkConfig
+from streaming.failure import cause_of
+from streaming.query.checkpoint import SOURCES, check_origin, check_writable
+from streaming.query.folder import Folder
+from streaming.query.pipeline import source_of
+from streaming.query.session import spark_session
+from streaming.readiness import NotReady
+from trimtab.wire import keys
+
+_LOSS_ALLOWED: Final = "false"
+"""Of the connector's option ``failOnDataLoss``."""
+
+
+def start_spark(config: SparkConfig) -> SparkSession:
+    """A session; raises NotReady."""
+    try:
+        return spark_session(config)
+    except (PySparkException, Py4JError, OSError) as error:
+        raise NotReady(
+            f"Spark does not start: {cause_of(str(error))}; try trimtab doctor"
+        ) from error
+
+
+def check_connector(spark: SparkSession, config: JobConfig) -> None:
+    """Raise NotReady unless Spark reads from Kafka: it has a client of its own, with its own
+    options."""
+    source = source_of(config.kafka)
+    try:
+        source.sample(spark, keys.CONTROL)
+    except (PySparkException, Py4JError) as error:
+        raise NotReady(
+            f"Spark cannot read from Kafka at {source.bootstrap}: {cause_of(str(error))}; look at "
+            "`spark.jars` (trimtab job knows them), `kafka.security` and `kafka.options`"
+        ) from error
+
+
+def check_checkpoint(spark: SparkSession, config: JobConfig) -> None:
+    """Raise NotReady unless the job can go on from its checkpoint, and write it.
+
+    Also KafkaUnavailable and Misconfigured.
+    """
+    folder = Folder(spark, config.checkpoint)
+    check_writable(folder)
+    kafka = config.kafka
+    lenient = kafka.options.get("failOnDataLoss", "").lower() == _LOSS_ALLOWED
+    asked = None if lenient else partial(watermarks, kafka.bootstrap, SOURCES, kafka.client)
+    check_origin(folder, asked)

@@ -1,0 +1,156 @@
+"""Keeps the query running: starts it, and starts it again when it fails.
+
+It gives up where another attempt cannot help, so that it does not hold the claim in vain: the
+checkpoint is not to be read or written, or has lost its place in Kafka, or the query failed several
+times before its first batch although Kafka answers.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import structlog
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from sinks.errors import SinkError
+from streaming.config import JobConfig
+from streaming.failure import BatchFailed, Failure, Trouble, failure_of, without_frames
+from streaming.metrics.exposition import Exposition
+from streaming.query.batch import BatchWriter
+from streaming.query.checkpoint import ANEW
+from streaming.query.pipeline import rows, source_of
+from streaming.query.trial import check_checkpoint
+from streaming.readiness import NotReady
+from streaming.shutdown import FAILED, FENCED, Ending
+from streaming.watchdog import Watchdog
+from trimtab import metrics
+
+log = structlog.get_logger()
+
+_SHORTEST_PAUSE_SECONDS: Final = 1.0
+_LONGEST: Final = 30.0
+_LOOK_SECONDS: Final = 1
+"""Until an end that was asked for is seen."""
+_MOST_IN_VAIN: Final = 5
+"""Attempts before the first batch: half a minute."""
+
+
+class Keeper:
+    """Of one driver's query; ``ending`` tells it when to stop."""
+
+    def __init__(
+        self,
+        config: JobConfig,
+        spark: SparkSession,
+        writer: BatchWriter,
+        watchdog: Watchdog,
+        ending: Ending,
+    ) -> None:
+        self._config = config
+        self._spark = spark
+        self._writer = writer
+        self._watchdog = watchdog
+        self._ending = ending
+        self._works = False
+        """Whether any batch was written: before that, the checkpoint itself may be why not."""
+        self._in_vain = 0
+
+    def run(self, shown: Exposition) -> None:
+        """Until the driver is to end, or cannot go on: then ``ending`` says why."""
+        pause = _SHORTEST_PAUSE_SECONDS
+        try:
+            while not self._ending.is_set():
+                failure, progressed = self._once()
+                if self._hopeless(failure):
+                    return
+                # A query that got as far as a batch failed anew, not again.
+                pause = _SHORTEST_PAUSE_SECONDS if progressed else min(2 * pause, _LONGEST)
+                log.error("query failed", cause=failure.cause, restart_seconds=pause)
+                shown.count(metrics.QUERY_RESTARTS)
+                self._watchdog.progress.waiting("the query's next start")
+                self._ending.wait(pause)
+        except (Py4JNetworkError, ConnectionError) as error:
+            self._ending.because(FAILED, f"Spark's JVM is gone: {error}")
+
+    def _once(self) -> tuple[Failure, bool]:
+        """Run the query until it fails or the driver is to end; why it failed, and whether it got
+        as far as a batch."""
+        try:
+            query = self._start()
+        except Py4JNetworkError:
+            raise
+        except (PySparkException, Py4JError) as error:
+            return failure_of(str(error)), False
+        return failure_of(self._watch(query)), bool(query.lastProgress)
+
+    def _watch(self, query: StreamingQuery) -> str:
+        """Wait until the query fails or the driver is to end; what is said of its failure."""
+        try:
+            while not query.awaitTermination(_LOOK_SECONDS):
+                if self._ending.is_set():
+                    self._watchdog.hurry()
+                    query.stop()
+        except (PySparkException, Py4JError) as error:
+            # A signal to the whole process group also ends the JVM, perhaps before us.
+            return str(error)
+        return ""
+
+    def _hopeless(self, failure: Failure) -> bool:
+        """Whether there is no point in another attempt."""
+        if self._writer.fenced:
+            self._ending.because(FENCED, "a newer job has taken over")
+        if not self._ending.is_set() and (why := self._cannot_go_on(failure)):
+            log.error("the query cannot go on", cause=failure.cause)
+            self._ending.because(FAILED, why)
+        return self._ending.is_set()
+
+    def _cannot_go_on(self, failure: Failure) -> str:
+        """Why another attempt cannot help, and what would; empty if it may."""
+        path = self._config.checkpoint
+        match failure.trouble:
+            case Trouble.VERSION:
+                return f"another version wrote the checkpoint {path}: start that one, or {ANEW}"
+            case Trouble.CHECKPOINT:
+                return f"the checkpoint {path} cannot be read: {ANEW}"
+        try:
+            check_checkpoint(self._spark, self._config)
+        except NotReady as error:
+            return str(error)
+        except SinkError:
+            # Without Kafka there is nothing that it could be held against, and no batch either.
+            return ""
+        self._in_vain += not self._works
+        if not self._works and self._in_vain >= _MOST_IN_VAIN:
+            attempts = f"no batch was done in {self._in_vain} attempts"
+            return f"{attempts}; if it is for the checkpoint {path}: {ANEW}"
+        return ""
+
+    def _start(self) -> StreamingQuery:
+        decided = rows(
+            self._spark,
+            source_of(self._config.kafka),
+            self._config.intake_settings(),
+            self._config.round_settings(),
+        )
+        return (
+            decided.writeStream.queryName("trimtab")
+            .outputMode("append")
+            .foreachBatch(self._take)
+            .option("checkpointLocation", self._config.checkpoint)
+            .trigger(processingTime=f"{round(self._config.trigger_seconds * 1000)} milliseconds")
+            .start()
+        )
+
+    def _take(self, frame: DataFrame, number: int) -> None:
+        self._watchdog.progress.began(number)
+        try:
+            self._writer(frame, number)
+        except Py4JJavaError as error:
+            # By this name Spark knows it again.
+            name = f"{type(error).__module__}.{type(error).__name__}"
+            raise BatchFailed(f"{name}: {without_frames(str(error))}") from None
+        self._works = True
+        self._watchdog.progress.ended(number)

@@ -1,0 +1,89 @@
+"""A thread that carries the ownership journals from Redis to Kafka while the job runs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+
+from sinks.redis.journal_relay import PAGE, JournalRelay
+from streaming.metrics.exposition import Exposition
+from trimtab import metrics
+
+log = structlog.get_logger()
+
+_PAUSE_SECONDS: Final = 0.1
+"""Between two looks at the journals: a round knows of ownership about so late."""
+_LONGEST_PAUSE: Final = 100
+"""Looks that a cluster is left out of at most after an error: ten seconds and more."""
+
+
+@dataclass(slots=True)
+class _Trouble:
+    """Why a cluster's journal was not carried, and how many looks it is left out of."""
+
+    cause: type[Exception]
+    pause: int = 1
+    left: int = 1
+
+
+class RelayThread:
+    """Relays the journals of ``clusters()``; one that cannot be carried waits longer and longer,
+    and the others are carried meanwhile."""
+
+    def __init__(
+        self, relay: JournalRelay, clusters: Callable[[], Iterable[str]], shown: Exposition
+    ) -> None:
+        self._relay = relay
+        self._clusters = clusters
+        self._shown = shown
+        self._troubles: dict[str, _Trouble] = {}
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="journal-relay", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends after what it is carrying; entries left over are relayed by the next job."""
+        self._ended.set()
+        self._thread.join()
+
+    def look(self) -> None:
+        """Carry a page of each cluster's journal."""
+        for cluster in self._clusters():
+            if self._ended.is_set():
+                return
+            trouble = self._troubles.get(cluster)
+            if trouble is not None and trouble.left > 0:
+                trouble.left -= 1
+                continue
+            try:
+                self._carry(cluster)
+            # Whatever it is, a journal that nobody carries any more must not be its consequence.
+            except Exception as error:
+                self._put_off(cluster, error)
+            else:
+                if self._troubles.pop(cluster, None) is not None:
+                    log.info("the journal is carried again", cluster=cluster)
+
+    def _run(self) -> None:
+        while not self._ended.wait(_PAUSE_SECONDS):
+            self.look()
+
+    def _carry(self, cluster: str) -> None:
+        carried = self._relay.relay(cluster)
+        self._shown.count(metrics.RELAYED, cluster, by=carried)
+        if carried < PAGE:
+            self._shown.count(metrics.REFILLED, cluster, by=self._relay.refill(cluster))
+
+    def _put_off(self, cluster: str, error: Exception) -> None:
+        self._shown.count(metrics.JOURNAL_STOPS, cluster)
+        before = self._troubles.get(cluster)
+        if before is None or before.cause is not type(error):
+            log.warning("the journal waits", cluster=cluster, cause=f"{error}", error=type(error))
+        pause = 1 if before is None else min(2 * before.pause, _LONGEST_PAUSE)
+        self._troubles[cluster] = _Trouble(type(error), pause, pause)

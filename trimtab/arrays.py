@@ -1,0 +1,25 @@
+"""Types of arrays, and the rows of the matrices that reports, snapshots and views share."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Counts = NDArray[np.int32]
+
+RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT = range(4)
+"""Rows of every ``traffic`` matrix: messages/s in and out, bytes/s in and out."""
+
+CPU, MEMORY, DIRECT_MEMORY, BANDWIDTH_IN, BANDWIDTH_OUT = range(5)
+"""Rows of every ``resources`` matrix."""
+
+TOPICS, CONSUMERS, PRODUCERS, CACHE = range(4)
+"""Rows of ``Bundles.counts``: three counts, and steps of CACHE_STEP bytes."""
+
+CACHE_STEP = 100_000
+
+USAGE, THROUGHPUT = range(2)
+"""Rows of ``Brokers.averages``."""

@@ -1,0 +1,153 @@
+"""What an operator's intent makes of a cluster's memory; one that cannot be has no effect but a
+problem, which the next round reports."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Final, TypeVar
+
+from trimtab.doubt import Doubt
+from trimtab.policies import Isolation, Policies
+from trimtab.settings import Settings
+from trimtab.settings.setting import InvalidSettings
+from trimtab.state.liveness import Late
+from trimtab.state.memory import Memory
+from trimtab.wire.control import Intent, Kind
+
+V = TypeVar("V")
+
+
+def obeyed(memory: Memory, intent: Intent, defaults: Settings, at_ms: int, now_ms: int) -> Memory:
+    """The memory after an intent that Kafka got at ``at_ms``; ``defaults`` are the job's settings,
+    ``now_ms`` is the batch timestamp."""
+    if intent.kind is Kind.SETTINGS:
+        return _overridden(memory, intent, defaults)
+    problems = list(_flaws(intent))
+    if problems:
+        return _refused(memory, intent, problems)
+    if intent.kind in _POLICIES:
+        return replace(memory, policies=_POLICIES[intent.kind](memory.policies, intent))
+    after = _after(memory, intent, at_ms, now_ms)
+    # Not where nothing is new: who says a thing every second must not have a round every second.
+    return memory if after == memory else replace(after, repair_ms=now_ms)
+
+
+def _after(memory: Memory, intent: Intent, at_ms: int, now_ms: int) -> Memory:
+    """The memory after an intent that may leave something to mend."""
+    alive, broker = memory.liveness, intent.broker
+    match intent.kind:
+        case Kind.BROKER_LOST:
+            late = Late(intent.brokers, intent.page)
+            return replace(memory, liveness=alive.lost(broker, at_ms, now_ms, late))
+        case Kind.BROKER_JOINED:
+            return replace(memory, liveness=alive.joined(broker, at_ms))
+        case Kind.DRAIN:
+            return replace(memory, liveness=alive.drained(broker))
+        case Kind.UNDRAIN:
+            return replace(memory, liveness=alive.undrained(broker))
+        case Kind.DOUBT:
+            level = None if intent.level is Doubt.STABLE else intent.level
+            return replace(memory, doubts=_changed(memory.doubts, intent.name, level))
+        case Kind.READMIT:
+            readmitted = tuple(sorted({*memory.readmitted, intent.bundle}))
+            return replace(memory, readmitted=readmitted)
+        case Kind.RESUME:
+            # Who resumes has seen what is wrong, also where only the breaker held back.
+            thawed = replace(memory.round, breaker=memory.round.breaker.closed())
+            return replace(memory, paused=False, round=thawed)
+        case _:
+            return replace(memory, paused=True)
+
+
+def _overridden(memory: Memory, intent: Intent, defaults: Settings) -> Memory:
+    overrides = {**memory.overrides, **intent.settings}
+    try:
+        defaults.changed(overrides)
+    except InvalidSettings as error:
+        return _refused(memory, intent, error.problems)
+    return replace(memory, overrides=overrides, settings_version=memory.settings_version + 1)
+
+
+def resolved(memory: Memory, defaults: Settings) -> tuple[Settings, list[str]]:
+    """The cluster's settings, and why its own changes are left out, if they are.
+
+    They were valid when they came; a job started with other settings may contradict them.
+    """
+    if not memory.overrides:
+        # Most clusters, and asked several times a batch.
+        return defaults, []
+    try:
+        return defaults.changed(memory.overrides), []
+    except InvalidSettings as error:
+        return defaults, [f"changed settings are left out: {p}" for p in error.problems]
+
+
+def _refused(memory: Memory, intent: Intent, problems: Iterable[str]) -> Memory:
+    said = [f"intent {intent.id}: {problem}" for problem in problems]
+    return replace(memory, problems=[*memory.problems, *said])
+
+
+def _flaws(intent: Intent) -> Iterator[str]:
+    subject = _SUBJECTS.get(intent.kind)
+    if subject is not None and not getattr(intent, subject):
+        yield f"{subject}: says nothing of what it is about"
+    if intent.kind is Kind.ISOLATION and intent.isolation is not None:
+        yield from _impossible(intent.isolation)
+
+
+def _impossible(policy: Isolation) -> Iterator[str]:
+    if policy.min_available < 0:
+        yield f"isolation.min_available: must not be negative, not {policy.min_available}"
+    for member in ("namespaces", "primary", "secondary"):
+        for pattern in getattr(policy, member):
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                yield f"isolation.{member}: {pattern!r} is no regular expression: {error}"
+
+
+def _isolation(policies: Policies, intent: Intent) -> Policies:
+    return replace(policies, isolation=_changed(policies.isolation, intent.name, intent.isolation))
+
+
+def _group(policies: Policies, intent: Intent) -> Policies:
+    return replace(policies, groups=_changed(policies.groups, intent.name, intent.group or None))
+
+
+def _domain(policies: Policies, intent: Intent) -> Policies:
+    # A broker is in one domain; a list that names it again takes it over.
+    others = {b: d for b, d in policies.domains.items() if d != intent.name}
+    return replace(policies, domains=others | dict.fromkeys(intent.brokers, intent.name))
+
+
+_SUBJECTS: Final[Mapping[Kind, str]] = MappingProxyType(
+    {
+        Kind.BROKER_LOST: "broker",
+        Kind.BROKER_JOINED: "broker",
+        Kind.DRAIN: "broker",
+        Kind.UNDRAIN: "broker",
+        Kind.DOUBT: "name",
+        Kind.READMIT: "bundle",
+        Kind.ISOLATION: "name",
+        Kind.ANTI_AFFINITY: "name",
+        Kind.FAILURE_DOMAIN: "name",
+    }
+)
+"""The member that says what an intent is about."""
+
+_POLICIES: Final[Mapping[Kind, Callable[[Policies, Intent], Policies]]] = MappingProxyType(
+    {
+        Kind.ISOLATION: _isolation,
+        Kind.ANTI_AFFINITY: _group,
+        Kind.FAILURE_DOMAIN: _domain,
+    }
+)
+
+
+def _changed(values: Mapping[str, V], name: str, value: V | None) -> dict[str, V]:
+    """``values`` with one set, or taken out; in order of name."""
+    changed = {**values, name: value}
+    return {key: kept for key, kept in sorted(changed.items()) if kept is not None}

@@ -1,0 +1,79 @@
+"""What a round tells lookups: which brokers may get a bundle that nobody owns, idlest first.
+
+candidates = available brokers, without overloaded ones if others are left, that the caps leave
+each       = mean usage that a bundle stands for
+For namespaces under a policy the same is asked for each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import compress
+from typing import Final
+
+import numpy as np
+
+from trimtab.arrays import Bools
+from trimtab.filters import CAPS, narrowed, permitted
+from trimtab.filters.request import Projection, Request
+from trimtab.load import usage
+from trimtab.round.repair_placement import lightly_used, preferred
+from trimtab.settings import Settings
+from trimtab.view import View
+from trimtab.wire.hints import Hints
+from trimtab.wire.ownership import Candidate
+
+_CANDIDATES: Final = 64
+_NAMESPACES: Final = 1000
+"""Every lookup that places reads all of it."""
+
+_LEAST: Final = 1e-4
+"""Usage that one more bundle adds at least: an idle fleet's bundles must count too."""
+
+
+def hints(view: View, settings: Settings, namespaces: Iterable[str], number: int) -> Hints:
+    """The hints after round ``number``; of ``namespaces`` those under a policy are named."""
+    scene = _Scene(view, settings)
+    bound = [name for name in sorted(namespaces) if view.policies.binds(name)]
+    return Hints(
+        round=number,
+        candidates=scene.anywhere(),
+        each=scene.each(),
+        namespaces={name: scene.within(name) for name in bound[:_NAMESPACES]},
+    )
+
+
+class _Scene:
+    """What is asked for one namespace after the other."""
+
+    def __init__(self, view: View, settings: Settings) -> None:
+        self._view, self._settings = view, settings
+        self._projection = Projection(view)
+        self._light = lightly_used(view, settings)
+        self._loads: list[float] = usage(view.brokers.resources, settings.weights).tolist()
+        self._spaces = {name: row for row, name in enumerate(view.bundles.namespaces)}
+
+    def anywhere(self) -> tuple[Candidate, ...]:
+        """For namespaces under no policy."""
+        allowed = self._projection.permits.of_others(self._view.brokers.available)
+        return self._candidates("", allowed)
+
+    def within(self, namespace: str) -> tuple[Candidate, ...]:
+        """For a namespace under a policy."""
+        return self._candidates(namespace, permitted(self._request(namespace)))
+
+    def each(self) -> float:
+        used = sum(compress(self._loads, self._view.brokers.available.tolist()))
+        return max(used / max(len(self._view.bundles.names), 1), _LEAST)
+
+    def _candidates(self, namespace: str, allowed: Bools) -> tuple[Candidate, ...]:
+        light = preferred(allowed, self._light)
+        rows = np.flatnonzero(narrowed(self._request(namespace), light, CAPS, self._settings))
+        names = self._view.brokers.names
+        found = [Candidate(names[row], self._loads[row]) for row in rows.tolist()]
+        return tuple(sorted(found, key=lambda each: (each.load, each.broker))[:_CANDIDATES])
+
+    def _request(self, namespace: str) -> Request:
+        # Filters ask for a bundle, of which they look at the namespace.
+        row = self._spaces.get(namespace, -1)
+        return Request(self._view, self._projection, f"{namespace}/", row)

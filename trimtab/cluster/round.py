@@ -1,0 +1,148 @@
+"""One round of a cluster: assemble the view, see what must be mended, decide, remember what was
+issued, tell the sinks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from trimtab.cluster.intents import resolved
+from trimtab.cluster.placement_hints import hints
+from trimtab.cluster.round_record import Context, recorded
+from trimtab.cluster.state import ClusterState
+from trimtab.explaining.scene import Scene
+from trimtab.explaining.telling import whys
+from trimtab.explaining.witness import Witness
+from trimtab.health.assessment import situation_of
+from trimtab.health.repair import learnt, next_look
+from trimtab.intake.assemble import Holdings, assemble
+from trimtab.intake.snapshot import Snapshot
+from trimtab.plan import Plan
+from trimtab.reasons import Rule
+from trimtab.round.view_edits import computable
+from trimtab.settings import Settings
+from trimtab.shadow.run import compared
+from trimtab.state.in_flight import launched
+from trimtab.state.liveness import heard
+from trimtab.state.round_state import RoundState
+from trimtab.view import View
+from trimtab.wire.columns import unpack
+from trimtab.wire.ownership import Record
+from trimtab.wire.rows import Row, Tag, json_row
+
+Deciding = Callable[[View, RoundState, Settings, int, np.random.Generator], tuple[Plan, RoundState]]
+"""`trimtab.round.decide.decide`, or `trimtab.round.decide.mend` between two rounds."""
+
+
+_SWEEP_ROUNDS: Final = 100
+"""Between two looks for brokers that are forgotten."""
+
+
+def held_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> Row:
+    """Decide once; the round's record for the sinks. ``now_ms`` is the batch timestamp."""
+    settings = cluster.settings
+    _forget(cluster, now_ms, settings)
+    # One pass over each mapping: a read by key costs Spark a round trip to the JVM.
+    packed, namespaces = dict(cluster.snapshots.items()), dict(cluster.namespaces.items())
+    records = {} if settings.round.observe_only else _all_records(namespaces)
+    cluster.memory = learnt(cluster.memory, records, settings, now_ms)
+    found = situation_of(cluster.memory, records, settings, now_ms)
+    view, obstacles = _view(cluster, packed, records, settings)
+    view = replace(found.shown(view), now_ms=now_ms)
+    state = replace(cluster.memory.round, paused=cluster.memory.paused)
+    plan, state = deciding(view, state, settings, now_ms, state.draws(cluster.name))
+    obstacles[Rule.NO_CANDIDATE] += len(found.trouble.needs) - len(plan.repairs) - plan.postponed
+    look_ms = next_look(found.found, plan, cluster.memory, settings, now_ms)
+    cluster.witness = Witness(Scene(view, cluster.memory, plan, state, settings, found))
+    said = whys(cluster.witness)
+    cluster.memory, shadow = compared(cluster.memory, view, plan, settings)
+    cluster.memory = replace(cluster.memory, round=state, repair_ms=look_ms)
+    if not settings.round.observe_only:
+        flights = launched(plan, records, settings, now_ms)
+        cluster.memory = replace(cluster.memory, in_flight=cluster.memory.in_flight | flights)
+    hinted = computable(view) and not settings.round.observe_only
+    context = Context(
+        now_ms=now_ms,
+        number=state.number,
+        settings=settings,
+        settings_version=cluster.memory.settings_version,
+        problems=(*_problems(cluster), *said.problems),
+        state_hash=cluster.fingerprint(packed, namespaces),
+        liveness=cluster.memory.liveness,
+        situation=found,
+        hints=hints(view, settings, cluster.memory.sizes, state.number) if hinted else None,
+        shadow=shadow,
+        breaker=state.breaker,
+        bias=state.ledger.bias,
+        whys=said.of,
+    )
+    cluster.memory = replace(cluster.memory, problems=[])
+    return json_row(cluster.name, Tag.ROUND, recorded(plan, view, +obstacles, context))
+
+
+def _view(
+    cluster: ClusterState,
+    packed: Mapping[str, bytes],
+    records: Mapping[str, Record],
+    settings: Settings,
+) -> tuple[View, Counter[Rule]]:
+    memory, holdings = cluster.memory, None
+    snapshots = [unpack(packed[b], Snapshot) for b in heard(memory.appended, settings)]
+    if not settings.round.observe_only:
+        holdings = Holdings(
+            records,
+            frozenset(memory.flawed),
+            memory.sizes,
+            {bundle: flight.destination for bundle, flight in memory.in_flight.items()},
+            memory.liveness.gone.keys(),
+        )
+    view, obstacles = assemble(cluster.name, snapshots, holdings)
+    return replace(view, policies=memory.policies), obstacles
+
+
+def _problems(cluster: ClusterState) -> tuple[str, ...]:
+    flaws = [
+        f"{namespace}: {flaw}"
+        for namespace, found in sorted(cluster.memory.flawed.items())
+        for flaw in found
+    ]
+    found = (f"frozen: {found}" for found in cluster.memory.round.breaker.found)
+    return (
+        *resolved(cluster.memory, cluster.defaults)[1],
+        *cluster.memory.problems,
+        *flaws,
+        *found,
+    )
+
+
+def _forget(cluster: ClusterState, now_ms: int, settings: Settings) -> None:
+    in_flight = {b: f for b, f in cluster.memory.in_flight.items() if f.until_ms > now_ms}
+    # What never reached the journal did not happen: the bundle need not rest for it.
+    missed = cluster.memory.in_flight.keys() - in_flight.keys()
+    recent = {b: ms for b, ms in cluster.memory.round.recent.items() if b not in missed}
+    newest = max(cluster.memory.appended.values(), default=0)
+    horizon = newest - settings.round.forget * 1000
+    appended = {b: ms for b, ms in cluster.memory.appended.items() if ms >= horizon}
+    for broker in cluster.memory.appended.keys() - appended.keys():
+        cluster.set_aside(broker)
+    # Not in each round: it reads all that was set aside.
+    if cluster.memory.round.number % _SWEEP_ROUNDS == 0:
+        cluster.drop_forgotten(now_ms)
+    cluster.memory = replace(
+        cluster.memory,
+        in_flight=in_flight,
+        appended=appended,
+        round=replace(cluster.memory.round, recent=recent),
+        liveness=cluster.memory.liveness.recent(settings.flapping, now_ms),
+    )
+
+
+def _all_records(namespaces: Mapping[str, bytes]) -> dict[str, Record]:
+    records: dict[str, Record] = {}
+    for packed in namespaces.values():
+        records.update(unpack(packed, dict[str, Record]))
+    return records

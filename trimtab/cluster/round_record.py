@@ -1,0 +1,190 @@
+"""A round as it is told to the sinks: its plan in names and figures, and what bound it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from trimtab.doubt import Doubt
+from trimtab.health.assessment import Situation
+from trimtab.load import usage
+from trimtab.plan import Forecast, Merge, Move, Plan, Settled
+from trimtab.reasons import Rule
+from trimtab.settings import Settings, SplitSettings
+from trimtab.state.breaker_state import Breaker
+from trimtab.state.liveness import Liveness
+from trimtab.view import View
+from trimtab.wire.command import Division
+from trimtab.wire.hints import Hints
+from trimtab.wire.rows import (
+    PlannedMerge,
+    PlannedMove,
+    PlannedRepair,
+    PlannedSplit,
+    RefusedMove,
+    RoundRecord,
+    ShadowRecord,
+)
+from trimtab.wire.settled import ForecastRecord, SettledMove
+
+_MOST: Final = 1000
+"""Refusals, and problems, that a record spells out: more are of no use to anybody."""
+
+_LONGEST: Final = 1000
+"""Characters of a problem: an intent says whatever its writer likes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a round's record says beside its plan; ``now_ms`` is the batch timestamp."""
+
+    now_ms: int
+    number: int
+    settings: Settings
+    settings_version: int
+    problems: tuple[str, ...]
+    state_hash: str
+    liveness: Liveness
+    situation: Situation
+    hints: Hints | None
+    shadow: ShadowRecord | None = None
+    breaker: Breaker = field(default_factory=Breaker)
+    bias: float = 0.0
+    """See `trimtab.state.ledger_state.Ledger`."""
+    whys: Mapping[str, str] = field(default_factory=dict)
+    """Bundle to a sentence about what the plan does with it."""
+
+
+def recorded(
+    plan: Plan, view: View, obstacles: Mapping[Rule, int], context: Context
+) -> RoundRecord:
+    """The round's record; ``obstacles`` counts the bundles each rule kept out of the view."""
+    settings, liveness = context.settings, context.liveness
+    held_back = liveness.held_back(settings.flapping)
+    loads = usage(view.brokers.resources, settings.weights)
+    return RoundRecord(
+        cluster=view.cluster,
+        round=context.number,
+        at=context.now_ms,
+        strategy=settings.round.shedding,
+        placement=settings.round.placement,
+        observe_only=settings.round.observe_only,
+        skipped=plan.skipped.value if plan.skipped else "",
+        moves=tuple(_move(move, context.whys.get(move.bundle, "")) for move in plan.moves),
+        refusals=tuple(
+            RefusedMove(
+                bundle=refusal.bundle,
+                source=refusal.source,
+                rule=refusal.rule,
+                destination=refusal.destination,
+            )
+            for refusal in plan.refusals[:_MOST]
+        ),
+        refused=dict(Counter(refusal.rule.value for refusal in plan.refusals)),
+        obstacles={rule.value: count for rule, count in sorted(obstacles.items())},
+        summary=plan.summary,
+        usage={
+            broker: load
+            for broker, load in zip(view.brokers.names, loads.tolist(), strict=True)
+            # What is no number has no place in JSON.
+            if broker not in liveness.gone and math.isfinite(load)
+        },
+        problems=_shortened(context.problems),
+        move_deadline_ms=round(settings.round.move_deadline * 1000),
+        settings_version=context.settings_version,
+        state_hash=context.state_hash,
+        splits=tuple(
+            PlannedSplit(
+                bundle=split.bundle,
+                broker=split.broker,
+                reason=split.reason,
+                epoch=split.epoch,
+                why=context.whys.get(split.bundle, ""),
+            )
+            for split in plan.splits
+        ),
+        division=_division(settings.split) if plan.splits else None,
+        merges=tuple(_merge(merge, context.whys.get(merge.bundle, "")) for merge in plan.merges),
+        repairs=tuple(
+            PlannedRepair(
+                bundle=repair.bundle,
+                event=repair.event,
+                broker=repair.broker,
+                reason=repair.reason,
+                epoch=repair.epoch,
+                why=context.whys.get(repair.bundle, ""),
+            )
+            for repair in plan.repairs
+        ),
+        doubt=view.trouble.doubt,
+        causes={c: d for c, d in context.situation.doubts.items() if d is not Doubt.STABLE},
+        gone=tuple(sorted(liveness.gone)),
+        draining=tuple(sorted(liveness.draining)),
+        held_back=tuple(sorted(b for b, until in held_back.items() if until > context.now_ms)),
+        unserved=context.situation.unserved,
+        hints=context.hints,
+        shadow=context.shadow,
+        settled=tuple(_settled(move) for move in plan.review.settled[:_MOST]),
+        closed=plan.review.closed,
+        bias=context.bias,
+        tripped=plan.review.tripped,
+        frozen_until=context.breaker.until_ms,
+        undo=tuple(_move(move, "") for move in plan.review.undo[:_MOST]),
+    )
+
+
+def _move(move: Move, why: str) -> PlannedMove:
+    return PlannedMove(
+        bundle=move.bundle,
+        source=move.source,
+        destination=move.destination,
+        reason=move.reason,
+        epoch=move.epoch,
+        why=why,
+    )
+
+
+def _merge(merge: Merge, why: str) -> PlannedMerge:
+    return PlannedMerge(
+        bundle=merge.bundle,
+        neighbour=merge.neighbour,
+        broker=merge.broker,
+        reason=merge.reason,
+        epoch=merge.epoch,
+        neighbour_epoch=merge.neighbour_epoch,
+        why=why,
+    )
+
+
+def _settled(move: Settled) -> SettledMove:
+    return SettledMove(
+        bundle=move.bundle,
+        source=move.source,
+        destination=move.destination,
+        round=move.round,
+        seconds=move.seconds,
+        left=_forecast(move.left),
+        joined=_forecast(move.joined),
+    )
+
+
+def _forecast(of: Forecast) -> ForecastRecord:
+    return ForecastRecord(before=of.before, predicted=of.predicted, realised=of.realised)
+
+
+def _division(settings: SplitSettings) -> Division:
+    return Division(
+        algorithm=settings.algorithm,
+        max_rate=settings.max_rate,
+        max_throughput=settings.max_throughput,
+        difference=settings.difference,
+    )
+
+
+def _shortened(problems: tuple[str, ...]) -> tuple[str, ...]:
+    left_out = len(problems) - _MOST
+    told = tuple(problem[:_LONGEST] for problem in problems[:_MOST])
+    return told if left_out <= 0 else (*told, f"and {left_out} more")

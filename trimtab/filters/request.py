@@ -1,0 +1,165 @@
+"""One bundle looking for a broker, and what is on its way to each broker already."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from trimtab.arrays import RATE_IN, RATE_OUT, TOPICS, Floats, Ints
+from trimtab.filters.isolation import Permits
+from trimtab.view import View, is_monitoring_namespace
+
+
+class Expected(NamedTuple):
+    """What a bundle will weigh: long-term messages/s in and out together, and topics."""
+
+    rate: float
+    topics: int
+
+
+class Projection:
+    """What each broker carries once moves in flight and the plan so far have landed.
+
+    It belongs to one plan and grows with it: the only value here that changes. Arrivals are counted
+    at once and departures are not, as with Pulsar's preallocated bundles.
+    """
+
+    def __init__(self, view: View) -> None:
+        brokers, bundles = len(view.brokers.names), view.bundles
+        self._view = view
+        self._ranges: _Ranges | None = None
+        self.permits = Permits(view)
+        self.arriving: Floats = np.zeros(brokers)
+        """(n,) long-term messages/s, in and out, of bundles that will arrive."""
+        self.topics: Ints = np.zeros(brokers, dtype=np.int64)
+        """(n,) topics of bundles that will arrive."""
+        self.most_topics = int(view.brokers.topics.max(initial=0))
+        """Topics of the broker that will have most."""
+        for bundle in np.flatnonzero(view.intended != bundles.owner).tolist():
+            self._expect(bundle, int(view.intended[bundle]))
+
+    @cached_property
+    def settled(self) -> Floats:
+        """(n,) long-term messages/s, in and out, of the bundles a broker has."""
+        bundles, brokers = self._view.bundles, len(self._view.brokers.names)
+        # bincount adds in row order, which makes the last bit of a sum Pulsar's.
+        incoming = np.bincount(bundles.owner, bundles.long[RATE_IN], brokers)
+        outgoing = np.bincount(bundles.owner, bundles.long[RATE_OUT], brokers)
+        return (incoming + outgoing).astype(np.float64)
+
+    def add(self, bundle: int, source: int, destination: int) -> None:
+        """Count a planned move of bundle row ``bundle``."""
+        self._expect(bundle, destination)
+        if self._ranges is not None:
+            counts = self._ranges.of(int(self._view.bundles.namespace[bundle]))
+            counts[source] -= 1
+            counts[destination] += 1
+
+    def withdraw(self, bundle: int, source: int, destination: int) -> None:
+        """Take back a move that was counted last."""
+        rates = self._view.bundles.long[:, bundle]
+        self.arriving[destination] -= rates[RATE_IN] + rates[RATE_OUT]
+        # What has most topics by then is not looked for: ``most_topics`` may be too high.
+        self.topics[destination] -= int(self._view.bundles.counts[TOPICS, bundle])
+        if self._ranges is not None:
+            counts = self._ranges.of(int(self._view.bundles.namespace[bundle]))
+            counts[source] += 1
+            counts[destination] -= 1
+
+    def expect(self, namespace: int, destination: int, load: Expected) -> None:
+        """Count a bundle that ``destination`` will have and no available broker has; ``namespace``
+        is -1 where the view does not know it."""
+        self.arriving[destination] += load.rate
+        self.expect_topics(destination, load.topics)
+        if namespace >= 0:
+            self.ranges(namespace)[destination] += 1
+
+    def ranges(self, namespace: int) -> Ints:
+        """(n,) how many bundles of a namespace each broker will have; zeros for one nobody has."""
+        if self._ranges is None:
+            self._ranges = _Ranges(self._view)
+        return self._ranges.of(namespace)
+
+    def members(self, group: str) -> list[int]:
+        """Rows of the namespaces in an anti-affinity group."""
+        return self._members.get(group, [])
+
+    @cached_property
+    def _members(self) -> dict[str | None, list[int]]:
+        rows: dict[str | None, list[int]] = {}
+        for row, name in enumerate(self._view.bundles.namespaces):
+            rows.setdefault(self._view.policies.group_of(name), []).append(row)
+        return rows
+
+    def _expect(self, bundle: int, destination: int) -> None:
+        rates = self._view.bundles.long[:, bundle]
+        self.arriving[destination] += rates[RATE_IN] + rates[RATE_OUT]
+        self.expect_topics(destination, int(self._view.bundles.counts[TOPICS, bundle]))
+
+    def expect_topics(self, destination: int, topics: int) -> None:
+        self.topics[destination] += topics
+        here = int(self._view.brokers.topics[destination] + self.topics[destination])
+        self.most_topics = max(self.most_topics, here)
+
+
+class _Ranges:
+    """Bundles of a namespace on each broker, counted when first asked: few namespaces ever are."""
+
+    def __init__(self, view: View) -> None:
+        bundles = view.bundles
+        self._owners = view.intended[np.argsort(bundles.namespace, kind="stable")]
+        sizes = np.bincount(bundles.namespace, minlength=len(bundles.namespaces))
+        self._ends: list[int] = np.cumsum(sizes).tolist()
+        self._brokers = len(view.brokers.names)
+        self._counts: dict[int, Ints] = {}
+
+    def of(self, namespace: int) -> Ints:
+        counts = self._counts.get(namespace)
+        if counts is None:
+            first, last = 0, 0
+            if namespace >= 0:
+                first, last = self._ends[namespace - 1] if namespace else 0, self._ends[namespace]
+            counts = np.bincount(self._owners[first:last], minlength=self._brokers)
+            self._counts[namespace] = counts
+        return counts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Request:
+    """A bundle that needs a broker."""
+
+    view: View
+    projection: Projection
+    bundle: str
+    namespace: int
+    """Its number in the view, -1 for a namespace that has no bundle there."""
+    source: int | None = None
+    """Row of the broker it leaves, which is no candidate; None when nobody owns it."""
+
+
+def request_of(view: View, projection: Projection, bundle: int, source: int | None) -> Request:
+    """What bundle row ``bundle`` asks for when it leaves broker row ``source``, or nobody."""
+    return Request(
+        view=view,
+        projection=projection,
+        bundle=view.bundles.names[bundle],
+        namespace=int(view.bundles.namespace[bundle]),
+        source=source,
+    )
+
+
+def own_bundles(view: View) -> Ints:
+    """(n,) bundles each broker will have that count as its own: heartbeat and SLA ones do not.
+
+    Pulsar counts those, so its "sole bundle" protection never holds on a broker that has any.
+    """
+    bundles, brokers = view.bundles, len(view.brokers.names)
+    counts: Ints = np.bincount(view.intended, minlength=brokers)
+    monitoring = [is_monitoring_namespace(name) for name in bundles.namespaces]
+    if not any(monitoring):
+        return counts
+    bound = np.array([*monitoring, False])[bundles.namespace]
+    return counts - np.bincount(view.intended[bound], minlength=brokers)

@@ -1,0 +1,4 @@
+"""What must be repaired before load is balanced: brokers that are away, bundles that nobody serves.
+
+How far ownership can be trusted at all is in `trimtab.doubt`.
+"""

@@ -1,0 +1,59 @@
+"""What a round finds beside load: who is away, what is to be mended, and how far to believe it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from trimtab.doubt import Doubt, gravest
+from trimtab.health.repair import Damage, damage, expected, unserved
+from trimtab.repair_needs import Trouble
+from trimtab.settings import Settings
+from trimtab.state.liveness import suspicions
+from trimtab.state.memory import Memory
+from trimtab.view import View
+from trimtab.wire.ownership import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """Of one cluster at one time."""
+
+    doubts: Mapping[str, Doubt]
+    """Every cause with its level."""
+    found: Damage
+    trouble: Trouble
+    away: frozenset[str]
+    """Brokers that may get no bundles now."""
+    unserved: int
+    """Bundles that nobody serves."""
+
+    def shown(self, view: View) -> View:
+        """The view with what is known of its brokers."""
+        there = [name not in self.away for name in view.brokers.names]
+        brokers = replace(view.brokers, available=np.array(there, dtype=np.bool_))
+        return replace(view, brokers=brokers, trouble=self.trouble)
+
+
+def situation_of(
+    memory: Memory, records: Mapping[str, Record], settings: Settings, now_ms: int
+) -> Situation:
+    """``records``: those that ``memory`` is up to date with, see `trimtab.health.repair.learnt`."""
+    liveness = memory.liveness
+    suspected = suspicions(liveness, memory.appended, settings, now_ms)
+    level = gravest([*suspected.values(), *memory.doubts.values()])
+    found = damage(memory, records, level, settings, now_ms)
+    return Situation(
+        doubts=suspected | memory.doubts,
+        found=found,
+        trouble=Trouble(
+            needs=found.needs,
+            expected=expected(memory, records),
+            draining=liveness.draining,
+            doubt=level,
+        ),
+        away=frozenset(liveness.out_of_use(settings.flapping, now_ms)),
+        unserved=sum(unserved(records[bundle], liveness.gone) for bundle in memory.unsettled),
+    )

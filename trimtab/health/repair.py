@@ -1,0 +1,198 @@
+"""What must be mended: bundles that nobody serves, and steps of ownership that take too long.
+
+a record is mended                          by
+  Free                        at once       ASSIGN
+  of an owner that is gone    at once       ASSIGN, to the destination it was on its way to if any
+  Assigning                   when overdue  ASSIGN, to another broker
+  Releasing, Splitting,       when overdue  KEEP: it stays with its owner
+  Merging
+  Quarantined                 when asked    READMIT
+Overdue is what was learnt longer ago than ``round.move_deadline``. At once is after ``doubt.delay``
+while brokers are being lost, and never while nothing can be believed. What was issued and may yet
+take effect is waited for. What is too much for one batch follows in the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final
+
+from trimtab.doubt import Doubt
+from trimtab.ownership import Event, State
+from trimtab.plan import Plan
+from trimtab.reasons import Reason, Rule
+from trimtab.repair_needs import Need
+from trimtab.settings import Settings
+from trimtab.state.in_flight import void
+from trimtab.state.memory import Memory
+from trimtab.view import is_monitoring
+from trimtab.wire.ownership import Record
+
+RETRY_MS: Final = 1000
+"""What could not be done is tried again after so long."""
+
+_ENDED: Final = frozenset({State.DELETED, State.QUARANTINED})
+
+_OVERDUE: Final = MappingProxyType(
+    {
+        State.ASSIGNING: Event.ASSIGN,
+        State.RELEASING: Event.KEEP,
+        State.SPLITTING: Event.KEEP,
+        State.MERGING: Event.KEEP,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """What is to be mended now, and when to look again (batch timestamp); 0: for nothing."""
+
+    needs: tuple[Need, ...] = ()
+    later_ms: int = 0
+
+
+def unsettled(bundle: str, record: Record, gone: Collection[str]) -> bool:
+    """Whether a bundle is not served, or about to change; heartbeats live and die with a broker."""
+    return (
+        record.state not in _ENDED
+        and (record.state is not State.OWNED or record.owner in gone)
+        and not is_monitoring(bundle)
+    )
+
+
+def unserved(record: Record, gone: Collection[str]) -> bool:
+    """Whether nobody serves a bundle with this unsettled record."""
+    return record.state in (State.FREE, State.ASSIGNING) or record.owner in gone
+
+
+def due_ms(record: Record, since_ms: int, gone: Collection[str], settings: Settings) -> int:
+    """When an unsettled record that was learnt at ``since_ms`` must be mended."""
+    if record.state is State.FREE or record.owner in gone:
+        return since_ms
+    return since_ms + round(settings.round.move_deadline * 1000)
+
+
+def noticed(
+    memory: Memory, records: Mapping[str, Record], settings: Settings, now_ms: int
+) -> Memory:
+    """The memory after news of these records: which are unsettled, and when to look at them."""
+    liveness = memory.liveness
+    since = {bundle: ms for bundle, ms in memory.unsettled.items() if bundle not in records}
+    times = [memory.repair_ms]
+    if not (since or memory.readmitted or liveness.draining) and memory.repair_ms > now_ms:
+        # What was to be looked after has come out well.
+        times = _returns(memory, settings, now_ms)
+    for bundle, record in records.items():
+        if unsettled(bundle, record, liveness.gone):
+            since[bundle] = now_ms
+            times.append(due_ms(record, now_ms, liveness.gone, settings))
+        elif record.owner in liveness.draining:
+            times.append(now_ms + RETRY_MS)
+    return replace(memory, unsettled=since, repair_ms=min(filter(None, times), default=0))
+
+
+def learnt(
+    memory: Memory, records: Mapping[str, Record], settings: Settings, now_ms: int
+) -> Memory:
+    """The memory with every unsettled record, since when it is known, and no others; without the
+    flights that a loss has made void, and without lost brokers that are of the past."""
+    gone = memory.liveness.gone
+    since = {
+        bundle: memory.unsettled.get(bundle, now_ms)
+        for bundle, record in records.items()
+        if unsettled(bundle, record, gone)
+    }
+    quarantined = {b: r for b in memory.readmitted if (r := records.get(b)) is not None}
+    readmitted = tuple(b for b, r in quarantined.items() if r.state is State.QUARANTINED)
+    flights = {
+        bundle: flight
+        for bundle, flight in memory.in_flight.items()
+        if not void(flight, records.get(bundle), gone)
+    }
+    owners = {records[bundle].owner for bundle in since}
+    return replace(
+        memory,
+        unsettled=since,
+        readmitted=readmitted,
+        in_flight=flights,
+        liveness=memory.liveness.without_strangers(owners, now_ms - settings.round.forget * 1000),
+    )
+
+
+def damage(
+    memory: Memory, records: Mapping[str, Record], doubt: Doubt, settings: Settings, now_ms: int
+) -> Damage:
+    """What is to be mended of what `learnt` left, in order of the bundles' names."""
+    patience_ms = round(settings.doubt.delay * 1000)
+    if doubt is Doubt.UNSTABLE:
+        waiting = memory.unsettled or memory.readmitted
+        return Damage(later_ms=now_ms + max(patience_ms, RETRY_MS) if waiting else 0)
+    gone, flights = memory.liveness.gone, memory.in_flight
+    needs, later = [], []
+    for bundle, since_ms in memory.unsettled.items():
+        record = records[bundle]
+        at = due_ms(record, since_ms, gone, settings)
+        if doubt is Doubt.JITTERY:
+            at = max(at, since_ms + patience_ms)
+        if bundle in flights:
+            later.append(flights[bundle].until_ms)
+        elif at > now_ms:
+            later.append(at)
+        else:
+            needs.append(_need(bundle, record, gone))
+    needs += [_readmission(b, records[b]) for b in memory.readmitted if b not in flights]
+    needs.sort(key=lambda need: need.bundle)
+    return Damage(tuple(needs), min(later, default=0))
+
+
+def _need(bundle: str, record: Record, gone: Collection[str]) -> Need:
+    event, reason = _OVERDUE.get(record.state, Event.ASSIGN), Reason.STUCK
+    if record.state is State.FREE:
+        event, reason = Event.ASSIGN, Reason.UNOWNED
+    elif record.owner in gone:
+        event, reason = Event.ASSIGN, Reason.OWNER_LOST
+    return Need(bundle, event, reason, record.epoch, record.owner, record.destination)
+
+
+def _readmission(bundle: str, record: Record) -> Need:
+    return Need(bundle, Event.READMIT, Reason.READMITTED, record.epoch)
+
+
+def expected(memory: Memory, records: Mapping[str, Record]) -> dict[str, str]:
+    """Bundle to broker, for those given to one that has not said that it serves them."""
+    given = {
+        bundle: owner
+        for bundle in memory.unsettled
+        if (record := records[bundle]).state is State.ASSIGNING and (owner := record.owner)
+    }
+    flights = memory.unsettled.keys() & memory.in_flight.keys()
+    return given | {bundle: memory.in_flight[bundle].destination for bundle in flights}
+
+
+def next_look(found: Damage, plan: Plan, memory: Memory, settings: Settings, now_ms: int) -> int:
+    """When to look again after ``plan`` (batch timestamp); 0: there is nothing to look for."""
+    if plan.skipped is Rule.PAUSED:
+        return 0
+    times = [found.later_ms, *_returns(memory, settings, now_ms)]
+    if plan.repairs:
+        times.append(now_ms + round(settings.round.move_deadline * 1000))
+    if plan.postponed:
+        # In the next batch, however soon that is: this one has had its round.
+        times.append(now_ms + 1)
+    if len(plan.repairs) < len(found.needs) or _short_of_budget(plan, memory):
+        times.append(now_ms + RETRY_MS)
+    return min(filter(None, times), default=0)
+
+
+def _returns(memory: Memory, settings: Settings, now_ms: int) -> list[int]:
+    """When brokers that are held back may get bundles again."""
+    held_back = memory.liveness.held_back(settings.flapping)
+    return [until for until in held_back.values() if until > now_ms]
+
+
+def _short_of_budget(plan: Plan, memory: Memory) -> bool:
+    """Whether a broker could not be emptied for want of budget."""
+    draining = memory.liveness.draining
+    return any(r.rule is Rule.BUDGET and r.source in draining for r in plan.refusals)

@@ -1,0 +1,130 @@
+"""What is believed of each bundle: its share of the fleet's traffic, and how sure that is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.arrays import Bools, Floats, Ints
+
+Keys = NDArray[np.uint64]
+
+_SETTLED: Final = 10.0
+"""Samples after which a step is history."""
+_JUST: Final = 7.0
+"""Samples up to which it may be one event with others."""
+
+
+_JOINED: Final = 4.0
+"""Samples up to which others that leap with it are yet to be found."""
+
+
+def _none() -> Floats:
+    return np.zeros(0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimates:
+    """(m,) columns, ascending by ``keys`` (`trimtab.names.identities`)."""
+
+    keys: Keys = field(default_factory=lambda: np.zeros(0, np.uint64))
+    at_ms: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    """When the report of the newest sample was appended."""
+    sample: Floats = field(default_factory=_none)
+    """The newest, as reported."""
+    level: Floats = field(default_factory=_none)
+    """Average share of the fleet's traffic."""
+    weight: Floats = field(default_factory=_none)
+    """Sum of the samples' weights in it."""
+    squares: Floats = field(default_factory=_none)
+    """Sum of their squares."""
+    variance: Floats = field(default_factory=_none)
+    """Of a sample's logarithm, pooled; 0 before there was a second sample."""
+    seen: Floats = field(default_factory=_none)
+    """Residuals in ``variance``."""
+    up: Floats = field(default_factory=_none)
+    down: Floats = field(default_factory=_none)
+    rise: Floats = field(default_factory=_none)
+    """Sum of the samples since ``up`` was zero."""
+    rising: Floats = field(default_factory=_none)
+    """How many those are."""
+    fall: Floats = field(default_factory=_none)
+    falling: Floats = field(default_factory=_none)
+    """The same of ``down``."""
+    age: Floats = field(default_factory=_none)
+    """Samples since it leapt, which is to step by far, not as a wave does again and again; infinite
+    where it did not."""
+
+    def __post_init__(self) -> None:
+        # A state stored before ages were kept has none.
+        if len(self.age) != len(self.keys):
+            object.__setattr__(self, "age", np.full(len(self.keys), np.inf))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Estimates) and all(
+            np.array_equal(getattr(self, each.name), getattr(other, each.name))
+            for each in fields(Estimates)
+        )
+
+    @property
+    def stepped(self) -> Bools:
+        """(m,) whether it leapt a short while ago."""
+        return self.age < _SETTLED
+
+    @property
+    def struck(self) -> int:
+        """How many have just leapt."""
+        return int(np.count_nonzero(self.age <= _JUST))
+
+    @property
+    def leaping(self) -> int:
+        """How many leap at the moment, so that others may with them."""
+        return int(np.count_nonzero(self.age <= _JOINED))
+
+    @property
+    def chance(self) -> Floats:
+        """(m,) variance of ``level``; 0 of a bundle that has stepped, for that was no chance."""
+        chance: Floats = np.where(self.stepped, 0.0, self.spread)
+        return chance
+
+    @property
+    def spread(self) -> Floats:
+        """(m,) variance of ``level``."""
+        each = self.level**2 * np.expm1(self.variance)
+        spread: Floats = each * self.squares / np.maximum(self.weight, 1.0) ** 2
+        return spread
+
+
+class Samples(NamedTuple):
+    """(m,) columns, ascending by ``keys``: bytes/s, and when they were reported."""
+
+    keys: Keys
+    traffic: Floats
+    at_ms: Ints
+
+
+def taken(all_of: Estimates, at: Ints) -> Estimates:
+    """The rows ``at`` these places, in that order."""
+    return Estimates(**{each.name: getattr(all_of, each.name)[at] for each in fields(Estimates)})
+
+
+def located(all_of: Estimates, keys: Keys) -> tuple[Ints, Bools]:
+    """Places of ``keys`` in the estimates, and which of them are there."""
+    if np.array_equal(all_of.keys, keys):
+        return np.arange(len(keys)), np.ones(len(keys), np.bool_)
+    if not len(all_of.keys):
+        return np.zeros(len(keys), np.int64), np.zeros(len(keys), np.bool_)
+    at = np.minimum(np.searchsorted(all_of.keys, keys), len(all_of.keys) - 1)
+    return at, all_of.keys[at] == keys
+
+
+def joined(some: Estimates, others: Estimates) -> Estimates:
+    """The rows of both."""
+    whole = {
+        each.name: np.concatenate((getattr(some, each.name), getattr(others, each.name)))
+        for each in fields(Estimates)
+    }
+    return taken(Estimates(**whole), np.argsort(whole["keys"]))

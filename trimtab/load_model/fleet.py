@@ -1,0 +1,136 @@
+"""The fleet as it will be: predicted usage of every broker, and what each bundle adds to it.
+
+usage(broker) = what its traffic does not explain + gain(broker) * sum of sizes of the bundles that
+                will be there once everything in flight has landed
+size          = a bundle's average share of the fleet's traffic
+gain          = the fleet's traffic * cost of traffic on that kind of broker
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from trimtab.arrays import RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT, Bools, Floats, Ints
+from trimtab.load import usage
+from trimtab.load_model.costs import counted, kinds, per_byte, without_strays
+from trimtab.load_model.estimates import Samples, located
+from trimtab.load_model.history import Foreseen, PlannerHistory
+from trimtab.load_model.in_transit import arriving
+from trimtab.load_model.lineage import without_ancestors
+from trimtab.load_model.odds import TOGETHER, bound
+from trimtab.load_model.sampling import followed
+from trimtab.names import identities
+from trimtab.settings import Settings
+from trimtab.view import View
+
+_TINY = 1e-9
+MESSAGE_BYTES = 1024.0
+"""What handling a message costs beside its bytes, in bytes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fleet:
+    """n brokers and m bundles, by the rows of the view."""
+
+    usage: Floats
+    """(n,) predicted, a fraction."""
+    gain: Floats
+    """(n,) usage that a bundle of size 1 adds; above 0."""
+    size: Floats
+    """(m,) share of the fleet's traffic."""
+    where: Ints
+    """(m,) broker row that each will be on."""
+    movable: Bools
+    variance: Floats
+    """(n,) of ``usage``, by chance."""
+    ready: bool
+    """Whether something is known of the noise."""
+    struck: bool
+    """Whether several bundles have just stepped together."""
+
+
+def observed(view: View, past: PlannerHistory, settings: Settings) -> tuple[Fleet, PlannerHistory]:
+    """The fleet by the reports in the view, and the history with them counted."""
+    planner, interval = settings.planner, settings.round.interval
+    traffic = traffic_of(view.bundles.stats)
+    keys = identities(view.bundles.names)
+    order = np.argsort(keys)
+    reported_ms = view.brokers.reported_ms[view.bundles.owner]
+    samples = Samples(keys[order], traffic[order], reported_ms[order])
+    limit = bound(len(keys), interval, planner.false_moves)
+    known = without_ancestors(past.estimates, view.bundles.names, samples.keys, order)
+    estimates = followed(known, samples, planner.half_life, limit)
+    history = _costed(view, replace(past, estimates=estimates), settings)
+    # Looked for in their own order, where they mostly are all of the estimates.
+    at = np.empty_like(order)
+    at[order] = located(estimates, keys[order])[0]
+    size, where = estimates.level[at], view.intended
+    # Of bundles that nobody reports at the moment the traffic is not known, but their share is.
+    gain = float(traffic.sum()) / max(float(size.sum()), _TINY) * cost_of(view, history)
+    gain = np.maximum(gain, _TINY)
+    n = len(gain)
+    carried = np.bincount(where, size, n) + arriving(past.sent, view, keys[order], estimates)
+    fleet = Fleet(
+        usage=np.array([history.unexplained[b] for b in view.brokers.names]) + gain * carried,
+        gain=gain,
+        size=size,
+        where=where,
+        movable=view.bundles.movable & (size > 0),
+        variance=gain**2 * np.bincount(where, estimates.chance[at], n),
+        ready=bool((estimates.seen > 0).any()),
+        struck=estimates.struck >= TOGETHER,
+    )
+    columns = (fleet.usage.tolist(), gain.tolist(), fleet.variance.tolist())
+    foreseen = dict(zip(view.brokers.names, map(Foreseen, *columns), strict=True))
+    # How the load of another fleet swung is no reason to leave this one as it is.
+    unrest = history.unrest if foreseen.keys() == past.foreseen.keys() else 0.0
+    return fleet, replace(history, foreseen=foreseen, unrest=unrest)
+
+
+def traffic_of(stats: Floats) -> Floats:
+    """(m,) bytes/s of statistics (4, m) of bundles or brokers, messages counted too."""
+    messages = stats[RATE_IN] + stats[RATE_OUT]
+    traffic: Floats = stats[THROUGHPUT_IN] + stats[THROUGHPUT_OUT] + MESSAGE_BYTES * messages
+    return traffic
+
+
+def cost_of(view: View, history: PlannerHistory) -> Floats:
+    """(n,) usage that a byte/s costs on each broker."""
+    names, kind = kinds(view.brokers.limits)
+    first = np.array([np.flatnonzero(kind == each)[0] for each in range(len(names))], np.int64)
+    own = np.array([history.corrections.get(name, 1.0) for name in view.brokers.names])
+    return own * per_byte(history.costs, names, view.brokers.limits[:, first])[kind]
+
+
+def _costed(view: View, history: PlannerHistory, settings: Settings) -> PlannerHistory:
+    """The history with costs and unexplained usage by the brokers' new reports."""
+    brokers, planner = view.brokers, settings.planner
+    # As it stands in the report that says the usage: who has a bundle in the view may have got it
+    # since.
+    carried = traffic_of(brokers.traffic)
+    used = usage(brokers.resources, settings.weights)
+    known = np.array([history.costs.reported_ms.get(name, 0) for name in brokers.names])
+    news = brokers.reported_ms > known
+    elapsed = np.where(known > 0, (brokers.reported_ms - known) / 1000.0, 0.0)
+    costs = history.costs
+    names, kind = kinds(brokers.limits)
+    for number, name in enumerate(names):
+        rows = np.flatnonzero(news & (kind == number) & (carried > 0))
+        if rows.size:
+            kept = 0.5 ** (float(elapsed[rows].mean()) / planner.cost_half_life)
+            costs = counted(costs, name, used[rows], carried[rows], kept)
+    reported = dict(zip(brokers.names, brokers.reported_ms.tolist(), strict=True))
+    costs = replace(without_strays(costs, names), reported_ms=reported)
+    rest = used - cost_of(view, replace(history, costs=costs)) * carried
+    before = np.array([history.unexplained.get(name, np.nan) for name in brokers.names])
+    fading = 0.5 ** (elapsed / planner.half_life)
+    known = news & ~np.isnan(before)
+    squares = np.array([history.strays.get(name, 0.0) for name in brokers.names]) ** 2
+    squares = np.where(known, fading * squares + (1 - fading) * (rest - before) ** 2, squares)
+    averaged = np.where(np.isnan(before), rest, fading * before + (1 - fading) * rest)
+    rest = np.where(news | np.isnan(before), averaged, before)
+    unexplained = dict(zip(brokers.names, rest.tolist(), strict=True))
+    strays = dict(zip(brokers.names, np.sqrt(squares).tolist(), strict=True))
+    return replace(history, costs=costs, unexplained=unexplained, strays=strays)

@@ -1,0 +1,52 @@
+"""Bundles that a plan sent off and that nobody reports at the moment.
+
+Their old broker reports them no longer, or is not believed, and their new one does not yet: for a
+report or two they are not in the view, but the broker they go to will carry them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import numpy as np
+
+from trimtab.arrays import Floats
+from trimtab.load_model.estimates import Estimates, Keys, located
+from trimtab.names import identities
+from trimtab.view import View
+
+_AT_MOST_MS: Final = 600_000
+"""How long a bundle that is not seen is thought to be on its way."""
+
+Sent = Mapping[str, tuple[str, int]]
+"""Bundle to the broker it was sent to, and when (ms)."""
+
+
+def sent_off(
+    sent: Sent, moves: Iterable[tuple[int, int]], view: View
+) -> dict[str, tuple[str, int]]:
+    """With a plan's moves, rows of bundle and destination; what has had time to arrive is
+    forgotten."""
+    horizon, brokers, bundles = view.now_ms - _AT_MOST_MS, view.brokers.names, view.bundles.names
+    kept = {bundle: (to, at) for bundle, (to, at) in sent.items() if at >= horizon}
+    return kept | {
+        bundles[bundle]: (brokers[destination], view.now_ms) for bundle, destination in moves
+    }
+
+
+def arriving(sent: Sent, view: View, keys: Keys, estimates: Estimates) -> Floats:
+    """(n,) sizes, together, of the bundles each broker has been sent and nobody reports; ``keys``
+    are of the bundles in the view."""
+    total = np.zeros(len(view.brokers.names))
+    horizon = view.now_ms - _AT_MOST_MS
+    row_of = {broker: row for row, broker in enumerate(view.brokers.names)}
+    names = [b for b, (to, at) in sent.items() if at >= horizon and to in row_of]
+    if not names:
+        return total
+    wanted = identities(names)
+    at, known = located(estimates, wanted)
+    absent = known & ~np.isin(wanted, keys)
+    rows = np.array([row_of[sent[name][0]] for name in names], np.int64)
+    np.add.at(total, rows[absent], estimates.level[at[absent]])
+    return total

@@ -1,0 +1,55 @@
+"""Bundles that are there no longer because they were divided or merged.
+
+As of one that is on its way, nobody reports them at the moment; but what they carried is in others,
+and would be counted twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from trimtab.arrays import Ints
+from trimtab.load_model.estimates import Estimates, Keys, located, taken
+from trimtab.model import HashRange, parse_bundle
+from trimtab.names import identities
+
+_MOST: Final = 1_000
+"""Bundles that appear in one round: more are a fleet that was not known."""
+_PARTS: Final = 8
+"""Of a division."""
+
+
+def without_ancestors(past: Estimates, names: Sequence[str], keys: Keys, order: Ints) -> Estimates:
+    """``past`` without the bundles that those which are new were divided from, or merged of.
+
+    ``keys`` (m,) ascend, and are of the rows ``order`` of ``names``.
+    """
+    if not len(past.keys) or np.array_equal(past.keys, keys):
+        return past
+    new = order[~located(past, keys)[1]].tolist()
+    gone = identities([*_relatives([names[row] for row in new])] if len(new) <= _MOST else [])
+    if not len(gone):
+        return past
+    at, known = located(past, gone)
+    left = np.ones(len(past.keys), np.bool_)
+    left[at[known & ~np.isin(gone, keys)]] = False
+    return taken(past, np.flatnonzero(left))
+
+
+def _relatives(bundles: Sequence[str]) -> Iterator[str]:
+    """The halves of each, and whatever neighbours make together."""
+    parsed = sorted(parse_bundle(name) for name in bundles)
+    for at, (namespace, (low, high)) in enumerate(parsed):
+        middle = low + (high - low) // 2
+        if low < middle:
+            yield f"{namespace}/{HashRange(low, middle)}"
+            yield f"{namespace}/{HashRange(middle, high)}"
+        end = high
+        for other, (first, last) in parsed[at + 1 : at + _PARTS]:
+            if (other, first) != (namespace, end):
+                break
+            end = last
+            yield f"{namespace}/{HashRange(low, end)}"

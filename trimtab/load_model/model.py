@@ -1,0 +1,69 @@
+"""What the planner made of the view it was shown last, for those who hold it against the world."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from trimtab.arrays import Floats
+from trimtab.load import usage
+from trimtab.load_model.estimates import Estimates, located
+from trimtab.load_model.fleet import cost_of, traffic_of
+from trimtab.load_model.history import PlannerHistory
+from trimtab.names import identities
+from trimtab.settings import Settings
+from trimtab.view import View
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Model:
+    """Of the n brokers of a view; figures of usage are fractions."""
+
+    usage: Floats
+    """(n,) predicted, once everything in flight has landed."""
+    gain: Floats
+    """(n,) usage that a bundle of size 1 adds."""
+    variance: Floats
+    """(n,) of ``usage``, by chance."""
+    used: Floats
+    """(n,) as last reported."""
+    traffic: Floats
+    """(n,) bytes/s by the same report, messages counted too."""
+    rest: Floats
+    """(n,) usage that traffic does not explain."""
+    cost: Floats
+    """(n,) usage of a byte/s."""
+    strays: Floats
+    """(n,) standard deviation of a report's usage about what the model makes of its traffic."""
+    estimates: Estimates
+
+    def sizes(self, names: Sequence[str]) -> Floats:
+        """(k,) shares of the fleet's traffic, 0 of bundles that are not known."""
+        at, known = located(self.estimates, identities(names))
+        sizes = np.zeros(len(names))
+        sizes[known] = self.estimates.level[at[known]]
+        return sizes
+
+    def typical(self, names: Sequence[str], before: Mapping[str, float]) -> float:
+        """A broker's ``strays`` as most have them; ``before`` says what those of some were before
+        something happened to them."""
+        return float(np.median([before.get(n, s) for n, s in zip(names, self.strays, strict=True)]))
+
+
+def modelled(view: View, history: PlannerHistory, settings: Settings) -> Model:
+    """The model, by a history that the reports in the view are counted in."""
+    names = view.brokers.names
+    foreseen = np.array([history.foreseen[name] for name in names]).reshape(-1, 3).T
+    return Model(
+        usage=foreseen[0],
+        gain=foreseen[1],
+        variance=foreseen[2],
+        used=usage(view.brokers.resources, settings.weights),
+        traffic=traffic_of(view.brokers.traffic),
+        rest=np.array([history.unexplained[name] for name in names]),
+        cost=cost_of(view, history),
+        strays=np.array([history.strays[name] for name in names]),
+        estimates=history.estimates,
+    )

@@ -1,0 +1,66 @@
+"""What a round's reports change of the estimates.
+
+A bundle is followed as a share of the fleet's traffic, so that what all do together (a day's wave)
+changes nothing. One that nobody reports at the moment keeps what is known of it for a while.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, Final
+
+import numpy as np
+
+from trimtab.load_model.estimates import Estimates, Samples, joined, located, taken
+from trimtab.load_model.level_shifts import sampled
+
+_FORGET_MS: Final = 3_600_000
+"""A bundle that nobody has reported for so long is forgotten."""
+_AWAY_MS: Final = 600_000
+"""A bundle that is moved, or whose owner is lost, is back by then."""
+_MOST_UNSEEN: Final = 0.5
+
+
+def followed(past: Estimates, samples: Samples, half_life: float, bound: float) -> Estimates:
+    """One round later. ``half_life`` in seconds, ``bound`` of the sums
+    (`trimtab.load_model.odds.bound`)."""
+    known, kept = _carried(past, samples)
+    total = float(samples.traffic.sum())
+    if total > 0:
+        unseen = 0.0 if kept is None else _unseen(kept, int(samples.at_ms.max()))
+        shares = samples.traffic / total * (1.0 - unseen)
+        known = sampled(known, samples, shares, half_life, bound)
+    return known if kept is None else joined(known, kept)
+
+
+def _carried(past: Estimates, samples: Samples) -> tuple[Estimates, Estimates | None]:
+    """A row for each sample, and the rows of bundles that nobody reports at the moment."""
+    keys = samples.keys
+    if np.array_equal(past.keys, keys):
+        return past, None
+    at, here = located(past, keys)
+    absent = np.ones(len(past.keys), np.bool_)
+    absent[at[here]] = False
+    absent &= past.at_ms >= samples.at_ms.max(initial=0) - _FORGET_MS
+    kept = taken(past, np.flatnonzero(absent)) if absent.any() else None
+    fresh = _unknown(samples)
+    if not here.any():
+        return fresh, kept
+    old = taken(past, at)
+    merged = {
+        each.name: np.where(here, getattr(old, each.name), getattr(fresh, each.name))
+        for each in fields(Estimates)
+    }
+    return Estimates(**merged), kept
+
+
+def _unseen(absent: Estimates, now_ms: int) -> float:
+    """The share of bundles that were reported a short while ago and are not any more."""
+    recent = absent.at_ms >= now_ms - _AWAY_MS
+    return min(float(absent.level[recent].sum()), _MOST_UNSEEN)
+
+
+def _unknown(samples: Samples) -> Estimates:
+    columns: dict[str, Any] = {each.name: np.zeros(len(samples.keys)) for each in fields(Estimates)}
+    columns |= {"keys": samples.keys, "at_ms": samples.at_ms, "sample": samples.traffic}
+    return Estimates(**columns | {"age": np.full(len(samples.keys), np.inf)})

@@ -1,0 +1,131 @@
+"""Whether a plan did harm, once it has settled.
+
+range:   now     = usage of every broker by the model, set right by what the touched ones reported
+         without = the same without the surprise that they reported, and with the plan's bundles
+                   back on their sources
+         range(now) - range(without) > the greater of breaker.worse and k * deviation
+slow:    median seconds of its hand-overs > breaker.slow_factor * the usual ones, and noticeably
+failed:  share of its transfers that failed > breaker.failed
+A surprise is usage that a broker's traffic does not explain: what load does of itself is no plan's
+doing, so a step or a wave trips nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Final
+
+import numpy as np
+
+from trimtab.arrays import Floats
+from trimtab.filters.isolation import Permits
+from trimtab.load_model.model import Model
+from trimtab.load_model.odds import deviations
+from trimtab.names import rows_of
+from trimtab.settings import Settings
+from trimtab.state.breaker_state import Cause
+from trimtab.state.ledger_state import Ledger, Noted, Outcome
+from trimtab.view import View
+
+_FEWEST: Final = 3
+"""Transfers that must have failed, or hand-overs that must have been timed."""
+_KNOWN: Final = 8
+"""Hand-overs from which on it is known what is usual."""
+_NOTICED_S: Final = 0.5
+"""By so much slower, or nobody minds."""
+_REMEMBERED: Final = 256
+
+
+def harm(
+    plan: Noted, ledger: Ledger, view: View, model: Model, settings: Settings
+) -> dict[str, str]:
+    """Causes for which the plan should not have been, each with what was found."""
+    found = {
+        Cause.RANGE: widened(plan, view, model, settings),
+        Cause.SLOW: slowed(hand_overs(plan), ledger.hand_overs, settings.breaker.slow_factor),
+        Cause.FAILED: failed(plan, settings.breaker.failed),
+    }
+    return {
+        cause.value: f"after round {plan.round} {text}"
+        for cause, text in found.items()
+        if text is not None
+    }
+
+
+def failed(plan: Noted, accepted: float) -> str | None:
+    """What is to be said of the plan's transfers, if too many failed."""
+    outcomes = [move.outcome for move in plan.moves.values()]
+    count = outcomes.count(Outcome.FAILED)
+    ended = count + outcomes.count(Outcome.LANDED)
+    if count < _FEWEST or count <= accepted * ended:
+        return None
+    return f"{count} of {ended} transfers failed"
+
+
+def hand_overs(plan: Noted) -> tuple[float, ...]:
+    """Seconds from each transfer's acceptance until its destination served."""
+    return tuple(
+        max(move.served_ms - move.began_ms, 0) / 1000
+        for move in plan.moves.values()
+        if move.served_ms
+    )
+
+
+def remembered(past: Sequence[float], plan: Noted) -> tuple[float, ...]:
+    """Times of hand-overs, the plan's too."""
+    return (*past, *hand_overs(plan))[-_REMEMBERED:]
+
+
+def slowed(times: Sequence[float], usual: Sequence[float], factor: float) -> str | None:
+    """What is to be said of the hand-overs' seconds, if they were too slow."""
+    if len(times) < _FEWEST or len(usual) < _KNOWN:
+        return None
+    now, before = median(times), median(usual)
+    if now <= max(factor * before, before + _NOTICED_S):
+        return None
+    return f"hand-overs took {now:.1f} s, usually {before:.1f} s"
+
+
+def widened(plan: Noted, view: View, model: Model, settings: Settings) -> str | None:
+    """What is to be said of the range of usage, if the plan has made it wider."""
+    names = view.brokers.names
+    row_of = {name: row for row, name in enumerate(names)}
+    heard = {row_of[b]: side for b, side in plan.sides.items() if side.reports}
+    if len(heard) < 2:
+        return None
+    taking = Permits(view).of_others(view.brokers.available)
+    taking[[*heard]] = True
+    now, without = model.usage.copy(), model.usage - _brought(plan, view, model)
+    variance = model.variance.copy()
+    typical = model.typical(names, {b: side.strays for b, side in plan.sides.items()})
+    for row, side in heard.items():
+        # By how much the model has yet to learn what was reported.
+        behind = (side.used - model.cost[row] * side.traffic) / side.reports - model.rest[row]
+        now[row] += behind
+        without[row] += behind - side.surprise
+        variance[row] += side.noise(max(side.strays, typical))
+    brokers = np.flatnonzero(taking)
+    ends = brokers[[int(np.argmax(now[brokers])), int(np.argmin(now[brokers]))]]
+    often = deviations(len(brokers), settings.round.interval, settings.planner.false_moves)
+    chance = often * float(variance[ends].sum()) ** 0.5
+    wide, would = float(np.ptp(now[brokers])), float(np.ptp(without[brokers]))
+    if wide - would <= max(settings.breaker.worse, chance):
+        return None
+    return f"the range of usage is {wide:.1%}, without its moves {would:.1%}"
+
+
+def _brought(plan: Noted, view: View, model: Model) -> Floats:
+    """(n,) usage that the plan's bundles bring to brokers, or take from them, as they are now."""
+    landed, names = plan.landed(), view.brokers.names
+    row_of = {name: row for row, name in enumerate(names)}
+    bundles = {view.bundles.names[row]: row for row in rows_of(view.bundles.names, landed)}
+    brought = np.zeros(len(names))
+    for (bundle, row), size in zip(bundles.items(), model.sizes([*bundles]).tolist(), strict=True):
+        move = landed[bundle]
+        source, destination = row_of.get(move.source), row_of.get(move.destination)
+        # One that has gone on since is not where this plan brought it.
+        if source is not None and view.intended[row] == destination:
+            brought[source] -= model.gain[source] * size
+            brought[destination] += model.gain[destination] * size
+    return brought

@@ -1,0 +1,149 @@
+"""What a settled plan teaches the planner's model: what traffic costs on the brokers it touched.
+
+realised cost / cost of the kind = correction * (1 + surprise / usage that the traffic explains)
+Of brokers whose usage was predicted to change by well more than noise. A broker's correction is the
+median of its own, drawn towards the median of its kind, and that towards 1, the less there is to go
+by: gently, and never beyond a half or twice. What a broker was found to use besides is believed at
+once, as far as it is more than chance. The predicted usages stay what they were when a correction
+changes: only what moves from now on will add or take is another.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from statistics import median
+from typing import Final
+
+import numpy as np
+
+from trimtab.arrays import Floats
+from trimtab.load_model.costs import kinds
+from trimtab.load_model.history import Foreseen, PlannerHistory
+from trimtab.load_model.model import Model
+from trimtab.state.ledger_state import Ledger, Noted, Side
+from trimtab.view import View
+
+Evidence = Mapping[str, tuple[tuple[int, float], ...]]
+"""Broker to times (ms) and logarithms of ratios, oldest first."""
+
+_CLEARLY: Final = 3.0
+"""Standard deviations that a predicted change must have, to tell anything of costs."""
+_LEAST: Final = 0.01
+"""The same as usage (fraction)."""
+_CAME: Final = 0.5
+"""Part of the predicted change that must have come as traffic."""
+_MOST: Final = 8
+"""Ratios of a broker that are remembered."""
+_PRIOR: Final = 2.0
+"""Ratios that what is known otherwise weighs."""
+_WIDEST: Final = math.log(4.0)
+"""Of one ratio."""
+_BOUND: Final = math.log(2.0)
+"""Of a correction."""
+_HALF_LIFE_MS: Final = 7 * 86_400_000
+_FORGET: Final = 5
+"""Half-lives after which nothing is left."""
+
+
+def taught(
+    plan: Noted, ledger: Ledger, view: View, model: Model, history: PlannerHistory
+) -> tuple[Ledger, PlannerHistory]:
+    """The ledger and the history after a plan that is closed; ``view`` is of the same time."""
+    before = {broker: side.strays for broker, side in plan.sides.items()}
+    typical = model.typical(view.brokers.names, before)
+    sides = {
+        broker: side
+        for broker, side in plan.sides.items()
+        if side.reports and telling(side, typical)
+    }
+    if not sides:
+        return ledger, history
+    now_ms = max(side.reported_ms for side in sides.values())
+    evidence = _gathered(ledger.evidence, sides, now_ms)
+    found = _believed(sides, view, model)
+    factors = corrections(evidence, view, now_ms)
+    history = corrected(found, factors, view, model, history)
+    # What was the plan's doing is no way of a broker's to stray.
+    strays = history.strays | {broker: side.strays for broker, side in sides.items()}
+    return replace(ledger, evidence=evidence), replace(history, strays=strays)
+
+
+def corrected(
+    found: Floats, factors: Mapping[str, float], view: View, model: Model, history: PlannerHistory
+) -> PlannerHistory:
+    """The history with other corrections, and with (n,) usage ``found`` beside what it says."""
+    names = view.brokers.names
+    before = np.array([history.corrections.get(name, 1.0) for name in names])
+    times = np.array([factors.get(name, 1.0) for name in names]) / before
+    rest = model.rest + found - (times - 1.0) * (model.usage - model.rest)
+    columns = (model.usage + found, model.gain * times, model.variance * times**2)
+    foreseen = map(Foreseen, *(column.tolist() for column in columns))
+    return replace(
+        history,
+        corrections=dict(factors),
+        unexplained=history.unexplained | dict(zip(names, rest.tolist(), strict=True)),
+        foreseen=dict(zip(names, foreseen, strict=True)),
+    )
+
+
+def telling(side: Side, strays: float) -> bool:
+    """Whether a side with reports tells something of costs; ``strays`` are a typical broker's."""
+    change = side.predicted - side.before
+    noise = (side.variance + side.noise(strays)) ** 0.5
+    if abs(change) < max(_LEAST, _CLEARLY * noise):
+        return False
+    return side.explained / change >= _CAME
+
+
+def ratio_of(side: Side) -> float:
+    """Logarithm of the realised cost over that of the broker's kind."""
+    ratio = side.correction * max(1.0 + side.surprise / side.explained, 1e-9)
+    return min(max(math.log(ratio), -_WIDEST), _WIDEST)
+
+
+def _gathered(
+    past: Evidence, sides: Mapping[str, Side], now_ms: int
+) -> dict[str, tuple[tuple[int, float], ...]]:
+    horizon = now_ms - _FORGET * _HALF_LIFE_MS
+    kept = {broker: known for broker, known in past.items() if known[-1][0] >= horizon}
+    for broker, side in sides.items():
+        kept[broker] = (*kept.get(broker, ()), (now_ms, ratio_of(side)))[-_MOST:]
+    return kept
+
+
+def _believed(sides: Mapping[str, Side], view: View, model: Model) -> Floats:
+    """(n,) usage beside what the model says, as far as reports said it beyond chance."""
+    found = np.zeros(len(view.brokers.names))
+    for row, name in enumerate(view.brokers.names):
+        side = sides.get(name)
+        if side is not None:
+            behind = (side.used - model.cost[row] * side.traffic) / side.reports - model.rest[row]
+            chance = 2 * side.strays / side.reports**0.5
+            found[row] = math.copysign(max(abs(behind) - chance, 0.0), behind)
+    return found
+
+
+def corrections(evidence: Evidence, view: View, now_ms: int) -> dict[str, float]:
+    """Broker to the factor of its kind's cost; brokers of which there is nothing to say are left
+    out."""
+    names = view.brokers.names
+    _, kind = kinds(view.brokers.limits)
+    factors = {}
+    for number in range(int(kind.max(initial=-1)) + 1):
+        members = [names[row] for row in np.flatnonzero(kind == number).tolist()]
+        usual = _drawn([each for b in members for each in evidence.get(b, ())], 0.0, now_ms)
+        for broker in members:
+            factor = _drawn(evidence.get(broker, ()), usual, now_ms)
+            if factor:
+                factors[broker] = math.exp(min(max(factor, -_BOUND), _BOUND))
+    return factors
+
+
+def _drawn(known: Sequence[tuple[int, float]], towards: float, now_ms: int) -> float:
+    """The median of ``known``, drawn towards another the less there is of it."""
+    if not known:
+        return towards
+    weight = float(sum(0.5 ** (max(now_ms - at, 0) / _HALF_LIFE_MS) for at, _ in known))
+    return (weight * median(value for _, value in known) + _PRIOR * towards) / (weight + _PRIOR)

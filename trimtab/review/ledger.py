@@ -1,0 +1,191 @@
+"""What moves were predicted to do to the usage of both brokers, and what came of it.
+
+a round's moves are one plan:
+  note the predicted usage of every broker it touches, without it and once all of it has landed
+  wait for its moves: each lands; fails, if it ends elsewhere while both brokers are there; is lost
+    with one of them; or is waited for no longer
+  from half a settling time after the last one on, add up what both brokers report
+  close it once the settling time has passed and every broker has reported
+What later plans bring to a broker is taken out of what is realised there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from trimtab.names import rows_of
+from trimtab.ownership import Event, State
+from trimtab.plan import Settled
+from trimtab.settings import Settings
+from trimtab.state.ledger_state import Awaited, Ledger, Noted, Outcome, Side
+from trimtab.view import View
+from trimtab.wire.ownership import Change
+
+_PATIENCE: Final = 10
+"""Settling times, and move deadlines, after which nothing is waited for any more."""
+
+
+class Place(NamedTuple):
+    """Where the view has a bundle; names of brokers."""
+
+    owner: str
+    intended: str
+
+
+def timed(ledger: Ledger, changes: Iterable[Change]) -> Ledger:
+    """The ledger with what the journal says of hand-overs."""
+    open_at = {b: at for at, plan in enumerate(ledger.plans) for b in plan.moves}
+    if not open_at:
+        return ledger
+    stamped: list[dict[str, Awaited]] = [{} for _ in ledger.plans]
+    for change in sorted(changes, key=lambda change: change.record.epoch):
+        at = open_at.get(change.bundle)
+        if at is not None:
+            bundle, known = change.bundle, stamped[at]
+            known[bundle] = _stamped(known.get(bundle, ledger.plans[at].moves[bundle]), change)
+    plans = (
+        replace(plan, moves=plan.moves | news) if news else plan
+        for plan, news in zip(ledger.plans, stamped, strict=True)
+    )
+    return replace(ledger, plans=tuple(plans))
+
+
+def _stamped(move: Awaited, change: Change) -> Awaited:
+    record = change.record
+    if record.epoch <= (move.generation, move.counter):
+        return move
+    if change.event is Event.TRANSFER and record.destination == move.destination:
+        return replace(move, began_ms=record.since)
+    serves = record.state is State.OWNED and record.owner == move.destination
+    if serves and change.event is Event.SERVE and move.began_ms:
+        return replace(move, served_ms=record.since)
+    return move
+
+
+def followed(ledger: Ledger, view: View, settings: Settings, now_ms: int) -> Ledger:
+    """The ledger with what has become of its moves by the view of the available brokers."""
+    brokers = view.brokers.names
+    here = frozenset(brokers)
+    wanted = {b for plan in ledger.plans for b, m in plan.moves.items() if m.outcome is None}
+    places = {
+        view.bundles.names[row]: Place(
+            brokers[view.bundles.owner[row]], brokers[view.intended[row]]
+        )
+        for row in rows_of(view.bundles.names, wanted)
+    }
+    patience_ms = 1000 * _PATIENCE * (settings.ledger.settle + settings.round.move_deadline)
+    plans: list[Noted] = []
+    for plan in ledger.plans:
+        late = now_ms - plan.at_ms >= patience_ms
+        ended = {
+            bundle: outcome
+            for bundle, move in plan.moves.items()
+            if move.outcome is None
+            and (outcome := _outcome(move, places.get(bundle), here, late)) is not None
+        }
+        plans = [_shifted(earlier, plan, ended) for earlier in plans]
+        plans.append(_ended(plan, ended, here, now_ms))
+    return replace(ledger, plans=tuple(plans))
+
+
+def _outcome(
+    move: Awaited, place: Place | None, here: Collection[str], late: bool
+) -> Outcome | None:
+    if move.source not in here or move.destination not in here:
+        return Outcome.LOST
+    if place is None or place.owner != place.intended:
+        return Outcome.EXPIRED if late else None
+    return Outcome.LANDED if place.owner == move.destination else Outcome.FAILED
+
+
+def _shifted(earlier: Noted, plan: Noted, ended: Mapping[str, Outcome]) -> Noted:
+    """An earlier plan's sides with what has just landed of a later one."""
+    landed = (plan.moves[b] for b, outcome in ended.items() if outcome is Outcome.LANDED)
+    return _moved(earlier, landed, 1.0)
+
+
+def _ended(plan: Noted, ended: Mapping[str, Outcome], here: Collection[str], now_ms: int) -> Noted:
+    if plan.sides.keys() - here:
+        plan = replace(plan, sides={b: s for b, s in plan.sides.items() if b in here})
+    if not ended:
+        return plan
+    missing = [plan.moves[b] for b, outcome in ended.items() if outcome is not Outcome.LANDED]
+    plan = _moved(plan, missing, -1.0)
+    known = {b: replace(plan.moves[b], outcome=outcome) for b, outcome in ended.items()}
+    moves = plan.moves | known
+    done = all(move.outcome is not None for move in moves.values())
+    return replace(plan, moves=moves, ended_ms=now_ms if done else 0)
+
+
+def _moved(plan: Noted, moves: Iterable[Awaited], times: float) -> Noted:
+    sides = dict(plan.sides)
+    for move in moves:
+        for broker, by in ((move.source, -move.taken), (move.destination, move.added)):
+            if broker in sides:
+                sides[broker] = replace(sides[broker], shift=sides[broker].shift + times * by)
+    return replace(plan, sides=sides)
+
+
+class Report(NamedTuple):
+    """Of one broker."""
+
+    reported_ms: int
+    used: float
+    traffic: float
+    """Bytes/s, messages counted too."""
+
+
+def reported(ledger: Ledger, reports: Mapping[str, Report], settle: float) -> Ledger:
+    """The ledger with reports of brokers counted; ``settle`` in seconds."""
+    plans = [
+        replace(plan, sides={b: _counted(plan, b, reports, settle) for b in plan.sides})
+        if plan.ended_ms
+        else plan
+        for plan in ledger.plans
+    ]
+    return replace(ledger, plans=tuple(plans))
+
+
+def _counted(plan: Noted, broker: str, reports: Mapping[str, Report], settle: float) -> Side:
+    side, report = plan.sides[broker], reports[broker]
+    since = max(side.reported_ms + 1, plan.ended_ms + round(500 * settle))
+    if report.reported_ms < since:
+        return side
+    return replace(
+        side,
+        reported_ms=report.reported_ms,
+        reports=side.reports + 1,
+        used=side.used + report.used,
+        shifted=side.shifted + side.shift,
+        traffic=side.traffic + report.traffic,
+    )
+
+
+def due(plan: Noted, settings: Settings, now_ms: int) -> bool:
+    """Whether a plan is to be closed."""
+    if not plan.ended_ms:
+        return False
+    settle_ms = 1000 * settings.ledger.settle
+    since = now_ms - plan.ended_ms
+    heard_all = all(side.reports for side in plan.sides.values())
+    return (since >= settle_ms and heard_all) or since >= _PATIENCE * settle_ms or not plan.landed()
+
+
+def settled(plan: Noted, now_ms: int) -> tuple[Sequence[Settled], dict[str, int]]:
+    """The moves of a plan that is closed of which both sides are known, and how all ended."""
+    told, closed = [], dict.fromkeys(Outcome, 0)
+    for bundle, move in plan.moves.items():
+        sides = plan.sides.get(move.source), plan.sides.get(move.destination)
+        left, joined = (side.forecast if side and side.reports else None for side in sides)
+        outcome = move.outcome or Outcome.EXPIRED
+        if outcome is Outcome.LANDED and left and joined:
+            seconds = (now_ms - plan.at_ms) / 1000
+            told.append(
+                Settled(bundle, move.source, move.destination, plan.round, seconds, left, joined)
+            )
+        elif outcome is Outcome.LANDED:
+            outcome = Outcome.LOST if None in sides else Outcome.EXPIRED
+        closed[outcome] += 1
+    return told, {outcome.value: count for outcome, count in closed.items() if count}

@@ -1,0 +1,165 @@
+"""One round's look at the plans of earlier rounds, before it plans and after.
+
+review:  follow the model, by the new reports
+         see which moves have landed, add up what their brokers report
+         of each plan that has settled: tell what came of it, learn from it, and trip the breaker if
+         it did harm
+note:    predict what this round's moves will do
+The model is the planner's, whatever strategy is in charge.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+
+from trimtab.load import usage
+from trimtab.load_model.fleet import observed, traffic_of
+from trimtab.load_model.model import Model, modelled
+from trimtab.names import rows_of
+from trimtab.plan import Move, Plan, Review, Shed
+from trimtab.reasons import Reason
+from trimtab.review.breaker import harm, remembered
+from trimtab.review.cost_correction import taught
+from trimtab.review.ledger import Report, due, followed, reported, settled
+from trimtab.review.prediction import noted
+from trimtab.settings import Settings
+from trimtab.state.breaker_state import Cause
+from trimtab.state.ledger_state import Ledger, Noted, Outcome
+from trimtab.state.round_state import RoundState
+from trimtab.view import View
+
+_OWN = "trimtab"
+"""The strategy that follows the model when it is asked."""
+
+
+class Following:
+    """Of one round; ``view`` is of the available brokers. It keeps what is to be taken back."""
+
+    def __init__(self, view: View, settings: Settings, now_ms: int) -> None:
+        self._view, self._settings, self._now_ms = view, settings, now_ms
+        self._back: list[Move] = []
+        self._row_of = {name: row for row, name in enumerate(view.brokers.names)}
+
+    def review(self, state: RoundState) -> tuple[Review, RoundState]:
+        """What became of earlier plans, and the state with what was learnt."""
+        settings = self._settings
+        frozen = state.breaker.until_ms > 0
+        if not settings.ledger.enabled:
+            return Review(frozen=frozen), replace(state, ledger=replace(state.ledger, plans=()))
+        state = replace(state, ledger=self._followed(state.ledger))
+        closing = [p for p in state.ledger.plans if due(p, settings, self._now_ms)]
+        if closing or frozen or settings.round.shedding != _OWN:
+            state = self._advanced(state)
+        review = Review(frozen=frozen)
+        for plan in closing:
+            review, state = self._closed(plan, review, state)
+        return review, state
+
+    def note(self, plan: Plan, state: RoundState) -> tuple[Plan, RoundState]:
+        """The plan with what is given up for it, and the state with its moves noted."""
+        settings = self._settings
+        if not (plan.moves and settings.ledger.enabled) or settings.round.observe_only:
+            return plan, state
+        made = noted(plan.moves, self._view, self._model(state), self._now_ms, state)
+        if made is None:
+            return plan, state
+        ledger, given_up = state.ledger.having(made)
+        if given_up:
+            closed = _sum(plan.review.closed, {Outcome.EXPIRED.value: given_up})
+            plan = replace(plan, review=replace(plan.review, closed=closed))
+        return plan, replace(state, ledger=ledger)
+
+    def back(self) -> list[Shed]:
+        """Wishes for what is to be taken back in this round."""
+        names = self._view.bundles.names
+        wanted = {move.bundle: move for move in self._back}
+        row = {names[row]: row for row in rows_of(names, wanted)}
+        return [
+            Shed(row[b], self._row_of[m.source], Reason.UNDONE, self._row_of[m.destination])
+            for b, m in wanted.items()
+        ]
+
+    def _advanced(self, state: RoundState) -> RoundState:
+        """With the new reports in the planner's history: its strategy does that by itself."""
+        _, history = observed(self._view, state.histories.trimtab, self._settings)
+        return replace(state, histories=replace(state.histories, trimtab=history))
+
+    def _model(self, state: RoundState) -> Model:
+        return modelled(self._view, state.histories.trimtab, self._settings)
+
+    def _followed(self, ledger: Ledger) -> Ledger:
+        if not ledger.plans:
+            return ledger
+        view, settings = self._view, self._settings
+        ledger = followed(ledger, view, settings, self._now_ms)
+        if not any(plan.ended_ms for plan in ledger.plans):
+            return ledger
+        columns = (
+            view.brokers.reported_ms.tolist(),
+            usage(view.brokers.resources, settings.weights).tolist(),
+            traffic_of(view.brokers.traffic).tolist(),
+        )
+        reports = dict(zip(view.brokers.names, map(Report, *columns), strict=True))
+        return reported(ledger, reports, settings.ledger.settle)
+
+    def _closed(self, plan: Noted, review: Review, state: RoundState) -> tuple[Review, RoundState]:
+        model = self._model(state)
+        ledger, view, settings = state.ledger, self._view, self._settings
+        told, closed = settled(plan, self._now_ms)
+        causes: dict[str, str] = {}
+        if settings.breaker.enabled and not plan.undoing:
+            causes = harm(plan, ledger, view, model, settings)
+        ledger = replace(
+            ledger.counting(told),
+            plans=tuple(each for each in ledger.plans if each is not plan),
+            hand_overs=remembered(ledger.hand_overs, plan),
+        )
+        ledger, history = taught(plan, ledger, view, model, state.histories.trimtab)
+        histories = replace(state.histories, trimtab=history)
+        state = replace(state, ledger=ledger, histories=histories)
+        review = replace(
+            review,
+            settled=(*review.settled, *told),
+            closed=_sum(review.closed, closed),
+        )
+        return self._tripped(plan, causes, review, state) if causes else (review, state)
+
+    def _tripped(
+        self, plan: Noted, causes: dict[str, str], review: Review, state: RoundState
+    ) -> tuple[Review, RoundState]:
+        settings = self._settings.breaker
+        undo = () if settings.undo == "off" else self._inverse(plan)
+        recent = state.recent
+        # More transfers are no help where transfers fail or are slow.
+        if settings.undo == "issue" and Cause.RANGE in causes:
+            self._back += undo
+            back = {move.bundle for move in undo}
+            recent = {bundle: at for bundle, at in recent.items() if bundle not in back}
+        found = {
+            cause: "; ".join(filter(None, (review.tripped.get(cause), text)))
+            for cause, text in causes.items()
+        }
+        review = replace(
+            review, tripped=review.tripped | found, undo=(*undo, *review.undo), frozen=True
+        )
+        until = self._now_ms + round(1000 * settings.freeze)
+        breaker = state.breaker.tripped(causes, until)
+        return review, replace(state, breaker=breaker, recent=recent)
+
+    def _inverse(self, plan: Noted) -> tuple[Move, ...]:
+        """What takes the plan back, last moves first: there is room where there was."""
+        view, landed = self._view, plan.landed()
+        names = view.bundles.names
+        owner = {names[row]: int(view.bundles.owner[row]) for row in rows_of(names, landed)}
+        return tuple(
+            Move(bundle, move.destination, move.source, Reason.UNDONE, view.epoch(bundle))
+            for bundle, move in sorted(landed.items(), key=lambda each: -each[1].place)
+            if move.source in self._row_of
+            and owner.get(bundle) == self._row_of.get(move.destination, -1)
+        )
+
+
+def _sum(some: Mapping[str, int], others: Mapping[str, int]) -> dict[str, int]:
+    return dict(Counter(some) + Counter(others))

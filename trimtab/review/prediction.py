@@ -1,0 +1,77 @@
+"""What a round's moves are predicted to do, noted so that it can be held against what comes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+
+from trimtab.load_model.model import Model
+from trimtab.plan import Move
+from trimtab.reasons import Reason
+from trimtab.state.ledger_state import MOST_OPEN, Awaited, Noted, Side
+from trimtab.state.round_state import RoundState
+from trimtab.view import View
+
+
+def noted(
+    moves: Sequence[Move], view: View, model: Model, now_ms: int, state: RoundState
+) -> Noted | None:
+    """This round's moves between brokers of the view, to be waited for; None where there are none.
+
+    What leaves a broker that is to be emptied is not among them: it had no choice, and nothing to
+    come back to. Of very many the first are waited for.
+    """
+    row_of = {name: row for row, name in enumerate(view.brokers.names)}
+    given = [move for move in moves if move.source in row_of and move.destination in row_of]
+    if not given:
+        return None
+    sizes = model.sizes([move.bundle for move in given]).tolist()
+    awaited = {
+        move.bundle: _awaited(move, size, row_of, model, place)
+        for place, (move, size) in enumerate(zip(given, sizes, strict=True))
+    }
+    known = state.histories.trimtab.corrections
+    sides = {
+        broker: _side(row_of[broker], change, model, known.get(broker, 1.0))
+        for broker, change in _changes(awaited).items()
+    }
+    undoing = any(move.reason is Reason.UNDONE for move in given)
+    first = dict(islice(awaited.items(), MOST_OPEN))
+    return Noted(state.number, now_ms, first, sides, undoing)
+
+
+def _awaited(
+    move: Move, size: float, row_of: Mapping[str, int], model: Model, place: int
+) -> Awaited:
+    return Awaited(
+        source=move.source,
+        destination=move.destination,
+        taken=size * float(model.gain[row_of[move.source]]),
+        added=size * float(model.gain[row_of[move.destination]]),
+        counter=move.epoch.counter,
+        generation=move.epoch.generation,
+        place=place,
+    )
+
+
+def _changes(awaited: Mapping[str, Awaited]) -> dict[str, float]:
+    """Broker to the usage that all the moves bring it."""
+    changes: dict[str, float] = {}
+    for move in awaited.values():
+        changes[move.source] = changes.get(move.source, 0.0) - move.taken
+        changes[move.destination] = changes.get(move.destination, 0.0) + move.added
+    return changes
+
+
+def _side(row: int, change: float, model: Model, correction: float) -> Side:
+    before = float(model.usage[row])
+    return Side(
+        before=before,
+        predicted=before + change,
+        variance=float(model.variance[row]),
+        cost=float(model.cost[row]),
+        correction=correction,
+        used_then=float(model.used[row]),
+        traffic_then=float(model.traffic[row]),
+        strays=float(model.strays[row]),
+    )

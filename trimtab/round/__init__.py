@@ -1,0 +1,4 @@
+"""One round: strategies propose, and the round grants or refuses each proposal.
+
+The strategies are in `shedding`, `placement`, `splitting` and `merging`.
+"""

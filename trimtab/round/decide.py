@@ -1,0 +1,236 @@
+"""One decision for one cluster: strategies propose, the round disposes.
+
+decide(view, state, settings, now, rng):
+  count the round; forget moves older than the grace period
+  say why and stop if it is paused, nothing can be believed, or the view cannot be computed
+  advance the brokers' averages by the reports that are new
+  mend what is broken; wish every bundle off the brokers that are to be emptied
+  say why and stop if it is disabled, in doubt, or has fewer than two brokers
+  hide from the strategies brokers that are not available, and what is cooling down or in flight
+  see what came of earlier plans; if one did harm, no shedder is asked for a while, and what it did
+    is perhaps undone
+  ask the split trigger, then the merger; what is to be divided or merged does not move
+  wish for a new place for the halves of what was divided, then ask the shedder
+  for each wish, in order:
+    refuse it if it repeats a bundle, is not movable, would take a broker's last bundle where no
+    other wish brings one, or is over budget; find it a broker, or refuse it; note the move, so that
+    the next wish sees it
+  note what the moves are predicted to do
+mend(...): as far as mending and emptying
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from trimtab.doubt import Doubt
+from trimtab.filters.request import Projection
+from trimtab.merging import planned_merges
+from trimtab.names import rows_of
+from trimtab.placement import PLACERS
+from trimtab.plan import MOST_AT_ONCE, Divide, Plan, Refusal, Shed, Split, parts_of
+from trimtab.reasons import Reason, Rule
+from trimtab.review.plan_review import Following
+from trimtab.round.disposal import Disposal
+from trimtab.round.repair_placement import Placing
+from trimtab.round.view_edits import (
+    carried_out,
+    computable,
+    smoothed,
+    staying,
+    summary,
+    without_recent,
+)
+from trimtab.settings import Settings
+from trimtab.shedding import PLANNING, SHEDDERS
+from trimtab.splitting.triggers import TRIGGERS
+from trimtab.state.round_state import RoundState, begun, rested
+from trimtab.view import View, available_part
+
+MIN_BROKERS: Final = 2
+"""With fewer there is nowhere to go."""
+
+
+class Wishes(NamedTuple):
+    """What is to be disposed of, and how much of the budget is spent on what is urgent."""
+
+    wanted: Sequence[Shed]
+    spent: int
+
+
+def decide(
+    view: View, state: RoundState, settings: Settings, now_ms: int, rng: np.random.Generator
+) -> tuple[Plan, RoundState]:
+    """The round's plan and the state after it; the caller seeds ``rng`` from (cluster, round)."""
+    urgent, view, state = _urgent(view, state, settings, now_ms, rng)
+    skipped = urgent.skipped or _standstill(view, settings)
+    if skipped is not None:
+        return _ended(replace(urgent, skipped=skipped), view, state, settings, now_ms)
+    seen = available_part(view)
+    following = Following(seen, settings, now_ms)
+    review, state = following.review(state)
+    seen = without_recent(seen, state.recent)
+    divides, state = _divided(seen, state, settings)
+    whole = tuple(_left_whole(seen, each, each.hindered) for each in divides if each.hindered)
+    divides = [divide for divide in divides if not divide.hindered][:MOST_AT_ONCE]
+    splits = tuple(_split(seen, divide) for divide in divides)
+    seen = staying(seen, [divide.bundle for divide in divides])
+    seen = replace(seen, splitting=seen.splitting.union(split.bundle for split in splits))
+    merges = planned_merges(seen, settings)[:MOST_AT_ONCE]
+    seen = staying(seen, rows_of(seen.bundles.names, parts_of(merges)))
+    wanted: Sequence[Shed] = following.back()
+    if not review.frozen:
+        wanted, state = _asked(seen, state, settings)
+    plan, state = _moved(seen, state, settings, rng, Wishes(wanted, len(urgent.moves)))
+    plan = Plan(
+        moves=urgent.moves + plan.moves,
+        refusals=urgent.refusals + whole + plan.refusals,
+        splits=splits,
+        merges=merges,
+        repairs=urgent.repairs,
+        postponed=urgent.postponed,
+        skipped=Rule.FROZEN if review.frozen else None,
+        review=review,
+    )
+    if not (review.frozen or plan.changes or plan.refusals):
+        plan = replace(plan, skipped=Rule.BALANCED)
+    plan, state = following.note(plan, state)
+    return _ended(plan, seen, state, settings, now_ms)
+
+
+def mend(
+    view: View, state: RoundState, settings: Settings, now_ms: int, rng: np.random.Generator
+) -> tuple[Plan, RoundState]:
+    """A round between two others, for what cannot wait."""
+    plan, view, state = _urgent(view, state, settings, now_ms, rng)
+    plan = replace(plan, skipped=plan.skipped or Rule.REPAIR_ONLY)
+    return _ended(plan, view, state, settings, now_ms)
+
+
+def _urgent(
+    view: View, state: RoundState, settings: Settings, now_ms: int, rng: np.random.Generator
+) -> tuple[Plan, View, RoundState]:
+    """Repairs, and moves off brokers that are to be emptied; the view as it will be after them."""
+    state = begun(state, settings, now_ms)
+    obstacle = _obstacle(view, state)
+    if obstacle is not None:
+        return Plan(skipped=obstacle), view, state
+    view, state = smoothed(view, state, settings)
+    wishes = _drained(view)
+    if not (view.trouble.needs or wishes):
+        return Plan(), view, state
+    name, projection = settings.round.placement, Projection(view)
+    placer = PLACERS[name](view, projection, state.histories.of(name), settings)
+    placing = Placing(view, projection, placer, settings, rng)
+    repairs, postponed = placing.repairs(view.trouble.needs)
+    disposal = Disposal(view, projection, placer, settings, rng)
+    under_way = int(np.count_nonzero(view.intended != view.bundles.owner))
+    plan = disposal.plan(wishes, (), under_way)
+    plan = replace(plan, repairs=repairs, postponed=postponed)
+    histories = state.histories.having(name, placer.remembered())
+    return plan, carried_out(view, plan), replace(state, histories=histories)
+
+
+def _drained(view: View) -> list[Shed]:
+    """A wish for each movable bundle of a broker that is to be emptied."""
+    trouble, bundles = view.trouble, view.bundles
+    if not trouble.draining or trouble.doubt is not Doubt.STABLE:
+        return []
+    emptied = np.array([name in trouble.draining for name in view.brokers.names], dtype=np.bool_)
+    rows = np.flatnonzero(bundles.movable & emptied[bundles.owner]).tolist()
+    return [Shed(row, int(bundles.owner[row]), Reason.DRAINED) for row in rows]
+
+
+def _ended(
+    plan: Plan, view: View, state: RoundState, settings: Settings, now_ms: int
+) -> tuple[Plan, RoundState]:
+    plan = replace(plan, summary=summary(view, settings))
+    return plan, state if settings.round.observe_only else rested(plan, state, now_ms)
+
+
+def _divided(
+    view: View, state: RoundState, settings: Settings
+) -> tuple[Sequence[Divide], RoundState]:
+    if not settings.split.enabled:
+        return (), state
+    name = settings.split.trigger
+    divides, history = TRIGGERS[name](view, state.histories.of(name), settings)
+    return divides, replace(state, histories=state.histories.having(name, history))
+
+
+def _left_whole(view: View, divide: Divide, rule: Rule) -> Refusal:
+    bundle = view.bundles.names[divide.bundle]
+    return Refusal(bundle, view.brokers.names[view.bundles.owner[divide.bundle]], rule)
+
+
+def _split(view: View, divide: Divide) -> Split:
+    bundle = view.bundles.names[divide.bundle]
+    return Split(
+        bundle=bundle,
+        broker=view.brokers.names[view.bundles.owner[divide.bundle]],
+        reason=divide.reason,
+        epoch=view.epoch(bundle),
+    )
+
+
+def _asked(view: View, state: RoundState, settings: Settings) -> tuple[Sequence[Shed], RoundState]:
+    """What the strategy wants to leave."""
+    name = settings.round.shedding
+    wanted, history = SHEDDERS[name](view, state.histories.of(name), settings)
+    return wanted, replace(state, histories=state.histories.having(name, history))
+
+
+def _moved(
+    view: View, state: RoundState, settings: Settings, rng: np.random.Generator, given: Wishes
+) -> tuple[Plan, RoundState]:
+    halves, waiting = _halves(view, state.halves)
+    if settings.round.shedding in PLANNING:
+        halves = []
+    wishes, histories = [*halves, *given.wanted], state.histories
+    plan = Plan()
+    if wishes:
+        name, projection = settings.round.placement, Projection(view)
+        placer = PLACERS[name](view, projection, histories.of(name), settings)
+        disposal = Disposal(view, projection, placer, settings, rng)
+        plan = disposal.plan(wishes, state.recent, given.spent)
+        histories = histories.having(name, placer.remembered())
+    return plan, replace(state, histories=histories, halves=waiting)
+
+
+def _halves(view: View, waiting: Mapping[str, int]) -> tuple[list[Shed], dict[str, int]]:
+    """A wish for each half that its owner reports by now, and the halves still waited for."""
+    if not waiting:
+        return [], {}
+    bundles = view.bundles
+    row_of = {bundles.names[row]: row for row in rows_of(bundles.names, waiting)}
+    owners = bundles.owner.tolist()
+    wishes = [
+        Shed(row, owners[row], Reason.DIVIDED, or_stay=True)
+        for row in row_of.values()
+        if bundles.movable[row]
+    ]
+    return wishes, {name: since for name, since in waiting.items() if name not in row_of}
+
+
+def _obstacle(view: View, state: RoundState) -> Rule | None:
+    """What forbids to do anything."""
+    if state.paused:
+        return Rule.PAUSED
+    if view.trouble.doubt is Doubt.UNSTABLE:
+        return Rule.DOUBT
+    return None if computable(view) else Rule.UNCOMPUTABLE
+
+
+def _standstill(view: View, settings: Settings) -> Rule | None:
+    """What forbids to do more than is urgent."""
+    if not settings.round.enabled:
+        return Rule.DISABLED
+    if view.trouble.doubt is not Doubt.STABLE:
+        return Rule.DOUBT
+    if np.count_nonzero(view.brokers.available) < MIN_BROKERS:
+        return Rule.TOO_FEW_BROKERS
+    return None

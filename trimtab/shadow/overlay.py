@@ -1,0 +1,143 @@
+"""A view as it would be if some bundles were on other brokers than they are.
+
+traffic  goes with the bundle, as last reported
+resource = as reported + cost of a byte on that kind of broker * traffic that comes or goes
+The cost is the slope of what the brokers of a kind report, so that what a broker uses without any
+bundle stays with it. Heap and direct memory stay too: they do not follow the traffic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from trimtab.arrays import (
+    BANDWIDTH_IN,
+    BANDWIDTH_OUT,
+    CPU,
+    RATE_IN,
+    RATE_OUT,
+    THROUGHPUT_IN,
+    THROUGHPUT_OUT,
+    TOPICS,
+    Floats,
+    Ints,
+)
+from trimtab.load_model.costs import Costs, counted, kinds, per_byte
+from trimtab.load_model.fleet import MESSAGE_BYTES
+from trimtab.names import rows_of
+from trimtab.ownership import State
+from trimtab.view import Brokers, View
+
+FOLLOWING: Final = (CPU, BANDWIDTH_IN, BANDWIDTH_OUT)
+"""Rows of ``resources`` that go with traffic, each with its own Costs."""
+
+NOTHING_LEARNT: Final = (Costs(),) * len(FOLLOWING)
+
+
+def learnt(past: tuple[Costs, ...], brokers: Brokers, kept: float) -> tuple[Costs, ...]:
+    """What traffic costs, with these reports counted; what was known weighs ``kept`` of before.
+
+    Kinds that no broker is of any more are forgotten.
+    """
+    names, kind = kinds(brokers.limits)
+    carried = _carried(brokers.traffic)
+    found = []
+    for resource, costs in zip(FOLLOWING, past, strict=True):
+        for number, name in enumerate(names):
+            here = kind == number
+            costs = counted(costs, name, brokers.resources[resource, here], carried[here], kept)
+        # One report beyond all measure must not be remembered for ever.
+        sums = {name: costs.sums[name] for name in names if np.isfinite(costs.sums[name]).all()}
+        found.append(replace(costs, sums=sums))
+    return tuple(found)
+
+
+def standing(elsewhere: Mapping[str, str], view: View, brokers: Collection[str]) -> dict[str, str]:
+    """Those of ``elsewhere`` (bundle to broker) that still differ from the truth: the bundle is
+    there, not on that broker, and the broker is one of ``brokers``."""
+    names, bundles = view.brokers.names, view.bundles
+    rows = rows_of(bundles.names, elsewhere)
+    # What is on its way may come to nothing: where it is or will be is no truth yet.
+    home = {
+        bundles.names[row]: names[bundles.owner[row]]
+        if bundles.owner[row] == view.intended[row]
+        else ""
+        for row in rows
+    }
+    return {
+        bundle: broker
+        for bundle, broker in elsewhere.items()
+        if broker in brokers
+        and home.get(bundle) != broker
+        and (bundle in home or _recorded(view, bundle))
+    }
+
+
+def overlaid(view: View, elsewhere: Mapping[str, str], costs: tuple[Costs, ...]) -> View:
+    """The view with each bundle of ``elsewhere`` at home on that broker, if both are in view."""
+    rows, places = _places(view, elsewhere)
+    if not rows.size:
+        return view
+    bundles = view.bundles
+    owner, intended = bundles.owner.copy(), view.intended.copy()
+    owner[rows] = intended[rows] = places
+    brokers = _shifted(view, rows, places, costs)
+    return replace(view, brokers=brokers, bundles=replace(bundles, owner=owner), intended=intended)
+
+
+def _places(view: View, elsewhere: Mapping[str, str]) -> tuple[Ints, Ints]:
+    """Bundle rows, and the broker row of each."""
+    row_of = {name: row for row, name in enumerate(view.brokers.names)}
+    names = view.bundles.names
+    rows = np.array(rows_of(names, elsewhere), dtype=np.int64)
+    places = [row_of.get(elsewhere[names[row]], -1) for row in rows.tolist()]
+    found: Ints = np.array(places, dtype=np.int64)
+    return rows[found >= 0], found[found >= 0]
+
+
+def _shifted(view: View, rows: Ints, places: Ints, costs: tuple[Costs, ...]) -> Brokers:
+    """The brokers with bundle ``rows`` taken from their owners and given to ``places``."""
+    brokers, bundles, n = view.brokers, view.bundles, len(view.brokers.names)
+    source = bundles.owner[rows]
+
+    def gained(column: Floats) -> Floats:
+        arrivals, departures = np.bincount(places, column, n), np.bincount(source, column, n)
+        return (arrivals - departures).astype(np.float64)
+
+    stats = bundles.stats[:, rows]
+    carried = gained(_carried(stats))
+    resources = brokers.resources.copy()
+    for resource, each in zip(FOLLOWING, costs, strict=True):
+        resources[resource] += _per_byte(each, brokers) * carried
+    topics = gained(bundles.counts[TOPICS, rows].astype(np.float64)).astype(np.int64)
+    listed = gained(np.ones(rows.size)).astype(np.int64)
+    return replace(
+        brokers,
+        resources=np.maximum(resources, 0.0),
+        traffic=np.maximum(brokers.traffic + np.stack([gained(row) for row in stats]), 0.0),
+        topics=np.maximum(brokers.topics + topics, 0),
+        listed=np.maximum(brokers.listed + listed, 0),
+    )
+
+
+def _per_byte(costs: Costs, brokers: Brokers) -> Floats:
+    """(n,) points of a resource that a byte/s takes on each broker."""
+    names, kind = kinds(brokers.limits)
+    _, first = np.unique(kind, return_index=True)
+    return per_byte(costs, names, brokers.limits[:, first])[kind]
+
+
+def _carried(traffic: Floats) -> Floats:
+    """Of four rows of traffic: bytes/s, and messages/s as bytes/s."""
+    messages = traffic[RATE_IN] + traffic[RATE_OUT]
+    carried: Floats = traffic[THROUGHPUT_IN] + traffic[THROUGHPUT_OUT] + MESSAGE_BYTES * messages
+    return carried
+
+
+def _recorded(view: View, bundle: str) -> bool:
+    record = view.records.get(bundle)
+    return record is not None and record.state is not State.DELETED

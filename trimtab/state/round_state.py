@@ -1,0 +1,108 @@
+"""What a cluster's rounds remember from one to the next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+from zlib import crc32
+
+import numpy as np
+
+from trimtab.load_model.history import PlannerHistory
+from trimtab.model import merged
+from trimtab.placement.least_resource_usage import LeastResourceUsageHistory
+from trimtab.placement.round_robin import RoundRobinHistory
+from trimtab.plan import Plan
+from trimtab.settings import Settings
+from trimtab.shedding.avg import AvgHistory
+from trimtab.shedding.threshold import ThresholdHistory
+from trimtab.shedding.transfer import TransferHistory
+from trimtab.splitting.triggers.instantaneous import SplitHistory
+from trimtab.state.breaker_state import Breaker
+from trimtab.state.broker_averages import BrokerAverages
+from trimtab.state.ledger_state import Ledger
+
+_SHARED: Final = {"planned": "trimtab", "least-predicted-usage": "trimtab"}
+"""Strategies that have no history of their own, but another's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Histories:
+    """What each strategy that remembers remembers; a field is the strategy's name with underscores.
+
+    A new field needs a default: a state written before it existed must still be read.
+    """
+
+    trimtab: PlannerHistory = field(default_factory=PlannerHistory)
+    threshold: ThresholdHistory = field(default_factory=ThresholdHistory)
+    avg: AvgHistory = field(default_factory=AvgHistory)
+    transfer: TransferHistory = field(default_factory=TransferHistory)
+    least_resource_usage: LeastResourceUsageHistory = field(
+        default_factory=LeastResourceUsageHistory
+    )
+    round_robin: RoundRobinHistory = field(default_factory=RoundRobinHistory)
+    instantaneous: SplitHistory = field(default_factory=SplitHistory)
+
+    def of(self, strategy: str) -> Any:
+        """A strategy's history, None if it keeps none."""
+        return getattr(self, _field(strategy), None)
+
+    def having(self, strategy: str, history: Any) -> Histories:
+        """These histories with one strategy's replaced."""
+        if history is None:
+            return self
+        return replace(self, **{_field(strategy): history})
+
+
+def _field(strategy: str) -> str:
+    return _SHARED.get(strategy, strategy.replace("-", "_"))
+
+
+@dataclass(frozen=True, slots=True)
+class RoundState:
+    """What a cluster's rounds remember from one to the next."""
+
+    number: int = 0
+    paused: bool = False
+    histories: Histories = field(default_factory=Histories)
+    recent: dict[str, int] = field(default_factory=dict)
+    """Bundle to the time (ms) a round moved it, while its grace period lasts."""
+    relieved: dict[str, int] = field(default_factory=dict)
+    """Broker to the time (ms) a round last took a bundle off it."""
+    averages: BrokerAverages = field(default_factory=BrokerAverages)
+    halves: dict[str, int] = field(default_factory=dict)
+    """Halves of divided bundles that wait for a place, and since when (ms)."""
+    ledger: Ledger = field(default_factory=Ledger)
+    breaker: Breaker = field(default_factory=Breaker)
+
+    def draws(self, cluster: str) -> np.random.Generator:
+        """The dice of the round that finds this state: a round that is repeated throws the same."""
+        return np.random.default_rng([crc32(cluster.encode()), self.number])
+
+
+def begun(state: RoundState, settings: Settings, now_ms: int) -> RoundState:
+    """The state as the next round finds it: numbered, and without what has rested enough."""
+    # Strictly before: a bundle moved exactly a grace period ago still stays, as in Pulsar.
+    horizon = now_ms - settings.round.grace_period * 1000
+    recent = {bundle: moved for bundle, moved in state.recent.items() if moved >= horizon}
+    halves = {bundle: since for bundle, since in state.halves.items() if since >= horizon}
+    held_back = settings.breaker.enabled and state.breaker.until_ms > now_ms
+    return replace(
+        state,
+        number=state.number + 1,
+        recent=recent,
+        halves=halves,
+        breaker=state.breaker if held_back else state.breaker.closed(),
+    )
+
+
+def rested(plan: Plan, state: RoundState, now_ms: int) -> RoundState:
+    """The state with the plan's bundles cooling down from now on."""
+    changed = [*(move.bundle for move in plan.moves), *(split.bundle for split in plan.splits)]
+    for merge in plan.merges:
+        changed += [*merge.parts, merged(*merge.parts)]
+    return replace(
+        state,
+        recent=state.recent | dict.fromkeys(changed, now_ms),
+        relieved=state.relieved | {move.source: now_ms for move in plan.moves},
+    )

@@ -1,0 +1,125 @@
+"""From a topic to the bundle that holds it, and from a record to what a lookup does about it.
+
+SERVED     answer the owner
+ON_ITS_WAY wait for the owner to serve, if it is alive; otherwise as ORPHANED
+ORPHANED   give it to the better of two brokers, drawn among those that are good enough
+GONE       find the bundle that holds the topic now
+HELD_BACK  fail: an operator must act
+
+Two drawn at random and not the best: brokers decide without each other, on figures that are up to a
+round old, and would all choose the same one (Mitzenmacher, "The Power of Two Choices", 2001).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+
+from trimtab.model import InvalidName, parse_bundle
+from trimtab.ownership import State
+from trimtab.tiling import flaws
+from trimtab.view import is_monitoring_namespace
+from trimtab.wire.hints import Hints
+from trimtab.wire.ownership import Candidate
+
+_DOMAINS: Final = frozenset({"persistent", "non-persistent"})
+
+
+class Step(StrEnum):
+    """What a lookup does about a record."""
+
+    SERVED = "served"
+    ON_ITS_WAY = "on-its-way"
+    ORPHANED = "orphaned"
+    GONE = "gone"
+    HELD_BACK = "held-back"
+
+
+STEPS: Final[Mapping[State, Step]] = MappingProxyType(
+    {
+        State.FREE: Step.ORPHANED,
+        State.ASSIGNING: Step.ON_ITS_WAY,
+        State.OWNED: Step.SERVED,
+        State.RELEASING: Step.SERVED,
+        State.SPLITTING: Step.SERVED,
+        State.MERGING: Step.SERVED,
+        State.DELETED: Step.GONE,
+        State.QUARANTINED: Step.HELD_BACK,
+    }
+)
+
+
+class NotTiling(ValueError):
+    """A namespace's bundles leave a hole or overlap; names the first flaw."""
+
+
+def parse_topic(topic: str) -> tuple[str, str]:
+    """A topic's whole name and its namespace (Pulsar TopicName); raises InvalidName.
+
+    ``topic`` and ``tenant/namespace/topic`` are short for persistent topics.
+    """
+    domain, whole, rest = topic.partition("://")
+    if not whole:
+        return parse_topic(_completed(topic))
+    parts = rest.split("/", 3)
+    # With four parts the second is a cluster, as names had it once, and the last may have slashes.
+    if domain not in _DOMAINS or len(parts) < 3 or not all(parts):
+        raise InvalidName(f"{topic[:200]!r} is not persistent://tenant/namespace/topic")
+    return topic, "/".join(parts[:-1])
+
+
+def _completed(short: str) -> str:
+    match short.count("/"):
+        case 0 if short:
+            return f"persistent://public/default/{short}"
+        case 2:
+            return f"persistent://{short}"
+        case _:
+            raise InvalidName(f"{short[:200]!r} is not topic or tenant/namespace/topic")
+
+
+def edges_of(bundles: Sequence[str]) -> list[int]:
+    """The edges of a namespace with these bundles, for `ring.bundle_at`; raises NotTiling.
+
+    ``bundles`` ascend, and there is at least one.
+    """
+    found = flaws(bundles)
+    if found:
+        raise NotTiling(f"{found[0]}; an operator must mend its records")
+    ranges = [parse_bundle(bundle)[1] for bundle in bundles]
+    return [*(low for low, _ in ranges), ranges[-1].high]
+
+
+def candidates_for(namespace: str, hints: Hints) -> tuple[Candidate, ...]:
+    """Where a bundle of the namespace may go; a monitoring one only to the broker it is named for.
+
+    Pulsar: ExtensibleLoadManagerImpl.getHeartbeatOrSLAMonitorBrokerId.
+    """
+    if is_monitoring_namespace(namespace):
+        return (Candidate(namespace.rpartition("/")[2], 0.0),)
+    return hints.candidates_for(namespace)
+
+
+def draw(
+    candidates: Sequence[Candidate], placed: int, each: float, rng: np.random.Generator
+) -> tuple[Candidate, ...]:
+    """Two of those that are good enough, or one if there is one.
+
+    Good enough is the less loaded half, and who is below the mean of all when the ``placed``
+    bundles since are counted, of ``each`` so much: a herd fills the idle brokers first and then
+    overflows to the others (Pulsar's LeastResourceUsageWithWeight draws below a mean, too). Who got
+    those bundles does not count here: claims of one moment would all go to who had least then. The
+    script counts them.
+    """
+    if len(candidates) < 2:
+        return tuple(candidates)
+    loads = sorted(load for _, load in candidates)
+    mean = (sum(loads) + placed * each) / len(loads)
+    highest = max(mean, loads[max(1, (len(loads) - 1) // 2)])
+    good = [candidate for candidate in candidates if candidate.load <= highest]
+    first, second = rng.choice(len(good), 2, replace=False)
+    return good[first], good[second]
