@@ -19,7 +19,7 @@ from sinks.errors import KafkaUnavailable, Misconfigured
 from sinks.kafka.readable import MALFORMED
 from sinks.redis.leases import history_of
 from sinks.redis.ownership_store import OwnershipStore
-from sinks.redis.server.connections import translated
+from sinks.redis.server.connections import translate_errors
 from sources.records import Record as Entry
 from trimtab.auditing.auditor import GRACE_MS, Audit, Violation
 from trimtab.ownership import Event
@@ -122,7 +122,7 @@ class Auditor:
     def _read_stream(self, client: redis.Redis, cluster: str) -> None:
         last = "-"
         while True:
-            with translated(client):
+            with translate_errors(client):
                 # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
                 entries: Any = client.xrange(keys.journal_key(cluster), min=last, count=_PAGE)
             for _, fields in entries:
@@ -134,7 +134,7 @@ class Auditor:
     def _read_left_out(
         self, client: redis.Redis, cluster: str, records: Mapping[str, Record]
     ) -> None:
-        with translated(client):
+        with translate_errors(client):
             names = {
                 name.decode(errors="replace")
                 for name in client.sscan_iter(keys.unjournalled_key(cluster), count=_PAGE)
@@ -217,7 +217,7 @@ class _Tail:
 
 
 def _milliseconds(client: redis.Redis) -> int:
-    with translated(client):
+    with translate_errors(client):
         answer: Any = client.time()
     seconds, micros = answer
     return int(seconds) * 1000 + int(micros) // 1000
@@ -225,7 +225,7 @@ def _milliseconds(client: redis.Redis) -> int:
 
 def _opened(client: redis.Redis, cluster: str) -> tuple[str, int] | None:
     """The history of the data, and the generation that may write; None while it is closed."""
-    with translated(client), client.pipeline(transaction=False) as asked:
+    with translate_errors(client), client.pipeline(transaction=False) as asked:
         asked.info("replication")
         asked.hmget(keys.open_key(cluster), "replid", "generation")
         answer: Any = asked.execute()

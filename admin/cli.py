@@ -18,13 +18,13 @@ from rich.console import Console
 from rich.table import Table
 
 from admin.audit import Auditor, follow
-from admin.config_import.broker_conf import imported
+from admin.config_import.broker_conf import import_conf
 from admin.config_import.java_properties import MalformedProperties, parse
 from admin.demo.processes import METRICS_PORT, DemoFailed, spark_jars
 from admin.demo.run import Demo, DemoOptions
 from admin.demo.view import summary
 from admin.intents import Word, intent_of, publish
-from admin.replay import Impossible, bound_of, replayed, show, strategy_of
+from admin.replay import Impossible, bound_of, run_replay, show, strategy_of
 from admin.settings_file import tables
 from admin.simulate import simulate
 from admin.why import why
@@ -250,7 +250,7 @@ def replay(  # noqa: PLR0913 - the options of a command line
         settings = load_config(config).kafka
         asked = Asked(since, until, query, cluster)
         address = kafka or settings.bootstrap
-        verdict = replayed(lambda: RecordedTopics(address, settings.client), asked, strategy)
+        verdict = run_replay(lambda: RecordedTopics(address, settings.client), asked, strategy)
     except (InvalidConfig, Impossible) as error:
         raise _end(str(error), USAGE) from None
     except SinkError as error:
@@ -266,7 +266,7 @@ def import_broker_conf(
 ) -> None:
     """Print the settings a broker.conf means, as tables for --config; 2 if one cannot be taken."""
     try:
-        found = imported(parse(file.read_bytes().decode("iso-8859-1")))
+        found = import_conf(parse(file.read_bytes().decode("iso-8859-1")))
     except OSError as error:
         raise _end(f"{file}: {error.strerror}", USAGE) from None
     except (MalformedProperties, InvalidSettings) as error:

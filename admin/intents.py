@@ -10,7 +10,7 @@ from uuid import uuid4
 import msgspec
 
 from sinks.kafka.publisher import Outgoing, Publisher
-from trimtab.wire.control import Intent, Kind
+from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.keys import CONTROL
 
 
@@ -36,7 +36,7 @@ def intent_of(word: Word, cluster: str, subject: str | None) -> Intent:
         raise ValueError(f"{word} is about the whole cluster, not about {subject}")
     intent = Intent(
         id=f"tell/{uuid4()}",
-        kind=Kind(word.value),
+        kind=IntentKind(word.value),
         cluster=cluster,
         at=time.time_ns() // 1_000_000,
         by=getpass.getuser(),

@@ -15,7 +15,7 @@ from simulation.recorded import Missing, RecordedTopics
 from simulation.replay import Contradiction
 from simulation.rerun.run import Readers
 from simulation.rerun.span import Ambiguous, Asked, Bound, iso
-from simulation.rerun.verdict import Verdict, judged
+from simulation.rerun.verdict import ReplayVerdict, judge_run
 from trimtab.settings import SHEDDING
 from trimtab.wire.rows import Contender, RoundRecord
 
@@ -48,18 +48,20 @@ def strategy_of(text: str) -> str:
     return text
 
 
-def replayed(opened: Callable[[], RecordedTopics], asked: Asked, rival: str = "") -> Verdict:
+def run_replay(
+    opened: Callable[[], RecordedTopics], asked: Asked, rival: str = ""
+) -> ReplayVerdict:
     """Run the span; raises Impossible, KafkaUnavailable and Misconfigured."""
     with Readers(opened) as readers:
         try:
-            return judged(readers, asked, rival)
+            return judge_run(readers, asked, rival)
         except (Missing, Ambiguous) as error:
             raise Impossible(str(error)) from error
         except Contradiction as error:
             raise Impossible(f"{error}: ask for a span before or after that") from error
 
 
-def show(console: Console, verdict: Verdict, rival: str = "") -> None:
+def show(console: Console, verdict: ReplayVerdict, rival: str = "") -> None:
     """The whole of it."""
     table = Table(show_header=False, box=None, pad_edge=False)
     for name, said in _figures(verdict):
@@ -72,7 +74,7 @@ def show(console: Console, verdict: Verdict, rival: str = "") -> None:
         console.print(line, soft_wrap=True, highlight=False, markup=False)
 
 
-def _figures(verdict: Verdict) -> Iterator[tuple[str, str]]:
+def _figures(verdict: ReplayVerdict) -> Iterator[tuple[str, str]]:
     span, issued = verdict.span, verdict.issued
     yield "query", span.query
     times = f", {' to '.join(map(iso, verdict.times))}" if verdict.times else ""
@@ -87,7 +89,7 @@ def _figures(verdict: Verdict) -> Iterator[tuple[str, str]]:
     yield "commands", f"{issued.commands} the same, byte for byte, {unlike} not"
 
 
-def _trouble(verdict: Verdict) -> Iterator[str]:
+def _trouble(verdict: ReplayVerdict) -> Iterator[str]:
     issued, first = verdict.issued, verdict.first_difference
     if first is not None:
         yield f"first difference: batch {first.batch}, {first.subject}"
@@ -106,7 +108,7 @@ def _trouble(verdict: Verdict) -> Iterator[str]:
         )
 
 
-def _show_rival(console: Console, verdict: Verdict, rival: str) -> None:
+def _show_rival(console: Console, verdict: ReplayVerdict, rival: str) -> None:
     """Side by side the rounds in which either moved anything."""
     moved = [each for each in verdict.beside if any(s.moves for s in _sides(each))]
     headings = ("time", "cluster", "range", "moves", f"{rival}: range", "moves")

@@ -15,10 +15,17 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from simulation.scenarios import InvalidScenario, Outcome, Scenario, changed, library, load
-from simulation.scenarios.comparing import Job, by_strategy, cell, lines, played
+from simulation.scenarios import (
+    InvalidScenario,
+    Scenario,
+    ScenarioOutcome,
+    change_scenario,
+    library,
+    load,
+)
+from simulation.scenarios.comparing import Job, by_strategy, cell, lines, play
 from simulation.scenarios.running import strategy
-from simulation.scenarios.what_if import on_hardware, with_brokers, without_domain
+from simulation.scenarios.what_if import on_hardware, remove_domain, with_brokers
 from trimtab.settings import SHEDDING, Settings
 from trimtab.settings.setting import InvalidSettings
 
@@ -60,14 +67,14 @@ def simulate(  # noqa: PLR0913 - the options of a command line
         tuned = Settings().changed(given[1])
         chosen = [strategy(name, tuned) for name in strategies or SHEDDING]
         wanted = _seeds(seed, seeds) or [made.seed]
-        jobs = [Job(changed(made, {"seed": s}), each) for each in chosen for s in wanted]
+        jobs = [Job(change_scenario(made, {"seed": s}), each) for each in chosen for s in wanted]
     except (InvalidScenario, InvalidSettings) as error:
         raise _end("\n".join(error.problems)) from None
     except OSError as error:
         raise _end(f"{scenario}: {error.strerror}") from None
     except ValueError as error:
         raise _end(str(error)) from None
-    outcomes = [*played(jobs, processes)]
+    outcomes = [*play(jobs, processes)]
     name = Path(scenario).stem
     Console(width=None if sys.stdout.isatty() else 200).print(_table(name, outcomes))
     if json is not None:
@@ -120,7 +127,7 @@ def _with(
     if hardware is not None:
         scenario = on_hardware(scenario, hardware)
     if lose_domain is not None:
-        scenario = without_domain(scenario, lose_domain)
+        scenario = remove_domain(scenario, lose_domain)
     return scenario
 
 
@@ -135,7 +142,7 @@ def _seeds(each: Sequence[int] | None, span: str | None) -> list[int]:
     return found
 
 
-def _table(name: str, outcomes: Sequence[Outcome]) -> Table:
+def _table(name: str, outcomes: Sequence[ScenarioOutcome]) -> Table:
     groups = by_strategy(outcomes)
     seeds = len(outcomes) // len(groups)
     title = name if seeds == 1 else f"{name}, {seeds} seeds: median (worst)"
@@ -149,7 +156,7 @@ def _table(name: str, outcomes: Sequence[Outcome]) -> Table:
     return table
 
 
-def _for_programs(name: str, outcomes: Sequence[Outcome]) -> bytes:
+def _for_programs(name: str, outcomes: Sequence[ScenarioOutcome]) -> bytes:
     runs = [
         {"strategy": o.strategy, "seed": o.scenario.seed, "figures": asdict(o.figures)}
         for o in outcomes

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 
-class Steps:
+class Spinner:
     """Call it with each step as the step begins, which ends the one before.
 
     Outside its `with` block a call only prints: whoever was given it may report later too.

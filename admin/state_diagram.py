@@ -40,7 +40,7 @@ def diagram() -> str:
     )
 
 
-def written(document: str) -> str:
+def write_diagram(document: str) -> str:
     """The document with the picture as it is now; raises ValueError without the marks."""
     before, _, rest = document.partition(BEGIN)
     _, end, after = rest.partition(END)
@@ -73,4 +73,4 @@ def _name(event: Event) -> str:
 
 
 if __name__ == "__main__":
-    DOCUMENT.write_text(written(DOCUMENT.read_text("utf-8")), "utf-8")
+    DOCUMENT.write_text(write_diagram(DOCUMENT.read_text("utf-8")), "utf-8")

@@ -16,7 +16,7 @@ from rich.table import Table
 from admin.replay import Impossible, bound_of
 from simulation.recorded import Missing, RecordedTopics
 from simulation.replay import Contradiction
-from simulation.rerun.inquiry import Answer, explained_by_replay
+from simulation.rerun.inquiry import Answer, explain_by_replay
 from simulation.rerun.run import Readers
 from simulation.rerun.span import Ambiguous, Bound, iso
 from sinks.errors import SinkError, Unavailable
@@ -112,7 +112,7 @@ def _replayed(  # noqa: PLR0913 - the options of a command line
     address = kafka or settings.bootstrap
     with Readers(lambda: RecordedTopics(address, settings.client)) as readers:
         try:
-            return explained_by_replay(readers, cluster, wanted, subject, query)
+            return explain_by_replay(readers, cluster, wanted, subject, query)
         except (Missing, Ambiguous) as error:
             raise Impossible(str(error)) from error
         except Contradiction as error:

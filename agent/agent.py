@@ -32,7 +32,7 @@ from sinks.errors import Closed, Misconfigured, Unavailable
 from sinks.redis.leases import FOR_THE_NEXT, NO_SESSION, Lease, Renewal
 from trimtab.model import Epoch
 from trimtab.wire.assertion import Assertion
-from trimtab.wire.command import Command, Kind
+from trimtab.wire.command import Command, CommandKind
 
 FIRST_PAUSE_S: Final = 0.1
 LONGEST_PAUSE_S: Final = 2.0
@@ -125,7 +125,7 @@ class Agent:
         """Whether this broker and the store agree on what it owns."""
         return self._seeded
 
-    def obeyed(self) -> dict[tuple[Kind, Obeyed], int]:
+    def obeyed(self) -> dict[tuple[CommandKind, Obeyed], int]:
         """How many commands of each kind have ended how."""
         return dict(self._obeyer.counts)
 

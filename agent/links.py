@@ -69,7 +69,7 @@ class Links:
     ) -> Links:
         """The real ones; ``client`` belongs to this agent alone, for it waits in reading."""
         store = OwnershipStore(client)
-        server_time = watched_server_time()
+        server_time = watch_server_time()
         claims = Claims(
             settings.cluster,
             settings.broker,
@@ -91,7 +91,7 @@ class Links:
         )
 
 
-def watched_server_time() -> ServerTime:
+def watch_server_time() -> ServerTime:
     """To be told of each look; sure of itself after a lease's time."""
     return ServerTime(LONGEST_LEASE_MS / 1000, CLOCK_MARGIN_MS / 1000)
 

@@ -10,7 +10,7 @@ from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Command
 from trimtab.wire.hints import Hints
 from trimtab.wire.load_report import LocalBrokerData
-from trimtab.wire.ownership import Outcome, Record, Transition
+from trimtab.wire.ownership import Record, Transition, TransitionOutcome
 
 
 class Store(Protocol):
@@ -18,9 +18,11 @@ class Store(Protocol):
 
     def apply(
         self, cluster: str, transition: Transition, server_ms: int | None = None
-    ) -> Outcome: ...
+    ) -> TransitionOutcome: ...
 
-    def apply_all(self, cluster: str, transitions: Sequence[Transition]) -> tuple[Outcome, ...]: ...
+    def apply_all(
+        self, cluster: str, transitions: Sequence[Transition]
+    ) -> tuple[TransitionOutcome, ...]: ...
 
     def record(self, cluster: str, bundle: str) -> Record | None: ...
 

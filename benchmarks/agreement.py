@@ -8,7 +8,7 @@ import numpy as np
 
 from trimtab.arrays import CACHE, RATE_IN, THROUGHPUT_IN, TOPICS
 from trimtab.load import usage, usage_with_memory
-from trimtab.plan import Shed
+from trimtab.plan import ShedWish
 from trimtab.settings import WeightSettings
 from trimtab.view import View
 
@@ -55,7 +55,7 @@ def ties(view: View, weights: WeightSettings) -> list[str]:
     return [name for name, column in columns.items() if len(np.unique(column)) < len(column)]
 
 
-def named(sheds: Iterable[Shed], view: View) -> Moves:
+def named(sheds: Iterable[ShedWish], view: View) -> Moves:
     """Wishes by name."""
     brokers, bundles = view.brokers.names, view.bundles.names
     return [

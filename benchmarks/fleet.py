@@ -26,7 +26,7 @@ from simulation.load_model import LoadModel, load_model
 from simulation.profile import Profile
 from sinks.redis.command_streams import CommandStream
 from sinks.redis.server.connections import redis_client
-from trimtab.wire.command import Command, Kind
+from trimtab.wire.command import Command, CommandKind
 from trimtab.wire.load_report import LocalBrokerData
 
 CLUSTER: Final = "bench"
@@ -109,7 +109,7 @@ class TimedCommands(CommandStream):
         entries = super().read(block_ms)
         now = wall_ms()
         for _, command in entries:
-            if command.kind is Kind.TRANSFER:
+            if command.kind is CommandKind.TRANSFER:
                 self._noted(Receipt(command, now))
         return entries
 

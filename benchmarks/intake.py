@@ -34,21 +34,21 @@ from sinks.kafka.generation import claim
 from sinks.kafka.journal_reader import newest_records
 from sinks.kafka.publisher import Publisher
 from sinks.kafka.topics import ensure_topics
-from sinks.redis.cluster_gate import Gate
+from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
 from sources.load_reports import select_reports
 from sources.topics import KafkaSource
 from streaming.config import SparkConfig
-from streaming.leader.leadership import Tenure
-from streaming.leader.store_opening import Opener
+from streaming.leader.leadership import Leadership
+from streaming.leader.store_opening import StoreOpener
 from streaming.metrics.exposition import Exposition
 from streaming.query.batch import BatchWriter
 from streaming.query.broker_operator import BrokerOperator
 from streaming.query.offsets import OffsetLog
 from streaming.query.pipeline import rows
 from streaming.query.session import spark_session
-from streaming.sink_retry import Patience
+from streaming.sink_retry import SinkRetry
 from streaming.watchdog import Progress
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import Settings
@@ -109,16 +109,18 @@ def _operator(spark: SparkSession, source: KafkaSource) -> DataFrame:
 def _full(spark: SparkSession, source: KafkaSource, stack: Stack, checkpoint: str) -> Batches:
     """The query and the sinks as ``streaming.job`` puts them together."""
     shown = Exposition()
-    tenure = Tenure(lambda above: claim(stack.kafka_bootstrap, "trimtab-bench", above=above), shown)
+    tenure = Leadership(
+        lambda above: claim(stack.kafka_bootstrap, "trimtab-bench", above=above), shown
+    )
     client = redis_client(stack.redis_url)
     store = OwnershipStore(client)
     journal = partial(newest_records, stack.kafka_bootstrap)
     writer = BatchWriter(
         store,
         Publisher(stack.kafka_bootstrap),
-        Opener(Gate(client), store, journal, tenure, shown),
+        StoreOpener(ClusterGate(client), store, journal, tenure, shown),
         OffsetLog(spark, checkpoint),
-        Patience(threading.Event(), Progress(), shown),
+        SinkRetry(threading.Event(), Progress(), shown),
         lambda: None,
     )
     try:

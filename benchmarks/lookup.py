@@ -26,7 +26,7 @@ from agent.lookup.server import Lookup
 from agent.lookup.settling import LookupSettings
 from benchmarks.figures import Bar, Figure, Limit, figure
 from deploy.redis_server import RedisServer
-from sinks.redis.cluster_gate import Gate
+from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.leases import Leases
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
@@ -57,7 +57,7 @@ def measure(folder: Path) -> list[Figure]:
 
 def own_all(client: Redis) -> None:
     """Open the store, and have BROKER own every bundle."""
-    gate = Gate(client)
+    gate = ClusterGate(client)
     closure = gate.open(CLUSTER, 1)
     if closure is not None:
         gate.open(CLUSTER, 1, closure.history)

@@ -32,15 +32,15 @@ from agent.ports import Store
 from agent.reports.outbox import Outbox
 from benchmarks.figures import Bar, Figure, Limit, figure
 from deploy.redis_server import RedisServer
-from sinks.redis.cluster_gate import Gate
+from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.leases import Leases
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import Event
-from trimtab.wire.command import Command, Kind
+from trimtab.wire.command import Command, CommandKind
 from trimtab.wire.load_report import LocalBrokerData
-from trimtab.wire.ownership import Outcome, Record, Transition
+from trimtab.wire.ownership import Record, Transition, TransitionOutcome
 
 CLUSTER: Final = "bench"
 A, B = "broker-1:8080", "broker-2:8080"
@@ -84,7 +84,7 @@ def measure(folder: Path) -> list[Figure]:
 
 def script_figures(client: Redis) -> list[Figure]:
     """Three sides, turn by turn."""
-    gate = Gate(client)
+    gate = ClusterGate(client)
     closure = gate.open(CLUSTER, 1)
     if closure is not None:
         gate.open(CLUSTER, 1, closure.history)
@@ -150,7 +150,7 @@ class _Scripts:
             CLUSTER, [request], generation=1, query_id="bench", batch=number
         )
         epoch = self._accepted(done.outcomes[0])
-        own = _command(f"own/{number}", self._other, Kind.OWN, BUNDLE)
+        own = _command(f"own/{number}", self._other, CommandKind.OWN, BUNDLE)
         for event, actor, told in (
             (Event.HAND_OVER, self._owner, (own,)),
             (Event.SERVE, self._other, ()),
@@ -169,7 +169,7 @@ class _Scripts:
         return 3
 
     @staticmethod
-    def _accepted(outcome: Outcome) -> Epoch:
+    def _accepted(outcome: TransitionOutcome) -> Epoch:
         if not outcome.accepted or outcome.record is None:
             raise RuntimeError(f"refused: {outcome}")
         return outcome.record.epoch
@@ -188,7 +188,9 @@ class _Bare:
             BUNDLE.encode(),
             self._record,
         )
-        command = _command("own/1", B, Kind.OWN, BUNDLE).stamped(Epoch(1, 12), 1_800_000_000_000, 0)
+        command = _command("own/1", B, CommandKind.OWN, BUNDLE).stamped(
+            Epoch(1, 12), 1_800_000_000_000, 0
+        )
         self._command = msgspec.json.encode(command)
         self._answer = b"[%s]" % self._record
 
@@ -214,7 +216,7 @@ class _Bare:
 
 def transfer(name: str, bundle: str, source: str, destination: str, epoch: Epoch) -> Transition:
     """What the job asks for a move."""
-    told = ((destination, Kind.PREPARE), (source, Kind.TRANSFER))
+    told = ((destination, CommandKind.PREPARE), (source, CommandKind.TRANSFER))
     return Transition(
         id=name,
         bundle=bundle,
@@ -229,7 +231,7 @@ def transfer(name: str, bundle: str, source: str, destination: str, epoch: Epoch
 
 
 def _command(
-    name: str, broker: str, kind: Kind, bundle: str, destination: str | None = None
+    name: str, broker: str, kind: CommandKind, bundle: str, destination: str | None = None
 ) -> Command:
     return Command(
         id=name,
@@ -247,7 +249,9 @@ class _Timed:
     def __init__(self, real: Store, served: Callable[[str], object]) -> None:
         self._real, self._served = real, served
 
-    def apply(self, cluster: str, transition: Transition, server_ms: int | None = None) -> Outcome:
+    def apply(
+        self, cluster: str, transition: Transition, server_ms: int | None = None
+    ) -> TransitionOutcome:
         outcome = self._real.apply(cluster, transition, server_ms)
         if transition.event is Event.SERVE and outcome.accepted:
             self._served(transition.bundle)
@@ -256,7 +260,9 @@ class _Timed:
     def record(self, cluster: str, bundle: str) -> Record | None:
         return self._real.record(cluster, bundle)
 
-    def apply_all(self, cluster: str, transitions: Sequence[Transition]) -> tuple[Outcome, ...]:
+    def apply_all(
+        self, cluster: str, transitions: Sequence[Transition]
+    ) -> tuple[TransitionOutcome, ...]:
         return self._real.apply_all(cluster, transitions)
 
     def records_of(
@@ -316,7 +322,7 @@ class Moves:
         step = (1 << 32) // BUNDLES
         bundles = [f"t/n/0x{row * step:08x}_0x{(row + 1) * step:08x}" for row in range(BUNDLES)]
         with redis_client(self._url) as client:
-            gate = Gate(client)
+            gate = ClusterGate(client)
             closure = gate.open(CLUSTER, 1)
             if closure is not None:
                 gate.open(CLUSTER, 1, closure.history)

@@ -22,7 +22,7 @@ from agent.reports.outbox import Outbox
 from benchmarks.figures import Bar, Figure, Limit, figure
 from benchmarks.ownership import Bundles, no_kafka
 from deploy.redis_server import RedisServer
-from sinks.redis.cluster_gate import Gate
+from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.server.connections import redis_client
 
 CLUSTER: Final = "restart"
@@ -70,7 +70,7 @@ class _Fleet:
         ]
         self._agents: list[Agent] = []
         with redis_client(url) as client:
-            gate = Gate(client)
+            gate = ClusterGate(client)
             closure = gate.open(CLUSTER, 1)
             if closure is not None:
                 gate.open(CLUSTER, 1, closure.history)

@@ -30,7 +30,7 @@ from benchmarks.figures import Bar, Figure, Limit, figure
 from benchmarks.plans import acquainted, cpu_seconds
 from benchmarks.synthetic import CLUSTER, NOW_MS, Columns, columns, holdings, snapshots
 from deploy.redis_server import RedisServer
-from sinks.redis.cluster_gate import Gate
+from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.explanations import Explanations
 from sinks.redis.server.connections import redis_client
 from trimtab.cluster.operator import Cluster
@@ -137,7 +137,7 @@ def explain(witness: Witness | None) -> RoundExplanations:
 
 def fill(client: Redis, told: RoundExplanations) -> Figure:
     """Keep as many rounds as are kept, then one more again and again."""
-    gate = Gate(client)
+    gate = ClusterGate(client)
     closure = gate.open(CLUSTER, GENERATION)
     if closure is not None:
         gate.open(CLUSTER, GENERATION, closure.history)

@@ -95,8 +95,8 @@ def check_jars() -> Finding:
     problems = jars.verify()
     if problems:
         first = f"{problems[0].jar.path.name}: {problems[0].what}"
-        return bad("jars", f"{len(problems)} of {len(jars.locked())} ({first})", jars.FETCH)
-    return good("jars", f"{len(jars.locked())} as locked in {jars.cache_dir()}")
+        return bad("jars", f"{len(problems)} of {len(jars.list_locked())} ({first})", jars.FETCH)
+    return good("jars", f"{len(jars.list_locked())} as locked in {jars.cache_dir()}")
 
 
 def check_disk(folder: Path) -> Finding:

@@ -57,7 +57,7 @@ def cache_dir() -> Path:
     return Path(base) / "trimtab" / "jars"
 
 
-def locked(*parts: str) -> list[Jar]:
+def list_locked(*parts: str) -> list[Jar]:
     """The jars of the named parts ("connector", "kafka"), or of all of them."""
     lock = tomllib.loads(files("deploy").joinpath("jars.lock").read_text("utf-8"))
     return [Jar(name, **entry) for part in parts or lock for name, entry in lock[part].items()]
@@ -75,7 +75,7 @@ def kafka_jars() -> list[Path]:
 
 def verify(jars: Sequence[Jar] | None = None) -> list[Problem]:
     """Every one of ``jars`` (of the lock) that is missing or is not the locked one."""
-    jars = locked() if jars is None else jars
+    jars = list_locked() if jars is None else jars
     return [Problem(jar, what) for jar in jars if (what := _damage(jar.path, jar.sha256))]
 
 
@@ -108,7 +108,7 @@ def progress_bar() -> Progress:
 
 
 def _present(part: str) -> list[Path]:
-    paths = [jar.path for jar in locked(part)]
+    paths = [jar.path for jar in list_locked(part)]
     missing = [path.name for path in paths if not path.exists()]
     if missing:
         raise JarError(f"{len(missing)} of the {part} jars are missing. Type: {FETCH}")
@@ -140,7 +140,8 @@ def main() -> None:
     except (JarError, maven.MavenError) as error:
         sys.exit(f"trimtab: {error}")
     print(
-        f"trimtab: {len(locked())} jars in {cache_dir()}, {len(fetched)} fetched", file=sys.stderr
+        f"trimtab: {len(list_locked())} jars in {cache_dir()}, {len(fetched)} fetched",
+        file=sys.stderr,
     )
 
 

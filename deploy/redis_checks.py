@@ -11,7 +11,7 @@ import redis
 from deploy import redis_server
 from deploy.finding import Finding, bad, good
 from sinks.errors import Misconfigured, SinkError
-from sinks.redis.server.connections import address, redis_client, translated
+from sinks.redis.server.connections import address, redis_client, translate_errors
 from sinks.redis.server.sentinels import MasterPool
 from sinks.redis.server.survey import Survey, survey, unfit
 
@@ -90,7 +90,7 @@ def _check_durability(it: _Target) -> Iterator[Finding]:
     for setting, accepted in _WANTED.items():
         name = f"Redis {setting}"
         try:
-            with translated(it.client):
+            with translate_errors(it.client):
                 found = it.client.config_get(setting).get(setting)
         except Misconfigured as error:
             # Hosted services forbid CONFIG; there it is set in their console.

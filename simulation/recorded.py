@@ -40,7 +40,7 @@ class RecordedTopics:
 
     def batches(self) -> list[BatchRecord]:
         """Every record of trimtab.rounds in the order they were published, repetitions too."""
-        return decoded(self.between(keys.ROUNDS, 0, *self.whole(keys.ROUNDS)))
+        return decode_batches(self.between(keys.ROUNDS, 0, *self.whole(keys.ROUNDS)))
 
     def end(self, topic: str, partition: int = 0) -> int:
         """The offset that the partition's next record will have."""
@@ -49,7 +49,7 @@ class RecordedTopics:
     def newest_batches(self, number: int) -> list[BatchRecord]:
         """Those of the last so many records, in order."""
         low, high = self.whole(keys.ROUNDS)
-        return decoded(self.between(keys.ROUNDS, 0, max(low, high - number), high))
+        return decode_batches(self.between(keys.ROUNDS, 0, max(low, high - number), high))
 
     def all(self, topic: str) -> Iterator[Record]:
         """What the topic holds now, partition after partition."""
@@ -155,7 +155,7 @@ class Whole(NamedTuple):
     end: int
 
 
-def joined(records: Iterable[Record]) -> Iterator[Whole]:
+def join_pieces(records: Iterable[Record]) -> Iterator[Whole]:
     """The values of which the records, in order, are whole ones or all pieces."""
     joiner = Joiner()
     for record in records:
@@ -165,9 +165,9 @@ def joined(records: Iterable[Record]) -> Iterator[Whole]:
             yield Whole(whole.value, whole.offset, record.offset + 1)
 
 
-def decoded(records: Iterable[Record]) -> list[BatchRecord]:
+def decode_batches(records: Iterable[Record]) -> list[BatchRecord]:
     """The batches that records of trimtab.rounds tell of."""
-    return [msgspec.json.decode(whole.value, type=BatchRecord) for whole in joined(records)]
+    return [msgspec.json.decode(whole.value, type=BatchRecord) for whole in join_pieces(records)]
 
 
 def read_in(batch: BatchRecord) -> Iterator[tuple[str, int, int, int]]:

@@ -18,7 +18,7 @@ import msgspec
 
 from sources.arrivals import take_reports
 from sources.records import Record, Report, report_of, row_of
-from trimtab.cluster.export import Held
+from trimtab.cluster.export import ClusterExport
 from trimtab.cluster.operator import Cluster
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import Settings
@@ -57,7 +57,7 @@ class Replay:
         for cluster in self.clusters.values():
             cluster.defaults = defaults
 
-    def restore(self, name: str, held: Held) -> None:
+    def restore(self, name: str, held: ClusterExport) -> None:
         """Follow a cluster from what was held of it after the batch that ran last."""
         others = {at: packed for at, packed in self.snapshots.items() if at[0] != name}
         known = {**held.snapshots, **held.aside}
@@ -145,11 +145,11 @@ def distinct(recorded: Iterable[BatchRecord]) -> Iterator[BatchRecord]:
     known: dict[tuple[str, int], BatchRecord] = {}
     for record in recorded:
         key = (record.query, record.batch)
-        known[key] = agreed(known[key], record) if key in known else record
+        known[key] = require_agreement(known[key], record) if key in known else record
     yield from (known[key] for key in sorted(known))
 
 
-def agreed(first: BatchRecord, again: BatchRecord) -> BatchRecord:
+def require_agreement(first: BatchRecord, again: BatchRecord) -> BatchRecord:
     """A batch and its repetition, whose state is what the job went on from; or Contradiction."""
     # The job may have been started with other settings in between, and export by those.
     settings = again.settings or first.settings

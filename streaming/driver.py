@@ -16,28 +16,28 @@ from sinks.kafka.generation import claim
 from sinks.kafka.journal_reader import newest_records
 from sinks.kafka.publisher import Publisher
 from sinks.kafka.reporting_clusters import reporting_clusters
-from sinks.redis.cluster_gate import Gate
+from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.explanations import Explanations
 from sinks.redis.journal_relay import JournalRelay
-from sinks.redis.lease_scan import RollCall
+from sinks.redis.lease_scan import LeaseScan
 from sinks.redis.leases import Leases
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.pruning import Pruner
 from sinks.redis.server.connections import redis_client
 from streaming.config import JobConfig
 from streaming.leader.heartbeat import Heartbeat
-from streaming.leader.leadership import Tenure
-from streaming.leader.store_opening import Opener
+from streaming.leader.leadership import Leadership
+from streaming.leader.store_opening import StoreOpener
 from streaming.metrics.exposition import Exposition
 from streaming.metrics.progress import ProgressListener
 from streaming.periodic import Periodic
 from streaming.query.batch import BatchWriter
 from streaming.query.offsets import OffsetLog
-from streaming.query_runner import Keeper
-from streaming.shutdown import FAILED, STUCK, Ending
-from streaming.sink_retry import Patience
-from streaming.watch.intent_publisher import Announcer
-from streaming.watch.lease_watcher import REDIS, Watcher
+from streaming.query_runner import QueryRunner
+from streaming.shutdown import FAILED, STUCK, Shutdown
+from streaming.sink_retry import SinkRetry
+from streaming.watch.intent_publisher import IntentPublisher
+from streaming.watch.lease_watcher import REDIS, LeaseWatcher
 from streaming.watch.pruning import PAUSE_SECONDS, Pruning
 from streaming.watch.relay import RelayThread
 from streaming.watch.server_clock import ServerClock
@@ -59,7 +59,7 @@ class Driver:
         config: JobConfig,
         spark: SparkSession,
         shown: Exposition,
-        ending: Ending,
+        ending: Shutdown,
         halt: Callable[[int], None],
     ) -> None:
         self._spark = spark
@@ -69,13 +69,13 @@ class Driver:
         kafka = config.kafka
         client = redis_client(config.redis_url.get_secret_value())
         publisher = Publisher(kafka.bootstrap, kafka.client)
-        store, roll = OwnershipStore(client), RollCall(client)
-        self._tenure = tenure = Tenure(
+        store, roll = OwnershipStore(client), LeaseScan(client)
+        self._tenure = tenure = Leadership(
             lambda above: claim(kafka.bootstrap, "trimtab-job", kafka.client, above), shown
         )
         progress = Progress()
-        opener = Opener(
-            Gate(client, replicas=config.redis_replicas),
+        opener = StoreOpener(
+            ClusterGate(client, replicas=config.redis_replicas),
             store,
             lambda cluster: newest_records(
                 kafka.bootstrap, cluster, kafka.client, tenure.generation
@@ -88,7 +88,7 @@ class Driver:
         self._look_ahead = partial(
             opener.look_ahead, partial(reporting_clusters, kafka.bootstrap, kafka.client)
         )
-        announcer = Announcer(publisher.publish, lambda: tenure.generation)
+        announcer = IntentPublisher(publisher.publish, lambda: tenure.generation)
         opener.doubted = lambda cluster, level: announcer.doubt(cluster, REDIS, level)
         clock = ServerClock(
             Leases(client).server_time,
@@ -96,16 +96,16 @@ class Driver:
             LONGEST_LEASE_MS / 1000,
             config.clock_margin_seconds,
         )
-        watcher = Watcher(roll, clock, opener, announcer, shown)
+        watcher = LeaseWatcher(roll, clock, opener, announcer, shown)
         heartbeat = Heartbeat(tenure, clock.away_seconds, config.yield_seconds, ending)
-        patience = Patience(ending, progress, shown)
+        patience = SinkRetry(ending, progress, shown)
         offsets = OffsetLog(spark, config.checkpoint)
         writer = BatchWriter(store, publisher, opener, offsets, patience, clock.estimate_ms)
         writer.explanations = Explanations(client)
         writer.settings = told(config.intake_settings(), config.round_settings())
         longest = config.watchdog_seconds + config.trigger_seconds
         self._watchdog = Watchdog(progress, math.ceil(longest / LOOK_SECONDS), self._stuck)
-        self._keeper = Keeper(config, spark, writer, self._watchdog, ending)
+        self._keeper = QueryRunner(config, spark, writer, self._watchdog, ending)
         pruning = Pruning(Pruner(client), lambda: opener.clusters, lambda: tenure.generation, shown)
         # In the order they stop: nothing of ours is under way when the last heartbeat is.
         self._threads = (

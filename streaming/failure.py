@@ -10,7 +10,7 @@ _PLAN: Final = "=== Streaming Query ==="
 _FRAMES: Final = ("\tat ", "\t... ")
 
 
-class Trouble(Enum):
+class FatalCause(Enum):
     """Why a query would fail again, however often it is started."""
 
     VERSION = auto()
@@ -20,16 +20,16 @@ class Trouble(Enum):
 
 
 _SIGNS: Final = {
-    "ForeignCheckpoint": Trouble.VERSION,
-    "ChecksumException": Trouble.CHECKPOINT,
-    "Corruption:": Trouble.CHECKPOINT,
-    "Incomplete log file": Trouble.CHECKPOINT,
-    "in the checkpoint offsets": Trouble.CHECKPOINT,
-    "CHECKSUM_VERIFICATION_FAILED": Trouble.CHECKPOINT,
-    "INVALID_CONFIG_AFTER_RESTART": Trouble.CHECKPOINT,
-    "SCHEMA_NOT_COMPATIBLE": Trouble.CHECKPOINT,
-    "STREAMING_CHECKPOINT_MISSING_METADATA_FILE": Trouble.CHECKPOINT,
-    "STREAMING_STATEFUL_OPERATOR": Trouble.CHECKPOINT,
+    "ForeignCheckpoint": FatalCause.VERSION,
+    "ChecksumException": FatalCause.CHECKPOINT,
+    "Corruption:": FatalCause.CHECKPOINT,
+    "Incomplete log file": FatalCause.CHECKPOINT,
+    "in the checkpoint offsets": FatalCause.CHECKPOINT,
+    "CHECKSUM_VERIFICATION_FAILED": FatalCause.CHECKPOINT,
+    "INVALID_CONFIG_AFTER_RESTART": FatalCause.CHECKPOINT,
+    "SCHEMA_NOT_COMPATIBLE": FatalCause.CHECKPOINT,
+    "STREAMING_CHECKPOINT_MISSING_METADATA_FILE": FatalCause.CHECKPOINT,
+    "STREAMING_STATEFUL_OPERATOR": FatalCause.CHECKPOINT,
 }
 """Words of Spark, Hadoop and RocksDB."""
 
@@ -39,7 +39,7 @@ class Failure(NamedTuple):
 
     cause: str
     """A line."""
-    trouble: Trouble | None
+    trouble: FatalCause | None
     """None if another attempt may help."""
 
 
@@ -52,7 +52,7 @@ class BatchFailed(Exception):
     """
 
 
-def without_frames(error: str) -> str:
+def drop_frames(error: str) -> str:
     """A JVM's account of an exception and its causes, less where they were thrown."""
     return "\n".join(line for line in error.splitlines() if not line.startswith(_FRAMES))
 

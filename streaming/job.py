@@ -16,14 +16,14 @@ from sinks.errors import Fenced, SinkError, Unavailable
 from sinks.kafka.claim_reader import Signs
 from sinks.kafka.topics import ensure_topics
 from sinks.redis.server.connections import address, redis_client
-from sinks.redis.server.survey import checked
+from sinks.redis.server.survey import check_survey
 from streaming.config import InvalidConfig, JobConfig, load_config
 from streaming.driver import Driver
 from streaming.leader.standby import Standby
 from streaming.metrics.exposition import Exposition, PortTaken
 from streaming.query.trial import check_checkpoint, check_connector, start_spark
 from streaming.readiness import NotReady
-from streaming.shutdown import FAILED, FENCED, OK, UNREACHABLE, USAGE, Ending
+from streaming.shutdown import FAILED, FENCED, OK, UNREACHABLE, USAGE, Shutdown
 from streaming.watchdog import halt
 
 log = structlog.get_logger()
@@ -44,7 +44,7 @@ def check_services(config: JobConfig) -> None:
     if vital:
         raise NotReady("\n".join(vital))
     with redis_client(config.redis_url.get_secret_value()) as client:
-        found = checked(client)
+        found = check_survey(client)
         rule, shortage = found.rule(config.redis_replicas), found.shortage(config.redis_replicas)
         log.info("redis", address=address(client), version=found.version, replicas=rule)
         if shortage:
@@ -53,10 +53,10 @@ def check_services(config: JobConfig) -> None:
 
 def _check_redis(config: JobConfig) -> None:
     with redis_client(config.redis_url.get_secret_value()) as client:
-        checked(client)
+        check_survey(client)
 
 
-def stand_by(config: JobConfig, spark: SparkSession, ending: Ending) -> bool:
+def stand_by(config: JobConfig, spark: SparkSession, ending: Shutdown) -> bool:
     """Until this driver is to act; False if it is to end. Raises SinkError and NotReady."""
 
     def fit() -> None:
@@ -106,8 +106,8 @@ def run(
     raise SystemExit(driver.run())
 
 
-def _ended_by_signals() -> Ending:
-    ending = Ending()
+def _ended_by_signals() -> Shutdown:
+    ending = Shutdown()
 
     def end(_signal: int, _frame: FrameType | None) -> None:
         ending.set()

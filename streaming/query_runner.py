@@ -17,14 +17,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from sinks.errors import SinkError
 from streaming.config import JobConfig
-from streaming.failure import BatchFailed, Failure, Trouble, failure_of, without_frames
+from streaming.failure import BatchFailed, Failure, FatalCause, drop_frames, failure_of
 from streaming.metrics.exposition import Exposition
 from streaming.query.batch import BatchWriter
 from streaming.query.checkpoint import ANEW
 from streaming.query.pipeline import rows, source_of
 from streaming.query.trial import check_checkpoint
 from streaming.readiness import NotReady
-from streaming.shutdown import FAILED, FENCED, Ending
+from streaming.shutdown import FAILED, FENCED, Shutdown
 from streaming.watchdog import Watchdog
 from trimtab import metrics
 
@@ -38,7 +38,7 @@ _MOST_IN_VAIN: Final = 5
 """Attempts before the first batch: half a minute."""
 
 
-class Keeper:
+class QueryRunner:
     """Of one driver's query; ``ending`` tells it when to stop."""
 
     def __init__(
@@ -47,7 +47,7 @@ class Keeper:
         spark: SparkSession,
         writer: BatchWriter,
         watchdog: Watchdog,
-        ending: Ending,
+        ending: Shutdown,
     ) -> None:
         self._config = config
         self._spark = spark
@@ -111,9 +111,9 @@ class Keeper:
         """Why another attempt cannot help, and what would; empty if it may."""
         path = self._config.checkpoint
         match failure.trouble:
-            case Trouble.VERSION:
+            case FatalCause.VERSION:
                 return f"another version wrote the checkpoint {path}: start that one, or {ANEW}"
-            case Trouble.CHECKPOINT:
+            case FatalCause.CHECKPOINT:
                 return f"the checkpoint {path} cannot be read: {ANEW}"
         try:
             check_checkpoint(self._spark, self._config)
@@ -151,6 +151,6 @@ class Keeper:
         except Py4JJavaError as error:
             # By this name Spark knows it again.
             name = f"{type(error).__module__}.{type(error).__name__}"
-            raise BatchFailed(f"{name}: {without_frames(str(error))}") from None
+            raise BatchFailed(f"{name}: {drop_frames(str(error))}") from None
         self._works = True
         self._watchdog.progress.ended(number)

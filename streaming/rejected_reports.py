@@ -22,7 +22,7 @@ MOST: Final = 20
 """Lines a batch. Only what was logged is remembered, so this bounds memory too."""
 
 
-class DisbeliefLog:
+class RejectedReportLog:
     """One per query."""
 
     def __init__(self) -> None:

@@ -20,7 +20,7 @@ STUCK: Final = 70
 """The watchdog's."""
 
 
-class Ending(threading.Event):
+class Shutdown(threading.Event):
     """Set once the driver is to end. The first reason counts; from any thread."""
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ _LONGEST_SECONDS: Final = 1.0
 """Between two attempts: so late a driver that is to end may notice it."""
 
 
-class Patience:
+class SinkRetry:
     """Of one driver; ``ended`` says that it is to wait for nothing any longer."""
 
     def __init__(self, ended: threading.Event, progress: Progress, shown: Exposition) -> None:

@@ -11,7 +11,7 @@ from trimtab.arrays import Bools, Ints
 
 
 @dataclass(frozen=True, slots=True)
-class Hits:
+class HitCounts:
     """Counts by name; one that is absent has none."""
 
     counts: dict[str, int] = field(default_factory=dict)
@@ -22,7 +22,7 @@ class Hits:
         return np.array([counts.get(name, 0) for name in names], dtype=np.int64)
 
     @classmethod
-    def of(cls, names: Iterable[str], column: Ints) -> Hits:
+    def of(cls, names: Iterable[str], column: Ints) -> HitCounts:
         """What `column` reads back; those not named are forgotten."""
         return cls({name: n for name, n in zip(names, column.tolist(), strict=True) if n})
 

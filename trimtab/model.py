@@ -72,7 +72,7 @@ def is_bundle(name: str) -> bool:
     return True
 
 
-def merged(lower: str, upper: str) -> str:
+def merge_names(lower: str, upper: str) -> str:
     """Name of what two neighbours are together; raises InvalidName where they are none."""
     namespace, (low, between) = parse_bundle(lower)
     of, (above, high) = parse_bundle(upper)

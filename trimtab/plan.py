@@ -16,7 +16,7 @@ every cluster's rounds, all wait while one is carried out, and so many take abou
 
 
 @dataclass(frozen=True, slots=True)
-class Shed:
+class ShedWish:
     """A strategy's wish: take bundle row ``bundle`` off broker row ``source`` of the view.
 
     ``destination`` is a broker row where the strategy also places (AvgShedder), else None.
@@ -31,7 +31,7 @@ class Shed:
 
 
 @dataclass(frozen=True, slots=True)
-class Divide:
+class SplitWish:
     """A trigger's wish: divide bundle row ``bundle`` of the view."""
 
     bundle: int
@@ -41,7 +41,7 @@ class Divide:
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class MergeWish:
     """A merger's wish: make one of bundle row ``bundle`` and ``neighbour``, the row just above."""
 
     bundle: int
@@ -126,7 +126,7 @@ class Forecast:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class LandedMove:
     """A move that landed, and what came of it on both sides."""
 
     bundle: str
@@ -146,7 +146,7 @@ class Settled:
 class Review:
     """What became of earlier plans."""
 
-    settled: tuple[Settled, ...] = ()
+    settled: tuple[LandedMove, ...] = ()
     closed: dict[str, int] = field(default_factory=dict)
     """Earlier moves that are waited for no longer, by `trimtab.review.ledger.Outcome`."""
     tripped: dict[str, str] = field(default_factory=dict)

@@ -27,7 +27,7 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class RepairNeeds:
     """Of one cluster at one time; nothing unless said."""
 
     needs: tuple[Need, ...] = ()
@@ -37,4 +37,4 @@ class Trouble:
     doubt: Doubt = Doubt.STABLE
 
 
-NO_TROUBLE: Final = Trouble()
+NOTHING_TO_REPAIR: Final = RepairNeeds()

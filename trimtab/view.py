@@ -18,7 +18,7 @@ from trimtab.arrays import Bools, Counts, Floats, Ints
 from trimtab.model import NO_EPOCH, Epoch, namespace_of
 from trimtab.names import kept as kept_names
 from trimtab.policies import NO_POLICIES, Policies
-from trimtab.repair_needs import NO_TROUBLE, Trouble
+from trimtab.repair_needs import NOTHING_TO_REPAIR, RepairNeeds
 from trimtab.wire.ownership import Record
 
 
@@ -113,7 +113,7 @@ class View:
     splitting: frozenset[str] = frozenset()
     """Bundles being divided, by the records, whether or not a broker reports them; and those that
     the round divides."""
-    trouble: Trouble = NO_TROUBLE
+    trouble: RepairNeeds = NOTHING_TO_REPAIR
 
     def epoch(self, bundle: str) -> Epoch:
         """Of a bundle's record; NO_EPOCH without one."""

@@ -75,7 +75,7 @@ _TOGETHER: Final[Mapping[str, tuple[str, ...]]] = {
 """The keys that can contradict one another, by the setting that the complaint names."""
 
 
-def imported(entries: Mapping[str, Entry]) -> Imported:
+def import_conf(entries: Mapping[str, Entry]) -> Imported:
     """What a file means; raises InvalidSettings, each problem with its key and line."""
     stripped = {key: Entry(entry.value.strip(), entry.line) for key, entry in entries.items()}
     given = {key: entry for key, entry in stripped.items() if entry.value}

@@ -20,7 +20,7 @@ from admin.demo import processes
 from admin.demo.feed import RoundReader, newest_snapshot
 from admin.demo.story import Story
 from admin.demo.view import Scene, line, picture
-from admin.spinner import Steps
+from admin.spinner import Spinner
 from deploy.process import Process
 from deploy.stack import Stack
 from simulation.profile import Profile
@@ -70,12 +70,12 @@ class Demo:
     def run(self) -> None:
         """Until the seconds are over or Ctrl-C; raises DemoFailed and what a server raises."""
         with _all_end_as_ctrl_c(), processes.clean_folder(self._folder), ExitStack() as started:
-            with Steps(self._console, plain=self._plain) as step:
+            with Spinner(self._console, plain=self._plain) as step:
                 running = self._start(started, step)
             with suppress(KeyboardInterrupt):
                 self._show(running)
 
-    def _start(self, started: ExitStack, step: Steps) -> Running:
+    def _start(self, started: ExitStack, step: Spinner) -> Running:
         processes.settings_file(self._folder, "demo_job.toml")
         profile = self._profile()
         self.story = Story(profile.brokers, processes.GOAL)

@@ -15,7 +15,7 @@ from agent.commands.merging import merge
 from agent.commands.obeying import Obeyed, Obeyer
 from agent.commands.splitting import split
 from trimtab.ownership import Event
-from trimtab.wire.command import Command, Kind
+from trimtab.wire.command import Command, CommandKind
 from trimtab.wire.ownership import Refused
 
 
@@ -40,7 +40,7 @@ def _transfer(obeyer: Obeyer, command: Command) -> Obeyed:
         id=f"{command.id}/own",
         cluster=command.cluster,
         broker=command.destination,
-        kind=Kind.OWN,
+        kind=CommandKind.OWN,
         bundle=command.bundle,
         source=obeyer.broker_id,
         reason=command.reason,
@@ -76,13 +76,13 @@ def _own(obeyer: Obeyer, command: Command) -> Obeyed:
     return obeyer.report(command, Event.SERVE)
 
 
-ACTIONS: Final[Mapping[Kind, Callable[[Obeyer, Command], Obeyed]]] = MappingProxyType(
+ACTIONS: Final[Mapping[CommandKind, Callable[[Obeyer, Command], Obeyed]]] = MappingProxyType(
     {
-        Kind.UNLOAD: _unload,
-        Kind.TRANSFER: _transfer,
-        Kind.PREPARE: _prepare,
-        Kind.OWN: _own,
-        Kind.SPLIT: split,
-        Kind.MERGE: merge,
+        CommandKind.UNLOAD: _unload,
+        CommandKind.TRANSFER: _transfer,
+        CommandKind.PREPARE: _prepare,
+        CommandKind.OWN: _own,
+        CommandKind.SPLIT: split,
+        CommandKind.MERGE: merge,
     }
 )

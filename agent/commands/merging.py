@@ -10,10 +10,10 @@ from __future__ import annotations
 import msgspec
 
 from agent.commands.obeying import Obeyed, Obeyer
-from trimtab.model import NO_EPOCH, merged
+from trimtab.model import NO_EPOCH, merge_names
 from trimtab.ownership import Event, State
 from trimtab.wire.command import Command
-from trimtab.wire.ownership import Neighbour, Outcome
+from trimtab.wire.ownership import Neighbour, TransitionOutcome
 
 
 def merge(obeyer: Obeyer, command: Command) -> Obeyed:
@@ -21,7 +21,7 @@ def merge(obeyer: Obeyer, command: Command) -> Obeyed:
     lower, upper = command.bundle, command.neighbour
     if upper is None:
         return obeyer.report(command, Event.DECLINE)
-    beside, whole = obeyer.store.record(obeyer.cluster, upper), merged(lower, upper)
+    beside, whole = obeyer.store.record(obeyer.cluster, upper), merge_names(lower, upper)
     if beside is not None:
         # From here on nothing older gives it back to this broker.
         obeyer.seen.note(upper, beside)
@@ -36,7 +36,7 @@ def merge(obeyer: Obeyer, command: Command) -> Obeyed:
     return obeyer.follow(outcome)
 
 
-def _decline(obeyer: Obeyer, command: Command, refused: Outcome) -> Obeyed:
+def _decline(obeyer: Obeyer, command: Command, refused: TransitionOutcome) -> Obeyed:
     """Both stay, one by one: either may have moved on alone."""
     obeyer.follow(refused)
     known = {refused.bundle: refused.record, **refused.others}

@@ -19,13 +19,13 @@ from agent.seen import Seen
 from sinks.errors import Unavailable
 from trimtab.model import NO_EPOCH
 from trimtab.ownership import Event, State
-from trimtab.wire.command import Command, Kind
-from trimtab.wire.ownership import Neighbour, Outcome, Record, Transition
+from trimtab.wire.command import Command, CommandKind
+from trimtab.wire.ownership import Neighbour, Record, Transition, TransitionOutcome
 
 SERVING: Final = frozenset({State.OWNED, State.RELEASING, State.SPLITTING, State.MERGING})
 """States in which the record's owner serves clients."""
 
-_RETIRING: Final = frozenset({Kind.SPLIT, Kind.MERGE})
+_RETIRING: Final = frozenset({CommandKind.SPLIT, CommandKind.MERGE})
 """What is answered with RETIRE, and has its bundle served until then."""
 
 
@@ -52,7 +52,7 @@ class Obeyer:
     store: Store
     holdings: Holdings
     seen: Seen
-    counts: Counter[tuple[Kind, Obeyed]] = field(default_factory=Counter)
+    counts: Counter[tuple[CommandKind, Obeyed]] = field(default_factory=Counter)
 
     def settle(self, bundle: str, record: Record | None) -> None:
         """Make the broker, and what it may serve, agree with the record.
@@ -92,7 +92,7 @@ class Obeyer:
             self.seen.note(bundle, after)
         return after
 
-    def claim(self, bundle: str, known: Record) -> Outcome:
+    def claim(self, bundle: str, known: Record) -> TransitionOutcome:
         """Ask for a bundle that this broker owns, by what is known of it; it gets a new epoch."""
         return self.store.apply(self.cluster, self.claiming(bundle, known))
 
@@ -129,7 +129,7 @@ class Obeyer:
         """Tell the store what was done for ``command``, and follow what it answers."""
         return self.follow(self.apply(command, event, commands))
 
-    def follow(self, outcome: Outcome) -> Obeyed:
+    def follow(self, outcome: TransitionOutcome) -> Obeyed:
         """Be brought in line with what the store answered."""
         self.settle(outcome.bundle, outcome.record)
         for bundle, record in outcome.others.items():
@@ -138,7 +138,7 @@ class Obeyer:
 
     def retire(
         self, command: Command, children: tuple[str, ...], neighbour: Neighbour | None = None
-    ) -> Outcome:
+    ) -> TransitionOutcome:
         """Ask the store to put ``children`` in place of a bundle that is served meanwhile.
 
         It is served no longer where no answer comes: it may be gone, and whatever the store forgets
@@ -159,7 +159,7 @@ class Obeyer:
         commands: tuple[Command, ...] = (),
         children: tuple[str, ...] = (),
         neighbour: Neighbour | None = None,
-    ) -> Outcome:
+    ) -> TransitionOutcome:
         """Ask the store for what answers ``command``."""
         transition = Transition(
             id=f"{command.id}/{event.value}",

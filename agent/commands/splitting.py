@@ -16,7 +16,7 @@ from trimtab.model import parse_bundle, within
 from trimtab.ownership import Event
 from trimtab.settings import SplitSettings
 from trimtab.splitting import DIVIDERS
-from trimtab.splitting.request import CannotSplit, Flaw, SplitRequest, children
+from trimtab.splitting.request import CannotSplit, SplitFlaw, SplitRequest, children
 from trimtab.wire.command import Command, Division
 
 
@@ -70,5 +70,5 @@ def children_of(
     divide = DIVIDERS.get(division.algorithm)
     cuts = divide(request, limits) if divide else []
     if not cuts:
-        raise CannotSplit(span, Flaw.NO_POSITION)
+        raise CannotSplit(span, SplitFlaw.NO_POSITION)
     return tuple(f"{namespace}/{part}" for part in children(span, cuts))

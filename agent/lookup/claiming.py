@@ -16,10 +16,10 @@ from agent.ports import HintReader, Store
 from trimtab.model import Epoch, namespace_of
 from trimtab.ownership import Event
 from trimtab.store.lookup import candidates_for, draw
-from trimtab.wire.command import Command, Kind
+from trimtab.wire.command import Command, CommandKind
 from trimtab.wire.hints import Hints
 from trimtab.wire.lookup import Cause
-from trimtab.wire.ownership import Candidate, Outcome, Transition
+from trimtab.wire.ownership import Candidate, Transition, TransitionOutcome
 
 HINTS_FOR_S: Final = 1.0
 """Longer: bundles go by older loads; shorter: more reading, of 64 brokers for each of 1,000
@@ -81,7 +81,7 @@ class Claims:
                 raise NoPlace(Cause.NO_CANDIDATE, f"{bundle}: {why}")
             return Drawn(draw(untried, placed, hints.each, self._rng), hints.each)
 
-    def claim(self, bundle: str, expect: Epoch, drawn: Drawn) -> Outcome:
+    def claim(self, bundle: str, expect: Epoch, drawn: Drawn) -> TransitionOutcome:
         """Have the script give it to one of them; raises Closed.
 
         Asking once more, perhaps for others, is harmless: one request of this name is accepted.
@@ -90,10 +90,10 @@ class Claims:
         name = f"{self._broker}/{bundle}/{epoch}/{Event.ASSIGN.value}"
         commands = tuple(
             Command(
-                id=f"{name}/{Kind.OWN.value}",
+                id=f"{name}/{CommandKind.OWN.value}",
                 cluster=self._cluster,
                 broker=broker,
-                kind=Kind.OWN,
+                kind=CommandKind.OWN,
                 bundle=bundle,
                 reason="lookup",
             )

@@ -17,7 +17,7 @@ from agent.lookup.single_flight import SingleFlight
 from trimtab.model import NO_EPOCH, Epoch, parse_bundle
 from trimtab.store.lookup import parse_topic
 from trimtab.store.ring import position
-from trimtab.wire.lookup import Answer, Avoid, Cause, Kind, failed, put_off
+from trimtab.wire.lookup import Answer, AnswerKind, Avoid, Cause, answer_failed, answer_retry
 
 MOST_REDIRECTS: Final = 20
 """Pulsar's maxLookupRedirects."""
@@ -111,7 +111,7 @@ class LookupClient:
         until = self._clock() + self._patience_s
         while True:
             answer = self._followed(name, avoid)
-            if answer.kind is Kind.FAILED:
+            if answer.kind is AnswerKind.FAILED:
                 raise LookupFailed(answer)
             if answer.bundle is not None and answer.broker is not None:
                 place = Place(answer.bundle, answer.broker, answer.epoch, answer.proxied)
@@ -132,11 +132,11 @@ class LookupClient:
             try:
                 answer = self._ask(broker, name, authoritative=authoritative, avoid=avoid)
             except OSError as error:
-                return put_off(Cause.UNREACHABLE, f"{broker or 'the service URL'}: {error}")
-            if answer.kind is not Kind.REDIRECT:
+                return answer_retry(Cause.UNREACHABLE, f"{broker or 'the service URL'}: {error}")
+            if answer.kind is not AnswerKind.REDIRECT:
                 return answer
             broker, authoritative = answer.broker, answer.authoritative
-        return failed(
+        return answer_failed(
             Cause.TOO_MANY_REDIRECTS,
             f"{name}: still redirected after {MOST_REDIRECTS}, to {broker}",
         )

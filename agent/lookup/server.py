@@ -22,20 +22,20 @@ from typing import Final
 import numpy as np
 from redis import Redis
 
-from agent.links import watched_server_time
+from agent.links import watch_server_time
 from agent.lookup.claiming import Claims
 from agent.lookup.edges import Edges, UnknownNamespace
 from agent.lookup.settling import LookupSettings, Question, Settler
 from agent.lookup.single_flight import SingleFlight
 from sinks.errors import Closed, Misconfigured, Unavailable
 from sinks.redis.bundle_index import BundleIndex
-from sinks.redis.cluster_gate import Gate
+from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.hints import PlacementHints
 from sinks.redis.leases import Leases
 from sinks.redis.ownership_store import OwnershipStore
-from trimtab.store.lookup import STEPS, NotTiling, Step, parse_topic
+from trimtab.store.lookup import STEPS, LookupAction, NotTiling, parse_topic
 from trimtab.store.ring import position
-from trimtab.wire.lookup import Answer, Avoid, Cause, failed, put_off
+from trimtab.wire.lookup import Answer, Avoid, Cause, answer_failed, answer_retry
 
 OPEN_FOR_S: Final = 1.0
 """For so long a store that was found open is taken to be open; its scripts check every time."""
@@ -57,11 +57,11 @@ class Lookup:
         it for long, as the agent beside; None: this does, from its first lookup on."""
         self._cluster = settings.cluster
         self._clock = clock
-        self._gate = Gate(client)
+        self._gate = ClusterGate(client)
         self._store = OwnershipStore(client)
         self._leases = Leases(client)
         self._edges = Edges(settings.cluster, BundleIndex(client))
-        self._server_time = watched_server_time()
+        self._server_time = watch_server_time()
         claims = Claims(
             settings.cluster,
             settings.broker,
@@ -87,16 +87,16 @@ class Lookup:
             name, namespace = parse_topic(topic)
             where = position(name)
         except ValueError as error:
-            return failed(Cause.BAD_TOPIC, f"{error}; give the topic's whole name")
+            return answer_failed(Cause.BAD_TOPIC, f"{error}; give the topic's whole name")
         try:
             return self._answer(namespace, where, authoritative, avoid)
         except Closed as error:
-            return put_off(Cause.STORE_CLOSED, str(error))
+            return answer_retry(Cause.STORE_CLOSED, str(error))
         except (Unavailable, Misconfigured) as error:
             # A right that was taken away may be given back, as a server may come back.
             # The server that answers next may be another one.
             self._open_until = -math.inf
-            return put_off(Cause.STORE_UNAVAILABLE, str(error))
+            return answer_retry(Cause.STORE_UNAVAILABLE, str(error))
 
     def _answer(
         self, namespace: str, where: int, authoritative: bool, avoid: Avoid | None
@@ -108,13 +108,13 @@ class Lookup:
             if isinstance(bundle, Answer):
                 return bundle
             record = self._store.record(self._cluster, bundle)
-            if record is not None and avoid is None and STEPS[record.state] is Step.SERVED:
+            if record is not None and avoid is None and STEPS[record.state] is LookupAction.SERVED:
                 return self._settler.connect(bundle, record)
             asked = Question(bundle, authoritative, avoid, indexed)
             answer = self._flights.run(asked, partial(self._settler.answer, asked))
             if answer is not None:
                 return answer
-        return put_off(Cause.DIVIDED, f"{namespace} is being divided or merged")
+        return answer_retry(Cause.DIVIDED, f"{namespace} is being divided or merged")
 
     def _require_open(self) -> None:
         """Raises Closed."""
@@ -140,4 +140,4 @@ class Lookup:
             # What a closed store lacks may still be restored.
             self._require_open()
             cause = Cause.NOT_TILING if isinstance(error, NotTiling) else Cause.UNKNOWN_NAMESPACE
-            return failed(cause, f"{namespace}: {error}")
+            return answer_failed(cause, f"{namespace}: {error}")

@@ -17,8 +17,8 @@ from sinks.redis.leases import Leases
 from sinks.redis.ownership_store import OwnershipStore
 from trimtab.model import NO_EPOCH
 from trimtab.ownership import State
-from trimtab.store.lookup import STEPS, Step
-from trimtab.wire.lookup import Answer, Avoid, Cause, Kind, failed, put_off
+from trimtab.store.lookup import STEPS, LookupAction
+from trimtab.wire.lookup import Answer, AnswerKind, Avoid, Cause, answer_failed, answer_retry
 from trimtab.wire.ownership import Record, Refused
 
 FIRST_PAUSE_S: Final = 0.002
@@ -75,40 +75,42 @@ class Settler:
         while True:
             record = self._store.record(self._settings.cluster, asked.bundle)
             match self.step(asked, record):
-                case Step.SERVED if record is not None:
+                case LookupAction.SERVED if record is not None:
                     return self.connect(asked.bundle, record)
-                case Step.GONE:
+                case LookupAction.GONE:
                     return None
-                case Step.HELD_BACK:
-                    return failed(
+                case LookupAction.HELD_BACK:
+                    return answer_failed(
                         Cause.QUARANTINED,
                         f"one owner of {asked.bundle} after another died; an operator readmits it",
                     )
-                case Step.ORPHANED:
+                case LookupAction.ORPHANED:
                     answer = self._place(asked, record, tried)
                     if answer is not None:
                         return answer
             if self._clock() + pause > until:
-                return put_off(Cause.HAND_OVER, f"{asked.bundle} is being given to a broker")
+                return answer_retry(Cause.HAND_OVER, f"{asked.bundle} is being given to a broker")
             self._sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE_S)
 
-    def step(self, asked: Question, record: Record | None) -> Step:
+    def step(self, asked: Question, record: Record | None) -> LookupAction:
         """What to do about the record, its owner's lease and the client's experience considered."""
         if record is None:
-            return Step.ORPHANED if asked.indexed else Step.GONE
+            return LookupAction.ORPHANED if asked.indexed else LookupAction.GONE
         step = STEPS[record.state]
-        if record.owner is None or (step is Step.SERVED and not _in_vain(asked.avoid, record)):
+        if record.owner is None or (
+            step is LookupAction.SERVED and not _in_vain(asked.avoid, record)
+        ):
             return step
         if not self._leases.holds(self._settings.cluster, record.owner):
-            return Step.ORPHANED
+            return LookupAction.ORPHANED
         # While it drains it turns clients away, and nobody else serves before that is done.
-        return Step.ON_ITS_WAY if record.state is State.RELEASING else step
+        return LookupAction.ON_ITS_WAY if record.state is State.RELEASING else step
 
     def connect(self, bundle: str, record: Record) -> Answer:
         """CONNECT to the record's owner."""
         return Answer(
-            kind=Kind.CONNECT,
+            kind=AnswerKind.CONNECT,
             bundle=bundle,
             broker=record.owner,
             epoch=record.epoch,
@@ -121,7 +123,7 @@ class Settler:
         try:
             drawn = self._claims.draw(asked.bundle, tried)
         except NoPlace as error:
-            return put_off(error.cause, str(error))
+            return answer_retry(error.cause, str(error))
         if not self._decides(asked):
             return self._redirect(asked.bundle, drawn.brokers, tried)
         expect = NO_EPOCH if record is None else record.epoch
@@ -136,7 +138,9 @@ class Settler:
     def _redirect(self, bundle: str, brokers: list[str], tried: set[str]) -> Answer | None:
         for broker in brokers:
             if self._leases.holds(self._settings.cluster, broker):
-                return Answer(kind=Kind.REDIRECT, bundle=bundle, broker=broker, authoritative=True)
+                return Answer(
+                    kind=AnswerKind.REDIRECT, bundle=bundle, broker=broker, authoritative=True
+                )
         tried.update(brokers)
         return None
 

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from trimtab.ownership import LONGEST_LEASE_MS
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Command
-from trimtab.wire.ownership import Change, Outcome, Record
+from trimtab.wire.ownership import Change, Record, TransitionOutcome
 
 REMEMBERED: Final = 300
 """Changes that a server or its replica may lose."""
@@ -77,7 +77,7 @@ class Contents:
     assertions: dict[tuple[str, str], Assertion] = field(default_factory=dict)
     """History and broker to what was said."""
     placed: dict[str, int] = field(default_factory=dict)
-    applied: dict[str, tuple[int, tuple[Outcome, ...]]] = field(default_factory=dict)
+    applied: dict[str, tuple[int, tuple[TransitionOutcome, ...]]] = field(default_factory=dict)
     """Query to its last batch."""
 
     @property

@@ -16,13 +16,13 @@ import numpy as np
 from agent.agent import Agent, Superseded
 from agent.broker import CannotLoad
 from agent.holdings import Holdings
-from agent.links import AgentSettings, Links, watched_server_time
+from agent.links import AgentSettings, Links, watch_server_time
 from agent.lookup.claiming import Claims, NoPlace
 from agent.seen import Seen
 from simulation.ownership.network import Clock, Killed, Link
 from sinks.errors import SinkError
 from trimtab.model import NO_EPOCH, Epoch
-from trimtab.store.lookup import STEPS, Step
+from trimtab.store.lookup import STEPS, LookupAction
 from trimtab.wire.hints import Hints
 from trimtab.wire.load_report import LocalBrokerData
 from trimtab.wire.ownership import Candidate
@@ -173,7 +173,7 @@ class Host:
             lease_margin=self.margin_s,
             longest_wait=0.001,
         )
-        server_time = watched_server_time()
+        server_time = watch_server_time()
         self.claims = Claims(
             self.cluster,
             self.name,
@@ -260,7 +260,7 @@ class Host:
             return
         try:
             record = self.link.record(self.cluster, bundle)
-            if record is not None and STEPS[record.state] is Step.GONE:
+            if record is not None and STEPS[record.state] is LookupAction.GONE:
                 return
             owner = None if record is None else record.owner
             if owner is not None and self.link.holds(self.cluster, owner):

@@ -17,11 +17,11 @@ from simulation.ownership.network import JobLink
 from sinks.errors import Closed, Fenced, GenerationSpent, SinkError, StoreUnavailable
 from sinks.redis.cluster_gate import CLOSED_FOR_MS, Closure
 from streaming.watch.server_clock import ServerClock
-from trimtab.model import HashRange, InvalidName, merged, parse_bundle
+from trimtab.model import HashRange, InvalidName, merge_names, parse_bundle
 from trimtab.ownership import JOB_EVENTS, LONGEST_LEASE_MS, TRANSITIONS, Event, State
-from trimtab.store.rebuild import rebuilt
-from trimtab.store.requests import issued
-from trimtab.wire.command import Command, Division, Kind
+from trimtab.store.rebuild import rebuild_records
+from trimtab.store.requests import issue_commands
+from trimtab.wire.command import Command, CommandKind, Division
 from trimtab.wire.ownership import Neighbour, Record, Transition
 
 DEADLINE_MS = 20_000
@@ -29,11 +29,11 @@ DIVISION = Division(
     algorithm="range_equally_divide", max_rate=1e3, max_throughput=1e9, difference=0.1
 )
 _TOLD = {
-    Event.TRANSFER: Kind.TRANSFER,
-    Event.UNLOAD: Kind.UNLOAD,
-    Event.SPLIT: Kind.SPLIT,
-    Event.MERGE: Kind.MERGE,
-    Event.KEEP: Kind.OWN,
+    Event.TRANSFER: CommandKind.TRANSFER,
+    Event.UNLOAD: CommandKind.UNLOAD,
+    Event.SPLIT: CommandKind.SPLIT,
+    Event.MERGE: CommandKind.MERGE,
+    Event.KEEP: CommandKind.OWN,
 }
 _NARROWEST: Final = 1 << 24
 _AT_ONCE: Final = 300
@@ -134,7 +134,7 @@ class Manager:
         stored = link.records(cluster, link.bundles(cluster))
         said = link.asserted(cluster, closure.history).values()
         journal = dict(self.kafka.journal[cluster])
-        lacking = rebuilt(stored, journal, [told.records for told in said], self.generation)
+        lacking = rebuild_records(stored, journal, [told.records for told in said], self.generation)
         restored = link.restore(cluster, self.generation, lacking.records, lacking.unjournalled)
         link.note_owned(cluster, self.generation, sorted({*stored, *lacking.records}))
         self.kafka.rebuilt(restored)
@@ -158,7 +158,7 @@ class Manager:
             self.generation * 1_000_000 + self._batch,
             self._watch.estimate_ms(),
         )
-        for command in issued(last, done.outcomes):
+        for command in issue_commands(last, done.outcomes):
             self.kafka.issued(command)
 
     def _read(self, cluster: str, bundles: list[str], most: int) -> dict[str, Record]:
@@ -230,11 +230,11 @@ class Manager:
         name = f"{self.name}/{self.generation}/{self._batch}/{bundle}/{event.value}"
         told = {}
         if event is Event.ASSIGN:
-            told = {to: Kind.OWN}
+            told = {to: CommandKind.OWN}
         elif event in _TOLD and record.owner is not None:
             told = {record.owner: _TOLD[event]}
         if event is Event.TRANSFER:
-            told |= {to: Kind.PREPARE} if to != record.owner else {}
+            told |= {to: CommandKind.PREPARE} if to != record.owner else {}
         commands = tuple(
             Command(
                 id=f"{name}/{kind.value}",
@@ -243,7 +243,7 @@ class Manager:
                 kind=kind,
                 bundle=bundle,
                 destination=to if event is Event.TRANSFER else None,
-                division=DIVISION if kind is Kind.SPLIT else None,
+                division=DIVISION if kind is CommandKind.SPLIT else None,
             )
             for broker, kind in told.items()
         )
@@ -260,7 +260,7 @@ class Manager:
 
 def _beside(lower: str, upper: str) -> bool:
     try:
-        return bool(merged(lower, upper))
+        return bool(merge_names(lower, upper))
     except InvalidName:
         return False
 

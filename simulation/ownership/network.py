@@ -24,7 +24,7 @@ from sinks.redis.ownership_store import BatchOutcome
 from trimtab.ownership import LONGEST_LEASE_MS
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Command
-from trimtab.wire.ownership import Outcome, Record, Transition
+from trimtab.wire.ownership import Record, Transition, TransitionOutcome
 
 T = TypeVar("T")
 
@@ -164,11 +164,15 @@ class Link(Wire):
 
     # As `OwnershipStore`
 
-    def apply(self, cluster: str, transition: Transition, server_ms: int | None = None) -> Outcome:
+    def apply(
+        self, cluster: str, transition: Transition, server_ms: int | None = None
+    ) -> TransitionOutcome:
         server = self.server
         return self._through(lambda: server.apply_all(cluster, [transition], server_ms)[0])
 
-    def apply_all(self, cluster: str, transitions: Sequence[Transition]) -> tuple[Outcome, ...]:
+    def apply_all(
+        self, cluster: str, transitions: Sequence[Transition]
+    ) -> tuple[TransitionOutcome, ...]:
         server = self.server
         return self._through(lambda: server.apply_all(cluster, transitions))
 

@@ -19,7 +19,7 @@ from typing import Final
 from simulation.ownership.host import Host
 from simulation.ownership.rules import span_of
 from simulation.ownership.server import MemoryServer
-from trimtab.auditing.auditor import NOTES, Audit, Kind
+from trimtab.auditing.auditor import NOTES, Audit, ViolationKind
 from trimtab.model import NO_EPOCH, Epoch, HashRange, namespace_of
 from trimtab.ownership import Event, State
 from trimtab.tiling import flaws
@@ -28,7 +28,9 @@ from trimtab.wire.ownership import Change, Record
 _TOLD: Final = 12
 """Changes of a bundle that a violation tells."""
 
-TIMELESS: Final = frozenset({Kind.CONFLICT, Kind.TWO_OWNERS, Kind.GENERATION})
+TIMELESS: Final = frozenset(
+    {ViolationKind.CONFLICT, ViolationKind.TWO_OWNERS, ViolationKind.GENERATION}
+)
 """What the auditor finds whatever the store's clock does, and however late the journal is."""
 
 Place = tuple[str, str]
@@ -57,7 +59,7 @@ class Oracle:
     def __init__(self, now: Callable[[], float], *, in_time: bool = False) -> None:
         """``in_time``: the journal is, and its clock does not step."""
         self._now = now
-        self._kinds = frozenset(Kind) - NOTES if in_time else TIMELESS
+        self._kinds = frozenset(ViolationKind) - NOTES if in_time else TIMELESS
         self.audit = Audit()
         self.transitions = 0
         self.events: Counter[str] = Counter()

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import msgspec
 
-from trimtab.model import NO_EPOCH, Epoch, HashRange, InvalidName, merged, parse_bundle
+from trimtab.model import NO_EPOCH, Epoch, HashRange, InvalidName, merge_names, parse_bundle
 from trimtab.ownership import (
     BROKER_EVENTS,
     JOB_EVENTS,
@@ -228,7 +228,7 @@ def _fits(asked: Transition, old: Record, new: Record, here: Standing) -> bool:
     whole = asked.bundle
     if asked.neighbour is not None:
         try:
-            whole = merged(asked.bundle, asked.neighbour.bundle)
+            whole = merge_names(asked.bundle, asked.neighbour.bundle)
         except InvalidName:
             return False
     few = not merges or len(asked.children) <= 1

@@ -26,7 +26,7 @@ from trimtab.ownership import (
 )
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Command
-from trimtab.wire.ownership import Change, Outcome, Record, Refused, Transition
+from trimtab.wire.ownership import Change, Record, Refused, Transition, TransitionOutcome
 
 
 class Acknowledged(NamedTuple):
@@ -285,13 +285,15 @@ class MemoryServer:
         self._put(cluster, "applied", query_id, (batch, outcomes))
         return BatchOutcome(outcomes)
 
-    def apply(self, cluster: str, transition: Transition, server_ms: int | None = None) -> Outcome:
+    def apply(
+        self, cluster: str, transition: Transition, server_ms: int | None = None
+    ) -> TransitionOutcome:
         """As `OwnershipStore.apply`."""
         return self.apply_all(cluster, [transition], server_ms)[0]
 
     def apply_all(
         self, cluster: str, transitions: Sequence[Transition], server_ms: int | None = None
-    ) -> tuple[Outcome, ...]:
+    ) -> tuple[TransitionOutcome, ...]:
         """As `OwnershipStore.apply_all`."""
         if not self.knows_scripts:
             self._master(cluster)
@@ -457,7 +459,7 @@ class MemoryServer:
         if near < least:
             raise StoreUnavailable(f"it hears {near} of {least} replicas")
 
-    def _apply(self, cluster: str, asked: Transition, server_ms: int | None) -> Outcome:
+    def _apply(self, cluster: str, asked: Transition, server_ms: int | None) -> TransitionOutcome:
         here = self.of(cluster)
         old = here.records.get(asked.bundle, FREE)
         if old.by == asked.id:
@@ -524,9 +526,11 @@ def _majority(replicas: int) -> int:
     return (replicas + 1) // 2
 
 
-def _outcome(asked: Transition, refused: Refused | None, records: Mapping[str, Record]) -> Outcome:
+def _outcome(
+    asked: Transition, refused: Refused | None, records: Mapping[str, Record]
+) -> TransitionOutcome:
     named = (*asked.children, *(() if asked.neighbour is None else asked.neighbour[:1]))
-    return Outcome(
+    return TransitionOutcome(
         id=asked.id,
         bundle=asked.bundle,
         accepted=refused is None,
@@ -536,5 +540,7 @@ def _outcome(asked: Transition, refused: Refused | None, records: Mapping[str, R
     )
 
 
-def _older(asked: Transition) -> Outcome:
-    return Outcome(id=asked.id, bundle=asked.bundle, accepted=False, reason=Refused.OLDER_BATCH)
+def _older(asked: Transition) -> TransitionOutcome:
+    return TransitionOutcome(
+        id=asked.id, bundle=asked.bundle, accepted=False, reason=Refused.OLDER_BATCH
+    )

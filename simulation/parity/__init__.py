@@ -24,7 +24,7 @@ OPERATIONS: Final[dict[str, Callable[[Json], Json]]] = {
     "split_needed_ext": triggers.split_needed_ext,
     "hash": topics.positions,
     "bundle_of": topics.bundle_of,
-    "filter": filtering.filtered,
+    "filter": filtering.run_filters,
     "anti_affinity": filtering.anti_affinity,
     "transfer_shed": transfer.transfer_shed,
     "topk": transfer.topk,
@@ -37,13 +37,13 @@ class Unsupported(ValueError):
 
 def answer(case: Json) -> Json:
     """What trimtab decides; raises Unsupported."""
-    if not supported(case):
+    if not is_supported(case):
         asked = " ".join(str(case[key]) for key in ("op", "strategy", "algorithm") if key in case)
         raise Unsupported(f"trimtab cannot answer {asked!r}")
     return {"id": case["id"], "op": case["op"], **OPERATIONS[case["op"]](case)}
 
 
-def supported(case: Json) -> bool:
+def is_supported(case: Json) -> bool:
     """Whether `answer` knows the case's operation and strategy."""
     match case.get("op"):
         case "shed":

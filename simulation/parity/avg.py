@@ -25,7 +25,7 @@ from simulation.parity.cases import (
 from simulation.parity.java_maps import HashMap, shedding_order
 from simulation.parity.unloads import dropped_by_grace, may_shed, unload_of
 from trimtab.filters.request import Projection
-from trimtab.hits import Hits
+from trimtab.hits import HitCounts
 from trimtab.load import usage
 from trimtab.placement import PLACERS
 from trimtab.settings import Settings
@@ -91,8 +91,8 @@ class Avg:
         # Pulsar keeps the hits of brokers that left, until a round in which no pair stands apart.
         apart = scores.size and scores.max() - scores.min() >= settings.avg.low_threshold
         past = self.history if apart else AvgHistory()
-        low = Hits({**_of_absent(past.low, brokers), **history.low.counts})
-        high = Hits({**_of_absent(past.high, brokers), **history.high.counts})
+        low = HitCounts({**_of_absent(past.low, brokers), **history.low.counts})
+        high = HitCounts({**_of_absent(past.high, brokers), **history.high.counts})
         self.history = AvgHistory(low, high, history.targets)
         names = view.brokers.names
         for shed in sheds:
@@ -133,5 +133,5 @@ class Avg:
         return {"random": True, "candidates": sorted(names)}
 
 
-def _of_absent(hits: Hits, brokers: Brokers) -> dict[str, int]:
+def _of_absent(hits: HitCounts, brokers: Brokers) -> dict[str, int]:
     return {name: count for name, count in hits.counts.items() if name not in brokers.names}

@@ -49,7 +49,7 @@ def settings_of(case: Json, turn: Json) -> Settings:
     return Settings.parse({key: value for key, value in conf.items() if key in KEYS})
 
 
-def traced(case: Json, answered: Json) -> Json:
+def add_trace(case: Json, answered: Json) -> Json:
     """The answer with its trace only where the case asks for one."""
     kept: Json = {k: v for k, v in answered.items() if k != "trace" or case.get("trace", False)}
     return kept
@@ -66,12 +66,12 @@ def percent(broker: Json) -> np.ndarray:
     return percentages(used, limit)
 
 
-def listed(broker: Json) -> list[str]:
+def list_bundles(broker: Json) -> list[str]:
     listed: list[str] = broker["bundles"] if "bundles" in broker else [*broker.get("lastStats", {})]
     return list(dict.fromkeys(listed))
 
 
-def aggregated(broker: Json) -> Json:
+def aggregate_stats(broker: Json) -> Json:
     """A broker with only ``lastStats``: Pulsar sums them up itself."""
     if "bundles" in broker or "lastStats" not in broker:
         return broker
@@ -90,13 +90,13 @@ def sum_in_order(values: Iterable[float]) -> float:
 
 def brokers_of(brokers: Mapping[str, Json], order: Iterable[str]) -> Brokers:
     names = tuple(order)
-    given = [aggregated(brokers[name]) for name in names]
+    given = [aggregate_stats(brokers[name]) for name in names]
     return Brokers(
         names=names,
         resources=np.array([percent(broker) for broker in given]).reshape(-1, 5).T,
         traffic=np.array([numbers(broker, FOUR) for broker in given]).reshape(-1, 4).T,
         topics=np.array([int(broker.get("numTopics", 0)) for broker in given], dtype=np.int64),
-        listed=np.array([len(listed(broker)) for broker in given], dtype=np.int64),
+        listed=np.array([len(list_bundles(broker)) for broker in given], dtype=np.int64),
         available=np.ones(len(names), dtype=np.bool_),
         averages=np.full((2, len(names)), np.nan),
         reported_ms=np.zeros(len(names), dtype=np.int64),
@@ -116,7 +116,7 @@ def view_of(
     owner = {
         bundle: row_of[name]
         for name, broker in turn["brokers"].items()
-        for bundle in listed(broker)
+        for bundle in list_bundles(broker)
     }
     names = [b for b in dict.fromkeys([*order, *owner]) if b in owner]
     known = turn.get("bundles", {})

@@ -9,7 +9,7 @@ from simulation.parity.cases import (
     FOUR,
     RESOURCES,
     Json,
-    aggregated,
+    aggregate_stats,
     numbers,
     percent,
     settings_of,
@@ -58,12 +58,12 @@ def averages_of(case: Json) -> Json:
 
 
 def _totals(broker: Json) -> Json:
-    if aggregated(broker) is broker:
+    if aggregate_stats(broker) is broker:
         return {}
     stats = broker["lastStats"].values()
     counts = {"numConsumers": "consumerCount", "numProducers": "producerCount"}
     totals = {name: sum(int(s.get(key, 0)) for s in stats) for name, key in counts.items()}
-    whole = aggregated(broker)
+    whole = aggregate_stats(broker)
     kept = {key: whole[key] for key in (*FOUR, "numTopics")}
     return {"totals": {**totals, **kept, "numBundles": len(stats)}}
 

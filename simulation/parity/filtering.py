@@ -35,7 +35,7 @@ def _isolation(given: Json) -> Isolation:
     )
 
 
-def filtered(case: Json) -> Json:
+def run_filters(case: Json) -> Json:
     request = _request(case)
     view, settings = request.view, settings_of(case, case)
     candidates = _mask(view, case["candidates"])
@@ -52,11 +52,11 @@ def filtered(case: Json) -> Json:
 
 def anti_affinity(case: Json) -> Json:
     request = _request(case)
-    counted = {"modular": affinity.Counted.NAMESPACES, "extensible": affinity.Counted.BUNDLES}
+    counted = {"modular": affinity.GroupCount.NAMESPACES, "extensible": affinity.GroupCount.BUNDLES}
     return {name: _spread(case, request, what) for name, what in counted.items()}
 
 
-def _spread(case: Json, request: Request, counted: affinity.Counted) -> Json:
+def _spread(case: Json, request: Request, counted: affinity.GroupCount) -> Json:
     view, settings = request.view, settings_of(case, case)
     candidates = _mask(view, case["candidates"])
     had = affinity.counts(request, counted)

@@ -16,7 +16,7 @@ from simulation.parity.cases import Json, brokers_of, counts_of, stats_of
 from simulation.parity.java_maps import ConcurrentHashMap, HashMap
 from trimtab.arrays import THROUGHPUT, USAGE, Floats, Ints
 from trimtab.settings import Settings
-from trimtab.state.broker_averages import BrokerAverages, advance, remembered
+from trimtab.state.broker_averages import BrokerAverages, advance, remember_averages
 from trimtab.view import Brokers, Bundles, View, namespaces_of
 
 NOW_MS: Final = 10**12
@@ -41,7 +41,7 @@ class Reports:
             for key, figure in _OVERRIDES.items():
                 if key in given[name]:
                     averages[figure, row] = float(given[name][key])
-        self.past = remembered(brokers, averages)
+        self.past = remember_averages(brokers, averages)
 
     def brokers(self, given: Mapping[str, Json], others: Iterable[str]) -> Brokers:
         """Those that reported, in the map's order, then the others."""
@@ -49,7 +49,7 @@ class Reports:
         averages = [[of.get(n, np.nan) for n in known.names] for of in self._averages()]
         missing = [name for name in dict.fromkeys(others) if name not in known.names]
         rest = brokers_of({name: {} for name in missing}, missing)
-        return joined(replace(known, averages=np.array(averages).reshape(2, -1)), rest)
+        return join_brokers(replace(known, averages=np.array(averages).reshape(2, -1)), rest)
 
     def trace(self) -> Json:
         usage, throughput = self._averages()
@@ -67,7 +67,7 @@ class Reports:
         return replace(brokers_of(brokers, names), reported_ms=reported)
 
 
-def joined(known: Brokers, rest: Brokers) -> Brokers:
+def join_brokers(known: Brokers, rest: Brokers) -> Brokers:
     """Two sets of brokers as one, in that order."""
     parts: dict[str, Any] = {}
     for each in fields(Brokers):

@@ -10,12 +10,12 @@ from simulation.parity.avg import Avg
 from simulation.parity.cases import (
     FOUR,
     Json,
+    add_trace,
     brokers_of,
     numbers,
     rounds_of,
     rows_of,
     settings_of,
-    traced,
     view_of,
 )
 from simulation.parity.java_maps import ConcurrentHashMap, HashMap
@@ -62,7 +62,7 @@ def _best(name: str, history: Any, case: Json) -> Json:
                 },
             }
         )
-    return {"rounds": [traced(case, answered) for answered in answers]}
+    return {"rounds": [add_trace(case, answered) for answered in answers]}
 
 
 def _in_turn(case: Json) -> Json:
@@ -109,7 +109,7 @@ def _placing_view(turn: Json) -> tuple[View, Projection]:
 
 def _planned(case: Json) -> Json:
     avg = Avg({})
-    history = [traced({}, avg.run(case, turn)) for turn in case.get("history", ())]
+    history = [add_trace({}, avg.run(case, turn)) for turn in case.get("history", ())]
     answers, view = [], None
     for turn in rounds_of(case):
         if "brokers" in turn:

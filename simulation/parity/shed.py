@@ -10,10 +10,10 @@ from simulation.parity.avg import Avg
 from simulation.parity.cases import (
     Json,
     LoadData,
+    add_trace,
     brokers_of,
     rounds_of,
     settings_of,
-    traced,
     view_of,
 )
 from simulation.parity.java_maps import shedding_order
@@ -85,4 +85,4 @@ STRATEGIES: Final[dict[str, Callable[[Json], Any]]] = {
 def shed(case: Json) -> Json:
     shedder = STRATEGIES[case["strategy"]](case)
     rounds = [shedder.run(case, turn) for turn in rounds_of(case)]
-    return {"rounds": [traced(case, answered) for answered in rounds]}
+    return {"rounds": [add_trace(case, answered) for answered in rounds]}

@@ -9,14 +9,14 @@ import numpy as np
 from simulation.parity.cases import FOUR, Json, numbers, settings_of
 from trimtab.model import parse_bundle
 from trimtab.splitting import DIVIDERS
-from trimtab.splitting.request import CannotSplit, Flaw, SplitRequest, children
+from trimtab.splitting.request import CannotSplit, SplitFlaw, SplitRequest, children
 from trimtab.store.ring import position
 
 _WORDS: Final = {
-    Flaw.TOO_SMALL: "{} bundle can't be split further since range not larger than 1",
-    Flaw.OUTSIDE: "The given fixed keys must between the key range of the {} bundle",
-    Flaw.EMPTY_CHILD: "Cannot create bundle object for an empty key range",
-    Flaw.NO_POSITION: "SplitBoundaries can't be empty",
+    SplitFlaw.TOO_SMALL: "{} bundle can't be split further since range not larger than 1",
+    SplitFlaw.OUTSIDE: "The given fixed keys must between the key range of the {} bundle",
+    SplitFlaw.EMPTY_CHILD: "Cannot create bundle object for an empty key range",
+    SplitFlaw.NO_POSITION: "SplitBoundaries can't be empty",
 }
 
 

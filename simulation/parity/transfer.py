@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from simulation.parity.cases import Json, conf_of, rounds_of, settings_of, traced
+from simulation.parity.cases import Json, add_trace, conf_of, rounds_of, settings_of
 from simulation.parity.filtering import policies_of
 from simulation.parity.load_data import (
     NOW_MS,
@@ -21,11 +21,11 @@ from simulation.parity.load_data import (
 )
 from simulation.parity.unloads import dropped_by_grace, resting
 from trimtab.arrays import Ints
-from trimtab.plan import Shed
+from trimtab.plan import ShedWish
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
 from trimtab.shedding.top_bundles import TopBundles
-from trimtab.shedding.transfer import TransferHistory, judged
+from trimtab.shedding.transfer import TransferHistory, judge_balance
 from trimtab.view import View
 
 _REASONS: Final = {Reason.OVERLOADED: "Overloaded", Reason.UNDERLOADED: "Underloaded"}
@@ -51,7 +51,7 @@ class _Transfer:
         self._reports.update(turn["brokers"], settings)
         recent, _ = resting(case, turn, settings)
         view, top = self._view(case, turn, recent, settings)
-        outcome = judged(view, self._history, settings, top)
+        outcome = judge_balance(view, self._history, settings, top)
         self._history = TransferHistory(outcome.hits)
         if outcome.mean is not None and outcome.deviation is not None:
             self._mean, self._deviation = outcome.mean, outcome.deviation
@@ -66,7 +66,7 @@ class _Transfer:
             "recentlyUnloadedBrokers": _resting(view, turn, settings),
             "trace": self._reports.trace(),
         }
-        return traced(case, answered)
+        return add_trace(case, answered)
 
     def _view(
         self, case: Json, turn: Json, recent: set[str], settings: Settings
@@ -137,7 +137,7 @@ def _top_bundles(view: View, settings: Settings, most: int) -> TopBundles:
     return TopBundles(view, settings, ties=partial(partial_sort, most=most))
 
 
-def _decision(view: View, shed: Shed) -> Json:
+def _decision(view: View, shed: ShedWish) -> Json:
     names = view.brokers.names
     return {
         "bundle": view.bundles.names[shed.bundle],

@@ -15,6 +15,7 @@ import numpy as np
 from simulation.parity.cases import (
     FOUR,
     Json,
+    add_trace,
     brokers_of,
     conf_of,
     counts_of,
@@ -22,18 +23,17 @@ from simulation.parity.cases import (
     rounds_of,
     settings_of,
     stats_of,
-    traced,
 )
 from simulation.parity.java_maps import ConcurrentHashMap
 from simulation.parity.splits import split_positions
-from trimtab.hits import Hits
+from trimtab.hits import HitCounts
 from trimtab.model import parse_bundle
-from trimtab.plan import Divide
+from trimtab.plan import SplitWish
 from trimtab.reasons import Reason
 from trimtab.settings import Settings, SplitSettings
 from trimtab.splitting.triggers import TRIGGERS, instantaneous
 from trimtab.splitting.triggers.instantaneous import SplitHistory
-from trimtab.splitting.triggers.limits import judged
+from trimtab.splitting.triggers.limits import find_judged
 from trimtab.view import Bundles, View, namespaces_of
 
 _REASONS: Final = {
@@ -49,7 +49,7 @@ _EMPTY_CHILD: Final = (
 
 def split_needed(case: Json) -> Json:
     """What Pulsar's leader divides: each bundle with the broker that reports it."""
-    return {"rounds": [traced(case, _long_term(case, turn)) for turn in rounds_of(case)]}
+    return {"rounds": [add_trace(case, _long_term(case, turn)) for turn in rounds_of(case)]}
 
 
 def _long_term(case: Json, turn: Json) -> Json:
@@ -89,13 +89,13 @@ def _instantaneous(case: Json, turn: Json, history: SplitHistory) -> tuple[Json,
         "counter": {"Failure.Unknown": failures} if failures else {},
         "hitCounts": dict(sorted(hits.items())),
         **({} if owner.ended is None else {"error": _EMPTY_CHILD}),
-    }, SplitHistory(Hits(hits))
+    }, SplitHistory(HitCounts(hits))
 
 
 def _unasked(view: View, hits: Mapping[str, int], limits: SplitSettings, last: int) -> int:
     """Failures up to row ``last`` for which no boundary is asked: small ranges, unknown sizes."""
     failures = 0
-    for row in np.flatnonzero(judged(view.bundles)[: last + 1]).tolist():
+    for row in np.flatnonzero(find_judged(view.bundles)[: last + 1]).tolist():
         name = view.bundles.names[row]
         namespace, (low, high) = parse_bundle(name)
         unknown = hits.get(name, 0) > limits.hits and namespace not in view.sizes
@@ -127,7 +127,7 @@ class _Owner:
             self.children[row] = sorted(found["bundles"])
         return row in self.children
 
-    def decision(self, divide: Divide) -> Json:
+    def decision(self, divide: SplitWish) -> Json:
         return {
             "bundle": self.names[divide.bundle],
             "label": "Success",

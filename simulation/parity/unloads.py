@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from simulation.parity.cases import Json
-from trimtab.plan import Shed
+from trimtab.plan import ShedWish
 from trimtab.settings import Settings
 from trimtab.view import View
 
@@ -33,7 +33,7 @@ def dropped_by_grace(case: Json, turn: Json, settings: Settings) -> Json:
     return {"graceDropped": sorted(dropped)} if dropped else {}
 
 
-def unload_of(view: View, sheds: Sequence[Shed]) -> dict[str, list[str]]:
+def unload_of(view: View, sheds: Sequence[ShedWish]) -> dict[str, list[str]]:
     unload: dict[str, list[str]] = {}
     for shed in sheds:
         source = view.brokers.names[shed.source]

@@ -16,13 +16,13 @@ import msgspec
 
 from simulation.recorded import RecordedTopics
 from simulation.rerun.difference import Difference, difference
-from simulation.rerun.run import Step
+from simulation.rerun.run import ReplayCycle
 from sources.records import Record
 from trimtab.ownership import Event, State
-from trimtab.store.requests import BatchId, issued, transitions
+from trimtab.store.requests import BatchId, issue_commands, transitions
 from trimtab.wire import keys
 from trimtab.wire.command import Command
-from trimtab.wire.ownership import Change, Outcome, Transition
+from trimtab.wire.ownership import Change, Transition, TransitionOutcome
 
 
 @dataclass(slots=True)
@@ -63,7 +63,7 @@ class Commands:
     _journal_from: dict[int, int] = field(default_factory=dict)
     """Partition to an offset before any change that these batches asked for."""
 
-    def take(self, step: Step) -> None:
+    def take(self, step: ReplayCycle) -> None:
         """Note what a batch asked for."""
         batch = BatchId(step.batch.query, step.batch.batch)
         if batch.batch < self.first:
@@ -88,7 +88,7 @@ class Commands:
             copies = {c.id: there.pop(c.id, []) for c in asked.request.commands}
             if name not in changes and any(copies.values()):
                 found.untold.append(name)
-            for command in issued([asked.request], [outcome]):
+            for command in issue_commands([asked.request], [outcome]):
                 if copies[command.id] or asked.at >= horizon:
                     unlike = list(_unlike(command, copies[command.id], asked.batch))
                     found.differences += unlike
@@ -138,12 +138,12 @@ class Commands:
                     yield decoder.decode(record.value or b"")
 
 
-def _outcome(request: Transition, change: Change | None) -> Outcome:
+def _outcome(request: Transition, change: Change | None) -> TransitionOutcome:
     """As the store answered, and answers whoever repeats the request."""
     record = change.record if change else None
     fell = record is not None and record.state is State.QUARANTINED
     accepted = record is not None and (not fell or request.event is Event.QUARANTINE)
-    return Outcome(id=request.id, bundle=request.bundle, accepted=accepted, record=record)
+    return TransitionOutcome(id=request.id, bundle=request.bundle, accepted=accepted, record=record)
 
 
 def _unlike(command: Command, copies: list[Record], batch: int) -> Iterator[Difference]:

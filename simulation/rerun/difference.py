@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from simulation.rerun.run import Step
+from simulation.rerun.run import ReplayCycle
 
 _LONGEST: Final = 1000
 """Characters shown of one side."""
@@ -24,7 +24,7 @@ class Difference:
     again: str
 
 
-def unlike_rounds(step: Step) -> Iterator[Difference]:
+def unlike_rounds(step: ReplayCycle) -> Iterator[Difference]:
     """A round each that is not what was recorded, or that only one side has."""
     for cluster in sorted(step.recorded.keys() | step.again.keys()):
         recorded, again = step.recorded.get(cluster), step.again.get(cluster)

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Final
 
 from simulation.recorded import Missing, RecordedTopics
-from trimtab.cluster.export import Held
+from trimtab.cluster.export import ClusterExport
 from trimtab.intake import snapshot
 from trimtab.state import memory
 from trimtab.store.requests import BatchId
@@ -23,7 +23,7 @@ SKEW_MS: Final = 60_000
 _Pieces = dict[int, StateRecord]
 
 
-def held_after(topics: RecordedTopics, batch: BatchId, at: int, cluster: str) -> Held:
+def held_after(topics: RecordedTopics, batch: BatchId, at: int, cluster: str) -> ClusterExport:
     """What was exported of the cluster after the batch of timestamp ``at``; raises Missing."""
     for partition in sorted(topics.partitions(keys.STATE)):
         told = _told(topics, partition, batch, at, cluster)
@@ -66,7 +66,7 @@ def _is_later(key: str, batch: BatchId) -> bool:
     return query == batch.query and number.isdecimal() and int(number) > batch.batch
 
 
-def _joined(pieces: _Pieces) -> Held:
+def _joined(pieces: _Pieces) -> ClusterExport:
     in_order = [pieces[number] for number in sorted(pieces)]
     schemas = {(piece.memory_schema, piece.snapshot_schema) for piece in in_order}
     if schemas != {(memory.SCHEMA, snapshot.SCHEMA)}:
@@ -74,7 +74,7 @@ def _joined(pieces: _Pieces) -> Held:
             f"{in_order[0].cluster} was exported after batch {in_order[0].batch} by a version of "
             f"trimtab with other schemas, {sorted(schemas)}: replay it with that version"
         )
-    return Held.of(
+    return ClusterExport.of(
         (subject, b"".join(piece.payload for piece in parts))
         for subject, parts in groupby(in_order, key=attrgetter("subject"))
     )

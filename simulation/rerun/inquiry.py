@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import msgspec
 
-from simulation.recorded import Missing, RecordedTopics, joined
+from simulation.recorded import Missing, RecordedTopics, join_pieces
 from simulation.rerun.run import Readers, Rerun
 from simulation.rerun.span import Asked, Bound, find_span, iso
 from trimtab.explaining.scene import again
-from trimtab.explaining.telling import explained, of_subject
+from trimtab.explaining.telling import explain, of_subject
 from trimtab.explaining.witness import Witness
 from trimtab.wire import keys
 from trimtab.wire.explanation import Explanation
@@ -40,7 +40,7 @@ class _Batch(msgspec.Struct):
     rounds: tuple[_Round, ...] = ()
 
 
-def explained_by_replay(
+def explain_by_replay(
     readers: Readers, cluster: str, wanted: Bound, subject: str, query: str | None = None
 ) -> Answer:
     """Of a bundle or broker in the round of a number, or in the one that was the last at a time;
@@ -68,7 +68,7 @@ def _answered(witness: Witness, subject: str, *, as_recorded: bool) -> Answer:
     explanation, tried = of_subject(witness, subject), None
     if explanation.nearest is not None:
         changes: dict[str, object] = {explanation.nearest.setting: explanation.nearest.then}
-        tried = explained(again(witness.scene, changes), subject)
+        tried = explain(again(witness.scene, changes), subject)
     return Answer(explanation, tried, as_recorded)
 
 
@@ -97,7 +97,7 @@ def _batch_of(
 def _rounds(topics: RecordedTopics, query: str | None) -> Iterator[tuple[_Batch, _Round]]:
     decoder = msgspec.json.Decoder(_Batch)
     low, high = topics.whole(keys.ROUNDS)
-    for whole in joined(topics.between(keys.ROUNDS, 0, low, high)):
+    for whole in join_pieces(topics.between(keys.ROUNDS, 0, low, high)):
         batch = decoder.decode(whole.value)
         if query in {None, batch.query}:
             yield from ((batch, held) for held in batch.rounds)

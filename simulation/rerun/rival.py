@@ -22,11 +22,11 @@ class Challenged(Cluster):
     def settings(self) -> Settings:
         # Any: to mypy a property read from its class is no value.
         given: Any = Cluster.settings
-        return challenged(given.fget(self), self.rival)
+        return with_shadow(given.fget(self), self.rival)
 
 
 @lru_cache
-def challenged(settings: Settings, rival: str) -> Settings:
+def with_shadow(settings: Settings, rival: str) -> Settings:
     """The settings with a challenger, and the placement in force if that goes with it.
 
     Raises InvalidSettings where there is no such strategy.

@@ -23,7 +23,7 @@ from trimtab.wire.rows import BatchRecord, RoundRecord
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ReplayCycle:
     """A batch and its rounds by cluster."""
 
     batch: BatchRecord
@@ -79,7 +79,7 @@ class Rerun:
             self._made.append(partial(Challenged, rival=rival))
         self._replays: list[Replay] = []
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[ReplayCycle]:
         """Run them; raises Missing and Contradiction."""
         for batch in batches_of(self._readers.of(keys.ROUNDS, 0), self._span):
             self._start(batch)
@@ -110,13 +110,13 @@ class Rerun:
         for replay in self._replays:
             replay.start(intake, defaults)
 
-    def _step(self, batch: BatchRecord) -> Step:
+    def _step(self, batch: BatchRecord) -> ReplayCycle:
         followed = self._replays[0].followed
         records = [] if followed == set() else self._read_by(batch)
         again = [rounds_of(replay.run(batch.at, records)) for replay in self._replays]
         wanted = {r.cluster: r for r in batch.rounds if self._alone in (None, {r.cluster})}
         recorded = {c: r for c, r in wanted.items() if followed is None or c in followed}
-        return Step(batch, recorded, again[0], len(wanted) - len(recorded), again[-1])
+        return ReplayCycle(batch, recorded, again[0], len(wanted) - len(recorded), again[-1])
 
     def _read_by(self, batch: BatchRecord) -> list[Record]:
         try:

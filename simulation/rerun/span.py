@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from simulation.recorded import Missing, RecordedTopics, joined
-from simulation.replay import Contradiction, agreed
+from simulation.recorded import Missing, RecordedTopics, join_pieces
+from simulation.replay import Contradiction, require_agreement
 from trimtab.wire import keys
 from trimtab.wire.rows import BatchRecord
 
@@ -139,7 +139,7 @@ def find_span(topics: RecordedTopics, asked: Asked) -> Span:
 def _trails(topics: RecordedTopics, offsets: tuple[int, int], asked: Asked) -> dict[str, _Trail]:
     trails: dict[str, _Trail] = {}
     decoder = msgspec.json.Decoder(_Brief)
-    for whole in joined(topics.between(keys.ROUNDS, 0, *offsets)):
+    for whole in join_pieces(topics.between(keys.ROUNDS, 0, *offsets)):
         brief = decoder.decode(whole.value)
         if asked.query in {None, brief.query}:
             head = Head(brief.batch, brief.at, whole.start, whole.end)
@@ -171,7 +171,7 @@ def _started(query: str, trail: _Trail, *, whole: bool) -> Span:
 def batches_of(topics: RecordedTopics, span: Span) -> Iterator[BatchRecord]:
     """Each once and in order, the first one what is started from; raises Contradiction, Missing."""
     latest: BatchRecord | None = None
-    for whole in joined(topics.every(keys.ROUNDS, 0, *span.offsets)):
+    for whole in join_pieces(topics.every(keys.ROUNDS, 0, *span.offsets)):
         batch = msgspec.json.decode(whole.value, type=BatchRecord)
         if batch.query != span.query:
             continue
@@ -180,7 +180,7 @@ def batches_of(topics: RecordedTopics, span: Span) -> Iterator[BatchRecord]:
                 yield latest
             latest = batch
         elif batch.batch == latest.batch:
-            latest = agreed(latest, batch)
+            latest = require_agreement(latest, batch)
         else:
             raise Contradiction(
                 f"batch {batch.batch} of query {batch.query} was recorded again after batch "

@@ -22,7 +22,7 @@ class Status(IntEnum):
 
 
 @dataclass(slots=True)
-class Verdict:
+class ReplayVerdict:
     """Of the batches from ``span.first`` to ``span.last``."""
 
     span: Span
@@ -56,10 +56,10 @@ class Verdict:
         return Status.CANNOT if cannot else Status.SAME
 
 
-def judged(readers: Readers, asked: Asked, rival: str = "") -> Verdict:
+def judge_run(readers: Readers, asked: Asked, rival: str = "") -> ReplayVerdict:
     """Run what was asked for; raises Missing, Ambiguous and Contradiction."""
     span = find_span(readers.of(keys.ROUNDS, 0), asked)
-    verdict = Verdict(span)
+    verdict = ReplayVerdict(span)
     commands = Commands(span.query, span.first)
     for step in Rerun(readers, span, asked.cluster, rival).steps():
         commands.take(step)

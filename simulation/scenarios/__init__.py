@@ -4,17 +4,17 @@ outcome = run(load("scale-out", seed=3, noise=0.2), strategy("avg"))
 outcome.figures.moves, outcome.figures.final_range
 """
 
-from simulation.scenarios.outcome import Figures, Outcome
-from simulation.scenarios.reading import InvalidScenario, changed, library, load
+from simulation.scenarios.outcome import Figures, ScenarioOutcome
+from simulation.scenarios.reading import InvalidScenario, change_scenario, library, load
 from simulation.scenarios.running import run, strategy
 from simulation.scenarios.scenario import Scenario
 
 __all__ = [
     "Figures",
     "InvalidScenario",
-    "Outcome",
     "Scenario",
-    "changed",
+    "ScenarioOutcome",
+    "change_scenario",
     "library",
     "load",
     "run",

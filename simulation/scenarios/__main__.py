@@ -9,9 +9,9 @@ from typing import Annotated, Final
 
 import typer
 
-from simulation.scenarios.comparing import Job, by_strategy, played
+from simulation.scenarios.comparing import Job, by_strategy, play
 from simulation.scenarios.document import VARIANTS, document, label
-from simulation.scenarios.outcome import Outcome
+from simulation.scenarios.outcome import ScenarioOutcome
 from simulation.scenarios.reading import library, load
 from simulation.scenarios.running import strategy
 from trimtab.settings import SHEDDING
@@ -25,7 +25,7 @@ def main(
     processes: Annotated[int, typer.Option(min=1)] = os.cpu_count() or 1,
 ) -> None:
     """Run everything and write one table."""
-    results: dict[str, dict[str, list[Outcome]]] = {}
+    results: dict[str, dict[str, list[ScenarioOutcome]]] = {}
     settings = [strategy(name) for name in SHEDDING]
     for name in library():
         for changes in VARIANTS.get(name, [{}]):
@@ -35,7 +35,7 @@ def main(
                 for each in settings
                 for seed in range(1, seeds + 1)
             ]
-            results[label(name, changes)] = by_strategy([*played(jobs, processes)])
+            results[label(name, changes)] = by_strategy([*play(jobs, processes)])
     command = f"python -m simulation.scenarios --seeds {seeds}"
     said = "seed 1" if seeds == 1 else f"seeds 1 to {seeds}"
     output.write_text(document(results, said, command))

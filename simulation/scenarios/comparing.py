@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
-from simulation.scenarios.outcome import Figures, Outcome
+from simulation.scenarios.outcome import Figures, ScenarioOutcome
 from simulation.scenarios.running import run
 from simulation.scenarios.scenario import Scenario
 from trimtab.settings import Settings
@@ -22,7 +22,7 @@ class Job:
     settings: Settings
 
 
-def played(jobs: Sequence[Job], processes: int) -> Iterable[Outcome]:
+def play(jobs: Sequence[Job], processes: int) -> Iterable[ScenarioOutcome]:
     """The outcomes in the order of the jobs, each as soon as it and those before it are there."""
     if processes <= 1 or len(jobs) <= 1:
         yield from map(_play, jobs)
@@ -31,7 +31,7 @@ def played(jobs: Sequence[Job], processes: int) -> Iterable[Outcome]:
         yield from pool.map(_play, jobs)
 
 
-def _play(job: Job) -> Outcome:
+def _play(job: Job) -> ScenarioOutcome:
     return run(job.scenario, job.settings)
 
 
@@ -94,14 +94,14 @@ def cell(line: Line, figures: Iterable[Figures]) -> str:
     return middle if middle == worst else f"{middle} ({worst})"
 
 
-def lines(outcomes: Sequence[Outcome]) -> list[Line]:
+def lines(outcomes: Sequence[ScenarioOutcome]) -> list[Line]:
     """Those that say something of any of the outcomes."""
     return [line for line in LINES if line.always or any(line.value(o.figures) for o in outcomes)]
 
 
-def by_strategy(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
+def by_strategy(outcomes: Sequence[ScenarioOutcome]) -> dict[str, list[ScenarioOutcome]]:
     """The outcomes of each strategy, in their order."""
-    groups: dict[str, list[Outcome]] = {}
+    groups: dict[str, list[ScenarioOutcome]] = {}
     for outcome in outcomes:
         groups.setdefault(outcome.strategy, []).append(outcome)
     return groups

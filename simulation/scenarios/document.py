@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from simulation.scenarios.comparing import LINES, cell
-from simulation.scenarios.outcome import Outcome
+from simulation.scenarios.outcome import ScenarioOutcome
 
 SIGMAS: Final = (0.2, 0.5)
 
@@ -56,13 +56,13 @@ def label(name: str, changes: Mapping[str, object]) -> str:
 
 
 def document(
-    results: Mapping[str, Mapping[str, Sequence[Outcome]]], seeds: str, command: str
+    results: Mapping[str, Mapping[str, Sequence[ScenarioOutcome]]], seeds: str, command: str
 ) -> str:
     """The document; ``results`` by label and strategy."""
     return "\n".join([_HEAD.format(command=command, seeds=seeds), *_table(results)]) + "\n"
 
 
-def _table(results: Mapping[str, Mapping[str, Sequence[Outcome]]]) -> Iterator[str]:
+def _table(results: Mapping[str, Mapping[str, Sequence[ScenarioOutcome]]]) -> Iterator[str]:
     line_of = {line.title: line for line in LINES}
     yield "| scenario | strategy | " + " | ".join(short for _, short in _SHOWN) + " |"
     yield "|---|---|" + "---:|" * len(_SHOWN)

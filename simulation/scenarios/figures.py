@@ -52,7 +52,7 @@ def load_ratio(world: World, first_owner: Ints, moved: float, reached: float) ->
     return moved / least if least >= world.total / scenario.bundles else None
 
 
-def crowded(world: World) -> Ints:
+def count_crowded(world: World) -> Ints:
     """(groups x brokers,) namespaces of an anti-affinity group that a broker has beyond need, moves
     under way counted as done."""
     n, groups = len(world.brokers), int(world.group.max(initial=-1)) + 1

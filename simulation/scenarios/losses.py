@@ -7,23 +7,23 @@ from trimtab.doubt import Doubt, doubt_of_losses, doubt_of_silence, gravest
 from trimtab.model import NO_EPOCH
 from trimtab.ownership import Event
 from trimtab.reasons import Reason
-from trimtab.repair_needs import NO_TROUBLE, Need, Trouble
+from trimtab.repair_needs import NOTHING_TO_REPAIR, Need, RepairNeeds
 from trimtab.settings import Settings
 from trimtab.state.liveness import AT_ONCE_MS
 
 
-def trouble_of(world: World, settings: Settings, now_ms: int) -> Trouble:
+def trouble_of(world: World, settings: Settings, now_ms: int) -> RepairNeeds:
     """Bundles that nobody serves, brokers to be emptied, and how far that is believed."""
     orphans = world.orphans()
     if not (orphans or world.crashed_ms or world.draining.any()):
-        return NO_TROUBLE
+        return NOTHING_TO_REPAIR
     doubt = _doubt(world, settings, now_ms)
     patience_ms = 1000 * settings.doubt.delay if doubt is Doubt.JITTERY else 0
     needs = [] if doubt is Doubt.UNSTABLE else [_need(world, row) for row in orphans]
     since = {world.brokers[broker]: ms for broker, ms in world.crashed_ms.items()}
     due = [need for need in needs if now_ms - since.get(need.owner or "", 0) >= patience_ms]
     draining = (name for name, on in zip(world.brokers, world.draining, strict=True) if on)
-    return Trouble(
+    return RepairNeeds(
         needs=tuple(sorted(due, key=lambda need: need.bundle)),
         draining=frozenset(draining),
         doubt=doubt,

@@ -73,7 +73,7 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
+class ScenarioOutcome:
     """One run, cycle by cycle."""
 
     scenario: Scenario

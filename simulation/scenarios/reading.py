@@ -46,10 +46,10 @@ def load(name: str, **changes: object) -> Scenario:
         table = tomllib.loads(source.read_text())
     except tomllib.TOMLDecodeError as error:
         raise InvalidScenario([f"{name}: {error}"]) from error
-    return changed(Scenario(), {**dict(_flat(table, "")), **changes})
+    return change_scenario(Scenario(), {**dict(_flat(table, "")), **changes})
 
 
-def changed(scenario: Scenario, values: Mapping[str, object]) -> Scenario:
+def change_scenario(scenario: Scenario, values: Mapping[str, object]) -> Scenario:
     """The scenario with ``values`` over it, by dotted name; raises InvalidScenario."""
     problems = [
         problem for name, value in values.items() if (problem := _problem(name, value)) is not None

@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 
 from simulation.scenarios.bounds import floor, survival
-from simulation.scenarios.figures import crowded, load_ratio, returns
-from simulation.scenarios.outcome import Command, Figures, Outcome
+from simulation.scenarios.figures import count_crowded, load_ratio, returns
+from simulation.scenarios.outcome import Command, Figures, ScenarioOutcome
 from simulation.scenarios.world import World
 from trimtab.arrays import Floats, Ints
 from trimtab.plan import Plan
@@ -47,7 +47,7 @@ class Recorder:
         world = self._world
         if cycle == 0:
             self._first_owner = world.owner
-            self._cells = crowded(self._world)
+            self._cells = count_crowded(self._world)
             self._before = int(self._cells.sum())
         if cycle == 0 or world.disturbed:
             self._peak = max(self._peak, float(world.levels[world.up].max()))
@@ -103,17 +103,17 @@ class Recorder:
             self._watch_groups(cycle)
 
     def _watch_groups(self, cycle: int) -> None:
-        cells = crowded(self._world)
+        cells = count_crowded(self._world)
         self._new += int(np.maximum(cells - self._cells, 0).sum())
         self._cells = cells
         if self._before and self._ended is None and not cells.any():
             self._ended = cycle
 
-    def outcome(self, strategy: str) -> Outcome:
+    def outcome(self, strategy: str) -> ScenarioOutcome:
         """Everything, after the last cycle."""
         lowest, mean, highest = self._usage
         moves, refusals, splits, merges = self._counts
-        return Outcome(
+        return ScenarioOutcome(
             scenario=self._world.scenario,
             strategy=strategy,
             figures=self._figures(highest - lowest),

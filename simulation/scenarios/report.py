@@ -13,7 +13,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from simulation.scenarios.comparing import by_strategy, cell, lines
-from simulation.scenarios.outcome import Outcome
+from simulation.scenarios.outcome import ScenarioOutcome
 from trimtab.arrays import Floats
 
 _COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
@@ -41,7 +41,7 @@ _PAGE: Final = """\
 """
 
 
-def page(outcomes: Sequence[Outcome], name: str, command: str) -> str:
+def page(outcomes: Sequence[ScenarioOutcome], name: str, command: str) -> str:
     """The HTML of one scenario's outcomes, by strategy and seed."""
     groups = by_strategy(outcomes)
     scenario = outcomes[0].scenario
@@ -60,7 +60,7 @@ def page(outcomes: Sequence[Outcome], name: str, command: str) -> str:
     )
 
 
-def _table(groups: dict[str, list[Outcome]]) -> str:
+def _table(groups: dict[str, list[ScenarioOutcome]]) -> str:
     head = "".join(f"<th>{escape(strategy)}</th>" for strategy in groups)
     rows = [
         f"<tr><td>{escape(line.title)}</td>"
@@ -75,7 +75,7 @@ def _table(groups: dict[str, list[Outcome]]) -> str:
     )
 
 
-def _pictures(outcomes: Sequence[Outcome]) -> Iterator[str]:
+def _pictures(outcomes: Sequence[ScenarioOutcome]) -> Iterator[str]:
     figures = [
         _over_time(outcomes, "Range of usage, points", [100 * o.range for o in outcomes]),
         _over_time(outcomes, "Usage of the hottest broker, %", [100 * o.highest for o in outcomes]),
@@ -88,7 +88,9 @@ def _pictures(outcomes: Sequence[Outcome]) -> Iterator[str]:
         yield figure.to_html(full_html=False, include_plotlyjs=not place)
 
 
-def _over_time(outcomes: Sequence[Outcome], title: str, columns: Sequence[Any]) -> go.Figure:
+def _over_time(
+    outcomes: Sequence[ScenarioOutcome], title: str, columns: Sequence[Any]
+) -> go.Figure:
     figure = go.Figure()
     for place, (outcome, column) in enumerate(zip(outcomes, columns, strict=True)):
         at = _thinned(column.size)
@@ -101,7 +103,7 @@ def _over_time(outcomes: Sequence[Outcome], title: str, columns: Sequence[Any]) 
     return _laid_out(figure, title)
 
 
-def _moves(outcomes: Sequence[Outcome]) -> go.Figure:
+def _moves(outcomes: Sequence[ScenarioOutcome]) -> go.Figure:
     figure = go.Figure()
     for place, outcome in enumerate(outcomes):
         at = np.flatnonzero(outcome.moves)
@@ -115,7 +117,7 @@ def _moves(outcomes: Sequence[Outcome]) -> go.Figure:
     return _laid_out(figure, "Moves of a cycle, where there were any")
 
 
-def _heat(outcome: Outcome) -> go.Figure:
+def _heat(outcome: ScenarioOutcome) -> go.Figure:
     usage: Floats = 100 * outcome.levels.T
     figure = go.Figure(
         go.Heatmap(

@@ -16,7 +16,7 @@ import numpy as np
 
 from simulation.scenarios.events import Events
 from simulation.scenarios.losses import trouble_of
-from simulation.scenarios.outcome import Command, Outcome
+from simulation.scenarios.outcome import Command, ScenarioOutcome
 from simulation.scenarios.recorder import Recorder
 from simulation.scenarios.reports import CLUSTER, Reports
 from simulation.scenarios.reshaping import divide, merge
@@ -61,7 +61,7 @@ def name_of(settings: Settings) -> str:
     return shedding if placement == PLACEMENTS.get(shedding) else f"{shedding}+{placement}"
 
 
-def run(scenario: Scenario, settings: Settings) -> Outcome:
+def run(scenario: Scenario, settings: Settings) -> ScenarioOutcome:
     """What comes of the scenario; the same scenario and settings give the same outcome."""
     run = Run(scenario, settings)
     for cycle in range(-scenario.warm_up, scenario.cycles):

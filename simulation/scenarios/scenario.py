@@ -45,7 +45,7 @@ class Delay:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LoadStep:
     """Some bundles get busier at once, for good."""
 
     share: float = setting(0.0, "fraction", (0.0, 1.0), "Of the bundles, one at least; 0: none.")
@@ -148,7 +148,7 @@ class Scenario:
     seed: int = setting(1, "", (0, 2**62), "Everything random depends on it.")
     start: Start = field(default_factory=Start)
     delay: Delay = field(default_factory=Delay)
-    step: Step = field(default_factory=Step)
+    step: LoadStep = field(default_factory=LoadStep)
     wave: Wave = field(default_factory=Wave)
     hot: Hot = field(default_factory=Hot)
     crash: Crash = field(default_factory=Crash)

@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulation.scenarios.reading import changed
+from simulation.scenarios.reading import change_scenario
 from simulation.scenarios.scenario import Scenario
 
 
 def with_brokers(scenario: Scenario, more: int) -> Scenario:
     """With so many brokers more, or fewer; raises InvalidScenario."""
-    return _carrying(scenario, changed(scenario, {"brokers": scenario.brokers + more}))
+    return _carrying(scenario, change_scenario(scenario, {"brokers": scenario.brokers + more}))
 
 
 def on_hardware(scenario: Scenario, classes: str) -> Scenario:
     """With brokers of these capacities; raises InvalidScenario."""
-    return _carrying(scenario, changed(scenario, {"hardware": classes}))
+    return _carrying(scenario, change_scenario(scenario, {"hardware": classes}))
 
 
-def without_domain(scenario: Scenario, cycle: int = 0) -> Scenario:
+def remove_domain(scenario: Scenario, cycle: int = 0) -> Scenario:
     """With all brokers of one failure domain gone from a cycle on; raises InvalidScenario."""
-    return changed(scenario, {"crash.domains": 1, "crash.cycle": cycle, "crash.returning": 0})
+    return change_scenario(
+        scenario, {"crash.domains": 1, "crash.cycle": cycle, "crash.returning": 0}
+    )
 
 
 def _carrying(scenario: Scenario, other: Scenario) -> Scenario:
     """``other`` with the load of ``scenario``."""
-    return changed(other, {"mean": scenario.mean * _capacity(scenario) / _capacity(other)})
+    return change_scenario(other, {"mean": scenario.mean * _capacity(scenario) / _capacity(other)})
 
 
 def _capacity(scenario: Scenario) -> float:

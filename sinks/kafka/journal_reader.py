@@ -14,7 +14,7 @@ from sinks.errors import KafkaUnavailable
 from sinks.kafka.clients import TIMEOUT_SECONDS, failure, settings
 from sinks.kafka.readable import MALFORMED
 from trimtab.model import Epoch
-from trimtab.store.rebuild import believed
+from trimtab.store.rebuild import is_believable
 from trimtab.wire.keys import OWNERSHIP
 from trimtab.wire.ownership import Change, Record
 
@@ -40,7 +40,7 @@ def newest_records(
     """
 
     def rank(record: Record) -> tuple[bool, Epoch]:
-        return believed(record.epoch, generation), record.epoch
+        return is_believable(record.epoch, generation), record.epoch
 
     newest: dict[str, Record] = {}
     for change in _changes(bootstrap, client, f"{cluster}/".encode()):

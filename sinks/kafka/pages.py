@@ -19,7 +19,7 @@ PAGE: Final = 1 << 22
 """Bytes published at once, and a record more."""
 
 
-def paged(records: Iterable[Outgoing]) -> Iterator[list[Outgoing]]:
+def split_pages(records: Iterable[Outgoing]) -> Iterator[list[Outgoing]]:
     """The records in their order, a list for each call."""
     page: list[Outgoing] = []
     size = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from sinks.kafka.pages import paged
+from sinks.kafka.pages import split_pages
 from sinks.kafka.publisher import Outgoing
 from trimtab.intake import snapshot
 from trimtab.state import memory
@@ -19,7 +19,7 @@ from trimtab.wire.state import StateRecord, state_key
 
 def state_pages(rows: Iterable[Row], batch: BatchId, generation: int) -> Iterator[list[Outgoing]]:
     """What to publish, one list after another, of a batch's rows of state."""
-    return paged(_records(rows, batch, generation))
+    return split_pages(_records(rows, batch, generation))
 
 
 def _records(rows: Iterable[Row], batch: BatchId, generation: int) -> Iterator[Outgoing]:

@@ -81,7 +81,7 @@ def judge(topic: Topic, found: Found, brokers: int) -> list[Finding]:
     return [*_needed(topic, found), *_kept(topic, found), *_replicated(topic, found, brokers)]
 
 
-def replicated(brokers: int) -> tuple[int, Mapping[str, str]]:
+def choose_replication(brokers: int) -> tuple[int, Mapping[str, str]]:
     """How many replicas a new topic has, and what else is said of them."""
     if brokers == 1:
         # The operator's default, which may know of brokers that are away at present.

@@ -14,7 +14,15 @@ from confluent_kafka.admin._resource import ResourceType
 from confluent_kafka.cimpl import NewTopic
 
 from sinks.kafka.clients import LARGEST_RECORD, TIMEOUT_SECONDS, failure, metadata, settings
-from sinks.kafka.topic_rules import PARTITIONS, POLICY, Finding, Found, Topic, judge, replicated
+from sinks.kafka.topic_rules import (
+    PARTITIONS,
+    POLICY,
+    Finding,
+    Found,
+    Topic,
+    choose_replication,
+    judge,
+)
 from trimtab.wire import keys
 
 _APPEND_TIME: Final = {"message.timestamp.type": "LogAppendTime"}
@@ -84,7 +92,7 @@ def examine_topics(
 def _create(admin: AdminClient, topics: Sequence[Topic], brokers: int) -> None:
     if not topics:
         return
-    replicas, safety = replicated(brokers)
+    replicas, safety = choose_replication(brokers)
     wanted = [
         NewTopic(
             topic.name,

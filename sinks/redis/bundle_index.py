@@ -6,7 +6,7 @@ from typing import Any
 
 import redis
 
-from sinks.redis.server.connections import translated
+from sinks.redis.server.connections import translate_errors
 from trimtab.model import is_bundle, namespace_of
 from trimtab.wire.keys import bundles_key
 
@@ -19,7 +19,7 @@ class BundleIndex:
 
     def bundles(self, cluster: str, namespace: str) -> list[str]:
         """A namespace's bundles in the order of the ring, as of one moment; none if it has none."""
-        with translated(self._client):
+        with translate_errors(self._client):
             # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
             names: Any = self._client.zrangebylex(
                 bundles_key(cluster), f"[{namespace}/0x", f"({namespace}/1"

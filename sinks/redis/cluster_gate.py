@@ -25,7 +25,7 @@ from sinks.redis.scripts import (
     restore_script,
     run,
 )
-from sinks.redis.server.connections import replaced, translated
+from sinks.redis.server.connections import replace_error, translate_errors
 from trimtab.ownership import LONGEST_LEASE_MS
 from trimtab.wire import keys
 from trimtab.wire.assertion import Assertion
@@ -54,7 +54,7 @@ class Closure(NamedTuple):
     """When it was closed, by the server's clock: another time, if it lost everything since."""
 
 
-class Gate:
+class ClusterGate:
     """Those of one Redis. All methods raise StoreUnavailable and Misconfigured beside what they
     name."""
 
@@ -106,13 +106,13 @@ class Gate:
             case "fenced":
                 raise _fenced(cluster, generation, detail)
             case "replica":
-                raise replaced(self._client, NO_MASTER[status])
+                raise replace_error(self._client, NO_MASTER[status])
             case _:
                 raise GenerationSpent(f"generation {generation} was opened on data that is gone")
 
     def is_open(self, cluster: str) -> bool:
         """Whether records may be changed, and believed: some generation was let in on this data."""
-        with translated(self._client), self._client.pipeline(transaction=False) as together:
+        with translate_errors(self._client), self._client.pipeline(transaction=False) as together:
             together.hmget(keys.open_key(cluster), "replid", "run_id")
             together.info("replication")
             # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
@@ -124,7 +124,7 @@ class Gate:
         """Whether the store remembers replicas: which of the servers is the master, and how many
         it must hear, is best asked once they follow it again."""
         names = keys.open_key(cluster), keys.replicas_key(cluster)
-        with translated(self._client), self._client.pipeline(transaction=False) as together:
+        with translate_errors(self._client), self._client.pipeline(transaction=False) as together:
             together.hmget(names[0], "replicated", "replicas", "connected")
             together.hget(names[1], "online")
             # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
@@ -190,7 +190,7 @@ class Gate:
 
     def heard(self, cluster: str, history: str) -> dict[str, Readable]:
         """The same, with the names of the records that cannot be read."""
-        with translated(self._client):
+        with translate_errors(self._client):
             # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
             server: Any = self._client.info("server")
         # Agents of older versions speak to the process, and know of no history.
@@ -200,7 +200,7 @@ class Gate:
     def _heard(self, cluster: str, whom: str) -> dict[str, Readable]:
         prefix = keys.assertion_key(cluster, whom, "")
         heard: dict[str, Readable] = {}
-        with translated(self._client):
+        with translate_errors(self._client):
             names = list(self._client.scan_iter(match=f"{literal(prefix)}*", count=1000))
             for start in range(0, len(names), _ASSERTIONS):
                 page = names[start : start + _ASSERTIONS]
@@ -231,7 +231,7 @@ class Gate:
             raise Closed(f"{cluster} is closed: {detail}")
 
     def _load_scripts(self) -> None:
-        with translated(self._client):
+        with translate_errors(self._client):
             for script in BROKERS_SCRIPTS:
                 self._client.script_load(script().text)
 

@@ -16,7 +16,7 @@ from redis.exceptions import ResponseError
 
 from sinks.errors import SinkError
 from sinks.kafka.readable import MALFORMED
-from sinks.redis.server.connections import TIMEOUT_SECONDS, translated
+from sinks.redis.server.connections import TIMEOUT_SECONDS, translate_errors
 from trimtab.wire.command import Command
 from trimtab.wire.keys import command_stream
 
@@ -61,7 +61,7 @@ class CommandStream:
         if not 0 < block_ms <= MAX_BLOCK_MS:
             raise ValueError(f"block_ms is {block_ms}, not from 1 to {MAX_BLOCK_MS}")
         try:
-            with translated(self._client):
+            with translate_errors(self._client):
                 entries = self._next_entries(block_ms)
         except SinkError:
             # The server may have delivered what never arrived: look at the pending ones again.
@@ -73,7 +73,7 @@ class CommandStream:
         """These are done, whatever became of them."""
         done = list(ids)
         if done:
-            with translated(self._client), self._client.pipeline() as both:
+            with translate_errors(self._client), self._client.pipeline() as both:
                 both.xack(self._stream, GROUP, *done)
                 both.xdel(self._stream, *done)
                 both.execute()

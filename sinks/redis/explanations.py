@@ -9,7 +9,7 @@ import redis
 
 from sinks.errors import Closed, Fenced, Misconfigured
 from sinks.redis.scripts import run, why_script
-from sinks.redis.server.connections import translated
+from sinks.redis.server.connections import translate_errors
 from trimtab.wire import keys
 from trimtab.wire.explanation import Explanation, StoredExplanations
 
@@ -68,7 +68,7 @@ class Explanations:
 
     def read(self, cluster: str, subject: str, number: int | None = None) -> Found:
         """What is told of a subject in a round, or in the newest that tells of it."""
-        with translated(self._client):
+        with translate_errors(self._client):
             # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
             with self._client.pipeline(transaction=False) as asked:
                 asked.hget(keys.whys_key(cluster), subject)
@@ -86,7 +86,7 @@ class Explanations:
 
     def round_until(self, cluster: str, at_ms: int) -> int | None:
         """The newest kept round that was held at that time (epoch ms) or before."""
-        with translated(self._client):
+        with translate_errors(self._client):
             found: Any = self._client.zrange(
                 keys.explained_key(cluster), at_ms, 0, desc=True, byscore=True, offset=0, num=1
             )

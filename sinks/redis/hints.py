@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import redis
 
-from sinks.redis.server.connections import translated
+from sinks.redis.server.connections import translate_errors
 from trimtab.wire.hints import Hints
 from trimtab.wire.keys import hints_key, placed_key
 
@@ -22,13 +22,13 @@ class PlacementHints:
 
     def read(self, cluster: str) -> Hints | None:
         """None until the job has held a round."""
-        with translated(self._client):
+        with translate_errors(self._client):
             # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
             text: Any = self._client.get(hints_key(cluster))
         return None if text is None else _hints.decode(text)
 
     def placed(self, cluster: str) -> int:
         """How many bundles were given to brokers by the newest hints."""
-        with translated(self._client):
+        with translate_errors(self._client):
             counts: Any = self._client.hvals(placed_key(cluster))
         return sum(map(int, counts))

@@ -17,7 +17,7 @@ from sinks.errors import Closed, Misconfigured
 from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.kafka.readable import MALFORMED
 from sinks.redis.scripts import refill_script, run
-from sinks.redis.server.connections import translated
+from sinks.redis.server.connections import translate_errors
 from trimtab.ownership import State
 from trimtab.wire import keys
 from trimtab.wire.ownership import Change
@@ -68,7 +68,7 @@ class JournalRelay:
             for entry, fields in page.entries
             for outgoing in _outgoing(cluster, page.generation, entry, fields.get(b"change", b""))
         )
-        with translated(self._client):
+        with translate_errors(self._client):
             # By id: after a failover new ids may be smaller than those just carried.
             self._client.xdel(keys.journal_key(cluster), *(entry for entry, _ in page.entries))
         return len(page.entries)
@@ -88,7 +88,7 @@ class JournalRelay:
 
     def _page(self, cluster: str) -> _Page:
         key = keys.journal_key(cluster)
-        with translated(self._client), self._client.pipeline(transaction=False) as together:
+        with translate_errors(self._client), self._client.pipeline(transaction=False) as together:
             # One after the other on one connection, so on one server: no entry that the script
             # wrote has a higher generation than the one read after it.
             together.xrange(key, count=PAGE)

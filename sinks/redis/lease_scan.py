@@ -10,7 +10,7 @@ import redis
 from sinks.redis.leases import history_of, literal
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.scripts import run, vouch_script
-from sinks.redis.server.connections import translated
+from sinks.redis.server.connections import translate_errors
 from trimtab.wire.keys import clock_key, lease_key, open_key
 
 _PAGE: Final = 2000
@@ -24,7 +24,7 @@ class Owners(NamedTuple):
     unreadable: tuple[str, ...] = ()
 
 
-class RollCall:
+class LeaseScan:
     """Of one Redis; for one thread. All methods raise StoreUnavailable and Misconfigured."""
 
     def __init__(self, client: redis.Redis) -> None:
@@ -54,7 +54,7 @@ class RollCall:
         names = sorted(known)
         prefix = lease_key(cluster, "")
         # One connection: the history and the leases are of one server.
-        with translated(self._client), self._client.pipeline(transaction=False) as asked:
+        with translate_errors(self._client), self._client.pipeline(transaction=False) as asked:
             asked.info("replication")
             asked.hmget(open_key(cluster), "generation", "replid")
             cursor = self._cursors.get(cluster, 0)

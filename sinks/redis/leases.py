@@ -12,7 +12,7 @@ from redis.exceptions import NoScriptError
 
 from sinks.errors import Misconfigured
 from sinks.redis.scripts import ASSERTION_KEPT_MS, NO_MASTER, lease_script, run_loaded
-from sinks.redis.server.connections import replaced, translated
+from sinks.redis.server.connections import replace_error, translate_errors
 from sinks.redis.server.survey import replicas_of, required_replicas
 from trimtab.ownership import LONGEST_LEASE_MS, REPLICA_WAIT_MS
 from trimtab.wire.assertion import Assertion
@@ -109,7 +109,7 @@ class Leases:
         except NoScriptError:
             return self._renew_unscripted(cluster, broker, session, ttl_ms, said)
         if status in NO_MASTER:
-            raise replaced(self._client, NO_MASTER[status].format(detail))
+            raise replace_error(self._client, NO_MASTER[status].format(detail))
         if status == "outdated":
             raise Misconfigured(_OLDER_JOB.format(cluster))
         ms, now, history, must_have_left = more
@@ -124,7 +124,7 @@ class Leases:
         for longer than the lease that it is given here.
         """
         key = lease_key(cluster, broker)
-        with translated(self._client):
+        with translate_errors(self._client):
             # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
             clock: Any = self._client.time()
             info: Any = self._client.info("replication")
@@ -157,29 +157,29 @@ class Leases:
         """Raises where this is a replica, or too few replicas have acknowledged lately."""
         history = history_of(info)
         if history is None:
-            raise replaced(self._client, NO_MASTER["replica"])
+            raise replace_error(self._client, NO_MASTER["replica"])
         online, near = _replicas(info)
         least = wanted if fixed else max(wanted, required_replicas(online, None))
         if near < least:
-            raise replaced(self._client, NO_MASTER["isolated"].format(f"{near} of {least}"))
+            raise replace_error(self._client, NO_MASTER["isolated"].format(f"{near} of {least}"))
         return history.decode()
 
     def server_time(self) -> float:
         """The server's clock, Unix seconds."""
-        with translated(self._client):
+        with translate_errors(self._client):
             answer: Any = self._client.time()
         seconds, micros = answer
         return float(seconds) + float(micros) / 1e6
 
     def holds(self, cluster: str, broker: str) -> bool:
         """Whether this broker is alive."""
-        with translated(self._client):
+        with translate_errors(self._client):
             return bool(self._client.exists(lease_key(cluster, broker)))
 
     def alive(self, cluster: str) -> set[str]:
         """Brokers that hold a lease, as found one after another: not one instant's picture."""
         prefix = lease_key(cluster, "")
-        with translated(self._client):
+        with translate_errors(self._client):
             names = self._client.scan_iter(match=f"{literal(prefix)}*", count=_PAGE)
             return {name.decode(errors="replace").removeprefix(prefix) for name in names}
 
@@ -188,7 +188,7 @@ class Leases:
         brokers = sorted(self.alive(cluster))
         if not brokers:
             return set()
-        with translated(self._client):
+        with translate_errors(self._client):
             # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
             leases: Any = self._client.mget([lease_key(cluster, broker) for broker in brokers])
         old = (b"+", NO_SESSION.encode())

@@ -15,7 +15,7 @@ from redis.exceptions import NoScriptError
 from sinks.errors import Closed, Fenced, SinkError
 from sinks.kafka.readable import MALFORMED, Readable, readable
 from sinks.redis.scripts import NO_MASTER, run, run_loaded, transition_script
-from sinks.redis.server.connections import replaced, translated
+from sinks.redis.server.connections import replace_error, translate_errors
 from trimtab.model import NO_EPOCH, Epoch, is_bundle
 from trimtab.ownership import Event
 from trimtab.wire.command import Command
@@ -35,10 +35,10 @@ from trimtab.wire.keys import (
 from trimtab.wire.ownership import (
     Candidate,
     Neighbour,
-    Outcome,
     Record,
     Refused,
     Transition,
+    TransitionOutcome,
 )
 
 
@@ -59,7 +59,7 @@ _PAGE: Final = 1000
 PAGE: Final = 200
 """Transitions of one script run: nobody else is served meanwhile, for some 10 ms."""
 
-_outcomes = msgspec.json.Decoder(tuple[Outcome, ...])
+_outcomes = msgspec.json.Decoder(tuple[TransitionOutcome, ...])
 _raw_outcomes = msgspec.json.Decoder(tuple[_RawOutcome, ...])
 
 
@@ -67,7 +67,7 @@ _raw_outcomes = msgspec.json.Decoder(tuple[_RawOutcome, ...])
 class BatchOutcome:
     """``outcomes`` in the order of the transitions; ``repeated``: some are of an earlier run."""
 
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[TransitionOutcome, ...]
     repeated: bool = False
 
 
@@ -79,7 +79,7 @@ class OwnershipStore:
 
     def ping(self) -> None:
         """Raise unless the server answers."""
-        with translated(self._client):
+        with translate_errors(self._client):
             self._client.ping()
 
     def apply_batch(  # noqa: PLR0913 - a batch, whose it is, and at what time
@@ -102,7 +102,7 @@ class OwnershipStore:
         ``server_ms``: the server's time by the caller's own clock, if it is sure of it.
         """
         begun = monotonic()
-        outcomes, repeated = list[Outcome](), False
+        outcomes, repeated = list[TransitionOutcome](), False
         digest = _digest(transitions)
         while True:
             rest = transitions[len(outcomes) :]
@@ -121,7 +121,7 @@ class OwnershipStore:
 
     def _apply_page(
         self, cluster: str, caller: list[str], page: Sequence[Transition], server_ms: int | None
-    ) -> tuple[str, tuple[Outcome, ...]]:
+    ) -> tuple[str, tuple[TransitionOutcome, ...]]:
         """The script's answer; raises Fenced and Closed."""
         call = _call(cluster, caller, page, server_ms)
         status, detail = run(self._client, transition_script(), call.keys, call.arguments)
@@ -138,7 +138,9 @@ class OwnershipStore:
             case _:
                 raise self._not_writable(cluster, status, detail)
 
-    def apply(self, cluster: str, transition: Transition, server_ms: int | None = None) -> Outcome:
+    def apply(
+        self, cluster: str, transition: Transition, server_ms: int | None = None
+    ) -> TransitionOutcome:
         """Apply what the broker ``transition.actor`` asks for; raises Closed.
 
         ``server_ms`` as for `apply_batch`.
@@ -147,7 +149,7 @@ class OwnershipStore:
 
     def apply_all(
         self, cluster: str, transitions: Sequence[Transition], server_ms: int | None = None
-    ) -> tuple[Outcome, ...]:
+    ) -> tuple[TransitionOutcome, ...]:
         """Apply what a broker asks for, each by itself, in order; raises Closed.
 
         The server does nothing else meanwhile: a hundred take it a few milliseconds.
@@ -168,13 +170,13 @@ class OwnershipStore:
 
     def _not_writable(self, cluster: str, status: str, detail: str) -> SinkError:
         if status == "isolated":
-            return replaced(self._client, NO_MASTER[status].format(detail))
+            return replace_error(self._client, NO_MASTER[status].format(detail))
         return Closed(f"{cluster} is closed: {detail}")
 
     def record(self, cluster: str, bundle: str) -> Record | None:
         """None if the bundle never had a record: it is free, with epoch (0, 0). Or its record
         cannot be read: what is asked for it is refused (UNREADABLE)."""
-        with translated(self._client):
+        with translate_errors(self._client):
             # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
             text: Any = self._client.hget(ownership_key(cluster), bundle)
         return None if text is None else readable([(bundle.encode(), text)]).records.get(bundle)
@@ -186,7 +188,7 @@ class OwnershipStore:
 
         Read in pages: not one moment's picture if others write meanwhile.
         """
-        with translated(self._client):
+        with translate_errors(self._client):
             names = self._client.sscan_iter(owned_key(cluster, broker), count=_PAGE)
             # Brokers may add to the set beside the script.
             noted = {known for name in names if is_bundle(known := name.decode(errors="replace"))}
@@ -198,7 +200,7 @@ class OwnershipStore:
 
     def _page(self, cluster: str, bundles: Sequence[str]) -> dict[str, Record]:
         """Records as far as there are any that can be read."""
-        with translated(self._client):
+        with translate_errors(self._client):
             # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
             texts: Any = self._client.hmget(ownership_key(cluster), bundles)
         found = zip(map(str.encode, bundles), texts, strict=True)
@@ -210,7 +212,7 @@ class OwnershipStore:
 
     def readable_records(self, cluster: str) -> Readable:
         """The same, with the names of those that cannot be read: anybody may have written them."""
-        with translated(self._client):
+        with translate_errors(self._client):
             return readable(self._client.hscan_iter(ownership_key(cluster), count=_PAGE))
 
 
@@ -281,7 +283,7 @@ def _call(
     return _Call(keys, [cluster, *caller, msgspec.json.encode(requests).decode(), told])
 
 
-def _decoded(answer: str) -> tuple[Outcome, ...]:
+def _decoded(answer: str) -> tuple[TransitionOutcome, ...]:
     """The script's outcomes, without the records in them that cannot be read."""
     try:
         return _outcomes.decode(answer)
@@ -289,10 +291,10 @@ def _decoded(answer: str) -> tuple[Outcome, ...]:
         return tuple(map(_readable_outcome, _raw_outcomes.decode(answer)))
 
 
-def _readable_outcome(raw: _RawOutcome) -> Outcome:
+def _readable_outcome(raw: _RawOutcome) -> TransitionOutcome:
     texts = [(bundle.encode(), bytes(text)) for bundle, text in raw.others.items()]
     mine = [(raw.bundle.encode(), bytes(raw.record))]
-    return Outcome(
+    return TransitionOutcome(
         id=raw.id,
         bundle=raw.bundle,
         accepted=raw.accepted,
@@ -314,12 +316,12 @@ def _unstamped(command: Command) -> str:
     return msgspec.json.encode(bare).decode()
 
 
-def _are_of(outcomes: Sequence[Outcome], transitions: Sequence[Transition]) -> bool:
+def _are_of(outcomes: Sequence[TransitionOutcome], transitions: Sequence[Transition]) -> bool:
     """Whether these outcomes are of these transitions."""
     return [(o.id, o.bundle) for o in outcomes] == [(t.id, t.bundle) for t in transitions]
 
 
-def _older(transition: Transition) -> Outcome:
-    return Outcome(
+def _older(transition: Transition) -> TransitionOutcome:
+    return TransitionOutcome(
         id=transition.id, bundle=transition.bundle, accepted=False, reason=Refused.OLDER_BATCH
     )

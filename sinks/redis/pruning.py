@@ -20,7 +20,7 @@ import redis
 from sinks.errors import Closed, Fenced
 from sinks.kafka.readable import readable
 from sinks.redis.scripts import prune_script, run
-from sinks.redis.server.connections import translated
+from sinks.redis.server.connections import translate_errors
 from trimtab.ownership import State
 from trimtab.wire import keys
 
@@ -51,7 +51,7 @@ class Pruner:
 
     def _ended(self, cluster: str) -> Iterator[str]:
         """Bundles that ended, as one moment after another shows: the script looks again."""
-        with translated(self._client):
+        with translate_errors(self._client):
             texts = self._client.hscan_iter(keys.ownership_key(cluster), count=_SCANNED)
             for text in texts:
                 for bundle, record in readable([text]).records.items():

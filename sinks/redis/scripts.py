@@ -14,7 +14,7 @@ from typing import Any
 import redis
 from redis.exceptions import NoScriptError
 
-from sinks.redis.server.connections import translated
+from sinks.redis.server.connections import translate_errors
 from trimtab.ownership import (
     BROKER_EVENTS,
     CLOCK_MARGIN_MS,
@@ -67,7 +67,7 @@ def run(
     try:
         return run_loaded(client, script, keys, arguments)
     except NoScriptError:
-        with translated(client):
+        with translate_errors(client):
             client.script_load(script.text)
         return run_loaded(client, script, keys, arguments)
 
@@ -76,7 +76,7 @@ def run_loaded(
     client: redis.Redis, script: Script, keys: Sequence[str], arguments: Sequence[str]
 ) -> list[str]:
     """The same for whoever may not load scripts; raises NoScriptError besides."""
-    with translated(client):
+    with translate_errors(client):
         # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
         answer: Any = client.evalsha(script.sha, len(keys), *keys, *arguments)
     # An answer may quote a record, and anybody may have written that.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sinks.errors import Fenced
-from streaming.leader.leadership import Tenure
-from streaming.shutdown import FENCED, UNREACHABLE, Ending
+from streaming.leader.leadership import Leadership
+from streaming.shutdown import FENCED, UNREACHABLE, Shutdown
 
 
 class Heartbeat:
@@ -15,10 +15,10 @@ class Heartbeat:
 
     def __init__(
         self,
-        tenure: Tenure,
+        tenure: Leadership,
         away_seconds: Callable[[], float],
         yield_seconds: float,
-        ending: Ending,
+        ending: Shutdown,
     ) -> None:
         self._tenure = tenure
         self._away_seconds = away_seconds

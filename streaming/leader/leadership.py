@@ -32,7 +32,7 @@ class Claim(Protocol):
     def close(self) -> None: ...
 
 
-class Tenure:
+class Leadership:
     """Holds the newest claim.
 
     ``claim`` makes one above the generation it is given, and thereby fences every older job.

@@ -21,14 +21,14 @@ import structlog
 
 from sinks.errors import Closed, Fenced, GenerationSpent, Misconfigured, SinkError, StoreUnavailable
 from sinks.kafka.readable import Readable
-from sinks.redis.cluster_gate import CLOSED_FOR_MS, Closure, Gate
+from sinks.redis.cluster_gate import CLOSED_FOR_MS, Closure, ClusterGate
 from sinks.redis.ownership_store import OwnershipStore
 from streaming.ignored_records import UNREADABLE, tell_ignored
-from streaming.leader.leadership import Tenure
+from streaming.leader.leadership import Leadership
 from streaming.metrics.exposition import Exposition
 from trimtab import metrics
 from trimtab.doubt import Doubt
-from trimtab.store.rebuild import Rebuilt, doubtful, rebuilt
+from trimtab.store.rebuild import Rebuilt, doubtful, rebuild_records
 from trimtab.wire.hints import Hints
 from trimtab.wire.ownership import Record
 
@@ -43,15 +43,15 @@ _NAMED: Final = 20
 """Brokers in a line of the log."""
 
 
-class Opener:
+class StoreOpener:
     """Opens clusters for one job; one thread calls it."""
 
     def __init__(  # noqa: PLR0913 - what it opens with, and as whom
         self,
-        gate: Gate,
+        gate: ClusterGate,
         store: OwnershipStore,
         journal: Journal,
-        tenure: Tenure,
+        tenure: Leadership,
         shown: Exposition,
         closed_for_ms: int = CLOSED_FOR_MS,
         waits: Callable[[], object] = lambda: None,
@@ -209,7 +209,7 @@ class Opener:
         self._warn(cluster, "journal", "the journal topic", Readable(dict(journalled)))
         for broker, heard in said.items():
             self._warn(cluster, "brokers", broker, heard)
-        return rebuilt(
+        return rebuild_records(
             stored.records,
             journalled,
             [heard.records for heard in said.values()],

@@ -8,7 +8,7 @@ from wsgiref.simple_server import WSGIServer
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
-from trimtab.metrics import CATALOGUE, Kind, Metric
+from trimtab.metrics import CATALOGUE, Metric, MetricKind
 
 T = TypeVar("T")
 
@@ -67,9 +67,9 @@ class Exposition:
 
 
 def _create(metric: Metric, registry: CollectorRegistry) -> Counter | Gauge | Histogram:
-    if metric.kind is Kind.HISTOGRAM:
+    if metric.kind is MetricKind.HISTOGRAM:
         return Histogram(
             metric.name, metric.help, metric.labels, registry=registry, buckets=metric.buckets
         )
-    kind = Counter if metric.kind is Kind.COUNTER else Gauge
+    kind = Counter if metric.kind is MetricKind.COUNTER else Gauge
     return kind(metric.name, metric.help, metric.labels, registry=registry)

@@ -9,7 +9,7 @@ from streaming.metrics.exposition import Exposition
 from trimtab import metrics
 from trimtab.doubt import Doubt
 from trimtab.ownership import Event
-from trimtab.wire.ownership import Outcome, Transition
+from trimtab.wire.ownership import Transition, TransitionOutcome
 from trimtab.wire.rows import DeadLetter, Intake, RoundRecord, ShadowRecord
 
 
@@ -94,7 +94,7 @@ def show_outcomes(
     shown: Exposition,
     cluster: str,
     requests: Iterable[Transition],
-    outcomes: Iterable[Outcome],
+    outcomes: Iterable[TransitionOutcome],
 ) -> None:
     for request, outcome in zip(requests, outcomes, strict=True):
         became = outcome.reason or "accepted"

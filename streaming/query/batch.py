@@ -22,18 +22,18 @@ from sinks.errors import (
     Misconfigured,
     Unavailable,
 )
-from sinks.kafka.pages import batch_records, paged
+from sinks.kafka.pages import batch_records, split_pages
 from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.kafka.state_records import state_pages
 from sinks.redis.explanations import Explanations
 from sinks.redis.ownership_store import BatchOutcome, OwnershipStore
-from streaming.leader.store_opening import Opener
+from streaming.leader.store_opening import StoreOpener
 from streaming.metrics.gauges import show_dead_letter, show_intake, show_outcomes, show_round
 from streaming.query.offsets import OffsetLog
-from streaming.rejected_reports import DisbeliefLog
-from streaming.sink_retry import Patience
+from streaming.rejected_reports import RejectedReportLog
+from streaming.sink_retry import SinkRetry
 from trimtab import metrics
-from trimtab.store.requests import BatchId, issued, transitions
+from trimtab.store.requests import BatchId, issue_commands, transitions
 from trimtab.wire import keys
 from trimtab.wire.explanation import StoredExplanations
 from trimtab.wire.ownership import Transition
@@ -59,9 +59,9 @@ class BatchWriter:
         self,
         store: OwnershipStore,
         publisher: Publisher,
-        opener: Opener,
+        opener: StoreOpener,
         offsets: OffsetLog,
-        patience: Patience,
+        patience: SinkRetry,
         server_ms: Callable[[], int | None],
     ) -> None:
         """``server_ms``: Redis's time by the driver's own clock, None where it is not sure."""
@@ -79,7 +79,7 @@ class BatchWriter:
         self.explanations: Explanations | None = None
         """Where rounds are explained."""
         self._told = False
-        self._disbelief = DisbeliefLog()
+        self._disbelief = RejectedReportLog()
         self._damaged: dict[tuple[str, str], str] = {}
         """Cluster and what was not done for it, to why."""
 
@@ -118,7 +118,7 @@ class BatchWriter:
             settings=None if self._told and not state else self.settings,
         )
         outgoing += batch_records(done)
-        for page in paged(outgoing):
+        for page in split_pages(outgoing):
             self._publish(page)
         self._told = True
         # Last: brokers wait for commands, nobody for this.
@@ -213,7 +213,7 @@ class BatchWriter:
             Outgoing(
                 keys.COMMANDS, f"{command.cluster}/{command.broker}", msgspec.json.encode(command)
             )
-            for command in issued(requests, done.outcomes)
+            for command in issue_commands(requests, done.outcomes)
         ]
 
     def _apply(

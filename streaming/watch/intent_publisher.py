@@ -12,7 +12,7 @@ import structlog
 
 from sinks.kafka.publisher import Outgoing
 from trimtab.doubt import Doubt
-from trimtab.wire.control import Intent, Kind
+from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.keys import CONTROL
 
 log = structlog.get_logger()
@@ -21,7 +21,7 @@ _NAMES: Final = 1000
 """Brokers that one intent names: with the longest names it stays below what a topic takes."""
 
 
-class Announcer:
+class IntentPublisher:
     """From any thread; ``publish`` from one. An intent that is sent again has the same id."""
 
     def __init__(
@@ -41,15 +41,15 @@ class Announcer:
         told = [(broker, page) for broker in brokers[:1] for page in pages]
         told += [(broker, ()) for broker in brokers[1:]]
         for number, (broker, page) in enumerate(told, 1):
-            self._broker(Kind.BROKER_LOST, cluster, broker, page, number)
+            self._broker(IntentKind.BROKER_LOST, cluster, broker, page, number)
 
     def joined(self, cluster: str, brokers: Iterable[str]) -> None:
         """They hold leases that they did not hold before."""
         for broker in brokers:
-            self._broker(Kind.BROKER_JOINED, cluster, broker)
+            self._broker(IntentKind.BROKER_JOINED, cluster, broker)
 
     def _broker(
-        self, kind: Kind, cluster: str, broker: str, late: tuple[str, ...] = (), page: int = 0
+        self, kind: IntentKind, cluster: str, broker: str, late: tuple[str, ...] = (), page: int = 0
     ) -> None:
         with self._lock:
             said = Intent(id=self._next(), kind=kind, cluster=cluster, broker=broker, brokers=late)
@@ -63,7 +63,9 @@ class Announcer:
                 return
             self._doubts[cluster, cause] = level
             self._add(
-                Intent(id=self._next(), kind=Kind.DOUBT, cluster=cluster, name=cause, level=level)
+                Intent(
+                    id=self._next(), kind=IntentKind.DOUBT, cluster=cluster, name=cause, level=level
+                )
             )
         log.info(f"ownership is {level.value}", cluster=cluster, cause=cause)
 

@@ -21,7 +21,7 @@ from sinks.errors import Damaged, SinkError
 from sinks.redis.lease_scan import Owners
 from streaming.ignored_records import UNREADABLE, tell_ignored
 from streaming.metrics.exposition import Exposition
-from streaming.watch.intent_publisher import Announcer
+from streaming.watch.intent_publisher import IntentPublisher
 from streaming.watch.server_clock import ServerClock
 from trimtab import metrics
 from trimtab.doubt import Doubt
@@ -58,7 +58,7 @@ class Opened(Protocol):
     def generation(self) -> int: ...
 
 
-class Watcher:
+class LeaseWatcher:
     """``look`` is for one thread."""
 
     def __init__(
@@ -66,7 +66,7 @@ class Watcher:
         roll: Roll,
         clock: ServerClock,
         opened: Opened,
-        announcer: Announcer,
+        announcer: IntentPublisher,
         shown: Exposition,
     ) -> None:
         self._roll = roll

@@ -22,9 +22,9 @@ from sinks.redis.pruning import Pruner
 from tests.support.opening import keep_alive, let_in
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import Event, State
-from trimtab.store.requests import issued
+from trimtab.store.requests import issue_commands
 from trimtab.wire import keys
-from trimtab.wire.command import Command, Kind
+from trimtab.wire.command import Command, CommandKind
 from trimtab.wire.ownership import Change, Record, Transition
 
 pytestmark = pytest.mark.e2e
@@ -58,7 +58,9 @@ def store(client: redis.Redis, cluster: str, publisher: Publisher) -> OwnershipS
     store = OwnershipStore(client)
     claim = Transition(id="claim", bundle=BUNDLE, event=Event.CLAIM, expect=NO_EPOCH, actor=A)
     assert store.apply(cluster, claim).accepted
-    command = Command(id="move", cluster=cluster, broker=A, kind=Kind.TRANSFER, bundle=BUNDLE)
+    command = Command(
+        id="move", cluster=cluster, broker=A, kind=CommandKind.TRANSFER, bundle=BUNDLE
+    )
     move = Transition(
         id="move",
         bundle=BUNDLE,
@@ -69,7 +71,7 @@ def store(client: redis.Redis, cluster: str, publisher: Publisher) -> OwnershipS
         within_ms=30_000,
     )
     done = store.apply_batch(cluster, [move], generation=GENERATION, query_id="q", batch=0)
-    for told in issued([move], done.outcomes):
+    for told in issue_commands([move], done.outcomes):
         publisher.publish([Outgoing(keys.COMMANDS, f"{cluster}/{A}", msgspec.json.encode(told))])
     reports = ((Event.HAND_OVER, A, 2), (Event.SERVE, B, 3))
     for event, actor, counter in reports:

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from admin.cli import OK, USAGE, app
-from admin.config_import.broker_conf import imported
+from admin.config_import.broker_conf import import_conf
 from admin.config_import.java_properties import parse
 from streaming.config import load_config
 from trimtab.settings import Settings
@@ -25,14 +25,14 @@ TRANSFER = {
 
 def changes(text: str) -> dict[str, object]:
     """The settings that a file changes."""
-    found = imported(parse(text))
+    found = import_conf(parse(text))
     defaults = Settings().dumped()
     return {path: v for path, v in found.settings.dumped().items() if v != defaults[path]}
 
 
 def problems(text: str) -> list[str]:
     with pytest.raises(InvalidSettings) as caught:
-        imported(parse(text))
+        import_conf(parse(text))
     return caught.value.problems
 
 
@@ -98,7 +98,7 @@ def test_what_is_printed_is_a_settings_file_of_the_job(tmp_path: Path) -> None:
     ],
 )
 def test_a_key_that_is_given_twice(text: str, changed: float) -> None:
-    assert imported(parse(text)).settings.round.interval == changed
+    assert import_conf(parse(text)).settings.round.interval == changed
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_key_that_is_given_twice(text: str, changed: float) -> None:
 def test_the_old_spelling_counts_while_the_right_one_has_its_default(
     text: str, weight: float
 ) -> None:
-    assert imported(parse(text)).settings.weights.bandwidth_in == weight
+    assert import_conf(parse(text)).settings.weights.bandwidth_in == weight
 
 
 def test_classes_become_strategies() -> None:
@@ -169,7 +169,7 @@ def test_an_unknown_shedder_of_the_extensible_manager_could_be_one_of_its_own() 
 
 @pytest.mark.parametrize("manager", ["impl.ModularLoadManagerImpl", "impl.SimpleLoadManagerImpl"])
 def test_no_manager_shuts_out_brokers_of_another(manager: str) -> None:
-    found = imported(parse(f"loadManagerClassName={PACKAGE}.{manager}\n"))
+    found = import_conf(parse(f"loadManagerClassName={PACKAGE}.{manager}\n"))
     assert found.settings == Settings()
     assert "placement.load_manager is not set" in found.notes[0]
     assert ("does not know it" in found.notes[0]) == ("Simple" in manager)

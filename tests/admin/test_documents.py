@@ -40,7 +40,7 @@ def test_every_command_exists(command: str) -> None:
 
 def test_the_state_diagram_is_the_tables() -> None:
     text = (Path(__file__).parents[2] / "docs/ownership.md").read_text("utf-8")
-    assert state_diagram.written(text) == text
+    assert state_diagram.write_diagram(text) == text
 
 
 def test_every_row_of_the_table_is_in_the_diagram() -> None:

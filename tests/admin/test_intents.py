@@ -11,10 +11,10 @@ from admin.intents import Word, intent_of
 from deploy.kafka_server import KafkaServer
 from simulation.recorded import RecordedTopics
 from sinks.kafka.topics import ensure_topics
-from trimtab.cluster.intents import obeyed
+from trimtab.cluster.intents import apply_intent
 from trimtab.settings import Settings
 from trimtab.state.memory import Memory
-from trimtab.wire.control import Intent, Kind
+from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.keys import CONTROL
 
 BUNDLE = "t/n/0x00000000_0xffffffff"
@@ -31,7 +31,7 @@ BUNDLE = "t/n/0x00000000_0xffffffff"
     ],
 )
 def test_every_word_is_an_intent_without_a_flaw(word: Word, subject: str | None) -> None:
-    memory = obeyed(Memory(), intent_of(word, "c", subject), Settings(), 1, 1)
+    memory = apply_intent(Memory(), intent_of(word, "c", subject), Settings(), 1, 1)
     assert memory.problems == []
 
 
@@ -63,4 +63,4 @@ def test_what_is_told_reaches_the_jobs_topic(
     (record,) = (each for each in topics.all(CONTROL) if each.key == b"told")
     topics.close()
     intent = msgspec.json.decode(record.value or b"", type=Intent)
-    assert (intent.kind, intent.broker, intent.id) == (Kind.DRAIN, "a:1", done.stdout.strip())
+    assert (intent.kind, intent.broker, intent.id) == (IntentKind.DRAIN, "a:1", done.stdout.strip())

@@ -7,7 +7,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from admin.cli import OK, app
-from admin.config_import.broker_conf import imported
+from admin.config_import.broker_conf import import_conf
 from admin.config_import.java_properties import parse
 from admin.config_import.pulsar_keys import DOUBLES, NOT_IMPORTED
 from streaming.config import load_config
@@ -132,7 +132,7 @@ def test_pulsar_s_defaults_are_trimtab_s_but_for_the_strategies() -> None:
 
     It keeps bundles from brokers of other classes, and one file does not say what those run.
     """
-    found = imported(parse(DEFAULTS.read_text()))
+    found = import_conf(parse(DEFAULTS.read_text()))
     assert found.settings == PULSARS
     assert found.sources.keys() == set(ALIASES.values()) - {"placement.load_manager"}
     assert (found.changed, found.ignored) == (2, 0)

@@ -16,7 +16,7 @@ from sinks.redis.ownership_store import OwnershipStore
 from tests.support.opening import SureStore, keep_alive, let_in
 from trimtab.model import NO_EPOCH
 from trimtab.ownership import Event, IllegalTransition, State
-from trimtab.wire.command import Command, Division, Kind
+from trimtab.wire.command import Command, CommandKind, Division
 from trimtab.wire.keys import command_stream, lease_key
 from trimtab.wire.load_report import BundleStats, LocalBrokerData
 from trimtab.wire.ownership import Neighbour, Record, Refused, Transition
@@ -99,24 +99,26 @@ class Job:
         return self.store.record(self.cluster, bundle) or FREE
 
     def assign(self, to: str) -> None:
-        self.ask(Event.ASSIGN, to, {to: Kind.OWN})
+        self.ask(Event.ASSIGN, to, {to: CommandKind.OWN})
 
     def unload(self, source: str) -> None:
-        self.ask(Event.UNLOAD, None, {source: Kind.UNLOAD})
+        self.ask(Event.UNLOAD, None, {source: CommandKind.UNLOAD})
 
     def transfer(self, source: str, to: str, bundle: str = BUNDLE) -> None:
-        told = {source: Kind.TRANSFER, to: Kind.PREPARE}
+        told = {source: CommandKind.TRANSFER, to: CommandKind.PREPARE}
         self.ask(Event.TRANSFER, to, told, bundle=bundle)
 
     def split(self, source: str, algorithm: str = "range_equally_divide") -> None:
         division = Division(
             algorithm=algorithm, max_rate=1000.0, max_throughput=1e9, difference=0.1
         )
-        self.ask(Event.SPLIT, None, {source: Kind.SPLIT}, division)
+        self.ask(Event.SPLIT, None, {source: CommandKind.SPLIT}, division)
 
     def merge(self, source: str) -> None:
         """The halves."""
-        self.ask(Event.MERGE, None, {source: Kind.MERGE}, bundle=HALVES[0], neighbour=HALVES[1])
+        self.ask(
+            Event.MERGE, None, {source: CommandKind.MERGE}, bundle=HALVES[0], neighbour=HALVES[1]
+        )
 
     def keep(self, bundle: str = BUNDLE) -> None:
         self.ask(Event.KEEP, None, {}, bundle=bundle)
@@ -129,7 +131,7 @@ class Job:
         self,
         event: Event,
         broker: str | None,
-        told: dict[str, Kind],
+        told: dict[str, CommandKind],
         division: Division | None = None,
         *,
         bundle: str = BUNDLE,

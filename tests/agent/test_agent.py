@@ -14,14 +14,14 @@ from structlog.testing import capture_logs
 
 from agent.agent import Agent, Superseded
 from agent.commands.obeying import Obeyed
-from agent.links import AgentSettings, Links, boot_clock, watched_server_time
+from agent.links import AgentSettings, Links, boot_clock, watch_server_time
 from agent.lookup.claiming import Claims
 from agent.ports import LeaseKeeper
 from agent.reports.outbox import Outbox
 from agent.reports.reporting import Reporter
 from agent.seen import Seen
 from sinks.errors import StoreUnavailable
-from sinks.redis.cluster_gate import Gate
+from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.command_streams import CommandStream
 from sinks.redis.hints import PlacementHints
 from sinks.redis.leases import FOR_THE_NEXT, NO_SESSION, Lease, Leases
@@ -34,7 +34,7 @@ from tests.support.waiting import eventually
 from trimtab.model import Epoch
 from trimtab.ownership import State
 from trimtab.wire.assertion import Assertion
-from trimtab.wire.command import Kind
+from trimtab.wire.command import CommandKind
 from trimtab.wire.hints import Hints
 from trimtab.wire.keys import (
     clock_key,
@@ -82,7 +82,7 @@ class Host:
                 lambda: server_ms(client),
             ),
             clock=self.clock,
-            server_time=watched_server_time(),
+            server_time=watch_server_time(),
         )
         self.agent = Agent(self.broker, settings, links)
 
@@ -120,8 +120,8 @@ def test_a_transfer_between_two_agents(job: Job, host: Callable[..., Host]) -> N
     assert destination.broker.told == lines(["prepare", "load"])
     assert (source.agent.serves(BUNDLE), destination.agent.serves(BUNDLE)) == (False, True)
     assert destination.agent.obeyed() == {
-        (Kind.PREPARE, Obeyed.DONE): 1,
-        (Kind.OWN, Obeyed.DONE): 1,
+        (CommandKind.PREPARE, Obeyed.DONE): 1,
+        (CommandKind.OWN, Obeyed.DONE): 1,
     }
 
 
@@ -267,7 +267,7 @@ def test_an_absent_store_is_waited_for(cluster: str) -> None:
 
 def hints(client: Redis, cluster: str, *brokers: str) -> None:
     candidates = tuple(Candidate(broker, 0.5) for broker in brokers)
-    Gate(client).set_hints(cluster, 1, Hints(round=1, candidates=candidates, each=0.01))
+    ClusterGate(client).set_hints(cluster, 1, Hints(round=1, candidates=candidates, each=0.01))
 
 
 def test_an_agent_with_time_to_drain_gives_its_bundles_and_its_lease_away(
@@ -333,7 +333,7 @@ def test_on_a_closed_store_an_agent_says_what_it_saw_and_goes_on_serving(
         one.agent.turn()
         assert one.agent.serves(BUNDLE)
 
-    said = Gate(client).assertions(job.cluster, history)
+    said = ClusterGate(client).assertions(job.cluster, history)
     assert said[A].records[BUNDLE].owner == A
 
 
@@ -521,7 +521,7 @@ def test_a_token_is_the_epoch_since_which_a_bundle_is_served(
 
 
 def test_the_servers_time_is_known_after_a_lease_and_until_it_jumps() -> None:
-    watched = watched_server_time()
+    watched = watch_server_time()
     watched.look(0.0, 100.0, 0.0)
     assert watched.estimate(9.9) is None
     assert watched.estimate(10.0) == 110.0
@@ -617,7 +617,7 @@ def test_what_a_rebuilt_store_gives_to_another_is_served_no_longer(
     close(client, job.cluster)
     one.clock.now += 4.0
     one.agent.turn()
-    gate = Gate(client)
+    gate = ClusterGate(client)
     closure = gate.open(job.cluster, 7)
     assert closure is not None
     newer = Record(state=State.OWNED, epoch=Epoch(6, 1), owner=B, by="what only b saw")
@@ -666,7 +666,7 @@ def test_a_closed_store_is_told_again_when_more_was_seen(
     one.seen.note(BUNDLE, newer)
     one.clock.now += 4.0
     one.agent.turn()
-    said = Gate(client).assertions(job.cluster, history)
+    said = ClusterGate(client).assertions(job.cluster, history)
     assert said[A].records[BUNDLE].epoch == newer.epoch
 
 

@@ -18,12 +18,12 @@ from sinks.errors import KafkaUnavailable
 from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.kafka.topics import ensure_topics
 from tests.agent.support import BUNDLE, A, B
-from trimtab.wire.command import Command, Kind
+from trimtab.wire.command import Command, CommandKind
 from trimtab.wire.keys import COMMANDS
 
 
 def command(name: str, cluster: str = "c", broker: str = A) -> bytes:
-    told = Command(id=name, cluster=cluster, broker=broker, kind=Kind.UNLOAD, bundle=BUNDLE)
+    told = Command(id=name, cluster=cluster, broker=broker, kind=CommandKind.UNLOAD, bundle=BUNDLE)
     return msgspec.json.encode(told)
 
 

@@ -25,9 +25,9 @@ from trimtab.model import FULL_RANGE_END, Epoch, HashRange
 from trimtab.ownership import Event, State
 from trimtab.store.ring import position
 from trimtab.wire.command import Command
-from trimtab.wire.command import Kind as Order
+from trimtab.wire.command import CommandKind as Order
 from trimtab.wire.keys import bundles_key, command_stream, open_key
-from trimtab.wire.lookup import Answer, Avoid, Cause, Kind
+from trimtab.wire.lookup import Answer, AnswerKind, Avoid, Cause
 from trimtab.wire.ownership import Neighbour, Record, Transition
 
 A, B, C = "a:8080", "b:8080", "c:8080"
@@ -38,26 +38,26 @@ def scene(client: Redis, cluster: str) -> Scene:
     return Scene(client, cluster)
 
 
-def said(answer: Answer) -> tuple[Kind, str | None, Cause | None]:
+def said(answer: Answer) -> tuple[AnswerKind, str | None, Cause | None]:
     return answer.kind, answer.broker, answer.cause
 
 
 @pytest.mark.parametrize(
     ("state", "expected"),
     [
-        (State.OWNED, (Kind.CONNECT, A, None)),
-        (State.RELEASING, (Kind.CONNECT, A, None)),
-        (State.SPLITTING, (Kind.CONNECT, A, None)),
-        (State.MERGING, (Kind.CONNECT, A, None)),
-        (State.ASSIGNING, (Kind.RETRY, None, Cause.HAND_OVER)),
-        (State.FREE, (Kind.CONNECT, C, None)),
-        (State.QUARANTINED, (Kind.FAILED, None, Cause.QUARANTINED)),
-        (State.DELETED, (Kind.FAILED, None, Cause.UNKNOWN_NAMESPACE)),
+        (State.OWNED, (AnswerKind.CONNECT, A, None)),
+        (State.RELEASING, (AnswerKind.CONNECT, A, None)),
+        (State.SPLITTING, (AnswerKind.CONNECT, A, None)),
+        (State.MERGING, (AnswerKind.CONNECT, A, None)),
+        (State.ASSIGNING, (AnswerKind.RETRY, None, Cause.HAND_OVER)),
+        (State.FREE, (AnswerKind.CONNECT, C, None)),
+        (State.QUARANTINED, (AnswerKind.FAILED, None, Cause.QUARANTINED)),
+        (State.DELETED, (AnswerKind.FAILED, None, Cause.UNKNOWN_NAMESPACE)),
     ],
     ids=lambda value: value if isinstance(value, State) else "",
 )
 def test_an_answer_follows_from_the_state(
-    scene: Scene, state: State, expected: tuple[Kind, str | None, Cause | None]
+    scene: Scene, state: State, expected: tuple[AnswerKind, str | None, Cause | None]
 ) -> None:
     scene.obeying(A, C)
     scene.hint(C)
@@ -71,7 +71,9 @@ def test_an_answer_follows_from_the_state(
 def test_an_answer_names_bundle_and_epoch_and_is_authoritative(scene: Scene) -> None:
     scene.put(owned(A))
 
-    expected = Answer(kind=Kind.CONNECT, bundle=WHOLE, broker=A, epoch=STANDING, authoritative=True)
+    expected = Answer(
+        kind=AnswerKind.CONNECT, bundle=WHOLE, broker=A, epoch=STANDING, authoritative=True
+    )
     assert scene.lookup().lookup(TOPIC) == expected
 
 
@@ -143,7 +145,7 @@ def test_a_broker_that_cannot_load_the_bundle_is_not_asked_again(scene: Scene) -
     scene.sites[A].broker.broken = True
     scene.put(None)
 
-    assert said(scene.lookup().lookup(TOPIC)) == (Kind.RETRY, None, Cause.NO_CANDIDATE)
+    assert said(scene.lookup().lookup(TOPIC)) == (AnswerKind.RETRY, None, Cause.NO_CANDIDATE)
     assert len(scene.accepted(Event.ASSIGN)) == 1
 
 
@@ -190,7 +192,7 @@ def test_without_anybody_to_give_it_to_the_client_tries_later(
 
     answer = scene.lookup().lookup(TOPIC)
 
-    assert said(answer) == (Kind.RETRY, None, cause)
+    assert said(answer) == (AnswerKind.RETRY, None, cause)
     assert answer.after_ms > 0
 
 
@@ -238,7 +240,7 @@ def test_a_hundred_topics_of_one_bundle_are_waited_for_by_one(scene: Scene, clie
     with ThreadPoolExecutor(threads) as pool:
         answers = list(pool.map(lookup.lookup, [f"{TOPIC}-{i}" for i in range(threads)]))
 
-    assert {answer.kind for answer in answers} == {Kind.CONNECT}
+    assert {answer.kind for answer in answers} == {AnswerKind.CONNECT}
     assert len(scene.accepted(Event.ASSIGN)) == 1
     # Of both candidates, and of the owner while it is waited for.
     assert calls("exists") - leases < 10
@@ -254,10 +256,10 @@ def test_an_owner_that_failed_a_client_is_replaced_once_its_lease_is_gone(scene:
     lookup = scene.lookup()
 
     first = lookup.lookup(TOPIC)
-    assert said(first) == (Kind.CONNECT, A, None)
+    assert said(first) == (AnswerKind.CONNECT, A, None)
     second = lookup.lookup(TOPIC, avoid=Avoid(A, first.epoch))
 
-    assert said(second) == (Kind.CONNECT, B, None)
+    assert said(second) == (AnswerKind.CONNECT, B, None)
     assert second.epoch > first.epoch
 
 
@@ -266,7 +268,11 @@ def test_an_owner_that_lives_is_answered_again(scene: Scene) -> None:
     scene.hint(B)
     scene.put(owned(A))
 
-    assert said(scene.lookup().lookup(TOPIC, avoid=Avoid(A, STANDING))) == (Kind.CONNECT, A, None)
+    assert said(scene.lookup().lookup(TOPIC, avoid=Avoid(A, STANDING))) == (
+        AnswerKind.CONNECT,
+        A,
+        None,
+    )
 
 
 @pytest.mark.parametrize(
@@ -283,7 +289,7 @@ def test_a_complaint_about_an_earlier_owner_costs_the_present_one_nothing(
     scene.hint(B)
     scene.put(owned(A))
 
-    assert said(scene.lookup().lookup(TOPIC, avoid=avoid)) == (Kind.CONNECT, A, None)
+    assert said(scene.lookup().lookup(TOPIC, avoid=avoid)) == (AnswerKind.CONNECT, A, None)
 
 
 def test_a_bundle_assigned_to_a_dead_broker_goes_to_another(scene: Scene) -> None:
@@ -291,7 +297,7 @@ def test_a_bundle_assigned_to_a_dead_broker_goes_to_another(scene: Scene) -> Non
     scene.hint(B)
     scene.put(Record(state=State.ASSIGNING, epoch=STANDING, owner=A))
 
-    assert said(scene.lookup().lookup(TOPIC)) == (Kind.CONNECT, B, None)
+    assert said(scene.lookup().lookup(TOPIC)) == (AnswerKind.CONNECT, B, None)
 
 
 def test_a_client_turned_away_by_a_draining_source_waits_for_the_destination(scene: Scene) -> None:
@@ -300,9 +306,13 @@ def test_a_client_turned_away_by_a_draining_source_waits_for_the_destination(sce
     turned_away = Avoid(A, STANDING)
     lookup = scene.lookup()
 
-    assert said(lookup.lookup(TOPIC, avoid=turned_away)) == (Kind.RETRY, None, Cause.HAND_OVER)
+    assert said(lookup.lookup(TOPIC, avoid=turned_away)) == (
+        AnswerKind.RETRY,
+        None,
+        Cause.HAND_OVER,
+    )
     scene.put(owned(B, Epoch(1, 9)))
-    assert said(lookup.lookup(TOPIC, avoid=turned_away)) == (Kind.CONNECT, B, None)
+    assert said(lookup.lookup(TOPIC, avoid=turned_away)) == (AnswerKind.CONNECT, B, None)
 
 
 def test_a_third_owner_that_dies_of_a_bundle_is_the_last(scene: Scene) -> None:
@@ -312,7 +322,7 @@ def test_a_third_owner_that_dies_of_a_bundle_is_the_last(scene: Scene) -> None:
 
     answer = scene.lookup().lookup(TOPIC, avoid=Avoid(A, STANDING))
 
-    assert said(answer) == (Kind.FAILED, None, Cause.QUARANTINED)
+    assert said(answer) == (AnswerKind.FAILED, None, Cause.QUARANTINED)
 
 
 # A broker that does not decide
@@ -324,17 +334,17 @@ def test_a_broker_that_does_not_decide_sends_clients_to_one_that_must(scene: Sce
     scene.put(None)
 
     answer = scene.lookup(decides=False).lookup(TOPIC)
-    assert (answer.kind, answer.broker, answer.authoritative) == (Kind.REDIRECT, B, True)
+    assert (answer.kind, answer.broker, answer.authoritative) == (AnswerKind.REDIRECT, B, True)
     assert scene.accepted(Event.ASSIGN) == []
 
     there = scene.lookup(B, decides=False).lookup(TOPIC, authoritative=answer.authoritative)
-    assert there.kind is Kind.CONNECT
+    assert there.kind is AnswerKind.CONNECT
 
 
 def test_it_answers_for_what_is_owned_like_any_other(scene: Scene) -> None:
     scene.put(owned(A))
 
-    assert said(scene.lookup(decides=False).lookup(TOPIC)) == (Kind.CONNECT, A, None)
+    assert said(scene.lookup(decides=False).lookup(TOPIC)) == (AnswerKind.CONNECT, A, None)
 
 
 # The ring
@@ -419,7 +429,7 @@ def test_a_bundle_that_the_index_still_names_though_it_is_no_more_is_tried_later
     scene.put(Record(state=State.DELETED, epoch=STANDING))
     client.zadd(bundles_key(scene.cluster), {WHOLE: 0})
 
-    assert said(scene.lookup().lookup(TOPIC)) == (Kind.RETRY, None, Cause.DIVIDED)
+    assert said(scene.lookup().lookup(TOPIC)) == (AnswerKind.RETRY, None, Cause.DIVIDED)
 
 
 def test_the_edges_of_so_many_namespaces_are_kept(
@@ -459,7 +469,7 @@ def test_what_cannot_be_found_fails_and_says_why(scene: Scene, topic: str, cause
 
     answer = scene.lookup().lookup(topic)
 
-    assert said(answer) == (Kind.FAILED, None, cause)
+    assert said(answer) == (AnswerKind.FAILED, None, cause)
     assert answer.says
 
 
@@ -472,8 +482,8 @@ def test_while_the_store_is_closed_clients_try_later(scene: Scene, client: Redis
     scene.put(owned(A))
     scene.put(None, f"t/free/{HashRange(0, FULL_RANGE_END)}")
     lookup = scene.lookup()
-    assert said(lookup.lookup(TOPIC)) == (Kind.CONNECT, A, None)
-    closed = (Kind.RETRY, None, Cause.STORE_CLOSED)
+    assert said(lookup.lookup(TOPIC)) == (AnswerKind.CONNECT, A, None)
+    closed = (AnswerKind.RETRY, None, Cause.STORE_CLOSED)
 
     # As after a restart of the server: the run it was opened on is another.
     client.hset(open_key(scene.cluster), "replid", "0" * 40)
@@ -484,7 +494,7 @@ def test_while_the_store_is_closed_clients_try_later(scene: Scene, client: Redis
 
     client.delete(open_key(scene.cluster))
     let_in(client, scene.cluster, 2)
-    assert said(lookup.lookup(TOPIC)) == (Kind.CONNECT, A, None)
+    assert said(lookup.lookup(TOPIC)) == (AnswerKind.CONNECT, A, None)
 
 
 def test_a_server_that_was_away_is_looked_at_before_it_is_believed(
@@ -514,7 +524,7 @@ def test_a_lookup_without_its_rights_is_to_be_asked_again(
         assert lookup.lookup(TOPIC).broker == A
         client.acl_setuser(user, commands=["-hget"])
         answer = lookup.lookup(TOPIC)
-        assert said(answer) == (Kind.RETRY, None, Cause.STORE_UNAVAILABLE)
+        assert said(answer) == (AnswerKind.RETRY, None, Cause.STORE_UNAVAILABLE)
         assert "check the user and password" in answer.says
         client.acl_setuser(user, commands=["+hget"])
         assert lookup.lookup(TOPIC).broker == A

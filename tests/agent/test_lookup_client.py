@@ -16,18 +16,20 @@ from tests.agent.looking_up import TOPIC, WHOLE, Scene, owned
 from trimtab.model import FULL_RANGE_END, Epoch, HashRange, InvalidName
 from trimtab.ownership import Event
 from trimtab.store.ring import position
-from trimtab.wire.lookup import Answer, Avoid, Cause, Kind, failed, put_off
+from trimtab.wire.lookup import Answer, AnswerKind, Avoid, Cause, answer_failed, answer_retry
 
 A, B, C = "a:8080", "b:8080", "c:8080"
 OLD, NOW, NEW = Epoch(1, 6), Epoch(1, 7), Epoch(2, 1)
 
 
 def connect(broker: str, epoch: Epoch = NOW, bundle: str = WHOLE, proxied: bool = False) -> Answer:
-    return Answer(kind=Kind.CONNECT, bundle=bundle, broker=broker, epoch=epoch, proxied=proxied)
+    return Answer(
+        kind=AnswerKind.CONNECT, bundle=bundle, broker=broker, epoch=epoch, proxied=proxied
+    )
 
 
 def redirect(broker: str, authoritative: bool = False) -> Answer:
-    return Answer(kind=Kind.REDIRECT, broker=broker, authoritative=authoritative)
+    return Answer(kind=AnswerKind.REDIRECT, broker=broker, authoritative=authoritative)
 
 
 class Brokers:
@@ -189,14 +191,14 @@ def test_after_a_redirect_into_the_void_it_starts_again_from_the_service_url() -
 
 
 def test_it_asks_again_when_the_answer_says_so() -> None:
-    brokers = Brokers(put_off(Cause.HAND_OVER), put_off(Cause.STORE_CLOSED), connect(A))
+    brokers = Brokers(answer_retry(Cause.HAND_OVER), answer_retry(Cause.STORE_CLOSED), connect(A))
 
     assert brokers.client().owner_of(TOPIC).broker == A
     assert brokers.slept == [0.1, 1.0]
 
 
 def test_patience_ends() -> None:
-    brokers = Brokers(put_off(Cause.STORE_CLOSED))
+    brokers = Brokers(answer_retry(Cause.STORE_CLOSED))
 
     with pytest.raises(NotNow) as failure:
         brokers.client(patience_s=3.5).owner_of(TOPIC)
@@ -206,7 +208,7 @@ def test_patience_ends() -> None:
 
 
 def test_what_fails_is_not_asked_again() -> None:
-    brokers = Brokers(failed(Cause.QUARANTINED, "an operator readmits it"))
+    brokers = Brokers(answer_failed(Cause.QUARANTINED, "an operator readmits it"))
 
     with pytest.raises(LookupFailed, match="an operator readmits it"):
         brokers.client().owner_of(TOPIC)

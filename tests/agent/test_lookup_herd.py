@@ -13,7 +13,7 @@ from tests.agent.looking_up import EACH, NAMESPACE, Scene
 from trimtab.model import HashRange
 from trimtab.ownership import Event
 from trimtab.store.ring import bundle_at, equal_edges, position
-from trimtab.wire.lookup import Kind
+from trimtab.wire.lookup import AnswerKind
 
 BROKERS = [f"broker-{i}:8080" for i in range(10)]
 ASKED = 4
@@ -42,7 +42,7 @@ def test_a_herd_is_spread_evenly_without_the_job(
         found = pool.map(lambda i: list(map(lookups[i].lookup, shares[i])), range(ASKED))
         answers = [answer for share in found for answer in share]
 
-    assert {answer.kind for answer in answers} == {Kind.CONNECT}
+    assert {answer.kind for answer in answers} == {AnswerKind.CONNECT}
     assert len({answer.bundle for answer in answers}) == bundles
     assert len(scene.accepted(Event.ASSIGN)) == bundles
     owners = Counter(answer.broker for answer in answers)

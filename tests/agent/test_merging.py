@@ -14,7 +14,7 @@ from tests.agent.support import BUNDLE, HALVES, A, B, Job, Site
 from trimtab.ownership import Event, IllegalTransition, State
 from trimtab.wire.command import Command
 from trimtab.wire.keys import open_key, ownership_key
-from trimtab.wire.ownership import Outcome, Transition
+from trimtab.wire.ownership import Transition, TransitionOutcome
 
 
 @pytest.fixture
@@ -100,7 +100,9 @@ class LosesAnswers(OwnershipStore):
 
     arrives = True
 
-    def apply(self, cluster: str, transition: Transition, server_ms: int | None = None) -> Outcome:
+    def apply(
+        self, cluster: str, transition: Transition, server_ms: int | None = None
+    ) -> TransitionOutcome:
         if self.arrives:
             super().apply(cluster, transition, server_ms)
         raise StoreUnavailable("the answer was lost")

@@ -15,9 +15,9 @@ from sinks.errors import Closed, StoreUnavailable
 from sinks.redis.ownership_store import OwnershipStore
 from tests.agent.support import BUNDLE, HALVES, A, B, Job, Site, lines
 from trimtab.ownership import Event, State
-from trimtab.wire.command import Kind
+from trimtab.wire.command import CommandKind
 from trimtab.wire.keys import lease_key, open_key, ownership_key
-from trimtab.wire.ownership import Outcome, Record, Transition
+from trimtab.wire.ownership import Record, Transition, TransitionOutcome
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_a_transfer_hands_the_bundle_over(owned: Job, a: Site, b: Site) -> None:
 def test_the_destination_has_as_long_as_the_source_had(owned: Job, a: Site, b: Site) -> None:
     owned.transfer(A, B)
     a.obey()
-    own = next(command for command in b.commands() if command.kind is Kind.OWN)
+    own = next(command for command in b.commands() if command.kind is CommandKind.OWN)
     assert own.deadline - own.issued_at == 30_000
     assert own.source == A
 
@@ -130,11 +130,15 @@ class Failing:
     def __init__(self, real: Store, after: int) -> None:
         self._real, self._left = real, after
 
-    def apply(self, cluster: str, transition: Transition, server_ms: int | None = None) -> Outcome:
+    def apply(
+        self, cluster: str, transition: Transition, server_ms: int | None = None
+    ) -> TransitionOutcome:
         self._count()
         return self._real.apply(cluster, transition, server_ms)
 
-    def apply_all(self, cluster: str, transitions: Sequence[Transition]) -> tuple[Outcome, ...]:
+    def apply_all(
+        self, cluster: str, transitions: Sequence[Transition]
+    ) -> tuple[TransitionOutcome, ...]:
         self._count()
         return self._real.apply_all(cluster, transitions)
 
@@ -255,7 +259,9 @@ class LosesAnswers(OwnershipStore):
 
     lost = 0
 
-    def apply(self, cluster: str, transition: Transition, server_ms: int | None = None) -> Outcome:
+    def apply(
+        self, cluster: str, transition: Transition, server_ms: int | None = None
+    ) -> TransitionOutcome:
         outcome = super().apply(cluster, transition, server_ms)
         if self.lost == 0:
             self.lost += 1
@@ -307,7 +313,7 @@ def test_what_stays_after_all_is_served_once_an_open_store_says_so(
     owned.unload(A)
     a.commands()
     a.obeyer.stop_serving(BUNDLE)
-    owned.ask(Event.KEEP, None, {A: Kind.OWN})
+    owned.ask(Event.KEEP, None, {A: CommandKind.OWN})
     (own,) = a.commands()
     key = open_key(owned.cluster)
     client.rename(key, f"{key}:aside")

@@ -12,7 +12,7 @@ from sinks.errors import Closed
 from tests.agent.support import BUNDLE, A, B, Job, Site, lines
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
-from trimtab.wire.command import Kind
+from trimtab.wire.command import CommandKind
 from trimtab.wire.keys import open_key, ownership_key
 from trimtab.wire.ownership import Refused, Transition
 
@@ -152,7 +152,7 @@ def test_the_lease_is_renewed_between_bundles_that_are_loaded_before_they_are_cl
     job: Job, client: Redis, cluster: str
 ) -> None:
     for bundle in (LEFT, RIGHT):
-        job.ask(Event.ASSIGN, A, {A: Kind.OWN}, bundle=bundle)
+        job.ask(Event.ASSIGN, A, {A: CommandKind.OWN}, bundle=bundle)
     site, loaded = Site(client, cluster, A), list[set[str]]()
     seed(site.obeyer, 0, lambda: loaded.append(set(site.broker.loaded)))
     assert {LEFT} in loaded

@@ -10,9 +10,9 @@ import redis
 from sinks.redis.ownership_store import OwnershipStore
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import Event
-from trimtab.wire.command import Command, Kind
+from trimtab.wire.command import Command, CommandKind
 from trimtab.wire.keys import command_stream, journal_key
-from trimtab.wire.ownership import Change, Outcome, Transition
+from trimtab.wire.ownership import Change, Transition, TransitionOutcome
 
 GENERATION = 5
 BUNDLE = "public/default/0x00000000_0x40000000"
@@ -37,11 +37,11 @@ def _request(event: Event, expect: Epoch, **more: object) -> Transition:
     return msgspec.convert({"event": event, "expect": expect, **asked}, Transition)
 
 
-def command(to: str, kind: Kind, name: str = "command") -> Command:
+def command(to: str, kind: CommandKind, name: str = "command") -> Command:
     return Command(id=f"{name}/{kind}", cluster="c", broker=to, kind=kind, bundle=BUNDLE)
 
 
-def ask(store: OwnershipStore, cluster: str, transition: Transition) -> Outcome:
+def ask(store: OwnershipStore, cluster: str, transition: Transition) -> TransitionOutcome:
     """As a broker if it names an actor, else as the job in a batch of its own."""
     if transition.actor is not None:
         return store.apply(cluster, transition)

@@ -28,14 +28,14 @@ from agent.lookup.server import Lookup
 from agent.lookup.settling import LookupSettings
 from agent.reports.outbox import Outbox
 from deploy.redis_acl import PASSWORD_VARIABLE, Role, acl_line, user_name
-from deploy.redis_server import RedisServer, installed, wheel
+from deploy.redis_server import RedisServer, find_installed, wheel
 from sinks.errors import Misconfigured
 from sinks.kafka.publisher import Outgoing, Publisher
-from sinks.redis.cluster_gate import Gate
+from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.command_streams import GROUP
 from sinks.redis.explanations import Explanations
 from sinks.redis.journal_relay import JournalRelay
-from sinks.redis.lease_scan import RollCall
+from sinks.redis.lease_scan import LeaseScan
 from sinks.redis.leases import Leases, Renewal
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.pruning import Pruner
@@ -59,9 +59,9 @@ from trimtab.model import NO_EPOCH, Epoch, InvalidName
 from trimtab.ownership import Event, State
 from trimtab.wire import keys
 from trimtab.wire.assertion import Assertion
-from trimtab.wire.command import Command, Division, Kind
+from trimtab.wire.command import Command, CommandKind, Division
 from trimtab.wire.hints import Hints
-from trimtab.wire.lookup import Kind as Answered
+from trimtab.wire.lookup import AnswerKind as Answered
 from trimtab.wire.ownership import Candidate, Neighbour, Record, Transition
 
 GENERATION: Final = 5
@@ -81,7 +81,7 @@ _names = count()
 Login = Callable[..., redis.Redis]
 
 
-@pytest.fixture(scope="module", params=[installed, wheel], ids=["redis", "valkey"])
+@pytest.fixture(scope="module", params=[find_installed, wheel], ids=["redis", "valkey"])
 def server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RedisServer]:
@@ -138,7 +138,7 @@ def ask(
     cluster: str,
     event: Event,
     to: str | None,
-    told: dict[str, Kind],
+    told: dict[str, CommandKind],
     *bundles: str,
 ) -> None:
     """Of BUNDLE, or of one named, perhaps with its neighbour."""
@@ -154,7 +154,7 @@ def ask(
             kind=kind,
             bundle=bundle,
             destination=to,
-            division=DIVISION if kind is Kind.SPLIT else None,
+            division=DIVISION if kind is CommandKind.SPLIT else None,
             neighbour=above[0] if above else None,
         )
         for receiver, kind in told.items()
@@ -205,12 +205,12 @@ def test_job_and_brokers_do_their_whole_work_and_are_refused_nothing(
 
     source.turn()
     destination.turn()
-    ask(job, cluster, Event.TRANSFER, B, {A: Kind.TRANSFER, B: Kind.PREPARE})
+    ask(job, cluster, Event.TRANSFER, B, {A: CommandKind.TRANSFER, B: CommandKind.PREPARE})
     for agent in (destination, source, destination):
         agent.turn()
     assert (source.serves(BUNDLE), destination.serves(BUNDLE)) == (False, True)
 
-    ask(job, cluster, Event.UNLOAD, None, {B: Kind.UNLOAD})
+    ask(job, cluster, Event.UNLOAD, None, {B: CommandKind.UNLOAD})
     destination.turn()
     candidates = (Candidate(A, 0.1), Candidate(B, 0.9))
     gate.set_hints(cluster, GENERATION, Hints(round=1, candidates=candidates, each=0.01))
@@ -219,7 +219,7 @@ def test_job_and_brokers_do_their_whole_work_and_are_refused_nothing(
     source.turn()
     assert lookups.lookup("persistent://t/ns/orders").broker == A
 
-    assert set(RollCall(job).alive(cluster, GENERATION, [A, B]) or ()) == {A, B}
+    assert set(LeaseScan(job).alive(cluster, GENERATION, [A, B]) or ()) == {A, B}
     carried = Carried()
     assert JournalRelay(job, carried).relay(cluster) == carried.count > 0
     assert Leases(a).renew(cluster, A, SESSION, 0).renewal is Renewal.RELEASED
@@ -236,10 +236,10 @@ def test_a_broker_divides_and_merges_its_bundles_and_is_refused_nothing(
     let_in(job, cluster, GENERATION)
     agent = agent_of(a, cluster, A, BUNDLE)
     agent.turn()
-    ask(job, cluster, Event.SPLIT, None, {A: Kind.SPLIT})
+    ask(job, cluster, Event.SPLIT, None, {A: CommandKind.SPLIT})
     agent.turn()
     assert [agent.serves(each) for each in (BUNDLE, *HALVES)] == [False, True, True]
-    ask(job, cluster, Event.MERGE, None, {A: Kind.MERGE}, *HALVES)
+    ask(job, cluster, Event.MERGE, None, {A: CommandKind.MERGE}, *HALVES)
     agent.turn()
     assert [agent.serves(each) for each in (BUNDLE, *HALVES)] == [True, False, False]
     assert denials(admin) == []
@@ -253,7 +253,7 @@ def test_what_a_full_journal_left_out_is_put_back_and_seen_by_the_same_users(
     # A journal that has left something out is full until that is put back.
     admin.sadd(keys.unjournalled_key(cluster), "t/ns/other")
     agent_of(a, cluster, A, BUNDLE).turn()
-    ask(job, cluster, Event.UNLOAD, None, {A: Kind.UNLOAD})
+    ask(job, cluster, Event.UNLOAD, None, {A: CommandKind.UNLOAD})
 
     left_out = set(reader.sscan_iter(keys.unjournalled_key(cluster)))
     assert left_out == {b"t/ns/other", BUNDLE.encode()}
@@ -287,7 +287,7 @@ def test_a_store_that_forgot_is_rebuilt_by_the_same_users(
     said = Assertion(records={BUNDLE: record})
     assert leases.renew(cluster, A, SESSION, 5_000, said).renewal is Renewal.ASSERTED
 
-    gate = Gate(job)
+    gate = ClusterGate(job)
     closure = gate.open(cluster, GENERATION)
     assert closure is not None
     assert leases.renew(cluster, A, SESSION, 5_000).renewal is Renewal.ASSERTED
@@ -543,7 +543,7 @@ def test_scripts_of_the_job_give_a_broker_no_rights(login: Login, cluster: str) 
     let_in(job, cluster, GENERATION).set_hints(
         cluster, GENERATION, Hints(round=1, candidates=(), each=0.0)
     )
-    Gate(job).restore(cluster, GENERATION, {}, set())
+    ClusterGate(job).restore(cluster, GENERATION, {}, set())
     job.script_load(restore_script().text)
     own = keys.open_key(cluster)
     with pytest.raises(Misconfigured):
@@ -715,7 +715,7 @@ def test_one_job_may_serve_two_clusters(
     with redis_client(f"redis://{name}:{PASSWORD}@127.0.0.1:{server.port}/0") as job:
         for each in both:
             let_in(job, each, GENERATION)
-            assert Gate(job).is_open(each)
+            assert ClusterGate(job).is_open(each)
 
 
 def test_the_file_that_the_command_writes_makes_the_users_and_holds_no_password(

@@ -18,14 +18,14 @@ from tests.support.opening import keep_alive, let_in
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import Event, State
 from trimtab.wire import keys
-from trimtab.wire.command import Kind
+from trimtab.wire.command import CommandKind
 from trimtab.wire.ownership import Refused, Transition
 
 A, B = "a:8080", "b:8080"
 
 
 def assign(to: str, expect: Epoch = NO_EPOCH, name: str = "assign") -> Transition:
-    own = command(to, Kind.OWN, name)
+    own = command(to, CommandKind.OWN, name)
     return job(Event.ASSIGN, expect, to, id=name, commands=(own,), within_ms=1000)
 
 

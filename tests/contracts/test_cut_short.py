@@ -17,7 +17,7 @@ from tests.support.opening import keep_alive
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
 from trimtab.wire import keys
-from trimtab.wire.command import Kind
+from trimtab.wire.command import CommandKind
 
 A, B = BROKERS[:2]
 FIRST = Epoch(GENERATION, 1)
@@ -29,7 +29,7 @@ def splitting(store: OwnershipStore, client: redis.Redis, cluster: str) -> Epoch
     keep_alive(client, cluster, BROKERS)
     assert ask(store, cluster, job(Event.ASSIGN, Epoch(0, 0), A)).accepted
     assert ask(store, cluster, broker(A, Event.SERVE, FIRST)).accepted
-    split = command(A, Kind.SPLIT)
+    split = command(A, CommandKind.SPLIT)
     asked = job(Event.SPLIT, Epoch(GENERATION, 2), commands=(split,))
     after = ask(store, cluster, asked).record
     assert after is not None
@@ -84,7 +84,7 @@ def test_a_broker_that_spoils_its_own_commands_costs_the_page_nothing(
 ) -> None:
     keep_alive(client, cluster, BROKERS)
     client.set(keys.command_stream(cluster, B), "of another type")
-    own = command(B, Kind.OWN)
+    own = command(B, CommandKind.OWN)
 
     assigned = ask(store, cluster, job(Event.ASSIGN, Epoch(0, 0), B, commands=(own,)))
 

@@ -11,7 +11,7 @@ import redis
 
 from sinks.errors import Closed, Fenced, GenerationSpent, SinkError
 from sinks.kafka.readable import ALL, Readable
-from sinks.redis.cluster_gate import Closure, Gate
+from sinks.redis.cluster_gate import Closure, ClusterGate
 from sinks.redis.leases import Leases
 from sinks.redis.ownership_store import OwnershipStore
 from tests.contracts.asking import BUNDLE, HALVES, broker, journal
@@ -30,12 +30,12 @@ OWNED = Record(state=State.OWNED, epoch=Epoch(3, 7), owner=A, by="then")
 
 
 @pytest.fixture
-def gate(client: redis.Redis) -> Gate:
-    return Gate(client)
+def gate(client: redis.Redis) -> ClusterGate:
+    return ClusterGate(client)
 
 
 @pytest.fixture
-def closure(gate: Gate, cluster: str) -> Closure:
+def closure(gate: ClusterGate, cluster: str) -> Closure:
     """A cluster that this server has never seen."""
     closed = gate.open(cluster, 5)
     assert closed is not None
@@ -43,7 +43,7 @@ def closure(gate: Gate, cluster: str) -> Closure:
 
 
 def test_an_unknown_cluster_stays_closed_until_it_is_rebuilt(
-    gate: Gate, closure: Closure, client: redis.Redis, cluster: str
+    gate: ClusterGate, closure: Closure, client: redis.Redis, cluster: str
 ) -> None:
     store = OwnershipStore(client)
     keep_alive(client, cluster, (A,))
@@ -56,7 +56,7 @@ def test_an_unknown_cluster_stays_closed_until_it_is_rebuilt(
 
 
 def test_it_is_not_opened_before_it_was_closed_for_long_enough(
-    gate: Gate, closure: Closure, client: redis.Redis, cluster: str
+    gate: ClusterGate, closure: Closure, client: redis.Redis, cluster: str
 ) -> None:
     early = gate.open(cluster, 5, closure.history, closed_for_ms=60_000)
     assert early is not None
@@ -68,7 +68,7 @@ def test_it_is_not_opened_before_it_was_closed_for_long_enough(
 
 
 def test_a_clock_that_went_back_keeps_it_closed_for_no_longer(
-    gate: Gate, closure: Closure, client: redis.Redis, cluster: str
+    gate: ClusterGate, closure: Closure, client: redis.Redis, cluster: str
 ) -> None:
     seconds, _ = client.time()
     client.hset(keys.open_key(cluster), "rebuild_since", str(1000 * (seconds + 3600)))
@@ -80,13 +80,13 @@ def test_a_clock_that_went_back_keeps_it_closed_for_no_longer(
 
 
 def test_what_was_rebuilt_on_another_run_does_not_open_this_one(
-    gate: Gate, closure: Closure, cluster: str
+    gate: ClusterGate, closure: Closure, cluster: str
 ) -> None:
     assert gate.open(cluster, 5, "f" * 40) == closure
 
 
 def test_the_time_it_was_closed_counts_from_the_newest_run(
-    gate: Gate, closure: Closure, client: redis.Redis, cluster: str
+    gate: ClusterGate, closure: Closure, client: redis.Redis, cluster: str
 ) -> None:
     """Brokers that spoke to the run before must speak again."""
     client.hset(keys.open_key(cluster), mapping={"rebuild_on": "f" * 40, "rebuild_since": "1"})
@@ -102,14 +102,14 @@ def test_the_next_job_goes_on_with_the_waiting(
 ) -> None:
     client.hset(keys.open_key(cluster), "rebuild_since", "1")
 
-    assert Gate(client).open(cluster, 6, closure.history, closed_for_ms=60_000) is None
+    assert ClusterGate(client).open(cluster, 6, closure.history, closed_for_ms=60_000) is None
     with pytest.raises(Fenced):
-        Gate(client).open(cluster, 5, closure.history)
+        ClusterGate(client).open(cluster, 5, closure.history)
 
 
 @pytest.mark.usefixtures("closure")
 def test_the_newer_record_of_a_bundle_stands_after_a_restoration(
-    gate: Gate, client: redis.Redis, cluster: str
+    gate: ClusterGate, client: redis.Redis, cluster: str
 ) -> None:
     newer = Record(state=State.FREE, epoch=Epoch(4, 1))
     older = Record(state=State.OWNED, epoch=Epoch(3, 9), owner=B)
@@ -126,7 +126,7 @@ def test_the_newer_record_of_a_bundle_stands_after_a_restoration(
 
 @pytest.mark.usefixtures("closure")
 def test_only_what_kafka_does_not_have_is_journalled(
-    gate: Gate, client: redis.Redis, cluster: str
+    gate: ClusterGate, client: redis.Redis, cluster: str
 ) -> None:
     records = {BUNDLE: OWNED, HALVES[0]: Record(state=State.DELETED, epoch=Epoch(2, 2))}
 
@@ -143,7 +143,7 @@ def test_only_what_kafka_does_not_have_is_journalled(
 
 @pytest.mark.usefixtures("closure")
 def test_what_the_journal_does_not_take_is_put_into_it_later(
-    gate: Gate, client: redis.Redis, cluster: str
+    gate: ClusterGate, client: redis.Redis, cluster: str
 ) -> None:
     client.xadd(keys.journal_key(cluster), {"change": "x"}, id=LAST_ENTRY)
 
@@ -170,7 +170,7 @@ def given(client: redis.Redis, cluster: str, broker: str) -> set[str]:
 
 @pytest.mark.usefixtures("closure")
 def test_index_and_owners_bundles_follow_what_is_restored(
-    gate: Gate, client: redis.Redis, cluster: str
+    gate: ClusterGate, client: redis.Redis, cluster: str
 ) -> None:
     theirs = Record(state=State.OWNED, epoch=Epoch(4, 1), owner=B)
     ended = Record(state=State.DELETED, epoch=Epoch(4, 2))
@@ -186,7 +186,7 @@ def test_index_and_owners_bundles_follow_what_is_restored(
 
 @pytest.mark.usefixtures("closure")
 def test_what_the_records_give_a_broker_is_noted_as_its_own(
-    gate: Gate, client: redis.Redis, cluster: str
+    gate: ClusterGate, client: redis.Redis, cluster: str
 ) -> None:
     """A job of an older version wrote them, and noted nothing."""
     client.hset(keys.ownership_key(cluster), BUNDLE, msgspec.json.encode(OWNED))
@@ -198,7 +198,7 @@ def test_what_the_records_give_a_broker_is_noted_as_its_own(
     assert store.records_of(cluster, A) == {BUNDLE: OWNED}
 
 
-Rebuilds = Callable[[Gate, str], object]
+Rebuilds = Callable[[ClusterGate, str], object]
 
 REBUILDS: Final[list[Rebuilds]] = [
     lambda gate, cluster: gate.restore(cluster, 5, {BUNDLE: OWNED}, frozenset()),
@@ -209,7 +209,7 @@ REBUILDS: Final[list[Rebuilds]] = [
 @pytest.mark.usefixtures("closure")
 @pytest.mark.parametrize("rebuild", REBUILDS, ids=["records", "notes"])
 def test_what_is_being_rebuilt_on_another_history_is_left_alone(
-    gate: Gate, client: redis.Redis, cluster: str, rebuild: Rebuilds
+    gate: ClusterGate, client: redis.Redis, cluster: str, rebuild: Rebuilds
 ) -> None:
     """The server was replaced since: what brokers said to the one before is not all."""
     client.hset(keys.open_key(cluster), "rebuild_on", "f" * 40)
@@ -222,9 +222,9 @@ def test_what_is_being_rebuilt_on_another_history_is_left_alone(
 
 @pytest.mark.parametrize("rebuild", REBUILDS, ids=["records", "notes"])
 def test_a_rebuild_that_another_job_goes_on_with_is_that_jobs(
-    closure: Closure, gate: Gate, client: redis.Redis, cluster: str, rebuild: Rebuilds
+    closure: Closure, gate: ClusterGate, client: redis.Redis, cluster: str, rebuild: Rebuilds
 ) -> None:
-    assert Gate(client).open(cluster, 6, closure.history, closed_for_ms=60_000) is not None
+    assert ClusterGate(client).open(cluster, 6, closure.history, closed_for_ms=60_000) is not None
 
     with pytest.raises(Fenced):
         rebuild(gate, cluster)
@@ -245,11 +245,11 @@ def test_a_generation_is_spent_though_its_job_never_heard_that_it_was_let_in(
     close(client, cluster)
 
     with pytest.raises(GenerationSpent):
-        Gate(client).open(cluster, 5)
+        ClusterGate(client).open(cluster, 5)
 
 
 def test_a_transition_after_a_restoration_has_a_higher_epoch(
-    gate: Gate, closure: Closure, client: redis.Redis, cluster: str
+    gate: ClusterGate, closure: Closure, client: redis.Redis, cluster: str
 ) -> None:
     gate.restore(cluster, 5, {BUNDLE: OWNED}, frozenset())
     gate.open(cluster, 5, closure.history)
@@ -261,7 +261,7 @@ def test_a_transition_after_a_restoration_has_a_higher_epoch(
 
 
 def test_only_what_was_said_to_this_run_is_heard(
-    gate: Gate, closure: Closure, client: redis.Redis, cluster: str
+    gate: ClusterGate, closure: Closure, client: redis.Redis, cluster: str
 ) -> None:
     now = Assertion(records={BUNDLE: OWNED})
     Leases(client).renew(cluster, A, 1, 10_000, now)
@@ -275,7 +275,7 @@ def test_hints_wait_for_the_store_to_be_open(
     client: redis.Redis, cluster: str, opened_to: int | None
 ) -> None:
     """The job opens it: nobody has taken over."""
-    gate = Gate(client) if opened_to is None else let_in(client, cluster, opened_to)
+    gate = ClusterGate(client) if opened_to is None else let_in(client, cluster, opened_to)
 
     with pytest.raises(Closed, match=str(opened_to or "no job")):
         gate.set_hints(cluster, 5, Hints(round=3, candidates=(Candidate(A, 0.5),), each=0.01))
@@ -285,7 +285,7 @@ def test_hints_wait_for_the_store_to_be_open(
 
 def test_a_fenced_job_learns_by_whom(client: redis.Redis, cluster: str) -> None:
     let_in(client, cluster, 7)
-    gate, store = Gate(client), OwnershipStore(client)
+    gate, store = ClusterGate(client), OwnershipStore(client)
     asked = (
         lambda: gate.open(cluster, 5),
         lambda: gate.set_hints(cluster, 5, Hints(round=3, candidates=(), each=0.01)),
@@ -316,12 +316,12 @@ def test_what_one_broker_said_and_cannot_be_read_costs_no_other_record(
 ) -> None:
     Leases(client).renew(cluster, A, 1, 10_000, Assertion(records={BUNDLE: OWNED}))
     client.set(keys.assertion_key(cluster, closure.history, B), text)
-    said = Gate(client).heard(cluster, closure.history)
+    said = ClusterGate(client).heard(cluster, closure.history)
     assert said == {A: Readable({BUNDLE: OWNED}), B: heard}
 
 
 def test_what_hundreds_of_brokers_said_is_heard(
-    gate: Gate, closure: Closure, client: redis.Redis, cluster: str
+    gate: ClusterGate, closure: Closure, client: redis.Redis, cluster: str
 ) -> None:
     names = {f"b{number}:8080" for number in range(105)}
     for name in names:
@@ -340,7 +340,7 @@ def test_what_hundreds_of_brokers_said_is_heard(
 )
 @pytest.mark.usefixtures("closure")
 def test_what_stands_and_cannot_be_a_record_gives_way(
-    gate: Gate, client: redis.Redis, cluster: str, stored: str
+    gate: ClusterGate, client: redis.Redis, cluster: str, stored: str
 ) -> None:
     """No request could ever change it."""
     client.hset(keys.ownership_key(cluster), BUNDLE, stored)
@@ -350,7 +350,7 @@ def test_what_stands_and_cannot_be_a_record_gives_way(
 
 @pytest.mark.usefixtures("closure")
 def test_an_index_that_was_deleted_is_made_again(
-    gate: Gate, client: redis.Redis, cluster: str
+    gate: ClusterGate, client: redis.Redis, cluster: str
 ) -> None:
     gate.restore(cluster, 5, {BUNDLE: OWNED}, frozenset())
     client.delete(keys.bundles_key(cluster), keys.owned_key(cluster, A))

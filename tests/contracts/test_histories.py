@@ -12,7 +12,7 @@ import pytest
 
 from deploy.redis_server import RedisServer
 from sinks.errors import Closed, GenerationSpent, StoreUnavailable
-from sinks.redis.cluster_gate import Gate
+from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.leases import Leases, Renewal
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
@@ -107,7 +107,7 @@ def test_a_first_replica_gives_a_master_another_history(servers: SimpleNamespace
     let_in(servers.first.client, C, 5)
     servers.second.follow(servers.first)
 
-    assert not Gate(servers.first.client).is_open(C)
+    assert not ClusterGate(servers.first.client).is_open(C)
 
 
 def test_a_first_master_that_comes_back_is_closed(servers: SimpleNamespace) -> None:
@@ -115,7 +115,7 @@ def test_a_first_master_that_comes_back_is_closed(servers: SimpleNamespace) -> N
     first, second = servers.first, servers.second
     second.follow(first)
     let_in(first.client, C, 5)
-    assert Gate(first.client, replicas=0).open(C, 6) is None
+    assert ClusterGate(first.client, replicas=0).open(C, 6) is None
     assert first.renew() is Renewal.HELD
     second.rule()
     first.claim()
@@ -124,7 +124,7 @@ def test_a_first_master_that_comes_back_is_closed(servers: SimpleNamespace) -> N
     first.rule()
 
     assert first.store.records(C) == {}
-    assert not Gate(first.client).is_open(C)
+    assert not ClusterGate(first.client).is_open(C)
     with pytest.raises(Closed):
         first.claim()
     assert first.renew() is Renewal.ASSERT
@@ -135,7 +135,7 @@ def test_a_job_closes_what_it_finds_lost_before_it_claims_anew(servers: SimpleNa
     gate = let_in(first.client, C, 5)
     second.follow(first)
     second.rule()
-    elsewhere = Gate(second.client)
+    elsewhere = ClusterGate(second.client)
     elsewhere._opened_on.update(gate._opened_on)
 
     with pytest.raises(GenerationSpent):
@@ -149,18 +149,18 @@ def test_a_replica_is_not_open(servers: SimpleNamespace) -> None:
     first, second = servers.first, servers.second
     second.follow(first)
     let_in(first.client, C, 5)
-    assert Gate(first.client, replicas=0).open(C, 6) is None
+    assert ClusterGate(first.client, replicas=0).open(C, 6) is None
     eventually(lambda: first.lag_of_replicas() is not None, "the replica has it")
     second.client.config_set("replica-read-only", "no")
-    Gate(second.client)._load_scripts()
+    ClusterGate(second.client)._load_scripts()
 
-    assert not Gate(second.client).is_open(C)
+    assert not ClusterGate(second.client).is_open(C)
     with pytest.raises(Closed, match="not the master"):
         second.claim()
     with pytest.raises(StoreUnavailable):
         second.renew()
     with pytest.raises(StoreUnavailable):
-        Gate(second.client).open(C, 6)
+        ClusterGate(second.client).open(C, 6)
 
 
 @pytest.mark.parametrize("everything", [True, False], ids=["all is deleted", "the open key is"])
@@ -261,7 +261,7 @@ def test_a_new_master_needs_the_replicas_that_the_old_one_cannot_do_without(
     eventually(lambda: first.lag_of_replicas() is not None, "both have it")
     second.rule()
 
-    Gate(second.client).open(C, 6, closed_for_ms=20_000)
+    ClusterGate(second.client).open(C, 6, closed_for_ms=20_000)
 
     assert first.renew() is Renewal.HELD
     with pytest.raises(StoreUnavailable, match="0 of 1"):
@@ -306,7 +306,7 @@ def test_an_operator_says_how_many_replicas_must_acknowledge(servers: SimpleName
     first, second = servers.first, servers.second
     second.follow(first)
     let_in(first.client, C, 5)
-    assert Gate(first.client, replicas=0).open(C, 6) is None
+    assert ClusterGate(first.client, replicas=0).open(C, 6) is None
     second.rule()
 
     assert first.client.hget("trimtab:{histories}:open", "replicas") == b"0"
@@ -323,7 +323,7 @@ def test_a_new_master_waits_until_the_old_ones_leases_have_ended(
     eventually(lambda: first.lag_of_replicas() is not None, "the replica has it")
     second.rule()
 
-    closure = Gate(second.client).open(C, 6, closed_for_ms=20_000)
+    closure = ClusterGate(second.client).open(C, 6, closed_for_ms=20_000)
 
     assert closure is not None
     assert closure.wait_ms == 20_000 + REPLICA_WAIT_MS
@@ -342,7 +342,7 @@ def test_at_a_new_master_without_a_replica_brokers_go_on_once_a_job_has_looked(
     with pytest.raises(StoreUnavailable):
         second.renew()
 
-    Gate(second.client).open(C, 6, closed_for_ms=20_000)
+    ClusterGate(second.client).open(C, 6, closed_for_ms=20_000)
 
     told = second.leases.renew(C, A, 1, LONG_MS, Assertion(records={}))
     assert told.renewal is Renewal.ASSERTED
@@ -359,9 +359,9 @@ def test_a_master_that_restarts_waits_for_its_only_replica(servers: SimpleNamesp
     first.redis.kill()
     first.redis.start()
 
-    Gate(first.client).open(C, 6, closed_for_ms=20_000)
+    ClusterGate(first.client).open(C, 6, closed_for_ms=20_000)
     second.rule()
-    Gate(second.client).open(C, 6, closed_for_ms=20_000)
+    ClusterGate(second.client).open(C, 6, closed_for_ms=20_000)
 
     assert first.client.hget("trimtab:{histories}:open", "replicas") == b"1"
     assert second.client.hget("trimtab:{histories}:open", "replicas") == b"0"
@@ -381,7 +381,7 @@ def test_a_master_that_was_alone_for_long_still_waits_for_its_replica(
         lambda: first.client.info("replication")["master_replid"] != before, "another history"
     )
 
-    Gate(first.client).open(C, 6, closed_for_ms=20_000)
+    ClusterGate(first.client).open(C, 6, closed_for_ms=20_000)
 
     assert first.client.hget("trimtab:{histories}:open", "replicas") == b"1"
 
@@ -394,7 +394,7 @@ def test_what_was_replicated_once_waits_for_longer_ever_after(servers: SimpleNam
     eventually(lambda: first.lag_of_replicas() is not None, "the replica has it")
     first.redis.kill()
     second.rule()
-    gate = Gate(second.client)
+    gate = ClusterGate(second.client)
     gate.open(C, 6, closed_for_ms=20_000)
     second.client.hset("trimtab:{histories}:open", "rebuild_on", "0" * 40)
 

@@ -23,7 +23,7 @@ from tests.contracts.asking import (
 from tests.contracts.conftest import BROKERS
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import Event, State
-from trimtab.wire.command import Kind
+from trimtab.wire.command import CommandKind
 from trimtab.wire.keys import bundles_key, ownership_key
 from trimtab.wire.ownership import Neighbour, Record, Refused, Transition
 
@@ -56,7 +56,7 @@ def test_two_neighbours_of_one_owner_become_one(
     earlier = Record(state=State.DELETED, epoch=Epoch(2, 9))
     client.hset(ownership_key(cluster), BOTH, msgspec.json.encode(earlier))
 
-    told = (command(A, Kind.MERGE),)
+    told = (command(A, CommandKind.MERGE),)
     merging = ask(store, cluster, job(Event.MERGE, LOWER, neighbour=NEXT, commands=told))
     assert merging.accepted
     lower, upper = store.record(cluster, BUNDLE), store.record(cluster, ABOVE)
@@ -118,7 +118,7 @@ def test_a_bundle_is_not_merged_with_a_neighbour_that_is(
     reason: Refused,
 ) -> None:
     put(client, cluster, lower=State.OWNED, upper=upper)
-    asked = job(Event.MERGE, LOWER, neighbour=NEXT, commands=(command(A, Kind.MERGE),))
+    asked = job(Event.MERGE, LOWER, neighbour=NEXT, commands=(command(A, CommandKind.MERGE),))
     assert unchanged(store, client, cluster, asked) is reason
 
 

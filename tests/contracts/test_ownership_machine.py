@@ -17,16 +17,16 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from simulation.ownership.rules import FREE
 from simulation.ownership.server import MemoryServer
 from sinks.errors import SinkError
-from sinks.redis.cluster_gate import Closure, Gate
+from sinks.redis.cluster_gate import Closure, ClusterGate
 from sinks.redis.leases import FOR_THE_NEXT, Lease, Leases, Renewal
 from sinks.redis.ownership_store import BatchOutcome, OwnershipStore
 from tests.contracts.asking import commands, journal
-from trimtab.model import NO_EPOCH, Epoch, HashRange, merged, parse_bundle
+from trimtab.model import NO_EPOCH, Epoch, HashRange, merge_names, parse_bundle
 from trimtab.ownership import JOB_EVENTS, TRANSITIONS, Event, State
 from trimtab.wire import keys
 from trimtab.wire.assertion import Assertion
-from trimtab.wire.command import Command, Kind
-from trimtab.wire.ownership import Candidate, Neighbour, Outcome, Record, Transition
+from trimtab.wire.command import Command, CommandKind
+from trimtab.wire.ownership import Candidate, Neighbour, Record, Transition, TransitionOutcome
 
 BUNDLES = (
     "t/n/0x00000000_0x40000000",
@@ -63,7 +63,7 @@ def merging(asked: Transition, beside: Epoch) -> Transition:
     above = ABOVE.get(asked.bundle)
     if above is None:
         return asked
-    both = (merged(asked.bundle, above),) if asked.event is Event.RETIRE else ()
+    both = (merge_names(asked.bundle, above),) if asked.event is Event.RETIRE else ()
     return msgspec.structs.replace(asked, neighbour=Neighbour(above, beside), children=both)
 
 
@@ -72,7 +72,7 @@ def timeless(record: Record | None) -> Record | None:
     return None if record is None else msgspec.structs.replace(record, since=0)
 
 
-def bare(outcome: Outcome) -> Outcome:
+def bare(outcome: TransitionOutcome) -> TransitionOutcome:
     others = {bundle: timeless(record) for bundle, record in outcome.others.items()}
     return msgspec.structs.replace(outcome, record=timeless(outcome.record), others=others)
 
@@ -101,7 +101,7 @@ class Histories(RuleBasedStateMachine):
         super().__init__()
         self.cluster = f"machine-{next(Histories.numbers)}"
         self.store, self.leases = OwnershipStore(self.client), Leases(self.client)
-        self.gate = Gate(self.client)
+        self.gate = ClusterGate(self.client)
         self.model = MemoryServer(lambda: time.time_ns() // 1_000_000)
         self.known = ""
         """The model's history that this generation was opened on."""
@@ -276,7 +276,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule()
     def the_job_looks_whether_it_is_open(self) -> None:
-        mine = attempted(lambda: Gate(self.client).open(self.cluster, self.generation))
+        mine = attempted(lambda: ClusterGate(self.client).open(self.cluster, self.generation))
         model = attempted(lambda: self.model.open(self.cluster, self.generation, ""))
         self._opened_alike(mine, model)
 
@@ -387,7 +387,7 @@ class Histories(RuleBasedStateMachine):
             id=f"{request}/{broker}",
             cluster=self.cluster,
             broker=broker,
-            kind=Kind.OWN,
+            kind=CommandKind.OWN,
             bundle=bundle,
         )
 

@@ -29,7 +29,7 @@ from tests.support.reports import bundle
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import Event
 from trimtab.wire import keys
-from trimtab.wire.command import Kind
+from trimtab.wire.command import CommandKind
 from trimtab.wire.ownership import Refused, Transition
 
 A: Final = "a:8080"
@@ -47,7 +47,7 @@ def assignments(number: int = MANY, name: str = "7") -> list[Transition]:
             A,
             id=f"{name}/{i}",
             bundle=bundle(i, 1024),
-            commands=(command(A, Kind.OWN, f"{name}/{i}"),),
+            commands=(command(A, CommandKind.OWN, f"{name}/{i}"),),
         )
         for i in range(number)
     ]

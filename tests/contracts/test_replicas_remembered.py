@@ -13,7 +13,7 @@ import redis
 
 from deploy.redis_server import RedisServer
 from sinks.errors import StoreUnavailable
-from sinks.redis.cluster_gate import Gate
+from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.leases import Leases
 from sinks.redis.server.connections import redis_client
 from trimtab.ownership import REPLICA_WAIT_MS
@@ -35,8 +35,8 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServ
 
 
 @pytest.fixture
-def gate(client: redis.Redis) -> Gate:
-    return Gate(client)
+def gate(client: redis.Redis) -> ClusterGate:
+    return ClusterGate(client)
 
 
 def promoted(client: redis.Redis, cluster: str, opened: Mapping[str, int], noted: int) -> None:
@@ -51,7 +51,7 @@ def asked_for(client: redis.Redis, cluster: str) -> int:
     return int(client.hget(keys.open_key(cluster), "replicas") or 0)
 
 
-def look(gate: Gate, cluster: str, generation: int = 6) -> int:
+def look(gate: ClusterGate, cluster: str, generation: int = 6) -> int:
     """How long it must be closed."""
     closure = gate.open(cluster, generation, closed_for_ms=CLOSED_MS)
     assert closure is not None
@@ -59,7 +59,7 @@ def look(gate: Gate, cluster: str, generation: int = 6) -> int:
 
 
 def test_half_of_those_that_the_last_look_found_are_needed(
-    client: redis.Redis, cluster: str, gate: Gate
+    client: redis.Redis, cluster: str, gate: ClusterGate
 ) -> None:
     promoted(client, cluster, {"connected": 5, "replicas": 2}, noted=0)
     look(gate, cluster)
@@ -67,7 +67,7 @@ def test_half_of_those_that_the_last_look_found_are_needed(
 
 
 def test_those_that_joined_after_the_jobs_last_look_count_too(
-    client: redis.Redis, cluster: str, gate: Gate
+    client: redis.Redis, cluster: str, gate: ClusterGate
 ) -> None:
     promoted(client, cluster, {"connected": 1, "replicas": 1}, noted=2)
     look(gate, cluster)
@@ -75,14 +75,14 @@ def test_those_that_joined_after_the_jobs_last_look_count_too(
 
 
 def test_a_store_whose_first_replica_joined_after_the_last_look_was_replicated(
-    client: redis.Redis, cluster: str, gate: Gate
+    client: redis.Redis, cluster: str, gate: ClusterGate
 ) -> None:
     promoted(client, cluster, {"connected": 0, "replicas": 0}, noted=1)
     assert look(gate, cluster) == CLOSED_MS + REPLICA_WAIT_MS
 
 
 def test_they_count_also_where_a_broker_asks_before_the_job_looks(
-    client: redis.Redis, cluster: str, gate: Gate
+    client: redis.Redis, cluster: str, gate: ClusterGate
 ) -> None:
     promoted(client, cluster, {"connected": 1, "replicas": 1}, noted=2)
     with pytest.raises(StoreUnavailable, match="0 of 1"):
@@ -95,7 +95,7 @@ def test_they_count_also_where_a_broker_asks_before_the_job_looks(
 
 
 def test_a_look_at_a_history_that_was_never_opened_forgets_none_of_them(
-    client: redis.Redis, cluster: str, gate: Gate
+    client: redis.Redis, cluster: str, gate: ClusterGate
 ) -> None:
     """The master restarts twice before its replicas are back."""
     promoted(client, cluster, {"connected": 2, "replicas": 1}, noted=0)
@@ -106,11 +106,11 @@ def test_a_look_at_a_history_that_was_never_opened_forgets_none_of_them(
 
 
 def test_once_it_is_open_with_enough_replicas_only_those_count(
-    client: redis.Redis, cluster: str, gate: Gate
+    client: redis.Redis, cluster: str, gate: ClusterGate
 ) -> None:
     """Here an operator says that none are enough."""
     promoted(client, cluster, {"connected": 1, "replicas": 1}, noted=4)
-    told = Gate(client, replicas=0)
+    told = ClusterGate(client, replicas=0)
     closure = told.open(cluster, 6)
     assert closure is not None
     assert told.open(cluster, 6, closure.history) is None

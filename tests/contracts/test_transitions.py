@@ -35,7 +35,7 @@ from trimtab.ownership import (
     OwnerRule,
     State,
 )
-from trimtab.wire.command import Kind
+from trimtab.wire.command import CommandKind
 from trimtab.wire.keys import bundles_key, command_stream, lease_key, ownership_key, placed_key
 from trimtab.wire.ownership import Candidate, Neighbour, Record, Refused, Transition
 
@@ -222,7 +222,7 @@ def test_a_broker_may_command_nobody_but_the_destination(
     store: OwnershipStore, client: redis.Redis, cluster: str
 ) -> None:
     put(client, cluster, State.RELEASING)
-    own = command(C, Kind.OWN)
+    own = command(C, CommandKind.OWN)
 
     outcome = ask(store, cluster, broker(A, Event.HAND_OVER, STANDING, commands=(own,)))
 
@@ -242,7 +242,7 @@ def test_a_transfer_goes_from_owner_to_owner_and_tells_both(
             Event.TRANSFER,
             epoch,
             B,
-            commands=(command(A, Kind.TRANSFER), command(B, Kind.PREPARE)),
+            commands=(command(A, CommandKind.TRANSFER), command(B, CommandKind.PREPARE)),
             within_ms=30_000,
         ),
     ).record
@@ -250,7 +250,7 @@ def test_a_transfer_goes_from_owner_to_owner_and_tells_both(
     assert (released.state, released.owner, released.destination) == (State.RELEASING, A, B)
     [told] = commands(client, cluster, A)
     [warned] = commands(client, cluster, B)
-    assert (told.kind, warned.kind) == (Kind.TRANSFER, Kind.PREPARE)
+    assert (told.kind, warned.kind) == (CommandKind.TRANSFER, CommandKind.PREPARE)
     assert told.epoch == warned.epoch == released.epoch
     assert told.generation == GENERATION
     assert told.issued_at == released.since
@@ -259,12 +259,12 @@ def test_a_transfer_goes_from_owner_to_owner_and_tells_both(
     assigned = ask(
         store,
         cluster,
-        broker(A, Event.HAND_OVER, told.epoch, commands=(command(B, Kind.OWN, told.id),)),
+        broker(A, Event.HAND_OVER, told.epoch, commands=(command(B, CommandKind.OWN, told.id),)),
     ).record
     assert assigned is not None
     assert (assigned.state, assigned.owner, assigned.destination) == (State.ASSIGNING, B, None)
     [_, own] = commands(client, cluster, B)
-    assert (own.kind, own.epoch, own.deadline) == (Kind.OWN, assigned.epoch, 0)
+    assert (own.kind, own.epoch, own.deadline) == (CommandKind.OWN, assigned.epoch, 0)
 
     served = ask(store, cluster, broker(B, Event.SERVE, own.epoch)).record
     assert served is not None
@@ -281,7 +281,7 @@ def test_a_transfer_goes_from_owner_to_owner_and_tells_both(
 def test_a_refused_request_commands_nobody(
     store: OwnershipStore, client: redis.Redis, cluster: str
 ) -> None:
-    asked = job(Event.TRANSFER, NO_EPOCH, B, commands=(command(A, Kind.TRANSFER),))
+    asked = job(Event.TRANSFER, NO_EPOCH, B, commands=(command(A, CommandKind.TRANSFER),))
 
     assert ask(store, cluster, asked).reason is Refused.ILLEGAL
     assert commands(client, cluster, A) == []
@@ -292,7 +292,7 @@ def test_names_and_numbers_reach_redis_unharmed(
 ) -> None:
     """cjson writes slashes with a backslash, empty lists as {} and long numbers as 1.7e+12."""
     odd = 'a"\\/ü\n:1'
-    told = msgspec.structs.replace(command(odd, Kind.PREPARE), source="é", reason="a/b\\/c")
+    told = msgspec.structs.replace(command(odd, CommandKind.PREPARE), source="é", reason="a/b\\/c")
     keep_alive(client, cluster, (odd,))
     asked = job(Event.ASSIGN, NO_EPOCH, odd, id=odd, commands=(told,))
 
@@ -426,7 +426,7 @@ def test_a_broker_assigns_what_a_dead_one_had_and_nothing_else(
     store: OwnershipStore, client: redis.Redis, cluster: str, state: State
 ) -> None:
     put(client, cluster, state)
-    asked = broker(B, Event.ASSIGN, STANDING, broker=C, commands=(command(C, Kind.OWN),))
+    asked = broker(B, Event.ASSIGN, STANDING, broker=C, commands=(command(C, CommandKind.OWN),))
 
     assert ask(store, cluster, asked).reason is Refused.OWNER_LIVES
     client.delete(lease_key(cluster, A))
@@ -434,7 +434,7 @@ def test_a_broker_assigns_what_a_dead_one_had_and_nothing_else(
 
     assert taken is not None
     assert (taken.state, taken.owner) == (State.ASSIGNING, C)
-    assert [told.kind for told in commands(client, cluster, C)] == [Kind.OWN]
+    assert [told.kind for told in commands(client, cluster, C)] == [CommandKind.OWN]
 
 
 def test_nobody_without_a_lease_gets_a_bundle(
@@ -472,7 +472,7 @@ def candidates(*loads: tuple[str, float], bundle: str = BUNDLE, each: float = 0.
         actor=A,
         candidates=tuple(Candidate(*load) for load in loads),
         each=each,
-        commands=tuple(command(name, Kind.OWN) for name, _ in loads),
+        commands=tuple(command(name, CommandKind.OWN) for name, _ in loads),
     )
 
 
@@ -518,7 +518,9 @@ def test_a_bundle_whose_owners_die_one_after_another_is_quarantined(
         owner, heir = (A, B) if number % 2 else (B, A)
         keep_alive(client, cluster, (heir,))
         client.delete(lease_key(cluster, owner))
-        asked = job(Event.ASSIGN, epoch, heir, id=f"{number}", commands=(command(heir, Kind.OWN),))
+        asked = job(
+            Event.ASSIGN, epoch, heir, id=f"{number}", commands=(command(heir, CommandKind.OWN),)
+        )
         outcome = ask(store, cluster, asked)
         assert outcome.record is not None
         epoch = outcome.record.epoch

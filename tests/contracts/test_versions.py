@@ -12,7 +12,7 @@ import pytest
 import redis
 
 from sinks.errors import Closed, Fenced
-from sinks.redis.cluster_gate import Gate
+from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.leases import Leases
 from sinks.redis.ownership_store import OwnershipStore
 from tests.contracts.asking import ABOVE, BUNDLE, GENERATION, ask, broker, command, commands, job
@@ -20,7 +20,7 @@ from tests.support.opening import close, keep_alive, let_in
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import Event
 from trimtab.wire import keys
-from trimtab.wire.command import Kind
+from trimtab.wire.command import CommandKind
 from trimtab.wire.ownership import Neighbour, Refused
 
 A, B = "a:8080", "b:8080"
@@ -81,7 +81,7 @@ def test_an_older_agent_keeps_its_lease_after_the_job_was_upgraded(
     assert old.renew(A, 7)[:2] == [b"asserted", b"7"]
 
     assert Leases(client).holds(cluster, A)
-    assert Gate(client).outdated_agents(cluster) == {A}
+    assert ClusterGate(client).outdated_agents(cluster) == {A}
     refused = upgraded.apply(cluster, broker(A, Event.CLAIM))
     assert refused.reason is Refused.NO_LEASE
 
@@ -109,12 +109,12 @@ def test_an_older_agent_is_asked_for_nothing(
         serves = broker(A, Event.SERVE, Epoch(GENERATION, 1), bundle=bundle)
         assert ask(store, cluster, serves).accepted
     client.set(keys.lease_key(cluster, A), "1700000000000")
-    wish = command(A, Kind.TRANSFER)
+    wish = command(A, CommandKind.TRANSFER)
 
     refused = ask(store, cluster, job(event, Epoch(GENERATION, 2), commands=(wish,), **more))
 
     assert refused.reason is Refused.OUTDATED
-    assert not [told for told in commands(client, cluster, A) if told.kind is Kind.TRANSFER]
+    assert not [told for told in commands(client, cluster, A) if told.kind is CommandKind.TRANSFER]
 
 
 def test_what_an_older_agent_says_is_heard_in_a_rebuild(
@@ -124,7 +124,7 @@ def test_what_an_older_agent_says_is_heard_in_a_rebuild(
     history = close(client, cluster)
     old.say(A, old.renew(A, 7)[1])
 
-    assert Gate(client).heard(cluster, history).keys() == {A}
+    assert ClusterGate(client).heard(cluster, history).keys() == {A}
 
 
 def test_an_agent_that_was_upgraded_waits_for_the_end_of_the_older_ones_lease(
@@ -138,7 +138,7 @@ def test_an_agent_that_was_upgraded_waits_for_the_end_of_the_older_ones_lease(
     assert leases.renew(cluster, A, 8, LONG_MS).renewal == "held"
 
     assert upgraded.apply(cluster, broker(A, Event.CLAIM)).accepted
-    assert Gate(client).outdated_agents(cluster) == set()
+    assert ClusterGate(client).outdated_agents(cluster) == set()
 
 
 @pytest.mark.usefixtures("upgraded")
@@ -165,7 +165,7 @@ def test_back_at_an_older_job_the_agents_of_today_change_nothing(
     with pytest.raises(Closed, match="upgrade the job first"):
         upgraded.apply(cluster, broker(A, Event.CLAIM))
     with pytest.raises(Fenced):
-        Gate(client).open(cluster, 4)
-    closure = Gate(client).open(cluster, 6, closed_for_ms=1_000)
+        ClusterGate(client).open(cluster, 4)
+    closure = ClusterGate(client).open(cluster, 6, closed_for_ms=1_000)
     assert closure is not None
     assert client.hget(keys.open_key(cluster), "run_id") is None

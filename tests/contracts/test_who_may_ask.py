@@ -8,8 +8,8 @@ import redis
 
 from sinks.errors import Closed
 from sinks.redis.bundle_index import BundleIndex
-from sinks.redis.cluster_gate import Gate
-from sinks.redis.lease_scan import RollCall
+from sinks.redis.cluster_gate import ClusterGate
+from sinks.redis.lease_scan import LeaseScan
 from sinks.redis.leases import Lease, Leases, Renewal
 from sinks.redis.ownership_store import OwnershipStore
 from tests.contracts.asking import BUNDLE, GENERATION, HALVES, broker
@@ -174,14 +174,14 @@ def test_a_job_of_an_older_version_closes_the_store_to_agents_of_this_one(
 
     with pytest.raises(Closed, match="upgrade the job first"):
         store.apply(cluster, broker(A, Event.CLAIM))
-    assert not Gate(client).is_open(cluster)
+    assert not ClusterGate(client).is_open(cluster)
 
 
 @pytest.mark.usefixtures("store")
 def test_where_the_clock_may_have_jumped_a_process_waits_a_whole_lease_for_one_that_may_serve(
     client: redis.Redis, cluster: str
 ) -> None:
-    leases, roll = Leases(client), RollCall(client)
+    leases, roll = Leases(client), LeaseScan(client)
     new = "new:8080"
 
     def asks(session: int, asked_for_ms: int) -> Lease:
@@ -230,7 +230,7 @@ def test_what_was_said_of_the_clock_is_believed_for_a_second(
 
 
 def test_what_is_said_of_the_clock_outlasts_no_cluster(client: redis.Redis, cluster: str) -> None:
-    RollCall(client).vouch(cluster, server_ms(client))
+    LeaseScan(client).vouch(cluster, server_ms(client))
 
     assert client.pttl(keys.clock_key(cluster)) in range(1, 1_001)
 
@@ -246,7 +246,7 @@ def test_a_wait_that_is_over_by_the_servers_clock_alone_is_not_over(
     waits = asks(client, cluster, 2)
 
     assert (waits.renewal, waits.ms) == (Renewal.WAITING, 10_000)
-    RollCall(client).vouch(cluster, server_ms(client))
+    LeaseScan(client).vouch(cluster, server_ms(client))
     assert asks(client, cluster, 2).renewal is Renewal.HELD
 
 

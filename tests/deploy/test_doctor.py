@@ -66,7 +66,7 @@ def test_a_java_that_spark_cannot_use(
 def test_missing_jars_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     finding = doctor.check_jars()
-    assert finding.detail.startswith(f"{len(jars.locked())} of {len(jars.locked())} (")
+    assert finding.detail.startswith(f"{len(jars.list_locked())} of {len(jars.list_locked())} (")
     assert finding.next_command.endswith(" -m deploy.jars")
 
 

@@ -30,7 +30,7 @@ def test_import_name_is_ours_alone(package: str) -> None:
 
 
 def test_spark_is_given_the_jars_it_lacks() -> None:
-    assert [jar.path.name for jar in jars.locked("connector")] == [
+    assert [jar.path.name for jar in jars.list_locked("connector")] == [
         "commons-pool2-2.13.1.jar",
         "kafka-clients-3.9.2.jar",
         "spark-sql-kafka-0-10_2.13-4.2.0.jar",
@@ -40,12 +40,12 @@ def test_spark_is_given_the_jars_it_lacks() -> None:
 
 
 def test_kafka_comes_with_a_voice() -> None:
-    names = {jar.coordinate.rsplit(":", 1)[0] for jar in jars.locked("kafka")}
+    names = {jar.coordinate.rsplit(":", 1)[0] for jar in jars.list_locked("kafka")}
     assert {"org.apache.kafka:kafka_2.13", "org.apache.logging.log4j:log4j-slf4j-impl"} <= names
 
 
 def test_no_two_jars_share_a_file() -> None:
-    paths = [jar.path for jar in jars.locked()]
+    paths = [jar.path for jar in jars.list_locked()]
     assert len(set(paths)) == len(paths)
 
 

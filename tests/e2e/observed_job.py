@@ -25,7 +25,7 @@ from tests.e2e.evidence import Evidence, gather
 from tests.support.jobs import Driver
 from tests.support.waiting import eventually
 from trimtab.wire import keys
-from trimtab.wire.control import Intent, Kind
+from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.rows import RoundRecord
 
 CLUSTER = "real"
@@ -96,7 +96,7 @@ def _lead(topics: RecordedTopics, publisher: Publisher, driver: Driver) -> None:
     for version, phase in enumerate(PHASES):
         if phase.settings:
             intent = Intent(
-                id=phase.name, kind=Kind.SETTINGS, cluster=CLUSTER, settings=phase.settings
+                id=phase.name, kind=IntentKind.SETTINGS, cluster=CLUSTER, settings=phase.settings
             )
             publisher.publish([Outgoing(keys.CONTROL, CLUSTER, msgspec.json.encode(intent))])
         eventually(partial(_seen, topics, version), phase.name, _PATIENCE, pause=1.0)

@@ -36,7 +36,7 @@ from tests.support.jobs import Driver, write_settings
 from tests.support.waiting import eventually
 from trimtab.ownership import Event, State
 from trimtab.wire import keys
-from trimtab.wire.control import Intent, Kind
+from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.ownership import Change, Record
 from trimtab.wire.rows import BatchRecord, RoundRecord
 
@@ -128,7 +128,7 @@ class Bench:
     def await_served(self) -> None:
         eventually(self.all_served, "every bundle is served", PATIENCE_S)
 
-    def tell(self, kind: Kind, **more: object) -> None:
+    def tell(self, kind: IntentKind, **more: object) -> None:
         """Publish an intent."""
         self._told += 1
         asked = {"id": f"bench-{self._told}", "kind": kind, "cluster": self.cluster, **more}
@@ -137,11 +137,11 @@ class Bench:
 
     def go(self) -> None:
         """Moves are wanted (again)."""
-        self.tell(Kind.SETTINGS, settings={"round.enabled": True})
+        self.tell(IntentKind.SETTINGS, settings={"round.enabled": True})
 
     def rest(self) -> None:
         """No further moves; those under way come to their end, and all is journalled."""
-        self.tell(Kind.SETTINGS, settings={"round.enabled": False})
+        self.tell(IntentKind.SETTINGS, settings={"round.enabled": False})
         eventually(self._rests, "rest", PATIENCE_S, 0.3)
 
     def _rests(self) -> bool:

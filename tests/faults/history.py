@@ -20,7 +20,7 @@ from simulation.replay import Replay, distinct, rounds_of
 from sources.records import Record as Entry
 from tests.faults.serving import Span
 from trimtab.auditing.auditor import NOTES, Audit, Violation
-from trimtab.auditing.auditor import Kind as Finding
+from trimtab.auditing.auditor import ViolationKind as Finding
 from trimtab.model import namespace_of, parse_bundle
 from trimtab.ownership import Event
 from trimtab.settings import Settings

@@ -16,27 +16,27 @@ from typing import Any, Final, cast
 import msgspec
 from pyspark.sql import DataFrame
 
-from simulation.recorded import decoded
+from simulation.recorded import decode_batches
 from simulation.replay import Replay
 from sinks.errors import Fenced, StoreUnavailable
 from sinks.kafka.publisher import Outgoing
-from sinks.redis.cluster_gate import Gate
+from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.explanations import Explanations
 from sinks.redis.journal_relay import JournalRelay
-from sinks.redis.lease_scan import RollCall
+from sinks.redis.lease_scan import LeaseScan
 from sinks.redis.leases import Leases
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
 from sources.records import Record as Entry
-from streaming.leader.leadership import Tenure
-from streaming.leader.store_opening import Opener
+from streaming.leader.leadership import Leadership
+from streaming.leader.store_opening import StoreOpener
 from streaming.metrics.exposition import Exposition
 from streaming.periodic import Periodic
 from streaming.query.batch import BatchWriter
 from streaming.query.offsets import OffsetLog
-from streaming.sink_retry import Patience
-from streaming.watch.intent_publisher import Announcer
-from streaming.watch.lease_watcher import REDIS, Watcher
+from streaming.sink_retry import SinkRetry
+from streaming.watch.intent_publisher import IntentPublisher
+from streaming.watch.lease_watcher import REDIS, LeaseWatcher
 from streaming.watch.relay import RelayThread
 from streaming.watch.server_clock import ServerClock
 from streaming.watchdog import Progress
@@ -44,7 +44,7 @@ from tests.faults.topics import Claims, Topics
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import Settings
 from trimtab.wire import keys
-from trimtab.wire.control import Intent, Kind
+from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.ownership import Change, Record
 from trimtab.wire.rows import BatchRecord, RoundRecord, Row
 
@@ -102,10 +102,10 @@ class Job:
         self._read = dict.fromkeys(_READS, 0)
         self._offsets = Offsets(f"{cluster}-query")
         self._ended = threading.Event()
-        self.tenure = Tenure(claims.claim, self.shown)
-        store, roll = OwnershipStore(self.client), RollCall(self.client)
-        self.opener = Opener(
-            Gate(self.client, round(1000 * lease_s)),
+        self.tenure = Leadership(claims.claim, self.shown)
+        store, roll = OwnershipStore(self.client), LeaseScan(self.client)
+        self.opener = StoreOpener(
+            ClusterGate(self.client, round(1000 * lease_s)),
             store,
             self.journalled,
             self.tenure,
@@ -113,14 +113,14 @@ class Job:
             closed_for_ms=round(1100 * lease_s),
         )
         self.opener.ended = self._ended
-        announcer = Announcer(topics.publish, lambda: self.tenure.generation)
+        announcer = IntentPublisher(topics.publish, lambda: self.tenure.generation)
         self.opener.doubted = lambda of, level: announcer.doubt(of, REDIS, level)
         leases = Leases(self.client)
         clock = ServerClock(
             lambda: leases.server_time() + self.ahead_s, time.monotonic, lease_s, lease_s / 10
         )
-        watcher = Watcher(roll, clock, self.opener, announcer, self.shown)
-        patience = Patience(self._ended, Progress(), self.shown)
+        watcher = LeaseWatcher(roll, clock, self.opener, announcer, self.shown)
+        patience = SinkRetry(self._ended, Progress(), self.shown)
         self._writer = BatchWriter(
             store, topics, self.opener, self._offsets, patience, clock.estimate_ms
         )
@@ -149,7 +149,7 @@ class Job:
         if self.failure is not None:
             raise self.failure
 
-    def tell(self, kind: Kind, **more: object) -> None:
+    def tell(self, kind: IntentKind, **more: object) -> None:
         """Publish an intent."""
         asked = {"id": f"test-{self.topics.end(keys.CONTROL)}", "kind": kind, **more}
         intent = msgspec.convert({"cluster": self.cluster, **asked}, Intent)
@@ -170,7 +170,7 @@ class Job:
         return [msgspec.json.decode(entry.value or b"", type=Change) for entry in entries]
 
     def batches(self) -> list[BatchRecord]:
-        return decoded(self.topics.all(keys.ROUNDS))
+        return decode_batches(self.topics.all(keys.ROUNDS))
 
     def rounds(self) -> list[RoundRecord]:
         return [record for batch in self.batches() for record in batch.rounds]

@@ -21,7 +21,7 @@ from tests.support.waiting import eventually
 from trimtab.doubt import Doubt
 from trimtab.ownership import Event, State
 from trimtab.wire.command import Command, Division
-from trimtab.wire.command import Kind as Order
+from trimtab.wire.command import CommandKind as Order
 from trimtab.wire.ownership import Neighbour, Transition
 from trimtab.wire.rows import RoundRecord
 

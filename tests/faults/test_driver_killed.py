@@ -33,7 +33,7 @@ from tests.support.seesaw import Seesaw
 from tests.support.verdicts import assert_nothing_was_done_twice, replayed
 from tests.support.waiting import eventually
 from trimtab.wire import keys
-from trimtab.wire.control import Intent, Kind
+from trimtab.wire.control import Intent, IntentKind
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -95,7 +95,7 @@ class Bench:
 
     def come_to_rest(self) -> None:
         """Pause the rounds, wait until the last moves are over, and stop the job."""
-        pause = Intent(id="rest", kind=Kind.PAUSE, cluster=CLUSTER)
+        pause = Intent(id="rest", kind=IntentKind.PAUSE, cluster=CLUSTER)
         producer = Producer({"bootstrap.servers": self.kafka.bootstrap})
         producer.produce(keys.CONTROL, key=CLUSTER, value=msgspec.json.encode(pause))
         assert producer.flush(10) == 0

@@ -11,7 +11,7 @@ from tests.faults.serving import Clock, Diary, Span, WrittenDown
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
 from trimtab.settings import Settings
-from trimtab.wire.command import Command, Kind
+from trimtab.wire.command import Command, CommandKind
 from trimtab.wire.ownership import Change, Record
 
 WHOLE = "t/n/0x00000000_0xffffffff"
@@ -74,7 +74,9 @@ def change(counter: int, event: Event, since: int = 0, by: str = "", **record: A
 
 
 def test_a_command_is_late_if_its_record_was_not_the_last() -> None:
-    command = Command(id="x", cluster="c", broker="a", kind=Kind.OWN, bundle=LOW, epoch=Epoch(1, 4))
+    command = Command(
+        id="x", cluster="c", broker="a", kind=CommandKind.OWN, bundle=LOW, epoch=Epoch(1, 4)
+    )
     assert carried_out_late([change(5, Event.SERVE, by="x/serve")], [command]) == []
     assert carried_out_late([change(7, Event.SERVE, by="x/serve")], [command])
 

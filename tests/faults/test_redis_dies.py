@@ -29,7 +29,7 @@ from trimtab.doubt import Doubt
 from trimtab.ownership import Event
 from trimtab.wire import keys
 from trimtab.wire.control import Intent
-from trimtab.wire.control import Kind as Asked
+from trimtab.wire.control import IntentKind as Asked
 from trimtab.wire.ownership import Record, Transition
 
 

@@ -20,7 +20,7 @@ from simulation.load_model import load_model
 from simulation.profile import Profile
 from simulation.replay import Replay
 from sinks.errors import SinkError
-from sinks.redis.cluster_gate import Gate
+from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
 from sources.records import Record as Entry
@@ -37,7 +37,7 @@ from tests.support.sentinels import Watched, watched
 from tests.support.waiting import eventually
 from trimtab.ownership import Event, State
 from trimtab.wire import keys
-from trimtab.wire.control import Kind
+from trimtab.wire.control import IntentKind
 from trimtab.wire.ownership import Record, Transition
 from trimtab.wire.rows import BatchRecord
 
@@ -121,7 +121,7 @@ class World:
 
     def await_open(self, seconds: float = 60.0) -> float:
         """Until the records may be changed again; how long that is since the last fault."""
-        gate = Gate(self.client)
+        gate = ClusterGate(self.client)
 
         def is_open() -> bool:
             try:
@@ -158,7 +158,7 @@ class World:
 
     def rest(self) -> None:
         """No further moves; those under way come to their end, and all is journalled."""
-        self.job.tell(Kind.SETTINGS, settings={"round.enabled": False})
+        self.job.tell(IntentKind.SETTINGS, settings={"round.enabled": False})
         eventually(
             lambda: self.job.rounds()[-1].skipped == "disabled" and not self.job.rounds()[-1].moves,
             "no further moves",

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.support.clusters import Broker, Bundle, view_of
-from trimtab.filters import FILTERS, may_unload, narrowed, reachable, transferable
+from trimtab.filters import FILTERS, may_unload, narrow, reachable, transferable
 from trimtab.filters.request import Projection, Request, request_of
 from trimtab.model import namespace_of
 from trimtab.policies import Policies
@@ -27,7 +27,7 @@ HALF = "0x00000000_0x80000000"
 def modular(view: View, **settings: object) -> list[str]:
     """The brokers left for the new bundle, none being left not being heeded."""
     request = _request(view)
-    left = narrowed(request, reachable(request), FILTERS, Settings.parse(settings))
+    left = narrow(request, reachable(request), FILTERS, Settings.parse(settings))
     return [view.brokers.names[row] for row in np.flatnonzero(left)]
 
 

@@ -11,7 +11,7 @@ from trimtab.intake import averages
 from trimtab.load import percentages, unweighted_usage, usage
 from trimtab.model import FULL_RANGE_END
 from trimtab.settings import WeightSettings
-from trimtab.state.broker_averages import BrokerAverages, advance, remembered
+from trimtab.state.broker_averages import BrokerAverages, advance, remember_averages
 from trimtab.store.ring import bundle_at, equal_edges, position
 from trimtab.view import Brokers
 
@@ -97,7 +97,7 @@ def test_averages_of_a_broker_advance_with_its_reports() -> None:
     assert usage(brokers.resources, greatest).tolist() == [0.04]
     assert average.tolist() == [[2.0], [3.0]]
 
-    past = remembered(brokers, average)
+    past = remember_averages(brokers, average)
     brokers = reported(first | {CPU: 300.0, MEMORY: 100.0}, (5, 6), at_ms=2000)
     average = advance(past, brokers, weights)
     assert usage(brokers.resources, greatest).tolist() == [3.0]

@@ -16,7 +16,7 @@ from tests.support.reports import bundle
 from trimtab.filters.request import Projection
 from trimtab.ownership import Event, Given, IllegalTransition, OwnerRule, State, effect_of
 from trimtab.placement import PLACERS
-from trimtab.plan import Shed
+from trimtab.plan import ShedWish
 from trimtab.reasons import Reason, Rule
 from trimtab.round.disposal import Disposal
 from trimtab.settings import Settings
@@ -89,6 +89,6 @@ def test_nothing_is_transferred_to_its_owner() -> None:
     projection = Projection(view)
     placer = PLACERS["least-long-term-rate"](view, projection, None, settings)
     disposal = Disposal(view, projection, placer, settings, np.random.default_rng(1))
-    plan = disposal.plan([Shed(0, 0, Reason.OVERLOADED, destination=0)], ())
+    plan = disposal.plan([ShedWish(0, 0, Reason.OVERLOADED, destination=0)], ())
     assert plan.moves == ()
     assert [refusal.rule for refusal in plan.refusals] == [Rule.SAME_BROKER]

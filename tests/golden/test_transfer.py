@@ -15,12 +15,12 @@ import pytest
 
 from tests.support.clusters import NOW_MS, Broker, Bundle, cluster
 from trimtab.arrays import RATE_IN, THROUGHPUT_IN, THROUGHPUT_OUT, Ints
-from trimtab.plan import Shed
+from trimtab.plan import ShedWish
 from trimtab.reasons import Reason
 from trimtab.settings import Settings, WeightSettings
 from trimtab.shedding.balance import Balance
 from trimtab.shedding.top_bundles import TopBundles
-from trimtab.shedding.transfer import Outcome, Skip, TransferHistory, judged, shed
+from trimtab.shedding.transfer import ShedOutcome, Skip, TransferHistory, judge_balance, shed
 from trimtab.state.broker_averages import BrokerAverages, advance
 from trimtab.view import View
 
@@ -55,23 +55,25 @@ def judge(
     *,
     top: Callable[[int], Ints] | None = None,
     hits: int = 3,
-) -> Outcome:
+) -> ShedOutcome:
     """The cycle after so many hits: by default the fourth in a row acts."""
-    return judged(view, TransferHistory(hits), settings, top or TopBundles(view, settings).of)
+    return judge_balance(
+        view, TransferHistory(hits), settings, top or TopBundles(view, settings).of
+    )
 
 
-def moves(view: View, outcome: Outcome) -> list[str]:
+def moves(view: View, outcome: ShedOutcome) -> list[str]:
     return [_move(view, each) for each in outcome.sheds]
 
 
-def _move(view: View, wish: Shed) -> str:
+def _move(view: View, wish: ShedWish) -> str:
     names = view.brokers.names
     number = int(view.bundles.names[wish.bundle].rsplit("_", 1)[1], 16)
     where = "anywhere" if wish.destination is None else names[wish.destination]
     return f"{names[wish.source]}#{number} -> {where}"
 
 
-def reasons(outcome: Outcome) -> set[Reason]:
+def reasons(outcome: ShedOutcome) -> set[Reason]:
     return {each.reason for each in outcome.sheds}
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from trimtab.arrays import Floats
 from trimtab.load_model.fleet import Fleet
-from trimtab.planner.board import Ground, Step
-from trimtab.planner.search import planned
+from trimtab.planner.board import BoardMove, Ground
+from trimtab.planner.search import find_plan
 from trimtab.planner.trial import Trial
 
 EFFORT = 400_000
@@ -62,10 +62,10 @@ def keeps(fleet: Fleet) -> list[int]:
 
 def plan(fleet: Fleet, target: float, effort: int = EFFORT) -> Trial:
     """What the search makes of it."""
-    return planned(ground_of(fleet), keeps(fleet), target, effort)
+    return find_plan(ground_of(fleet), keeps(fleet), target, effort)
 
 
-def usage_after(fleet: Fleet, steps: Iterable[Step]) -> Floats:
+def usage_after(fleet: Fleet, steps: Iterable[BoardMove]) -> Floats:
     """(n,) of each broker."""
     usage = fleet.usage.copy()
     for bundle, source, destination in steps:

@@ -8,7 +8,7 @@ import pytest
 from tests.planner.fleets import Carried, ground_of
 from tests.planner.views import carrying, destinations, disposed, wished
 from tests.support.clusters import Broker
-from trimtab.planner.constraints import Pool, forced_of
+from trimtab.planner.constraints import Pool, find_forced_range
 from trimtab.policies import Isolation, Policies
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
@@ -80,7 +80,7 @@ def test_what_cannot_move_is_held_against_the_others_whatever_load_costs_there()
     """0.9 on one broker, 0.1 on the other, and next to no cost of load on the first."""
     fleet = Carried([[0.9e9], [0.1e-9]], gain=[1e-9, 1e9]).fleet
     pool = Pool(np.ones(2, np.bool_), np.zeros(2, np.bool_), None)
-    assert forced_of(ground_of(fleet), pool) == pytest.approx(0.8)
+    assert find_forced_range(ground_of(fleet), pool) == pytest.approx(0.8)
 
 
 @pytest.mark.parametrize(

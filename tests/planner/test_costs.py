@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.support.clusters import Broker, Bundle, view_of
 from tests.support.reports import bundle
 from trimtab.arrays import CPU, Floats
-from trimtab.load_model.costs import Costs, counted, kinds, per_byte
-from trimtab.load_model.fleet import observed
+from trimtab.load_model.costs import Costs, count_reports, kinds, per_byte
+from trimtab.load_model.fleet import observe_fleet
 from trimtab.load_model.history import PlannerHistory
 from trimtab.settings import Settings
 
@@ -28,7 +28,7 @@ def limits(*cores: float) -> Floats:
 
 
 def known(usage: Floats, traffic: Floats, kind: str = "k", past: Costs | None = None) -> Costs:
-    return counted(past or Costs(), kind, usage, traffic, 1.0)
+    return count_reports(past or Costs(), kind, usage, traffic, 1.0)
 
 
 def cost(costs: Costs) -> float:
@@ -58,7 +58,7 @@ def test_old_reports_fade() -> None:
     traffic = np.linspace(10, 60, 6) * MB
     costs = known(0.01 / MB * traffic, traffic)
     for _ in range(20):
-        costs = counted(costs, "k", 0.02 / MB * traffic, traffic, 0.5)
+        costs = count_reports(costs, "k", 0.02 / MB * traffic, traffic, 0.5)
     assert cost(costs) == pytest.approx(0.02 / MB, rel=1e-3)
 
 
@@ -80,7 +80,7 @@ def test_where_nothing_is_known_nothing_costs() -> None:
 @pytest.mark.parametrize("traffic", [5e-324, 1e-200, 1e-7])
 def test_next_to_no_traffic_tells_nothing_of_its_cost(traffic: float) -> None:
     """Its square is 0, and what is divided by it infinite."""
-    costs = counted(Costs(), "a", np.array([0.5, 0.5]), np.array([traffic, traffic]), 1.0)
+    costs = count_reports(Costs(), "a", np.array([0.5, 0.5]), np.array([traffic, traffic]), 1.0)
     assert per_byte(costs, ("a",), limits(1.0)).tolist() == [0.0]
 
 
@@ -107,7 +107,7 @@ def test_no_traffic_is_ever_negative_in_cost(
 ) -> None:
     costs = Costs()
     for kind, usage, traffic, kept in given_:
-        costs = counted(costs, kind, np.array([usage]), np.array([traffic]), kept)
+        costs = count_reports(costs, kind, np.array([usage]), np.array([traffic]), kept)
     found = per_byte(costs, ("a", "b"), limits(cores, more))
     assert np.isfinite(found).all()
     assert (found >= 0).all()
@@ -127,7 +127,7 @@ def test_limits_that_change_with_each_report_leave_no_kinds_without_end() -> Non
             traffic=np.full((4, 2), MB),
             reported_ms=view.brokers.reported_ms + 1000 * number,
         )
-        _, history = observed(replace(view, brokers=brokers), history, Settings())
+        _, history = observe_fleet(replace(view, brokers=brokers), history, Settings())
     names, _ = kinds(said)
     assert set(names) <= history.costs.sums.keys()
     assert len(history.costs.sums) <= 257

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from tests.support.clusters import NOW_MS, Broker, cluster, throughputs
 from trimtab.arrays import Floats
-from trimtab.load_model.estimates import Estimates, Samples, located
-from trimtab.load_model.fleet import observed
+from trimtab.load_model.estimates import Estimates, Samples, locate_keys
+from trimtab.load_model.fleet import observe_fleet
 from trimtab.load_model.history import PlannerHistory
 from trimtab.load_model.odds import bound
-from trimtab.load_model.sampling import followed
+from trimtab.load_model.sampling import follow_samples
 from trimtab.settings import Settings
 from trimtab.view import Bundles, View
 from trimtab.wire.columns import pack, unpack
@@ -45,7 +45,7 @@ def at(at_ms: int, traffic: Round, past: Estimates) -> Estimates:
         traffic=np.array([traffic[key] for key in sorted(traffic)]),
         at_ms=np.full(len(traffic), at_ms, np.int64),
     )
-    return followed(past, samples, HALF_LIFE, bound(len(traffic), 60.0, 1.0))
+    return follow_samples(past, samples, HALF_LIFE, bound(len(traffic), 60.0, 1.0))
 
 
 def numbered(traffic: Sequence[float] | Floats) -> Round:
@@ -199,8 +199,8 @@ def test_the_order_of_the_rows_changes_nothing() -> None:
     other = shuffled(view, order)
     one, two = PlannerHistory(), PlannerHistory()
     for minute in range(5):
-        fleet, one = observed(minutes_later(view, minute), one, Settings())
-        again, two = observed(minutes_later(other, minute), two, Settings())
+        fleet, one = observe_fleet(minutes_later(view, minute), one, Settings())
+        again, two = observe_fleet(minutes_later(other, minute), two, Settings())
         assert one.estimates == two.estimates
         np.testing.assert_array_equal(again.size, fleet.size[order])
         np.testing.assert_allclose(again.usage, fleet.usage)
@@ -247,7 +247,7 @@ def test_whatever_is_reported_the_estimates_are_sound(given: list[Round]) -> Non
         assert (known.level <= 1 + 1e-9).all()
         assert (known.variance >= 0).all()
         if sum(reported.values()) > 0:
-            places, there = located(known, np.array(sorted(reported), np.uint64))
+            places, there = locate_keys(known, np.array(sorted(reported), np.uint64))
             assert there.all()
             assert (known.weight[places] > 0).all()
 

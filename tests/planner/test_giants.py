@@ -12,7 +12,7 @@ import pytest
 from tests.planner.views import INTERVAL_MS, carrying, later
 from tests.support.clusters import Broker, cluster
 from trimtab.load_model.history import PlannerHistory, Weighed
-from trimtab.plan import Divide, Plan
+from trimtab.plan import Plan, SplitWish
 from trimtab.planner import shed
 from trimtab.reasons import Reason, Rule
 from trimtab.round.decide import decide
@@ -149,7 +149,7 @@ def answered(
 def test_what_it_divides_it_remembers() -> None:
     view = giant_on_a()
     divides, history = split(view, known([(BIG, 0.4)]), PLANNED)
-    assert list(divides) == [Divide(0, Reason.GIANT)]
+    assert list(divides) == [SplitWish(0, Reason.GIANT)]
     assert history.divided == {BIG: Weighed(0.4, view.now_ms)}
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from trimtab.load_model.estimates import Estimates, Samples
-from trimtab.load_model.lineage import without_ancestors
-from trimtab.load_model.sampling import followed
+from trimtab.load_model.lineage import drop_ancestors
+from trimtab.load_model.sampling import follow_samples
 from trimtab.names import identities
 
 WHOLE = "t/n/0x00000000_0x40000000"
@@ -20,13 +20,13 @@ ELSEWHERE = "t/m/0x00000000_0x20000000"
 def estimates(names: list[str]) -> Estimates:
     keys = np.sort(identities(names))
     samples = Samples(keys, np.ones(len(names)), np.ones(len(names), np.int64))
-    return followed(Estimates(), samples, 1800.0, 5.0)
+    return follow_samples(Estimates(), samples, 1800.0, 5.0)
 
 
 def kept(before: list[str], now: list[str]) -> set[str]:
     keys = identities(now)
     order = np.argsort(keys)
-    left = without_ancestors(estimates(before), now, keys[order], order)
+    left = drop_ancestors(estimates(before), now, keys[order], order)
     return {name for name in before if identities([name])[0] in left.keys}
 
 

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from simulation.scenarios import Outcome, load, run, strategy
+from simulation.scenarios import ScenarioOutcome, load, run, strategy
 
 TARGET = 0.05
 FEW = 6
@@ -15,7 +15,7 @@ FEW = 6
 
 
 @cache
-def outcome(name: str, seed: int, noise: float = 0.0, cycles: int = FEW) -> Outcome:
+def outcome(name: str, seed: int, noise: float = 0.0, cycles: int = FEW) -> ScenarioOutcome:
     """What comes of a scenario of the library; where there is noise it has been watched for an
     hour."""
     warm_up: dict[str, object] = {"warm_up": 60} if noise else {}

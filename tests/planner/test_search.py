@@ -22,14 +22,14 @@ from tests.planner.fleets import (
     usage_after,
 )
 from trimtab.load_model.fleet import Fleet
-from trimtab.planner.board import Step
-from trimtab.planner.search import floor_of, ordered, planned
+from trimtab.planner.board import BoardMove
+from trimtab.planner.search import find_plan, floor_of, order_moves
 
 
 def test_two_brokers_need_one_move() -> None:
     fleet = Carried([[0.1, 0.2, 0.3], [0.2]]).fleet
     found = plan(fleet, 0.05)
-    assert found.steps == (Step(bundle=1, source=0, destination=1),)
+    assert found.steps == (BoardMove(bundle=1, source=0, destination=1),)
     assert found.range == pytest.approx(0)
     assert found.load == pytest.approx(0.2)
 
@@ -37,7 +37,7 @@ def test_two_brokers_need_one_move() -> None:
 def test_one_move_helps_two_of_three() -> None:
     """The hottest gives the coldest what brings both to the third."""
     fleet = Carried([[0.1, 0.2, 0.4], [0.2, 0.3], [0.3]]).fleet
-    assert plan(fleet, 0.05).steps == (Step(bundle=1, source=0, destination=2),)
+    assert plan(fleet, 0.05).steps == (BoardMove(bundle=1, source=0, destination=2),)
 
 
 def test_two_bundles_change_places_where_no_single_move_helps() -> None:
@@ -73,7 +73,7 @@ def test_a_broker_on_which_load_costs_next_to_nothing_forces_nothing() -> None:
 
 def test_a_giant_is_freed_of_what_stands_beside_it() -> None:
     fleet = Carried([[0.1, 0.8], [0.1, 0.1], [0.1]]).fleet
-    assert plan(fleet, 0.05).steps == (Step(bundle=0, source=0, destination=2),)
+    assert plan(fleet, 0.05).steps == (BoardMove(bundle=0, source=0, destination=2),)
 
 
 def test_one_that_many_small_ones_would_have_to_leave_for_goes_first() -> None:
@@ -81,7 +81,7 @@ def test_one_that_many_small_ones_would_have_to_leave_for_goes_first() -> None:
     even = [0.1] * 6 + [0.07]
     fleet = Carried([[0.4] + [0.01] * 27, even, [], [0.1] * 4, *[[0.1] * 4 + [0.035]] * 8]).fleet
     steps = plan(fleet, 0.1).steps
-    assert Step(bundle=0, source=0, destination=2) in steps
+    assert BoardMove(bundle=0, source=0, destination=2) in steps
     assert len(steps) == 3
 
 
@@ -89,7 +89,7 @@ def test_one_that_does_not_fit_goes_where_a_few_make_room() -> None:
     others = [[0.1] * 4 + [0.035]] * 8
     fleet = Carried([[0.4] + [0.01] * 27, [0.1, 0.1], *others]).fleet
     steps = plan(fleet, 0.1).steps
-    assert Step(bundle=0, source=0, destination=1) in steps
+    assert BoardMove(bundle=0, source=0, destination=1) in steps
     assert len(steps) <= 5
 
 
@@ -109,8 +109,8 @@ def test_what_must_stay_stays() -> None:
 
 def test_a_broker_keeps_what_it_must() -> None:
     fleet = Carried([[0.3, 0.3], []]).fleet
-    assert planned(ground_of(fleet), [2, 0], 0.05, 400_000).steps == ()
-    assert len(planned(ground_of(fleet), [1, 0], 0.05, 400_000).steps) == 1
+    assert find_plan(ground_of(fleet), [2, 0], 0.05, 400_000).steps == ()
+    assert len(find_plan(ground_of(fleet), [1, 0], 0.05, 400_000).steps) == 1
 
 
 def test_who_may_not_receive_is_given_nothing() -> None:
@@ -118,20 +118,20 @@ def test_who_may_not_receive_is_given_nothing() -> None:
     everybody = np.ones(3, np.bool_)
     receives = np.array([True, False, True])
     ground = ground_of(fleet).of(fleet, everybody, np.ones(8, np.bool_), receives)
-    found = planned(ground, keeps(fleet), 0.05, 400_000)
+    found = find_plan(ground, keeps(fleet), 0.05, 400_000)
     assert [step.destination for step in found.steps] == [2, 2]
 
 
 def test_departures_come_before_the_arrivals_they_make_room_for() -> None:
     """The second broker must give before it can take, or it would stand above the first."""
     fleet = Carried([[0.5, 0.1], [0.3, 0.25], [0.1]]).fleet
-    arrival, departure = Step(1, 0, 1), Step(2, 1, 2)
-    assert ordered(fleet, [arrival, departure]) == (departure, arrival)
+    arrival, departure = BoardMove(1, 0, 1), BoardMove(2, 1, 2)
+    assert order_moves(fleet, [arrival, departure]) == (departure, arrival)
 
 
 def test_what_would_lift_a_broker_above_the_peak_in_any_order_is_left_out() -> None:
     fleet = Carried([[0.5], [0.3, 0.1]]).fleet
-    assert ordered(fleet, [Step(0, 0, 1)]) == ()
+    assert order_moves(fleet, [BoardMove(0, 0, 1)]) == ()
 
 
 @examples(max_examples=150)
@@ -233,7 +233,7 @@ def test_what_is_too_much_for_a_broker_alone_goes_to_a_larger_one_and_its_host_i
     """0.9 on a broker of 1, beside one of 4 at 0.45: the larger one takes it and gives others."""
     fleet = Carried([[0.9], [0.1] * 18], gain=[1.0, 0.25]).fleet
     found = plan(fleet, 0.05)
-    assert found.steps[0] == Step(0, 0, 1)
+    assert found.steps[0] == BoardMove(0, 0, 1)
     assert {step.destination for step in found.steps[1:]} == {0}
     assert usage_after(fleet, found.steps) == pytest.approx([0.5, 0.55])
 

@@ -16,10 +16,10 @@ from trimtab.arrays import Ints
 from trimtab.filters.isolation import Permits
 from trimtab.load_model.fleet import Fleet
 from trimtab.load_model.history import PlannerHistory
-from trimtab.plan import Shed
+from trimtab.plan import ShedWish
 from trimtab.planner import shed
-from trimtab.planner.groups import needed
-from trimtab.planner.outlook import looked
+from trimtab.planner.groups import count_needed
+from trimtab.planner.outlook import look_ahead
 from trimtab.policies import Isolation, Policies
 from trimtab.reasons import Reason, Rule
 from trimtab.settings import Settings
@@ -94,7 +94,7 @@ def settings(draw: st.DrawFn) -> Settings:
 class Round(NamedTuple):
     view: View
     fleet: Fleet
-    wishes: list[Shed]
+    wishes: list[ShedWish]
 
 
 def rounds(view: View, chosen: Settings) -> Iterator[Round]:
@@ -102,7 +102,7 @@ def rounds(view: View, chosen: Settings) -> Iterator[Round]:
     history = PlannerHistory()
     for number in range(2 if len(view.brokers.names) else 0):
         seen = later(view, number)
-        fleet = looked(seen, history, chosen)[0].fleet
+        fleet = look_ahead(seen, history, chosen)[0].fleet
         wishes, history = shed(seen, history, chosen)
         yield Round(seen, fleet, list(wishes))
 
@@ -143,7 +143,7 @@ def crowding(view: View, where: Ints) -> int:
     }
     held = Counter((group, broker) for group, broker, _ in pairs)
     return sum(
-        max(count - needed(len(namespaces[group]), places[group]), 0)
+        max(count - count_needed(len(namespaces[group]), places[group]), 0)
         for (group, _), count in held.items()
     )
 
@@ -213,7 +213,7 @@ def test_brokers_whose_traffic_costs_nothing_do_no_harm() -> None:
 
 def test_a_last_bundle_may_go_where_the_same_plan_brings_another() -> None:
     view = carrying({"a": [("t/0", 0.6)], "b": [("t/1", 0.1)] * 3})
-    goes, comes = (Shed(row, row, Reason.OUT_OF_RANGE, 1 - row) for row in (0, 1))
+    goes, comes = (ShedWish(row, row, Reason.OUT_OF_RANGE, 1 - row) for row in (0, 1))
     for wishes in ([goes, comes], [comes, goes]):
         assert len(disposed(view, wishes).moves) == 2
     elsewhere, refused = replace(comes, destination=1), replace(comes, source=0)

@@ -11,7 +11,7 @@ from tests.support.clusters import NOW_MS, Broker, Bundle, view_of
 from trimtab.filters.request import Projection
 from trimtab.load_model.history import PlannerHistory
 from trimtab.placement import PLACERS
-from trimtab.plan import Plan, Shed
+from trimtab.plan import Plan, ShedWish
 from trimtab.planner import shed
 from trimtab.policies import NO_POLICIES, Policies
 from trimtab.reasons import Reason
@@ -55,7 +55,7 @@ def later(view: View, rounds: int) -> View:
     return replace(view, brokers=brokers, now_ms=NOW_MS + rounds * INTERVAL_MS)
 
 
-def wished(view: View, settings: Settings | None = None) -> list[Shed]:
+def wished(view: View, settings: Settings | None = None) -> list[ShedWish]:
     """The wishes of the first round that knows of noise."""
     chosen = settings or Settings()
     _, history = shed(view, PlannerHistory(), chosen)
@@ -63,14 +63,14 @@ def wished(view: View, settings: Settings | None = None) -> list[Shed]:
     return list(wishes)
 
 
-def spread_out(view: View, settings: Settings | None = None) -> list[Shed]:
+def spread_out(view: View, settings: Settings | None = None) -> list[ShedWish]:
     """The wishes of the very first round: of groups, whatever the noise."""
     wishes, _ = shed(view, PlannerHistory(), settings or Settings())
     assert all(wish.reason is Reason.SPREAD_GROUP for wish in wishes)
     return list(wishes)
 
 
-def disposed(view: View, wishes: Sequence[Shed], settings: Settings | None = None) -> Plan:
+def disposed(view: View, wishes: Sequence[ShedWish], settings: Settings | None = None) -> Plan:
     """What the round makes of them."""
     chosen, projection = settings or Settings(), Projection(view)
     name = chosen.round.placement
@@ -79,12 +79,12 @@ def disposed(view: View, wishes: Sequence[Shed], settings: Settings | None = Non
     return disposal.plan(wishes, frozenset())
 
 
-def destinations(view: View, wishes: Sequence[Shed]) -> set[str]:
+def destinations(view: View, wishes: Sequence[ShedWish]) -> set[str]:
     """Brokers that the wishes lead to."""
     return {view.brokers.names[wish.destination] for wish in wishes if wish.destination is not None}
 
 
-def after(view: View, wishes: Sequence[Shed]) -> dict[str, set[str]]:
+def after(view: View, wishes: Sequence[ShedWish]) -> dict[str, set[str]]:
     """Namespaces of each broker once the wishes are granted."""
     where = view.bundles.owner.copy()
     for wish in wishes:

@@ -28,11 +28,11 @@ from tests.support.journals import (
     change_of,
     changed,
 )
-from trimtab.auditing.auditor import NOTES, Audit, Kind, Violation
+from trimtab.auditing.auditor import NOTES, Audit, Violation, ViolationKind
 from trimtab.model import Epoch, HashRange, parse_bundle
 from trimtab.ownership import Event, State
 from trimtab.wire.command import Command
-from trimtab.wire.command import Kind as Order
+from trimtab.wire.command import CommandKind as Order
 from trimtab.wire.ownership import Change, Record
 
 HOUR_MS = 3_600_000
@@ -335,26 +335,26 @@ def swap_a_changes_generation(history: History) -> None:
     history.turn(lambda change: changed(change, epoch=older) if change is middle else change)
 
 
-MUTATIONS: dict[Mutation, set[Kind]] = {
-    drop_a_change: {Kind.GAP},
-    serve_at_the_destination_at_once: {Kind.TWO_OWNERS},
-    give_a_part_to_another_broker: {Kind.TWO_OWNERS},
-    lower_an_epoch: {Kind.CONFLICT},
-    begin_an_epoch_below_all: {Kind.BACKWARD},
-    repeat_an_epoch_with_another_record: {Kind.CONFLICT},
-    skip_releasing: {Kind.STEP},
-    drop_a_part: {Kind.HOLE},
-    keep_the_whole: {Kind.OVERLAP, Kind.STEP},
-    overlap_parts: {Kind.OVERLAP},
-    resurrect_a_deleted_bundle: {Kind.STEP, Kind.OVERLAP},
-    restore_a_deleted_bundle: {Kind.OVERLAP},
-    be_born_of_nothing: {Kind.STEP},
-    lose_a_commands_end: {Kind.UNANSWERED},
-    end_a_command_late: {Kind.UNANSWERED},
-    forge_a_command: {Kind.UNFOUNDED},
-    forge_a_command_of_another_generation: {Kind.UNFOUNDED},
-    swap_a_commands_generation: {Kind.GENERATION},
-    swap_a_changes_generation: {Kind.GENERATION},
+MUTATIONS: dict[Mutation, set[ViolationKind]] = {
+    drop_a_change: {ViolationKind.GAP},
+    serve_at_the_destination_at_once: {ViolationKind.TWO_OWNERS},
+    give_a_part_to_another_broker: {ViolationKind.TWO_OWNERS},
+    lower_an_epoch: {ViolationKind.CONFLICT},
+    begin_an_epoch_below_all: {ViolationKind.BACKWARD},
+    repeat_an_epoch_with_another_record: {ViolationKind.CONFLICT},
+    skip_releasing: {ViolationKind.STEP},
+    drop_a_part: {ViolationKind.HOLE},
+    keep_the_whole: {ViolationKind.OVERLAP, ViolationKind.STEP},
+    overlap_parts: {ViolationKind.OVERLAP},
+    resurrect_a_deleted_bundle: {ViolationKind.STEP, ViolationKind.OVERLAP},
+    restore_a_deleted_bundle: {ViolationKind.OVERLAP},
+    be_born_of_nothing: {ViolationKind.STEP},
+    lose_a_commands_end: {ViolationKind.UNANSWERED},
+    end_a_command_late: {ViolationKind.UNANSWERED},
+    forge_a_command: {ViolationKind.UNFOUNDED},
+    forge_a_command_of_another_generation: {ViolationKind.UNFOUNDED},
+    swap_a_commands_generation: {ViolationKind.GENERATION},
+    swap_a_changes_generation: {ViolationKind.GENERATION},
 }
 """With what must be found, perhaps besides others."""
 
@@ -370,7 +370,7 @@ def test_the_histories_that_are_falsified_break_no_rule(history: History, rng: R
 )
 @given(history=histories(), rng=randoms)
 def test_every_mutation_is_found(
-    mutation: Mutation, kinds: set[Kind], history: History, rng: Random
+    mutation: Mutation, kinds: set[ViolationKind], history: History, rng: Random
 ) -> None:
     mutation(history)
     assert kinds <= {violation.kind for violation in found_in(history, rng)}
@@ -423,12 +423,12 @@ def end_one_of_two_later(history: History) -> None:
     history.turn(lambda change: changed(change, since=later) if change is upper else change)
 
 
-MERGE_MUTATIONS: dict[Mutation, set[Kind]] = {
-    keep_one_of_two: {Kind.OVERLAP, Kind.STEP},
-    lose_the_whole: {Kind.HOLE},
-    give_the_whole_to_another: {Kind.TWO_OWNERS},
-    merge_below_one_of_two: {Kind.BACKWARD},
-    end_one_of_two_later: {Kind.OVERLAP, Kind.STEP},
+MERGE_MUTATIONS: dict[Mutation, set[ViolationKind]] = {
+    keep_one_of_two: {ViolationKind.OVERLAP, ViolationKind.STEP},
+    lose_the_whole: {ViolationKind.HOLE},
+    give_the_whole_to_another: {ViolationKind.TWO_OWNERS},
+    merge_below_one_of_two: {ViolationKind.BACKWARD},
+    end_one_of_two_later: {ViolationKind.OVERLAP, ViolationKind.STEP},
 }
 
 
@@ -451,7 +451,7 @@ def test_the_merges_that_are_falsified_break_no_rule(history: History, rng: Rand
 )
 @given(history=merges(), rng=randoms)
 def test_every_mutation_of_a_merge_is_found(
-    mutation: Mutation, kinds: set[Kind], history: History, rng: Random
+    mutation: Mutation, kinds: set[ViolationKind], history: History, rng: Random
 ) -> None:
     mutation(history)
     assert kinds <= {violation.kind for violation in found_in(history, rng)}
@@ -479,9 +479,11 @@ def test_every_foreign_record_in_redis_is_found(
     bundle = data.draw(st.sampled_from(sorted(history.world.records)))
     for foreign in foreigners(history.world.records[bundle]):
         [found] = audit.unjournalled(CLUSTER, {**history.world.records, bundle: foreign})
-        assert (found.kind, found.bundle) == (Kind.UNJOURNALLED, bundle)
+        assert (found.kind, found.bundle) == (ViolationKind.UNJOURNALLED, bundle)
     stranger = {"t/other/0x00000000_0xffffffff": history.world.records[bundle]}
-    assert [found.kind for found in audit.unjournalled(CLUSTER, stranger)] == [Kind.UNJOURNALLED]
+    assert [found.kind for found in audit.unjournalled(CLUSTER, stranger)] == [
+        ViolationKind.UNJOURNALLED
+    ]
 
 
 def foreigners(record: Record) -> Iterator[Record]:
@@ -504,4 +506,4 @@ def test_every_record_that_redis_has_forgotten_is_found(
     )
     for records in (without, {**without, bundle: older}):
         [found] = audit.behind(CLUSTER, records)
-        assert (found.kind, found.bundle) == (Kind.BEHIND, bundle)
+        assert (found.kind, found.bundle) == (ViolationKind.BEHIND, bundle)

@@ -12,7 +12,7 @@ from tests.support.settling import EIGHTHS, Story
 from trimtab.state.ledger_state import Ledger
 from trimtab.state.round_state import RoundState
 from trimtab.wire.columns import pack, unpack
-from trimtab.wire.control import Kind
+from trimtab.wire.control import IntentKind
 from trimtab.wire.rows import PlannedMove, RoundRecord
 
 READY = {
@@ -42,7 +42,9 @@ class Told(Story):
         self._at += self._data.draw(pauses)
         self.reports(self._at, a=self._data.draw(percents), b=self._data.draw(percents))
         if self._data.draw(st.integers(0, 9)) == 0:
-            lost = self._data.draw(st.sampled_from([Kind.BROKER_LOST, Kind.BROKER_JOINED]))
+            lost = self._data.draw(
+                st.sampled_from([IntentKind.BROKER_LOST, IntentKind.BROKER_JOINED])
+            )
             self.it.receive([said(lost, at_ms=self._at * 1000, broker="b:1")], self._at * 1000)
         record = self.round(self._at)
         for move in record.moves:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.support.clusters import NOW_MS, Broker, Bundle, view_of
 from tests.support.plain_merger import merged_pairs
 from trimtab.arrays import PRODUCERS
-from trimtab.merging import planned_merges
-from trimtab.model import Epoch, HashRange, merged
+from trimtab.merging import plan_merges
+from trimtab.model import Epoch, HashRange, merge_names
 from trimtab.names import PackedNames, ranges_of
 from trimtab.ownership import State
 from trimtab.plan import parts_of
@@ -84,7 +84,7 @@ limits = st.fixed_dictionaries(
 @given(views(), limits)
 def test_the_merger_agrees_with_its_twin(view: View, values: Mapping[str, object]) -> None:
     settings = Settings.parse(values)
-    merges = planned_merges(_in_order_of_names(view), settings)
+    merges = plan_merges(_in_order_of_names(view), settings)
     assert [merge.parts for merge in merges] == merged_pairs(view, settings)
 
 
@@ -115,7 +115,7 @@ def test_what_is_merged_is_nothing_else_in_the_round(
     plan, state = decide(view, RoundState(), settings, NOW_MS, np.random.default_rng(1))
     changed = [move.bundle for move in plan.moves] + [split.bundle for split in plan.splits]
     for merge in plan.merges:
-        assert merged(*merge.parts) in state.recent
+        assert merge_names(*merge.parts) in state.recent
         changed += merge.parts
     assert len(set(changed)) == len(changed)
     assert parts_of(plan.merges) <= state.recent.keys()

@@ -14,7 +14,7 @@ from tests.support.reports import bundle
 from trimtab.cluster.operator import Cluster
 from trimtab.model import Epoch
 from trimtab.ownership import TRANSITIONS, Event, State
-from trimtab.wire.control import Kind
+from trimtab.wire.control import IntentKind
 from trimtab.wire.ownership import Record
 from trimtab.wire.rows import RoundRecord, Row, Tag
 
@@ -30,9 +30,9 @@ some = st.sets(brokers, max_size=3)
 def batches(draw: st.DrawFn) -> list[Row]:
     """What brokers report, who owns what, and who is gone, drained or back."""
     gone, draining, back = draw(some), draw(some), draw(some)
-    rows = [said(Kind.BROKER_LOST, broker=broker) for broker in sorted(gone)]
-    rows += [said(Kind.DRAIN, broker=broker) for broker in sorted(draining)]
-    rows += [said(Kind.BROKER_JOINED, broker=broker) for broker in sorted(gone & back)]
+    rows = [said(IntentKind.BROKER_LOST, broker=broker) for broker in sorted(gone)]
+    rows += [said(IntentKind.DRAIN, broker=broker) for broker in sorted(draining)]
+    rows += [said(IntentKind.BROKER_JOINED, broker=broker) for broker in sorted(gone & back)]
     reported: dict[str, dict[str, float]] = {broker: {} for broker in BROKERS}
     for counter, name in enumerate(BUNDLES, 1):
         state = draw(st.sampled_from(State))
@@ -44,7 +44,7 @@ def batches(draw: st.DrawFn) -> list[Row]:
         stands = Record(state=state, epoch=epoch, owner=owner, destination=aim)
         rows.append(record_row(name, stands))
         if state is State.QUARANTINED and draw(st.booleans()):
-            rows.append(said(Kind.READMIT, bundle=name))
+            rows.append(said(IntentKind.READMIT, bundle=name))
     usages = {broker: draw(st.sampled_from([10.0, 50.0, 90.0])) for broker in BROKERS}
     present = [broker for broker in BROKERS if draw(st.integers(0, 5))]
     return rows + [snapshot_row(b, reported[b], cpu=usages[b]) for b in present]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from simulation.replay import Replay
 from tests.support.recordings import Batch, jobs, recordings
-from trimtab.cluster.export import Held
+from trimtab.cluster.export import ClusterExport
 from trimtab.intake.expiry import FORGET_MS, is_forgotten
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import Settings
@@ -21,13 +21,13 @@ MOST = 3
 """Replays beside the one from the start."""
 
 
-def exported(rows: list[Row]) -> dict[str, Held]:
+def exported(rows: list[Row]) -> dict[str, ClusterExport]:
     """What a batch's rows tell of each cluster."""
     parts: dict[str, list[tuple[str, bytes]]] = defaultdict(list)
     for row in rows:
         if row.tag == Tag.STATE:
             parts[row.cluster].append((row.subject, row.payload))
-    return {cluster: Held.of(told) for cluster, told in parts.items()}
+    return {cluster: ClusterExport.of(told) for cluster, told in parts.items()}
 
 
 def of(cluster: str, rows: list[Row]) -> list[Row]:

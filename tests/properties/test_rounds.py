@@ -17,7 +17,7 @@ from tests.support.random_clusters import Cluster, all_settings, clusters, polic
 from trimtab.filters.request import Projection
 from trimtab.model import namespace_of
 from trimtab.placement import PLACERS
-from trimtab.plan import Plan, Shed
+from trimtab.plan import Plan, ShedWish
 from trimtab.policies import NO_POLICIES, Policies
 from trimtab.reasons import Reason
 from trimtab.round.decide import decide
@@ -146,7 +146,7 @@ def test_no_shedder_can_make_a_plan_unsafe(
         return
     row = st.integers(0, brokers - 1)
     wish = st.builds(
-        Shed, st.integers(0, bundles - 1), row, st.just(Reason.OVER_AVERAGE), st.none() | row
+        ShedWish, st.integers(0, bundles - 1), row, st.just(Reason.OVER_AVERAGE), st.none() | row
     )
     wishes = data.draw(st.lists(wish, max_size=20))
     projection, name = Projection(view), settings.round.placement

@@ -23,7 +23,7 @@ from trimtab.explaining.witness import Witness
 from trimtab.plan import Plan
 from trimtab.policies import Policies
 from trimtab.settings import Settings
-from trimtab.shadow.run import compared
+from trimtab.shadow.run import compare_shadow
 from trimtab.state.memory import Memory
 from trimtab.view import View
 from trimtab.wire.columns import pack, unpack
@@ -146,7 +146,7 @@ def test_no_round_fails(told: list[Turn], chosen: Settings, demanded: Policies) 
         assert_sound(view, plan)
         witness = Witness(scene)
         assert all(of_subject(witness, name).why for name in (*view.bundles.names, *BROKERS))
-        memory, _ = compared(memory, view, plan, chosen)
+        memory, _ = compare_shadow(memory, view, plan, chosen)
         assert memory.problems == []
         memory = replace(memory, round=scene.after)
         stored = pack(memory)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from simulation.scenarios import Scenario, changed, strategy
+from simulation.scenarios import Scenario, change_scenario, strategy
 from simulation.scenarios.population import populate
 from simulation.scenarios.running import Run
 
@@ -48,7 +48,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
     }
     for name in draw(st.sets(st.sampled_from(sorted(optional)))):
         values[name] = draw(optional[name])
-    return changed(Scenario(), values)
+    return change_scenario(Scenario(), values)
 
 
 @pytest.mark.parametrize("name", ["threshold", "overload", "uniform", "avg", "transfer", "trimtab"])

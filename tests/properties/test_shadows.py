@@ -15,11 +15,11 @@ from tests.support.clusters_by_rows import said
 from tests.support.landing import Landing
 from tests.support.random_clusters import PAIRS
 from tests.support.recordings import AVG, Batch, recordings
-from trimtab.cluster.export import Held
+from trimtab.cluster.export import ClusterExport
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
-from trimtab.wire.control import Kind
+from trimtab.wire.control import IntentKind
 from trimtab.wire.rows import RoundRecord, Row, Tag
 
 INTAKE = IntakeSettings(sample_interval=1.0)
@@ -108,7 +108,7 @@ def test_a_challenger_that_decides_alike_lives_in_the_true_world(
     landing = Landing(load_model(profile), chosen)
     for number in range(6):
         if number == drained:
-            emptied = said(Kind.DRAIN, broker=landing.brokers[0])
+            emptied = said(IntentKind.DRAIN, broker=landing.brokers[0])
             landing.cluster.receive([emptied], landing.now_ms)
         record = landing.round()
         assert record.shadow is not None
@@ -153,15 +153,15 @@ def test_a_replay_with_a_challenger_goes_on_from_its_exports(
                 followers[cluster] = restored(cluster, held, chosen)
 
 
-def restored(cluster: str, held: Held, chosen: Settings) -> Replay:
+def restored(cluster: str, held: ClusterExport, chosen: Settings) -> Replay:
     replay = Replay(INTAKE, chosen)
     replay.restore(cluster, held)
     return replay
 
 
-def exported(rows: Iterable[Row]) -> Mapping[str, Held]:
+def exported(rows: Iterable[Row]) -> Mapping[str, ClusterExport]:
     told: dict[str, list[tuple[str, bytes]]] = {}
     for row in rows:
         if row.tag == Tag.STATE:
             told.setdefault(row.cluster, []).append((row.subject, row.payload))
-    return {cluster: Held.of(parts) for cluster, parts in told.items()}
+    return {cluster: ClusterExport.of(parts) for cluster, parts in told.items()}

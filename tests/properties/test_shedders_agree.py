@@ -9,7 +9,7 @@ from tests.support.clusters import view_of
 from tests.support.plain import PlainAvg, PlainOverload, PlainThreshold, PlainUniform, Wish
 from tests.support.plain_transfer import PlainTransfer
 from tests.support.random_clusters import Cluster, all_settings, clusters
-from trimtab.plan import Shed
+from trimtab.plan import ShedWish
 from trimtab.settings import Settings
 from trimtab.shedding import avg, overload, threshold, transfer, uniform
 from trimtab.view import View
@@ -17,7 +17,7 @@ from trimtab.view import View
 fleets = st.lists(clusters(), min_size=1, max_size=4)
 
 
-def said(view: View, sheds: list[Shed] | tuple[Shed, ...]) -> list[Wish]:
+def said(view: View, sheds: list[ShedWish] | tuple[ShedWish, ...]) -> list[Wish]:
     names = view.brokers.names
     return [
         (

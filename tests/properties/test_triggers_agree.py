@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support.clusters import Broker, Bundle, view_of
 from tests.support.plain_triggers import PlainInstantaneous, PlainLongTerm, Wish
 from trimtab.arrays import PRODUCERS
-from trimtab.plan import Divide
+from trimtab.plan import SplitWish
 from trimtab.settings import Settings
 from trimtab.splitting.triggers import TRIGGERS
 from trimtab.splitting.triggers.instantaneous import SplitHistory, split
@@ -73,7 +73,7 @@ limits = st.builds(
 )
 
 
-def said(view: View, divides: Sequence[Divide]) -> list[Wish]:
+def said(view: View, divides: Sequence[SplitWish]) -> list[Wish]:
     return [(view.bundles.names[divide.bundle], divide.reason) for divide in divides]
 
 

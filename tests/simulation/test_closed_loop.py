@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simulation.closed_loop import ClosedLoop, Pace, Step
+from simulation.closed_loop import ClosedLoop, LoopCycle, Pace
 from simulation.load_model import load_model
 from simulation.profile import Profile
 from trimtab.settings import Settings
@@ -23,7 +23,7 @@ DEMO = Settings.parse(
 )
 
 
-def steps(profile: Profile, rounds: int = 12, settings: Settings = DEMO) -> list[Step]:
+def steps(profile: Profile, rounds: int = 12, settings: Settings = DEMO) -> list[LoopCycle]:
     loop = ClosedLoop(load_model(profile), settings, Pace(report_interval=5.0))
     return list(loop.steps(rounds))
 

@@ -13,7 +13,7 @@ from sinks.kafka.pages import PAGE
 from sinks.kafka.publisher import Outgoing
 from sinks.kafka.state_records import state_pages
 from tests.support.kept_topics import KeptTopics
-from trimtab.cluster.export import Held
+from trimtab.cluster.export import ClusterExport
 from trimtab.store.requests import BatchId
 from trimtab.wire import keys
 from trimtab.wire.columns import pack, unpack
@@ -22,7 +22,7 @@ from trimtab.wire.state import StateRecord
 
 BATCH = BatchId("q", 7)
 AT = 1_800_000_000_000
-HELD = Held(
+HELD = ClusterExport(
     memory=b"memory",
     snapshots={"b:1": b"s" * (2 * PIECE + 1), "a:1": b"", "c/d:1": b"a slash"},
     aside={"gone:1": b"g"},
@@ -30,11 +30,11 @@ HELD = Held(
 )
 
 
-def told(held: Held, batch: BatchId = BATCH, generation: int = 1) -> list[Outgoing]:
+def told(held: ClusterExport, batch: BatchId = BATCH, generation: int = 1) -> list[Outgoing]:
     return list(chain(*state_pages(held.rows("east", AT), batch, generation)))
 
 
-def read(*records: Outgoing) -> Held:
+def read(*records: Outgoing) -> ClusterExport:
     topics = KeptTopics()
     topics.publish(records, AT)
     return held_after(topics, BATCH, AT, "east")
@@ -49,13 +49,13 @@ def test_pieces_that_were_told_twice_count_once() -> None:
 
 
 def test_the_newest_driver_that_told_all_of_it_is_believed() -> None:
-    older = Held(b"older", {}, {}, {"t/old": b"o"})
+    older = ClusterExport(b"older", {}, {}, {"t/old": b"o"})
     assert read(*told(older), *told(HELD, generation=2)) == HELD
     assert read(*told(older), *told(HELD, generation=2)[:-1]) == older
 
 
 def test_of_other_batches_and_clusters_nothing_is_taken() -> None:
-    other = Held(b"other", {}, {}, {})
+    other = ClusterExport(b"other", {}, {}, {})
     before = told(other, BatchId("q", 6))
     elsewhere = list(chain(*state_pages(other.rows("west", AT), BATCH, 1)))
     query = told(other, BatchId("another", 9))
@@ -89,7 +89,9 @@ def test_kafkas_clock_may_be_behind() -> None:
 
 
 def test_no_record_and_no_page_is_larger_than_it_may_be() -> None:
-    pages = list(state_pages(Held(b"", {}, {}, {"n": b"x" * 3 * PAGE}).rows("east", AT), BATCH, 1))
+    pages = list(
+        state_pages(ClusterExport(b"", {}, {}, {"n": b"x" * 3 * PAGE}).rows("east", AT), BATCH, 1)
+    )
     values = [record.value for page in pages for record in page]
     assert max(map(len, values)) < PIECE + 1000
     assert max(sum(len(r.value) for r in page) for page in pages) < PAGE + PIECE + 1000
@@ -98,6 +100,6 @@ def test_no_record_and_no_page_is_larger_than_it_may_be() -> None:
 
 def test_what_nothing_is_held_by_is_refused() -> None:
     with pytest.raises(ValueError, match="elsewhere"):
-        Held.of([("memory", b""), ("elsewhere/x", b"")])
+        ClusterExport.of([("memory", b""), ("elsewhere/x", b"")])
     with pytest.raises(ValueError, match="memory"):
-        Held.of([("snapshot/a:1", b"")])
+        ClusterExport.of([("snapshot/a:1", b"")])

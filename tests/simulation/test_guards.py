@@ -28,7 +28,7 @@ from sinks.errors import StoreUnavailable
 from sinks.redis.leases import Lease, Renewal
 from tests.support.ownership_scene import CLUSTER, A, Awry, B, Scene
 from trimtab.ownership import REPLICA_LAG_S, Event
-from trimtab.wire.command import Command, Kind
+from trimtab.wire.command import Command, CommandKind
 from trimtab.wire.ownership import Record, Refused
 
 FEW: Final = Size(brokers=3, namespaces=1, bundles=3)
@@ -168,18 +168,18 @@ def released_before_it_is_stopped(switch: Switch) -> None:
     release: Callable[[Obeyer, Command], object] = lambda obeyer, command: obeyer.report(  # noqa: E731
         command, Event.RELEASE
     )
-    switch.setattr(actions, "ACTIONS", {**actions.ACTIONS, Kind.UNLOAD: release})
+    switch.setattr(actions, "ACTIONS", {**actions.ACTIONS, CommandKind.UNLOAD: release})
 
 
 def handed_over_before_it_is_stopped(switch: Switch) -> None:
-    transfer = actions.ACTIONS[Kind.TRANSFER]
+    transfer = actions.ACTIONS[CommandKind.TRANSFER]
 
     def without_stopping(obeyer: Obeyer, command: Command) -> object:
         with pytest.MonkeyPatch.context() as within:
             within.setattr(Obeyer, "stop_serving", lambda *_: None)
             return transfer(obeyer, command)
 
-    switch.setattr(actions, "ACTIONS", {**actions.ACTIONS, Kind.TRANSFER: without_stopping})
+    switch.setattr(actions, "ACTIONS", {**actions.ACTIONS, CommandKind.TRANSFER: without_stopping})
 
 
 def older_records_believed(switch: Switch) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from simulation.recorded import Missing
 from simulation.replay import Contradiction
-from simulation.rerun.inquiry import Answer, explained_by_replay
+from simulation.rerun.inquiry import Answer, explain_by_replay
 from simulation.rerun.span import Bound
 from tests.support.kept_topics import KeptTopics
 from tests.support.recorded_batches import START
@@ -61,7 +61,7 @@ def job() -> RecordedJob:
 
 def asked(job: RecordedJob, number: int, subject: str, query: str | None = None) -> Answer:
     with job.readers() as readers:
-        return explained_by_replay(readers, CLUSTER, Bound(number, True), subject, query)
+        return explain_by_replay(readers, CLUSTER, Bound(number, True), subject, query)
 
 
 def said(answer: Answer) -> Explanation:
@@ -104,10 +104,10 @@ def test_a_time_is_answered_by_the_last_round_then(job: RecordedJob) -> None:
     at = job.witnesses[12].scene.now_ms
     with job.readers() as readers:
         for late in (0, 9_999):
-            told = explained_by_replay(readers, CLUSTER, Bound(at + late), "hot:1").explanation
+            told = explain_by_replay(readers, CLUSTER, Bound(at + late), "hot:1").explanation
             assert (told.round, told.at) == (12, at)
         with pytest.raises(Missing, match=r"what east held until 2027-01-15T.* is not recorded"):
-            explained_by_replay(readers, CLUSTER, Bound(START - 1), "hot:1")
+            explain_by_replay(readers, CLUSTER, Bound(START - 1), "hot:1")
 
 
 def test_the_setting_that_would_change_the_answer_is_tried(job: RecordedJob) -> None:
@@ -182,7 +182,7 @@ def test_who_is_not_known_is_told_so(job: RecordedJob) -> None:
     with pytest.raises(Missing, match="round 900 of east is not recorded any more, or not yet"):
         asked(job, 900, "hot:1")
     with job.readers() as readers, pytest.raises(Missing, match="is that its name"):
-        explained_by_replay(readers, "nowhere", Bound(3, True), "hot:1")
+        explain_by_replay(readers, "nowhere", Bound(3, True), "hot:1")
 
 
 def test_an_older_checkpoint_that_was_put_back_is_said(job: RecordedJob) -> None:

@@ -7,8 +7,8 @@ from typing import Final
 import msgspec
 import pytest
 
-from simulation.recorded import decoded
-from simulation.rerun.inquiry import explained_by_replay
+from simulation.recorded import decode_batches
+from simulation.rerun.inquiry import explain_by_replay
 from simulation.rerun.run import Rerun
 from simulation.rerun.span import Asked, Bound, find_span
 from sinks.kafka.publisher import Outgoing
@@ -56,7 +56,7 @@ def job() -> RecordedJob:
 
 
 def test_all_are_repaired_in_batches_that_follow_at_once(job: RecordedJob) -> None:
-    batches = decoded(job.topics.records[keys.ROUNDS])
+    batches = decode_batches(job.topics.records[keys.ROUNDS])
     repaired = [[len(each.repairs) for each in batch.rounds] for batch in batches]
     assert repaired == [[], [MOST_AT_ONCE], [FREE - MOST_AT_ONCE], [], [], []]
 
@@ -80,6 +80,6 @@ def test_a_replay_decides_the_same(job: RecordedJob, since: int, until: int) -> 
 def test_a_large_round_can_be_asked_why(job: RecordedJob) -> None:
     name = bundle(0, 256, "t/n0")
     with job.readers() as readers:
-        answer = explained_by_replay(readers, CLUSTER, Bound(1, is_number=True), name)
+        answer = explain_by_replay(readers, CLUSTER, Bound(1, is_number=True), name)
     assert answer.as_recorded
     assert answer.explanation.verdict == Verdict.REPAIRED

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from simulation.load_model import LoadModel, load_model
 from simulation.profile import InvalidProfile, Profile
-from trimtab.model import FULL_RANGE_END, HashRange, merged, parse_bundle
+from trimtab.model import FULL_RANGE_END, HashRange, merge_names, parse_bundle
 from trimtab.wire.load_report import LocalBrokerData, decode, encode
 
 NOW_MS = 1_800_000_000_000
@@ -123,7 +123,7 @@ def test_a_moved_bundle_takes_its_load_along() -> None:
 
 def spanning(bundles: Sequence[str]) -> str:
     """What neighbours are together."""
-    return reduce(merged, bundles)
+    return reduce(merge_names, bundles)
 
 
 def test_what_is_merged_has_the_load_of_its_parts() -> None:

@@ -17,14 +17,14 @@ from simulation.ownership.manager import names_of
 from simulation.ownership.network import Killed
 from sinks.errors import Closed, StoreUnavailable
 from tests.support.ownership_scene import QUARTERS, A, Awry, B, Scene
-from trimtab.model import merged
+from trimtab.model import merge_names
 from trimtab.ownership import Event
-from trimtab.wire.command import Kind
+from trimtab.wire.command import CommandKind
 
 T = TypeVar("T")
 
 LOWER, UPPER, BEYOND, LAST = QUARTERS
-WHOLE = merged(LOWER, UPPER)
+WHOLE = merge_names(LOWER, UPPER)
 REQUESTS: Final = 4
 """Of a turn: the record, the neighbour's, the end of both, the acknowledgement."""
 RETIRES: Final = 2
@@ -93,12 +93,12 @@ def then(*steps: Meanwhile) -> Meanwhile:
     return happens
 
 
-def asked(bundle: str, event: Event, told: Kind, to: str | None = None) -> Meanwhile:
+def asked(bundle: str, event: Event, told: CommandKind, to: str | None = None) -> Meanwhile:
     return lambda scene: scene.asks(bundle, event, told, to)
 
 
 def keep(bundle: str) -> Meanwhile:
-    return asked(bundle, Event.KEEP, Kind.OWN)
+    return asked(bundle, Event.KEEP, CommandKind.OWN)
 
 
 def restarted(lost: int | None) -> Meanwhile:
@@ -131,11 +131,15 @@ MEANWHILE: Final[dict[str, Meanwhile]] = {
     "the lower one is kept": keep(LOWER),
     "the upper one is kept": keep(UPPER),
     "both are kept": then(keep(LOWER), keep(UPPER)),
-    "the lower one leaves": then(keep(LOWER), asked(LOWER, Event.TRANSFER, Kind.TRANSFER, B)),
-    "the upper one leaves": then(keep(UPPER), asked(UPPER, Event.TRANSFER, Kind.TRANSFER, B)),
-    "the upper one is divided": then(keep(UPPER), asked(UPPER, Event.SPLIT, Kind.SPLIT)),
+    "the lower one leaves": then(
+        keep(LOWER), asked(LOWER, Event.TRANSFER, CommandKind.TRANSFER, B)
+    ),
+    "the upper one leaves": then(
+        keep(UPPER), asked(UPPER, Event.TRANSFER, CommandKind.TRANSFER, B)
+    ),
+    "the upper one is divided": then(keep(UPPER), asked(UPPER, Event.SPLIT, CommandKind.SPLIT)),
     "the upper one is merged with the next": then(
-        keep(UPPER), asked(UPPER, Event.MERGE, Kind.MERGE)
+        keep(UPPER), asked(UPPER, Event.MERGE, CommandKind.MERGE)
     ),
     "the job is replaced": replaced,
     "the owner hangs": hangs(5.0),
@@ -153,7 +157,7 @@ MEANWHILE: Final[dict[str, Meanwhile]] = {
 def merging(seed: int, relayed: int) -> Scene:
     """The command waits; of the two journal entries Kafka has ``relayed``."""
     scene = Scene(seed)
-    assert scene.asks(LOWER, Event.MERGE, Kind.MERGE).accepted
+    assert scene.asks(LOWER, Event.MERGE, CommandKind.MERGE).accepted
     scene.relays(relayed)
     return scene
 
@@ -222,4 +226,4 @@ def test_a_neighbour_that_is_divided_by_now_is_divided_and_not_merged() -> None:
 
 def test_a_neighbour_that_is_merged_with_another_by_now_becomes_one_with_that() -> None:
     standing = standing_after("the upper one is merged with the next")
-    assert standing == sorted([LOWER, merged(UPPER, BEYOND), LAST])
+    assert standing == sorted([LOWER, merge_names(UPPER, BEYOND), LAST])

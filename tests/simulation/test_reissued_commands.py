@@ -8,17 +8,17 @@ import msgspec
 import pytest
 
 from simulation.rerun.commands import Commands, Issued
-from simulation.rerun.run import Step
+from simulation.rerun.run import ReplayCycle
 from sinks.kafka.publisher import Outgoing
 from tests.support.kept_topics import KeptTopics
 from tests.support.recorded_batches import START, batch, held
 from tests.support.reports import bundle
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
-from trimtab.store.requests import BatchId, issued, transitions
+from trimtab.store.requests import BatchId, issue_commands, transitions
 from trimtab.wire import keys
 from trimtab.wire.command import Command
-from trimtab.wire.ownership import Change, Outcome, Record, Transition
+from trimtab.wire.ownership import Change, Record, Transition, TransitionOutcome
 from trimtab.wire.rows import BatchRecord, PlannedMerge, PlannedMove, RoundRecord
 
 BUNDLES = [bundle(i) for i in range(2)]
@@ -47,8 +47,10 @@ def journalled(request: Transition, state: State = State.RELEASING) -> Outgoing:
 def published(request: Transition) -> list[Outgoing]:
     """The job's copies of the commands for the brokers."""
     change = msgspec.json.decode(journalled(request).value, type=Change)
-    done = Outcome(id=request.id, bundle=request.bundle, accepted=True, record=change.record)
-    return [outgoing(command) for command in issued([request], [done])]
+    done = TransitionOutcome(
+        id=request.id, bundle=request.bundle, accepted=True, record=change.record
+    )
+    return [outgoing(command) for command in issue_commands([request], [done])]
 
 
 def outgoing(command: Command) -> Outgoing:
@@ -61,7 +63,7 @@ def compared(*records: Outgoing, dropped: int = 0, at: int = START) -> Issued:
     topics.publish(records, at)
     topics.low[keys.COMMANDS] = dropped
     commands = Commands("q", 5)
-    commands.take(Step(BATCH, {"e": ROUND}, {"e": ROUND}, 0))
+    commands.take(ReplayCycle(BATCH, {"e": ROUND}, {"e": ROUND}, 0))
     return commands.compared(topics)
 
 
@@ -92,7 +94,7 @@ def test_a_merge_is_issued_again_with_the_lower_ones_epoch() -> None:
     topics = KeptTopics()
     topics.publish([upper, lower, *published(request)], START)
     commands = Commands("q", 5)
-    commands.take(Step(BATCH, {"e": record}, {"e": record}, 0))
+    commands.take(ReplayCycle(BATCH, {"e": record}, {"e": record}, 0))
     assert commands.compared(topics) == Issued(requests=1, accepted=1, commands=1)
 
 

@@ -13,7 +13,7 @@ from trimtab.model import Epoch
 from trimtab.ownership import Event, State
 from trimtab.settings import Settings
 from trimtab.wire import keys
-from trimtab.wire.control import Intent, Kind
+from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
 from trimtab.wire.ownership import Change
 from trimtab.wire.ownership import Record as Owned
@@ -36,7 +36,7 @@ def intent(offset: int, at: int, interval: float) -> Record:
     return Record(keys.CONTROL, 0, offset, at, b"c", value)
 
 
-def said(offset: int, at: int, kind: Kind, broker: str) -> Record:
+def said(offset: int, at: int, kind: IntentKind, broker: str) -> Record:
     value = msgspec.json.encode(Intent(id="i", kind=kind, cluster="c", broker=broker))
     return Record(keys.CONTROL, 0, offset, at, b"c", value)
 
@@ -80,12 +80,12 @@ def lost_broker() -> list[tuple[int, list[Record]]]:
     """Broker a:1 is lost, back, and lost again, while a round is due now and then."""
     names = [bundle(i, 64) for i in range(64)]
     reports = [report(i, f"{broker}:1", 10.0 * i) for i, broker in enumerate("abcd")]
-    lost, back = Kind.BROKER_LOST, Kind.BROKER_JOINED
+    lost, back = IntentKind.BROKER_LOST, IntentKind.BROKER_JOINED
     return [
         (10_000, [*reports, *(owned(i, name, "a:1") for i, name in enumerate(names))]),
         (11_000, [said(0, 11_000, lost, "a:1")]),
         (13_000, [said(1, 13_000, back, "a:1"), report(4)]),
-        (14_000, [said(2, 14_000, lost, "a:1"), said(3, 14_000, Kind.DRAIN, "b:1")]),
+        (14_000, [said(2, 14_000, lost, "a:1"), said(3, 14_000, IntentKind.DRAIN, "b:1")]),
         *((14_000 + 1000 * second, [report(4 + second, "c:1")]) for second in range(1, 60)),
     ]
 

@@ -9,8 +9,8 @@ import pytest
 
 from simulation.replay import Replay
 from simulation.rerun.difference import unlike_rounds
-from simulation.rerun.rival import Challenged, challenged
-from simulation.rerun.run import Step
+from simulation.rerun.rival import Challenged, with_shadow
+from simulation.rerun.run import ReplayCycle
 from sources.records import Record
 from tests.support.clusters_by_rows import AVG, rounds_in, skewed
 from tests.support.recorded_batches import batch, held
@@ -59,14 +59,14 @@ def test_a_rival_gets_the_placement_that_goes_with_it(
 ) -> None:
     shedding = "avg" if before == "avg" else "threshold"
     settings = Settings.parse({"round.shedding": shedding, "round.placement": before})
-    found = challenged(settings, strategy)
+    found = with_shadow(settings, strategy)
     assert (found.shadow.shedding, found.shadow.placement) == (strategy, placement)
     assert found.round == settings.round
 
 
 def test_a_strategy_that_is_none_is_refused() -> None:
     with pytest.raises(InvalidSettings, match=r"shadow\.shedding: must be one of"):
-        challenged(SETTINGS, "fastest")
+        with_shadow(SETTINGS, "fastest")
 
 
 def test_rounds_that_differ_are_told_by_the_first_member_that_does() -> None:
@@ -78,12 +78,12 @@ def test_rounds_that_differ_are_told_by_the_first_member_that_does() -> None:
     other = msgspec.structs.replace(
         again, moves=(moves[0], msgspec.structs.replace(moves[1], destination="c"))
     )
-    [difference] = unlike_rounds(Step(batch(3), {"e": again}, {"e": other}, 0))
+    [difference] = unlike_rounds(ReplayCycle(batch(3), {"e": again}, {"e": other}, 0))
     assert difference.subject == "e, round 1, moves[1], destination"
     assert (difference.batch, difference.recorded, difference.again) == (3, "b", "c")
 
 
 def test_a_round_on_one_side_alone_is_a_difference() -> None:
-    [difference] = unlike_rounds(Step(batch(3), {}, {"e": held("e")}, 0))
+    [difference] = unlike_rounds(ReplayCycle(batch(3), {}, {"e": held("e")}, 0))
     assert (difference.subject, difference.recorded) == ("e, round 1", "nothing")
-    assert list(unlike_rounds(Step(batch(3), {"e": held("e")}, {"e": held("e")}, 0))) == []
+    assert list(unlike_rounds(ReplayCycle(batch(3), {"e": held("e")}, {"e": held("e")}, 0))) == []

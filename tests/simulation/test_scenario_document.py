@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from simulation.scenarios import changed, library, run, strategy
-from simulation.scenarios.comparing import Job, by_strategy, cell, lines, played
+from simulation.scenarios import change_scenario, library, run, strategy
+from simulation.scenarios.comparing import Job, by_strategy, cell, lines, play
 from simulation.scenarios.document import VARIANTS, document, label
 from simulation.scenarios.scenario import Scenario
 
-SMALL = changed(
+SMALL = change_scenario(
     Scenario(), {"brokers": 4, "bundles": 40, "namespaces": 2, "cycles": 5, "start.spread": 0.6}
 )
 JOBS = [
-    Job(changed(SMALL, {"seed": seed}), strategy(name))
+    Job(change_scenario(SMALL, {"seed": seed}), strategy(name))
     for name in ("threshold", "uniform")
     for seed in (1, 2, 3)
 ]
 
 
 def test_runs_side_by_side_come_out_as_one_after_another() -> None:
-    here, elsewhere = [*played(JOBS, 1)], [*played(JOBS, 2)]
+    here, elsewhere = [*play(JOBS, 1)], [*play(JOBS, 2)]
     assert [o.commands for o in here] == [o.commands for o in elsewhere]
     assert [(o.strategy, o.scenario.seed) for o in here] == [
         (name, seed) for name in ("threshold", "uniform") for seed in (1, 2, 3)
@@ -41,7 +41,7 @@ def test_a_cell_is_the_median_and_the_worst() -> None:
 
 def test_the_document_has_a_row_for_each_scenario_and_strategy() -> None:
     results = {
-        label("skewed", changes): by_strategy([*played(JOBS, 1)])
+        label("skewed", changes): by_strategy([*play(JOBS, 1)])
         for changes in ({}, {"noise": 0.2, "split": True})
     }
     written = document(results, "seeds 1 to 3", "python -m simulation.scenarios").splitlines()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from simulation.load_model import LOAD_MANAGER
-from simulation.scenarios import changed
+from simulation.scenarios import change_scenario
 from simulation.scenarios.reports import FULL, LIMITS, TRAFFIC, Reports
 from simulation.scenarios.scenario import Scenario
 from simulation.scenarios.world import World
@@ -178,7 +178,7 @@ def same(ours: View, theirs: View) -> None:
 
 @pytest.mark.parametrize("noise", [0.0, 0.3])
 def test_the_view_is_the_one_that_the_job_assembles(noise: float) -> None:
-    for ours, theirs in views(changed(Scenario(), {**SMALL, "noise": noise}), 2):
+    for ours, theirs in views(change_scenario(Scenario(), {**SMALL, "noise": noise}), 2):
         assert len(ours.bundles.names) == 24
         same(ours, theirs)
 
@@ -186,7 +186,7 @@ def test_the_view_is_the_one_that_the_job_assembles(noise: float) -> None:
 def test_late_reports_show_what_was_and_hide_what_has_not_been_reported() -> None:
     late = {**SMALL, "delay.low": 5.0, "delay.high": 50.0, "delay.flight_high": 100.0}
     hidden = flying = 0
-    for ours, theirs in views(changed(Scenario(), late), 3):
+    for ours, theirs in views(change_scenario(Scenario(), late), 3):
         same(ours, theirs)
         hidden += 24 - len(ours.bundles.names)
         flying += int((ours.intended != ours.bundles.owner).sum())

@@ -8,7 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simulation.scenarios import InvalidScenario, Scenario, changed, library, load, run, strategy
+from simulation.scenarios import (
+    InvalidScenario,
+    Scenario,
+    change_scenario,
+    library,
+    load,
+    run,
+    strategy,
+)
 from simulation.scenarios.events import Events
 from simulation.scenarios.figures import returns
 from simulation.scenarios.outcome import Command
@@ -16,7 +24,7 @@ from simulation.scenarios.population import populate
 from simulation.scenarios.reports import Reports
 from simulation.scenarios.reshaping import divide, merge
 from simulation.scenarios.running import Run
-from simulation.scenarios.what_if import on_hardware, with_brokers, without_domain
+from simulation.scenarios.what_if import on_hardware, remove_domain, with_brokers
 from simulation.scenarios.world import World
 from trimtab.settings import Settings
 
@@ -25,7 +33,9 @@ SMALL = Scenario(brokers=6, bundles=60, namespaces=3, cycles=20)
 
 def small(**values: object) -> Scenario:
     """A small scenario; ``step__share`` is ``step.share``."""
-    return changed(SMALL, {name.replace("__", "."): value for name, value in values.items()})
+    return change_scenario(
+        SMALL, {name.replace("__", "."): value for name, value in values.items()}
+    )
 
 
 def acting() -> Settings:
@@ -261,7 +271,7 @@ def test_what_was_merged_can_be_divided_again() -> None:
 
 @pytest.mark.parametrize("what", ["hot.bundle", "hot.topic"])
 def test_what_becomes_hot_is_what_the_bundle_was_merged_into(what: str) -> None:
-    scenario = changed(SMALL, {what: 0.6})
+    scenario = change_scenario(SMALL, {what: 0.6})
     world, events = World(scenario), Events(scenario)
     events.begin(world, 0, 0)
     hot = int(np.argmax(world.base - populate(scenario).load))
@@ -382,10 +392,10 @@ def test_other_hardware_carries_the_same_load() -> None:
 
 
 def test_a_failure_domain_is_lost_from_a_cycle_on() -> None:
-    scenario = without_domain(small(brokers=12, domains=6), 4)
+    scenario = remove_domain(small(brokers=12, domains=6), 4)
     outcome = run(scenario, strategy("threshold"))
     there = np.count_nonzero(~np.isnan(outcome.levels), axis=1)
     assert there.tolist() == [12] * 4 + [10] * 16
     assert not math.isnan(outcome.range[-1])
     with pytest.raises(InvalidScenario, match="fewer than domains"):
-        without_domain(SMALL)
+        remove_domain(SMALL)

@@ -13,7 +13,7 @@ from deploy.redis_server import RedisServer
 from sinks.errors import Misconfigured, StoreUnavailable
 from sinks.redis.command_streams import GROUP, KEPT_S, MAX_BLOCK_MS, CommandStream
 from sinks.redis.server.connections import redis_client
-from trimtab.wire.command import Command, Kind
+from trimtab.wire.command import Command, CommandKind
 from trimtab.wire.keys import command_stream
 
 A = "a:8080"
@@ -22,7 +22,9 @@ LOWER = "t/n/0x40000000_0x80000000"
 
 
 def write(client: redis.Redis, cluster: str, name: str, broker: str = A) -> str:
-    command = Command(id=name, cluster=cluster, broker=broker, kind=Kind.UNLOAD, bundle=BUNDLE)
+    command = Command(
+        id=name, cluster=cluster, broker=broker, kind=CommandKind.UNLOAD, bundle=BUNDLE
+    )
     return write_raw(client, cluster, msgspec.json.encode(command))
 
 
@@ -157,9 +159,9 @@ def test_an_entry_that_is_no_command_is_counted_and_does_not_come_again(
         pytest.param({"issuedAt": -1}, id="a time before all others"),
     ],
 )
-@pytest.mark.parametrize("kind", [Kind.SPLIT, Kind.MERGE, Kind.OWN])
+@pytest.mark.parametrize("kind", [CommandKind.SPLIT, CommandKind.MERGE, CommandKind.OWN])
 def test_a_command_that_nobody_can_obey_does_not_come_again(
-    client: redis.Redis, cluster: str, kind: Kind, change: dict[str, object]
+    client: redis.Redis, cluster: str, kind: CommandKind, change: dict[str, object]
 ) -> None:
     command = {"id": "1", "cluster": cluster, "broker": A, "kind": kind, "bundle": LOWER}
     write_raw(client, cluster, msgspec.json.encode(command | change))

@@ -15,10 +15,10 @@ import redis
 from redis._parsers.resp2 import _RESP2Parser
 
 from deploy.ports import free_port
-from deploy.redis_server import RedisServer, installed, wheel
+from deploy.redis_server import RedisServer, find_installed, wheel
 from sinks.errors import Damaged, Misconfigured, SinkError, StoreUnavailable
 from sinks.redis.ownership_store import OwnershipStore
-from sinks.redis.server.connections import TIMEOUT_SECONDS, redis_client, translated
+from sinks.redis.server.connections import TIMEOUT_SECONDS, redis_client, translate_errors
 from sinks.redis.server.replies import sink_error
 from tests.support.opening import keep_alive, let_in
 from trimtab.model import NO_EPOCH
@@ -65,7 +65,10 @@ def test_a_hanging_server_costs_one_timeout_and_one_write(own_server: RedisServe
         os.kill(own_server.pid, signal.SIGSTOP)
         began = time.monotonic()
         try:
-            with pytest.raises(StoreUnavailable, match=str(own_server.port)), translated(client):
+            with (
+                pytest.raises(StoreUnavailable, match=str(own_server.port)),
+                translate_errors(client),
+            ):
                 client.incr("n")
         finally:
             os.kill(own_server.pid, signal.SIGCONT)
@@ -138,7 +141,7 @@ def test_a_password_that_was_changed_is_told_once_a_connection_breaks(
                 store.ping()
 
 
-@pytest.fixture(params=[installed, wheel], ids=["redis", "valkey"])
+@pytest.fixture(params=[find_installed, wheel], ids=["redis", "valkey"])
 def either_server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RedisServer]:
     program = request.param()
     if program is None:
@@ -182,7 +185,7 @@ def test_every_right_that_is_missing_is_told_with_what_to_do(
     with (
         redis_client(f"redis://u:x@127.0.0.1:{either_server.port}/0") as client,
         pytest.raises(Misconfigured, match=next_step),
-        translated(client),
+        translate_errors(client),
     ):
         execute(client, command)
 
@@ -240,11 +243,11 @@ def test_what_each_reply_asks_of_us(reply: str, told: type[SinkError] | None) ->
 
 def test_a_mistake_of_ours_is_not_dressed_up(client: redis.Redis, cluster: str) -> None:
     untyped: Any = client
-    with pytest.raises(redis.ResponseError, match="wrong number"), translated(client):
+    with pytest.raises(redis.ResponseError, match="wrong number"), translate_errors(client):
         untyped.execute_command("HGET", cluster)
 
 
 def test_a_key_of_a_wrong_type_is_told_with_what_to_do(client: redis.Redis, cluster: str) -> None:
     client.set(cluster, "text")
-    with pytest.raises(Damaged, match=r"WRONGTYPE .*delete that key"), translated(client):
+    with pytest.raises(Damaged, match=r"WRONGTYPE .*delete that key"), translate_errors(client):
         client.hget(cluster, "field")

@@ -20,7 +20,7 @@ from sinks.kafka.claim_reader import Signs
 from sinks.kafka.generation import Claim, ClaimRecord, Sign, claim
 from sinks.kafka.last_claim import highest_generation
 from sinks.kafka.topics import ensure_topics
-from streaming.leader.leadership import Tenure
+from streaming.leader.leadership import Leadership
 from streaming.metrics.exposition import Exposition
 from tests.support.waiting import eventually
 from trimtab.wire import keys
@@ -214,7 +214,7 @@ def test_after_the_topic_was_made_anew_a_claim_begins_where_redis_says(
     """What the job does when the store is open to a generation above its own."""
     claim(own_kafka.bootstrap, "job", above=500).close()
     make_anew(own_kafka.bootstrap, keys.GENERATIONS)
-    tenure = Tenure(lambda above: claim(own_kafka.bootstrap, "job", above=above), Exposition())
+    tenure = Leadership(lambda above: claim(own_kafka.bootstrap, "job", above=above), Exposition())
     assert tenure.generation < 500
     tenure.renew(above=501)
     assert tenure.generation == 502

@@ -11,7 +11,7 @@ import redis
 
 from deploy.redis_server import RedisServer
 from sinks.errors import Misconfigured, StoreUnavailable
-from sinks.redis.cluster_gate import Gate
+from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.leases import FOR_THE_NEXT, NO_SESSION, Lease, Leases, Renewal, _replicas
 from sinks.redis.scripts import ASSERTION_KEPT_MS, lease_script
 from sinks.redis.server.connections import redis_client
@@ -155,7 +155,7 @@ def test_a_full_server_renews_leases(own_server: RedisServer, cluster: str) -> N
         said = Assertion(records={})
         assert leases.renew(cluster, A, 1, LONG_MS, said).renewal is Renewal.ASSERTED
         with pytest.raises(StoreUnavailable):
-            Gate(client).open(cluster, 2)
+            ClusterGate(client).open(cluster, 2)
 
 
 @pytest.mark.parametrize("scripted", [True, False], ids=["job has been here", "no job yet"])
@@ -187,7 +187,7 @@ def test_nobody_gets_a_longer_lease_than_the_job_waits_for(leases: Leases, clust
 def test_nor_than_a_job_that_waits_for_less(
     leases: Leases, client: redis.Redis, cluster: str
 ) -> None:
-    assert Gate(client, longest_lease_ms=3_000).open(cluster, 2) is None
+    assert ClusterGate(client, longest_lease_ms=3_000).open(cluster, 2) is None
 
     assert leases.renew(cluster, A, 1, LONG_MS).ms == 3_000
     assert client.pttl(keys.lease_key(cluster, A)) <= 3_000
@@ -240,7 +240,7 @@ def test_on_a_closed_store_a_broker_says_first_what_it_saw(
     assert answered(leases.renew(cluster, A, 7, LONG_MS)) == (Renewal.ASSERT, history, 0)
     told = leases.renew(cluster, A, 7, LONG_MS, said)
     assert answered(told) == (Renewal.ASSERTED, "7", LONG_MS)
-    assert Gate(client).assertions(cluster, history) == {A: said}
+    assert ClusterGate(client).assertions(cluster, history) == {A: said}
     assert answered(leases.renew(cluster, A, 7, LONG_MS)) == (Renewal.ASSERTED, "7", LONG_MS)
     assert leases.renew(cluster, A, 6, LONG_MS).renewal is Renewal.SUPERSEDED
 

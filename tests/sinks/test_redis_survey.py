@@ -13,7 +13,7 @@ from agent.main import IdleBroker
 from agent.reports.host import HostSampler
 from agent.running import running
 from deploy.ports import free_port
-from deploy.redis_server import RedisServer, installed, wheel
+from deploy.redis_server import RedisServer, find_installed, wheel
 from deploy.sentinel_server import SentinelServer
 from sinks.errors import Misconfigured, StoreUnavailable
 from sinks.redis.server.connections import redis_client
@@ -21,7 +21,7 @@ from sinks.redis.server.survey import (
     Replica,
     Survey,
     check_mode,
-    checked,
+    check_survey,
     replicas_of,
     required_replicas,
     survey,
@@ -30,7 +30,7 @@ from tests.support.redis_cluster import clustered
 from tests.support.waiting import eventually
 
 
-@pytest.fixture(params=[installed, wheel], ids=["redis", "valkey"])
+@pytest.fixture(params=[find_installed, wheel], ids=["redis", "valkey"])
 def program(request: pytest.FixtureRequest) -> Path:
     found: Path | None = request.param()
     if found is None:
@@ -47,7 +47,7 @@ def node(tmp_path: Path, program: Path) -> Iterator[RedisServer]:
 
 def test_a_redis_cluster_is_refused_in_words(node: RedisServer) -> None:
     with redis_client(node.url) as client:
-        for check in (checked, check_mode):
+        for check in (check_survey, check_mode):
             with pytest.raises(Misconfigured, match="Redis Cluster is not supported; use a single"):
                 check(client)
 
@@ -71,7 +71,7 @@ def test_a_sentinel_is_told_from_its_servers(tmp_path: Path, program: Path) -> N
         redis_client(f"redis://127.0.0.1:{sentinel.port}/0") as client,
         pytest.raises(Misconfigured, match=r"say redis\+sentinel://"),
     ):
-        checked(client)
+        check_survey(client)
 
 
 def test_a_master_tells_of_its_replicas_and_a_replica_of_its_master(
@@ -80,18 +80,18 @@ def test_a_master_tells_of_its_replicas_and_a_replica_of_its_master(
     with ExitStack() as stack:
         master = stack.enter_context(RedisServer(tmp_path / "master", program=program))
         admin = stack.enter_context(redis_client(master.url))
-        assert checked(admin).replicas == ()
+        assert check_survey(admin).replicas == ()
         copy = RedisServer(tmp_path / "copy", program=program, like=master, replica_of=master.port)
         copy.start()
         # One that still writes its first append-only file heeds no SIGTERM.
         stack.callback(copy.kill)
         eventually(lambda: survey(admin).shortage(None) == "" and survey(admin).replicas, "a copy")
-        (replica,) = checked(admin).replicas
+        (replica,) = check_survey(admin).replicas
         assert (replica.where, replica.online) == (f"127.0.0.1:{copy.port}", True)
         client = stack.enter_context(redis_client(copy.url))
         # It may be promoted in a moment: a standby waits for that.
         with pytest.raises(StoreUnavailable, match=f"is a replica of 127.0.0.1:{master.port}"):
-            checked(client)
+            check_survey(client)
 
 
 @pytest.mark.parametrize(("replicas", "required"), [(0, 0), (1, 1), (2, 1), (3, 2), (4, 2), (5, 3)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import redis
 
-from sinks.redis.lease_scan import RollCall
+from sinks.redis.lease_scan import LeaseScan
 from tests.support.opening import keep_alive, let_in
 from trimtab.wire.keys import lease_key, open_key, ownership_key
 
@@ -18,7 +18,7 @@ def test_those_who_hold_a_lease_are_alive_whether_known_or_not(
     client: redis.Redis, cluster: str
 ) -> None:
     let_in(client, cluster, GENERATION)
-    roll = RollCall(client)
+    roll = LeaseScan(client)
     keep_alive(client, cluster, ["known:1", "new:1"])
 
     found = roll.alive(cluster, GENERATION, ["known:1", "gone:1"]) or {}
@@ -33,7 +33,7 @@ def test_a_lease_that_ran_out_is_missed_at_once(client: redis.Redis, cluster: st
     let_in(client, cluster, GENERATION)
     keep_alive(client, cluster, ["a:1", "b:1"])
     client.delete(lease_key(cluster, "a:1"))
-    found = RollCall(client).alive(cluster, GENERATION, ["a:1", "b:1"])
+    found = LeaseScan(client).alive(cluster, GENERATION, ["a:1", "b:1"])
     assert found is not None
     assert set(found) == {"b:1"}
 
@@ -51,12 +51,12 @@ def test_a_closed_store_knows_nobody(
     let_in(client, cluster, GENERATION)
     keep_alive(client, cluster, ["a:1"])
     client.hset(open_key(cluster), *change)
-    assert RollCall(client).alive(cluster, GENERATION, ["a:1"]) is None
+    assert LeaseScan(client).alive(cluster, GENERATION, ["a:1"]) is None
 
 
 def test_a_store_that_nobody_opened_knows_nobody(client: redis.Redis, cluster: str) -> None:
     keep_alive(client, cluster, ["a:1"])
-    assert RollCall(client).alive(cluster, GENERATION, ["a:1"]) is None
+    assert LeaseScan(client).alive(cluster, GENERATION, ["a:1"]) is None
 
 
 def test_owners_and_those_who_are_to_be_are_named(client: redis.Redis, cluster: str) -> None:
@@ -69,7 +69,7 @@ def test_owners_and_those_who_are_to_be_are_named(client: redis.Redis, cluster: 
     }
     for bundle, record in records.items():
         client.hset(ownership_key(cluster), bundle, record)
-    assert RollCall(client).owners(cluster) == ({"a:1", "b:1", "c:1"}, ())
+    assert LeaseScan(client).owners(cluster) == ({"a:1", "b:1", "c:1"}, ())
 
 
 @pytest.mark.parametrize(
@@ -87,4 +87,4 @@ def test_a_record_that_cannot_be_read_hides_no_other_owner(
     client.hset(ownership_key(cluster), name, record)
     client.hset(ownership_key(cluster), "t/n/0x80000000_0xffffffff", OWNED)
 
-    assert RollCall(client).owners(cluster) == ({"a:1"}, (told,))
+    assert LeaseScan(client).owners(cluster) == ({"a:1"}, (told,))

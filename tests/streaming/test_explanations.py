@@ -12,15 +12,15 @@ from pyspark.sql import DataFrame
 from deploy.ports import free_port
 from deploy.redis_server import RedisServer
 from sinks.errors import Fenced
-from sinks.redis.cluster_gate import Gate
+from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.explanations import Explanations
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
-from streaming.leader.leadership import Tenure
-from streaming.leader.store_opening import Opener
+from streaming.leader.leadership import Leadership
+from streaming.leader.store_opening import StoreOpener
 from streaming.metrics.exposition import Exposition
 from streaming.query.batch import BatchWriter
-from streaming.sink_retry import Patience
+from streaming.sink_retry import SinkRetry
 from streaming.watchdog import Progress
 from tests.faults.job import Frame, Offsets
 from tests.faults.topics import Claims, Topics
@@ -40,9 +40,9 @@ class Job:
         self.client, self.cluster, self.topics = redis_client(url), cluster, Topics()
         self.shown, self._number = Exposition(), 0
         self.claims = Claims()
-        store, tenure = OwnershipStore(self.client), Tenure(self.claims.claim, self.shown)
-        opener = Opener(Gate(self.client), store, lambda _: {}, tenure, self.shown)
-        patience = Patience(threading.Event(), Progress(), self.shown)
+        store, tenure = OwnershipStore(self.client), Leadership(self.claims.claim, self.shown)
+        opener = StoreOpener(ClusterGate(self.client), store, lambda _: {}, tenure, self.shown)
+        patience = SinkRetry(threading.Event(), Progress(), self.shown)
         self.writer = BatchWriter(store, self.topics, opener, Offsets("q"), patience, lambda: None)
         self.kept = self.writer.explanations = Explanations(self.client)
 

@@ -19,8 +19,8 @@ from tests.support.settling import Story
 from trimtab import metrics
 from trimtab.store.requests import BatchId, transitions
 from trimtab.wire import keys
-from trimtab.wire.control import Kind
-from trimtab.wire.ownership import Outcome, Refused
+from trimtab.wire.control import IntentKind
+from trimtab.wire.ownership import Refused, TransitionOutcome
 from trimtab.wire.rows import DeadLetter, Intake
 
 
@@ -94,7 +94,7 @@ def test_a_comparison_shows_both_sides_and_its_end() -> None:
         assert value(shown, "trimtab_shadow_bounces_total", **side) == 0
     show_round(shown, held(it, 65_000))
     assert value(shown, "trimtab_shadow_range_ratio", **challenger) == pytest.approx(0.0, abs=0.01)
-    it.receive([said(Kind.SETTINGS, settings={"shadow.shedding": "none"})], 0)
+    it.receive([said(IntentKind.SETTINGS, settings={"shadow.shedding": "none"})], 0)
     show_round(shown, held(it, 125_000))
     assert value(shown, "trimtab_shadow_range_ratio", **challenger) is None
     assert value(shown, "trimtab_shadow_moves_total", **challenger) == 1
@@ -125,7 +125,7 @@ def test_a_round_that_compares_nothing_leaves_the_last_range_to_be_seen() -> Non
     shown, it = Exposition(), cluster(tried)
     it.receive(skewed([bundle(0, 1)]), 0)
     show_round(shown, held(it, 5000))
-    it.receive([said(Kind.PAUSE)], 0)
+    it.receive([said(IntentKind.PAUSE)], 0)
     show_round(shown, held(it, 65_000))
     champion = {"cluster": "c", "side": "champion", "strategy": "avg"}
     assert value(shown, "trimtab_shadow_range_ratio", **champion) == pytest.approx(0.8)
@@ -143,14 +143,14 @@ def test_a_broker_that_left_has_no_usage() -> None:
 
 def test_a_round_shows_doubt_and_who_is_away() -> None:
     shown, it = Exposition(), fleet({bundle(i, 8): "a:1" for i in range(8)})
-    show_round(shown, round_at(it, 2000, said(Kind.BROKER_LOST, broker="a:1")))
+    show_round(shown, round_at(it, 2000, said(IntentKind.BROKER_LOST, broker="a:1")))
     away = {
         cause: value(shown, "trimtab_unavailable_brokers", cluster="c", cause=cause)
         for cause in ("gone", "draining", "held-back")
     }
     assert away == {"gone": 1, "draining": 0, "held-back": 0}
     assert value(shown, "trimtab_unserved_bundles", cluster="c") == 8
-    show_round(shown, round_at(it, 3000, said(Kind.DOUBT, name="n", level="jittery")))
+    show_round(shown, round_at(it, 3000, said(IntentKind.DOUBT, name="n", level="jittery")))
     levels = {
         level: value(shown, "trimtab_doubt", cluster="c", level=level)
         for level in ("stable", "jittery", "unstable")
@@ -160,10 +160,12 @@ def test_a_round_shows_doubt_and_who_is_away() -> None:
 
 def test_repairs_are_counted_by_event_and_outcome() -> None:
     shown, it = Exposition(), fleet({bundle(i, 2): "a:1" for i in range(2)})
-    record = round_at(it, 2000, said(Kind.BROKER_LOST, broker="a:1"))
+    record = round_at(it, 2000, said(IntentKind.BROKER_LOST, broker="a:1"))
     requests = transitions(record, BatchId("q", 1))
     first, second = (
-        Outcome(id=r.id, bundle=r.bundle, accepted=not i, reason=Refused.NO_LEASE if i else None)
+        TransitionOutcome(
+            id=r.id, bundle=r.bundle, accepted=not i, reason=Refused.NO_LEASE if i else None
+        )
         for i, r in enumerate(requests)
     )
     show_outcomes(shown, "c", requests, [first, second])
@@ -181,7 +183,8 @@ def test_merges_are_counted_by_what_became_of_them() -> None:
     assert value(shown, "trimtab_decisions_total", cluster="c", reason="cold-neighbours") == 1
     asked = transitions(record, BatchId("q", 1))
     refused = [
-        Outcome(id=r.id, bundle=r.bundle, accepted=False, reason=Refused.NOT_OWNER) for r in asked
+        TransitionOutcome(id=r.id, bundle=r.bundle, accepted=False, reason=Refused.NOT_OWNER)
+        for r in asked
     ]
     show_outcomes(shown, "c", asked, refused)
     assert value(shown, "trimtab_merges_total", cluster="c", outcome="not-owner") == 1

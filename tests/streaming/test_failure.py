@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streaming.failure import cause_of, without_frames
+from streaming.failure import cause_of, drop_frames
 
 NESTED = """\
 [STREAM_FAILED] Query [id = c5, runId = 9a] terminated with exception: An error occurred
@@ -41,7 +41,7 @@ def test_of_a_jvms_account_only_the_exceptions_are_kept() -> None:
         "\tat org.rocksdb.RocksDB.open(Native Method)\n"
         "\t... 12 more\n"
     )
-    assert without_frames(account).splitlines() == [
+    assert drop_frames(account).splitlines() == [
         "An error occurred while calling o1031.collectToPython.",
         ": org.apache.spark.SparkException: Job aborted",
         "Caused by: java.io.IOException: Corruption: block checksum mismatch",

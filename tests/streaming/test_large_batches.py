@@ -11,16 +11,16 @@ import pytest
 import redis
 from pyspark.sql import DataFrame
 
-from simulation.recorded import decoded
+from simulation.recorded import decode_batches
 from sinks.kafka.pages import PAGE as PUBLISHED
 from sinks.kafka.publisher import Outgoing
-from sinks.redis.cluster_gate import Gate
+from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.ownership_store import PAGE, OwnershipStore
-from streaming.leader.leadership import Tenure
-from streaming.leader.store_opening import Opener
+from streaming.leader.leadership import Leadership
+from streaming.leader.store_opening import StoreOpener
 from streaming.metrics.exposition import Exposition
 from streaming.query.batch import BatchWriter
-from streaming.sink_retry import Patience
+from streaming.sink_retry import SinkRetry
 from streaming.watchdog import Progress
 from tests.faults.job import Frame, Offsets
 from tests.faults.topics import Claims, Topics
@@ -65,8 +65,10 @@ class Job:
     def __init__(self, client: redis.Redis, cluster: str, topics: Topics) -> None:
         self.client, self.cluster, self.topics = Watched(client), cluster, topics
         shown, store = Exposition(), OwnershipStore(self.client)
-        opener = Opener(Gate(client), store, lambda _: {}, Tenure(Claims().claim, shown), shown)
-        patience = Patience(threading.Event(), Progress(), shown)
+        opener = StoreOpener(
+            ClusterGate(client), store, lambda _: {}, Leadership(Claims().claim, shown), shown
+        )
+        patience = SinkRetry(threading.Event(), Progress(), shown)
         self._writer = BatchWriter(
             store, topics, opener, Offsets("q"), patience, lambda: server_ms(client)
         )
@@ -115,7 +117,7 @@ def test_very_many_repairs_go_through_in_parts(client: redis.Redis, number: int)
 
     assert sum(told) == number
     assert max(told) <= PAGE
-    first, again = decoded(job.topics.all(keys.ROUNDS))
+    first, again = decode_batches(job.topics.all(keys.ROUNDS))
     assert first == again
     assert first.rounds == (record,)
     assert client.hlen(keys.ownership_key(cluster)) == number

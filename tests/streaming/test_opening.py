@@ -9,10 +9,10 @@ import pytest
 import redis
 
 from sinks.errors import Fenced, KafkaUnavailable, StoreUnavailable
-from sinks.redis.cluster_gate import Gate
+from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.ownership_store import OwnershipStore
-from streaming.leader.leadership import Tenure
-from streaming.leader.store_opening import Opener
+from streaming.leader.leadership import Leadership
+from streaming.leader.store_opening import StoreOpener
 from streaming.metrics.exposition import Exposition
 from tests.faults.topics import Claims
 from tests.support.opening import close, let_in
@@ -36,28 +36,32 @@ def claims() -> Claims:
 
 
 @pytest.fixture
-def opener(client: redis.Redis, claims: Claims) -> Opener:
+def opener(client: redis.Redis, claims: Claims) -> StoreOpener:
     """Of the first claim there is, as in a topic that was made anew."""
-    tenure = Tenure(claims.claim, Exposition())
-    return Opener(Gate(client), OwnershipStore(client), lambda _: {}, tenure, Exposition(), 0)
+    tenure = Leadership(claims.claim, Exposition())
+    return StoreOpener(
+        ClusterGate(client), OwnershipStore(client), lambda _: {}, tenure, Exposition(), 0
+    )
 
 
-def test_claims_that_kafka_has_lost_are_gone_beyond(client: redis.Redis, opener: Opener) -> None:
+def test_claims_that_kafka_has_lost_are_gone_beyond(
+    client: redis.Redis, opener: StoreOpener
+) -> None:
     let_in(client, CLUSTER, 500)
     opener.open(CLUSTER)
     assert opener.generation == 501
-    assert Gate(client).is_open(CLUSTER)
+    assert ClusterGate(client).is_open(CLUSTER)
 
 
 def test_on_a_server_that_restarted_a_job_goes_on_with_a_new_generation(
-    client: redis.Redis, opener: Opener
+    client: redis.Redis, opener: StoreOpener
 ) -> None:
     """Brokers may have seen epochs of the first one that the server has forgotten."""
     opener.open(CLUSTER)
     close(client, CLUSTER)
     opener.open(CLUSTER)
     assert opener.generation == 2
-    assert Gate(client).is_open(CLUSTER)
+    assert ClusterGate(client).is_open(CLUSTER)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +72,7 @@ def test_on_a_server_that_restarted_a_job_goes_on_with_a_new_generation(
     ],
 )
 def test_a_job_that_kafka_has_fenced_is_told_so(
-    client: redis.Redis, opener: Opener, claims: Claims, ask: Callable[[Opener], None]
+    client: redis.Redis, opener: StoreOpener, claims: Claims, ask: Callable[[StoreOpener], None]
 ) -> None:
     let_in(client, CLUSTER, claims.claim().generation)
     with pytest.raises(Fenced):
@@ -77,7 +81,7 @@ def test_a_job_that_kafka_has_fenced_is_told_so(
 
 
 def test_hints_are_set_on_a_store_that_closes_in_between(
-    client: redis.Redis, opener: Opener, monkeypatch: pytest.MonkeyPatch
+    client: redis.Redis, opener: StoreOpener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once after the store was opened, it is open to a higher generation that Kafka has lost."""
     opener.open(CLUSTER)
@@ -96,20 +100,20 @@ def test_hints_are_set_on_a_store_that_closes_in_between(
 def test_a_wait_that_was_interrupted_is_not_cut_short_by_a_jump_of_the_clock(
     client: redis.Redis, claims: Claims
 ) -> None:
-    tenure = Tenure(claims.claim, Exposition())
-    opener = Opener(
-        Gate(client), OwnershipStore(client), lambda _: {}, tenure, Exposition(), 60_000
+    tenure = Leadership(claims.claim, Exposition())
+    opener = StoreOpener(
+        ClusterGate(client), OwnershipStore(client), lambda _: {}, tenure, Exposition(), 60_000
     )
     opener.ended.set()
     for _ in range(2):
         with pytest.raises(StoreUnavailable):
             opener.open(CLUSTER)
         client.hset(open_key(CLUSTER), "rebuild_since", "1")
-    assert not Gate(client).is_open(CLUSTER)
+    assert not ClusterGate(client).is_open(CLUSTER)
 
 
 def test_a_history_that_is_closed_once_more_is_closed_for_as_long(
-    client: redis.Redis, opener: Opener
+    client: redis.Redis, opener: StoreOpener
 ) -> None:
     """The server was emptied, and then its clock jumped."""
     opener.open(CLUSTER)
@@ -120,10 +124,10 @@ def test_a_history_that_is_closed_once_more_is_closed_for_as_long(
         with pytest.raises(StoreUnavailable):
             opener.open(CLUSTER)
         client.hset(open_key(CLUSTER), "rebuild_since", "1")
-    assert not Gate(client).is_open(CLUSTER)
+    assert not ClusterGate(client).is_open(CLUSTER)
 
 
-def open_all(opener: Opener) -> None:
+def open_all(opener: StoreOpener) -> None:
     """As a batch does."""
     for step in (opener.look, opener.open):
         for cluster in SEVERAL:
@@ -134,11 +138,11 @@ def test_clusters_that_must_be_rebuilt_are_closed_side_by_side(
     client: redis.Redis, claims: Claims
 ) -> None:
     waits: list[None] = []
-    opener = Opener(
-        Gate(client),
+    opener = StoreOpener(
+        ClusterGate(client),
         OwnershipStore(client),
         lambda _: {},
-        Tenure(claims.claim, Exposition()),
+        Leadership(claims.claim, Exposition()),
         Exposition(),
         60_000,
         lambda: waits.append(None),
@@ -153,7 +157,7 @@ def test_clusters_that_must_be_rebuilt_are_closed_side_by_side(
 
 
 def test_a_cluster_that_reports_is_closed_before_its_first_batch(
-    client: redis.Redis, opener: Opener
+    client: redis.Redis, opener: StoreOpener
 ) -> None:
     opener._closed_for_ms = 60_000
     opener.look_ahead(lambda: [CLUSTER])
@@ -162,11 +166,11 @@ def test_a_cluster_that_reports_is_closed_before_its_first_batch(
     waited(opener, client)
     opener.ended.set()
     opener.open(CLUSTER)
-    assert Gate(client).is_open(CLUSTER)
+    assert ClusterGate(client).is_open(CLUSTER)
 
 
 def test_all_clusters_that_report_are_closed_ahead_but_for_those_that_are_open(
-    client: redis.Redis, opener: Opener
+    client: redis.Redis, opener: StoreOpener
 ) -> None:
     opener._closed_for_ms = 60_000
     let_in(client, "north", 1)
@@ -176,7 +180,7 @@ def test_all_clusters_that_report_are_closed_ahead_but_for_those_that_are_open(
 
 
 def test_a_store_that_was_replicated_is_not_looked_at_before_its_replicas_are_back(
-    client: redis.Redis, opener: Opener
+    client: redis.Redis, opener: StoreOpener
 ) -> None:
     client.hset(open_key("east"), "connected", 1)
     client.hset(replicas_key("west"), "online", 1)
@@ -186,14 +190,14 @@ def test_a_store_that_was_replicated_is_not_looked_at_before_its_replicas_are_ba
 
 
 def test_a_cluster_whose_data_are_damaged_keeps_no_other_from_being_looked_at(
-    client: redis.Redis, opener: Opener
+    client: redis.Redis, opener: StoreOpener
 ) -> None:
     client.set(open_key("east"), "no hash")
     opener.look_ahead(lambda: SEVERAL)
     assert client.hexists(open_key("west"), "rebuild_since")
 
 
-def waited(opener: Opener, client: redis.Redis) -> None:
+def waited(opener: StoreOpener, client: redis.Redis) -> None:
     """It is as long as it need be since the first look, by both clocks."""
     [(cluster, history, _)] = opener._closed_until
     opener._closed_until = {(cluster, history, 1): 0.0}
@@ -201,7 +205,7 @@ def waited(opener: Opener, client: redis.Redis) -> None:
 
 
 def test_a_server_that_is_emptied_after_the_first_look_is_closed_for_as_long(
-    client: redis.Redis, opener: Opener
+    client: redis.Redis, opener: StoreOpener
 ) -> None:
     """By this machine's clock too, for the server's may jump meanwhile."""
     opener._closed_for_ms = 60_000
@@ -212,7 +216,9 @@ def test_a_server_that_is_emptied_after_the_first_look_is_closed_for_as_long(
     assert max(opener._closed_until.values()) > time.monotonic()
 
 
-def test_a_wait_ends_with_a_rebuild_by_another_job(client: redis.Redis, opener: Opener) -> None:
+def test_a_wait_ends_with_a_rebuild_by_another_job(
+    client: redis.Redis, opener: StoreOpener
+) -> None:
     opener.look(CLUSTER)
     let_in(client, CLUSTER, opener.generation)
     opener.look(CLUSTER)
@@ -220,7 +226,7 @@ def test_a_wait_ends_with_a_rebuild_by_another_job(client: redis.Redis, opener: 
 
 
 def test_a_cluster_that_is_open_is_left_to_the_job_that_holds_it(
-    client: redis.Redis, opener: Opener
+    client: redis.Redis, opener: StoreOpener
 ) -> None:
     let_in(client, CLUSTER, 1)
     opener._tenure.renew()
@@ -228,7 +234,9 @@ def test_a_cluster_that_is_open_is_left_to_the_job_that_holds_it(
     assert client.hget(open_key(CLUSTER), "generation") == b"1"
 
 
-def test_what_cannot_be_looked_at_ahead_stops_nothing(client: redis.Redis, opener: Opener) -> None:
+def test_what_cannot_be_looked_at_ahead_stops_nothing(
+    client: redis.Redis, opener: StoreOpener
+) -> None:
     def nobody_answers() -> list[str]:
         raise KafkaUnavailable("Kafka at nowhere")
 
@@ -239,7 +247,7 @@ def test_what_cannot_be_looked_at_ahead_stops_nothing(client: redis.Redis, opene
 
 
 def test_after_a_restart_of_the_server_all_clusters_are_open_to_one_new_generation(
-    client: redis.Redis, opener: Opener
+    client: redis.Redis, opener: StoreOpener
 ) -> None:
     open_all(opener)
     for each in SEVERAL:
@@ -248,4 +256,4 @@ def test_after_a_restart_of_the_server_all_clusters_are_open_to_one_new_generati
     open_all(opener)
 
     assert opener.generation == 2
-    assert all(Gate(client).is_open(each) for each in SEVERAL)
+    assert all(ClusterGate(client).is_open(each) for each in SEVERAL)

@@ -11,11 +11,11 @@ import redis
 from structlog.testing import capture_logs
 
 from sinks.errors import Misconfigured
-from sinks.redis.cluster_gate import Gate
+from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.leases import Leases, Renewal
 from sinks.redis.ownership_store import OwnershipStore
-from streaming.leader.leadership import Tenure
-from streaming.leader.store_opening import Opener
+from streaming.leader.leadership import Leadership
+from streaming.leader.store_opening import StoreOpener
 from streaming.metrics.exposition import Exposition
 from tests.support.opening import close, keep_alive
 from trimtab.model import Epoch
@@ -71,9 +71,9 @@ class Job:
     def open(self) -> list[Any]:
         """Open it without waiting for anybody; what was logged."""
         given = iter(self.generations)
-        self.tenure = Tenure(lambda *_: Claimed(next(given)), self.shown)
-        opener = Opener(
-            Gate(self.client),
+        self.tenure = Leadership(lambda *_: Claimed(next(given)), self.shown)
+        opener = StoreOpener(
+            ClusterGate(self.client),
             self.store,
             lambda _: self.journal,
             self.tenure,

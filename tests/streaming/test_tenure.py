@@ -9,9 +9,9 @@ import pytest
 
 from sinks.errors import Fenced, KafkaUnavailable, Misconfigured, SinkError
 from streaming.leader.heartbeat import Heartbeat
-from streaming.leader.leadership import Tenure
+from streaming.leader.leadership import Leadership
 from streaming.metrics.exposition import Exposition
-from streaming.shutdown import FENCED, UNREACHABLE, Ending
+from streaming.shutdown import FENCED, UNREACHABLE, Shutdown
 
 
 @dataclass
@@ -48,13 +48,13 @@ def shown() -> Exposition:
 
 
 @pytest.fixture
-def tenure(claims: list[FakeClaim], shown: Exposition) -> Tenure:
+def tenure(claims: list[FakeClaim], shown: Exposition) -> Leadership:
     made: Iterator[FakeClaim] = iter(claims)
-    return Tenure(lambda _above: next(made), shown)
+    return Leadership(lambda _above: next(made), shown)
 
 
 def test_the_newest_claim_counts(
-    tenure: Tenure, claims: list[FakeClaim], shown: Exposition
+    tenure: Leadership, claims: list[FakeClaim], shown: Exposition
 ) -> None:
     tenure.beat()
     tenure.renew()
@@ -82,17 +82,19 @@ def test_a_renewed_claim_is_above_its_own_and_above_that_of_redis(
         floors.append(floor)
         return claims[len(floors) - 1]
 
-    Tenure(claim, shown).renew(above)
+    Leadership(claim, shown).renew(above)
     assert floors == [0, asked]
 
 
-def test_a_fenced_heartbeat_is_told(tenure: Tenure, claims: list[FakeClaim]) -> None:
+def test_a_fenced_heartbeat_is_told(tenure: Leadership, claims: list[FakeClaim]) -> None:
     claims[0].trouble = Fenced("newer")
     with pytest.raises(Fenced):
         tenure.beat()
 
 
-def test_a_fenced_job_does_not_fence_its_successor(tenure: Tenure, claims: list[FakeClaim]) -> None:
+def test_a_fenced_job_does_not_fence_its_successor(
+    tenure: Leadership, claims: list[FakeClaim]
+) -> None:
     claims[0].trouble = Fenced("newer")
     with pytest.raises(Fenced):
         tenure.renew()
@@ -101,7 +103,7 @@ def test_a_fenced_job_does_not_fence_its_successor(tenure: Tenure, claims: list[
 
 @pytest.mark.parametrize("trouble", [KafkaUnavailable("no answer"), Misconfigured("no right")])
 def test_an_absent_kafka_costs_a_heartbeat_and_no_more(
-    tenure: Tenure, claims: list[FakeClaim], trouble: SinkError
+    tenure: Leadership, claims: list[FakeClaim], trouble: SinkError
 ) -> None:
     claims[0].trouble = trouble
     tenure.beat()
@@ -112,7 +114,7 @@ def test_an_absent_kafka_costs_a_heartbeat_and_no_more(
 
 @pytest.mark.parametrize("trouble", [None, Fenced("newer"), KafkaUnavailable("no answer")])
 def test_it_ends_with_a_farewell_if_anybody_hears(
-    tenure: Tenure, claims: list[FakeClaim], shown: Exposition, trouble: SinkError | None
+    tenure: Leadership, claims: list[FakeClaim], shown: Exposition, trouble: SinkError | None
 ) -> None:
     assert shown.registry.get_sample_value("trimtab_active") == 1
     claims[0].trouble = trouble
@@ -133,19 +135,19 @@ def test_it_ends_with_a_farewell_if_anybody_hears(
     ],
 )
 def test_a_driver_that_is_not_fit_to_act_ends(
-    tenure: Tenure,
+    tenure: Leadership,
     claims: list[FakeClaim],
     trouble: SinkError | None,
     away: float,
     code: int | None,
 ) -> None:
-    ending = Ending()
+    ending = Shutdown()
     claims[0].trouble = trouble
     Heartbeat(tenure, lambda: away, 30.0, ending).beat()
     assert (ending.code if ending.is_set() else None) == code
 
 
-def test_a_driver_that_is_alone_waits_for_redis_for_ever(tenure: Tenure) -> None:
-    ending = Ending()
+def test_a_driver_that_is_alone_waits_for_redis_for_ever(tenure: Leadership) -> None:
+    ending = Shutdown()
     Heartbeat(tenure, lambda: 1e9, 0.0, ending).beat()
     assert not ending.is_set()

@@ -13,11 +13,11 @@ from sinks.errors import Damaged, KafkaUnavailable, SinkError, StoreUnavailable
 from sinks.kafka.publisher import Outgoing
 from sinks.redis.lease_scan import Owners
 from streaming.metrics.exposition import Exposition
-from streaming.watch.intent_publisher import Announcer
-from streaming.watch.lease_watcher import REDIS, Watcher
+from streaming.watch.intent_publisher import IntentPublisher
+from streaming.watch.lease_watcher import REDIS, LeaseWatcher
 from streaming.watch.server_clock import ServerClock
 from trimtab.doubt import Doubt
-from trimtab.wire.control import Intent, Kind
+from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.keys import CONTROL
 
 WINDOW, MARGIN = 10.0, 1.0
@@ -49,9 +49,9 @@ class World:
 
     def __post_init__(self) -> None:
         self.shown = Exposition()
-        self.announcer = Announcer(self.publish, lambda: self.generation)
+        self.announcer = IntentPublisher(self.publish, lambda: self.generation)
         clock = ServerClock(self.time, lambda: self.now, WINDOW, MARGIN)
-        self.watcher = Watcher(self, clock, self, self.announcer, self.shown)
+        self.watcher = LeaseWatcher(self, clock, self, self.announcer, self.shown)
 
     def time(self) -> float:
         if self.away is not None:
@@ -92,7 +92,7 @@ def told(record: Outgoing) -> str:
     assert record.topic == CONTROL
     intent = msgspec.json.decode(record.value, type=Intent)
     assert record.key == intent.cluster == "c"
-    if intent.kind is Kind.DOUBT:
+    if intent.kind is IntentKind.DOUBT:
         return f"{intent.name} {intent.level.value}"
     return f"{intent.kind.value} {intent.broker}"
 
@@ -140,7 +140,7 @@ def test_a_loss_names_those_that_have_missed_a_renewal() -> None:
     world.leases, world.left = {"b:1", "c:1", "d:1"}, {"b:1": 1.0, "c:1": 3.0, "d:1": 6.0}
     world.look()
     (lost,) = (msgspec.json.decode(record.value, type=Intent) for record in world.sent)
-    assert (lost.kind, lost.broker, lost.brokers) == (Kind.BROKER_LOST, "a:1", ("b:1", "c:1"))
+    assert (lost.kind, lost.broker, lost.brokers) == (IntentKind.BROKER_LOST, "a:1", ("b:1", "c:1"))
 
 
 def test_those_that_are_late_are_named_once_a_look_and_a_thousand_at_once() -> None:

@@ -13,7 +13,7 @@ from trimtab.ownership import Event, State
 from trimtab.settings import Settings
 from trimtab.state.memory import Memory
 from trimtab.wire.columns import pack
-from trimtab.wire.control import Intent, Kind
+from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.ownership import Change, Record
 from trimtab.wire.rows import RoundRecord, Row, Tag
 
@@ -57,7 +57,7 @@ def intent_row(intent: Intent, at_ms: int = 0) -> Row:
     return Row("c", Tag.INTENT, "trimtab.control/0/1", msgspec.json.encode(intent), at_ms)
 
 
-def said(kind: Kind, at_ms: int = 0, **members: object) -> Row:
+def said(kind: IntentKind, at_ms: int = 0, **members: object) -> Row:
     """An intent of a kind: ``said(Kind.BROKER_LOST, broker="a:1")``."""
     value = {"id": kind.value, "kind": kind.value, "cluster": "c"} | members
     return Row("c", Tag.INTENT, "trimtab.control/0/1", msgspec.json.encode(value), at_ms)

@@ -13,9 +13,9 @@ from typing import Final
 
 import msgspec
 
-from trimtab.model import FULL_RANGE_END, NO_EPOCH, Epoch, HashRange, merged, parse_bundle
+from trimtab.model import FULL_RANGE_END, NO_EPOCH, Epoch, HashRange, merge_names, parse_bundle
 from trimtab.ownership import Event, State
-from trimtab.wire.command import Command, Kind
+from trimtab.wire.command import Command, CommandKind
 from trimtab.wire.ownership import Change, Record
 
 CLUSTER: Final = "c"
@@ -93,18 +93,18 @@ class World:
         others = [broker for broker in BROKERS if broker != source]
         there = others[how % len(others)]
         self._write(Event.TRANSFER, bundle, State.RELEASING, source, there)
-        self._command(bundle, source, Kind.TRANSFER)
-        self._command(bundle, there, Kind.PREPARE)
+        self._command(bundle, source, CommandKind.TRANSFER)
+        self._command(bundle, there, CommandKind.PREPARE)
 
     def unload(self, bundle: str) -> None:
         self._write(Event.UNLOAD, bundle, State.RELEASING, self._owner(bundle))
-        self._command(bundle, self._owner(bundle), Kind.UNLOAD)
+        self._command(bundle, self._owner(bundle), CommandKind.UNLOAD)
 
     def split(self, bundle: str) -> None:
         low, high = parse_bundle(bundle)[1]
         if high - low > 1:
             self._write(Event.SPLIT, bundle, State.SPLITTING, self._owner(bundle))
-            self._command(bundle, self._owner(bundle), Kind.SPLIT)
+            self._command(bundle, self._owner(bundle), CommandKind.SPLIT)
 
     def merge(self, bundle: str) -> None:
         """With its neighbour above, if that has the same owner and is at rest."""
@@ -113,7 +113,7 @@ class World:
             run = self._write(Event.MERGE, bundle, State.MERGING, owner)
             merging = self._record(State.MERGING, self._counter(above) + 1, owner)
             self._put(run, change_of(Event.MERGE, above, merging))
-            self._command(bundle, owner, Kind.MERGE)
+            self._command(bundle, owner, CommandKind.MERGE)
 
     def proceed(self, bundle: str, how: int) -> None:
         """The next step of a bundle in transit or without an owner; ``how`` 0 leads to an end."""
@@ -146,7 +146,7 @@ class World:
     def unite(self, bundle: str) -> None:
         """Make one of it and its neighbour above."""
         [above] = self._above(bundle, State.MERGING)
-        whole, parts = merged(bundle, above), (bundle, above)
+        whole, parts = merge_names(bundle, above), (bundle, above)
         owner, counters = self._owner(bundle), [self._counter(part) for part in (whole, *parts)]
         run = self._write(Event.RETIRE, bundle, State.DELETED)
         gone = self._record(State.DELETED, self._counter(above) + 1, None)
@@ -262,7 +262,7 @@ class World:
         record = self.records.get(bundle)
         return (record.epoch if record else NO_EPOCH).counter
 
-    def _command(self, bundle: str, broker: str, kind: Kind) -> None:
+    def _command(self, bundle: str, broker: str, kind: CommandKind) -> None:
         epoch = self.records[bundle].epoch
         command = Command(
             id=f"{bundle}/{epoch.generation}.{epoch.counter}/{kind}",

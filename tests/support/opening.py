@@ -7,18 +7,18 @@ from typing import Any
 
 import redis
 
-from sinks.redis.cluster_gate import Gate
+from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.leases import history_of
 from sinks.redis.ownership_store import BatchOutcome, OwnershipStore
 from trimtab.wire.keys import lease_key, open_key
-from trimtab.wire.ownership import Outcome, Transition
+from trimtab.wire.ownership import Transition, TransitionOutcome
 
 LONG_MS = 600_000
 
 
-def let_in(client: redis.Redis, cluster: str, generation: int) -> Gate:
+def let_in(client: redis.Redis, cluster: str, generation: int) -> ClusterGate:
     """Open a cluster to a generation without waiting for anybody."""
-    gate = Gate(client)
+    gate = ClusterGate(client)
     closure = gate.open(cluster, generation)
     if closure is not None:
         assert gate.open(cluster, generation, closure.history) is None
@@ -66,7 +66,7 @@ class SureStore(OwnershipStore):
 
     def apply_all(
         self, cluster: str, transitions: Sequence[Transition], server_ms: int | None = None
-    ) -> tuple[Outcome, ...]:
+    ) -> tuple[TransitionOutcome, ...]:
         return super().apply_all(cluster, transitions, server_ms or _now(self._server))
 
 

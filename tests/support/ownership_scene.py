@@ -19,11 +19,11 @@ from simulation.ownership.server import MemoryServer
 from trimtab.auditing.auditor import NOTES, Audit
 from trimtab.model import parse_bundle
 from trimtab.ownership import Event, State
-from trimtab.store.requests import issued
+from trimtab.store.requests import issue_commands
 from trimtab.store.ring import equal_edges
 from trimtab.tiling import flaws
-from trimtab.wire.command import Command, Kind
-from trimtab.wire.ownership import Neighbour, Outcome, Record, Transition
+from trimtab.wire.command import Command, CommandKind
+from trimtab.wire.ownership import Neighbour, Record, Transition, TransitionOutcome
 
 T = TypeVar("T")
 
@@ -110,7 +110,9 @@ class Scene:
         self._generations += 1
         return self._generations
 
-    def asks(self, bundle: str, event: Event, told: Kind, to: str | None = None) -> Outcome:
+    def asks(
+        self, bundle: str, event: Event, told: CommandKind, to: str | None = None
+    ) -> TransitionOutcome:
         """As the job, of a bundle as it stands; its owner is told."""
         self._batch += 1
         name, record = f"{event.value}-{self._batch}", self.records[bundle]
@@ -137,7 +139,7 @@ class Scene:
         )
         caller = {"generation": self.job.generation, "batch": self._batch}
         done = self.server.apply_batch(CLUSTER, [asked], query_id="these", **caller)
-        for told_so in issued([asked], done.outcomes):
+        for told_so in issue_commands([asked], done.outcomes):
             self.audit.see_command(told_so)
         return done.outcomes[0]
 

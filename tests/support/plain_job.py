@@ -19,16 +19,16 @@ from simulation.rerun.run import Readers
 from sinks.kafka.journal_reader import newest_records
 from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.kafka.topics import ensure_topics
-from sinks.redis.cluster_gate import Gate
+from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.journal_relay import JournalRelay
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
 from sources.records import Record
-from streaming.leader.leadership import Tenure
-from streaming.leader.store_opening import Opener
+from streaming.leader.leadership import Leadership
+from streaming.leader.store_opening import StoreOpener
 from streaming.metrics.exposition import Exposition
 from streaming.query.batch import BatchWriter
-from streaming.sink_retry import Patience
+from streaming.sink_retry import SinkRetry
 from streaming.watchdog import Progress
 from tests.faults.job import Frame, Offsets
 from tests.faults.topics import Claims
@@ -79,15 +79,15 @@ class PlainJob:
         self._writer = BatchWriter(
             self.store,
             self.publisher,
-            Opener(
-                Gate(self.client),
+            StoreOpener(
+                ClusterGate(self.client),
                 self.store,
                 partial(newest_records, kafka),
-                Tenure(Claims().claim, shown),
+                Leadership(Claims().claim, shown),
                 shown,
             ),
             self._offsets,
-            Patience(threading.Event(), Progress(), shown),
+            SinkRetry(threading.Event(), Progress(), shown),
             lambda: server_ms(self.client),
         )
         self.start(settings)

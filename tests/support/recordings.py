@@ -13,7 +13,7 @@ from trimtab.model import Epoch
 from trimtab.ownership import Event, State
 from trimtab.settings import Settings
 from trimtab.wire import keys
-from trimtab.wire.control import Intent, Kind
+from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
 from trimtab.wire.ownership import Change
 from trimtab.wire.ownership import Record as Owned
@@ -80,9 +80,15 @@ def _said(draw: st.DrawFn) -> tuple[str, bytes, bytes]:
 def _intended(draw: st.DrawFn) -> tuple[str, bytes, bytes]:
     """An intent: topic, key, value."""
     cluster = draw(clusters)
-    kinds = [Kind.BROKER_LOST, Kind.BROKER_LOST, Kind.BROKER_JOINED, Kind.DRAIN, Kind.UNDRAIN]
-    kind = draw(st.sampled_from([*kinds, Kind.SETTINGS, Kind.PAUSE, Kind.RESUME]))
-    settings = draw(st.sampled_from(_CHANGES)) if kind is Kind.SETTINGS else {}
+    kinds = [
+        IntentKind.BROKER_LOST,
+        IntentKind.BROKER_LOST,
+        IntentKind.BROKER_JOINED,
+        IntentKind.DRAIN,
+        IntentKind.UNDRAIN,
+    ]
+    kind = draw(st.sampled_from([*kinds, IntentKind.SETTINGS, IntentKind.PAUSE, IntentKind.RESUME]))
+    settings = draw(st.sampled_from(_CHANGES)) if kind is IntentKind.SETTINGS else {}
     intent = Intent(id="i", kind=kind, cluster=cluster, broker=draw(brokers), settings=settings)
     return keys.CONTROL, cluster.encode(), msgspec.json.encode(intent)
 

@@ -16,11 +16,11 @@ from streaming.config import JobConfig
 from streaming.driver import Driver
 from streaming.job import check_services
 from streaming.metrics.exposition import Exposition
-from streaming.shutdown import Ending
+from streaming.shutdown import Shutdown
 from tests.support.verdicts import replayed
 from tests.support.waiting import eventually
 from trimtab.wire import keys
-from trimtab.wire.control import Intent, Kind
+from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.rows import BatchRecord
 
 PATIENCE = 300.0
@@ -39,7 +39,7 @@ class Running:
     def __enter__(self) -> Self:
         check_services(self.config)
         self.shown = Exposition()
-        self.job = Driver(self.config, self._spark, self.shown, Ending(), self.exit_codes.append)
+        self.job = Driver(self.config, self._spark, self.shown, Shutdown(), self.exit_codes.append)
         self._thread = threading.Thread(target=self._run, name="job", daemon=True)
         self._thread.start()
         return self
@@ -83,7 +83,7 @@ class Running:
 
     def pause(self, cluster: str) -> None:
         """Send the cluster's operator an intent to decide nothing."""
-        intent = Intent(id="pause", kind=Kind.PAUSE, cluster=cluster)
+        intent = Intent(id="pause", kind=IntentKind.PAUSE, cluster=cluster)
         value = msgspec.json.encode(intent)
         Publisher(self.config.kafka.bootstrap).publish([Outgoing(keys.CONTROL, cluster, value)])
 

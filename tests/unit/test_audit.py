@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from trimtab.auditing.auditor import GRACE_MS, QUIET_MS, Audit, Kind, Violation
+from trimtab.auditing.auditor import GRACE_MS, QUIET_MS, Audit, Violation, ViolationKind
 from trimtab.auditing.rules import CAUSES
 from trimtab.model import Epoch
 from trimtab.ownership import TRANSITIONS, Event, State
 from trimtab.wire.command import Command
-from trimtab.wire.command import Kind as Order
+from trimtab.wire.command import CommandKind as Order
 from trimtab.wire.ownership import Change, Record
 
 LEFT, RIGHT = "t/n/0x00000000_0x80000000", "t/n/0x80000000_0xffffffff"
@@ -83,10 +83,10 @@ def found(*items: Change | Command, until: int = LONG) -> list[Violation]:
             audit.see_change(item)
         else:
             audit.see_command(item)
-    return [each for each in audit.settle(until) if each.kind is not Kind.INCOMPLETE]
+    return [each for each in audit.settle(until) if each.kind is not ViolationKind.INCOMPLETE]
 
 
-def kinds(*items: Change | Command, until: int = LONG) -> list[Kind]:
+def kinds(*items: Change | Command, until: int = LONG) -> list[ViolationKind]:
     return [violation.kind for violation in found(*items, until=until)]
 
 
@@ -148,63 +148,73 @@ def test_what_keeps_the_rules_is_not_reported(items: list[Change | Command]) -> 
     ("items", "kind"),
     [
         pytest.param(
-            [*HANDED_OVER, change(f"serve 1.4 Owned {A}", 4)], Kind.CONFLICT, id="one epoch, twice"
+            [*HANDED_OVER, change(f"serve 1.4 Owned {A}", 4)],
+            ViolationKind.CONFLICT,
+            id="one epoch, twice",
         ),
         pytest.param(
-            [*HANDED_OVER[1:], change(f"claim 1.1 Owned {B}", 9)], Kind.BACKWARD, id="an old epoch"
+            [*HANDED_OVER[1:], change(f"claim 1.1 Owned {B}", 9)],
+            ViolationKind.BACKWARD,
+            id="an old epoch",
         ),
         pytest.param(
-            [*HANDED_OVER, change("release 0.5 Free", 5)], Kind.GENERATION, id="an old generation"
+            [*HANDED_OVER, change("release 0.5 Free", 5)],
+            ViolationKind.GENERATION,
+            id="an old generation",
         ),
-        pytest.param([*HANDED_OVER[:2], HANDED_OVER[3]], Kind.GAP, id="a change is missing"),
+        pytest.param(
+            [*HANDED_OVER[:2], HANDED_OVER[3]], ViolationKind.GAP, id="a change is missing"
+        ),
         pytest.param(
             history(f"claim 1.1 Owned {A}", f"hand-over 1.2 Assigning {B}"),
-            Kind.STEP,
+            ViolationKind.STEP,
             id="handed over while serving",
         ),
-        pytest.param(history("claim 1.1 Owned"), Kind.STEP, id="owned by nobody"),
+        pytest.param(history("claim 1.1 Owned"), ViolationKind.STEP, id="owned by nobody"),
         pytest.param(
             [*HANDED_OVER[:2], change("hand-over 1.3 Assigning c:8080", 3)],
-            Kind.STEP,
+            ViolationKind.STEP,
             id="handed over to a third",
         ),
         pytest.param(
             history(f"claim 1.1 Owned {A}", f"transfer 1.2 Releasing {A} {A}"),
-            Kind.STEP,
+            ViolationKind.STEP,
             id="handed over to itself",
         ),
         pytest.param(
             history(f"assign 1.1 Assigning {A}", f"claim 1.2 Owned {B}"),
-            Kind.STEP,
+            ViolationKind.STEP,
             id="claimed from another",
         ),
         pytest.param(
             history(f"claim 1.1 Owned {A}", f"release 1.2 Free {A}"),
-            Kind.STEP,
+            ViolationKind.STEP,
             id="free and owned",
         ),
         pytest.param(
-            [*HANDED_OVER, change(f"retire 1.9 Owned {B}", 9)], Kind.STEP, id="born while it stands"
+            [*HANDED_OVER, change(f"retire 1.9 Owned {B}", 9)],
+            ViolationKind.STEP,
+            id="born while it stands",
         ),
         pytest.param(
             history(f"claim 1.1 Owned {A}", f"serve 1.2 Owned {B}"),
-            Kind.TWO_OWNERS,
+            ViolationKind.TWO_OWNERS,
             id="served by two",
         ),
         pytest.param(
             [*WHOLE, *DIVIDED[:3], change(f"retire 1.3 Owned {B}", 3, HALVES[1])],
-            Kind.TWO_OWNERS,
+            ViolationKind.TWO_OWNERS,
             id="a part of another owner's",
         ),
-        pytest.param([*WHOLE, *DIVIDED[:3]], Kind.HOLE, id="a part is missing"),
+        pytest.param([*WHOLE, *DIVIDED[:3]], ViolationKind.HOLE, id="a part is missing"),
         pytest.param(
             [*WHOLE, *DIVIDED[:3], change(f"retire 1.2 Owned {A}", 3, HALVES[1])],
-            Kind.BACKWARD,
+            ViolationKind.BACKWARD,
             id="a part below the whole",
         ),
         pytest.param(
             [*WHOLE, *MERGED[:1], change(f"merge 1.2 Merging {B}", 2, RIGHT), *MERGED[2:]],
-            Kind.TWO_OWNERS,
+            ViolationKind.TWO_OWNERS,
             id="merged with a bundle of another owner's",
         ),
         pytest.param(
@@ -214,7 +224,7 @@ def test_what_keeps_the_rules_is_not_reported(items: list[Change | Command]) -> 
                 change("retire 1.3 Deleted", 3),
                 *(change(f"retire 1.3 Owned {A}", 3, half) for half in HALVES),
             ],
-            Kind.STEP,
+            ViolationKind.STEP,
             id="divided while it was to be merged",
         ),
         pytest.param(
@@ -224,7 +234,7 @@ def test_what_keeps_the_rules_is_not_reported(items: list[Change | Command]) -> 
                 MERGED[0],
                 *MERGED[2:],
             ],
-            Kind.STEP,
+            ViolationKind.STEP,
             id="merged with one that was being divided",
         ),
         pytest.param(
@@ -234,43 +244,53 @@ def test_what_keeps_the_rules_is_not_reported(items: list[Change | Command]) -> 
                 *(change("retire 1.3 Deleted", 3, part) for part in (*HALVES, RIGHT)),
                 MERGED[-1],
             ],
-            Kind.STEP,
+            ViolationKind.STEP,
             id="three at once",
         ),
-        pytest.param([*HELD, *MERGED[:4]], Kind.HOLE, id="what two were merged to is missing"),
+        pytest.param(
+            [*HELD, *MERGED[:4]], ViolationKind.HOLE, id="what two were merged to is missing"
+        ),
         pytest.param(
             [*HELD, *MERGED[:4], change(f"retire 1.2 Owned {A}", 3, BOTH)],
-            Kind.BACKWARD,
+            ViolationKind.BACKWARD,
             id="merged below the two",
         ),
         pytest.param(
-            [*WHOLE, change(f"claim 1.1 Owned {A}", 5, HALVES[0])], Kind.OVERLAP, id="overlapping"
+            [*WHOLE, change(f"claim 1.1 Owned {A}", 5, HALVES[0])],
+            ViolationKind.OVERLAP,
+            id="overlapping",
         ),
         pytest.param(
-            [*WHOLE, *DIVIDED, change("restore 1.4 Free", 5)], Kind.OVERLAP, id="the whole again"
+            [*WHOLE, *DIVIDED, change("restore 1.4 Free", 5)],
+            ViolationKind.OVERLAP,
+            id="the whole again",
         ),
         pytest.param(
-            [*HANDED_OVER[:2], transfer(Epoch(1, 2), 2)], Kind.UNANSWERED, id="no end to a command"
+            [*HANDED_OVER[:2], transfer(Epoch(1, 2), 2)],
+            ViolationKind.UNANSWERED,
+            id="no end to a command",
         ),
         pytest.param(
-            [*HANDED_OVER, transfer(Epoch(1, 9), 4)], Kind.UNFOUNDED, id="a command of no change"
+            [*HANDED_OVER, transfer(Epoch(1, 9), 4)],
+            ViolationKind.UNFOUNDED,
+            id="a command of no change",
         ),
         pytest.param(
             [*HANDED_OVER, transfer(Epoch(1, 2), 2, generation=2)],
-            Kind.GENERATION,
+            ViolationKind.GENERATION,
             id="a command of another generation",
         ),
     ],
 )
 def test_what_breaks_a_rule_is_reported_and_nothing_else(
-    items: list[Change | Command], kind: Kind
+    items: list[Change | Command], kind: ViolationKind
 ) -> None:
     assert set(kinds(*items)) == {kind}
 
 
 def test_two_that_were_merged_have_both_ended() -> None:
     one_stands = [*HELD, *MERGED[:3], MERGED[4]]
-    assert set(kinds(*one_stands)) == {Kind.OVERLAP, Kind.STEP}
+    assert set(kinds(*one_stands)) == {ViolationKind.OVERLAP, ViolationKind.STEP}
 
 
 def test_what_is_missing_may_be_late() -> None:
@@ -280,14 +300,18 @@ def test_what_is_missing_may_be_late() -> None:
     assert audit.settle(2 * SECOND + GRACE_MS - 1) == []
     audit.see_change(HANDED_OVER[2])
     audit.see_change(HANDED_OVER[1])
-    assert [violation.kind for violation in audit.settle(LONG)] == [Kind.INCOMPLETE]
+    assert [violation.kind for violation in audit.settle(LONG)] == [ViolationKind.INCOMPLETE]
 
 
 def test_a_finding_is_told_once() -> None:
     audit = Audit()
     for each in (*WHOLE, *DIVIDED[:3], change(f"transfer 1.9 Releasing {B} {A}", 9, RIGHT)):
         audit.see_change(each)
-    assert {each.kind for each in audit.settle(LONG)} == {Kind.GAP, Kind.HOLE, Kind.INCOMPLETE}
+    assert {each.kind for each in audit.settle(LONG)} == {
+        ViolationKind.GAP,
+        ViolationKind.HOLE,
+        ViolationKind.INCOMPLETE,
+    }
     audit.see_change(change("release 1.10 Free", LONG // SECOND, RIGHT))
     audit.see_change(change(f"split 1.4 Splitting {A}", LONG // SECOND, HALVES[0]))
     audit.see_change(change("retire 1.5 Deleted", LONG // SECOND + 1, HALVES[0]))
@@ -348,7 +372,9 @@ def test_a_command_may_end_a_grace_after_its_deadline_and_not_later() -> None:
     last = 12 + GRACE_MS // SECOND
     started, command = HANDED_OVER[:2], transfer(Epoch(1, 2), 2)
     assert kinds(*started, command, change(f"keep 1.3 Owned {A}", last)) == []
-    assert kinds(*started, command, change(f"keep 1.3 Owned {A}", last + 1)) == [Kind.UNANSWERED]
+    assert kinds(*started, command, change(f"keep 1.3 Owned {A}", last + 1)) == [
+        ViolationKind.UNANSWERED
+    ]
 
 
 def test_who_is_only_told_to_prepare_need_not_answer() -> None:
@@ -362,7 +388,7 @@ def test_who_is_to_keep_what_it_serves_need_not_answer() -> None:
     own = transfer(Epoch(1, 3), 3, kind=Order.OWN)
     assert kinds(*HELD, *MERGED[:2], *kept, own) == []
     given = transfer(Epoch(1, 3), 3, kind=Order.OWN, broker=B)
-    assert kinds(*HANDED_OVER[:3], given) == [Kind.UNANSWERED]
+    assert kinds(*HANDED_OVER[:3], given) == [ViolationKind.UNANSWERED]
 
 
 def test_a_command_that_went_with_a_lost_store_is_not_asked_after() -> None:
@@ -372,14 +398,14 @@ def test_a_command_that_went_with_a_lost_store_is_not_asked_after() -> None:
     later = change(f"transfer 2.5 Releasing {B} {A}", 500)
     assert kinds(*HANDED_OVER, lost, remembered, later) == []
     forged = transfer(Epoch(1, 9), 3)
-    assert kinds(*HANDED_OVER, forged, later) == [Kind.UNFOUNDED]
+    assert kinds(*HANDED_OVER, forged, later) == [ViolationKind.UNFOUNDED]
 
 
 def test_a_command_has_its_time_anew_after_a_rebuild() -> None:
     started, command = HANDED_OVER[:2], transfer(Epoch(1, 2), 2)
     other = change(f"claim 2.1 Owned {B}", 600, RIGHT)
     assert kinds(*started, command, other, change(f"keep 2.3 Owned {A}", 605)) == []
-    assert kinds(*started, command, other, until=LONG) == [Kind.UNANSWERED]
+    assert kinds(*started, command, other, until=LONG) == [ViolationKind.UNANSWERED]
 
 
 def test_what_a_full_journal_left_out_is_not_missed() -> None:
@@ -396,7 +422,9 @@ def test_what_a_full_journal_left_out_is_not_missed() -> None:
         audit.see_change(each)
     between = change(f"serve 1.4 Owned {B}", 4).record
     assert audit.unjournalled("c", {LEFT: between}) == []
-    assert [each.kind for each in audit.unjournalled("c", {RIGHT: between})] == [Kind.UNJOURNALLED]
+    assert [each.kind for each in audit.unjournalled("c", {RIGHT: between})] == [
+        ViolationKind.UNJOURNALLED
+    ]
 
 
 def test_a_namespace_that_was_never_covered_is_a_note_after_a_while() -> None:
@@ -404,7 +432,7 @@ def test_a_namespace_that_was_never_covered_is_a_note_after_a_while() -> None:
     audit.see_change(WHOLE[0])
     assert audit.settle(SECOND + QUIET_MS - 1) == []
     [note] = audit.settle(SECOND + QUIET_MS)
-    assert (note.kind, note.bundle) == (Kind.INCOMPLETE, "t/n")
+    assert (note.kind, note.bundle) == (ViolationKind.INCOMPLETE, "t/n")
     assert "50%" in note.detail
     audit.see_change(WHOLE[1])
     assert audit.settle(LONG) == []
@@ -428,10 +456,14 @@ def test_redis_is_compared_with_what_is_journalled() -> None:
     foreign = change(f"serve 1.4 Owned {A}", 4).record
     assert audit.behind("c", {LEFT: newest}) == audit.unjournalled("c", {LEFT: newest}) == []
     assert audit.unjournalled("c", {LEFT: older}) == []
-    assert [each.kind for each in audit.behind("c", {LEFT: older})] == [Kind.BEHIND]
-    assert [each.kind for each in audit.behind("c", {})] == [Kind.BEHIND]
-    assert [each.kind for each in audit.unjournalled("c", {LEFT: foreign})] == [Kind.UNJOURNALLED]
-    assert [each.kind for each in audit.unjournalled("c", {RIGHT: newest})] == [Kind.UNJOURNALLED]
+    assert [each.kind for each in audit.behind("c", {LEFT: older})] == [ViolationKind.BEHIND]
+    assert [each.kind for each in audit.behind("c", {})] == [ViolationKind.BEHIND]
+    assert [each.kind for each in audit.unjournalled("c", {LEFT: foreign})] == [
+        ViolationKind.UNJOURNALLED
+    ]
+    assert [each.kind for each in audit.unjournalled("c", {RIGHT: newest})] == [
+        ViolationKind.UNJOURNALLED
+    ]
 
 
 def test_redis_may_have_forgotten_what_ended_long_ago() -> None:
@@ -439,12 +471,12 @@ def test_redis_may_have_forgotten_what_ended_long_ago() -> None:
     for each in (*WHOLE, *DIVIDED):
         audit.see_change(each)
     records = {each.bundle: each.record for each in (*WHOLE[1:], *DIVIDED[2:])}
-    assert [each.kind for each in audit.behind("c", records)] == [Kind.BEHIND]
+    assert [each.kind for each in audit.behind("c", records)] == [ViolationKind.BEHIND]
     audit.see_change(msgspec.structs.replace(DIVIDED[1], pruned=True))
     assert audit.behind("c", records) == []
     assert audit.settle(LONG) == []
     older = records | {LEFT: WHOLE[0].record}
-    assert [each.kind for each in audit.behind("c", older)] == [Kind.BEHIND]
+    assert [each.kind for each in audit.behind("c", older)] == [ViolationKind.BEHIND]
 
 
 def test_the_rules_stated_apart_say_what_the_table_says() -> None:

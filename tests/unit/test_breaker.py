@@ -13,17 +13,17 @@ from tests.support.clusters_by_rows import intent_row, said
 from tests.support.settling import EIGHTHS, Story
 from trimtab.load_model.estimates import Estimates
 from trimtab.load_model.model import Model
-from trimtab.review.breaker import failed, slowed, widened
+from trimtab.review.breaker import find_failures, find_slow_handovers, find_widened_range
 from trimtab.settings import Settings
-from trimtab.state.ledger_state import Awaited, Noted, Outcome, Side
-from trimtab.wire.control import Intent, Kind
+from trimtab.state.ledger_state import Awaited, MoveOutcome, Noted, Side
+from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.rows import RoundRecord
 
 HALF = EIGHTHS[:4]
 LASTING = {"round.grace_period": 0.0}
 
 
-def plan(*outcomes: Outcome) -> Noted:
+def plan(*outcomes: MoveOutcome) -> Noted:
     moves = {f"{i}": Awaited("a", "b", 0.1, 0.1, outcome=each) for i, each in enumerate(outcomes)}
     return Noted(1, 0, moves, {})
 
@@ -39,8 +39,10 @@ def plan(*outcomes: Outcome) -> Noted:
     ],
 )
 def test_transfers_that_fail(landed: int, fell: int, lost: int, said: str | None) -> None:
-    outcomes = [Outcome.LANDED] * landed + [Outcome.FAILED] * fell + [Outcome.LOST] * lost
-    assert failed(plan(*outcomes), 0.3) == said
+    outcomes = (
+        [MoveOutcome.LANDED] * landed + [MoveOutcome.FAILED] * fell + [MoveOutcome.LOST] * lost
+    )
+    assert find_failures(plan(*outcomes), 0.3) == said
 
 
 @pytest.mark.parametrize(
@@ -57,7 +59,7 @@ def test_transfers_that_fail(landed: int, fell: int, lost: int, said: str | None
 def test_hand_overs_that_take_long(
     times: list[float], usual: list[float], said: str | None
 ) -> None:
-    assert slowed(times, usual, 3.0) == said
+    assert find_slow_handovers(times, usual, 3.0) == said
 
 
 @pytest.mark.parametrize(
@@ -91,7 +93,7 @@ def test_a_range_that_gets_wider(
     half, one, none = np.full(2, 0.5), np.ones(2), np.zeros(2)
     model = Model(half, one, none + variance, half, half, none, one, none + strays, Estimates())
     sides = {"a": known, "b": replace(known, used=0.5 + surprise)}
-    said = widened(Noted(1, 0, {}, sides), view, model, Settings())
+    said = find_widened_range(Noted(1, 0, {}, sides), view, model, Settings())
     assert (said is not None) == trips
 
 
@@ -102,9 +104,9 @@ def harmed(settings: dict[str, object] | None = None) -> Story:
     assert [move.bundle for move in it.round(5).moves] == HALF
     it.land(HALF)
     it.reports(50, a=45.0, b=190.0)
-    it.it.receive([said(Kind.SETTINGS, settings={"avg.high_hits": 9})], 0)
+    it.it.receive([said(IntentKind.SETTINGS, settings={"avg.high_hits": 9})], 0)
     it.round(60)
-    it.it.receive([said(Kind.SETTINGS, settings={"avg.high_hits": 1})], 0)
+    it.it.receive([said(IntentKind.SETTINGS, settings={"avg.high_hits": 1})], 0)
     it.reports(130, a=45.0, b=190.0)
     return it
 
@@ -210,7 +212,7 @@ def test_what_may_not_go_back_stays(allowed: list[str], rule: str) -> None:
     it = harmed({"breaker.undo": "issue"})
     it.reports(170, c=10.0)
     policy = {"namespaces": ["t/.*"], "primary": allowed}
-    it.it.receive([said(Kind.ISOLATION, name="p", isolation=policy)], 0)
+    it.it.receive([said(IntentKind.ISOLATION, name="p", isolation=policy)], 0)
     record = it.round(180)
     assert len(record.undo) == 4
     assert record.moves == ()
@@ -221,7 +223,7 @@ def test_a_broker_that_is_gone_gets_nothing_back() -> None:
     """Of a plan whose source is lost before it has settled, nothing is known on both sides."""
     it = harmed({"breaker.undo": "issue"})
     it.reports(170, c=0.0, d=0.0, e=0.0, f=0.0)
-    it.it.receive([said(Kind.BROKER_LOST, broker="a:1")], 170_000)
+    it.it.receive([said(IntentKind.BROKER_LOST, broker="a:1")], 170_000)
     record = it.round(180)
     assert (record.closed, record.undo, record.tripped) == ({"lost": 4}, (), {})
 
@@ -233,7 +235,7 @@ def test_transfers_that_fail_freeze_and_are_not_followed_by_more() -> None:
     it.keep(HALF[:3])
     it.land(HALF[3:])
     it.reports(50, a=80.0, b=20.0)
-    it.it.receive([said(Kind.SETTINGS, settings={"avg.high_hits": 9})], 0)
+    it.it.receive([said(IntentKind.SETTINGS, settings={"avg.high_hits": 9})], 0)
     it.round(60)
     it.reports(130, a=80.0, b=20.0)
     record = it.round(180)
@@ -278,7 +280,7 @@ def test_drains_and_repairs_go_on_while_frozen() -> None:
     it = harmed()
     assert frozen(it.round(180))
     it.reports(185, c=0.0, d=0.0)
-    it.it.receive([said(Kind.DRAIN, broker="b:1")], 185_000)
+    it.it.receive([said(IntentKind.DRAIN, broker="b:1")], 185_000)
     record = it.round(190)
     assert frozen(record)
     assert {move.reason for move in record.moves} == {"drained"}
@@ -288,7 +290,7 @@ def test_drains_and_repairs_go_on_while_frozen() -> None:
 def test_an_operator_ends_a_freeze_by_resuming() -> None:
     it = harmed()
     assert frozen(it.round(180))
-    it.it.receive([said(Kind.RESUME)], 185_000)
+    it.it.receive([said(IntentKind.RESUME)], 185_000)
     record = it.round(190)
     assert (record.frozen_until, record.problems) == (0, ())
     assert not frozen(record)
@@ -297,9 +299,9 @@ def test_an_operator_ends_a_freeze_by_resuming() -> None:
 def test_resuming_what_runs_asks_for_no_round() -> None:
     it = harmed()
     it.round(180)
-    it.it.receive([said(Kind.RESUME)], 185_000)
+    it.it.receive([said(IntentKind.RESUME)], 185_000)
     due_ms = it.it.memory.repair_ms
-    it.it.receive([said(Kind.RESUME)], 186_000)
+    it.it.receive([said(IntentKind.RESUME)], 186_000)
     assert it.it.memory.repair_ms == due_ms
 
 
@@ -307,7 +309,7 @@ def test_turning_the_breaker_off_ends_a_freeze_and_prevents_the_next() -> None:
     it = harmed()
     assert frozen(it.round(180))
     off: dict[str, str | int | float | bool] = {"breaker.enabled": False}
-    changed = Intent(id="1", kind=Kind.SETTINGS, cluster="c", settings=off)
+    changed = Intent(id="1", kind=IntentKind.SETTINGS, cluster="c", settings=off)
     it.it.receive([intent_row(changed)], 0)
     assert not frozen(it.round(190))
     other = harmed({"breaker.enabled": False})

@@ -17,7 +17,7 @@ from tests.support.reports import bundle
 from trimtab.ownership import State
 from trimtab.state.memory import Memory
 from trimtab.wire.columns import pack, unpack
-from trimtab.wire.control import Intent, Kind
+from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.ownership import Change
 from trimtab.wire.rows import DeadLetter, Intake, Row, Tag
 
@@ -123,9 +123,11 @@ def test_a_silent_broker_leaves_the_view_by_kafkas_clock() -> None:
 
 def test_a_paused_cluster_keeps_reading_and_decides_nothing() -> None:
     it = cluster()
-    it.receive([intent_row(Intent(id="1", kind=Kind.PAUSE, cluster="c")), *skewed(QUARTERS)], 0)
+    it.receive(
+        [intent_row(Intent(id="1", kind=IntentKind.PAUSE, cluster="c")), *skewed(QUARTERS)], 0
+    )
     paused = held(it, 1)
-    it.receive([intent_row(Intent(id="2", kind=Kind.RESUME, cluster="c"))], 0)
+    it.receive([intent_row(Intent(id="2", kind=IntentKind.RESUME, cluster="c"))], 0)
     assert (paused.skipped, paused.moves) == ("paused", ())
     assert held(it, 2).moves
 
@@ -136,9 +138,11 @@ def test_settings_change_by_intent_and_a_wrong_one_changes_nothing() -> None:
     it.receive(
         [
             intent_row(
-                Intent(id="ok", kind=Kind.SETTINGS, cluster="c", settings={"round.max_moves": 1})
+                Intent(
+                    id="ok", kind=IntentKind.SETTINGS, cluster="c", settings={"round.max_moves": 1}
+                )
             ),
-            intent_row(Intent(id="bad", kind=Kind.SETTINGS, cluster="c", settings=wrong), 1),
+            intent_row(Intent(id="bad", kind=IntentKind.SETTINGS, cluster="c", settings=wrong), 1),
             *skewed(QUARTERS),
         ],
         0,
@@ -175,7 +179,7 @@ def test_a_record_that_does_not_parse_becomes_a_dead_letter() -> None:
 
 def test_a_dead_letter_quotes_little_of_what_was_rejected() -> None:
     it, other = cluster(), "\x00" * 100_000
-    strange = msgspec.json.encode(Intent(id="1", kind=Kind.PAUSE, cluster=other))
+    strange = msgspec.json.encode(Intent(id="1", kind=IntentKind.PAUSE, cluster=other))
     rows = [Row(of, Tag.INTENT, "trimtab.control/0/1", strange, 0) for of in ("c", "k" * 100_000)]
     _, letters = it.receive(rows, 0)
     assert [len(each.payload) < 20_000 for each in letters[:2]] == [True, True]
@@ -219,7 +223,7 @@ def test_the_state_hash_follows_the_state_and_only_the_state() -> None:
 
 def test_the_timer_is_set_once_and_follows_the_interval() -> None:
     it = cluster({"round.interval": 5.0})
-    off = Intent(id="1", kind=Kind.SETTINGS, cluster="c", settings={"round.interval": 0})
+    off = Intent(id="1", kind=IntentKind.SETTINGS, cluster="c", settings={"round.interval": 0})
     assert it.take([snapshot_row("a:1", {})], 1000)[1] == 6000
     assert it.take([snapshot_row("a:1", {}, at_ms=2000)], 2000)[1] == 0
     assert it.wake(6001)[1] == 11_001
@@ -229,7 +233,9 @@ def test_the_timer_is_set_once_and_follows_the_interval() -> None:
 
 def test_changed_settings_that_a_new_job_contradicts_are_left_out_and_told() -> None:
     before = cluster()
-    low = Intent(id="1", kind=Kind.SETTINGS, cluster="c", settings={"avg.low_threshold": 30.0})
+    low = Intent(
+        id="1", kind=IntentKind.SETTINGS, cluster="c", settings={"avg.low_threshold": 30.0}
+    )
     before.receive([intent_row(low)], 0)
     after = cluster({"avg.high_threshold": 20.0})
     after.memory = before.memory

@@ -13,13 +13,13 @@ from tests.support.fleets import EIGHTHS, fleet, round_at, two_each, woken
 from tests.support.reports import bundle
 from trimtab.doubt import Doubt
 from trimtab.ownership import State
-from trimtab.repair_needs import Trouble
+from trimtab.repair_needs import RepairNeeds
 from trimtab.round.decide import decide
 from trimtab.settings import Settings
 from trimtab.state.round_state import RoundState
-from trimtab.wire.control import Intent, Kind
+from trimtab.wire.control import Intent, IntentKind
 
-DRAIN_A = said(Kind.DRAIN, broker="a:1")
+DRAIN_A = said(IntentKind.DRAIN, broker="a:1")
 
 
 def test_all_bundles_leave_a_drained_broker_in_the_same_batch_its_last_one_too() -> None:
@@ -49,7 +49,7 @@ def test_a_bundle_that_rests_leaves_too() -> None:
     ]
     it.receive([*landed, *reports], 2500)
     target = moves[0].destination
-    drained = round_at(it, 2900, said(Kind.DRAIN, broker=target))
+    drained = round_at(it, 2900, said(IntentKind.DRAIN, broker=target))
     assert moves[0].bundle in {m.bundle for m in drained.moves}
 
 
@@ -88,7 +88,7 @@ def test_what_is_drained_counts_in_the_budget_of_a_whole_round() -> None:
 def test_what_was_drained_leaves_the_shedder_less_of_the_budget() -> None:
     drained = Broker(0.1, throughputs(1e6, 1e6), available=False)
     view = view_of({"a": Broker(0.9, throughputs(1e8, 1e8)), "b": Broker(0.1), "d": drained})
-    view = replace(view, trouble=Trouble(draining=frozenset("d")))
+    view = replace(view, trouble=RepairNeeds(draining=frozenset("d")))
     asked = {"round.shedding": "overload", "split.enabled": False}
     for most, sources in ((2, ["d", "d"]), (3, ["d", "d", "a"])):
         settings = Settings.parse(asked | {"round.max_moves": most})
@@ -101,7 +101,7 @@ def test_the_shedder_places_in_sight_of_what_was_drained() -> None:
     heavy, light = Bundle((1e5, 0, 0, 0), name=EIGHTHS[0]), throughputs(1e8, 1e8)
     drained = Broker(0.1, [heavy], available=False)
     view = view_of({"a": Broker(0.9, light), "b": Broker(0.1), "c": Broker(0.1), "d": drained})
-    view = replace(view, trouble=Trouble(draining=frozenset("d")))
+    view = replace(view, trouble=RepairNeeds(draining=frozenset("d")))
     settings = Settings.parse({"round.shedding": "overload", "split.enabled": False})
     for seed in range(8):
         plan, _ = decide(view, RoundState(), settings, 0, np.random.default_rng(seed))
@@ -112,8 +112,8 @@ def test_the_shedder_places_in_sight_of_what_was_drained() -> None:
 
 def test_a_drained_broker_gets_nothing() -> None:
     it = two_each()
-    it.take([said(Kind.DRAIN, broker="b:1")], 1500)
-    record = round_at(it, 2000, said(Kind.BROKER_LOST, broker="a:1"))
+    it.take([said(IntentKind.DRAIN, broker="b:1")], 1500)
+    record = round_at(it, 2000, said(IntentKind.BROKER_LOST, broker="a:1"))
     assert {r.broker for r in record.repairs} <= {"c:1", "d:1"}
     assert record.hints is not None
     assert {c.broker for c in record.hints.candidates} == {"c:1", "d:1"}
@@ -121,9 +121,9 @@ def test_a_drained_broker_gets_nothing() -> None:
 
 def test_a_drained_broker_that_is_used_again_gets_bundles() -> None:
     it = two_each()
-    it.take([said(Kind.DRAIN, broker="b:1"), said(Kind.DRAIN, broker="c:1")], 1500)
-    it.take([said(Kind.UNDRAIN, broker="b:1"), said(Kind.DRAIN, broker="d:1")], 1600)
-    record = round_at(it, 2000, said(Kind.BROKER_LOST, broker="a:1"))
+    it.take([said(IntentKind.DRAIN, broker="b:1"), said(IntentKind.DRAIN, broker="c:1")], 1500)
+    it.take([said(IntentKind.UNDRAIN, broker="b:1"), said(IntentKind.DRAIN, broker="d:1")], 1600)
+    record = round_at(it, 2000, said(IntentKind.BROKER_LOST, broker="a:1"))
     assert {r.broker for r in record.repairs} == {"b:1"}
 
 
@@ -137,7 +137,9 @@ def test_a_drain_does_not_heed_an_anti_affinity_group_that_would_keep_a_bundle()
     owners = {bundle(0, 1, f"t/{i}"): f"{b}:1" for i, b in enumerate("abcd")}
     it = fleet(owners)
     grouped = [
-        intent_row(Intent(id=n, kind=Kind.ANTI_AFFINITY, cluster="c", name=f"t/{n}", group="g"))
+        intent_row(
+            Intent(id=n, kind=IntentKind.ANTI_AFFINITY, cluster="c", name=f"t/{n}", group="g")
+        )
         for n in "0123"
     ]
     it.take(grouped, 1500)
@@ -146,7 +148,7 @@ def test_a_drain_does_not_heed_an_anti_affinity_group_that_would_keep_a_bundle()
 
 def test_nothing_is_drained_while_in_doubt() -> None:
     it = two_each()
-    it.take([said(Kind.DOUBT, name="test", level=Doubt.JITTERY.value)], 1500)
+    it.take([said(IntentKind.DOUBT, name="test", level=Doubt.JITTERY.value)], 1500)
     assert round_at(it, 2000, DRAIN_A).moves == ()
 
 
@@ -158,8 +160,8 @@ def test_a_bundle_that_lands_on_a_drained_broker_is_looked_at_again() -> None:
 
 def test_a_broker_that_came_back_is_held_back_and_then_used_without_waiting() -> None:
     it = two_each()
-    lost_b = said(Kind.BROKER_LOST, 2000, broker="b:1")
-    back = said(Kind.BROKER_JOINED, 3000, broker="b:1")
+    lost_b = said(IntentKind.BROKER_LOST, 2000, broker="b:1")
+    back = said(IntentKind.BROKER_JOINED, 3000, broker="b:1")
     it.take([lost_b], 2000)
     out, due_ms = it.take([back, snapshot_row("b:1", {}, at_ms=2500)], 3000)
     (record,) = rounds_in(out)
@@ -174,7 +176,7 @@ def test_a_broker_that_came_back_is_held_back_and_then_used_without_waiting() ->
 
 def test_what_a_broker_said_before_it_was_lost_says_nothing_when_it_is_back() -> None:
     it = two_each()
-    it.take([said(Kind.BROKER_LOST, broker="b:1")], 2000)
-    record = round_at(it, 3000, said(Kind.BROKER_JOINED, broker="b:1"))
+    it.take([said(IntentKind.BROKER_LOST, broker="b:1")], 2000)
+    record = round_at(it, 3000, said(IntentKind.BROKER_JOINED, broker="b:1"))
     assert set(record.usage) == {"a:1", "c:1", "d:1"}
     assert set(it.snapshots) == {"a:1", "c:1", "d:1"}

@@ -16,10 +16,10 @@ from tests.support.scenes import MINUTE_MS, scene_of, scenes_of
 from trimtab.cluster.operator import Cluster
 from trimtab.doubt import Doubt
 from trimtab.explaining.accounts import ACCOUNTS
-from trimtab.explaining.nearest import raised
+from trimtab.explaining.nearest import raise_setting
 from trimtab.explaining.options import Bar
 from trimtab.explaining.scene import Scene, again
-from trimtab.explaining.telling import explained, explanations, of_subject, whys
+from trimtab.explaining.telling import explain, explanations, of_subject, whys
 from trimtab.explaining.verdict import Verdict
 from trimtab.explaining.witness import Witness
 from trimtab.model import Epoch
@@ -34,7 +34,7 @@ from trimtab.state.breaker_state import Breaker
 from trimtab.state.memory import Memory
 from trimtab.state.round_state import RoundState
 from trimtab.view import View
-from trimtab.wire.control import Intent, Kind
+from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.explanation import Explanation
 from trimtab.wire.ownership import Record
 
@@ -73,7 +73,7 @@ def options(explanation: Explanation) -> dict[str, str]:
 
 def test_a_range_within_the_target() -> None:
     scene = planned(cluster(a=even(0.52, 1, 1, 1), b=even(0.5, 1, 1, 1), c=even(0.49, 1, 1, 1)))
-    told = explained(scene, named("a", 0))
+    told = explain(scene, named("a", 0))
     assert (told.verdict, told.rule) == (Verdict.STAYED, Rest.IN_RANGE)
     assert told.why == (
         "a at 52.0 % and c at 49.0 % are 3.0 points apart, within the 5.0 points of planner.target"
@@ -89,7 +89,7 @@ def test_a_range_within_the_target() -> None:
 def test_a_move_of_the_planner() -> None:
     scene = planned(cluster(a=even(0.7, 1, 2, 4), b=even(0.5, 1, 2, 4)))
     [move] = scene.plan.moves
-    told = explained(scene, move.bundle)
+    told = explain(scene, move.bundle)
     assert (told.verdict, told.rule) == (Verdict.MOVED, Reason.OUT_OF_RANGE)
     assert (told.source, told.destination) == (move.source, move.destination)
     assert told.why.startswith("a at 70.0 % and b at 50.0 % are 20.0 points apart, ")
@@ -108,12 +108,12 @@ def test_what_the_plan_does_without() -> None:
     scene = planned(view)
     gone = {move.bundle for move in scene.plan.moves}
     stays = next(name for name in map(named, "a" * 10, range(10)) if name not in gone)
-    told = explained(scene, stays)
+    told = explain(scene, stays)
     assert (told.verdict, told.rule) == (Verdict.STAYED, Rest.NOT_CHOSEN)
     assert f"{len(gone)} other bundles bring the range down; a gives " in told.why
-    idle = explained(scene, "d")
+    idle = explain(scene, "d")
     assert (idle.verdict, idle.rule) == (Verdict.LEFT, Rest.UNNEEDED)
-    busy = explained(scene, "a")
+    busy = explain(scene, "a")
     assert (busy.verdict, busy.rule) == (Verdict.GIVES, Reason.OUT_OF_RANGE)
     assert "with 70.0 % it is number 1 of 4" in busy.why
     assert busy.figures["reported_usage"] == pytest.approx(0.7)
@@ -121,13 +121,13 @@ def test_what_the_plan_does_without() -> None:
 
 def test_before_anything_was_reported_twice() -> None:
     scene = scene_of(cluster(a=0.9, b=0.1), PLANNER)
-    assert explained(scene, "a").rule == Rest.LEARNING
-    assert explained(scene, named("a", 0)).nearest is None
+    assert explain(scene, "a").rule == Rest.LEARNING
+    assert explain(scene, named("a", 0)).nearest is None
 
 
 def test_a_bundle_that_forces_the_range() -> None:
     scene = planned(cluster(a=even(0.6, 1), b=even(0.2, 1, 1, 1, 1), c=even(0.2, 1, 1, 1, 1)))
-    told = explained(scene, "a")
+    told = explain(scene, "a")
     assert told.rule == Rest.ONE_BUNDLE
     assert named("a", 0) in told.why
     assert told.nearest is None
@@ -137,7 +137,7 @@ def test_what_cannot_move_forces_a_range_where_nobody_reports_a_bundle() -> None
     grouped = Policies(groups={"t/any": "g"})
     full = replace(cluster(a=even(0.9, 1, 1), b=even(0.1, 1, 1)), policies=grouped)
     none = replace(cluster(a=Broker(0.9), b=Broker(0.1)), policies=grouped)
-    told = explained(scenes_of([full] * 2 + [none] * 30, PLANNER)[-1], "a")
+    told = explain(scenes_of([full] * 2 + [none] * 30, PLANNER)[-1], "a")
     assert told.rule == Rest.ONE_BUNDLE
     assert "the largest bundle or what may not move forces 40.0 points" in told.why
 
@@ -151,7 +151,7 @@ def test_noise_that_explains_the_range() -> None:
             brokers[name] = Broker(sizes.sum() / 100, throughputs(*(sizes * MB)))
         views.append(view_of(brokers))
     scene = scenes_of(views, PLANNER)[-1]
-    told = explained(scene, "a")
+    told = explain(scene, "a")
     assert told.rule == Rest.WITHIN_NOISE
     assert told.figures["target"] < told.figures["range"] <= told.figures["accepted"]
     assert "chance" in told.why
@@ -176,7 +176,7 @@ def test_bundles_that_leap_together_need_less_evidence_and_the_answer_says_so() 
     """The same range is left alone while one bundle has grown, and not once three have."""
     leapt = {named("a", number): 1.6 for number in range(3)}
     scenes = scenes_of(noisy(*[leapt] * 8), PLANNER)
-    told = [explained(scene, "a") for scene in scenes]
+    told = [explain(scene, "a") for scene in scenes]
     event = next(each for each in told if each.figures.get("leapt", 0) >= 3)
     assert (event.verdict, event.rule) == (Verdict.GIVES, Reason.OUT_OF_RANGE)
     before = told[told.index(event) - 1]
@@ -191,7 +191,7 @@ def test_a_load_that_swings_is_not_chased() -> None:
     lately = replace(state.histories.trimtab, unrest=3.0, planned_ms=NOW_MS)
     state = replace(state, histories=replace(state.histories, trimtab=lately))
     scene = scene_of(view, PLANNER, Memory(round=state))
-    told = explained(scene, "b")
+    told = explain(scene, "b")
     assert told.rule == Rest.SWINGING
     assert told.why == (
         "a at 57.0 % and b at 50.0 % are 7.0 points apart, more than the 5.0 points of "
@@ -202,7 +202,7 @@ def test_a_load_that_swings_is_not_chased() -> None:
     assert setting == "planner.target"
     assert then == pytest.approx(0.028, rel=1e-3)
     joined = cluster(a=even(0.57, *[1] * 20), b=even(0.5, *[1] * 20), c=even(0.53, *[1] * 20))
-    assert explained(scene_of(joined, PLANNER, Memory(round=state)), "b").figures["unrest"] == 0
+    assert explain(scene_of(joined, PLANNER, Memory(round=state)), "b").figures["unrest"] == 0
 
 
 def test_a_broker_that_the_plan_cannot_help() -> None:
@@ -211,7 +211,7 @@ def test_a_broker_that_the_plan_cannot_help() -> None:
         a=even(0.9, 1), b=even(0.6, *[1] * 12), c=even(0.3, *[1] * 6), d=even(0.3, *[1] * 6)
     )
     scene = planned(view, split__enabled=False)
-    told = explained(scene, "a")
+    told = explain(scene, "a")
     assert scene.moves
     assert (told.verdict, told.rule) == (Verdict.LEFT, Rest.ONE_BUNDLE)
     assert "at 90.0 % it stays 50.0 points from another" in told.why
@@ -236,7 +236,7 @@ def test_what_threshold_left(
 ) -> None:
     view = cluster(a=even(usage, *[1] * 20), b=even(1 - usage, 1, 1))
     scene = scene_of(view, THRESHOLD | {"threshold.min_throughput": least})
-    told = explained(scene, named("a", number))
+    told = explain(scene, named("a", number))
     assert (told.verdict, told.rule) == (Verdict.STAYED, rule)
     setting, now, wanted = nearest(told)
     assert (setting, now) == ("threshold.threshold", 0.1)
@@ -245,7 +245,7 @@ def test_what_threshold_left(
 
 def test_threshold_moves_what_stands_first() -> None:
     scene = scene_of(cluster(a=even(0.7, 1, 2), b=even(0.3, 1, 1)), THRESHOLD)
-    told = explained(scene, named("a", 1))
+    told = explain(scene, named("a", 1))
     assert (told.verdict, told.rule) == (Verdict.MOVED, Reason.OVER_AVERAGE)
     assert told.why == (
         "a is 20.0 points above the mean of 50.0 %, and sheds from 10.0 points above it on; "
@@ -260,7 +260,7 @@ def test_threshold_moves_what_stands_first() -> None:
 def test_threshold_sheds_for_the_sake_of_an_idle_broker() -> None:
     view = cluster(a=even(0.55, 1, 1), b=even(0.54, 1, 1), c=even(0.53, 1, 1), d=even(0.38, 1, 1))
     settings = THRESHOLD | {"threshold.lower_boundary": True}
-    told = explained(scene_of(view, settings), named("a", 0))
+    told = explain(scene_of(view, settings), named("a", 0))
     assert (told.verdict, told.rule) == (Verdict.MOVED, Reason.UNDER_AVERAGE_PEER)
     assert told.why.startswith("d is 12.0 points below the mean, and a is the busiest; round.place")
     assert nearest(told) == ("threshold.lower_boundary", True, False)
@@ -268,7 +268,7 @@ def test_threshold_sheds_for_the_sake_of_an_idle_broker() -> None:
 
 def test_the_broker_that_sheds_for_an_idle_one_says_so() -> None:
     view = cluster(a=even(0.55, 1, 1), b=even(0.54, 1, 1), c=even(0.53, 1, 1), d=even(0.38, 1, 1))
-    told = explained(scene_of(view, THRESHOLD | {"threshold.lower_boundary": True}), "a")
+    told = explain(scene_of(view, THRESHOLD | {"threshold.lower_boundary": True}), "a")
     assert (told.verdict, told.rule) == (Verdict.GIVES, Reason.UNDER_AVERAGE_PEER)
     assert nearest(told) == ("threshold.lower_boundary", True, False)
 
@@ -278,14 +278,14 @@ def test_a_line_behind_which_the_lower_boundary_waits_is_no_way_out() -> None:
     view = cluster(a=even(0.7, 1, 1), b=even(0.52, 1, 1), c=even(0.52, 1, 1), d=even(0.2, 1, 1))
     for boundary, setting in ((False, "threshold.threshold"), (True, None)):
         scene = scene_of(view, THRESHOLD | {"threshold.lower_boundary": boundary})
-        told = explained(scene, scene.plan.moves[0].bundle)
+        told = explain(scene, scene.plan.moves[0].bundle)
         assert told.rule == Reason.OVER_AVERAGE
         assert (told.nearest.setting if told.nearest else None) == setting
 
 
 def test_a_broker_that_lists_one_bundle_keeps_it() -> None:
     scene = scene_of(cluster(a=even(0.8, 1), b=even(0.2, 1, 1)), THRESHOLD)
-    told = explained(scene, named("a", 0))
+    told = explain(scene, named("a", 0))
     assert (told.rule, told.nearest) == (Rule.LAST_BUNDLE, None)
 
 
@@ -294,16 +294,16 @@ AVG = {"round.shedding": "avg", "round.placement": "avg", "unload.min_throughput
 
 def test_a_pair_whose_hits_are_too_few() -> None:
     scene = scenes_of([cluster(a=even(0.7, 1, 1), b=even(0.5, 1, 1))] * 3, AVG)[-1]
-    told = explained(scene, named("a", 0))
+    told = explain(scene, named("a", 0))
     assert told.rule == Rest.HITS
     assert "for 3 rounds in a row of 8" in told.why
     assert nearest(told) == ("avg.low_hits", 8, 3)
-    assert explained(scene, "b").rule == Rest.NOT_BUSIEST
+    assert explain(scene, "b").rule == Rest.NOT_BUSIEST
 
 
 def test_a_pair_that_is_near_enough() -> None:
     scene = scene_of(cluster(a=even(0.6, 1, 1), b=even(0.5, 1, 1)), AVG)
-    told = explained(scene, "a")
+    told = explain(scene, "a")
     assert told.rule == Rest.BELOW_LINE
     setting, now, then = nearest(told)
     assert (setting, now) == ("avg.low_threshold", 15.0)
@@ -314,7 +314,7 @@ def test_a_pair_that_is_near_enough() -> None:
 
 def test_traffic_that_is_even_enough() -> None:
     scene = scene_of(cluster(a=even(0.6, 1, 1), b=even(0.2, 1, 1)), {"round.shedding": "uniform"})
-    told = explained(scene, named("a", 0))
+    told = explain(scene, named("a", 0))
     assert told.rule == Rest.BELOW_LINE
     setting, now, then = nearest(told)
     assert (setting, now) == ("uniform.throughput_ratio", 4.0)
@@ -325,15 +325,15 @@ def test_messages_and_bytes_that_are_both_too_uneven_have_no_single_way_out() ->
     both = Broker(0.9, [Bundle((5e3, 0.0, 9e6, 0.0))] * 20)
     view = cluster(a=both, b=Broker(0.1, [Bundle((1.0, 0.0, 1e6, 0.0))]))
     settings = {"round.shedding": "uniform"}
-    told = explained(scene_of(view, settings), "a")
+    told = explain(scene_of(view, settings), "a")
     assert (told.rule, told.nearest) == (Reason.RATE_GAP, None)
-    alone = explained(scene_of(view, settings | {"uniform.throughput_ratio": 0.0}), "a")
+    alone = explain(scene_of(view, settings | {"uniform.throughput_ratio": 0.0}), "a")
     assert nearest(alone)[0] == "uniform.rate_difference"
 
 
 def test_a_broker_below_the_limit() -> None:
     scene = scene_of(cluster(a=even(0.7, 1, 2), b=0.1), {"round.shedding": "overload"})
-    told = explained(scene, named("a", 1))
+    told = explain(scene, named("a", 1))
     assert told.rule == Rest.BELOW_LINE
     setting, now, then = nearest(told)
     assert (setting, now) == ("round.overloaded_threshold", 0.85)
@@ -343,20 +343,20 @@ def test_a_broker_below_the_limit() -> None:
 def test_a_deviation_that_is_accepted_and_one_that_must_last() -> None:
     view = cluster(a=even(0.7, 1, 1), b=even(0.5, 1, 1))
     [calm] = scenes_of([view], {"round.shedding": "transfer"})
-    told = explained(calm, "a")
+    told = explain(calm, "a")
     assert told.rule == Rest.IN_RANGE
     setting, now, then = nearest(told)
     assert (setting, now) == ("transfer.target_deviation", 0.25)
     assert then == pytest.approx(0.1, abs=1e-4)
     narrow = {"round.shedding": "transfer", "transfer.target_deviation": 0.05}
-    hit = explained(scenes_of([view] * 2, narrow)[-1], "a")
+    hit = explain(scenes_of([view] * 2, narrow)[-1], "a")
     assert (hit.rule, nearest(hit)) == (Rest.HITS, ("transfer.hits", 3, 1))
 
 
 def test_equal_usage_does_not_deviate_whatever_rounding_makes_of_it() -> None:
     """The variance comes out below 0, and its root is no number."""
     view = cluster(a=even(0.05, 1, 1), b=even(0.05, 1, 1), c=even(0.05, 1, 1))
-    told = explained(scene_of(view, {"round.shedding": "transfer"}), "a")
+    told = explain(scene_of(view, {"round.shedding": "transfer"}), "a")
     assert told.why.startswith("usage deviates by 0.0 points")
     assert told.figures["deviation"] == 0.0
 
@@ -365,7 +365,7 @@ def test_bundles_under_a_policy_are_spared() -> None:
     view = cluster(a=even(0.9, 1, 1, 1), b=even(0.1, 1, 1))
     bound = replace(view, policies=Policies({"p": Isolation(("t/a",), (".*",))}))
     settings = {"round.shedding": "transfer", "transfer.hits": 0, "transfer.with_policies": False}
-    told = explained(scene_of(bound, settings), named("a", 0))
+    told = explain(scene_of(bound, settings), named("a", 0))
     assert told.rule in (Rest.UNDER_POLICY, Rest.NO_GAIN)
 
 
@@ -376,12 +376,12 @@ def test_accounts_are_of_strategies_that_there_are() -> None:
 def test_a_strategy_without_an_account_names_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     scene = scene_of(cluster(a=even(0.7, 1, 2), b=even(0.3, 1, 1)), THRESHOLD)
     monkeypatch.setattr("trimtab.explaining.accounts.ACCOUNTS", {})
-    told = explained(scene, named("a", 1))
+    told = explain(scene, named("a", 1))
     assert (told.verdict, told.rule) == (Verdict.MOVED, Reason.OVER_AVERAGE)
     assert told.why.startswith("threshold wants it gone: over-average; round.placement")
-    assert explained(scene, named("a", 0)).rule == Rest.NOT_CHOSEN
-    assert explained(scene, "a").rule == Reason.OVER_AVERAGE
-    assert explained(scene, "b").verdict == Verdict.GETS
+    assert explain(scene, named("a", 0)).rule == Rest.NOT_CHOSEN
+    assert explain(scene, "a").rule == Reason.OVER_AVERAGE
+    assert explain(scene, "b").verdict == Verdict.GETS
 
 
 # What the round refuses, and when it asks nobody
@@ -400,7 +400,7 @@ def hot(*going: str | None) -> View:
 def test_the_budget_is_used_up() -> None:
     scene = scene_of(hot(None, None, None, None), THRESHOLD | {"round.max_moves": 1})
     assert [refusal.rule for refusal in scene.plan.refusals] == [Rule.BUDGET]
-    told = explained(scene, scene.plan.refusals[0].bundle)
+    told = explain(scene, scene.plan.refusals[0].bundle)
     assert (told.verdict, told.rule) == (Verdict.REFUSED, Rule.BUDGET)
     assert told.why == "the round has moved the 1 bundle that it may; this one was number 2"
     assert nearest(told) == ("round.max_moves", 1, 2)
@@ -409,7 +409,7 @@ def test_the_budget_is_used_up() -> None:
 def test_a_bundle_that_rests_after_its_move() -> None:
     state = RoundState(recent={named("a", 0): NOW_MS - 600_000})
     scene = scene_of(hot(None, None), THRESHOLD, Memory(round=state))
-    told = explained(scene, named("a", 0))
+    told = explain(scene, named("a", 0))
     assert (told.verdict, told.rule) == (Verdict.STAYED, Rule.COOLING_DOWN)
     assert told.why == "a round moved or divided it 10 min ago, and it rests for 30 min"
     assert nearest(told) == ("round.grace_period", 1800.0, 599.9)
@@ -417,14 +417,14 @@ def test_a_bundle_that_rests_after_its_move() -> None:
 
 
 def test_a_bundle_that_is_on_its_way() -> None:
-    told = explained(scene_of(hot("b", None), THRESHOLD), named("a", 0))
+    told = explain(scene_of(hot("b", None), THRESHOLD), named("a", 0))
     assert (told.rule, told.why) == (Rule.IN_FLIGHT, "it is on its way from a to b")
 
 
 def test_an_isolation_policy_that_allows_nobody_else() -> None:
     isolation = {"p": Isolation(("t/a",), ("a",))}
     scene = scene_of(replace(hot(None, None), policies=Policies(isolation)), THRESHOLD)
-    told = explained(scene, named("a", 0))
+    told = explain(scene, named("a", 0))
     assert (told.verdict, told.rule) == (Verdict.REFUSED, Rule.ISOLATED)
     assert told.why == "the isolation policy of t/a allows no other broker that is there"
     assert options(told) == {"a": Bar.HAS_IT, "b": Bar.ISOLATED, "c": Bar.ISOLATED}
@@ -434,9 +434,9 @@ def test_a_heartbeat_stays_and_a_stranger_is_unknown() -> None:
     beat = "pulsar/c/h:8080/0x00000000_0xffffffff"
     view = view_of({"a": Broker(0.9, [Bundle(name=beat, movable=False)]), "b": Broker(0.1)})
     scene = scene_of(view, THRESHOLD)
-    assert explained(scene, beat).rule == Rule.NOT_MOVABLE
+    assert explain(scene, beat).rule == Rule.NOT_MOVABLE
     for nobody in ("t/no/0x00000000_0xffffffff", "no:1", "nonsense", "t/ns/nonsense"):
-        told = explained(scene, nobody)
+        told = explain(scene, nobody)
         assert (told.verdict, told.options) == (Verdict.UNKNOWN, ())
 
 
@@ -462,7 +462,7 @@ def test_a_round_that_asks_nobody(
 ) -> None:
     scene = scene_of(cluster(a=0.9, b=0.1), settings, memory)
     for subject in ("a", named("a", 0)):
-        told = explained(scene, subject)
+        told = explain(scene, subject)
         assert told.rule == rule
         assert (told.nearest.setting if told.nearest else None) == setting
 
@@ -470,7 +470,7 @@ def test_a_round_that_asks_nobody(
 def test_a_share_of_silent_brokers_that_is_borne_has_the_strategy_asked() -> None:
     silent = Memory(appended={"a": NOW_MS, "b": NOW_MS, "c": 1, "d": 1})
     scene = scene_of(cluster(a=0.9, b=0.1), {}, silent)
-    told = explained(scene, "a")
+    told = explain(scene, "a")
     assert told.nearest is not None
     assert not scene.asked
     assert again(scene, {told.nearest.setting: told.nearest.then}).asked
@@ -480,7 +480,7 @@ def test_a_breaker_that_tripped_says_until_when() -> None:
     until = NOW_MS + 300_000
     state = RoundState(breaker=Breaker(until_ms=until, found=("after round 7 the range grew",)))
     scene = scene_of(hot(None, None), THRESHOLD, Memory(round=state))
-    told = explained(scene, named("a", 0))
+    told = explain(scene, named("a", 0))
     assert (told.verdict, told.rule, told.until) == (Verdict.STAYED, Rule.FROZEN, until)
     assert told.why == "no strategy is asked for another 5 min: after round 7 the range grew"
     assert nearest(told) == ("breaker.enabled", True, False)
@@ -488,13 +488,13 @@ def test_a_breaker_that_tripped_says_until_when() -> None:
 
 
 def test_one_broker_alone_has_nowhere_to_go() -> None:
-    told = explained(scene_of(cluster(a=0.9)), named("a", 0))
+    told = explain(scene_of(cluster(a=0.9)), named("a", 0))
     assert told.rule == Rule.TOO_FEW_BROKERS
 
 
 def test_loads_that_cannot_be_reckoned_with() -> None:
     scene = scene_of(cluster(a=Broker(float("nan"), throughputs(1.0)), b=0.1))
-    told = explained(scene, named("a", 0))
+    told = explain(scene, named("a", 0))
     assert (told.rule, told.options, told.usage) == (Rule.UNCOMPUTABLE, (), {})
     assert "what a reports cannot be reckoned with" in told.why
     unasked = explanations(Witness(scene))
@@ -512,7 +512,7 @@ def asked(it: Cluster, subject: str) -> Explanation:
 
 def test_a_drained_broker_gives_and_its_bundles_know_why() -> None:
     it = two_each()
-    record = round_at(it, 2000, said(Kind.DRAIN, broker="a:1"))
+    record = round_at(it, 2000, said(IntentKind.DRAIN, broker="a:1"))
     move = record.moves[0]
     told = asked(it, move.bundle)
     assert (told.verdict, told.rule) == (Verdict.MOVED, Reason.DRAINED)
@@ -528,7 +528,7 @@ def test_a_drained_broker_gives_and_its_bundles_know_why() -> None:
 
 def test_what_is_under_way_holds_up_a_drain() -> None:
     it = fleet(dict.fromkeys(EIGHTHS, "a:1"), "ab", round__max_moves=2)
-    round_at(it, 2000, said(Kind.DRAIN, broker="a:1"))
+    round_at(it, 2000, said(IntentKind.DRAIN, broker="a:1"))
     it.hold_round(3000, mend)
     assert it.witness is not None
     refusal = it.witness.scene.plan.refusals[0]
@@ -541,7 +541,7 @@ def test_what_is_under_way_holds_up_a_drain() -> None:
 
 def test_a_lost_brokers_bundles_get_another() -> None:
     it = two_each()
-    record = round_at(it, 2000, said(Kind.BROKER_LOST, broker="a:1"))
+    record = round_at(it, 2000, said(IntentKind.BROKER_LOST, broker="a:1"))
     repair = record.repairs[0]
     told = asked(it, repair.bundle)
     assert (told.verdict, told.rule) == (Verdict.REPAIRED, Reason.OWNER_LOST)
@@ -554,7 +554,7 @@ def test_a_lost_brokers_bundles_get_another() -> None:
 def test_a_round_between_two_others_tells_of_what_it_mends_alone() -> None:
     """Many of them follow a loss: they must not push out what says why a broker is hot."""
     it = two_each()
-    record = round_at(it, 2000, said(Kind.BROKER_LOST, broker="a:1"))
+    record = round_at(it, 2000, said(IntentKind.BROKER_LOST, broker="a:1"))
     assert it.witness is not None
     told = explanations(it.witness)
     assert told is not None
@@ -603,8 +603,8 @@ def test_a_bundle_that_is_under_way_says_what_is_done(state: State, said: str) -
 
 def test_a_broker_that_came_back_is_held_back() -> None:
     it = two_each()
-    round_at(it, 2000, said(Kind.BROKER_LOST, broker="a:1"))
-    it.take([said(Kind.BROKER_JOINED, broker="a:1", at_ms=3000)], 3000)
+    round_at(it, 2000, said(IntentKind.BROKER_LOST, broker="a:1"))
+    it.take([said(IntentKind.BROKER_JOINED, broker="a:1", at_ms=3000)], 3000)
     it.hold_round(4000)
     told = asked(it, "a:1")
     assert (told.verdict, told.rule) == (Verdict.AWAY, Rest.AWAY)
@@ -644,7 +644,7 @@ def test_a_bundle_that_is_too_large_is_divided() -> None:
 
 
 def test_next_to_nothing_is_no_limit_to_round() -> None:
-    found = raised(Settings.parse({"split.max_rate": 0.0}), "split.max_rate", 5e-324, "")
+    found = raise_setting(Settings.parse({"split.max_rate": 0.0}), "split.max_rate", 5e-324, "")
     assert found is not None
     assert found.then == 5e-324
 
@@ -654,7 +654,7 @@ def test_what_is_planned_to_be_divided_is_judged_by_its_long_term_averages() -> 
     a = Broker(0.5, [Bundle(short, long, topics=4)])
     view = replace(cluster(a=a, b=0.5), sizes={"t/a": 1})
     scene = scene_of(view, PLANNER | {"split.trigger": "planned", "split.max_throughput": 5e8})
-    assert explained(scene, named("a", 0)).why.startswith("it has 900 MB/s, and 500 MB/s")
+    assert explain(scene, named("a", 0)).why.startswith("it has 900 MB/s, and 500 MB/s")
 
 
 def test_cold_neighbours_are_merged() -> None:
@@ -682,7 +682,7 @@ def test_a_giant_that_stays_whole(
     view = replace(cluster(a=even(0.9, 1), b=even(0.1, 1)), sizes={"t/a": 7})
     scene = scene_of(view, PLANNER | {"split.max_bundles": 7})
     refusal = Refusal(named("a", 0), "a", rule)
-    told = explained(replace(scene, plan=Plan(refusals=(refusal,))), named("a", 0))
+    told = explain(replace(scene, plan=Plan(refusals=(refusal,))), named("a", 0))
     assert (told.verdict, told.rule) == (Verdict.REFUSED, rule)
     assert said in told.why
     assert (nearest(told) if told.nearest else None) == setting
@@ -690,7 +690,7 @@ def test_a_giant_that_stays_whole(
 
 def test_a_paused_cluster_tells_of_its_extremes() -> None:
     it = two_each()
-    it.take([intent_row(Intent(id="1", kind=Kind.PAUSE, cluster="c"))], 2000)
+    it.take([intent_row(Intent(id="1", kind=IntentKind.PAUSE, cluster="c"))], 2000)
     it.hold_round(MINUTE_MS)
     assert it.witness is not None
     told = explanations(it.witness)

@@ -5,22 +5,22 @@ from __future__ import annotations
 import pytest
 
 from tests.support.clusters_by_rows import cluster, said, snapshot_row
-from trimtab.cluster.export import Held, due
+from trimtab.cluster.export import ClusterExport, due
 from trimtab.cluster.job_settings import told, understood
 from trimtab.cluster.operator import Cluster
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import Settings
 from trimtab.state.memory import Memory
 from trimtab.wire.columns import pack
-from trimtab.wire.control import Kind
+from trimtab.wire.control import IntentKind
 from trimtab.wire.rows import Row, Tag
 
 START = 1_800_000_000_000
 
 
-def exported(rows: list[Row]) -> Held | None:
+def exported(rows: list[Row]) -> ClusterExport | None:
     parts = [(row.subject, row.payload) for row in rows if row.tag == Tag.STATE]
-    return Held.of(parts) if parts else None
+    return ClusterExport.of(parts) if parts else None
 
 
 def heard(it: Cluster, second: int, broker: str = "a:1") -> list[Row]:
@@ -73,8 +73,8 @@ def test_a_broker_that_came_back_is_out_of_sight_until_it_is_heard() -> None:
     it = cluster()
     heard(it, 0)
     packed = it.snapshots["a:1"]
-    it.take([said(Kind.BROKER_LOST, broker="a:1")], START + 1000)
-    it.take([said(Kind.BROKER_JOINED, broker="a:1")], START + 2000)
+    it.take([said(IntentKind.BROKER_LOST, broker="a:1")], START + 1000)
+    it.take([said(IntentKind.BROKER_JOINED, broker="a:1")], START + 2000)
     assert (dict(it.snapshots), dict(it.aside)) == ({}, {"a:1": packed})
 
 

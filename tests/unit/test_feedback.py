@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from tests.support.clusters import NOW_MS, Broker, cluster, rates
-from trimtab.load_model.fleet import observed
+from trimtab.load_model.fleet import observe_fleet
 from trimtab.load_model.history import PlannerHistory
-from trimtab.load_model.model import modelled
-from trimtab.review.cost_correction import corrections, ratio_of, taught, telling
+from trimtab.load_model.model import build_model
+from trimtab.review.cost_correction import correct_from_plan, corrections, ratio_of, telling
 from trimtab.settings import Settings
 from trimtab.state.ledger_state import Ledger, Noted, Side
 from trimtab.view import View
@@ -99,12 +99,12 @@ def test_the_median_ignores_one_odd_move() -> None:
 
 def test_predicted_usages_stay_and_gains_follow() -> None:
     view, settings = two(), Settings()
-    _, history = observed(view, PlannerHistory(), settings)
-    before = modelled(view, history, settings)
+    _, history = observe_fleet(view, PlannerHistory(), settings)
+    before = build_model(view, history, settings)
     noted = Noted(1, 0, {}, {"a": as_reported(view, history, settings, surprise=0.2)})
-    ledger, taught_history = taught(noted, Ledger(), view, before, history)
-    fleet, again = observed(view, taught_history, settings)
-    after = modelled(view, again, settings)
+    ledger, taught_history = correct_from_plan(noted, Ledger(), view, before, history)
+    fleet, again = observe_fleet(view, taught_history, settings)
+    after = build_model(view, again, settings)
     factor = taught_history.corrections["a"]
     assert factor == pytest.approx(2 ** (5 / 9))
     ((at_ms, ratio),) = ledger.evidence["a"]
@@ -118,7 +118,7 @@ def test_predicted_usages_stay_and_gains_follow() -> None:
 
 def as_reported(view: View, history: PlannerHistory, settings: Settings, surprise: float) -> Side:
     """Of broker a: what it reports is what the model knows, and came with a move of 0.2."""
-    model = modelled(view, history, settings)
+    model = build_model(view, history, settings)
     used, traffic, cost = (float(c[0]) for c in (model.used, model.traffic, model.cost))
     return side(
         change=0.2,
@@ -132,9 +132,9 @@ def as_reported(view: View, history: PlannerHistory, settings: Settings, surpris
 
 def test_what_a_broker_uses_beside_is_believed_at_once_beyond_chance() -> None:
     view, settings = two(), Settings()
-    _, history = observed(view, PlannerHistory(), settings)
+    _, history = observe_fleet(view, PlannerHistory(), settings)
     history = replace(history, strays={"a": 0.5, "b": 0.0})
-    model = modelled(view, history, settings)
+    model = build_model(view, history, settings)
     used, traffic = float(model.used[0]), float(model.traffic[0])
     for strays, believed in ((0.0, 0.1), (0.02, 0.06), (0.06, 0.0)):
         told = side(
@@ -145,7 +145,7 @@ def test_what_a_broker_uses_beside_is_believed_at_once_beyond_chance() -> None:
             traffic_then=traffic - 0.2 / float(model.cost[0]),
             strays=strays,
         )
-        _, after = taught(Noted(1, 0, {}, {"a": told}), Ledger(), view, model, history)
+        _, after = correct_from_plan(Noted(1, 0, {}, {"a": told}), Ledger(), view, model, history)
         assert after.strays == {"a": strays, "b": 0.0}
-        found = modelled(view, after, settings).usage - model.usage
+        found = build_model(view, after, settings).usage - model.usage
         assert found == pytest.approx(np.array([believed, 0.0]), abs=1e-9)

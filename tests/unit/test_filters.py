@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.support.clusters import Broker, Bundle, cluster
-from trimtab.filters import narrowed, reachable
+from trimtab.filters import narrow, reachable
 from trimtab.filters.request import Projection, Request
 from trimtab.filters.room import evenness, topic_cap
 from trimtab.settings import Settings
@@ -70,7 +70,7 @@ def test_evenness_is_a_setting_except_for_system_topics() -> None:
 )
 def test_topic_cap(topics: list[int], left: list[int]) -> None:
     view = cluster(**{f"b{i}": Broker(topics=n) for i, n in enumerate(topics)})
-    kept = narrowed(request(view), view.brokers.available, (topic_cap,), Settings())
+    kept = narrow(request(view), view.brokers.available, (topic_cap,), Settings())
     assert np.flatnonzero(kept).tolist() == left
 
 

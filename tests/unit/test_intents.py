@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from trimtab.cluster.intents import obeyed
+from trimtab.cluster.intents import apply_intent
 from trimtab.policies import NO_POLICIES, Isolation, Policies
 from trimtab.settings import Settings
 from trimtab.state.memory import Memory
-from trimtab.wire.control import Intent, Kind
+from trimtab.wire.control import Intent, IntentKind
 
 OWN = Isolation(namespaces=("t/vip.*",), primary=("big-.*",), min_available=2)
 
@@ -16,20 +16,20 @@ OWN = Isolation(namespaces=("t/vip.*",), primary=("big-.*",), min_available=2)
 def after(*intents: Intent) -> Memory:
     memory = Memory()
     for intent in intents:
-        memory = obeyed(memory, intent, Settings(), 0, 0)
+        memory = apply_intent(memory, intent, Settings(), 0, 0)
     return memory
 
 
 def isolation(name: str, policy: Isolation | None) -> Intent:
-    return Intent(id="1", kind=Kind.ISOLATION, cluster="c", name=name, isolation=policy)
+    return Intent(id="1", kind=IntentKind.ISOLATION, cluster="c", name=name, isolation=policy)
 
 
 def group(namespace: str, name: str) -> Intent:
-    return Intent(id="1", kind=Kind.ANTI_AFFINITY, cluster="c", name=namespace, group=name)
+    return Intent(id="1", kind=IntentKind.ANTI_AFFINITY, cluster="c", name=namespace, group=name)
 
 
 def domain(name: str, *brokers: str) -> Intent:
-    return Intent(id="1", kind=Kind.FAILURE_DOMAIN, cluster="c", name=name, brokers=brokers)
+    return Intent(id="1", kind=IntentKind.FAILURE_DOMAIN, cluster="c", name=name, brokers=brokers)
 
 
 def test_an_isolation_policy_is_set_and_ended() -> None:

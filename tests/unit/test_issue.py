@@ -10,9 +10,9 @@ from tests.support.clusters_by_rows import cluster, held, skewed
 from tests.support.reports import bundle
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
-from trimtab.store.requests import LONGEST_NAME, BatchId, issued, transitions
-from trimtab.wire.command import Kind
-from trimtab.wire.ownership import Outcome, Record, Refused
+from trimtab.store.requests import LONGEST_NAME, BatchId, issue_commands, transitions
+from trimtab.wire.command import CommandKind
+from trimtab.wire.ownership import Record, Refused, TransitionOutcome
 from trimtab.wire.rows import RoundRecord
 
 BATCH = BatchId("query-1", 7)
@@ -30,8 +30,8 @@ def test_a_move_tells_the_source_to_hand_over_and_the_destination_to_prepare() -
     assert (request.expect, request.broker) == (Epoch(1, 1), "b:1")
     assert request.within_ms == 30_000
     assert [(c.id, c.broker, c.kind) for c in request.commands] == [
-        ("c/query-1/7/0/prepare", "b:1", Kind.PREPARE),
-        ("c/query-1/7/0/transfer", "a:1", Kind.TRANSFER),
+        ("c/query-1/7/0/prepare", "b:1", CommandKind.PREPARE),
+        ("c/query-1/7/0/transfer", "a:1", CommandKind.TRANSFER),
     ]
 
 
@@ -49,19 +49,21 @@ def test_observing_only_asks_for_nothing() -> None:
 def test_accepted_requests_become_commands_as_the_script_stamped_them() -> None:
     requests = transitions(decided(), BATCH)
     record = Record(state=State.RELEASING, epoch=Epoch(4, 2), owner="a:1", since=1_000)
-    outcome = Outcome(id=requests[0].id, bundle=requests[0].bundle, accepted=True, record=record)
-    first, second = issued(requests, [outcome])
+    outcome = TransitionOutcome(
+        id=requests[0].id, bundle=requests[0].bundle, accepted=True, record=record
+    )
+    first, second = issue_commands(requests, [outcome])
     assert (first.epoch, first.generation) == (Epoch(4, 2), 4)
     assert (first.issued_at, first.deadline) == (1_000, 31_000)
-    assert second.kind is Kind.TRANSFER
+    assert second.kind is CommandKind.TRANSFER
 
 
 def test_a_refused_request_issues_nothing() -> None:
     requests = transitions(decided(), BATCH)
-    refused = Outcome(
+    refused = TransitionOutcome(
         id=requests[0].id, bundle=requests[0].bundle, accepted=False, reason=Refused.STALE_EPOCH
     )
-    assert list(issued(requests, [refused])) == []
+    assert list(issue_commands(requests, [refused])) == []
 
 
 def test_nothing_is_asked_of_a_bundle_whose_name_no_record_could_hold() -> None:

@@ -12,13 +12,13 @@ from tests.support.settling import EIGHTHS, Story
 from trimtab.load_model.history import PlannerHistory
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
-from trimtab.plan import Forecast, Settled
-from trimtab.review.ledger import Report, followed, reported, timed
+from trimtab.plan import Forecast, LandedMove
+from trimtab.review.ledger import BrokerReport, count_reports, follow_moves, time_handovers
 from trimtab.settings import Settings
-from trimtab.state.ledger_state import MOST_OPEN, Awaited, Ledger, Noted, Outcome, Side
+from trimtab.state.ledger_state import MOST_OPEN, Awaited, Ledger, MoveOutcome, Noted, Side
 from trimtab.state.round_state import RoundState
 from trimtab.wire.columns import pack, unpack
-from trimtab.wire.control import Kind
+from trimtab.wire.control import IntentKind
 from trimtab.wire.ownership import Change, Record
 from trimtab.wire.rows import RoundRecord
 
@@ -128,7 +128,7 @@ def test_what_failed_is_not_held_against_the_others() -> None:
 def test_a_move_ends_with_a_broker_that_is_lost() -> None:
     it = moved()
     it.reports(50, c=0.0, d=0.0, e=0.0)
-    it.it.receive([said(Kind.BROKER_LOST, broker="b:1")], 50_000)
+    it.it.receive([said(IntentKind.BROKER_LOST, broker="b:1")], 50_000)
     assert it.round(60).closed == {"lost": 4}
 
 
@@ -171,18 +171,18 @@ def test_what_a_later_plan_brings_is_taken_out() -> None:
     first = Noted(
         1,
         0,
-        {EIGHTHS[0]: Awaited("a", "b", 0.2, 0.2, outcome=Outcome.LANDED)},
+        {EIGHTHS[0]: Awaited("a", "b", 0.2, 0.2, outcome=MoveOutcome.LANDED)},
         {"b": side(before=0.3, predicted=0.5)},
         ended_ms=1,
     )
     second = Noted(2, 0, {EIGHTHS[1]: Awaited("a", "b", 0.1, 0.2)}, {"b": side(predicted=0.7)})
-    ledger = followed(Ledger(plans=(first, second)), view, Settings(), 60_000)
-    ledger = reported(ledger, {"b": Report(NOW_MS, 0.71, 0.0)}, 1.0)
+    ledger = follow_moves(Ledger(plans=(first, second)), view, Settings(), 60_000)
+    ledger = count_reports(ledger, {"b": BrokerReport(NOW_MS, 0.71, 0.0)}, 1.0)
     assert [plan.sides["b"].realised for plan in ledger.plans] == pytest.approx([0.51, 0.71])
 
 
 def test_the_errors_are_means_of_the_last_sides() -> None:
-    settled = Settled("x", "a", "b", 1, 9.0, Forecast(0.9, 0.5, 0.6), Forecast(0.1, 0.5, 0.4))
+    settled = LandedMove("x", "a", "b", 1, 9.0, Forecast(0.9, 0.5, 0.6), Forecast(0.1, 0.5, 0.4))
     ledger = Ledger().counting([settled])
     assert ledger.sides == 2
     assert ledger.error == pytest.approx(0.1)
@@ -200,11 +200,16 @@ def test_a_hand_over_is_timed_by_the_stores_clock_in_whatever_order_it_is_told()
     move = Awaited("a", "b", 0.1, 0.1, counter=1, generation=1)
     ledger = Ledger(plans=(Noted(1, 0, {EIGHTHS[0]: move}, {}),))
     told = [change(Event.SERVE, 4, 9300), change(Event.TRANSFER, 2, 9000)]
-    known = timed(ledger, told).plans[0].moves[EIGHTHS[0]]
+    known = time_handovers(ledger, told).plans[0].moves[EIGHTHS[0]]
     assert (known.began_ms, known.served_ms) == (9000, 9300)
     # The same news again, and what was before the move.
-    assert timed(timed(ledger, told), [*told, change(Event.SERVE, 1, 1)]) == timed(ledger, told)
-    assert timed(ledger, [change(Event.TRANSFER, 1, 1), change(Event.SERVE, 4, 9300)]) == ledger
+    assert time_handovers(
+        time_handovers(ledger, told), [*told, change(Event.SERVE, 1, 1)]
+    ) == time_handovers(ledger, told)
+    assert (
+        time_handovers(ledger, [change(Event.TRANSFER, 1, 1), change(Event.SERVE, 4, 9300)])
+        == ledger
+    )
 
 
 def test_a_state_from_before_there_was_a_ledger_is_read() -> None:
@@ -214,5 +219,5 @@ def test_a_state_from_before_there_was_a_ledger_is_read() -> None:
 
 def test_an_open_ledger_is_kept_with_the_state() -> None:
     state = landed().it.memory.round
-    assert state.ledger.plans[0].moves[HALF[0]].outcome is Outcome.LANDED
+    assert state.ledger.plans[0].moves[HALF[0]].outcome is MoveOutcome.LANDED
     assert unpack(pack(state), RoundState).ledger == state.ledger

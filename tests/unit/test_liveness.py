@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from trimtab.cluster.intents import obeyed
+from trimtab.cluster.intents import apply_intent
 from trimtab.doubt import Doubt, gravest
 from trimtab.settings import Settings
 from trimtab.state.liveness import Late, Liveness, suspicions
 from trimtab.state.memory import Memory
-from trimtab.wire.control import Intent, Kind
+from trimtab.wire.control import Intent, IntentKind
 
 SETTINGS = Settings()
 SECOND = 1000
@@ -80,9 +80,9 @@ def test_pages_of_a_look_add_up_as_intents_bring_them() -> None:
     memory = Memory()
     for page, late in enumerate((("x",), ("y",), ()), 1):
         said = Intent(
-            id="", kind=Kind.BROKER_LOST, cluster="c", broker="a", brokers=late, page=page
+            id="", kind=IntentKind.BROKER_LOST, cluster="c", broker="a", brokers=late, page=page
         )
-        memory = obeyed(memory, said, SETTINGS, page, 1)
+        memory = apply_intent(memory, said, SETTINGS, page, 1)
     assert sorted(memory.liveness.late) == ["x", "y"]
 
 

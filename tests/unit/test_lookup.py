@@ -14,7 +14,14 @@ from trimtab.model import Epoch, HashRange, InvalidName
 from trimtab.ownership import State
 from trimtab.store.lookup import STEPS, NotTiling, draw, edges_of, parse_topic
 from trimtab.store.ring import equal_edges
-from trimtab.wire.lookup import RETRY_AFTER_MS, Answer, Cause, Kind, failed, put_off
+from trimtab.wire.lookup import (
+    RETRY_AFTER_MS,
+    Answer,
+    AnswerKind,
+    Cause,
+    answer_failed,
+    answer_retry,
+)
 from trimtab.wire.ownership import Candidate
 
 
@@ -70,14 +77,14 @@ def test_every_state_has_its_step() -> None:
 @pytest.mark.parametrize("cause", Cause)
 def test_a_cause_is_either_put_off_or_failed(cause: Cause) -> None:
     if cause in RETRY_AFTER_MS:
-        assert put_off(cause).kind is Kind.RETRY
-        assert put_off(cause).after_ms > 0
+        assert answer_retry(cause).kind is AnswerKind.RETRY
+        assert answer_retry(cause).after_ms > 0
     else:
-        assert failed(cause, "why").kind is Kind.FAILED
+        assert answer_failed(cause, "why").kind is AnswerKind.FAILED
 
 
 def test_an_answer_reads_back_as_it_was_written() -> None:
-    answer = Answer(kind=Kind.CONNECT, bundle="t/ns/0x0", broker="a:8080", epoch=Epoch(3, 4))
+    answer = Answer(kind=AnswerKind.CONNECT, bundle="t/ns/0x0", broker="a:8080", epoch=Epoch(3, 4))
     text = msgspec.json.encode(answer)
     assert text == b'{"kind":"connect","bundle":"t/ns/0x0","broker":"a:8080","epoch":[3,4]}'
     assert msgspec.json.decode(text, type=Answer) == answer

@@ -15,18 +15,18 @@ from tests.support.clusters_by_rows import change_row, held, record_row, skewed,
 from tests.support.clusters_by_rows import cluster as empty_cluster
 from tests.support.pulsar import PULSAR
 from tests.support.reports import bundle
-from trimtab.merging import planned_merges
+from trimtab.merging import plan_merges
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
 from trimtab.plan import Merge, Plan, parts_of
 from trimtab.reasons import Reason
 from trimtab.round.decide import decide
 from trimtab.settings import Settings
-from trimtab.state.in_flight import launched
+from trimtab.state.in_flight import launch_flights
 from trimtab.state.round_state import RoundState
 from trimtab.store.requests import BatchId, transitions
 from trimtab.view import View
-from trimtab.wire.command import Kind
+from trimtab.wire.command import CommandKind
 from trimtab.wire.ownership import Neighbour, Record
 from trimtab.wire.rows import RoundRecord, Row
 
@@ -66,7 +66,7 @@ def chosen(values: Mapping[str, object]) -> Settings:
 def pairs(view: View, **values: object) -> list[tuple[int, int]]:
     """By their places in PARTS, in the order in which they are merged."""
     settings = chosen(values)
-    merges = planned_merges(view, settings)
+    merges = plan_merges(view, settings)
     assert {merge.reason for merge in merges} <= {Reason.COLD_NEIGHBOURS}
     return [(PARTS.index(merge.bundle), PARTS.index(merge.neighbour)) for merge in merges]
 
@@ -179,7 +179,7 @@ def test_what_changed_lately_is_let_be() -> None:
         for row, name in enumerate(PARTS)
     }
     view = replace(fleet(), records=records)
-    (merge,) = planned_merges(view, Settings.parse(LIMITS))
+    (merge,) = plan_merges(view, Settings.parse(LIMITS))
     assert merge == Merge(PARTS[2], PARTS[3], "a", Reason.COLD_NEIGHBOURS, Epoch(3, 2), Epoch(3, 3))
 
 
@@ -230,7 +230,7 @@ def test_observing_only_shows_merges_and_remembers_none() -> None:
 
 def test_both_bundles_are_in_flight() -> None:
     plan, _ = hold(fleet())
-    flights = launched(plan, {}, Settings(), 0)
+    flights = launch_flights(plan, {}, Settings(), 0)
     assert {bundle: flight.destination for bundle, flight in flights.items()} == {
         PARTS[0]: "a",
         PARTS[1]: "a",
@@ -254,7 +254,11 @@ def test_the_owner_is_told_to_merge_after_moves_and_splits() -> None:
     assert (request.bundle, request.expect) == (QUARTERS[0], Epoch(1, 1))
     assert request.neighbour == Neighbour(QUARTERS[1], Epoch(1, 1))
     (command,) = request.commands
-    assert (command.id, command.broker, command.kind) == (f"{request.id}/merge", "a:1", Kind.MERGE)
+    assert (command.id, command.broker, command.kind) == (
+        f"{request.id}/merge",
+        "a:1",
+        CommandKind.MERGE,
+    )
     assert (command.bundle, command.neighbour) == (QUARTERS[0], QUARTERS[1])
     assert set(QUARTERS[:2]) <= set(it.memory.in_flight)
 

@@ -22,7 +22,7 @@ from trimtab.reasons import Rule
 from trimtab.round.decide import decide
 from trimtab.settings import Settings
 from trimtab.state.round_state import RoundState
-from trimtab.wire.control import Intent, Kind
+from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.rows import RoundRecord, Row
 
 LIBERAL = {"doubt__silent_brokers": 1.0, "doubt__lost_brokers": 1.0, "round__move_deadline": 600.0}
@@ -53,7 +53,7 @@ def test_all_bundles_of_a_lost_broker_are_repaired_once_batch_after_batch(number
     it = fleet({}, "abcd", **LIBERAL)
     lost = names(number)
     batch(it, 2000, (change_row(name, "a:1") for name in lost))
-    held = batch(it, 3000, [said(Kind.BROKER_LOST, broker="a:1")])
+    held = batch(it, 3000, [said(IntentKind.BROKER_LOST, broker="a:1")])
     repaired = [repair.bundle for repair in held[0].repairs]
     now_ms = 3000
     while it.memory.repair_ms == now_ms + 1:
@@ -82,7 +82,7 @@ def test_what_waits_for_the_next_batch_does_not_lack_candidates(now_ms: int) -> 
 def test_what_nobody_can_take_keeps_nothing_else_from_its_place() -> None:
     it = fleet({}, "abcd", **LIBERAL)
     policy = Isolation(namespaces=("t/a.*",), primary=("nobody",))
-    demand = Intent(id="1", kind=Kind.ISOLATION, cluster="c", name="p", isolation=policy)
+    demand = Intent(id="1", kind=IntentKind.ISOLATION, cluster="c", name="p", isolation=policy)
     bound, free = names(MOST_AT_ONCE + 1, "t/a"), names(5, "t/z")
     given_up = [change_row(name, None, 2, State.FREE) for name in (*bound, *free)]
 
@@ -100,7 +100,7 @@ def test_a_broker_is_emptied_of_so_many_at_once() -> None:
     rows = [snapshot_row("a:1", carried, at_ms=1500)]
     batch(it, 2000, [*rows, *(change_row(name, "a:1") for name in carried)])
 
-    (record,) = batch(it, 3000, [said(Kind.DRAIN, broker="a:1")])
+    (record,) = batch(it, 3000, [said(IntentKind.DRAIN, broker="a:1")])
 
     assert len(record.moves) == MOST_AT_ONCE
     assert record.refused == {Rule.BUDGET: more}

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.model import FULL_RANGE_END, Epoch, HashRange, merged, parse_bundle
+from trimtab.model import FULL_RANGE_END, Epoch, HashRange, merge_names, parse_bundle
 from trimtab.ownership import State
-from trimtab.store.rebuild import HIGHEST, REACH, doubtful, rebuilt
+from trimtab.store.rebuild import HIGHEST, REACH, doubtful, rebuild_records
 from trimtab.tiling import flaws
 from trimtab.wire.ownership import Record
 
@@ -26,28 +26,30 @@ def record(counter: int, owner: str = "a", generation: int = 1) -> Record:
 
 
 def test_nothing_is_lacking_where_the_store_is_ahead() -> None:
-    done = rebuilt({X: record(5)}, {X: record(4)}, [{X: record(5)}], NEW)
+    done = rebuild_records({X: record(5)}, {X: record(4)}, [{X: record(5)}], NEW)
     assert (done.records, done.unjournalled) == ({}, frozenset())
 
 
 def test_an_empty_store_gets_the_journal_back() -> None:
-    done = rebuilt({}, {X: record(4), Y: record(2)}, [], NEW)
+    done = rebuild_records({}, {X: record(4), Y: record(2)}, [], NEW)
     assert (done.records, done.unjournalled) == ({X: record(4), Y: record(2)}, frozenset())
 
 
 def test_a_broker_may_have_seen_more_than_the_journal() -> None:
-    done = rebuilt({X: record(3)}, {X: record(4)}, [{X: record(6, "b")}, {X: record(5)}], NEW)
+    done = rebuild_records(
+        {X: record(3)}, {X: record(4)}, [{X: record(6, "b")}, {X: record(5)}], NEW
+    )
     assert (done.records, done.unjournalled) == ({X: record(6, "b")}, frozenset({X}))
 
 
 def test_a_higher_generation_outweighs_any_counter() -> None:
     later = record(2, generation=2)
-    assert rebuilt({X: record(9)}, {X: later}, [], NEW).records == {X: later}
+    assert rebuild_records({X: record(9)}, {X: later}, [], NEW).records == {X: later}
 
 
 def test_the_order_in_which_brokers_speak_does_not_matter() -> None:
     said = [{X: record(1)}, {X: record(3, "b"), Y: record(1)}, {Y: record(2, "c")}]
-    results = [rebuilt({}, {}, order, NEW) for order in permutations(said)]
+    results = [rebuild_records({}, {}, order, NEW) for order in permutations(said)]
     assert results == [results[0]] * 6
     assert results[0].records == {X: record(3, "b"), Y: record(2, "c")}
 
@@ -58,7 +60,7 @@ LOW, MIDDLE = "t/n/0x00000000_0x40000000", "t/n/0x40000000_0x80000000"
 
 def test_a_bundle_that_was_divided_gives_way_to_what_is_known_of_its_parts() -> None:
     """One part is known, by its owner; that the bundle was deleted nobody saw."""
-    done = rebuilt({WHOLE: record(6)}, {}, [{Y: record(7, "b")}], NEW)
+    done = rebuild_records({WHOLE: record(6)}, {}, [{Y: record(7, "b")}], NEW)
 
     assert {bundle: (r.state, r.owner, r.epoch) for bundle, r in done.records.items()} == {
         WHOLE: (State.DELETED, None, Epoch(NEW, 7)),
@@ -70,18 +72,18 @@ def test_a_bundle_that_was_divided_gives_way_to_what_is_known_of_its_parts() -> 
 
 def test_a_part_that_turns_up_late_gives_way_to_the_bundle_that_was_used_since() -> None:
     later = record(6, generation=2)
-    done = rebuilt({WHOLE: later}, {}, [{Y: record(7, "b")}], NEW)
+    done = rebuild_records({WHOLE: later}, {}, [{Y: record(7, "b")}], NEW)
     assert {bundle: r.state for bundle, r in done.records.items()} == {Y: State.DELETED}
 
 
 def test_what_is_left_bare_gets_an_epoch_above_its_earlier_life() -> None:
     deleted = Record(state=State.DELETED, epoch=Epoch(1, 40))
-    done = rebuilt({WHOLE: record(6), X: deleted}, {}, [{Y: record(7)}], NEW)
+    done = rebuild_records({WHOLE: record(6), X: deleted}, {}, [{Y: record(7)}], NEW)
     assert (done.records[X].state, done.records[X].epoch) == (State.FREE, Epoch(NEW, 41))
 
 
 def test_several_gaps_become_several_bundles() -> None:
-    done = rebuilt({WHOLE: record(6)}, {}, [{MIDDLE: record(7)}], NEW)
+    done = rebuild_records({WHOLE: record(6)}, {}, [{MIDDLE: record(7)}], NEW)
     states = {bundle: r.state for bundle, r in done.records.items()}
     assert states == {
         WHOLE: State.DELETED,
@@ -93,7 +95,7 @@ def test_several_gaps_become_several_bundles() -> None:
 
 def test_a_bundle_whose_parts_nobody_knows_becomes_one_again() -> None:
     deleted = Record(state=State.DELETED, epoch=Epoch(1, 6))
-    done = rebuilt({X: deleted, Y: record(3)}, {}, [], NEW)
+    done = rebuild_records({X: deleted, Y: record(3)}, {}, [], NEW)
     assert {b: (r.state, r.epoch) for b, r in done.records.items()} == {
         X: (State.FREE, Epoch(NEW, 7))
     }
@@ -113,7 +115,7 @@ def test_whatever_is_lost_of_a_division_what_comes_back_tiles(
     parent = record(6) if forgotten else Record(state=State.DELETED, epoch=Epoch(1, 7))
     known = {part: record(8) for number, part in enumerate(parts) if number not in lost}
 
-    done = rebuilt({WHOLE: parent}, {}, [known], NEW)
+    done = rebuild_records({WHOLE: parent}, {}, [known], NEW)
 
     after = {WHOLE: parent, **known, **done.records}
     assert flaws(b for b, r in after.items() if r.state is not State.DELETED) == []
@@ -130,7 +132,7 @@ def test_whatever_is_lost_of_a_merge_what_comes_back_tiles(
     parts = {name: ended if known else merging for name, known in zip((X, Y), ends, strict=True)}
     known = {WHOLE: record(7)} if whole else {}
 
-    done = rebuilt(parts, known, [{X: record(5)}], NEW)
+    done = rebuild_records(parts, known, [{X: record(5)}], NEW)
 
     after = {**parts, **known, **done.records}
     standing = {b: r for b, r in after.items() if r.state is not State.DELETED}
@@ -149,11 +151,14 @@ NO_RANGE = "t/n/0x00000000_x"
 def test_a_record_of_a_higher_generation_asks_for_one_above_it() -> None:
     """Claims were lost with their topic, the store was emptied: only brokers remember."""
     later = record(3, generation=NEW + 50)
-    assert rebuilt({}, {X: record(2)}, [{Y: later}], NEW).newest_generation == NEW + 50
-    assert rebuilt({}, {X: record(2)}, [{Y: later}], NEW + 51).records == {X: record(2), Y: later}
+    assert rebuild_records({}, {X: record(2)}, [{Y: later}], NEW).newest_generation == NEW + 50
+    assert rebuild_records({}, {X: record(2)}, [{Y: later}], NEW + 51).records == {
+        X: record(2),
+        Y: later,
+    }
     # Epochs of this very generation may have been given out by another job.
-    assert rebuilt({X: record(3, generation=NEW)}, {}, [], NEW).newest_generation == NEW
-    assert rebuilt({}, {}, [], NEW).newest_generation == 0
+    assert rebuild_records({X: record(3, generation=NEW)}, {}, [], NEW).newest_generation == NEW
+    assert rebuild_records({}, {}, [], NEW).newest_generation == 0
 
 
 @pytest.mark.parametrize(
@@ -169,9 +174,9 @@ def test_what_no_job_can_have_given_out_counts_for_nothing(epoch: Epoch, source:
     forged = {X: msgspec.structs.replace(FORGED, epoch=epoch)}
     known = {X: record(4), Y: record(2)}
     done = {
-        "store": lambda: rebuilt(forged, known, [], NEW),
-        "journal": lambda: rebuilt(known, forged, [], NEW),
-        "brokers": lambda: rebuilt(known, {}, [forged], NEW),
+        "store": lambda: rebuild_records(forged, known, [], NEW),
+        "journal": lambda: rebuild_records(known, forged, [], NEW),
+        "brokers": lambda: rebuild_records(known, {}, [forged], NEW),
     }[source]()
     after = known | done.records
     assert after == known
@@ -182,7 +187,7 @@ def test_what_no_job_can_have_given_out_counts_for_nothing(epoch: Epoch, source:
 
 def test_what_is_just_within_reach_is_believed() -> None:
     far = {X: record(1, generation=NEW + REACH), Y: record(HIGHEST - 1)}
-    assert rebuilt({}, far, [], NEW).records == far
+    assert rebuild_records({}, far, [], NEW).records == far
 
 
 @pytest.mark.parametrize("journalled", [{}, {Y: record(2)}])
@@ -190,8 +195,8 @@ def test_a_bundle_whose_stored_record_cannot_be_believed_becomes_a_free_one(
     journalled: dict[str, Record],
 ) -> None:
     for done in (
-        rebuilt({X: FORGED}, journalled, [], NEW),
-        rebuilt({}, journalled, [], NEW, unreadable=[X]),
+        rebuild_records({X: FORGED}, journalled, [], NEW),
+        rebuild_records({}, journalled, [], NEW, unreadable=[X]),
     ):
         assert done.records[X].state is State.FREE
         assert done.records[X].epoch.generation == NEW
@@ -200,7 +205,7 @@ def test_a_bundle_whose_stored_record_cannot_be_believed_becomes_a_free_one(
 
 
 def test_where_it_would_overlap_what_is_believed_it_ends() -> None:
-    done = rebuilt({WHOLE: FORGED, X: record(3), Y: record(3)}, {}, [], NEW)
+    done = rebuild_records({WHOLE: FORGED, X: record(3), Y: record(3)}, {}, [], NEW)
     assert {b: r.state for b, r in done.records.items()} == {WHOLE: State.DELETED}
 
 
@@ -208,10 +213,10 @@ def test_where_it_would_overlap_what_is_believed_it_ends() -> None:
 def test_a_name_that_is_no_range_never_enters(name: str) -> None:
     odd = {name: record(3)}
     for done in (
-        rebuilt(odd, {X: record(1)}, [], NEW),
-        rebuilt({}, {X: record(1), **odd}, [], NEW),
-        rebuilt({}, {X: record(1)}, [odd], NEW),
-        rebuilt({}, {X: record(1)}, [], NEW, unreadable=[name]),
+        rebuild_records(odd, {X: record(1)}, [], NEW),
+        rebuild_records({}, {X: record(1), **odd}, [], NEW),
+        rebuild_records({}, {X: record(1)}, [odd], NEW),
+        rebuild_records({}, {X: record(1)}, [], NEW, unreadable=[name]),
     ):
         assert done.records == {X: record(1)}
     assert list(doubtful(odd, NEW)) == [name]
@@ -252,7 +257,7 @@ class Past:
         assert owner is not None
         if self.newest[upper].owner != owner:
             self.move(upper, owner)
-        self._become([lower, upper], [merged(lower, upper)], State.MERGING)
+        self._become([lower, upper], [merge_names(lower, upper)], State.MERGING)
 
     def _become(self, old: list[str], new: list[str], under_way: State) -> None:
         owner = self.newest[old[0]].owner
@@ -299,7 +304,9 @@ def test_what_a_living_broker_serves_stays_its_own_whatever_was_divided_and_merg
     stored, journal = (dict(past.log[: 1 + much % len(past.log)]) for much in (kept, carried))
     alive = {BROKERS[number] for number in living}
 
-    done = rebuilt(stored, journal, [past.seen[name] for name in alive], past.generation + 1)
+    done = rebuild_records(
+        stored, journal, [past.seen[name] for name in alive], past.generation + 1
+    )
 
     after = {**stored, **done.records}
     standing = [b for b, r in after.items() if r.state is not State.DELETED]
@@ -310,4 +317,4 @@ def test_what_a_living_broker_serves_stays_its_own_whatever_was_divided_and_merg
 
 def test_bundles_that_only_leave_holes_are_let_be() -> None:
     """A namespace whose brokers are claiming it for the first time."""
-    assert rebuilt({LOW: record(1)}, {}, [{Y: record(1)}], NEW).records == {Y: record(1)}
+    assert rebuild_records({LOW: record(1)}, {}, [{Y: record(1)}], NEW).records == {Y: record(1)}

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.clusters_by_rows import cluster, held, skewed, snapshot_row
 from tests.support.reports import bundle, snapshot
-from trimtab.cluster.round_record import Context, recorded
+from trimtab.cluster.round_record import Context, record_round
 from trimtab.health.assessment import situation_of
 from trimtab.intake.assemble import assemble
 from trimtab.plan import Plan, Refusal
@@ -26,7 +26,7 @@ def test_very_many_refusals_and_problems_are_counted_and_cut() -> None:
     problems = ("x" * 2000, *(f"problem {n}" for n in range(1, 1003)))
     found = situation_of(Memory(), {}, Settings(), 1)
     context = Context(1, 1, Settings(), 0, problems, "", Liveness(), found, None)
-    record = recorded(Plan(refusals=refusals), view, {}, context)
+    record = record_round(Plan(refusals=refusals), view, {}, context)
     assert (len(record.refusals), record.refused) == (1000, {"budget": 5000})
     assert record.problems[-2:] == ("problem 999", "and 3 more")
     assert len(record.problems[0]) == 1000

@@ -22,8 +22,8 @@ from trimtab.ownership import Event, State
 from trimtab.placement import PLACERS
 from trimtab.policies import Isolation
 from trimtab.store.requests import BatchId, transitions
-from trimtab.wire.command import Kind as Told
-from trimtab.wire.control import Intent, Kind
+from trimtab.wire.command import CommandKind as Told
+from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.ownership import Record
 from trimtab.wire.rows import RoundRecord, Row
 
@@ -41,7 +41,7 @@ def releasing(name: str, owner: str, destination: str) -> Row:
     )
 
 
-LOST_A = said(Kind.BROKER_LOST, broker="a:1")
+LOST_A = said(IntentKind.BROKER_LOST, broker="a:1")
 
 
 def test_the_bundles_of_a_lost_broker_go_to_others_in_the_same_batch() -> None:
@@ -77,8 +77,10 @@ def test_a_dead_source_is_skipped() -> None:
 def test_a_dead_source_with_a_dead_destination_goes_elsewhere() -> None:
     it = two_each()
     it.take([releasing(EIGHTHS[0], "a:1", "c:1")], 2000)
-    settings = said(Kind.SETTINGS, settings={"doubt.silent_brokers": 1.0, "doubt.lost_brokers": 1})
-    record = round_at(it, 3000, settings, LOST_A, said(Kind.BROKER_LOST, broker="c:1"))
+    settings = said(
+        IntentKind.SETTINGS, settings={"doubt.silent_brokers": 1.0, "doubt.lost_brokers": 1}
+    )
+    record = round_at(it, 3000, settings, LOST_A, said(IntentKind.BROKER_LOST, broker="c:1"))
     assert {r.broker for r in record.repairs} == {"b:1", "d:1"}
 
 
@@ -171,7 +173,7 @@ def test_bundles_of_a_namespace_are_placed_where_it_has_fewest() -> None:
     """c has none and d and e have one: the first goes to c, the second does not."""
     it = fleet({EIGHTHS[0]: "a:1", EIGHTHS[1]: "d:1", EIGHTHS[2]: "e:1"}, "acde")
     orphans = [change_row(name, None, 2, State.FREE) for name in EIGHTHS[3:5]]
-    record = round_at(it, 2000, said(Kind.DRAIN, broker="a:1"), *orphans)
+    record = round_at(it, 2000, said(IntentKind.DRAIN, broker="a:1"), *orphans)
     first, second = (r.broker for r in record.repairs)
     assert first == "c:1"
     assert second in {"d:1", "e:1"}
@@ -187,7 +189,7 @@ def test_overloaded_brokers_get_nothing_while_others_can() -> None:
 def test_a_repair_stays_within_the_isolation_policy() -> None:
     it = two_each()
     policy = Isolation(namespaces=("t/.*",), primary=("[ac]",))
-    demand = Intent(id="1", kind=Kind.ISOLATION, cluster="c", name="p", isolation=policy)
+    demand = Intent(id="1", kind=IntentKind.ISOLATION, cluster="c", name="p", isolation=policy)
     it.take([intent_row(demand)], 1500)
     assert {r.broker for r in round_at(it, 2000, LOST_A).repairs} == {"c:1"}
 
@@ -195,13 +197,13 @@ def test_a_repair_stays_within_the_isolation_policy() -> None:
 def test_where_nobody_can_take_a_bundle_it_waits_and_is_tried_again_a_second_later() -> None:
     it = two_each()
     policy = Isolation(namespaces=("t/.*",), primary=("z",))
-    demand = Intent(id="1", kind=Kind.ISOLATION, cluster="c", name="p", isolation=policy)
+    demand = Intent(id="1", kind=IntentKind.ISOLATION, cluster="c", name="p", isolation=policy)
     it.take([intent_row(demand)], 1500)
     out, due_ms = it.take([LOST_A], 2000)
     (record,) = rounds_in(out)
     assert (record.repairs, record.obstacles["no-candidate"], due_ms) == ((), 2, 3000)
     assert rounds_in(it.take([], 2500)[0]) == []
-    it.take([intent_row(Intent(id="2", kind=Kind.ISOLATION, cluster="c", name="p"))], 2600)
+    it.take([intent_row(Intent(id="2", kind=IntentKind.ISOLATION, cluster="c", name="p"))], 2600)
     assert len(woken(it, 3000).repairs) == 2
 
 
@@ -211,7 +213,7 @@ def test_what_was_issued_is_waited_for_until_its_deadline() -> None:
     first = rounds_in(out)[0].repairs
     assert due_ms == 32_000
     assert rounds_in(it.take([snapshot_row("b:1", {}, at_ms=2500)], 9000)[0]) == []
-    assert round_at(it, 9500, said(Kind.DRAIN, broker="d:1")).repairs == ()
+    assert round_at(it, 9500, said(IntentKind.DRAIN, broker="d:1")).repairs == ()
     assert [r.bundle for r in woken(it, 32_000).repairs] == [r.bundle for r in first]
 
 
@@ -230,8 +232,11 @@ def test_what_the_journal_shows_is_settled() -> None:
 def test_a_repair_to_a_broker_that_dies_is_not_waited_for() -> None:
     it = two_each()
     broker = next(r.broker for r in round_at(it, 2000, LOST_A).repairs if r.bundle == EIGHTHS[0])
-    it.take([said(Kind.SETTINGS, settings={"doubt.silent_brokers": 1, "doubt.lost_brokers": 1})], 1)
-    record = round_at(it, 3000, said(Kind.BROKER_LOST, broker=broker))
+    it.take(
+        [said(IntentKind.SETTINGS, settings={"doubt.silent_brokers": 1, "doubt.lost_brokers": 1})],
+        1,
+    )
+    record = round_at(it, 3000, said(IntentKind.BROKER_LOST, broker=broker))
     assert EIGHTHS[0] in {r.bundle for r in record.repairs}
     assert broker not in {r.broker for r in record.repairs}
 
@@ -245,7 +250,7 @@ def test_a_move_off_a_broker_that_dies_is_not_waited_for() -> None:
 
 def test_a_broker_that_is_back_keeps_what_it_has() -> None:
     it = two_each()
-    joined = said(Kind.BROKER_JOINED, broker="a:1")
+    joined = said(IntentKind.BROKER_JOINED, broker="a:1")
     record = round_at(it, 2000, LOST_A, joined)
     assert (record.repairs, record.gone) == ((), ())
     assert it.memory.unsettled == {}
@@ -253,9 +258,9 @@ def test_a_broker_that_is_back_keeps_what_it_has() -> None:
 
 def test_a_paused_cluster_is_not_mended_until_it_resumes() -> None:
     it = two_each()
-    paused = round_at(it, 2000, said(Kind.PAUSE), LOST_A)
+    paused = round_at(it, 2000, said(IntentKind.PAUSE), LOST_A)
     assert (paused.skipped, paused.repairs) == ("paused", ())
-    assert len(round_at(it, 9000, said(Kind.RESUME)).repairs) == 2
+    assert len(round_at(it, 9000, said(IntentKind.RESUME)).repairs) == 2
 
 
 def test_a_cluster_that_does_not_shed_is_mended() -> None:
@@ -275,7 +280,7 @@ def test_observing_only_mends_nothing() -> None:
 def test_a_readmission_frees_the_bundle_and_the_next_round_places_it() -> None:
     it = two_each()
     it.take([change_row(EIGHTHS[0], None, 2, State.QUARANTINED)], 2000)
-    record = round_at(it, 3000, said(Kind.READMIT, bundle=EIGHTHS[0]))
+    record = round_at(it, 3000, said(IntentKind.READMIT, bundle=EIGHTHS[0]))
     assert told(record) == [(EIGHTHS[0], "readmit", None, "readmitted")]
     freed = round_at(it, 4000, change_row(EIGHTHS[0], None, 3, State.FREE))
     assert [(r.event, r.reason) for r in freed.repairs] == [("assign", "unowned")]
@@ -284,7 +289,7 @@ def test_a_readmission_frees_the_bundle_and_the_next_round_places_it() -> None:
 
 def test_what_is_not_in_quarantine_is_not_readmitted() -> None:
     it = two_each()
-    it.receive([said(Kind.READMIT, bundle=EIGHTHS[0])], 2000)
+    it.receive([said(IntentKind.READMIT, bundle=EIGHTHS[0])], 2000)
     (record,) = rounds_in([it.hold_round(2000)])
     assert record.repairs == ()
     assert record.problems == (f"intent readmit: {EIGHTHS[0]} is not quarantined",)
@@ -331,7 +336,7 @@ def test_a_repair_becomes_one_command_after_moves_and_splits() -> None:
 def test_where_many_have_missed_a_renewal_the_first_loss_is_not_believed() -> None:
     """All agents stopped: one lease runs out first, and the others will within seconds."""
     it = two_each()
-    late = said(Kind.BROKER_LOST, broker="a:1", brokers=["b:1", "c:1", "d:1"])
+    late = said(IntentKind.BROKER_LOST, broker="a:1", brokers=["b:1", "c:1", "d:1"])
     record = round_at(it, 3000, late)
     assert (record.doubt, record.repairs) == ("unstable", ())
     # They were not lost after all.
@@ -339,7 +344,7 @@ def test_where_many_have_missed_a_renewal_the_first_loss_is_not_believed() -> No
 
 
 def level(doubt: Doubt) -> Row:
-    return said(Kind.DOUBT, name="test", level=doubt.value)
+    return said(IntentKind.DOUBT, name="test", level=doubt.value)
 
 
 def test_while_nothing_can_be_believed_nothing_is_done() -> None:
@@ -371,7 +376,7 @@ def test_an_intent_that_says_nothing_new_holds_no_round() -> None:
 
 def test_when_all_brokers_are_lost_at_once_nothing_is_taken_from_them() -> None:
     it = two_each()
-    rows = [said(Kind.BROKER_LOST, broker=f"{broker}:1") for broker in "abcd"]
+    rows = [said(IntentKind.BROKER_LOST, broker=f"{broker}:1") for broker in "abcd"]
     record = round_at(it, 2000, *rows)
     assert (record.skipped, record.repairs, record.moves) == ("doubt", (), ())
     assert record.causes["silence"] == "unstable"

@@ -21,12 +21,12 @@ from trimtab.reasons import Reason
 from trimtab.round.decide import mend
 from trimtab.settings import Settings, ShadowSettings
 from trimtab.settings.setting import InvalidSettings
-from trimtab.shadow.overlay import NOTHING_LEARNT, learnt, overlaid, standing
+from trimtab.shadow.overlay import NOTHING_LEARNT, learn_costs, overlay_view, standing
 from trimtab.state.memory import Memory
 from trimtab.state.shadow_state import DAY_MS, Tally
 from trimtab.view import View
 from trimtab.wire.columns import pack, unpack
-from trimtab.wire.control import Intent, Kind
+from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.ownership import Record
 from trimtab.wire.rows import RoundRecord, Row, ShadowRecord
 
@@ -71,7 +71,7 @@ def landed(it: Cluster, record: RoundRecord) -> None:
 
 
 def changed(settings: dict[str, str | int | float | bool]) -> Row:
-    return intent_row(Intent(id="1", kind=Kind.SETTINGS, cluster="c", settings=settings))
+    return intent_row(Intent(id="1", kind=IntentKind.SETTINGS, cluster="c", settings=settings))
 
 
 def told(record: RoundRecord) -> ShadowRecord:
@@ -178,7 +178,7 @@ def test_a_round_that_asks_no_strategy_compares_nothing() -> None:
     held(it, 5000)
     known = it.memory.shadow
     it.hold_round(6000, mend)
-    it.receive([intent_row(Intent(id="1", kind=Kind.PAUSE, cluster="c"))], 0)
+    it.receive([intent_row(Intent(id="1", kind=IntentKind.PAUSE, cluster="c"))], 0)
     paused = told(held(it, 5000 + MINUTE_MS))
     assert it.memory.shadow == known
     assert (paused.rounds, paused.champion.range, paused.challenger.range) == (1, None, None)
@@ -201,7 +201,7 @@ def test_a_drain_happens_in_both_worlds_and_is_not_compared() -> None:
     it = uneven(RESTING | AVG_TRIED)
     held(it, 5000)
     hot = snapshot_row("c:1", {}, cpu=50.0)
-    it.receive([said(Kind.DRAIN, broker="a:1"), hot], 0)
+    it.receive([said(IntentKind.DRAIN, broker="a:1"), hot], 0)
     drained = held(it, 5000 + MINUTE_MS)
     assert drained.skipped == ""
     assert [move.reason for move in drained.moves] == ["drained"] * 8
@@ -213,7 +213,7 @@ def test_a_drain_happens_in_both_worlds_and_is_not_compared() -> None:
 def test_the_challenger_has_nothing_on_a_broker_that_is_to_be_emptied() -> None:
     it = uneven(RESTING | AVG_TRIED)
     held(it, 5000)
-    it.receive([said(Kind.DRAIN, broker="b:1"), snapshot_row("c:1", {}, 90.0)], 0)
+    it.receive([said(IntentKind.DRAIN, broker="b:1"), snapshot_row("c:1", {}, 90.0)], 0)
     held(it, 5000 + MINUTE_MS)
     assert elsewhere(it) == {}
 
@@ -316,8 +316,8 @@ def test_a_bundle_takes_its_traffic_along_and_what_that_costs_there() -> None:
     limits[CPU] = 1600.0, 1600.0, 800.0, 800.0
     resources[MEMORY] = 30.0
     view = replace(view, brokers=replace(view.brokers, limits=limits, resources=resources))
-    costs = learnt(NOTHING_LEARNT, view.brokers, 1.0)
-    moved = overlaid(view, {view.bundles.names[-1]: "big"}, costs)
+    costs = learn_costs(NOTHING_LEARNT, view.brokers, 1.0)
+    moved = overlay_view(view, {view.bundles.names[-1]: "big"}, costs)
     assert moved.brokers.resources[CPU] == pytest.approx([30.0, 40.0, 20.0, 20.0])
     assert moved.brokers.resources[MEMORY] == pytest.approx([30.0] * 4)
     assert moved.brokers.traffic[0].tolist() == [300.0, 400.0, 100.0, 100.0]
@@ -330,16 +330,16 @@ def test_a_bundle_takes_its_traffic_along_and_what_that_costs_there() -> None:
 def test_a_report_beyond_all_measure_is_not_remembered() -> None:
     view = pair()
     with np.errstate(over="ignore"):
-        costs = learnt(
+        costs = learn_costs(
             NOTHING_LEARNT, replace(view.brokers, traffic=view.brokers.traffic * 1e300), 1
         )
-    assert learnt(costs, view.brokers, 1.0) == learnt(NOTHING_LEARNT, view.brokers, 1.0)
+    assert learn_costs(costs, view.brokers, 1.0) == learn_costs(NOTHING_LEARNT, view.brokers, 1.0)
 
 
 def test_a_world_without_a_difference_is_the_true_one() -> None:
     view = pair()
-    assert overlaid(view, {}, NOTHING_LEARNT) is view
-    assert overlaid(view, {"x": "a broker out of sight"}, NOTHING_LEARNT) is view
+    assert overlay_view(view, {}, NOTHING_LEARNT) is view
+    assert overlay_view(view, {"x": "a broker out of sight"}, NOTHING_LEARNT) is view
 
 
 def test_memory_with_a_challenger_survives_its_bytes_and_older_memory_has_none() -> None:

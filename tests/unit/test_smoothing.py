@@ -10,7 +10,7 @@ import pytest
 from tests.support.clusters import NOW_MS, Broker, view_of
 from trimtab.arrays import MEMORY
 from trimtab.settings import WeightSettings
-from trimtab.state.broker_averages import BrokerAverages, advance, remembered
+from trimtab.state.broker_averages import BrokerAverages, advance, remember_averages
 from trimtab.view import Brokers
 
 HALF = WeightSettings(history=0.5)
@@ -24,7 +24,7 @@ def told(usage: float, at_ms: int) -> Brokers:
 def averages(*reports: Brokers) -> list[float]:
     past = BrokerAverages()
     for brokers in reports:
-        past = remembered(brokers, advance(past, brokers, HALF))
+        past = remember_averages(brokers, advance(past, brokers, HALF))
     return [past.usage["a"], past.throughput["a"]]
 
 
@@ -52,6 +52,6 @@ def test_memory_counts_with_its_weight() -> None:
 
 
 def test_a_broker_that_left_is_forgotten() -> None:
-    past = remembered(told(0.25, NOW_MS), np.array([[0.25], [500.0]]))
+    past = remember_averages(told(0.25, NOW_MS), np.array([[0.25], [500.0]]))
     other = view_of({"b": Broker(0.5)}).brokers
-    assert set(remembered(other, advance(past, other, HALF)).usage) == {"b"}
+    assert set(remember_averages(other, advance(past, other, HALF)).usage) == {"b"}

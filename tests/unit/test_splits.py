@@ -21,7 +21,7 @@ from trimtab.settings import Settings
 from trimtab.state.round_state import RoundState
 from trimtab.store.requests import BatchId, transitions
 from trimtab.view import View
-from trimtab.wire.command import Kind
+from trimtab.wire.command import CommandKind
 
 HOT = "t/n/0x00000000_0x40000000"
 LIMITS = {"split.max_rate": 1000.0}
@@ -127,7 +127,11 @@ def test_the_owner_is_told_to_divide_and_how() -> None:
     assert (request.id, request.event) == ("c/query-1/7/0", Event.SPLIT)
     assert (request.expect, request.broker) == (Epoch(1, 1), None)
     (command,) = request.commands
-    assert (command.id, command.broker, command.kind) == ("c/query-1/7/0/split", "a:1", Kind.SPLIT)
+    assert (command.id, command.broker, command.kind) == (
+        "c/query-1/7/0/split",
+        "a:1",
+        CommandKind.SPLIT,
+    )
     assert command.division is not None
     assert command.division.algorithm == "topic_count_equally_divide"
     assert set(it.memory.in_flight) == set(QUARTERS)

@@ -6,11 +6,11 @@ from typing import Final, NamedTuple
 
 from trimtab.auditing.eras import Eras
 from trimtab.auditing.finding import told_epoch
-from trimtab.auditing.rules import Flaw, Kind, server
-from trimtab.auditing.story import Story
+from trimtab.auditing.rules import RuleBreach, ViolationKind, server
+from trimtab.auditing.story import RecordHistory
 from trimtab.ownership import Event
 from trimtab.wire.command import Command
-from trimtab.wire.command import Kind as Order
+from trimtab.wire.command import CommandKind as Order
 from trimtab.wire.ownership import Record
 
 
@@ -18,14 +18,16 @@ class Answer(NamedTuple):
     """Whether nothing more is to come, and what is wrong then."""
 
     final: bool
-    flaw: Flaw | None = None
+    flaw: RuleBreach | None = None
 
 
 _WAITING: Final = Answer(final=False)
 _DONE: Final = Answer(final=True)
 
 
-def answer(command: Command, story: Story | None, eras: Eras, until: int, grace: int) -> Answer:
+def answer(
+    command: Command, story: RecordHistory | None, eras: Eras, until: int, grace: int
+) -> Answer:
     """What became of a command, once everything journalled up to ``until`` has been seen."""
     if story is not None and (story.begins_after(command.epoch) or story.may_lack(command.epoch)):
         return _DONE
@@ -38,7 +40,9 @@ def answer(command: Command, story: Story | None, eras: Eras, until: int, grace:
         return _WAITING
     if eras.lost(command):
         return _DONE
-    return Answer(True, Flaw(Kind.UNFOUNDED, f"no change has the epoch of {_told(command)}"))
+    return Answer(
+        True, RuleBreach(ViolationKind.UNFOUNDED, f"no change has the epoch of {_told(command)}")
+    )
 
 
 def _asks_for_nothing(command: Command, record: Record) -> bool:
@@ -48,7 +52,7 @@ def _asks_for_nothing(command: Command, record: Record) -> bool:
     return kept or command.kind is Order.PREPARE or not command.deadline
 
 
-def _ended(command: Command, story: Story, eras: Eras, until: int, grace: int) -> Answer:
+def _ended(command: Command, story: RecordHistory, eras: Eras, until: int, grace: int) -> Answer:
     end = story.after(command.epoch)
     if end is None:
         late, last = until, eras.newest
@@ -62,7 +66,9 @@ def _ended(command: Command, story: Story, eras: Eras, until: int, grace: int) -
                 # An earlier one may still come.
                 return _WAITING
     if eras.overdue(command, grace, late, last):
-        return Answer(True, Flaw(Kind.UNANSWERED, f"{_told(command)} did not end in time"))
+        return Answer(
+            True, RuleBreach(ViolationKind.UNANSWERED, f"{_told(command)} did not end in time")
+        )
     return _WAITING if end is None else _DONE
 
 

@@ -21,21 +21,21 @@ from trimtab.auditing.rules import (
     ENDING,
     NO_RECORD,
     NOTES,
-    Flaw,
-    Kind,
+    RuleBreach,
+    ViolationKind,
     is_birth,
     misstep,
     server,
     stands,
 )
-from trimtab.auditing.story import Place, Story
+from trimtab.auditing.story import HistoryPlace, RecordHistory
 from trimtab.auditing.tiling import Tiling
 from trimtab.model import Epoch, namespace_of, parse_bundle
 from trimtab.ownership import Event
 from trimtab.wire.command import Command
 from trimtab.wire.ownership import Change, Record
 
-__all__ = ["GRACE_MS", "NOTES", "Audit", "Kind", "Violation"]
+__all__ = ["GRACE_MS", "NOTES", "Audit", "Violation", "ViolationKind"]
 
 GRACE_MS: Final = 60_000
 """How late an entry or the end of a command may be. Shorter: a slow relay is taken for a loss;
@@ -59,7 +59,7 @@ class Audit:
         self._now = 0
         self.clock = 0
         """When the newest change was made that was seen, epoch ms of Redis's clock."""
-        self._stories: dict[_Key, Story] = {}
+        self._stories: dict[_Key, RecordHistory] = {}
         self._tilings: dict[_Key, Tiling] = {}
         self._eras: defaultdict[str, Eras] = defaultdict(Eras)
         self._waiting: dict[_Key, dict[tuple[str, Epoch], Command]] = {}
@@ -83,16 +83,22 @@ class Audit:
         if change.event is not Event.RESTORE:
             # A restored record has its old time.
             self.clock = max(self.clock, change.record.since)
-        story = self._stories.setdefault(key, Story())
+        story = self._stories.setdefault(key, RecordHistory())
         if change.pruned:
             story.pruned = max(story.pruned, change.record.epoch)
         match story.place(change):
-            case Place.NEW:
+            case HistoryPlace.NEW:
                 self._take(key, story, change)
-            case Place.CONFLICT:
-                self._tell(key, Flaw(Kind.CONFLICT, "another record has this epoch"), change)
-            case Place.BACKWARD:
-                self._tell(key, Flaw(Kind.BACKWARD, "later records have higher epochs"), change)
+            case HistoryPlace.CONFLICT:
+                self._tell(
+                    key, RuleBreach(ViolationKind.CONFLICT, "another record has this epoch"), change
+                )
+            case HistoryPlace.BACKWARD:
+                self._tell(
+                    key,
+                    RuleBreach(ViolationKind.BACKWARD, "later records have higher epochs"),
+                    change,
+                )
 
     def see_command(self, command: Command) -> None:
         """Take in a command, or a copy of one."""
@@ -100,7 +106,7 @@ class Audit:
         if command.generation != command.epoch.generation:
             detail = f"{command.id} has generation {command.generation}"
             epoch = f"and epoch {told_epoch(command.epoch)}"
-            self._tell(key, Flaw(Kind.GENERATION, f"{detail} {epoch}"))
+            self._tell(key, RuleBreach(ViolationKind.GENERATION, f"{detail} {epoch}"))
         if not self._is_done(key, command):
             self._waiting.setdefault(key, {})[command.id, command.epoch] = command
 
@@ -124,7 +130,9 @@ class Audit:
     def behind(self, cluster: str, records: Mapping[str, Record]) -> list[Violation]:
         """Records of Redis that are older than what was seen before they were read."""
         return [
-            self._violation((of, bundle), Flaw(Kind.BEHIND, f"Redis has {told_record(record)}"))
+            self._violation(
+                (of, bundle), RuleBreach(ViolationKind.BEHIND, f"Redis has {told_record(record)}")
+            )
             for (of, bundle), story in self._stories.items()
             if of == cluster
             and (record := records.get(bundle, NO_RECORD)).epoch < story.newest().record.epoch
@@ -134,7 +142,9 @@ class Audit:
     def unjournalled(self, cluster: str, records: Mapping[str, Record]) -> list[Violation]:
         """Records of Redis that are not accounted for by all that was seen since they were read."""
         return [
-            self._violation(key, Flaw(Kind.UNJOURNALLED, f"Redis has {told_record(record)}"))
+            self._violation(
+                key, RuleBreach(ViolationKind.UNJOURNALLED, f"Redis has {told_record(record)}")
+            )
             for bundle, record in records.items()
             if (story := self._stories.get(key := (cluster, bundle))) is None
             or not story.knows(record)
@@ -145,7 +155,7 @@ class Audit:
         """What was journalled up to then and has not come will not come."""
         return self._now - self._grace
 
-    def _take(self, key: _Key, story: Story, change: Change) -> None:
+    def _take(self, key: _Key, story: RecordHistory, change: Change) -> None:
         cluster, bundle = key
         tiling = self._tilings.setdefault((cluster, namespace_of(bundle)), Tiling())
         for before, after in story.around(change):
@@ -160,11 +170,11 @@ class Audit:
             self._settle_commands(key)
         story.trim()
 
-    def _settle_gaps(self, key: _Key, story: Story) -> None:
+    def _settle_gaps(self, key: _Key, story: RecordHistory) -> None:
         for before, after in list(story.gaps()):
             if after.record.since <= self._until:
                 epochs = f"{told_epoch(before.record.epoch)} and {told_epoch(after.record.epoch)}"
-                self._tell(key, Flaw(Kind.GAP, f"nothing between {epochs}"), after)
+                self._tell(key, RuleBreach(ViolationKind.GAP, f"nothing between {epochs}"), after)
                 story.told = after.record.epoch.counter
         story.trim()
         if not any(story.gaps()):
@@ -181,24 +191,28 @@ class Audit:
                 self._tell((cluster, bundle), flaw)
         if tiling.is_news(self._now - self._quiet):
             detail = f"its bundles cover {tiling.covered:.0%} of the ring"
-            self._tell(key, Flaw(Kind.INCOMPLETE, detail))
+            self._tell(key, RuleBreach(ViolationKind.INCOMPLETE, detail))
 
-    def _flaw_of_birth(self, child: Change, moment: Iterable[Change]) -> Flaw | None:
+    def _flaw_of_birth(self, child: Change, moment: Iterable[Change]) -> RuleBreach | None:
         """What it was made of must have gone in the same moment, and had its owner."""
         made_of = _made_of(child, moment)
         ending = ENDING.get(len(made_of))
         if ending is None:
             detail = f"it is made of {len(made_of)} bundles; one is divided, or two are merged"
-            return Flaw(Kind.STEP, detail)
+            return RuleBreach(ViolationKind.STEP, detail)
         for gone in made_of:
             if gone.record.epoch > child.record.epoch:
-                return Flaw(Kind.BACKWARD, f"its epoch is below that of {gone.bundle}")
+                return RuleBreach(
+                    ViolationKind.BACKWARD, f"its epoch is below that of {gone.bundle}"
+                )
             last = self._stories[gone.cluster, gone.bundle].before(gone.record.epoch)
             if last is not None and server(last.record) != child.record.owner:
                 detail = f"{server(last.record)} served {gone.bundle}, which it is made of"
-                return Flaw(Kind.TWO_OWNERS, detail)
+                return RuleBreach(ViolationKind.TWO_OWNERS, detail)
             if last is not None and last.record.state is not ending:
-                return Flaw(Kind.STEP, f"{gone.bundle}, which it is made of, was not {ending}")
+                return RuleBreach(
+                    ViolationKind.STEP, f"{gone.bundle}, which it is made of, was not {ending}"
+                )
         return None
 
     def _settle_commands(self, key: _Key) -> None:
@@ -216,24 +230,26 @@ class Audit:
             self._tell(key, found.flaw)
         return found.final
 
-    def _tell(self, key: _Key, flaw: Flaw, change: Change | None = None) -> None:
+    def _tell(self, key: _Key, flaw: RuleBreach, change: Change | None = None) -> None:
         self._found.append(self._violation(key, flaw, change))
 
-    def _violation(self, key: _Key, flaw: Flaw, change: Change | None = None) -> Violation:
+    def _violation(self, key: _Key, flaw: RuleBreach, change: Change | None = None) -> Violation:
         story = self._stories.get(key)
         known = tuple(story.changes) if story else ()
         misfit = (change,) if change is not None and change not in known else ()
         return Violation(flaw.kind, *key, flaw.detail, known + misfit)
 
 
-def _flaw_between(before: Change | None, after: Change) -> Flaw | None:
+def _flaw_between(before: Change | None, after: Change) -> RuleBreach | None:
     """What is wrong with two neighbours of a story, unless something is missing between them."""
     if before is None:
         # What came before may have been compacted away, but not what came before the first.
         return misstep(NO_RECORD, after) if after.record.epoch.counter == 1 else None
     earlier, later = before.record.epoch, after.record.epoch
     if later.generation < earlier.generation:
-        return Flaw(Kind.GENERATION, "the generation goes back while the counter grows")
+        return RuleBreach(
+            ViolationKind.GENERATION, "the generation goes back while the counter grows"
+        )
     if later.counter > earlier.counter + 1 and not is_birth(after):
         return None
     return misstep(before.record, after)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trimtab.auditing.rules import Kind
+from trimtab.auditing.rules import ViolationKind
 from trimtab.model import Epoch
 from trimtab.wire.ownership import Change, Record
 
@@ -13,7 +13,7 @@ from trimtab.wire.ownership import Change, Record
 class Violation:
     """A rule that was broken. ``bundle`` is a namespace where INCOMPLETE."""
 
-    kind: Kind
+    kind: ViolationKind
     cluster: str
     bundle: str
     detail: str

@@ -12,7 +12,7 @@ from trimtab.ownership import Event, State
 from trimtab.wire.ownership import Change, Record
 
 
-class Kind(StrEnum):
+class ViolationKind(StrEnum):
     """What is found; docs/audit.md says what each means and what to do."""
 
     CONFLICT = "conflict"
@@ -43,14 +43,14 @@ class Kind(StrEnum):
     """Bundles of a namespace have never covered the ring: nobody asked for the others yet."""
 
 
-NOTES: Final = frozenset({Kind.INCOMPLETE})
+NOTES: Final = frozenset({ViolationKind.INCOMPLETE})
 """What is worth saying and breaks no rule."""
 
 
-class Flaw(NamedTuple):
+class RuleBreach(NamedTuple):
     """What is wrong, and how."""
 
-    kind: Kind
+    kind: ViolationKind
     detail: str
 
 
@@ -123,23 +123,29 @@ def may_skip(change: Change) -> bool:
     return is_birth(change) or change.event is Event.RESTORE
 
 
-def misstep(before: Record, change: Change) -> Flaw | None:
+def misstep(before: Record, change: Change) -> RuleBreach | None:
     """What is wrong with a change that follows ``before``, the two epochs apart."""
     after = change.record
     if is_birth(change):
         if stands(before) and before is not NO_RECORD:
-            return Flaw(Kind.STEP, f"it is born while it is {before.state}")
+            return RuleBreach(ViolationKind.STEP, f"it is born while it is {before.state}")
         return None
     if change.event is Event.RESTORE:
         # Of a lost store: what led to the record may be lost too.
         return None
     gave, got = server(before), server(after)
     if gave is not None and got is not None and gave != got:
-        return Flaw(Kind.TWO_OWNERS, f"{gave} serves it, then {got}, and nobody took it in between")
+        return RuleBreach(
+            ViolationKind.TWO_OWNERS, f"{gave} serves it, then {got}, and nobody took it in between"
+        )
     if change.event not in CAUSES.get((before.state, after.state), ()):
-        return Flaw(Kind.STEP, f"{change.event} does not lead from {before.state} to {after.state}")
+        return RuleBreach(
+            ViolationKind.STEP, f"{change.event} does not lead from {before.state} to {after.state}"
+        )
     if not _names_rightly(before, change):
-        return Flaw(Kind.STEP, f"{change.event} names {after.owner}, to {after.destination}")
+        return RuleBreach(
+            ViolationKind.STEP, f"{change.event} names {after.owner}, to {after.destination}"
+        )
     return None
 
 

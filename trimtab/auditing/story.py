@@ -16,7 +16,7 @@ LENGTH: Final = 8
 """Changes that are kept. Fewer: a late copy of an older one cannot be told from a forgery."""
 
 
-class Place(Enum):
+class HistoryPlace(Enum):
     """Where a change belongs."""
 
     NEW = auto()
@@ -26,7 +26,7 @@ class Place(Enum):
     BACKWARD = auto()
 
 
-class Story:
+class RecordHistory:
     """Ascending by counter: an epoch's generation and counter grow together."""
 
     __slots__ = ("changes", "pruned", "told", "trimmed")
@@ -40,19 +40,19 @@ class Story:
         self.told = -1
         """Gaps below this counter have been told of."""
 
-    def place(self, change: Change) -> Place:
+    def place(self, change: Change) -> HistoryPlace:
         """Take the change in where it is new; what it is."""
         at = self._index(change.record.epoch.counter)
         known = self.changes[at] if at < len(self.changes) else None
         if known is not None and known.record.epoch.counter == change.record.epoch.counter:
-            return Place.COPY if _same(known, change) else Place.CONFLICT
+            return HistoryPlace.COPY if _same(known, change) else HistoryPlace.CONFLICT
         if at == 0 and known is not None:
             if change.record.since > known.record.since:
-                return Place.BACKWARD
+                return HistoryPlace.BACKWARD
             if self.trimmed:
-                return Place.COPY
+                return HistoryPlace.COPY
         self.changes.insert(at, change)
-        return Place.NEW
+        return HistoryPlace.NEW
 
     def around(self, change: Change) -> Iterator[tuple[Change | None, Change]]:
         """The pairs of neighbours that a change just taken in has made."""

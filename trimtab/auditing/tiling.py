@@ -11,7 +11,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterator
 from itertools import groupby
 
-from trimtab.auditing.rules import Flaw, Kind, stands
+from trimtab.auditing.rules import RuleBreach, ViolationKind, stands
 from trimtab.model import FULL_RANGE_END, HashRange, parse_bundle
 from trimtab.ownership import Event
 from trimtab.wire.ownership import Change
@@ -58,18 +58,21 @@ class Tiling:
         for _, changes in groupby(due, key=_moment):
             yield [change for _, change in changes]
 
-    def take(self, moment: list[Change]) -> Iterator[tuple[str, Flaw]]:
+    def take(self, moment: list[Change]) -> Iterator[tuple[str, RuleBreach]]:
         """Bundles and what is wrong with them once all of a moment's changes are in."""
         added = [change.bundle for change in moment if self._take(change)]
         for bundle in added:
             for other in self._overlapping(parse_bundle(bundle)[1]):
-                yield bundle, Flaw(Kind.OVERLAP, f"{other} stands as well")
+                yield bundle, RuleBreach(ViolationKind.OVERLAP, f"{other} stands as well")
         if self._covered == FULL_RANGE_END:
             self._tiles = True
         elif self._tiles and self._covered < FULL_RANGE_END:
             self._tiles = False
             holes = ", ".join(map(str, self._holes()))
-            yield moment[0].bundle, Flaw(Kind.HOLE, f"nothing covers {holes} any longer")
+            yield (
+                moment[0].bundle,
+                RuleBreach(ViolationKind.HOLE, f"nothing covers {holes} any longer"),
+            )
 
     @property
     def covered(self) -> float:

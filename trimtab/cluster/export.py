@@ -20,7 +20,7 @@ _KINDS: Final = frozenset({_MEMORY, _SNAPSHOT, _ASIDE, _NAMESPACE})
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ClusterExport:
     """Each value packed as the operators store it."""
 
     memory: bytes
@@ -45,7 +45,7 @@ class Held:
                 yield f"{kind}/{name}", value
 
     @classmethod
-    def of(cls, parts: Iterable[tuple[str, bytes]]) -> Held:
+    def of(cls, parts: Iterable[tuple[str, bytes]]) -> ClusterExport:
         """From subjects and payloads; raises ValueError where it is none of these rows."""
         found: dict[str, dict[str, bytes]] = {kind: {} for kind in _KINDS}
         for subject, payload in parts:

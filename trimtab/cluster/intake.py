@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from trimtab.cluster.intents import obeyed
+from trimtab.cluster.intents import apply_intent
 from trimtab.cluster.state import ClusterState
-from trimtab.health.repair import noticed
+from trimtab.health.repair import note_records
 from trimtab.model import namespace_of, within
 from trimtab.ownership import Event, State
-from trimtab.review.ledger import timed
-from trimtab.state.in_flight import landed
+from trimtab.review.ledger import time_handovers
+from trimtab.state.in_flight import has_landed
 from trimtab.tiling import flaws
 from trimtab.wire.columns import pack
-from trimtab.wire.control import Intent, Kind
+from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.ownership import Change, Record
-from trimtab.wire.rows import Intake, Row, Tag, json_row, parsed
+from trimtab.wire.rows import Intake, Row, Tag, json_row, parse_rows
 
 
-def received(cluster: ClusterState, rows: Iterable[Row], now_ms: int) -> tuple[bool, list[Row]]:
+def receive_rows(cluster: ClusterState, rows: Iterable[Row], now_ms: int) -> tuple[bool, list[Row]]:
     """Take a batch's rows; whether a snapshot changed, and the rows that go on to the sinks."""
     by_tag: dict[str, list[Row]] = {tag: [] for tag in Tag}
     for row in rows:
@@ -31,11 +31,11 @@ def received(cluster: ClusterState, rows: Iterable[Row], now_ms: int) -> tuple[b
     out = by_tag[Tag.DEAD_LETTER]
     # The engine promises no order within a batch; LogAppendTime and the position give one.
     for row in sorted(by_tag[Tag.INTENT], key=_order):
-        for intent in parsed([row], Intent, out):
+        for intent in parse_rows([row], Intent, out):
             _intend(cluster, intent, row.appended_ms, now_ms)
     # A tombstone is for compaction; the change before it says what was forgotten.
     told = [row for row in by_tag[Tag.CHANGE] if row.payload]
-    _change(cluster, parsed(told, Change, out), now_ms)
+    _change(cluster, parse_rows(told, Change, out), now_ms)
     changed = _hear(cluster, by_tag[Tag.SNAPSHOT])
     if cluster.name and any(by_tag[tag] for tag in (Tag.SNAPSHOT, Tag.INTENT, Tag.CHANGE)):
         # Also where nothing was reported: a batch that changes the state must be seen by the
@@ -57,11 +57,13 @@ def intake_row(cluster: ClusterState, rows: list[Row]) -> Row:
 
 
 def _intend(cluster: ClusterState, intent: Intent, at_ms: int, now_ms: int) -> None:
-    returns = intent.kind is Kind.BROKER_JOINED and intent.broker in cluster.memory.liveness.gone
+    returns = (
+        intent.kind is IntentKind.BROKER_JOINED and intent.broker in cluster.memory.liveness.gone
+    )
     liveness = cluster.memory.liveness.recent(cluster.settings.flapping, now_ms)
     memory = replace(cluster.memory, liveness=liveness)
-    cluster.memory = obeyed(memory, intent, cluster.defaults, at_ms, now_ms)
-    if intent.kind is Kind.READMIT and not _quarantined(cluster, intent.bundle):
+    cluster.memory = apply_intent(memory, intent, cluster.defaults, at_ms, now_ms)
+    if intent.kind is IntentKind.READMIT and not _quarantined(cluster, intent.bundle):
         problem = f"intent {intent.id}: {intent.bundle} is not quarantined"
         cluster.memory = replace(memory, problems=[*memory.problems, problem])
     if returns:
@@ -98,12 +100,12 @@ def _change(cluster: ClusterState, changes: Collection[Change], now_ms: int) -> 
     settings = cluster.settings
     halves = _divided(halves, touched) if settings.split.unload_children else {}
     flying = cluster.memory.in_flight.items()
-    in_flight = {b: f for b, f in flying if b not in news or not landed(f, news[b])}
-    ledger = timed(cluster.memory.round.ledger, changes)
+    in_flight = {b: f for b, f in flying if b not in news or not has_landed(f, news[b])}
+    ledger = time_handovers(cluster.memory.round.ledger, changes)
     state = replace(cluster.memory.round, halves=halves, ledger=ledger)
     cluster.memory = replace(cluster.memory, in_flight=in_flight, round=state)
     if news and not settings.round.observe_only:
-        cluster.memory = noticed(cluster.memory, news, settings, now_ms)
+        cluster.memory = note_records(cluster.memory, news, settings, now_ms)
 
 
 def _tile(cluster: ClusterState, touched: Mapping[str, dict[str, Record]]) -> None:

@@ -15,15 +15,17 @@ from trimtab.settings import Settings
 from trimtab.settings.setting import InvalidSettings
 from trimtab.state.liveness import Late
 from trimtab.state.memory import Memory
-from trimtab.wire.control import Intent, Kind
+from trimtab.wire.control import Intent, IntentKind
 
 V = TypeVar("V")
 
 
-def obeyed(memory: Memory, intent: Intent, defaults: Settings, at_ms: int, now_ms: int) -> Memory:
+def apply_intent(
+    memory: Memory, intent: Intent, defaults: Settings, at_ms: int, now_ms: int
+) -> Memory:
     """The memory after an intent that Kafka got at ``at_ms``; ``defaults`` are the job's settings,
     ``now_ms`` is the batch timestamp."""
-    if intent.kind is Kind.SETTINGS:
+    if intent.kind is IntentKind.SETTINGS:
         return _overridden(memory, intent, defaults)
     problems = list(_flaws(intent))
     if problems:
@@ -39,22 +41,22 @@ def _after(memory: Memory, intent: Intent, at_ms: int, now_ms: int) -> Memory:
     """The memory after an intent that may leave something to mend."""
     alive, broker = memory.liveness, intent.broker
     match intent.kind:
-        case Kind.BROKER_LOST:
+        case IntentKind.BROKER_LOST:
             late = Late(intent.brokers, intent.page)
             return replace(memory, liveness=alive.lost(broker, at_ms, now_ms, late))
-        case Kind.BROKER_JOINED:
+        case IntentKind.BROKER_JOINED:
             return replace(memory, liveness=alive.joined(broker, at_ms))
-        case Kind.DRAIN:
+        case IntentKind.DRAIN:
             return replace(memory, liveness=alive.drained(broker))
-        case Kind.UNDRAIN:
+        case IntentKind.UNDRAIN:
             return replace(memory, liveness=alive.undrained(broker))
-        case Kind.DOUBT:
+        case IntentKind.DOUBT:
             level = None if intent.level is Doubt.STABLE else intent.level
             return replace(memory, doubts=_changed(memory.doubts, intent.name, level))
-        case Kind.READMIT:
+        case IntentKind.READMIT:
             readmitted = tuple(sorted({*memory.readmitted, intent.bundle}))
             return replace(memory, readmitted=readmitted)
-        case Kind.RESUME:
+        case IntentKind.RESUME:
             # Who resumes has seen what is wrong, also where only the breaker held back.
             thawed = replace(memory.round, breaker=memory.round.breaker.closed())
             return replace(memory, paused=False, round=thawed)
@@ -71,7 +73,7 @@ def _overridden(memory: Memory, intent: Intent, defaults: Settings) -> Memory:
     return replace(memory, overrides=overrides, settings_version=memory.settings_version + 1)
 
 
-def resolved(memory: Memory, defaults: Settings) -> tuple[Settings, list[str]]:
+def resolve_settings(memory: Memory, defaults: Settings) -> tuple[Settings, list[str]]:
     """The cluster's settings, and why its own changes are left out, if they are.
 
     They were valid when they came; a job started with other settings may contradict them.
@@ -94,7 +96,7 @@ def _flaws(intent: Intent) -> Iterator[str]:
     subject = _SUBJECTS.get(intent.kind)
     if subject is not None and not getattr(intent, subject):
         yield f"{subject}: says nothing of what it is about"
-    if intent.kind is Kind.ISOLATION and intent.isolation is not None:
+    if intent.kind is IntentKind.ISOLATION and intent.isolation is not None:
         yield from _impossible(intent.isolation)
 
 
@@ -123,26 +125,26 @@ def _domain(policies: Policies, intent: Intent) -> Policies:
     return replace(policies, domains=others | dict.fromkeys(intent.brokers, intent.name))
 
 
-_SUBJECTS: Final[Mapping[Kind, str]] = MappingProxyType(
+_SUBJECTS: Final[Mapping[IntentKind, str]] = MappingProxyType(
     {
-        Kind.BROKER_LOST: "broker",
-        Kind.BROKER_JOINED: "broker",
-        Kind.DRAIN: "broker",
-        Kind.UNDRAIN: "broker",
-        Kind.DOUBT: "name",
-        Kind.READMIT: "bundle",
-        Kind.ISOLATION: "name",
-        Kind.ANTI_AFFINITY: "name",
-        Kind.FAILURE_DOMAIN: "name",
+        IntentKind.BROKER_LOST: "broker",
+        IntentKind.BROKER_JOINED: "broker",
+        IntentKind.DRAIN: "broker",
+        IntentKind.UNDRAIN: "broker",
+        IntentKind.DOUBT: "name",
+        IntentKind.READMIT: "bundle",
+        IntentKind.ISOLATION: "name",
+        IntentKind.ANTI_AFFINITY: "name",
+        IntentKind.FAILURE_DOMAIN: "name",
     }
 )
 """The member that says what an intent is about."""
 
-_POLICIES: Final[Mapping[Kind, Callable[[Policies, Intent], Policies]]] = MappingProxyType(
+_POLICIES: Final[Mapping[IntentKind, Callable[[Policies, Intent], Policies]]] = MappingProxyType(
     {
-        Kind.ISOLATION: _isolation,
-        Kind.ANTI_AFFINITY: _group,
-        Kind.FAILURE_DOMAIN: _domain,
+        IntentKind.ISOLATION: _isolation,
+        IntentKind.ANTI_AFFINITY: _group,
+        IntentKind.FAILURE_DOMAIN: _domain,
     }
 )
 

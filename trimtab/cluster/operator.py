@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from trimtab.cluster.export import due
-from trimtab.cluster.intake import intake_row, received
+from trimtab.cluster.intake import intake_row, receive_rows
 from trimtab.cluster.round import Deciding, held_round
 from trimtab.cluster.state import ClusterState
 from trimtab.explaining.telling import explanations
@@ -51,7 +51,7 @@ class Cluster(ClusterState):
 
     def receive(self, rows: Iterable[Row], now_ms: int) -> tuple[bool, list[Row]]:
         """Take a batch's rows; whether a snapshot changed, and the rows that go on to the sinks."""
-        return received(self, rows, now_ms)
+        return receive_rows(self, rows, now_ms)
 
     def hold_round(self, now_ms: int, deciding: Deciding = decide) -> Row:
         """Decide once; the round's record for the sinks. ``now_ms`` is the batch timestamp."""

@@ -14,10 +14,10 @@ from typing import Final
 import numpy as np
 
 from trimtab.arrays import Bools
-from trimtab.filters import CAPS, narrowed, permitted
+from trimtab.filters import CAPS, find_permitted, narrow
 from trimtab.filters.request import Projection, Request
 from trimtab.load import usage
-from trimtab.round.repair_placement import lightly_used, preferred
+from trimtab.round.repair_placement import lightly_used, prefer_wanted
 from trimtab.settings import Settings
 from trimtab.view import View
 from trimtab.wire.hints import Hints
@@ -60,15 +60,15 @@ class _Scene:
 
     def within(self, namespace: str) -> tuple[Candidate, ...]:
         """For a namespace under a policy."""
-        return self._candidates(namespace, permitted(self._request(namespace)))
+        return self._candidates(namespace, find_permitted(self._request(namespace)))
 
     def each(self) -> float:
         used = sum(compress(self._loads, self._view.brokers.available.tolist()))
         return max(used / max(len(self._view.bundles.names), 1), _LEAST)
 
     def _candidates(self, namespace: str, allowed: Bools) -> tuple[Candidate, ...]:
-        light = preferred(allowed, self._light)
-        rows = np.flatnonzero(narrowed(self._request(namespace), light, CAPS, self._settings))
+        light = prefer_wanted(allowed, self._light)
+        rows = np.flatnonzero(narrow(self._request(namespace), light, CAPS, self._settings))
         names = self._view.brokers.names
         found = [Candidate(names[row], self._loads[row]) for row in rows.tolist()]
         return tuple(sorted(found, key=lambda each: (each.load, each.broker))[:_CANDIDATES])

@@ -10,23 +10,23 @@ from typing import Final
 
 import numpy as np
 
-from trimtab.cluster.intents import resolved
+from trimtab.cluster.intents import resolve_settings
 from trimtab.cluster.placement_hints import hints
-from trimtab.cluster.round_record import Context, recorded
+from trimtab.cluster.round_record import Context, record_round
 from trimtab.cluster.state import ClusterState
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.telling import whys
 from trimtab.explaining.witness import Witness
 from trimtab.health.assessment import situation_of
-from trimtab.health.repair import learnt, next_look
+from trimtab.health.repair import learn_records, next_look
 from trimtab.intake.assemble import Holdings, assemble
 from trimtab.intake.snapshot import Snapshot
 from trimtab.plan import Plan
 from trimtab.reasons import Rule
 from trimtab.round.view_edits import computable
 from trimtab.settings import Settings
-from trimtab.shadow.run import compared
-from trimtab.state.in_flight import launched
+from trimtab.shadow.run import compare_shadow
+from trimtab.state.in_flight import launch_flights
 from trimtab.state.liveness import heard
 from trimtab.state.round_state import RoundState
 from trimtab.view import View
@@ -49,7 +49,7 @@ def held_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> Row:
     # One pass over each mapping: a read by key costs Spark a round trip to the JVM.
     packed, namespaces = dict(cluster.snapshots.items()), dict(cluster.namespaces.items())
     records = {} if settings.round.observe_only else _all_records(namespaces)
-    cluster.memory = learnt(cluster.memory, records, settings, now_ms)
+    cluster.memory = learn_records(cluster.memory, records, settings, now_ms)
     found = situation_of(cluster.memory, records, settings, now_ms)
     view, obstacles = _view(cluster, packed, records, settings)
     view = replace(found.shown(view), now_ms=now_ms)
@@ -59,10 +59,10 @@ def held_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> Row:
     look_ms = next_look(found.found, plan, cluster.memory, settings, now_ms)
     cluster.witness = Witness(Scene(view, cluster.memory, plan, state, settings, found))
     said = whys(cluster.witness)
-    cluster.memory, shadow = compared(cluster.memory, view, plan, settings)
+    cluster.memory, shadow = compare_shadow(cluster.memory, view, plan, settings)
     cluster.memory = replace(cluster.memory, round=state, repair_ms=look_ms)
     if not settings.round.observe_only:
-        flights = launched(plan, records, settings, now_ms)
+        flights = launch_flights(plan, records, settings, now_ms)
         cluster.memory = replace(cluster.memory, in_flight=cluster.memory.in_flight | flights)
     hinted = computable(view) and not settings.round.observe_only
     context = Context(
@@ -81,7 +81,7 @@ def held_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> Row:
         whys=said.of,
     )
     cluster.memory = replace(cluster.memory, problems=[])
-    return json_row(cluster.name, Tag.ROUND, recorded(plan, view, +obstacles, context))
+    return json_row(cluster.name, Tag.ROUND, record_round(plan, view, +obstacles, context))
 
 
 def _view(
@@ -112,7 +112,7 @@ def _problems(cluster: ClusterState) -> tuple[str, ...]:
     ]
     found = (f"frozen: {found}" for found in cluster.memory.round.breaker.found)
     return (
-        *resolved(cluster.memory, cluster.defaults)[1],
+        *resolve_settings(cluster.memory, cluster.defaults)[1],
         *cluster.memory.problems,
         *flaws,
         *found,

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from trimtab.doubt import Doubt
-from trimtab.health.assessment import Situation
+from trimtab.health.assessment import Assessment
 from trimtab.load import usage
-from trimtab.plan import Forecast, Merge, Move, Plan, Settled
+from trimtab.plan import Forecast, LandedMove, Merge, Move, Plan
 from trimtab.reasons import Rule
 from trimtab.settings import Settings, SplitSettings
 from trimtab.state.breaker_state import Breaker
@@ -48,7 +48,7 @@ class Context:
     problems: tuple[str, ...]
     state_hash: str
     liveness: Liveness
-    situation: Situation
+    situation: Assessment
     hints: Hints | None
     shadow: ShadowRecord | None = None
     breaker: Breaker = field(default_factory=Breaker)
@@ -58,7 +58,7 @@ class Context:
     """Bundle to a sentence about what the plan does with it."""
 
 
-def recorded(
+def record_round(
     plan: Plan, view: View, obstacles: Mapping[Rule, int], context: Context
 ) -> RoundRecord:
     """The round's record; ``obstacles`` counts the bundles each rule kept out of the view."""
@@ -159,7 +159,7 @@ def _merge(merge: Merge, why: str) -> PlannedMerge:
     )
 
 
-def _settled(move: Settled) -> SettledMove:
+def _settled(move: LandedMove) -> SettledMove:
     return SettledMove(
         bundle=move.bundle,
         source=move.source,

@@ -10,8 +10,8 @@ import hashlib
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
 
-from trimtab.cluster.export import Held
-from trimtab.cluster.intents import resolved
+from trimtab.cluster.export import ClusterExport
+from trimtab.cluster.intents import resolve_settings
 from trimtab.explaining.witness import Witness
 from trimtab.intake.expiry import is_forgotten
 from trimtab.settings import Settings
@@ -40,7 +40,7 @@ class ClusterState:
     @property
     def settings(self) -> Settings:
         """The job's settings with the cluster's own changes on top."""
-        return resolved(self.memory, self.defaults)[0]
+        return resolve_settings(self.memory, self.defaults)[0]
 
     @property
     def interval_ms(self) -> int:
@@ -64,9 +64,9 @@ class ClusterState:
             if is_forgotten(packed, now_ms):
                 del self.aside[broker]
 
-    def held(self) -> Held:
+    def held(self) -> ClusterExport:
         """All of it, and with it what operator ① holds of the cluster's brokers."""
-        return Held(
+        return ClusterExport(
             memory=pack(self.memory),
             snapshots=dict(self.snapshots.items()),
             aside=dict(self.aside.items()),

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from trimtab.explaining.accounts.cause import Cause
-from trimtab.explaining.refusals import skipped
+from trimtab.explaining.refusals import explain_skip
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.verdict import Verdict
 from trimtab.explaining.witness import Witness
-from trimtab.explaining.words import counted, percent, seconds, short
+from trimtab.explaining.words import format_count, percent, seconds, short
 from trimtab.load import usage
 from trimtab.reasons import Reason, Rest, Rule
-from trimtab.wire.explanation import Explanation, completed
+from trimtab.wire.explanation import Explanation, complete_explanation
 
 
 def of_broker(witness: Witness, broker: str) -> Explanation:
@@ -21,7 +21,7 @@ def of_broker(witness: Witness, broker: str) -> Explanation:
     said = [part for part in (cause.why, _place(witness, broker), _trade(witness, broker)) if part]
     both = witness.usage(broker)
     figures = _figures(witness, broker) | dict(cause.figures)
-    return completed(
+    return complete_explanation(
         witness.blank(broker, verdict),
         rule=cause.rule.value,
         why="; ".join(said),
@@ -81,7 +81,7 @@ def _balances(witness: Witness, broker: str) -> Cause:
     row = scene.broker_rows.get(broker)
     place = -1 if row is None else int(scene.broker_places[row])
     if witness.account is None or place < 0:
-        return skipped(scene, scene.plan.skipped or Rule.BALANCED)
+        return explain_skip(scene, scene.plan.skipped or Rule.BALANCED)
     return witness.account.broker(place)
 
 
@@ -103,7 +103,7 @@ def _trade(witness: Witness, broker: str) -> str:
     if not (given or gotten):
         return ""
     after = f", and is at {percent(both[1])} then" if both is not None else ""
-    return f"it gives {counted(given, 'bundle')} and gets {gotten}{after}"
+    return f"it gives {format_count(given, 'bundle')} and gets {gotten}{after}"
 
 
 def _figures(witness: Witness, broker: str) -> dict[str, float]:

@@ -18,7 +18,7 @@ from typing import Final
 from trimtab.explaining.accounts.cause import Cause
 from trimtab.explaining.mending import of_merge, of_move, of_repair, of_split
 from trimtab.explaining.options import options
-from trimtab.explaining.refusals import cooling, refused, skipped
+from trimtab.explaining.refusals import cooling, explain_refusal, explain_skip
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.verdict import Verdict
 from trimtab.explaining.witness import Witness
@@ -29,7 +29,7 @@ from trimtab.plan import Move
 from trimtab.reasons import Reason, Rest, Rule
 from trimtab.state.round_state import begun
 from trimtab.view import is_monitoring
-from trimtab.wire.explanation import Explanation, Option, completed
+from trimtab.wire.explanation import Explanation, Option, complete_explanation
 from trimtab.wire.ownership import Record
 
 _DELETED: Final = Cause(Rest.UNREPORTED, "it was divided or merged, and is no more")
@@ -65,7 +65,7 @@ def of_bundle(witness: Witness, bundle: str) -> Explanation:
         why += ". No broker may get it: see what forbids them"
     if verdict is Verdict.MOVED:
         why += _placed(witness.scene, witness.scene.moves[bundle])
-    return completed(
+    return complete_explanation(
         witness.blank(bundle, verdict),
         rule=cause.rule.value,
         why=why,
@@ -90,12 +90,12 @@ def _became(witness: Witness, bundle: str) -> tuple[Verdict, Cause]:
     if (repair := scene.repairs.get(bundle)) is not None:
         return Verdict.REPAIRED, of_repair(scene, repair)
     if (refusal := scene.refusals.get(bundle)) is not None:
-        return Verdict.REFUSED, refused(scene, refusal)
+        return Verdict.REFUSED, explain_refusal(scene, refusal)
     row = scene.bundle_row(bundle)
     if row is None:
         return _unreported(scene, bundle)
     if scene.plan.skipped is not None and not scene.asked:
-        return Verdict.STAYED, skipped(scene, scene.plan.skipped)
+        return Verdict.STAYED, explain_skip(scene, scene.plan.skipped)
     return Verdict.STAYED, next(_held(scene, bundle, row), None) or _left(witness, row)
 
 

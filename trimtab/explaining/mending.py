@@ -6,13 +6,13 @@ from types import MappingProxyType
 from typing import Final
 
 from trimtab.explaining.accounts.cause import Cause
-from trimtab.explaining.nearest import raised, switched
+from trimtab.explaining.nearest import raise_setting, switch_setting
 from trimtab.explaining.scene import Scene
-from trimtab.explaining.words import amount, counted, seconds
+from trimtab.explaining.words import amount, format_count, seconds
 from trimtab.model import namespace_of
 from trimtab.plan import Merge, Move, Repair, Split
 from trimtab.reasons import Reason
-from trimtab.splitting.triggers.limits import limited
+from trimtab.splitting.triggers.limits import list_limits
 from trimtab.wire.explanation import Nearest
 
 _LIMITS: Final = MappingProxyType(
@@ -49,18 +49,18 @@ def of_split(scene: Scene, split: Split) -> Cause:
         return Cause(
             split.reason,
             "alone on a broker it would still leave the others too far below: its halves need not",
-            switched(scene.settings, "split.trigger", "long-term", "it stays whole"),
+            switch_setting(scene.settings, "split.trigger", "long-term", "it stays whole"),
         )
     settings, numbers = scene.settings, _numbers(scene, split)
     number, limit = numbers[split.reason]
     over = [reason for reason, (each, most) in numbers.items() if each > most]
     nearest: Nearest | None = None
     if over == [split.reason]:
-        nearest = raised(settings, path, number, "it stays whole")
+        nearest = raise_setting(settings, path, number, "it stays whole")
     return Cause(
         split.reason,
         f"it has {amount(number, unit)}, and {amount(limit, unit)} are the most ({path})",
-        nearest or switched(settings, "split.enabled", False, "it stays whole"),
+        nearest or switch_setting(settings, "split.enabled", False, "it stays whole"),
         {"found": number, "limit": limit},
     )
 
@@ -72,7 +72,7 @@ def _numbers(scene: Scene, split: Split) -> dict[Reason, tuple[float, float]]:
         raise LookupError(f"{split.bundle} is to be divided and not in the view")
     bundles, limits = scene.view.bundles, scene.settings.split
     rates = bundles.stats if limits.trigger == "instantaneous" else bundles.long
-    figures = limited(bundles.counts[:, [row]], rates[:, [row]], limits)
+    figures = list_limits(bundles.counts[:, [row]], rates[:, [row]], limits)
     return {reason: (float(figure[0]), float(most)) for reason, (figure, most) in figures.items()}
 
 
@@ -82,12 +82,12 @@ def of_merge(scene: Scene, merge: Merge) -> Cause:
     namespace = namespace_of(merge.bundle)
     size, most = scene.view.sizes.get(namespace, 0), settings.split.max_bundles
     so_that = "both stay as they are"
-    nearest = raised(settings, "merge.share", size / max(most, 1), so_that)
+    nearest = raise_setting(settings, "merge.share", size / max(most, 1), so_that)
     return Cause(
         merge.reason,
         f"{merge.bundle} and {merge.neighbour} become one: together they carry little, and "
-        f"{namespace} has {size} of at most {counted(most, 'bundle')} (split.max_bundles)",
-        nearest or switched(settings, "merge.enabled", False, so_that),
+        f"{namespace} has {size} of at most {format_count(most, 'bundle')} (split.max_bundles)",
+        nearest or switch_setting(settings, "merge.enabled", False, so_that),
         {"bundles": size, "most": most},
     )
 

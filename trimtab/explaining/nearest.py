@@ -22,22 +22,22 @@ _HALVINGS: Final = 60
 _KNOWN: Final = {path: (type(default), known) for path, default, known in catalogue()}
 
 
-def switched(settings: Settings, path: str, to: Value, so_that: str) -> Nearest:
+def switch_setting(settings: Settings, path: str, to: Value, so_that: str) -> Nearest:
     """A setting that is no number."""
     return Nearest(setting=path, now=_now(settings, path), then=to, so_that=so_that)
 
 
-def lowered(settings: Settings, path: str, limit: float, so_that: str) -> Nearest | None:
+def lower_setting(settings: Settings, path: str, limit: float, so_that: str) -> Nearest | None:
     """A number below ``limit``; None where it is so already or may not be."""
     return _past(settings, path, limit, -1, so_that)
 
 
-def raised(settings: Settings, path: str, limit: float, so_that: str) -> Nearest | None:
+def raise_setting(settings: Settings, path: str, limit: float, so_that: str) -> Nearest | None:
     """A number above ``limit``; None where it is so already or may not be."""
     return _past(settings, path, limit, 1, so_that)
 
 
-def sought(
+def find_setting(
     settings: Settings, path: str, up: bool, changes: Callable[[Settings], bool], so_that: str
 ) -> Nearest | None:
     """A number from which on ``changes`` holds, found by halving; None where it never does."""

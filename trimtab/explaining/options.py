@@ -14,7 +14,7 @@ from trimtab.arrays import Bools, Floats, Ints
 from trimtab.explaining.prediction import Prediction
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.words import short
-from trimtab.filters import CAPS, FILTERS, Filter, anti_affinity, permitted
+from trimtab.filters import CAPS, FILTERS, Filter, anti_affinity, find_permitted
 from trimtab.filters.request import Request
 from trimtab.filters.room import evenness, topic_cap
 from trimtab.filters.software import latest_version, load_manager_class
@@ -107,7 +107,7 @@ def _least(used: Floats, rows: Ints) -> list[int]:
 def _barred(scene: Scene, request: Request, used: Floats, peak: float) -> Barred:
     """(n,) number of the bar of each broker row, 0 where there is none."""
     barred = np.zeros(len(used), np.int8)
-    left = permitted(request)
+    left = find_permitted(request)
     barred[scene.shown.brokers.available & ~left] = _NUMBER[Bar.ISOLATED]
     if request.source is not None:
         left[request.source] = False

@@ -13,7 +13,7 @@ import numpy as np
 from trimtab.arrays import Floats, Ints
 from trimtab.explaining.scene import Scene
 from trimtab.load import usage
-from trimtab.load_model.fleet import Fleet, cost_of, observed, traffic_of
+from trimtab.load_model.fleet import Fleet, cost_of, observe_fleet, traffic_of
 from trimtab.load_model.history import PlannerHistory
 from trimtab.reasons import Reason
 
@@ -25,9 +25,9 @@ class Prediction:
     """
 
     def __init__(self, scene: Scene, fleet: Fleet | None = None) -> None:
-        self._scene, history = scene, followed(scene)
+        self._scene, history = scene, follow_history(scene)
         if fleet is None:
-            fleet, history = observed(scene.seen, history, scene.settings)
+            fleet, history = observe_fleet(scene.seen, history, scene.settings)
         self._fleet = fleet
         self._cost = cost_of(scene.shown, history) if scene.broker_rows else np.zeros(0)
 
@@ -102,7 +102,7 @@ class Prediction:
         return result
 
 
-def followed(scene: Scene) -> PlannerHistory:
+def follow_history(scene: Scene) -> PlannerHistory:
     """The planner's history as the round's strategy was given it, this round's reports counted."""
     before, after = scene.before.histories.trimtab, scene.after.histories.trimtab
     # A plan counts itself, as of now.

@@ -10,9 +10,15 @@ import numpy as np
 from trimtab.arrays import Floats
 from trimtab.doubt import Doubt
 from trimtab.explaining.accounts.cause import Cause
-from trimtab.explaining.nearest import closest, lowered, raised, sought, switched
+from trimtab.explaining.nearest import (
+    closest,
+    find_setting,
+    lower_setting,
+    raise_setting,
+    switch_setting,
+)
 from trimtab.explaining.scene import Scene
-from trimtab.explaining.words import counted, seconds
+from trimtab.explaining.words import format_count, seconds
 from trimtab.model import namespace_of
 from trimtab.plan import Refusal
 from trimtab.reasons import Rule
@@ -30,7 +36,7 @@ _SKIPPED: Final[Mapping[Rule, str]] = {
 }
 
 
-def skipped(scene: Scene, rule: Rule) -> Cause:
+def explain_skip(scene: Scene, rule: Rule) -> Cause:
     """Of a round in which no strategy was asked."""
     if rule is Rule.DOUBT:
         return _doubt(scene)
@@ -42,7 +48,7 @@ def skipped(scene: Scene, rule: Rule) -> Cause:
         return Cause(rule, f"{why}; next: look at its load report")
     nearest = None
     if rule is Rule.DISABLED:
-        nearest = switched(scene.settings, "round.enabled", True, "the strategy is asked")
+        nearest = switch_setting(scene.settings, "round.enabled", True, "the strategy is asked")
     return Cause(rule, f"no strategy was asked: {_SKIPPED.get(rule, rule.value)}", nearest)
 
 
@@ -68,7 +74,7 @@ def _frozen(scene: Scene) -> Cause:
     return Cause(
         Rule.FROZEN,
         f"no strategy is asked for another {left}: {'; '.join(breaker.found)}",
-        switched(scene.settings, "breaker.enabled", False, "the freeze ends"),
+        switch_setting(scene.settings, "breaker.enabled", False, "the freeze ends"),
         until=breaker.until_ms,
     )
 
@@ -91,12 +97,12 @@ def _believing(scene: Scene) -> Nearest | None:
 
     so_that = "the strategy is asked"
     return closest(
-        sought(scene.settings, "doubt.silent_brokers", True, believed, so_that),
-        sought(scene.settings, "doubt.lost_brokers", True, believed, so_that),
+        find_setting(scene.settings, "doubt.silent_brokers", True, believed, so_that),
+        find_setting(scene.settings, "doubt.lost_brokers", True, believed, so_that),
     )
 
 
-def refused(scene: Scene, refusal: Refusal) -> Cause:
+def explain_refusal(scene: Scene, refusal: Refusal) -> Cause:
     """Of a wish that was not granted."""
     if refusal.rule is Rule.COOLING_DOWN:
         return cooling(scene, refusal.bundle)
@@ -116,7 +122,7 @@ def cooling(scene: Scene, bundle: str) -> Cause:
     return Cause(
         Rule.COOLING_DOWN,
         f"a round moved or divided it {seconds(ago)} ago, and it rests for {seconds(grace)}",
-        lowered(settings, "round.grace_period", ago, "it may move again"),
+        lower_setting(settings, "round.grace_period", ago, "it may move again"),
         {"ago": ago, "grace_period": grace},
         # It still stays in the very millisecond in which the period ends.
         until=moved_ms + round(grace * 1000) + 1,
@@ -127,14 +133,16 @@ def _budget(scene: Scene, refusal: Refusal) -> Cause:
     before = [each.bundle for each in scene.plan.refusals if each.rule is Rule.BUDGET]
     most = budget(scene.settings)
     place, granted = most + before.index(refusal.bundle) + 1, len(scene.plan.moves)
-    spent = f"the round has moved the {counted(most, 'bundle')} that it may"
+    spent = f"the round has moved the {format_count(most, 'bundle')} that it may"
     if granted < most:
         # Of what leaves a broker that is emptied, what is under way counts too.
-        spent = f"{most - granted} of the {counted(most, 'bundle')} that may move are under way"
+        spent = (
+            f"{most - granted} of the {format_count(most, 'bundle')} that may move are under way"
+        )
     return Cause(
         Rule.BUDGET,
         f"{spent}; this one was number {place}",
-        raised(scene.settings, "round.max_moves", place - 1, "its turn comes in this round"),
+        raise_setting(scene.settings, "round.max_moves", place - 1, "its turn comes in this round"),
         {"max_moves": most, "place": place},
     )
 
@@ -147,8 +155,8 @@ def _full(scene: Scene, refusal: Refusal) -> Cause:
     return Cause(
         Rule.FULL_NAMESPACE,
         f"it alone keeps the brokers too far apart and should be divided, but {namespace} has "
-        f"{counted(size, 'bundle')} already ({path})",
-        raised(scene.settings, path, size + coming, "it is divided"),
+        f"{format_count(size, 'bundle')} already ({path})",
+        raise_setting(scene.settings, path, size + coming, "it is divided"),
         {"bundles": size},
     )
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from trimtab.arrays import Bools, Ints
 from trimtab.filters.request import Projection
-from trimtab.health.assessment import Situation, situation_of
+from trimtab.health.assessment import Assessment, situation_of
 from trimtab.names import rows_of
 from trimtab.plan import Merge, Move, Plan, Refusal, Repair, Split
 from trimtab.reasons import Reason, Rule
 from trimtab.round.decide import decide, mend
 from trimtab.round.repair_placement import lightly_used
-from trimtab.round.view_edits import computable, shown
+from trimtab.round.view_edits import computable, show_to_strategies
 from trimtab.settings import Settings
 from trimtab.state.memory import Memory
 from trimtab.state.round_state import RoundState
@@ -36,7 +36,7 @@ class Scene:
     plan: Plan
     after: RoundState
     settings: Settings
-    situation: Situation
+    situation: Assessment
 
     @property
     def now_ms(self) -> int:
@@ -66,7 +66,7 @@ class Scene:
         """Brokers and bundles as the strategy saw them, and beside them those it did not see."""
         if not self.computable:
             return self.view
-        return shown(self.view, self.before, self.plan, self.settings, self.now_ms)
+        return show_to_strategies(self.view, self.before, self.plan, self.settings, self.now_ms)
 
     @cached_property
     def seen(self) -> View:

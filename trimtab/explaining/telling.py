@@ -49,7 +49,7 @@ def explanations(witness: Witness) -> RoundExplanations | None:
     if not (explain.rounds and explain.subjects):
         return None
     try:
-        chosen = islice(dict.fromkeys(concerned(witness)), explain.subjects)
+        chosen = islice(dict.fromkeys(list_concerned(witness)), explain.subjects)
         subjects, problem = {name: of_subject(witness, name) for name in chosen}, ""
     except Exception as error:
         # As above.
@@ -66,7 +66,7 @@ def explanations(witness: Witness) -> RoundExplanations | None:
     )
 
 
-def explained(scene: Scene, subject: str) -> Explanation:
+def explain(scene: Scene, subject: str) -> Explanation:
     """Of any bundle or broker by name, also one that the round knew nothing of."""
     return of_subject(Witness(scene), subject)
 
@@ -90,7 +90,7 @@ def _whys(witness: Witness) -> Iterator[tuple[str, str]]:
         yield repair.bundle, of_repair(scene, repair).why
 
 
-def concerned(witness: Witness) -> Iterator[str]:
+def list_concerned(witness: Witness) -> Iterator[str]:
     """Names in order of interest, some of them twice."""
     plan = witness.scene.plan
     if plan.skipped is not Rule.REPAIR_ONLY:

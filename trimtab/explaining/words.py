@@ -42,6 +42,6 @@ def amount(number: float, unit: str) -> str:
     return f"{number:.3g} {unit}"
 
 
-def counted(number: int, noun: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """``1 bundle``, ``4 bundles``"""
     return f"{number} {noun}{'' if number == 1 else 's'}"

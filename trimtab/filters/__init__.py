@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from trimtab.arrays import Bools
-from trimtab.filters.affinity import Counted, counts, may_leave, spread
+from trimtab.filters.affinity import GroupCount, counts, may_leave, spread
 from trimtab.filters.request import Request
 from trimtab.filters.room import evenness, topic_cap, topic_room
 from trimtab.filters.software import latest_version, load_manager_class
@@ -21,7 +21,7 @@ Filter = Callable[[Request, Bools, Settings], Bools]
 """(request, candidates, settings) to the candidates that are left; all of shape (n,)."""
 
 
-def permitted(request: Request) -> Bools:
+def find_permitted(request: Request) -> Bools:
     """Brokers that are available and that the namespace's policies allow."""
     available = request.view.brokers.available
     return request.projection.permits.of(namespace_of(request.bundle), available)
@@ -29,7 +29,7 @@ def permitted(request: Request) -> Bools:
 
 def reachable(request: Request) -> Bools:
     """Brokers that may receive at all: permitted, and not the one the bundle leaves."""
-    allowed = permitted(request)
+    allowed = find_permitted(request)
     if request.source is not None:
         allowed[request.source] = False
     return allowed
@@ -37,12 +37,12 @@ def reachable(request: Request) -> Bools:
 
 def anti_affinity(request: Request, candidates: Bools, settings: Settings) -> Bools:
     """Brokers with the fewest namespaces of the bundle's anti-affinity group."""
-    return spread(request.view, candidates, counts(request, Counted.NAMESPACES), settings)
+    return spread(request.view, candidates, counts(request, GroupCount.NAMESPACES), settings)
 
 
 def bundle_anti_affinity(request: Request, candidates: Bools, settings: Settings) -> Bools:
     """The same by bundles, as the extensible manager counts."""
-    return spread(request.view, candidates, counts(request, Counted.BUNDLES), settings)
+    return spread(request.view, candidates, counts(request, GroupCount.BUNDLES), settings)
 
 
 CAPS: Final[tuple[Filter, ...]] = (
@@ -69,7 +69,7 @@ EXTENSIBLE: Final[tuple[Filter, ...]] = (
 )
 
 
-def narrowed(
+def narrow(
     request: Request, candidates: Bools, filters: tuple[Filter, ...], settings: Settings
 ) -> Bools:
     """``candidates`` after each of ``filters`` in turn, without those that would leave nobody."""
@@ -83,7 +83,7 @@ def narrowed(
 
 def transferable(request: Request, destination: int, settings: Settings) -> bool:
     """Whether the extensible manager would let the bundle go to ``destination``."""
-    candidates = permitted(request)
+    candidates = find_permitted(request)
     for narrow in EXTENSIBLE:
         candidates = narrow(request, candidates, settings)
     return bool(candidates[destination])
@@ -91,7 +91,7 @@ def transferable(request: Request, destination: int, settings: Settings) -> bool
 
 def may_unload(request: Request) -> bool:
     """Whether its anti-affinity group lets the bundle leave ``request.source``."""
-    had = counts(request, Counted.NAMESPACES)
+    had = counts(request, GroupCount.NAMESPACES)
     if request.source is None or had is None:
         return True
-    return may_leave(request.source, permitted(request), had)
+    return may_leave(request.source, find_permitted(request), had)

@@ -24,14 +24,14 @@ from trimtab.view import View
 _NO_DOMAIN = "default"
 
 
-class Counted(Enum):
+class GroupCount(Enum):
     """What of a group is counted on a broker."""
 
     NAMESPACES = "namespaces"
     BUNDLES = "bundles"
 
 
-def counts(request: Request, counted: Counted) -> Ints | None:
+def counts(request: Request, counted: GroupCount) -> Ints | None:
     """(n,) what each broker has of the group of the request's bundle; None without a group."""
     group = request.view.policies.group_of(namespace_of(request.bundle))
     if group is None:
@@ -39,7 +39,7 @@ def counts(request: Request, counted: Counted) -> Ints | None:
     each = [request.projection.ranges(row) for row in request.projection.members(group)]
     total = np.zeros(len(request.view.brokers.names), dtype=np.int64)
     for ranges in each:
-        total += ranges > 0 if counted is Counted.NAMESPACES else ranges
+        total += ranges > 0 if counted is GroupCount.NAMESPACES else ranges
     return total
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from trimtab.doubt import Doubt, gravest
-from trimtab.health.repair import Damage, damage, expected, unserved
-from trimtab.repair_needs import Trouble
+from trimtab.health.repair import Damage, damage, is_unserved, list_expected
+from trimtab.repair_needs import RepairNeeds
 from trimtab.settings import Settings
 from trimtab.state.liveness import suspicions
 from trimtab.state.memory import Memory
@@ -18,13 +18,13 @@ from trimtab.wire.ownership import Record
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class Assessment:
     """Of one cluster at one time."""
 
     doubts: Mapping[str, Doubt]
     """Every cause with its level."""
     found: Damage
-    trouble: Trouble
+    trouble: RepairNeeds
     away: frozenset[str]
     """Brokers that may get no bundles now."""
     unserved: int
@@ -39,21 +39,21 @@ class Situation:
 
 def situation_of(
     memory: Memory, records: Mapping[str, Record], settings: Settings, now_ms: int
-) -> Situation:
+) -> Assessment:
     """``records``: those that ``memory`` is up to date with, see `trimtab.health.repair.learnt`."""
     liveness = memory.liveness
     suspected = suspicions(liveness, memory.appended, settings, now_ms)
     level = gravest([*suspected.values(), *memory.doubts.values()])
     found = damage(memory, records, level, settings, now_ms)
-    return Situation(
+    return Assessment(
         doubts=suspected | memory.doubts,
         found=found,
-        trouble=Trouble(
+        trouble=RepairNeeds(
             needs=found.needs,
-            expected=expected(memory, records),
+            expected=list_expected(memory, records),
             draining=liveness.draining,
             doubt=level,
         ),
         away=frozenset(liveness.out_of_use(settings.flapping, now_ms)),
-        unserved=sum(unserved(records[bundle], liveness.gone) for bundle in memory.unsettled),
+        unserved=sum(is_unserved(records[bundle], liveness.gone) for bundle in memory.unsettled),
     )

@@ -53,7 +53,7 @@ class Damage:
     later_ms: int = 0
 
 
-def unsettled(bundle: str, record: Record, gone: Collection[str]) -> bool:
+def is_unsettled(bundle: str, record: Record, gone: Collection[str]) -> bool:
     """Whether a bundle is not served, or about to change; heartbeats live and die with a broker."""
     return (
         record.state not in _ENDED
@@ -62,7 +62,7 @@ def unsettled(bundle: str, record: Record, gone: Collection[str]) -> bool:
     )
 
 
-def unserved(record: Record, gone: Collection[str]) -> bool:
+def is_unserved(record: Record, gone: Collection[str]) -> bool:
     """Whether nobody serves a bundle with this unsettled record."""
     return record.state in (State.FREE, State.ASSIGNING) or record.owner in gone
 
@@ -74,7 +74,7 @@ def due_ms(record: Record, since_ms: int, gone: Collection[str], settings: Setti
     return since_ms + round(settings.round.move_deadline * 1000)
 
 
-def noticed(
+def note_records(
     memory: Memory, records: Mapping[str, Record], settings: Settings, now_ms: int
 ) -> Memory:
     """The memory after news of these records: which are unsettled, and when to look at them."""
@@ -85,7 +85,7 @@ def noticed(
         # What was to be looked after has come out well.
         times = _returns(memory, settings, now_ms)
     for bundle, record in records.items():
-        if unsettled(bundle, record, liveness.gone):
+        if is_unsettled(bundle, record, liveness.gone):
             since[bundle] = now_ms
             times.append(due_ms(record, now_ms, liveness.gone, settings))
         elif record.owner in liveness.draining:
@@ -93,7 +93,7 @@ def noticed(
     return replace(memory, unsettled=since, repair_ms=min(filter(None, times), default=0))
 
 
-def learnt(
+def learn_records(
     memory: Memory, records: Mapping[str, Record], settings: Settings, now_ms: int
 ) -> Memory:
     """The memory with every unsettled record, since when it is known, and no others; without the
@@ -102,7 +102,7 @@ def learnt(
     since = {
         bundle: memory.unsettled.get(bundle, now_ms)
         for bundle, record in records.items()
-        if unsettled(bundle, record, gone)
+        if is_unsettled(bundle, record, gone)
     }
     quarantined = {b: r for b in memory.readmitted if (r := records.get(b)) is not None}
     readmitted = tuple(b for b, r in quarantined.items() if r.state is State.QUARANTINED)
@@ -160,7 +160,7 @@ def _readmission(bundle: str, record: Record) -> Need:
     return Need(bundle, Event.READMIT, Reason.READMITTED, record.epoch)
 
 
-def expected(memory: Memory, records: Mapping[str, Record]) -> dict[str, str]:
+def list_expected(memory: Memory, records: Mapping[str, Record]) -> dict[str, str]:
     """Bundle to broker, for those given to one that has not said that it serves them."""
     given = {
         bundle: owner

@@ -49,7 +49,7 @@ def kinds(limits: Floats) -> tuple[tuple[str, ...], Ints]:
     return names, kind.reshape(-1)
 
 
-def counted(past: Costs, kind: str, usage: Floats, traffic: Floats, kept: float) -> Costs:
+def count_reports(past: Costs, kind: str, usage: Floats, traffic: Floats, kept: float) -> Costs:
     """The reports of brokers of a kind added; what was known weighs ``kept`` of what it did."""
     new = np.array(
         [
@@ -65,7 +65,7 @@ def counted(past: Costs, kind: str, usage: Floats, traffic: Floats, kept: float)
     return Costs({**past.sums, kind: (count, sum_, used, squares, products)}, past.reported_ms)
 
 
-def without_strays(costs: Costs, names: Collection[str]) -> Costs:
+def drop_strays(costs: Costs, names: Collection[str]) -> Costs:
     """Without kinds that no broker is of now, where there are very many."""
     if len(costs.sums) <= _KINDS:
         return costs

@@ -106,12 +106,12 @@ class Samples(NamedTuple):
     at_ms: Ints
 
 
-def taken(all_of: Estimates, at: Ints) -> Estimates:
+def take_rows(all_of: Estimates, at: Ints) -> Estimates:
     """The rows ``at`` these places, in that order."""
     return Estimates(**{each.name: getattr(all_of, each.name)[at] for each in fields(Estimates)})
 
 
-def located(all_of: Estimates, keys: Keys) -> tuple[Ints, Bools]:
+def locate_keys(all_of: Estimates, keys: Keys) -> tuple[Ints, Bools]:
     """Places of ``keys`` in the estimates, and which of them are there."""
     if np.array_equal(all_of.keys, keys):
         return np.arange(len(keys)), np.ones(len(keys), np.bool_)
@@ -121,10 +121,10 @@ def located(all_of: Estimates, keys: Keys) -> tuple[Ints, Bools]:
     return at, all_of.keys[at] == keys
 
 
-def joined(some: Estimates, others: Estimates) -> Estimates:
+def join_rows(some: Estimates, others: Estimates) -> Estimates:
     """The rows of both."""
     whole = {
         each.name: np.concatenate((getattr(some, each.name), getattr(others, each.name)))
         for each in fields(Estimates)
     }
-    return taken(Estimates(**whole), np.argsort(whole["keys"]))
+    return take_rows(Estimates(**whole), np.argsort(whole["keys"]))

@@ -34,7 +34,7 @@ class Leaps(NamedTuple):
     """Of one sample's logarithm."""
 
 
-def drawn(leaps: Leaps) -> tuple[Floats, Floats]:
+def draw_leaps(leaps: Leaps) -> tuple[Floats, Floats]:
     """(k,) levels after an event, and how many samples each is worth; at least two leap."""
     factor, chance = np.log(leaps.after / leaps.before), leaps.variance / leaps.samples
     weight = 1.0 / chance

@@ -14,13 +14,13 @@ import numpy as np
 
 from trimtab.arrays import RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT, Bools, Floats, Ints
 from trimtab.load import usage
-from trimtab.load_model.costs import counted, kinds, per_byte, without_strays
-from trimtab.load_model.estimates import Samples, located
+from trimtab.load_model.costs import count_reports, drop_strays, kinds, per_byte
+from trimtab.load_model.estimates import Samples, locate_keys
 from trimtab.load_model.history import Foreseen, PlannerHistory
 from trimtab.load_model.in_transit import arriving
-from trimtab.load_model.lineage import without_ancestors
+from trimtab.load_model.lineage import drop_ancestors
 from trimtab.load_model.odds import TOGETHER, bound
-from trimtab.load_model.sampling import followed
+from trimtab.load_model.sampling import follow_samples
 from trimtab.names import identities
 from trimtab.settings import Settings
 from trimtab.view import View
@@ -51,7 +51,9 @@ class Fleet:
     """Whether several bundles have just stepped together."""
 
 
-def observed(view: View, past: PlannerHistory, settings: Settings) -> tuple[Fleet, PlannerHistory]:
+def observe_fleet(
+    view: View, past: PlannerHistory, settings: Settings
+) -> tuple[Fleet, PlannerHistory]:
     """The fleet by the reports in the view, and the history with them counted."""
     planner, interval = settings.planner, settings.round.interval
     traffic = traffic_of(view.bundles.stats)
@@ -60,12 +62,12 @@ def observed(view: View, past: PlannerHistory, settings: Settings) -> tuple[Flee
     reported_ms = view.brokers.reported_ms[view.bundles.owner]
     samples = Samples(keys[order], traffic[order], reported_ms[order])
     limit = bound(len(keys), interval, planner.false_moves)
-    known = without_ancestors(past.estimates, view.bundles.names, samples.keys, order)
-    estimates = followed(known, samples, planner.half_life, limit)
+    known = drop_ancestors(past.estimates, view.bundles.names, samples.keys, order)
+    estimates = follow_samples(known, samples, planner.half_life, limit)
     history = _costed(view, replace(past, estimates=estimates), settings)
     # Looked for in their own order, where they mostly are all of the estimates.
     at = np.empty_like(order)
-    at[order] = located(estimates, keys[order])[0]
+    at[order] = locate_keys(estimates, keys[order])[0]
     size, where = estimates.level[at], view.intended
     # Of bundles that nobody reports at the moment the traffic is not known, but their share is.
     gain = float(traffic.sum()) / max(float(size.sum()), _TINY) * cost_of(view, history)
@@ -120,9 +122,9 @@ def _costed(view: View, history: PlannerHistory, settings: Settings) -> PlannerH
         rows = np.flatnonzero(news & (kind == number) & (carried > 0))
         if rows.size:
             kept = 0.5 ** (float(elapsed[rows].mean()) / planner.cost_half_life)
-            costs = counted(costs, name, used[rows], carried[rows], kept)
+            costs = count_reports(costs, name, used[rows], carried[rows], kept)
     reported = dict(zip(brokers.names, brokers.reported_ms.tolist(), strict=True))
-    costs = replace(without_strays(costs, names), reported_ms=reported)
+    costs = replace(drop_strays(costs, names), reported_ms=reported)
     rest = used - cost_of(view, replace(history, costs=costs)) * carried
     before = np.array([history.unexplained.get(name, np.nan) for name in brokers.names])
     fading = 0.5 ** (elapsed / planner.half_life)

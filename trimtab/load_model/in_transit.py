@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from trimtab.arrays import Floats
-from trimtab.load_model.estimates import Estimates, Keys, located
+from trimtab.load_model.estimates import Estimates, Keys, locate_keys
 from trimtab.names import identities
 from trimtab.view import View
 
@@ -23,7 +23,7 @@ Sent = Mapping[str, tuple[str, int]]
 """Bundle to the broker it was sent to, and when (ms)."""
 
 
-def sent_off(
+def send_off(
     sent: Sent, moves: Iterable[tuple[int, int]], view: View
 ) -> dict[str, tuple[str, int]]:
     """With a plan's moves, rows of bundle and destination; what has had time to arrive is
@@ -45,7 +45,7 @@ def arriving(sent: Sent, view: View, keys: Keys, estimates: Estimates) -> Floats
     if not names:
         return total
     wanted = identities(names)
-    at, known = located(estimates, wanted)
+    at, known = locate_keys(estimates, wanted)
     absent = known & ~np.isin(wanted, keys)
     rows = np.array([row_of[sent[name][0]] for name in names], np.int64)
     np.add.at(total, rows[absent], estimates.level[at[absent]])

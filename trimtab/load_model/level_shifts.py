@@ -16,7 +16,7 @@ import numpy as np
 
 from trimtab.arrays import Bools, Floats
 from trimtab.load_model.estimates import Estimates, Samples
-from trimtab.load_model.events import Leaps, drawn
+from trimtab.load_model.events import Leaps, draw_leaps
 from trimtab.load_model.odds import DRIFT, TOGETHER, bound_in_event
 
 _RECENT_MS: Final = 60_000
@@ -39,7 +39,7 @@ _NOTHING: Final = 1e-9
 """Of all traffic."""
 
 
-def sampled(
+def add_sample(
     old: Estimates, samples: Samples, shares: Floats, half_life: float, bound: float
 ) -> Estimates:
     """With a sample of each bundle, of which (m,) ``shares`` are the fleet's; ``half_life`` in
@@ -66,7 +66,7 @@ def sampled(
     worth, together = length.copy(), np.flatnonzero(step & leap)
     if len(together) >= TOGETHER:
         columns = (before + tiny, begun + tiny, length, variance)
-        level, worth[together] = drawn(Leaps(*(each[together] for each in columns)))
+        level, worth[together] = draw_leaps(Leaps(*(each[together] for each in columns)))
         begun[together] = np.clip(level - tiny, 0.0, 1.0)
     counted = news | first
     weight = np.where(counted, old.weight * fading + 1, old.weight)

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from trimtab.arrays import Ints
-from trimtab.load_model.estimates import Estimates, Keys, located, taken
+from trimtab.load_model.estimates import Estimates, Keys, locate_keys, take_rows
 from trimtab.model import HashRange, parse_bundle
 from trimtab.names import identities
 
@@ -22,21 +22,21 @@ _PARTS: Final = 8
 """Of a division."""
 
 
-def without_ancestors(past: Estimates, names: Sequence[str], keys: Keys, order: Ints) -> Estimates:
+def drop_ancestors(past: Estimates, names: Sequence[str], keys: Keys, order: Ints) -> Estimates:
     """``past`` without the bundles that those which are new were divided from, or merged of.
 
     ``keys`` (m,) ascend, and are of the rows ``order`` of ``names``.
     """
     if not len(past.keys) or np.array_equal(past.keys, keys):
         return past
-    new = order[~located(past, keys)[1]].tolist()
+    new = order[~locate_keys(past, keys)[1]].tolist()
     gone = identities([*_relatives([names[row] for row in new])] if len(new) <= _MOST else [])
     if not len(gone):
         return past
-    at, known = located(past, gone)
+    at, known = locate_keys(past, gone)
     left = np.ones(len(past.keys), np.bool_)
     left[at[known & ~np.isin(gone, keys)]] = False
-    return taken(past, np.flatnonzero(left))
+    return take_rows(past, np.flatnonzero(left))
 
 
 def _relatives(bundles: Sequence[str]) -> Iterator[str]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from trimtab.arrays import Floats
 from trimtab.load import usage
-from trimtab.load_model.estimates import Estimates, located
+from trimtab.load_model.estimates import Estimates, locate_keys
 from trimtab.load_model.fleet import cost_of, traffic_of
 from trimtab.load_model.history import PlannerHistory
 from trimtab.names import identities
@@ -41,7 +41,7 @@ class Model:
 
     def sizes(self, names: Sequence[str]) -> Floats:
         """(k,) shares of the fleet's traffic, 0 of bundles that are not known."""
-        at, known = located(self.estimates, identities(names))
+        at, known = locate_keys(self.estimates, identities(names))
         sizes = np.zeros(len(names))
         sizes[known] = self.estimates.level[at[known]]
         return sizes
@@ -52,7 +52,7 @@ class Model:
         return float(np.median([before.get(n, s) for n, s in zip(names, self.strays, strict=True)]))
 
 
-def modelled(view: View, history: PlannerHistory, settings: Settings) -> Model:
+def build_model(view: View, history: PlannerHistory, settings: Settings) -> Model:
     """The model, by a history that the reports in the view are counted in."""
     names = view.brokers.names
     foreseen = np.array([history.foreseen[name] for name in names]).reshape(-1, 3).T

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from trimtab.load_model.estimates import Estimates, Samples, joined, located, taken
-from trimtab.load_model.level_shifts import sampled
+from trimtab.load_model.estimates import Estimates, Samples, join_rows, locate_keys, take_rows
+from trimtab.load_model.level_shifts import add_sample
 
 _FORGET_MS: Final = 3_600_000
 """A bundle that nobody has reported for so long is forgotten."""
@@ -21,7 +21,7 @@ _AWAY_MS: Final = 600_000
 _MOST_UNSEEN: Final = 0.5
 
 
-def followed(past: Estimates, samples: Samples, half_life: float, bound: float) -> Estimates:
+def follow_samples(past: Estimates, samples: Samples, half_life: float, bound: float) -> Estimates:
     """One round later. ``half_life`` in seconds, ``bound`` of the sums
     (`trimtab.load_model.odds.bound`)."""
     known, kept = _carried(past, samples)
@@ -29,8 +29,8 @@ def followed(past: Estimates, samples: Samples, half_life: float, bound: float) 
     if total > 0:
         unseen = 0.0 if kept is None else _unseen(kept, int(samples.at_ms.max()))
         shares = samples.traffic / total * (1.0 - unseen)
-        known = sampled(known, samples, shares, half_life, bound)
-    return known if kept is None else joined(known, kept)
+        known = add_sample(known, samples, shares, half_life, bound)
+    return known if kept is None else join_rows(known, kept)
 
 
 def _carried(past: Estimates, samples: Samples) -> tuple[Estimates, Estimates | None]:
@@ -38,15 +38,15 @@ def _carried(past: Estimates, samples: Samples) -> tuple[Estimates, Estimates | 
     keys = samples.keys
     if np.array_equal(past.keys, keys):
         return past, None
-    at, here = located(past, keys)
+    at, here = locate_keys(past, keys)
     absent = np.ones(len(past.keys), np.bool_)
     absent[at[here]] = False
     absent &= past.at_ms >= samples.at_ms.max(initial=0) - _FORGET_MS
-    kept = taken(past, np.flatnonzero(absent)) if absent.any() else None
+    kept = take_rows(past, np.flatnonzero(absent)) if absent.any() else None
     fresh = _unknown(samples)
     if not here.any():
         return fresh, kept
-    old = taken(past, at)
+    old = take_rows(past, at)
     merged = {
         each.name: np.where(here, getattr(old, each.name), getattr(fresh, each.name))
         for each in fields(Estimates)

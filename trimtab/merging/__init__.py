@@ -10,16 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from trimtab.merging import cold_neighbours
-from trimtab.plan import Join, Merge
+from trimtab.plan import Merge, MergeWish
 from trimtab.settings import Settings
 from trimtab.view import View
 
-Merger = Callable[[View, Settings], Sequence[Join]]
+Merger = Callable[[View, Settings], Sequence[MergeWish]]
 
 MERGERS: Final[Mapping[str, Merger]] = {"cold-neighbours": cold_neighbours.merge}
 
 
-def planned_merges(view: View, settings: Settings) -> tuple[Merge, ...]:
+def plan_merges(view: View, settings: Settings) -> tuple[Merge, ...]:
     """What is to be merged in a round that sees ``view``."""
     if not (settings.merge.enabled and settings.split.enabled):
         return ()
@@ -27,7 +27,7 @@ def planned_merges(view: View, settings: Settings) -> tuple[Merge, ...]:
     return tuple(_merge(view, join) for join in joins)
 
 
-def _merge(view: View, join: Join) -> Merge:
+def _merge(view: View, join: MergeWish) -> Merge:
     names = view.bundles.names
     lower, upper = names[join.bundle], names[join.neighbour]
     return Merge(

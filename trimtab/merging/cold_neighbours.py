@@ -27,14 +27,14 @@ from trimtab.arrays import Floats, Ints
 from trimtab.model import namespace_of
 from trimtab.names import ranges_at
 from trimtab.ownership import State
-from trimtab.plan import Join
+from trimtab.plan import MergeWish
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
-from trimtab.splitting.triggers.limits import limited
+from trimtab.splitting.triggers.limits import list_limits
 from trimtab.view import Bundles, View
 
 
-def merge(view: View, settings: Settings) -> Sequence[Join]:
+def merge(view: View, settings: Settings) -> Sequence[MergeWish]:
     """The pairs that are to become one each, coldest first."""
     surplus = _surplus(view, settings)
     if not surplus:
@@ -45,7 +45,8 @@ def merge(view: View, settings: Settings) -> Sequence[Join]:
     cold = cold[np.argsort(heat[cold], kind="stable")]
     pairs = zip(lower[cold].tolist(), upper[cold].tolist(), strict=True)
     joins = (
-        Join(*pair, Reason.COLD_NEIGHBOURS) for pair in _granted(view, pairs, surplus, settings)
+        MergeWish(*pair, Reason.COLD_NEIGHBOURS)
+        for pair in _granted(view, pairs, surplus, settings)
     )
     return list(islice(joins, settings.merge.max_per_round or None))
 
@@ -93,7 +94,7 @@ def _neighbours(view: View, crowded: dict[int, int]) -> tuple[Ints, Ints]:
 def _heat(bundles: Bundles, lower: Ints, upper: Ints, settings: Settings) -> Floats:
     """(p,) the largest part of a split limit that a pair comes to; infinite above a limit of 0."""
     heat = np.zeros(len(lower))
-    for figure, limit in limited(bundles.counts, bundles.long, settings.split).values():
+    for figure, limit in list_limits(bundles.counts, bundles.long, settings.split).values():
         load = figure[lower].astype(np.float64) + figure[upper]
         if limit > 0:
             with np.errstate(over="ignore"):

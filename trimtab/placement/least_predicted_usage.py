@@ -16,7 +16,7 @@ import numpy as np
 from trimtab.arrays import Floats, Ints
 from trimtab.filters.request import Projection
 from trimtab.load import usage
-from trimtab.load_model.estimates import located
+from trimtab.load_model.estimates import locate_keys
 from trimtab.load_model.history import PlannerHistory
 from trimtab.names import identities
 from trimtab.settings import Settings
@@ -67,5 +67,5 @@ class LeastPredictedUsage:
 
     def _size(self, bundle: str) -> float:
         estimates = self._history.estimates
-        at, known = located(estimates, identities([bundle]))
+        at, known = locate_keys(estimates, identities([bundle]))
         return float(estimates.level[at[0]]) if known[0] else self._typical

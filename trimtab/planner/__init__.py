@@ -18,15 +18,15 @@ from dataclasses import replace
 from typing import Final
 
 from trimtab.load_model.history import PlannerHistory
-from trimtab.load_model.in_transit import sent_off
-from trimtab.plan import Shed
-from trimtab.planner.board import Step
-from trimtab.planner.constraints import Draft, reached
+from trimtab.load_model.in_transit import send_off
+from trimtab.plan import ShedWish
+from trimtab.planner.board import BoardMove
+from trimtab.planner.constraints import Draft, find_range_after
 from trimtab.planner.easing import ease
-from trimtab.planner.giants import awaited, divides, forcing, sighted, stuck
+from trimtab.planner.giants import divides, forcing, is_awaited, note_giants, stuck
 from trimtab.planner.groups import part
-from trimtab.planner.outlook import CLEARLY, Prospect, looked, prospect, swung
-from trimtab.planner.search import planned
+from trimtab.planner.outlook import CLEARLY, Prospect, look_ahead, prospect, swung
+from trimtab.planner.search import find_plan
 from trimtab.planner.trigger import aim
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
@@ -38,11 +38,11 @@ _WORTH: Final = 0.1
 
 def shed(
     view: View, history: PlannerHistory, settings: Settings
-) -> tuple[Sequence[Shed], PlannerHistory]:
+) -> tuple[Sequence[ShedWish], PlannerHistory]:
     """The plan's moves, in its order, each with its destination."""
-    outlook, history = looked(view, history, settings)
+    outlook, history = look_ahead(view, history, settings)
     draft = Draft(view, outlook.fleet, settings)
-    spreading, balancing, giants = part(draft), list[Step](), list[int]()
+    spreading, balancing, giants = part(draft), list[BoardMove](), list[int]()
     for each in outlook.prospects:
         steps, rows = _divided_or_balanced(draft, each, outlook.unrest, history)
         balancing += steps
@@ -52,24 +52,24 @@ def shed(
         history = replace(history, unrest=outlook.unrest + 1.0, planned_ms=view.now_ms)
     moves = [(step.bundle, step.destination) for step in (*spreading, *balancing)]
     if moves and not settings.round.observe_only:
-        history = replace(history, sent=sent_off(history.sent, moves, view))
+        history = replace(history, sent=send_off(history.sent, moves, view))
     wishes = [_wish(step, Reason.SPREAD_GROUP) for step in spreading]
     wishes += [_wish(step, Reason.OUT_OF_RANGE) for step in balancing]
-    return wishes, sighted(history, draft, giants)
+    return wishes, note_giants(history, draft, giants)
 
 
-def _wish(step: Step, reason: Reason) -> Shed:
-    return Shed(step.bundle, step.source, reason, step.destination)
+def _wish(step: BoardMove, reason: Reason) -> ShedWish:
+    return ShedWish(step.bundle, step.source, reason, step.destination)
 
 
 def _divided_or_balanced(
     draft: Draft, found: Prospect, unrest: float, history: PlannerHistory
-) -> tuple[list[Step], list[int]]:
+) -> tuple[list[BoardMove], list[int]]:
     """The moves of one pool, and its bundles that should be divided."""
     if not divides(draft.settings):
         return _balanced(draft, found, unrest), []
     giants = forcing(draft, found, history.estimates)
-    if awaited(draft, giants, found.pair.hot, history):
+    if is_awaited(draft, giants, found.pair.hot, history):
         return [], giants
     steps = _balanced(draft, found, unrest)
     if found.beyond > 0 and not steps:
@@ -77,7 +77,7 @@ def _divided_or_balanced(
     return steps, giants
 
 
-def _balanced(draft: Draft, before: Prospect, unrest: float) -> list[Step]:
+def _balanced(draft: Draft, before: Prospect, unrest: float) -> list[BoardMove]:
     """The moves of one pool, which the draft has from now on."""
     # Moves of other bundles between the same brokers count.
     found = prospect(draft, before.pool, unrest) if draft.moved else before
@@ -87,10 +87,10 @@ def _balanced(draft: Draft, before: Prospect, unrest: float) -> list[Step]:
     width = aim(settings, unrest, found.pair.accepted)
     if draft.bound:
         width = max(width, CLEARLY * found.floor)
-    best = planned(ground, draft.keeps(ground), width, settings.planner.effort)
+    best = find_plan(ground, draft.keeps(ground), width, settings.planner.effort)
     steps = draft.granted(best.steps)
-    range_ = reached(ground, draft.fleet, ())
-    gained = range_ - reached(ground, draft.fleet, steps)
+    range_ = find_range_after(ground, draft.fleet, ())
+    gained = range_ - find_range_after(ground, draft.fleet, steps)
     if gained < _WORTH * (range_ - max(settings.planner.target, found.floor)):
         steps = ()
     draft.add(steps)

@@ -17,9 +17,9 @@ import numpy as np
 
 from trimtab.arrays import Floats, Ints
 from trimtab.load_model.fleet import Fleet
-from trimtab.planner.board import Band, Board, Ground, Shelf, Step
-from trimtab.planner.outsized import misplaced_sent, outsized_sent
-from trimtab.planner.trial import Trial, load_of, none_bare, trial_of
+from trimtab.planner.board import Band, Board, BoardMove, Ground, Shelf
+from trimtab.planner.outsized import send_misplaced, send_outsized
+from trimtab.planner.trial import Trial, keep_least, load_of, trial_of
 
 _EPSILON: Final = 1e-12
 _GIVERS: Final = 8
@@ -53,12 +53,12 @@ HABITS: Final = (
 )
 
 
-def tried(ground: Ground, keeps: list[int], band: Band, habit: Habit) -> Trial:
+def run_trial(ground: Ground, keeps: list[int], band: Band, habit: Habit) -> Trial:
     """One trial."""
     board = Board(ground, keeps)
-    misplaced_sent(board, ground, band)
+    send_misplaced(board, ground, band)
     if habit.bold:
-        outsized_sent(board, ground.brokers, band)
+        send_outsized(board, ground.brokers, band)
     effort, most = len(board.steps), len(ground.order)
     while effort <= most:
         effort += 1
@@ -72,7 +72,7 @@ def tried(ground: Ground, keeps: list[int], band: Band, habit: Habit) -> Trial:
         else:
             break
     needed = _needed(board, ground)
-    steps = none_bare(ground, keeps, needed)
+    steps = keep_least(ground, keeps, needed)
     if len(steps) < len(needed):
         return trial_of(ground, steps, effort)
     low, high = board.reach()
@@ -147,7 +147,7 @@ def _filled(board: Board, cold: int, band: Band) -> bool:
     return True
 
 
-def _needed(board: Board, ground: Ground) -> tuple[Step, ...]:
+def _needed(board: Board, ground: Ground) -> tuple[BoardMove, ...]:
     """The steps without those whose undoing leaves the range no wider; smallest looked at first."""
     usage, gain = board.usage, board.gain
     sizes = ground.fleet.size[[step.bundle for step in board.steps]].tolist()

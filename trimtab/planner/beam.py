@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from trimtab.arrays import Floats, Ints
-from trimtab.planner.board import Ground, Step
+from trimtab.planner.board import BoardMove, Ground
 
 _TRIES: Final = 30_000
 """States that are looked at in all."""
@@ -33,7 +33,9 @@ class _State(NamedTuple):
     beyond: float
 
 
-def searched(ground: Ground, keeps: list[int], width: float, depth: int) -> list[tuple[Step, ...]]:
+def search_beam(
+    ground: Ground, keeps: list[int], width: float, depth: int
+) -> list[tuple[BoardMove, ...]]:
     """The best found with 1, 2, ... ``depth`` moves; it ends with the first whose range is at most
     ``width``."""
     search = _Search(ground, keeps, width, depth)
@@ -77,10 +79,10 @@ class _Search:
         high = max(usage.max(), self._most)
         return float(high - min(usage[self._receives].min(initial=high), self._least))
 
-    def steps(self, state: _State) -> tuple[Step, ...]:
+    def steps(self, state: _State) -> tuple[BoardMove, ...]:
         """The state's moves by rows of the view."""
         names = self._brokers
-        return tuple(Step(row, names[at], names[to]) for row, at, to in state.steps)
+        return tuple(BoardMove(row, names[at], names[to]) for row, at, to in state.steps)
 
     def next(self, beam: list[_State]) -> list[_State]:
         """The best states one move later, each once."""

@@ -14,7 +14,7 @@ from trimtab.arrays import Bools, Floats, Ints
 from trimtab.load_model.fleet import Fleet
 
 
-class Step(NamedTuple):
+class BoardMove(NamedTuple):
     """Rows of a bundle, of the broker it leaves and of the one it goes to."""
 
     bundle: int
@@ -82,7 +82,7 @@ class Ground:
         return here[self.fleet.where]
 
 
-def shift(usage: Floats, fleet: Fleet, steps: Sequence[Step]) -> None:
+def shift(usage: Floats, fleet: Fleet, steps: Sequence[BoardMove]) -> None:
     """Change ``usage`` (n,) by what the steps move."""
     for row, source, destination in steps:
         usage[source] -= fleet.size[row] * fleet.gain[source]
@@ -120,7 +120,7 @@ class Board:
         self._ground, self._keeps = ground, keeps
         self.gain: list[float] = ground.fleet.gain.tolist()
         self.usage: list[float] = ground.fleet.usage.tolist()
-        self.steps: list[Step] = []
+        self.steps: list[BoardMove] = []
         self._shelves: dict[int, Shelf] = {}
         # Entries whose usage is no longer the broker's are dropped when they come to the top.
         self._hot = [(-self.usage[b], b) for b in ground.brokers.tolist()]
@@ -176,7 +176,7 @@ class Board:
     def move(self, at: int, source: int, destination: int) -> None:
         """Let what stands at a place of the source's shelf go."""
         row, size = self.shelf(source).take(at)
-        self.steps.append(Step(row, source, destination))
+        self.steps.append(BoardMove(row, source, destination))
         self.usage[source] -= size * self.gain[source]
         self.usage[destination] += size * self.gain[destination]
         for broker in (source, destination):

@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from trimtab.arrays import TOPICS, Bools
-from trimtab.filters import CAPS, may_unload, narrowed, reachable
+from trimtab.filters import CAPS, may_unload, narrow, reachable
 from trimtab.filters.isolation import Permits
 from trimtab.filters.request import Projection, own_bundles, request_of
 from trimtab.load_model.fleet import Fleet
-from trimtab.planner.board import Ground, Step, shift
-from trimtab.planner.search import ordered
+from trimtab.planner.board import BoardMove, Ground, shift
+from trimtab.planner.search import order_moves
 from trimtab.policies import Isolation
 from trimtab.settings import Settings
 from trimtab.view import View
@@ -107,24 +107,24 @@ class Draft:
         allowed = reachable(request)
         if not allowed.any() or not may_unload(request):
             return np.zeros(len(allowed), np.bool_)
-        return narrowed(request, allowed, CAPS, self.settings)
+        return narrow(request, allowed, CAPS, self.settings)
 
     def group(self, row: int) -> str | None:
         """The anti-affinity group of a bundle."""
         bundles = self.view.bundles
         return self.view.policies.group_of(bundles.namespaces[bundles.namespace[row]])
 
-    def granted(self, steps: Sequence[Step]) -> tuple[Step, ...]:
+    def granted(self, steps: Sequence[BoardMove]) -> tuple[BoardMove, ...]:
         """Those of the steps that the round would grant one after the other, in such an order."""
         kept = tuple(steps)
         while kept and self._capped(kept):
             refused = self._refused(kept)
             if not refused:
                 break
-            kept = ordered(self.fleet, [step for step in kept if step not in refused])
+            kept = order_moves(self.fleet, [step for step in kept if step not in refused])
         return kept
 
-    def add(self, steps: Sequence[Step]) -> None:
+    def add(self, steps: Sequence[BoardMove]) -> None:
         """Let the steps be part of the plan."""
         if steps and not self.moved:
             # From here on its columns are the draft's own.
@@ -153,9 +153,9 @@ class Draft:
         request = request_of(self.view, self.projection, int(rows[0]), hottest)
         allowed = pool.brokers.copy()
         allowed[hottest] = False
-        return narrowed(request, allowed, CAPS, self.settings)
+        return narrow(request, allowed, CAPS, self.settings)
 
-    def _capped(self, steps: Sequence[Step]) -> bool:
+    def _capped(self, steps: Sequence[BoardMove]) -> bool:
         """Whether a filter may have a say in one of the steps."""
         rows, _, to = np.array(steps).T
         brokers, topics = self.view.brokers, self.view.bundles.counts[TOPICS, rows]
@@ -163,7 +163,7 @@ class Draft:
         most = (brokers.topics + arriving).max()
         return self._choosy or bool(most > self.settings.placement.max_topics)
 
-    def _refused(self, steps: Sequence[Step]) -> set[Step]:
+    def _refused(self, steps: Sequence[BoardMove]) -> set[BoardMove]:
         refused = set()
         for step in steps:
             if self.destinations(step.bundle)[step.destination]:
@@ -176,7 +176,7 @@ class Draft:
         return refused
 
 
-def forced_of(ground: Ground, pool: Pool) -> float:
+def find_forced_range(ground: Ground, pool: Pool) -> float:
     """Range that the pool has at least because of what cannot move: its hottest broker by that
     alone, against all the others if they had everything that can move."""
     fleet, brokers = ground.fleet, ground.brokers
@@ -190,7 +190,7 @@ def forced_of(ground: Ground, pool: Pool) -> float:
     return max(float(fixed[hottest] - others), 0.0)
 
 
-def reached(ground: Ground, fleet: Fleet, steps: Sequence[Step]) -> float:
+def find_range_after(ground: Ground, fleet: Fleet, steps: Sequence[BoardMove]) -> float:
     """The range once the steps are done."""
     usage = fleet.usage.copy()
     shift(usage, fleet, steps)

@@ -14,12 +14,12 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from trimtab.arrays import Bools, Ints
-from trimtab.filters import permitted
-from trimtab.filters.affinity import Counted, counts, domain_of
+from trimtab.filters import find_permitted
+from trimtab.filters.affinity import GroupCount, counts, domain_of
 from trimtab.filters.request import request_of
-from trimtab.planner.board import Ground, Step
+from trimtab.planner.board import BoardMove, Ground
 from trimtab.planner.constraints import Draft, Pool
-from trimtab.planner.groups import needed
+from trimtab.planner.groups import count_needed
 
 _HOTTEST: Final = 4
 """Brokers whose bundles are tried."""
@@ -32,15 +32,15 @@ _MOST: Final = 64
 class _Relief(NamedTuple):
     gain: float
     """By how much the usage of the busier of the two becomes less."""
-    step: Step
+    step: BoardMove
 
 
-def ease(draft: Draft, pool: Pool, ground: Ground, aim: float, worth: float) -> list[Step]:
+def ease(draft: Draft, pool: Pool, ground: Ground, aim: float, worth: float) -> list[BoardMove]:
     """Moves of a pool's bundles towards a range of ``aim``, which the draft has from now on.
 
     Each lowers the busier of its two brokers by ``worth`` of what the range is too wide by.
     """
-    steps: list[Step] = []
+    steps: list[BoardMove] = []
     if pool.grouped is None:
         return steps
     while len(steps) < _MOST:
@@ -81,7 +81,7 @@ def _relief(draft: Draft, row: int, source: int) -> _Relief | None:
         return None
     to = int(np.argmin(np.where(allowed, arrived, np.inf)))
     left = usage[source] - fleet.size[row] * fleet.gain[source]
-    return _Relief(float(usage[source] - max(left, arrived[to])), Step(row, source, to))
+    return _Relief(float(usage[source] - max(left, arrived[to])), BoardMove(row, source, to))
 
 
 def _room(draft: Draft, row: int, source: int) -> Bools:
@@ -89,15 +89,15 @@ def _room(draft: Draft, row: int, source: int) -> Bools:
     domain where it is heeded."""
     view, projection = draft.view, draft.projection
     request = request_of(view, projection, row, source)
-    held = counts(request, Counted.NAMESPACES)
+    held = counts(request, GroupCount.NAMESPACES)
     if held is None:
         return np.ones(len(view.brokers.names), np.bool_)
-    there = permitted(request)
+    there = find_permitted(request)
     members = len(projection.members(draft.group(row) or ""))
-    room = held < needed(members, int(np.count_nonzero(there)))
+    room = held < count_needed(members, int(np.count_nonzero(there)))
     room |= projection.ranges(request.namespace) > 0
     if draft.settings.placement.failure_domains and view.policies.domains:
         domain = domain_of(view)
-        most = needed(members, len(np.unique(domain[there])))
+        most = count_needed(members, len(np.unique(domain[there])))
         room &= (np.bincount(domain, held)[domain] < most) | (domain == domain[source])
     return room

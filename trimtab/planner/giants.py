@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 
 from trimtab.arrays import TOPICS, Ints
-from trimtab.load_model.estimates import Estimates, located, taken
+from trimtab.load_model.estimates import Estimates, locate_keys, take_rows
 from trimtab.load_model.history import PlannerHistory, Weighed
 from trimtab.model import parse_bundle, within
 from trimtab.names import identities, rows_of
@@ -78,7 +78,7 @@ def stuck(draft: Draft, ground: Ground, estimates: Estimates) -> list[int]:
     return [row] if arrived >= fleet.usage[hot] else []
 
 
-def sighted(history: PlannerHistory, draft: Draft, rows: list[int]) -> PlannerHistory:
+def note_giants(history: PlannerHistory, draft: Draft, rows: list[int]) -> PlannerHistory:
     """The history with the giants of this round; one that was known keeps the time it was found."""
     names, sizes, now_ms = draft.view.bundles.names, draft.fleet.size, draft.view.now_ms
     found = {}
@@ -89,7 +89,7 @@ def sighted(history: PlannerHistory, draft: Draft, rows: list[int]) -> PlannerHi
     return replace(history, giants=found, looked_ms=now_ms)
 
 
-def awaited(draft: Draft, rows: list[int], hot: int, history: PlannerHistory) -> bool:
+def is_awaited(draft: Draft, rows: list[int], hot: int, history: PlannerHistory) -> bool:
     """Whether one of the giants ``rows`` is about to be divided, or a large one of the ``hot``
     broker is at it."""
     names, fleet = draft.view.bundles.names, draft.fleet
@@ -128,8 +128,8 @@ def _largest(ground: Ground) -> Ints:
 
 def _surely(view: View, row: int, estimates: Estimates) -> float:
     """The size that a bundle has at least."""
-    at, known = located(estimates, identities([view.bundles.names[row]]))
+    at, known = locate_keys(estimates, identities([view.bundles.names[row]]))
     if not known[0]:
         return 0.0
-    one = taken(estimates, at)
+    one = take_rows(estimates, at)
     return max(float(one.level[0]) - SURELY * math.sqrt(one.spread[0]), 0.0)

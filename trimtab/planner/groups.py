@@ -18,10 +18,10 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from trimtab.arrays import Bools, Floats, Ints
-from trimtab.filters import permitted
-from trimtab.filters.affinity import Counted, counts, domain_of
+from trimtab.filters import find_permitted
+from trimtab.filters.affinity import GroupCount, counts, domain_of
 from trimtab.filters.request import request_of
-from trimtab.planner.board import Step
+from trimtab.planner.board import BoardMove
 from trimtab.planner.constraints import Draft
 
 _TRIES: Final = 2_000
@@ -30,13 +30,13 @@ _MOST: Final = 500
 """Bundles that are moved for it in a round, or a few more."""
 
 
-def part(draft: Draft) -> list[Step]:
+def part(draft: Draft) -> list[BoardMove]:
     """The moves that spread the groups; the draft has them from now on."""
     if not draft.view.policies.groups:
         return []
     limit = max(draft.peak, draft.settings.round.overloaded_threshold)
     domain, tries = _domains(draft), iter(range(_TRIES))
-    steps: list[Step] = []
+    steps: list[BoardMove] = []
     for rows in _crowded(draft, domain):
         group = _Group(draft, rows, domain)
         for ceiling in (draft.peak, limit):
@@ -92,7 +92,7 @@ class _Group:
         self._draft, self._rows, self._domain = draft, rows, domain
         self._namespaces = len(np.unique(draft.view.bundles.namespace[rows]))
 
-    def better(self, ceiling: float, tries: Iterator[int]) -> list[Step]:
+    def better(self, ceiling: float, tries: Iterator[int]) -> list[BoardMove]:
         """Moves of one namespace off one broker that spread the group better; none if no such do
         without lifting a broker above ``ceiling``, or ``tries`` are used up."""
         held = self._held()
@@ -106,7 +106,7 @@ class _Group:
     def _held(self) -> _Held:
         draft = self._draft
         request = request_of(draft.view, draft.projection, int(self._rows[0]), None)
-        brokers = counts(request, Counted.NAMESPACES)
+        brokers = counts(request, GroupCount.NAMESPACES)
         assert brokers is not None  # its namespace is in the group
         if self._domain is None:
             return _Held(brokers, None)
@@ -125,7 +125,7 @@ class _Group:
         return sources
 
     def _much(self, held: Ints) -> Bools:
-        much: Bools = (held >= held.min() + 2) | (held > needed(self._namespaces, len(held)))
+        much: Bools = (held >= held.min() + 2) | (held > count_needed(self._namespaces, len(held)))
         return much
 
     def _namespaces_on(self, source: int) -> list[Ints]:
@@ -136,7 +136,7 @@ class _Group:
         each = [here[spaces == space] for space in np.unique(spaces).tolist()]
         return sorted(each, key=lambda rows: float(fleet.size[rows].sum()))
 
-    def _parted(self, rows: Ints, source: int, held: _Held, ceiling: float) -> list[Step]:
+    def _parted(self, rows: Ints, source: int, held: _Held, ceiling: float) -> list[BoardMove]:
         """The bundles ``rows`` of a namespace off their broker, if that is for the better."""
         draft = self._draft
         movable = draft.view.bundles.movable[rows].all()
@@ -150,7 +150,7 @@ class _Group:
             draft.projection.withdraw(*step)
         return steps if better else []
 
-    def _scattered(self, rows: Ints, source: int, ceiling: float) -> list[Step]:
+    def _scattered(self, rows: Ints, source: int, ceiling: float) -> list[BoardMove]:
         """Moves of as many of the bundles as find a broker; they are counted in the projection."""
         draft, fleet = self._draft, self._draft.fleet
         usage, steps = fleet.usage.copy(), []
@@ -162,7 +162,7 @@ class _Group:
             usage[destination] = arrived[destination]
             usage[source] -= fleet.size[row] * fleet.gain[source]
             draft.projection.add(row, source, destination)
-            steps.append(Step(row, source, destination))
+            steps.append(BoardMove(row, source, destination))
         return steps
 
     def _destination(self, row: int, arrived: Floats, ceiling: float) -> int | None:
@@ -176,28 +176,28 @@ class _Group:
             allowed = at_home
         return int(np.argmin(np.where(allowed, arrived, np.inf)))
 
-    def _better(self, before: _Held, steps: list[Step]) -> bool:
+    def _better(self, before: _Held, steps: list[BoardMove]) -> bool:
         """Whether the moves that are counted in the projection are worth it."""
         held = self._held()
         if held.crowding >= before.crowding:
             return False
         draft = self._draft
         row, source, _ = steps[0]
-        there = permitted(request_of(draft.view, draft.projection, row, source))
+        there = find_permitted(request_of(draft.view, draft.projection, row, source))
         to = [step.destination for step in steps]
-        most = needed(self._namespaces, int(np.count_nonzero(there)))
+        most = count_needed(self._namespaces, int(np.count_nonzero(there)))
         if np.maximum(held.brokers - most, 0).sum() > np.maximum(before.brokers - most, 0).sum():
             return False
         if _more(before.brokers, source, to, most):
             return True
         if before.domains is None or self._domain is None:
             return False
-        most = needed(self._namespaces, len(np.unique(self._domain[there])))
+        most = count_needed(self._namespaces, len(np.unique(self._domain[there])))
         domain = self._domain
         return _more(before.domains, int(domain[source]), domain[to].tolist(), most)
 
 
-def needed(namespaces: int, places: int) -> int:
+def count_needed(namespaces: int, places: int) -> int:
     """Namespaces of a group that a place has if they are spread as evenly as can be."""
     return -(-namespaces // max(places, 1))
 

@@ -7,10 +7,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from trimtab.load_model.fleet import Fleet, observed
+from trimtab.load_model.fleet import Fleet, observe_fleet
 from trimtab.load_model.history import PlannerHistory
 from trimtab.planner.board import Ground
-from trimtab.planner.constraints import Draft, Pool, forced_of, pools
+from trimtab.planner.constraints import Draft, Pool, find_forced_range, pools
 from trimtab.planner.search import floor_of
 from trimtab.planner.trigger import HALF_LIFE_MS, Pair, widest
 from trimtab.settings import Settings
@@ -80,12 +80,12 @@ class Outlook:
         return max(self.prospects, key=lambda prospect: prospect.beyond)
 
 
-def looked(
+def look_ahead(
     view: View, history: PlannerHistory, settings: Settings
 ) -> tuple[Outlook, PlannerHistory]:
     """The outlook, and the history with the view's reports counted; to look again at the same view
     with that history gives the same."""
-    fleet, history = observed(view, history, settings)
+    fleet, history = observe_fleet(view, history, settings)
     unrest = unrest_of(history, view.now_ms)
     if not fleet.ready or len(fleet.usage) < _TWO:
         return Outlook(fleet, unrest), history
@@ -103,7 +103,7 @@ def prospect(draft: Draft, pool: Pool, unrest: float) -> Prospect | None:
         return None
     floor = floor_of(ground)
     if draft.bound:
-        floor = max(floor, forced_of(ground, pool))
+        floor = max(floor, find_forced_range(ground, pool))
     return Prospect(pool, ground, widest(ground, draft.settings, unrest), floor)
 
 

@@ -27,7 +27,7 @@ _LOOKED_AT: Final = 32
 """Brokers that are asked whether they can have a bundle."""
 
 
-def misplaced_sent(board: Board, ground: Ground, band: Band) -> None:
+def send_misplaced(board: Board, ground: Ground, band: Band) -> None:
     """Move the misplaced on the board."""
     largest, gain = ground.largest, ground.fleet.gain
     above = (ground.fixed + gain * largest > band.high)[ground.brokers]
@@ -56,7 +56,7 @@ def _least_busy(busy: Floats, rows: Ints) -> list[int]:
     return least
 
 
-def outsized_sent(board: Board, brokers: Ints, band: Band) -> None:
+def send_outsized(board: Board, brokers: Ints, band: Band) -> None:
     """Move them on the board; ``brokers`` are the rows that take part."""
     hosts = [
         (-board.shelf(broker).sizes[-1], broker)

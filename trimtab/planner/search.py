@@ -14,11 +14,11 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from trimtab.load_model.fleet import Fleet
-from trimtab.planner.bands import HABITS, mean_of, positions, tried
-from trimtab.planner.beam import searched
-from trimtab.planner.board import Band, Ground, Step
+from trimtab.planner.bands import HABITS, mean_of, positions, run_trial
+from trimtab.planner.beam import search_beam
+from trimtab.planner.board import Band, BoardMove, Ground
 from trimtab.planner.least import least_moved
-from trimtab.planner.trial import Trial, none_bare, trial_of
+from trimtab.planner.trial import Trial, keep_least, trial_of
 
 _POSITIONS: Final = 15
 _NARROWER: Final = (1.0, 0.85, 0.7, 0.5, 0.3)
@@ -77,7 +77,7 @@ def _against(ground: Ground, size: float) -> tuple[float, float]:
     return float(alone[brokers][host]), float(others)
 
 
-def planned(ground: Ground, keeps: list[int], target: float, effort: int) -> Trial:
+def find_plan(ground: Ground, keeps: list[int], target: float, effort: int) -> Trial:
     """The best plan for a range of ``target``, in an order in which no destination is ever above
     the start's peak."""
     top, others = _against(ground, _largest(ground))
@@ -91,7 +91,7 @@ def planned(ground: Ground, keeps: list[int], target: float, effort: int) -> Tri
         goal, most = goal._replace(width=target), len(ground.order)
     if effort >= _BEAM_EFFORT and (best.range > goal.width or len(best.steps) <= most):
         most = len(best.steps) - 1 if best.range <= goal.width else most
-        for steps in searched(ground, keeps, goal.width, most):
+        for steps in search_beam(ground, keeps, goal.width, most):
             best = _better(ground, keeps, best, trial_of(ground, steps), goal)
     return best
 
@@ -108,7 +108,7 @@ def _banded(ground: Ground, keeps: list[int], goal: _Goal, effort: int) -> Trial
             bands.insert(0, Band(goal.top - width, goal.top + _EPSILON))
         for band in bands:
             for habit in HABITS:
-                trial = tried(ground, keeps, band, habit)
+                trial = run_trial(ground, keeps, band, habit)
                 effort -= trial.effort * cost
                 best = _better(ground, keeps, best, trial, goal)
                 if effort <= 0 and best.steps:
@@ -128,12 +128,12 @@ def _better(ground: Ground, keeps: list[int], best: Trial, trial: Trial, goal: _
     """The better of the two, ``trial`` as far as its steps can be brought into an order."""
     if _merit(trial, goal) >= _merit(best, goal):
         return best
-    steps = ordered(ground.fleet, trial.steps)
+    steps = order_moves(ground.fleet, trial.steps)
     whole = len(steps) == len(trial.steps)
     if whole:
         trial = trial._replace(steps=steps)
     else:
-        trial = trial_of(ground, none_bare(ground, keeps, steps))
+        trial = trial_of(ground, keep_least(ground, keeps, steps))
     return min(best, trial, key=lambda trial: _merit(trial, goal))
 
 
@@ -144,7 +144,7 @@ def _merit(trial: Trial, goal: _Goal) -> tuple[float, float, float]:
     return round(beyond, 6), len(trial.steps) * (_DEARER if dear else 1.0), trial.load
 
 
-def ordered(fleet: Fleet, steps: Sequence[Step]) -> tuple[Step, ...]:
+def order_moves(fleet: Fleet, steps: Sequence[BoardMove]) -> tuple[BoardMove, ...]:
     """Departures before the arrivals they make room for: with both copies of a bundle counted, no
     destination is above the start's peak. What cannot be brought into such an order is left out."""
     usage, peak = fleet.usage.copy(), float(fleet.usage.max()) + 1e-9
@@ -164,5 +164,5 @@ def ordered(fleet: Fleet, steps: Sequence[Step]) -> tuple[Step, ...]:
     return tuple(done)
 
 
-def _arrived(fleet: Fleet, usage: np.ndarray, step: Step) -> float:
+def _arrived(fleet: Fleet, usage: np.ndarray, step: BoardMove) -> float:
     return float(usage[step.destination] + fleet.size[step.bundle] * fleet.gain[step.destination])

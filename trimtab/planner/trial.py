@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from trimtab.load_model.fleet import Fleet
-from trimtab.planner.board import Ground, Step, shift
+from trimtab.planner.board import BoardMove, Ground, shift
 
 
 class Trial(NamedTuple):
     """Steps in order, the range they leave, the load they move, and what finding them took."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[BoardMove, ...]
     range: float
     load: float
     effort: int
 
 
-def trial_of(ground: Ground, steps: tuple[Step, ...], effort: int = 0) -> Trial:
+def trial_of(ground: Ground, steps: tuple[BoardMove, ...], effort: int = 0) -> Trial:
     """What the steps come to."""
     fleet, usage = ground.fleet, ground.fleet.usage.copy()
     shift(usage, fleet, steps)
@@ -27,12 +27,14 @@ def trial_of(ground: Ground, steps: tuple[Step, ...], effort: int = 0) -> Trial:
     return Trial(steps, high - low, load_of(fleet, steps), effort)
 
 
-def load_of(fleet: Fleet, steps: Sequence[Step]) -> float:
+def load_of(fleet: Fleet, steps: Sequence[BoardMove]) -> float:
     """The load that the steps move, in sizes of bundles."""
     return float(fleet.size[[step.bundle for step in steps]].sum())
 
 
-def none_bare(ground: Ground, keeps: Sequence[int], steps: tuple[Step, ...]) -> tuple[Step, ...]:
+def keep_least(
+    ground: Ground, keeps: Sequence[int], steps: tuple[BoardMove, ...]
+) -> tuple[BoardMove, ...]:
     """The steps without those from brokers that would be left with less than they must keep; what
     comes to them counts."""
     while True:

@@ -46,7 +46,7 @@ class Pair(NamedTuple):
     deviation: float
 
 
-def tolerated(settings: Settings, unrest: float) -> float:
+def find_tolerated_range(settings: Settings, unrest: float) -> float:
     """The range that is accepted where there is no noise; ``unrest`` counts recent plans."""
     return settings.planner.target * min(1.0 + _WARIER * max(unrest - 1.0, 0.0), _WIDEST)
 
@@ -64,7 +64,7 @@ def widest(ground: Ground, settings: Settings, unrest: float) -> Pair:
     cold = receivers[np.lexsort((receivers, fleet.usage[receivers]))][:_ENDS]
     range_ = np.subtract.outer(fleet.usage[hot], fleet.usage[cold])
     deviation = np.sqrt(np.add.outer(fleet.variance[hot], fleet.variance[cold]))
-    accepted = np.full(range_.shape, tolerated(settings, unrest))
+    accepted = np.full(range_.shape, find_tolerated_range(settings, unrest))
     if not fleet.struck:
         planner = settings.planner
         k = deviations(len(brokers), settings.round.interval, planner.false_moves)

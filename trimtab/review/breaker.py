@@ -25,7 +25,7 @@ from trimtab.load_model.odds import deviations
 from trimtab.names import rows_of
 from trimtab.settings import Settings
 from trimtab.state.breaker_state import Cause
-from trimtab.state.ledger_state import Ledger, Noted, Outcome
+from trimtab.state.ledger_state import Ledger, MoveOutcome, Noted
 from trimtab.view import View
 
 _FEWEST: Final = 3
@@ -42,9 +42,11 @@ def harm(
 ) -> dict[str, str]:
     """Causes for which the plan should not have been, each with what was found."""
     found = {
-        Cause.RANGE: widened(plan, view, model, settings),
-        Cause.SLOW: slowed(hand_overs(plan), ledger.hand_overs, settings.breaker.slow_factor),
-        Cause.FAILED: failed(plan, settings.breaker.failed),
+        Cause.RANGE: find_widened_range(plan, view, model, settings),
+        Cause.SLOW: find_slow_handovers(
+            hand_overs(plan), ledger.hand_overs, settings.breaker.slow_factor
+        ),
+        Cause.FAILED: find_failures(plan, settings.breaker.failed),
     }
     return {
         cause.value: f"after round {plan.round} {text}"
@@ -53,11 +55,11 @@ def harm(
     }
 
 
-def failed(plan: Noted, accepted: float) -> str | None:
+def find_failures(plan: Noted, accepted: float) -> str | None:
     """What is to be said of the plan's transfers, if too many failed."""
     outcomes = [move.outcome for move in plan.moves.values()]
-    count = outcomes.count(Outcome.FAILED)
-    ended = count + outcomes.count(Outcome.LANDED)
+    count = outcomes.count(MoveOutcome.FAILED)
+    ended = count + outcomes.count(MoveOutcome.LANDED)
     if count < _FEWEST or count <= accepted * ended:
         return None
     return f"{count} of {ended} transfers failed"
@@ -72,12 +74,14 @@ def hand_overs(plan: Noted) -> tuple[float, ...]:
     )
 
 
-def remembered(past: Sequence[float], plan: Noted) -> tuple[float, ...]:
+def remember_handovers(past: Sequence[float], plan: Noted) -> tuple[float, ...]:
     """Times of hand-overs, the plan's too."""
     return (*past, *hand_overs(plan))[-_REMEMBERED:]
 
 
-def slowed(times: Sequence[float], usual: Sequence[float], factor: float) -> str | None:
+def find_slow_handovers(
+    times: Sequence[float], usual: Sequence[float], factor: float
+) -> str | None:
     """What is to be said of the hand-overs' seconds, if they were too slow."""
     if len(times) < _FEWEST or len(usual) < _KNOWN:
         return None
@@ -87,7 +91,7 @@ def slowed(times: Sequence[float], usual: Sequence[float], factor: float) -> str
     return f"hand-overs took {now:.1f} s, usually {before:.1f} s"
 
 
-def widened(plan: Noted, view: View, model: Model, settings: Settings) -> str | None:
+def find_widened_range(plan: Noted, view: View, model: Model, settings: Settings) -> str | None:
     """What is to be said of the range of usage, if the plan has made it wider."""
     names = view.brokers.names
     row_of = {name: row for row, name in enumerate(names)}

@@ -47,7 +47,7 @@ _FORGET: Final = 5
 """Half-lives after which nothing is left."""
 
 
-def taught(
+def correct_from_plan(
     plan: Noted, ledger: Ledger, view: View, model: Model, history: PlannerHistory
 ) -> tuple[Ledger, PlannerHistory]:
     """The ledger and the history after a plan that is closed; ``view`` is of the same time."""
@@ -64,13 +64,13 @@ def taught(
     evidence = _gathered(ledger.evidence, sides, now_ms)
     found = _believed(sides, view, model)
     factors = corrections(evidence, view, now_ms)
-    history = corrected(found, factors, view, model, history)
+    history = correct_costs(found, factors, view, model, history)
     # What was the plan's doing is no way of a broker's to stray.
     strays = history.strays | {broker: side.strays for broker, side in sides.items()}
     return replace(ledger, evidence=evidence), replace(history, strays=strays)
 
 
-def corrected(
+def correct_costs(
     found: Floats, factors: Mapping[str, float], view: View, model: Model, history: PlannerHistory
 ) -> PlannerHistory:
     """The history with other corrections, and with (n,) usage ``found`` beside what it says."""

@@ -17,9 +17,9 @@ from typing import Final, NamedTuple
 
 from trimtab.names import rows_of
 from trimtab.ownership import Event, State
-from trimtab.plan import Settled
+from trimtab.plan import LandedMove
 from trimtab.settings import Settings
-from trimtab.state.ledger_state import Awaited, Ledger, Noted, Outcome, Side
+from trimtab.state.ledger_state import Awaited, Ledger, MoveOutcome, Noted, Side
 from trimtab.view import View
 from trimtab.wire.ownership import Change
 
@@ -27,14 +27,14 @@ _PATIENCE: Final = 10
 """Settling times, and move deadlines, after which nothing is waited for any more."""
 
 
-class Place(NamedTuple):
+class BundlePlace(NamedTuple):
     """Where the view has a bundle; names of brokers."""
 
     owner: str
     intended: str
 
 
-def timed(ledger: Ledger, changes: Iterable[Change]) -> Ledger:
+def time_handovers(ledger: Ledger, changes: Iterable[Change]) -> Ledger:
     """The ledger with what the journal says of hand-overs."""
     open_at = {b: at for at, plan in enumerate(ledger.plans) for b in plan.moves}
     if not open_at:
@@ -64,13 +64,13 @@ def _stamped(move: Awaited, change: Change) -> Awaited:
     return move
 
 
-def followed(ledger: Ledger, view: View, settings: Settings, now_ms: int) -> Ledger:
+def follow_moves(ledger: Ledger, view: View, settings: Settings, now_ms: int) -> Ledger:
     """The ledger with what has become of its moves by the view of the available brokers."""
     brokers = view.brokers.names
     here = frozenset(brokers)
     wanted = {b for plan in ledger.plans for b, m in plan.moves.items() if m.outcome is None}
     places = {
-        view.bundles.names[row]: Place(
+        view.bundles.names[row]: BundlePlace(
             brokers[view.bundles.owner[row]], brokers[view.intended[row]]
         )
         for row in rows_of(view.bundles.names, wanted)
@@ -91,27 +91,29 @@ def followed(ledger: Ledger, view: View, settings: Settings, now_ms: int) -> Led
 
 
 def _outcome(
-    move: Awaited, place: Place | None, here: Collection[str], late: bool
-) -> Outcome | None:
+    move: Awaited, place: BundlePlace | None, here: Collection[str], late: bool
+) -> MoveOutcome | None:
     if move.source not in here or move.destination not in here:
-        return Outcome.LOST
+        return MoveOutcome.LOST
     if place is None or place.owner != place.intended:
-        return Outcome.EXPIRED if late else None
-    return Outcome.LANDED if place.owner == move.destination else Outcome.FAILED
+        return MoveOutcome.EXPIRED if late else None
+    return MoveOutcome.LANDED if place.owner == move.destination else MoveOutcome.FAILED
 
 
-def _shifted(earlier: Noted, plan: Noted, ended: Mapping[str, Outcome]) -> Noted:
+def _shifted(earlier: Noted, plan: Noted, ended: Mapping[str, MoveOutcome]) -> Noted:
     """An earlier plan's sides with what has just landed of a later one."""
-    landed = (plan.moves[b] for b, outcome in ended.items() if outcome is Outcome.LANDED)
+    landed = (plan.moves[b] for b, outcome in ended.items() if outcome is MoveOutcome.LANDED)
     return _moved(earlier, landed, 1.0)
 
 
-def _ended(plan: Noted, ended: Mapping[str, Outcome], here: Collection[str], now_ms: int) -> Noted:
+def _ended(
+    plan: Noted, ended: Mapping[str, MoveOutcome], here: Collection[str], now_ms: int
+) -> Noted:
     if plan.sides.keys() - here:
         plan = replace(plan, sides={b: s for b, s in plan.sides.items() if b in here})
     if not ended:
         return plan
-    missing = [plan.moves[b] for b, outcome in ended.items() if outcome is not Outcome.LANDED]
+    missing = [plan.moves[b] for b, outcome in ended.items() if outcome is not MoveOutcome.LANDED]
     plan = _moved(plan, missing, -1.0)
     known = {b: replace(plan.moves[b], outcome=outcome) for b, outcome in ended.items()}
     moves = plan.moves | known
@@ -128,7 +130,7 @@ def _moved(plan: Noted, moves: Iterable[Awaited], times: float) -> Noted:
     return replace(plan, sides=sides)
 
 
-class Report(NamedTuple):
+class BrokerReport(NamedTuple):
     """Of one broker."""
 
     reported_ms: int
@@ -137,7 +139,7 @@ class Report(NamedTuple):
     """Bytes/s, messages counted too."""
 
 
-def reported(ledger: Ledger, reports: Mapping[str, Report], settle: float) -> Ledger:
+def count_reports(ledger: Ledger, reports: Mapping[str, BrokerReport], settle: float) -> Ledger:
     """The ledger with reports of brokers counted; ``settle`` in seconds."""
     plans = [
         replace(plan, sides={b: _counted(plan, b, reports, settle) for b in plan.sides})
@@ -148,7 +150,7 @@ def reported(ledger: Ledger, reports: Mapping[str, Report], settle: float) -> Le
     return replace(ledger, plans=tuple(plans))
 
 
-def _counted(plan: Noted, broker: str, reports: Mapping[str, Report], settle: float) -> Side:
+def _counted(plan: Noted, broker: str, reports: Mapping[str, BrokerReport], settle: float) -> Side:
     side, report = plan.sides[broker], reports[broker]
     since = max(side.reported_ms + 1, plan.ended_ms + round(500 * settle))
     if report.reported_ms < since:
@@ -173,19 +175,19 @@ def due(plan: Noted, settings: Settings, now_ms: int) -> bool:
     return (since >= settle_ms and heard_all) or since >= _PATIENCE * settle_ms or not plan.landed()
 
 
-def settled(plan: Noted, now_ms: int) -> tuple[Sequence[Settled], dict[str, int]]:
+def settle_moves(plan: Noted, now_ms: int) -> tuple[Sequence[LandedMove], dict[str, int]]:
     """The moves of a plan that is closed of which both sides are known, and how all ended."""
-    told, closed = [], dict.fromkeys(Outcome, 0)
+    told, closed = [], dict.fromkeys(MoveOutcome, 0)
     for bundle, move in plan.moves.items():
         sides = plan.sides.get(move.source), plan.sides.get(move.destination)
         left, joined = (side.forecast if side and side.reports else None for side in sides)
-        outcome = move.outcome or Outcome.EXPIRED
-        if outcome is Outcome.LANDED and left and joined:
+        outcome = move.outcome or MoveOutcome.EXPIRED
+        if outcome is MoveOutcome.LANDED and left and joined:
             seconds = (now_ms - plan.at_ms) / 1000
             told.append(
-                Settled(bundle, move.source, move.destination, plan.round, seconds, left, joined)
+                LandedMove(bundle, move.source, move.destination, plan.round, seconds, left, joined)
             )
-        elif outcome is Outcome.LANDED:
-            outcome = Outcome.LOST if None in sides else Outcome.EXPIRED
+        elif outcome is MoveOutcome.LANDED:
+            outcome = MoveOutcome.LOST if None in sides else MoveOutcome.EXPIRED
         closed[outcome] += 1
     return told, {outcome.value: count for outcome, count in closed.items() if count}

@@ -15,18 +15,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from trimtab.load import usage
-from trimtab.load_model.fleet import observed, traffic_of
-from trimtab.load_model.model import Model, modelled
+from trimtab.load_model.fleet import observe_fleet, traffic_of
+from trimtab.load_model.model import Model, build_model
 from trimtab.names import rows_of
-from trimtab.plan import Move, Plan, Review, Shed
+from trimtab.plan import Move, Plan, Review, ShedWish
 from trimtab.reasons import Reason
-from trimtab.review.breaker import harm, remembered
-from trimtab.review.cost_correction import taught
-from trimtab.review.ledger import Report, due, followed, reported, settled
-from trimtab.review.prediction import noted
+from trimtab.review.breaker import harm, remember_handovers
+from trimtab.review.cost_correction import correct_from_plan
+from trimtab.review.ledger import BrokerReport, count_reports, due, follow_moves, settle_moves
+from trimtab.review.prediction import note_prediction
 from trimtab.settings import Settings
 from trimtab.state.breaker_state import Cause
-from trimtab.state.ledger_state import Ledger, Noted, Outcome
+from trimtab.state.ledger_state import Ledger, MoveOutcome, Noted
 from trimtab.state.round_state import RoundState
 from trimtab.view import View
 
@@ -34,7 +34,7 @@ _OWN = "trimtab"
 """The strategy that follows the model when it is asked."""
 
 
-class Following:
+class PlanReview:
     """Of one round; ``view`` is of the available brokers. It keeps what is to be taken back."""
 
     def __init__(self, view: View, settings: Settings, now_ms: int) -> None:
@@ -62,38 +62,38 @@ class Following:
         settings = self._settings
         if not (plan.moves and settings.ledger.enabled) or settings.round.observe_only:
             return plan, state
-        made = noted(plan.moves, self._view, self._model(state), self._now_ms, state)
+        made = note_prediction(plan.moves, self._view, self._model(state), self._now_ms, state)
         if made is None:
             return plan, state
         ledger, given_up = state.ledger.having(made)
         if given_up:
-            closed = _sum(plan.review.closed, {Outcome.EXPIRED.value: given_up})
+            closed = _sum(plan.review.closed, {MoveOutcome.EXPIRED.value: given_up})
             plan = replace(plan, review=replace(plan.review, closed=closed))
         return plan, replace(state, ledger=ledger)
 
-    def back(self) -> list[Shed]:
+    def back(self) -> list[ShedWish]:
         """Wishes for what is to be taken back in this round."""
         names = self._view.bundles.names
         wanted = {move.bundle: move for move in self._back}
         row = {names[row]: row for row in rows_of(names, wanted)}
         return [
-            Shed(row[b], self._row_of[m.source], Reason.UNDONE, self._row_of[m.destination])
+            ShedWish(row[b], self._row_of[m.source], Reason.UNDONE, self._row_of[m.destination])
             for b, m in wanted.items()
         ]
 
     def _advanced(self, state: RoundState) -> RoundState:
         """With the new reports in the planner's history: its strategy does that by itself."""
-        _, history = observed(self._view, state.histories.trimtab, self._settings)
+        _, history = observe_fleet(self._view, state.histories.trimtab, self._settings)
         return replace(state, histories=replace(state.histories, trimtab=history))
 
     def _model(self, state: RoundState) -> Model:
-        return modelled(self._view, state.histories.trimtab, self._settings)
+        return build_model(self._view, state.histories.trimtab, self._settings)
 
     def _followed(self, ledger: Ledger) -> Ledger:
         if not ledger.plans:
             return ledger
         view, settings = self._view, self._settings
-        ledger = followed(ledger, view, settings, self._now_ms)
+        ledger = follow_moves(ledger, view, settings, self._now_ms)
         if not any(plan.ended_ms for plan in ledger.plans):
             return ledger
         columns = (
@@ -101,22 +101,22 @@ class Following:
             usage(view.brokers.resources, settings.weights).tolist(),
             traffic_of(view.brokers.traffic).tolist(),
         )
-        reports = dict(zip(view.brokers.names, map(Report, *columns), strict=True))
-        return reported(ledger, reports, settings.ledger.settle)
+        reports = dict(zip(view.brokers.names, map(BrokerReport, *columns), strict=True))
+        return count_reports(ledger, reports, settings.ledger.settle)
 
     def _closed(self, plan: Noted, review: Review, state: RoundState) -> tuple[Review, RoundState]:
         model = self._model(state)
         ledger, view, settings = state.ledger, self._view, self._settings
-        told, closed = settled(plan, self._now_ms)
+        told, closed = settle_moves(plan, self._now_ms)
         causes: dict[str, str] = {}
         if settings.breaker.enabled and not plan.undoing:
             causes = harm(plan, ledger, view, model, settings)
         ledger = replace(
             ledger.counting(told),
             plans=tuple(each for each in ledger.plans if each is not plan),
-            hand_overs=remembered(ledger.hand_overs, plan),
+            hand_overs=remember_handovers(ledger.hand_overs, plan),
         )
-        ledger, history = taught(plan, ledger, view, model, state.histories.trimtab)
+        ledger, history = correct_from_plan(plan, ledger, view, model, state.histories.trimtab)
         histories = replace(state.histories, trimtab=history)
         state = replace(state, ledger=ledger, histories=histories)
         review = replace(

@@ -13,7 +13,7 @@ from trimtab.state.round_state import RoundState
 from trimtab.view import View
 
 
-def noted(
+def note_prediction(
     moves: Sequence[Move], view: View, model: Model, now_ms: int, state: RoundState
 ) -> Noted | None:
     """This round's moves between brokers of the view, to be waited for; None where there are none.

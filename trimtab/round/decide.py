@@ -29,26 +29,26 @@ import numpy as np
 
 from trimtab.doubt import Doubt
 from trimtab.filters.request import Projection
-from trimtab.merging import planned_merges
+from trimtab.merging import plan_merges
 from trimtab.names import rows_of
 from trimtab.placement import PLACERS
-from trimtab.plan import MOST_AT_ONCE, Divide, Plan, Refusal, Shed, Split, parts_of
+from trimtab.plan import MOST_AT_ONCE, Plan, Refusal, ShedWish, Split, SplitWish, parts_of
 from trimtab.reasons import Reason, Rule
-from trimtab.review.plan_review import Following
+from trimtab.review.plan_review import PlanReview
 from trimtab.round.disposal import Disposal
-from trimtab.round.repair_placement import Placing
+from trimtab.round.repair_placement import RepairPlacement
 from trimtab.round.view_edits import (
-    carried_out,
+    carry_out,
     computable,
-    smoothed,
+    hold_recent,
+    smooth_averages,
     staying,
     summary,
-    without_recent,
 )
 from trimtab.settings import Settings
 from trimtab.shedding import PLANNING, SHEDDERS
 from trimtab.splitting.triggers import TRIGGERS
-from trimtab.state.round_state import RoundState, begun, rested
+from trimtab.state.round_state import RoundState, begun, start_cooldowns
 from trimtab.view import View, available_part
 
 MIN_BROKERS: Final = 2
@@ -58,7 +58,7 @@ MIN_BROKERS: Final = 2
 class Wishes(NamedTuple):
     """What is to be disposed of, and how much of the budget is spent on what is urgent."""
 
-    wanted: Sequence[Shed]
+    wanted: Sequence[ShedWish]
     spent: int
 
 
@@ -71,18 +71,18 @@ def decide(
     if skipped is not None:
         return _ended(replace(urgent, skipped=skipped), view, state, settings, now_ms)
     seen = available_part(view)
-    following = Following(seen, settings, now_ms)
+    following = PlanReview(seen, settings, now_ms)
     review, state = following.review(state)
-    seen = without_recent(seen, state.recent)
+    seen = hold_recent(seen, state.recent)
     divides, state = _divided(seen, state, settings)
     whole = tuple(_left_whole(seen, each, each.hindered) for each in divides if each.hindered)
     divides = [divide for divide in divides if not divide.hindered][:MOST_AT_ONCE]
     splits = tuple(_split(seen, divide) for divide in divides)
     seen = staying(seen, [divide.bundle for divide in divides])
     seen = replace(seen, splitting=seen.splitting.union(split.bundle for split in splits))
-    merges = planned_merges(seen, settings)[:MOST_AT_ONCE]
+    merges = plan_merges(seen, settings)[:MOST_AT_ONCE]
     seen = staying(seen, rows_of(seen.bundles.names, parts_of(merges)))
-    wanted: Sequence[Shed] = following.back()
+    wanted: Sequence[ShedWish] = following.back()
     if not review.frozen:
         wanted, state = _asked(seen, state, settings)
     plan, state = _moved(seen, state, settings, rng, Wishes(wanted, len(urgent.moves)))
@@ -119,42 +119,42 @@ def _urgent(
     obstacle = _obstacle(view, state)
     if obstacle is not None:
         return Plan(skipped=obstacle), view, state
-    view, state = smoothed(view, state, settings)
+    view, state = smooth_averages(view, state, settings)
     wishes = _drained(view)
     if not (view.trouble.needs or wishes):
         return Plan(), view, state
     name, projection = settings.round.placement, Projection(view)
     placer = PLACERS[name](view, projection, state.histories.of(name), settings)
-    placing = Placing(view, projection, placer, settings, rng)
+    placing = RepairPlacement(view, projection, placer, settings, rng)
     repairs, postponed = placing.repairs(view.trouble.needs)
     disposal = Disposal(view, projection, placer, settings, rng)
     under_way = int(np.count_nonzero(view.intended != view.bundles.owner))
     plan = disposal.plan(wishes, (), under_way)
     plan = replace(plan, repairs=repairs, postponed=postponed)
     histories = state.histories.having(name, placer.remembered())
-    return plan, carried_out(view, plan), replace(state, histories=histories)
+    return plan, carry_out(view, plan), replace(state, histories=histories)
 
 
-def _drained(view: View) -> list[Shed]:
+def _drained(view: View) -> list[ShedWish]:
     """A wish for each movable bundle of a broker that is to be emptied."""
     trouble, bundles = view.trouble, view.bundles
     if not trouble.draining or trouble.doubt is not Doubt.STABLE:
         return []
     emptied = np.array([name in trouble.draining for name in view.brokers.names], dtype=np.bool_)
     rows = np.flatnonzero(bundles.movable & emptied[bundles.owner]).tolist()
-    return [Shed(row, int(bundles.owner[row]), Reason.DRAINED) for row in rows]
+    return [ShedWish(row, int(bundles.owner[row]), Reason.DRAINED) for row in rows]
 
 
 def _ended(
     plan: Plan, view: View, state: RoundState, settings: Settings, now_ms: int
 ) -> tuple[Plan, RoundState]:
     plan = replace(plan, summary=summary(view, settings))
-    return plan, state if settings.round.observe_only else rested(plan, state, now_ms)
+    return plan, state if settings.round.observe_only else start_cooldowns(plan, state, now_ms)
 
 
 def _divided(
     view: View, state: RoundState, settings: Settings
-) -> tuple[Sequence[Divide], RoundState]:
+) -> tuple[Sequence[SplitWish], RoundState]:
     if not settings.split.enabled:
         return (), state
     name = settings.split.trigger
@@ -162,12 +162,12 @@ def _divided(
     return divides, replace(state, histories=state.histories.having(name, history))
 
 
-def _left_whole(view: View, divide: Divide, rule: Rule) -> Refusal:
+def _left_whole(view: View, divide: SplitWish, rule: Rule) -> Refusal:
     bundle = view.bundles.names[divide.bundle]
     return Refusal(bundle, view.brokers.names[view.bundles.owner[divide.bundle]], rule)
 
 
-def _split(view: View, divide: Divide) -> Split:
+def _split(view: View, divide: SplitWish) -> Split:
     bundle = view.bundles.names[divide.bundle]
     return Split(
         bundle=bundle,
@@ -177,7 +177,9 @@ def _split(view: View, divide: Divide) -> Split:
     )
 
 
-def _asked(view: View, state: RoundState, settings: Settings) -> tuple[Sequence[Shed], RoundState]:
+def _asked(
+    view: View, state: RoundState, settings: Settings
+) -> tuple[Sequence[ShedWish], RoundState]:
     """What the strategy wants to leave."""
     name = settings.round.shedding
     wanted, history = SHEDDERS[name](view, state.histories.of(name), settings)
@@ -201,7 +203,7 @@ def _moved(
     return plan, replace(state, histories=histories, halves=waiting)
 
 
-def _halves(view: View, waiting: Mapping[str, int]) -> tuple[list[Shed], dict[str, int]]:
+def _halves(view: View, waiting: Mapping[str, int]) -> tuple[list[ShedWish], dict[str, int]]:
     """A wish for each half that its owner reports by now, and the halves still waited for."""
     if not waiting:
         return [], {}
@@ -209,7 +211,7 @@ def _halves(view: View, waiting: Mapping[str, int]) -> tuple[list[Shed], dict[st
     row_of = {bundles.names[row]: row for row in rows_of(bundles.names, waiting)}
     owners = bundles.owner.tolist()
     wishes = [
-        Shed(row, owners[row], Reason.DIVIDED, or_stay=True)
+        ShedWish(row, owners[row], Reason.DIVIDED, or_stay=True)
         for row in row_of.values()
         if bundles.movable[row]
     ]

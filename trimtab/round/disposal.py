@@ -11,19 +11,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from trimtab.arrays import Bools, Ints
-from trimtab.filters import CAPS, FILTERS, may_unload, narrowed, reachable
+from trimtab.filters import CAPS, FILTERS, may_unload, narrow, reachable
 from trimtab.filters.request import Projection, Request, own_bundles, request_of
 from trimtab.names import rows_of
 from trimtab.placement import Placer
-from trimtab.plan import MOST_AT_ONCE, Move, Plan, Refusal, Shed
+from trimtab.plan import MOST_AT_ONCE, Move, Plan, Refusal, ShedWish
 from trimtab.reasons import Reason, Rule
-from trimtab.round.repair_placement import fewest, lightly_used, preferred
+from trimtab.round.repair_placement import fewest, lightly_used, prefer_wanted
 from trimtab.settings import Settings
 from trimtab.view import View
 
 
 class _Grant(NamedTuple):
-    wish: Shed
+    wish: ShedWish
     destination: int
     last: bool
     """Whether it leaves its broker without bundles until another comes."""
@@ -50,7 +50,7 @@ class Disposal:
         self._given: Ints = np.zeros(len(view.brokers.names), dtype=np.int64)
         self._spent = 0
 
-    def plan(self, wishes: Sequence[Shed], cooling: Collection[str], spent: int = 0) -> Plan:
+    def plan(self, wishes: Sequence[ShedWish], cooling: Collection[str], spent: int = 0) -> Plan:
         """Every wish as a move or a refusal; ``cooling`` names the bundles that moved lately,
         ``spent`` is how much of the budget is used up."""
         self._spent = spent
@@ -71,7 +71,7 @@ class Disposal:
             refusals.append(self._refused(each.wish, Rule.LAST_BUNDLE))
         return Plan(moves=tuple(map(self._move, granted)), refusals=tuple(refusals))
 
-    def _objection(self, wish: Shed, resting: Collection[int]) -> Rule | None:
+    def _objection(self, wish: ShedWish, resting: Collection[int]) -> Rule | None:
         bundles = self._view.bundles
         if wish.bundle in self._planned:
             return Rule.TWICE
@@ -83,7 +83,7 @@ class Disposal:
             return Rule.NOT_MOVABLE
         return self._broker_objection(wish)
 
-    def _broker_objection(self, wish: Shed) -> Rule | None:
+    def _broker_objection(self, wish: ShedWish) -> Rule | None:
         if self._view.bundles.owner[wish.bundle] != wish.source:
             return Rule.UNOWNED
         if wish.destination == wish.source:
@@ -95,7 +95,7 @@ class Disposal:
             return Rule.BUDGET
         return None
 
-    def _destination(self, wish: Shed) -> int | Rule:
+    def _destination(self, wish: ShedWish) -> int | Rule:
         """A broker row for the wish, in Pulsar's order of asking; or what leaves none."""
         source = None if wish.or_stay else wish.source
         request = request_of(self._view, self._projection, wish.bundle, source)
@@ -110,20 +110,20 @@ class Disposal:
         # Evenness counts bundles, which would undo what the pair was chosen for: it has no say
         # where the shedder placed.
         if wish.destination is not None:
-            capped = narrowed(request, allowed, CAPS, self._settings)
+            capped = narrow(request, allowed, CAPS, self._settings)
             if capped[wish.destination]:
                 return wish.destination
             if wish.reason is Reason.UNDONE:
                 return Rule.NO_CANDIDATE
-        chosen = self._draw(request, narrowed(request, allowed, FILTERS, self._settings))
+        chosen = self._draw(request, narrow(request, allowed, FILTERS, self._settings))
         if not self._light[chosen]:
             chosen = self._draw(request, allowed)
         return Rule.SAME_BROKER if chosen == wish.source else chosen
 
     def _emptied(self, request: Request, allowed: Bools) -> int:
         """A broker for a bundle that must leave."""
-        light = preferred(allowed, self._light)
-        candidates = narrowed(request, light, FILTERS, self._settings)
+        light = prefer_wanted(allowed, self._light)
+        candidates = narrow(request, light, FILTERS, self._settings)
         if not self._placer.counts:
             candidates = fewest(candidates, self._given)
         return self._draw(request, candidates)
@@ -132,7 +132,7 @@ class Disposal:
         best = self._placer.best(request.bundle, np.flatnonzero(candidates))
         return int(best[self._rng.integers(len(best))])
 
-    def _granted(self, wish: Shed, destination: int) -> _Grant:
+    def _granted(self, wish: ShedWish, destination: int) -> _Grant:
         self._planned.add(wish.bundle)
         self._staying[wish.source] -= 1
         self._staying[destination] += 1
@@ -161,7 +161,7 @@ class Disposal:
             epoch=self._view.epoch(bundle),
         )
 
-    def _refused(self, wish: Shed, rule: Rule) -> Refusal:
+    def _refused(self, wish: ShedWish, rule: Rule) -> Refusal:
         names = self._view.brokers.names
         return Refusal(
             bundle=self._view.bundles.names[wish.bundle],

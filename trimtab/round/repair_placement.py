@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from trimtab.arrays import RATE_IN, RATE_OUT, TOPICS, Bools, Ints
-from trimtab.filters import FILTERS, narrowed, permitted
+from trimtab.filters import FILTERS, find_permitted, narrow
 from trimtab.filters.request import Expected, Projection, Request
 from trimtab.load import usage
 from trimtab.model import namespace_of
@@ -29,7 +29,7 @@ from trimtab.settings import Settings
 from trimtab.view import View
 
 
-class Placing:
+class RepairPlacement:
     """One plan's repairs in the making. ``projection`` is the one ``placer`` was opened with."""
 
     def __init__(
@@ -91,7 +91,7 @@ class Placing:
     def _destination(self, need: Need) -> int | None:
         """A broker row; None where no broker may have the bundle."""
         request = self._request(need.bundle)
-        allowed = permitted(request)
+        allowed = find_permitted(request)
         aim = self._row_of.get(need.destination or "")
         if aim is not None and allowed[aim]:
             return aim
@@ -100,8 +100,8 @@ class Placing:
             allowed[owner] = False
         if not allowed.any():
             return None
-        allowed = preferred(allowed, self._light)
-        candidates = narrowed(request, allowed, FILTERS, self._settings)
+        allowed = prefer_wanted(allowed, self._light)
+        candidates = narrow(request, allowed, FILTERS, self._settings)
         if not self._placer.counts:
             candidates = fewest(candidates, self._given)
         best = self._placer.best(need.bundle, np.flatnonzero(candidates))
@@ -126,7 +126,7 @@ def lightly_used(view: View, settings: Settings) -> Bools:
     return light
 
 
-def preferred(candidates: Bools, wanted: Bools) -> Bools:
+def prefer_wanted(candidates: Bools, wanted: Bools) -> Bools:
     """Those of ``candidates`` that are ``wanted``; all of them where none is."""
     both = candidates & wanted
     return both if both.any() else candidates

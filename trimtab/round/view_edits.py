@@ -14,7 +14,7 @@ from trimtab.ownership import Event
 from trimtab.plan import Plan, parts_of
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
-from trimtab.state.broker_averages import advance, remembered
+from trimtab.state.broker_averages import advance, remember_averages
 from trimtab.state.round_state import RoundState, begun
 from trimtab.view import View
 
@@ -22,31 +22,33 @@ _MOST: Final = 1e40
 """Reports within their limits add up to less in any fleet, and products of a few stay finite."""
 
 
-def shown(view: View, state: RoundState, plan: Plan, settings: Settings, now_ms: int) -> View:
+def show_to_strategies(
+    view: View, state: RoundState, plan: Plan, settings: Settings, now_ms: int
+) -> View:
     """The view that `decide` had after what was urgent in ``plan``, with what is not to move
     marked; its strategy was shown the available part. ``view`` and ``state`` are what it was
     given."""
-    view, state = smoothed(view, begun(state, settings, now_ms), settings)
+    view, state = smooth_averages(view, begun(state, settings, now_ms), settings)
     drained = tuple(move for move in plan.moves if move.reason is Reason.DRAINED)
-    view = carried_out(view, Plan(moves=drained, repairs=plan.repairs))
+    view = carry_out(view, Plan(moves=drained, repairs=plan.repairs))
     changed = {*(split.bundle for split in plan.splits), *parts_of(plan.merges)}
     changing = rows_of(view.bundles.names, changed)
     splitting = view.splitting.union(split.bundle for split in plan.splits)
-    return replace(staying(without_recent(view, state.recent), changing), splitting=splitting)
+    return replace(staying(hold_recent(view, state.recent), changing), splitting=splitting)
 
 
-def smoothed(view: View, state: RoundState, settings: Settings) -> tuple[View, RoundState]:
+def smooth_averages(view: View, state: RoundState, settings: Settings) -> tuple[View, RoundState]:
     """The view with the brokers' averages and reliefs; those of brokers that left are dropped."""
     brokers = view.brokers
     averages = advance(state.averages, brokers, settings.weights)
     relieved = [state.relieved.get(name, 0) for name in brokers.names]
     brokers = replace(brokers, averages=averages, relieved_ms=np.array(relieved, dtype=np.int64))
     known = {name: at for name, at in zip(brokers.names, relieved, strict=True) if at}
-    state = replace(state, averages=remembered(brokers, averages), relieved=known)
+    state = replace(state, averages=remember_averages(brokers, averages), relieved=known)
     return replace(view, brokers=brokers), state
 
 
-def carried_out(view: View, plan: Plan) -> View:
+def carry_out(view: View, plan: Plan) -> View:
     """The view with what the plan gives away on its way."""
     broker_of = {move.bundle: move.destination for move in plan.moves}
     broker_of |= {
@@ -61,7 +63,7 @@ def carried_out(view: View, plan: Plan) -> View:
     return replace(view, intended=intended)
 
 
-def without_recent(view: View, recent: Mapping[str, int]) -> View:
+def hold_recent(view: View, recent: Mapping[str, int]) -> View:
     """The view with bundles that are cooling down or in flight marked as not movable."""
     cooling = rows_of(view.bundles.names, recent)
     return staying(view, np.flatnonzero(view.intended != view.bundles.owner).tolist() + cooling)

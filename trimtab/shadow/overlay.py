@@ -26,7 +26,7 @@ from trimtab.arrays import (
     Floats,
     Ints,
 )
-from trimtab.load_model.costs import Costs, counted, kinds, per_byte
+from trimtab.load_model.costs import Costs, count_reports, kinds, per_byte
 from trimtab.load_model.fleet import MESSAGE_BYTES
 from trimtab.names import rows_of
 from trimtab.ownership import State
@@ -38,7 +38,7 @@ FOLLOWING: Final = (CPU, BANDWIDTH_IN, BANDWIDTH_OUT)
 NOTHING_LEARNT: Final = (Costs(),) * len(FOLLOWING)
 
 
-def learnt(past: tuple[Costs, ...], brokers: Brokers, kept: float) -> tuple[Costs, ...]:
+def learn_costs(past: tuple[Costs, ...], brokers: Brokers, kept: float) -> tuple[Costs, ...]:
     """What traffic costs, with these reports counted; what was known weighs ``kept`` of before.
 
     Kinds that no broker is of any more are forgotten.
@@ -49,7 +49,9 @@ def learnt(past: tuple[Costs, ...], brokers: Brokers, kept: float) -> tuple[Cost
     for resource, costs in zip(FOLLOWING, past, strict=True):
         for number, name in enumerate(names):
             here = kind == number
-            costs = counted(costs, name, brokers.resources[resource, here], carried[here], kept)
+            costs = count_reports(
+                costs, name, brokers.resources[resource, here], carried[here], kept
+            )
         # One report beyond all measure must not be remembered for ever.
         sums = {name: costs.sums[name] for name in names if np.isfinite(costs.sums[name]).all()}
         found.append(replace(costs, sums=sums))
@@ -77,7 +79,7 @@ def standing(elsewhere: Mapping[str, str], view: View, brokers: Collection[str])
     }
 
 
-def overlaid(view: View, elsewhere: Mapping[str, str], costs: tuple[Costs, ...]) -> View:
+def overlay_view(view: View, elsewhere: Mapping[str, str], costs: tuple[Costs, ...]) -> View:
     """The view with each bundle of ``elsewhere`` at home on that broker, if both are in view."""
     rows, places = _places(view, elsewhere)
     if not rows.size:

@@ -21,7 +21,7 @@ from trimtab.plan import Move, Plan
 from trimtab.reasons import Reason, Rule
 from trimtab.round.decide import decide
 from trimtab.settings import NO_SHADOW, Settings
-from trimtab.shadow.overlay import NOTHING_LEARNT, learnt, overlaid, standing
+from trimtab.shadow.overlay import NOTHING_LEARNT, learn_costs, overlay_view, standing
 from trimtab.state.memory import Memory
 from trimtab.state.shadow_state import Contest, Shadow, Tally
 from trimtab.view import View
@@ -32,7 +32,7 @@ _ASKED: Final = (None, Rule.BALANCED, Rule.FROZEN)
 of its own plans."""
 
 
-def compared(
+def compare_shadow(
     memory: Memory, view: View, plan: Plan, settings: Settings
 ) -> tuple[Memory, ShadowRecord | None]:
     """The memory after the challenger's round, and what is told of it; None without a challenger.
@@ -107,8 +107,8 @@ def _decided(shadow: Shadow, view: View, settings: Settings) -> tuple[Plan, Shad
     )
     elapsed = max(view.now_ms - shadow.at_ms, 0) / 1000
     kept = 0.5 ** (elapsed / settings.planner.cost_half_life)
-    costs = learnt(shadow.costs, view.brokers, kept)
-    world = overlaid(view, shadow.elsewhere, costs)
+    costs = learn_costs(shadow.costs, view.brokers, kept)
+    world = overlay_view(view, shadow.elsewhere, costs)
     # As the champion draws, so that luck is no difference between them.
     rng = shadow.round.draws(view.cluster)
     plan, state = decide(world, shadow.round, replace(settings, round=chosen), view.now_ms, rng)

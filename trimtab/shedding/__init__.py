@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
 from trimtab import planner
-from trimtab.plan import Shed
+from trimtab.plan import ShedWish
 from trimtab.settings import Settings
 from trimtab.shedding import avg, overload, threshold, transfer, uniform
 from trimtab.view import View
@@ -22,7 +22,7 @@ H = TypeVar("H")
 class Shedder(Protocol[H]):
     """A shedding strategy with its history ``H`` (None for one that keeps none)."""
 
-    def __call__(self, view: View, history: H, settings: Settings) -> tuple[Sequence[Shed], H]:
+    def __call__(self, view: View, history: H, settings: Settings) -> tuple[Sequence[ShedWish], H]:
         """What should move, and the history after this round."""
 
 

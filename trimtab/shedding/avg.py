@@ -21,9 +21,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from trimtab.arrays import RATE_IN, THROUGHPUT_IN, Bools, Floats, Ints
-from trimtab.hits import Hits, step
+from trimtab.hits import HitCounts, step
 from trimtab.load import usage
-from trimtab.plan import Shed
+from trimtab.plan import ShedWish
 from trimtab.reasons import Reason
 from trimtab.settings import AvgSettings, Settings, UnloadSettings
 from trimtab.shedding.busiest import largest_first, traffic
@@ -38,8 +38,8 @@ class AvgHistory:
     soon as the load changes; by name, and for one round, neither happens.
     """
 
-    low: Hits = field(default_factory=Hits)
-    high: Hits = field(default_factory=Hits)
+    low: HitCounts = field(default_factory=HitCounts)
+    high: HitCounts = field(default_factory=HitCounts)
     targets: dict[str, str] = field(default_factory=dict)
 
 
@@ -52,7 +52,9 @@ class _Pairs:
     high: Bools
 
 
-def shed(view: View, history: AvgHistory, settings: Settings) -> tuple[Sequence[Shed], AvgHistory]:
+def shed(
+    view: View, history: AvgHistory, settings: Settings
+) -> tuple[Sequence[ShedWish], AvgHistory]:
     """Bundles of the busy half, each with its destination in the idle half."""
     names = view.brokers.names
     scores = usage(view.brokers.resources, settings.weights) * 100
@@ -64,7 +66,7 @@ def shed(view: View, history: AvgHistory, settings: Settings) -> tuple[Sequence[
         for s in sheds
         if s.destination is not None
     }
-    return sheds, AvgHistory(Hits.of(names, low), Hits.of(names, high), targets)
+    return sheds, AvgHistory(HitCounts.of(names, low), HitCounts.of(names, high), targets)
 
 
 def _count(scores: Floats, low: Ints, high: Ints, limits: AvgSettings) -> tuple[Ints, Ints, _Pairs]:
@@ -94,7 +96,7 @@ def _marked(column: Ints, idle: Ints, busy: Ints, chosen: Bools) -> Bools:
     return marked
 
 
-def _select(view: View, pairs: _Pairs, limits: UnloadSettings) -> list[Shed]:
+def _select(view: View, pairs: _Pairs, limits: UnloadSettings) -> list[ShedWish]:
     rate, throughput = _gap(view, pairs, RATE_IN), _gap(view, pairs, THROUGHPUT_IN)
     by_rate = rate * limits.max_share > limits.min_rate
     worth = by_rate | (throughput * limits.max_share > limits.min_throughput)
@@ -115,7 +117,7 @@ def _select(view: View, pairs: _Pairs, limits: UnloadSettings) -> list[Shed]:
     for source, rows, sizes in largest_first(view, sources, measure):
         left, idle, reason = pair_of[source]
         for row in _fill(rows, sizes, left):
-            sheds.append(Shed(row, source, reason, idle))
+            sheds.append(ShedWish(row, source, reason, idle))
     return sheds
 
 

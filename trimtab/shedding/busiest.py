@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from trimtab.arrays import THROUGHPUT_IN, Bools, Floats, Ints
-from trimtab.plan import Shed
+from trimtab.plan import ShedWish
 from trimtab.reasons import Reason
 from trimtab.view import Brokers, View
 
@@ -47,7 +47,7 @@ def largest_first(view: View, sources: Ints, measure: Ints) -> Iterator[tuple[in
             yield source, own[order], sizes[order]
 
 
-def take_until(view: View, need: Floats, chosen: Bools, reason: Reason) -> list[Shed]:
+def take_until(view: View, need: Floats, chosen: Bools, reason: Reason) -> list[ShedWish]:
     """The largest bundles of each chosen broker until ``need`` (n,) bytes/s are covered.
 
     One at least, however large (Pulsar OverloadShedder and ThresholdShedder).
@@ -58,5 +58,5 @@ def take_until(view: View, need: Floats, chosen: Bools, reason: Reason) -> list[
     for source, rows, sizes in largest_first(view, sources, measure):
         covered = np.cumsum(sizes[:-1])
         count = 1 + int(np.count_nonzero(covered < need[source]))
-        sheds += [Shed(row, source, reason) for row in rows[:count].tolist()]
+        sheds += [ShedWish(row, source, reason) for row in rows[:count].tolist()]
     return sheds

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 
 from trimtab.arrays import THROUGHPUT_IN
 from trimtab.load import usage
-from trimtab.plan import Shed
+from trimtab.plan import ShedWish
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
 from trimtab.shedding.busiest import MARGIN, take_until, traffic
 from trimtab.view import View
 
 
-def shed(view: View, history: None, settings: Settings) -> tuple[Sequence[Shed], None]:
+def shed(view: View, history: None, settings: Settings) -> tuple[Sequence[ShedWish], None]:
     """The largest bundles of every overloaded broker, whatever the others carry."""
     limit = settings.round.overloaded_threshold
     loads = usage(view.brokers.resources, settings.weights)

@@ -20,7 +20,7 @@ import numpy as np
 
 from trimtab.arrays import THROUGHPUT_IN, Floats
 from trimtab.load import usage
-from trimtab.plan import Shed
+from trimtab.plan import ShedWish
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
 from trimtab.shedding.busiest import MARGIN, take_until, traffic
@@ -36,10 +36,10 @@ class ThresholdHistory:
 
 def shed(
     view: View, history: ThresholdHistory, settings: Settings
-) -> tuple[Sequence[Shed], ThresholdHistory]:
+) -> tuple[Sequence[ShedWish], ThresholdHistory]:
     """The largest bundles of every broker above the line."""
     names, limits = view.brokers.names, settings.threshold
-    averages = averaged(view, history, settings)
+    averages = average_usage(view, history, settings)
     mean = mean_of(averages)
     if mean == 0:
         return (), _remember(names, averages)
@@ -47,12 +47,12 @@ def shed(
     hot = (averages >= mean + limits.threshold) & (need >= limits.min_throughput)
     sheds = take_until(view, need, hot & (view.brokers.listed > 1), Reason.OVER_AVERAGE)
     if not sheds and limits.lower_boundary:
-        averages = averaged(view, _remember(names, averages), settings)
+        averages = average_usage(view, _remember(names, averages), settings)
         sheds = _lower_boundary(view, averages, settings)
     return sheds, _remember(names, averages)
 
 
-def averaged(view: View, history: ThresholdHistory, settings: Settings) -> Floats:
+def average_usage(view: View, history: ThresholdHistory, settings: Settings) -> Floats:
     """(n,) average usage, one step after the history's."""
     loads, kept = usage(view.brokers.resources, settings.weights), settings.weights.history
     past = np.array([history.usage.get(name, np.nan) for name in view.brokers.names])
@@ -65,7 +65,7 @@ def mean_of(averages: Floats) -> float:
     return float(np.cumsum(averages)[-1]) / len(averages) if averages.size else 0.0
 
 
-def _lower_boundary(view: View, averages: Floats, settings: Settings) -> list[Shed]:
+def _lower_boundary(view: View, averages: Floats, settings: Settings) -> list[ShedWish]:
     threshold = settings.threshold.threshold
     floor = mean_of(averages) - threshold
     able = (view.brokers.listed > 1) & (averages > floor)

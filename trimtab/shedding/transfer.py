@@ -19,7 +19,7 @@ from trimtab.arrays import THROUGHPUT_IN, THROUGHPUT_OUT, Ints
 from trimtab.filters import transferable
 from trimtab.filters.request import Projection, request_of
 from trimtab.model import namespace_of
-from trimtab.plan import Shed
+from trimtab.plan import ShedWish
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
 from trimtab.shedding.balance import Balance, young
@@ -50,11 +50,11 @@ class Skip(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ShedOutcome:
     """What the shedder found; mean and deviation (fractions) are None where it did not compute."""
 
     hits: int
-    sheds: tuple[Shed, ...] = ()
+    sheds: tuple[ShedWish, ...] = ()
     skip: Skip | None = None
     mean: float | None = None
     deviation: float | None = None
@@ -62,29 +62,29 @@ class Outcome:
 
 def shed(
     view: View, history: TransferHistory, settings: Settings
-) -> tuple[Sequence[Shed], TransferHistory]:
+) -> tuple[Sequence[ShedWish], TransferHistory]:
     """Bundles of the busiest brokers, and those that come back for them."""
-    outcome = judged(view, history, settings, TopBundles(view, settings).of)
+    outcome = judge_balance(view, history, settings, TopBundles(view, settings).of)
     return outcome.sheds, TransferHistory(outcome.hits)
 
 
-def judged(
+def judge_balance(
     view: View, history: TransferHistory, settings: Settings, top: Callable[[int], Ints]
-) -> Outcome:
+) -> ShedOutcome:
     """The same with its reasons; ``top`` gives a broker's largest bundles, smallest first."""
     obstacle = _obstacle(view, settings)
     if obstacle is not None:
-        return Outcome(history.hits, skip=obstacle)
+        return ShedOutcome(history.hits, skip=obstacle)
     balance = Balance(view, settings)
     hits = history.hits + 1 if balance.broken() is not None else 0
-    found = Outcome(hits, (), Skip.HIT_COUNT, balance.mean, balance.deviation)
+    found = ShedOutcome(hits, (), Skip.HIT_COUNT, balance.mean, balance.deviation)
     if hits <= settings.transfer.hits:
         return found
     pairs = _Pairs(view, settings, top)
     pairs.relieve(balance)
     sheds = tuple(pairs.sheds)
     hits, skip = (0, None) if sheds else (hits, pairs.barren)
-    return Outcome(hits, sheds, skip, found.mean, found.deviation)
+    return ShedOutcome(hits, sheds, skip, found.mean, found.deviation)
 
 
 def _obstacle(view: View, settings: Settings) -> Skip | None:
@@ -106,7 +106,7 @@ class _Pairs:
         self._view, self._settings, self._top = view, settings, top
         self._carried: list[float] = traffic(view.brokers, THROUGHPUT_IN).tolist()
         self._projection = Projection(view)
-        self.sheds: list[Shed] = []
+        self.sheds: list[ShedWish] = []
         self.barren = Skip.HIT_COUNT
         """Why there are no sheds; of several reasons the one that Pulsar would give."""
 
@@ -153,8 +153,8 @@ class _Pairs:
                 swaps = self._swaps(back, (idle, busy), taken, returned, size)
                 if not swaps:
                     break
-            self.sheds.append(Shed(row, busy, reason, idle if limits.directed else None))
-            self.sheds += [Shed(other, idle, reason, busy) for other in swaps]
+            self.sheds.append(ShedWish(row, busy, reason, idle if limits.directed else None))
+            self.sheds += [ShedWish(other, idle, reason, busy) for other in swaps]
             if limits.credit_swaps:
                 returned += sum(map(self._size, swaps))
             taken += size

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from trimtab.arrays import RATE_IN, THROUGHPUT_IN, Floats, Ints
-from trimtab.plan import Shed
+from trimtab.plan import ShedWish
 from trimtab.reasons import Reason
 from trimtab.settings import Settings, UnloadSettings
 from trimtab.shedding.busiest import largest_first, traffic
@@ -39,7 +39,7 @@ class Excess:
     reason: Reason
 
 
-def shed(view: View, history: None, settings: Settings) -> tuple[Sequence[Shed], None]:
+def shed(view: View, history: None, settings: Settings) -> tuple[Sequence[ShedWish], None]:
     """Bundles of the one broker with the most messages, or else the most bytes."""
     excess = excess_of(view, settings) if view.brokers.names else None
     if excess is None or view.brokers.listed[excess.source] <= 1:
@@ -49,7 +49,7 @@ def shed(view: View, history: None, settings: Settings) -> tuple[Sequence[Shed],
         return (), history
     sources, measure = np.array([excess.source]), np.array([excess.measure])
     return [
-        Shed(row, source, excess.reason)
+        ShedWish(row, source, excess.reason)
         for source, rows, sizes in largest_first(view, sources, measure)
         for row in _fill(rows, sizes, left, settings.unload)
     ], history

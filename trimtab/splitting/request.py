@@ -26,7 +26,7 @@ class SplitRequest:
     """Divide at ``wanted`` however few topics there are."""
 
 
-class Flaw(StrEnum):
+class SplitFlaw(StrEnum):
     """Why a bundle cannot be divided so."""
 
     TOO_SMALL = "it is too small to be divided"
@@ -38,7 +38,7 @@ class Flaw(StrEnum):
 class CannotSplit(ValueError):
     """Boundaries that `children` refuses, or none where one is needed."""
 
-    def __init__(self, bundle: HashRange, flaw: Flaw) -> None:
+    def __init__(self, bundle: HashRange, flaw: SplitFlaw) -> None:
         super().__init__(f"{bundle}: {flaw}")
         self.flaw = flaw
 
@@ -47,9 +47,9 @@ def children(bundle: HashRange, boundaries: Iterable[int]) -> list[HashRange]:
     """The ranges between the boundaries; raises CannotSplit (Pulsar NamespaceBundleFactory)."""
     edges = sorted(boundaries)
     if bundle.high - bundle.low <= 1:
-        raise CannotSplit(bundle, Flaw.TOO_SMALL)
+        raise CannotSplit(bundle, SplitFlaw.TOO_SMALL)
     if edges and not (bundle.low < edges[0] and edges[-1] < bundle.high):
-        raise CannotSplit(bundle, Flaw.OUTSIDE)
+        raise CannotSplit(bundle, SplitFlaw.OUTSIDE)
     if len(set(edges)) < len(edges):
-        raise CannotSplit(bundle, Flaw.EMPTY_CHILD)
+        raise CannotSplit(bundle, SplitFlaw.EMPTY_CHILD)
     return [HashRange(*pair) for pair in pairwise((bundle.low, *edges, bundle.high))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trimtab.settings import SplitSettings
-from trimtab.splitting.request import CannotSplit, Flaw, SplitRequest
+from trimtab.splitting.request import CannotSplit, SplitFlaw, SplitRequest
 
 
 def divide(request: SplitRequest, settings: SplitSettings) -> list[int]:  # noqa: ARG001
@@ -12,7 +12,7 @@ def divide(request: SplitRequest, settings: SplitSettings) -> list[int]:  # noqa
     Raises CannotSplit where no position is given.
     """
     if not request.wanted:
-        raise CannotSplit(request.bundle, Flaw.NO_POSITION)
+        raise CannotSplit(request.bundle, SplitFlaw.NO_POSITION)
     if len(request.positions) <= 1 and not request.forced:
         return []
     low, high = request.bundle

@@ -42,7 +42,7 @@ def advance(past: BrokerAverages, brokers: Brokers, weights: WeightSettings) -> 
     return np.where(np.isnan(averages) | (brokers.reported_ms > known), stepped, averages)
 
 
-def remembered(brokers: Brokers, averages: Floats) -> BrokerAverages:
+def remember_averages(brokers: Brokers, averages: Floats) -> BrokerAverages:
     """What `advance` takes next time; brokers that are gone are forgotten."""
     usage, throughput = averages.tolist()
     return BrokerAverages(

@@ -24,7 +24,7 @@ class Flight:
     issued_ms: int = 0
 
 
-def launched(
+def launch_flights(
     plan: Plan, records: Mapping[str, Record], settings: Settings, now_ms: int
 ) -> dict[str, Flight]:
     """A flight for everything the plan changes, by bundle."""
@@ -43,7 +43,7 @@ def launched(
     }
 
 
-def landed(flight: Flight, record: Record) -> bool:
+def has_landed(flight: Flight, record: Record) -> bool:
     """Whether ``record`` is a later one than the flight was decided on."""
     return record.epoch > (flight.generation, flight.counter)
 

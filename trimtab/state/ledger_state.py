@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
-from trimtab.plan import Forecast, Settled
+from trimtab.plan import Forecast, LandedMove
 
 MOST_OPEN: Final = 4096
 """Moves that are waited for; older plans are given up for newer ones."""
@@ -15,7 +15,7 @@ _RECENT: Final = 100.0
 """Sides that the means of the error tell of."""
 
 
-class Outcome(StrEnum):
+class MoveOutcome(StrEnum):
     """How a move ended."""
 
     LANDED = "landed"
@@ -46,7 +46,7 @@ class Awaited:
     """When the destination said that it serves."""
     place: int = 0
     """In its plan: a state that was stored has the moves by name."""
-    outcome: Outcome | None = None
+    outcome: MoveOutcome | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class Noted:
 
     def landed(self) -> dict[str, Awaited]:
         """Moves that the bundle's new owner has reported."""
-        return {b: m for b, m in self.moves.items() if m.outcome is Outcome.LANDED}
+        return {b: m for b, m in self.moves.items() if m.outcome is MoveOutcome.LANDED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class Ledger:
             given_up += len(plans.pop(0).moves)
         return replace(self, plans=tuple(plans)), given_up
 
-    def counting(self, settled: Iterable[Settled]) -> Ledger:
+    def counting(self, settled: Iterable[LandedMove]) -> Ledger:
         """With the errors of moves that were settled."""
         error, bias, sides = self.error, self.bias, self.sides
         for forecast in (f for move in settled for f in (move.left, move.joined)):

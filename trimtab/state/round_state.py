@@ -9,7 +9,7 @@ from zlib import crc32
 import numpy as np
 
 from trimtab.load_model.history import PlannerHistory
-from trimtab.model import merged
+from trimtab.model import merge_names
 from trimtab.placement.least_resource_usage import LeastResourceUsageHistory
 from trimtab.placement.round_robin import RoundRobinHistory
 from trimtab.plan import Plan
@@ -96,11 +96,11 @@ def begun(state: RoundState, settings: Settings, now_ms: int) -> RoundState:
     )
 
 
-def rested(plan: Plan, state: RoundState, now_ms: int) -> RoundState:
+def start_cooldowns(plan: Plan, state: RoundState, now_ms: int) -> RoundState:
     """The state with the plan's bundles cooling down from now on."""
     changed = [*(move.bundle for move in plan.moves), *(split.bundle for split in plan.splits)]
     for merge in plan.merges:
-        changed += [*merge.parts, merged(*merge.parts)]
+        changed += [*merge.parts, merge_names(*merge.parts)]
     return replace(
         state,
         recent=state.recent | dict.fromkeys(changed, now_ms),

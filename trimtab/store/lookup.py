@@ -29,7 +29,7 @@ from trimtab.wire.ownership import Candidate
 _DOMAINS: Final = frozenset({"persistent", "non-persistent"})
 
 
-class Step(StrEnum):
+class LookupAction(StrEnum):
     """What a lookup does about a record."""
 
     SERVED = "served"
@@ -39,16 +39,16 @@ class Step(StrEnum):
     HELD_BACK = "held-back"
 
 
-STEPS: Final[Mapping[State, Step]] = MappingProxyType(
+STEPS: Final[Mapping[State, LookupAction]] = MappingProxyType(
     {
-        State.FREE: Step.ORPHANED,
-        State.ASSIGNING: Step.ON_ITS_WAY,
-        State.OWNED: Step.SERVED,
-        State.RELEASING: Step.SERVED,
-        State.SPLITTING: Step.SERVED,
-        State.MERGING: Step.SERVED,
-        State.DELETED: Step.GONE,
-        State.QUARANTINED: Step.HELD_BACK,
+        State.FREE: LookupAction.ORPHANED,
+        State.ASSIGNING: LookupAction.ON_ITS_WAY,
+        State.OWNED: LookupAction.SERVED,
+        State.RELEASING: LookupAction.SERVED,
+        State.SPLITTING: LookupAction.SERVED,
+        State.MERGING: LookupAction.SERVED,
+        State.DELETED: LookupAction.GONE,
+        State.QUARANTINED: LookupAction.HELD_BACK,
     }
 )
 

@@ -42,7 +42,7 @@ HIGHEST: Final = 1 << 52
 follows a record has a higher epoch than it."""
 
 
-def believed(epoch: Epoch, generation: int) -> bool:
+def is_believable(epoch: Epoch, generation: int) -> bool:
     """Whether a job can have given this epoch out, as one sees it that claimed ``generation``."""
     return epoch.generation <= generation + REACH and max(epoch) < HIGHEST
 
@@ -51,7 +51,7 @@ def doubtful(records: Records, generation: int) -> dict[str, str]:
     """What no rebuild takes from ``records``: bundle to why."""
     found: dict[str, str] = {}
     for bundle, record in records.items():
-        if not believed(record.epoch, generation):
+        if not is_believable(record.epoch, generation):
             found[bundle] = f"its epoch {tuple(record.epoch)} is beyond any that was given out"
         elif not is_bundle(bundle):
             found[bundle] = "its name is not a range of the ring"
@@ -71,7 +71,7 @@ class Rebuilt:
     restored: the job claims one above it first, or no request could change those records."""
 
 
-def rebuilt(
+def rebuild_records(
     stored: Records,
     journalled: Records,
     asserted: Iterable[Records],

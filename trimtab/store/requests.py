@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 from trimtab.model import Epoch
 from trimtab.ownership import Event
-from trimtab.wire.command import Command, Kind
-from trimtab.wire.ownership import Neighbour, Outcome, Transition
+from trimtab.wire.command import Command, CommandKind
+from trimtab.wire.ownership import Neighbour, Transition, TransitionOutcome
 from trimtab.wire.rows import (
     PlannedMerge,
     PlannedMove,
@@ -59,7 +59,7 @@ class _Asked(NamedTuple):
     """What a part of a plan asks of the store, and which brokers it tells."""
 
     event: Event
-    told: tuple[tuple[str, Kind], ...] = ()
+    told: tuple[tuple[str, CommandKind], ...] = ()
     source: str | None = None
     broker: str | None = None
     """Who is to have the bundle."""
@@ -70,15 +70,15 @@ def _asked(planned: Planned) -> _Asked:
     match planned:
         case PlannedMove(source=source, destination=to):
             # The destination first: it is to be warm by the time the source stops.
-            told = (to, Kind.PREPARE), (source, Kind.TRANSFER)
+            told = (to, CommandKind.PREPARE), (source, CommandKind.TRANSFER)
             return _Asked(Event.TRANSFER, told, source, to)
         case PlannedSplit(broker=owner):
-            return _Asked(Event.SPLIT, ((owner, Kind.SPLIT),), owner)
+            return _Asked(Event.SPLIT, ((owner, CommandKind.SPLIT),), owner)
         case PlannedMerge(broker=owner):
             other = Neighbour(planned.neighbour, Epoch(*planned.neighbour_epoch))
-            return _Asked(Event.MERGE, ((owner, Kind.MERGE),), owner, neighbour=other)
+            return _Asked(Event.MERGE, ((owner, CommandKind.MERGE),), owner, neighbour=other)
         case PlannedRepair(broker=to):
-            owns = () if to is None else ((to, Kind.OWN),)
+            owns = () if to is None else ((to, CommandKind.OWN),)
             return _Asked(Event(planned.event), owns, broker=to)
 
 
@@ -93,7 +93,7 @@ def _transition(record: RoundRecord, name: str, planned: Planned) -> Transition:
             bundle=planned.bundle,
             source=asked.source,
             destination=asked.broker if asked.event is Event.TRANSFER else None,
-            division=record.division if kind is Kind.SPLIT else None,
+            division=record.division if kind is CommandKind.SPLIT else None,
             neighbour=asked.neighbour and asked.neighbour.bundle,
             reason=planned.reason,
             plan=f"{record.cluster}/{record.round}",
@@ -113,7 +113,9 @@ def _transition(record: RoundRecord, name: str, planned: Planned) -> Transition:
     )
 
 
-def issued(requests: Iterable[Transition], outcomes: Iterable[Outcome]) -> Iterator[Command]:
+def issue_commands(
+    requests: Iterable[Transition], outcomes: Iterable[TransitionOutcome]
+) -> Iterator[Command]:
     """The accepted requests' commands, stamped as the script stamped the brokers' copies."""
     for request, outcome in zip(requests, outcomes, strict=True):
         if outcome.accepted and outcome.record is not None:

@@ -7,13 +7,13 @@ from typing import Final
 
 import msgspec
 
-from trimtab.model import NO_EPOCH, Epoch, InvalidName, merged, parse_bundle
+from trimtab.model import NO_EPOCH, Epoch, InvalidName, merge_names, parse_bundle
 
 LARGEST: Final = 1 << 53
 """A Lua number is a double: larger integers are not exact there."""
 
 
-class Kind(StrEnum):
+class CommandKind(StrEnum):
     """What a broker is told to do."""
 
     UNLOAD = "unload"
@@ -52,7 +52,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, ren
     id: str
     cluster: str
     broker: str
-    kind: Kind
+    kind: CommandKind
     bundle: str
     epoch: Epoch = NO_EPOCH
     generation: int = 0
@@ -83,7 +83,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, ren
         try:
             parse_bundle(self.bundle)
             if self.neighbour is not None:
-                merged(self.bundle, self.neighbour)
+                merge_names(self.bundle, self.neighbour)
         except InvalidName as error:
             return str(error)
         numbers = (*self.epoch, self.issued_at, self.deadline)

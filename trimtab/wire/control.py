@@ -10,7 +10,7 @@ from trimtab.doubt import Doubt
 from trimtab.policies import Isolation
 
 
-class Kind(StrEnum):
+class IntentKind(StrEnum):
     """What is asked for."""
 
     SETTINGS = "settings"
@@ -45,7 +45,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """``id`` names it for its outcome; ``at`` is the writer's clock (epoch ms), for people."""
 
     id: str
-    kind: Kind
+    kind: IntentKind
     cluster: str
     at: int = 0
     by: str = ""

@@ -85,6 +85,6 @@ class StoredExplanations(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
 
 
-def completed(explanation: Explanation, **members: object) -> Explanation:
+def complete_explanation(explanation: Explanation, **members: object) -> Explanation:
     """The explanation with these members."""
     return msgspec.structs.replace(explanation, **members)

@@ -12,7 +12,7 @@ import msgspec
 from trimtab.model import NO_EPOCH, Epoch
 
 
-class Kind(StrEnum):
+class AnswerKind(StrEnum):
     """Pulsar's LookupType, and RETRY: there it is a failure, at some of which clients hang up."""
 
     CONNECT = "connect"
@@ -66,7 +66,7 @@ RETRY_AFTER_MS: Final[Mapping[Cause, int]] = MappingProxyType(
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """``broker`` is its id, as in the record; its addresses are in its load report."""
 
-    kind: Kind
+    kind: AnswerKind
     bundle: str | None = None
     """Whose answer this is: it holds for every topic in it."""
     broker: str | None = None
@@ -91,11 +91,11 @@ class Avoid(NamedTuple):
     epoch: Epoch
 
 
-def put_off(cause: Cause, says: str = "") -> Answer:
+def answer_retry(cause: Cause, says: str = "") -> Answer:
     """RETRY."""
-    return Answer(kind=Kind.RETRY, cause=cause, says=says, after_ms=RETRY_AFTER_MS[cause])
+    return Answer(kind=AnswerKind.RETRY, cause=cause, says=says, after_ms=RETRY_AFTER_MS[cause])
 
 
-def failed(cause: Cause, says: str) -> Answer:
+def answer_failed(cause: Cause, says: str) -> Answer:
     """FAILED."""
-    return Answer(kind=Kind.FAILED, cause=cause, says=says)
+    return Answer(kind=AnswerKind.FAILED, cause=cause, says=says)

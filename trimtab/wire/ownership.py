@@ -135,7 +135,7 @@ class Refused(StrEnum):
     """A later batch of this query has been applied: the checkpoint went back."""
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class TransitionOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What became of one Transition: accepted, or refused for a reason.
 
     ``record`` is as it now stands, None where there is none (OLDER_BATCH: not looked up).

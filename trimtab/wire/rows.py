@@ -249,7 +249,7 @@ def json_row(cluster: str, tag: Tag, value: msgspec.Struct) -> Row:
     return Row(cluster, tag, "", msgspec.json.encode(value), 0)
 
 
-def parsed(rows: Iterable[Row], kind: type[T], letters: list[Row]) -> list[T]:
+def parse_rows(rows: Iterable[Row], kind: type[T], letters: list[Row]) -> list[T]:
     """The rows' values; one that does not parse, or says another cluster than its key, becomes a
     dead letter in ``letters`` instead."""
     values = []

@@ -20,7 +20,14 @@ from sinks.redis.server.replies import sink_error
 from sinks.redis.server.sentinels import MasterPool, master_client
 from sinks.tls_files import BadTlsFile
 
-__all__ = ["TIMEOUT_SECONDS", "address", "look_again", "redis_client", "replaced", "translated"]
+__all__ = [
+    "TIMEOUT_SECONDS",
+    "address",
+    "look_again",
+    "redis_client",
+    "replace_error",
+    "translate_errors",
+]
 
 
 def redis_client(url: str) -> redis.Redis:
@@ -65,7 +72,7 @@ def look_again(client: redis.Redis) -> None:
         pool.disconnect(inuse_connections=False)
 
 
-def replaced(client: redis.Redis, why: str) -> StoreUnavailable:
+def replace_error(client: redis.Redis, why: str) -> StoreUnavailable:
     """The error for an answer by which this server is not the master, or cut off from its replicas.
 
     Where the address leads is found out anew before the next command.
@@ -75,7 +82,7 @@ def replaced(client: redis.Redis, why: str) -> StoreUnavailable:
 
 
 @contextmanager
-def translated(client: redis.Redis) -> Iterator[None]:
+def translate_errors(client: redis.Redis) -> Iterator[None]:
     """Raise redis-py's errors as StoreUnavailable, Misconfigured or Damaged; those of a programmer
     pass."""
     try:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import redis
 
 from sinks.errors import Misconfigured, StoreUnavailable
-from sinks.redis.server.connections import address, translated
+from sinks.redis.server.connections import address, translate_errors
 from sinks.redis.server.replies import NO_CLUSTER
 from trimtab.ownership import REPLICA_LAG_S
 
@@ -113,7 +113,7 @@ def check_mode(client: redis.Redis) -> None:
             raise Misconfigured(f"Redis at {address(client)}: {refusal}")
 
 
-def checked(client: redis.Redis) -> Survey:
+def check_survey(client: redis.Redis) -> Survey:
     """The same as `survey`, of a single master.
 
     Raises Misconfigured for what is none, and StoreUnavailable for a replica: it may be promoted.
@@ -140,7 +140,7 @@ def unfit(mode: str) -> str:
 
 # Any: redis-py's answers are unions over protocols; ours is RESP2.
 def _info(client: redis.Redis, section: str) -> dict[str, Any]:
-    with translated(client):
+    with translate_errors(client):
         told: Any = client.info(section)
     return dict(told)
 

@@ -10,7 +10,7 @@ import numpy as np
 from trimtab.arrays import RATE_IN, THROUGHPUT_IN
 from trimtab.explaining.accounts.cause import Cause
 from trimtab.explaining.accounts.shelves import Shelves
-from trimtab.explaining.nearest import closest, lowered, raised
+from trimtab.explaining.nearest import closest, lower_setting, raise_setting
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.words import amount, percent
 from trimtab.load import usage
@@ -87,13 +87,13 @@ class AvgAccount:
         """What would have left a pair alone that acted."""
         settings, so_that = self._scene.settings, "its pair is left alone"
         low, high = self._hits(pair)
-        found = [raised(settings, "avg.low_threshold", pair.gap, so_that)]
+        found = [raise_setting(settings, "avg.low_threshold", pair.gap, so_that)]
         if not self._is_low(pair):
-            found.append(raised(settings, "avg.high_hits", high, so_that))
+            found.append(raise_setting(settings, "avg.high_hits", high, so_that))
             if self._limits.high_hits:
-                found.append(raised(settings, "avg.high_threshold", pair.gap, so_that))
+                found.append(raise_setting(settings, "avg.high_threshold", pair.gap, so_that))
         if not self._is_high(pair):
-            found.append(raised(settings, "avg.low_hits", low, so_that))
+            found.append(raise_setting(settings, "avg.low_hits", low, so_that))
         return closest(*found)
 
     def _narrower(self, pair: _Pair) -> Nearest | None:
@@ -102,7 +102,7 @@ class AvgAccount:
         so_that = self._sheds_then(pair)
         if hits < wanted:
             so_that = f"a hit counts, {hits} of {wanted}"
-        return lowered(self._scene.settings, "avg.low_threshold", pair.gap, so_that)
+        return lower_setting(self._scene.settings, "avg.low_threshold", pair.gap, so_that)
 
     def _counting(self, pair: _Pair) -> Cause:
         settings, limits = self._scene.settings, self._limits
@@ -112,8 +112,8 @@ class AvgAccount:
             why += f", and beyond {limits.high_threshold:.4g} for {high} of {limits.high_hits}"
         so_that = self._sheds_then(pair)
         nearest = closest(
-            lowered(settings, "avg.low_hits", low + 1, so_that),
-            lowered(settings, "avg.high_hits", high + 1, so_that) if high else None,
+            lower_setting(settings, "avg.low_hits", low + 1, so_that),
+            lower_setting(settings, "avg.high_hits", high + 1, so_that) if high else None,
         )
         return Cause(Rest.HITS, why, nearest, self._figures(pair))
 
@@ -124,9 +124,9 @@ class AvgAccount:
         enough = [self._least(m) / gap for m, gap in gaps.items() if gap > 0]
         so_that = "its pair sheds"
         nearest = closest(
-            lowered(settings, "unload.min_rate", gaps[RATE_IN] * share, so_that),
-            lowered(settings, "unload.min_throughput", gaps[THROUGHPUT_IN] * share, so_that),
-            raised(settings, "unload.max_share", min(enough), so_that) if enough else None,
+            lower_setting(settings, "unload.min_rate", gaps[RATE_IN] * share, so_that),
+            lower_setting(settings, "unload.min_throughput", gaps[THROUGHPUT_IN] * share, so_that),
+            raise_setting(settings, "unload.max_share", min(enough), so_that) if enough else None,
         )
         why = (
             f"{self._told(pair)}, but they are only {amount(gaps[RATE_IN], 'messages/s')} and "

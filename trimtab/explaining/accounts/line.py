@@ -15,9 +15,9 @@ from typing import NamedTuple
 from trimtab.arrays import THROUGHPUT_IN, Floats
 from trimtab.explaining.accounts.cause import Cause
 from trimtab.explaining.accounts.shelves import Shelves
-from trimtab.explaining.nearest import closest, lowered, raised
+from trimtab.explaining.nearest import closest, lower_setting, raise_setting
 from trimtab.explaining.scene import Scene
-from trimtab.explaining.words import amount, counted
+from trimtab.explaining.words import amount, format_count
 from trimtab.reasons import Reason, Rest, Rule
 from trimtab.shedding.busiest import MARGIN, traffic
 from trimtab.wire.explanation import Nearest
@@ -66,7 +66,7 @@ class LineAccount:
             return self._rests(broker, min(*highest, covered), "this bundle goes")
         place, larger = self._shelves.larger(bundle, THROUGHPUT_IN)
         why = (
-            f"{self._told(broker)}; the {counted(place, 'larger bundle')} before it carry "
+            f"{self._told(broker)}; the {format_count(place, 'larger bundle')} before it carry "
             f"{amount(larger, 'B/s')}, which covers the {amount(self._need(broker), 'B/s')} that "
             "are to leave"
         )
@@ -112,15 +112,15 @@ class LineAccount:
             f"{amount(line.minimum, 'B/s')} of {line.minimum_path}"
         )
         settings = self._scene.settings
-        by_minimum = lowered(settings, line.minimum_path, need, "its broker sheds")
+        by_minimum = lower_setting(settings, line.minimum_path, need, "its broker sheds")
         return Cause(Rest.TOO_LITTLE, why, closest(by_line, by_minimum), figures)
 
     def _sole(self, broker: int) -> Cause:
         name = self._view.brokers.names[broker]
         return Cause(
             Rule.LAST_BUNDLE,
-            f"{name} lists {counted(int(self._view.brokers.listed[broker]), 'bundle')}: a broker "
-            "keeps its last",
+            f"{name} lists {format_count(int(self._view.brokers.listed[broker]), 'bundle')}: "
+            "a broker keeps its last",
         )
 
     def _need(self, broker: int) -> float:
@@ -135,7 +135,7 @@ class LineAccount:
         return {"excess": float(self._line.excess[broker]), "line": self._line.at}
 
     def _lowered(self, highest: float, so_that: str) -> Nearest | None:
-        return lowered(self._scene.settings, self._line.path, highest, so_that)
+        return lower_setting(self._scene.settings, self._line.path, highest, so_that)
 
     def _raised(self, highest: float, so_that: str) -> Nearest | None:
-        return raised(self._scene.settings, self._line.path, highest, so_that)
+        return raise_setting(self._scene.settings, self._line.path, highest, so_that)

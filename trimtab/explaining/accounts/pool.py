@@ -7,14 +7,14 @@ from functools import cached_property
 import numpy as np
 
 from trimtab.explaining.accounts.cause import Cause
-from trimtab.explaining.nearest import closest, sought
-from trimtab.explaining.prediction import Prediction, anew, followed
+from trimtab.explaining.nearest import closest, find_setting
+from trimtab.explaining.prediction import Prediction, anew, follow_history
 from trimtab.explaining.scene import Scene
-from trimtab.explaining.words import counted, percent, points
+from trimtab.explaining.words import format_count, percent, points
 from trimtab.planner.constraints import Draft
-from trimtab.planner.giants import awaited, divides, forcing
-from trimtab.planner.outlook import CLEARLY, Outlook, looked
-from trimtab.planner.trigger import tolerated, widest
+from trimtab.planner.giants import divides, forcing, is_awaited
+from trimtab.planner.outlook import CLEARLY, Outlook, look_ahead
+from trimtab.planner.trigger import find_tolerated_range, widest
 from trimtab.reasons import Reason, Rest
 from trimtab.settings import Settings
 from trimtab.wire.explanation import Nearest
@@ -73,7 +73,7 @@ class PoolAccount:
     def not_chosen(self, owner: str) -> Cause:
         """Of a bundle that the plan does without."""
         (given, gotten), others = self.traded(owner), len(self._scene.balancing)
-        does = f"{counted(others, 'other bundle')} bring the range down"
+        does = f"{format_count(others, 'other bundle')} bring the range down"
         if not others:
             does = "what it wants instead was refused"
         why = (
@@ -114,7 +114,7 @@ class PoolAccount:
             f"{self._apart}, more than the {points(target)} of planner.target; up to "
             f"{points(pair.accepted)} are left alone"
         )
-        if pair.accepted <= tolerated(settings, unrest):
+        if pair.accepted <= find_tolerated_range(settings, unrest):
             why += f", for there were {unrest:.1f} plans of late, and a load that swings is not "
             return Cause(Rest.SWINGING, f"{why}chased", nearest, self._figures)
         why += f", for so far chance (deviation {points(pair.deviation)}) may bring them"
@@ -170,10 +170,10 @@ class PoolAccount:
         settings, found = self._scene.settings, self.prospect
         if not divides(settings):
             return False
-        history = followed(self._scene)
+        history = follow_history(self._scene)
         draft = Draft(self._view, self._outlook.fleet, settings)
         giants = forcing(draft, found, history.estimates)
-        return awaited(draft, giants, found.pair.hot, history)
+        return is_awaited(draft, giants, found.pair.hot, history)
 
     def _flip(self, so_that: str, *, rests: bool) -> Nearest | None:
         prospect, unrest = self.prospect, self._outlook.unrest
@@ -184,8 +184,8 @@ class PoolAccount:
 
         settings = self._scene.settings
         found = [
-            sought(settings, "planner.target", rests, changes, so_that),
-            sought(settings, "planner.false_moves", not rests, changes, so_that),
+            find_setting(settings, "planner.target", rests, changes, so_that),
+            find_setting(settings, "planner.false_moves", not rests, changes, so_that),
         ]
         best = closest(*found)
         if best is found[-1] and not self._stands(best, rests=rests):
@@ -198,7 +198,7 @@ class PoolAccount:
             return True
         scene = self._scene
         changed = scene.settings.changed({nearest.setting: nearest.then})
-        prospects = looked(scene.seen, anew(scene), changed)[0].prospects
+        prospects = look_ahead(scene.seen, anew(scene), changed)[0].prospects
         same = len(prospects) == len(self._outlook.prospects)
         return same and (prospects[self._at].beyond <= 0) is rests
 
@@ -207,8 +207,8 @@ class PoolAccount:
         """Why chance is not allowed for, if that is so."""
         if not self._outlook.fleet.struck:
             return ""
-        struck = followed(self._scene).estimates.struck
-        return f", whatever chance may do, for {counted(struck, 'bundle')} leapt together just now"
+        struck = format_count(follow_history(self._scene).estimates.struck, "bundle")
+        return f", whatever chance may do, for {struck} leapt together just now"
 
     @property
     def _apart(self) -> str:
@@ -229,5 +229,5 @@ class PoolAccount:
             "deviation": pair.deviation,
             "floor": self.prospect.floor,
             "unrest": self._outlook.unrest,
-            "leapt": followed(self._scene).estimates.struck,
+            "leapt": follow_history(self._scene).estimates.struck,
         }

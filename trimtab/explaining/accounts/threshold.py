@@ -11,13 +11,13 @@ import numpy as np
 
 from trimtab.explaining.accounts.cause import Cause
 from trimtab.explaining.accounts.line import Line, LineAccount
-from trimtab.explaining.nearest import closest, switched
+from trimtab.explaining.nearest import closest, switch_setting
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.words import percent, points
-from trimtab.plan import Shed
+from trimtab.plan import ShedWish
 from trimtab.reasons import Reason, Rest
 from trimtab.settings import Settings
-from trimtab.shedding.threshold import ThresholdHistory, averaged, mean_of, shed
+from trimtab.shedding.threshold import ThresholdHistory, average_usage, mean_of, shed
 
 _BOUNDARY: Final = "threshold.lower_boundary"
 _IDLE: Final = Cause(Rest.NO_LOAD, "no broker uses anything")
@@ -27,7 +27,7 @@ class ThresholdAccount(LineAccount):
     """Of the strategy of the same name."""
 
     def __init__(self, scene: Scene) -> None:
-        averages = averaged(scene.seen, _past(scene), scene.settings)
+        averages = average_usage(scene.seen, _past(scene), scene.settings)
         self._mean = mean = mean_of(averages)
         limits = scene.settings.threshold
         line = Line(
@@ -55,7 +55,7 @@ class ThresholdAccount(LineAccount):
             return _IDLE
         cause = super().stayed(bundle)
         if bundle in self._boundary_on:
-            switch = switched(self._scene.settings, _BOUNDARY, True, "this bundle goes")
+            switch = switch_setting(self._scene.settings, _BOUNDARY, True, "this bundle goes")
             return cause._replace(nearest=closest(cause.nearest, switch))
         return cause
 
@@ -67,7 +67,7 @@ class ThresholdAccount(LineAccount):
         return self._without_boundary(super().broker(broker), broker)
 
     @cached_property
-    def _sheds(self) -> Sequence[Shed]:
+    def _sheds(self) -> Sequence[ShedWish]:
         return shed(self._scene.seen, _past(self._scene), self._scene.settings)[0]
 
     @property
@@ -83,7 +83,7 @@ class ThresholdAccount(LineAccount):
             f"{names[idlest]} is {points(abs(float(excess[idlest])))} below the mean, and "
             f"{names[broker]} is the busiest"
         )
-        off = switched(self._scene.settings, _BOUNDARY, False, so_that)
+        off = switch_setting(self._scene.settings, _BOUNDARY, False, so_that)
         return Cause(Reason.UNDER_AVERAGE_PEER, why, off, self._figures(broker))
 
     def _without_boundary(self, cause: Cause, broker: int) -> Cause:

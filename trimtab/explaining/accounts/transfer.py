@@ -9,15 +9,15 @@ from typing import Final
 import numpy as np
 
 from trimtab.explaining.accounts.cause import Cause
-from trimtab.explaining.nearest import lowered, raised, switched
+from trimtab.explaining.nearest import lower_setting, raise_setting, switch_setting
 from trimtab.explaining.scene import Scene
-from trimtab.explaining.words import counted, points, seconds
+from trimtab.explaining.words import format_count, points, seconds
 from trimtab.model import namespace_of
 from trimtab.reasons import Reason, Rest
 from trimtab.settings import Settings
 from trimtab.shedding.balance import young
 from trimtab.shedding.top_bundles import TopBundles
-from trimtab.shedding.transfer import Outcome, Skip, judged
+from trimtab.shedding.transfer import ShedOutcome, Skip, judge_balance
 from trimtab.wire.explanation import Nearest
 
 _TARGET: Final = "transfer.target_deviation"
@@ -33,9 +33,9 @@ class TransferAccount:
         self._found = self._judged(scene.settings)
         self._sources = {shed.source for shed in self._found.sheds}
 
-    def _judged(self, settings: Settings) -> Outcome:
+    def _judged(self, settings: Settings) -> ShedOutcome:
         past = self._scene.before.histories.of("transfer")
-        return judged(self._view, past, settings, TopBundles(self._view, settings).of)
+        return judge_balance(self._view, past, settings, TopBundles(self._view, settings).of)
 
     def moved(self, bundle: int) -> Cause:
         name = self._view.bundles.names[bundle]
@@ -50,7 +50,7 @@ class TransferAccount:
         name = self._view.brokers.names[broker]
         if self._is_spared(bundle):
             why = f"{self._told}; it is under a policy, and such bundles are left where they are"
-            switch = switched(
+            switch = switch_setting(
                 self._scene.settings, "transfer.with_policies", True, "its policy spares it no more"
             )
             return Cause(Rest.UNDER_POLICY, why, switch, self._figures)
@@ -72,7 +72,7 @@ class TransferAccount:
 
     def _not_shedding(self, name: str) -> Cause:
         why = (
-            f"{self._told}; {counted(len(self._sources), 'broker')} shed this round, at most "
+            f"{self._told}; {format_count(len(self._sources), 'broker')} shed this round, at most "
             f"{self._limits.max_brokers} may, and {name} is not among the busiest"
         )
         return Cause(Rest.NOT_BUSIEST, why, None, self._figures)
@@ -81,7 +81,7 @@ class TransferAccount:
     def _acted(self) -> Cause:
         limit = self._deviation
         so_that = "the round leaves all as it is"
-        nearest = raised(self._scene.settings, _TARGET, limit, so_that)
+        nearest = raise_setting(self._scene.settings, _TARGET, limit, so_that)
         # A broker that carries next to nothing is a reason by itself.
         if nearest is not None and self._with(nearest).sheds:
             nearest = None
@@ -91,22 +91,22 @@ class TransferAccount:
         found = self._with(nearest)
         return bool(found.hits or found.sheds)
 
-    def _with(self, nearest: Nearest) -> Outcome:
+    def _with(self, nearest: Nearest) -> ShedOutcome:
         return self._judged(self._scene.settings.changed({nearest.setting: nearest.then}))
 
     @cached_property
     def _rests(self) -> Cause:
         found, settings = self._found, self._scene.settings
         if found.skip is Skip.HIT_COUNT and found.hits:
-            nearest = lowered(settings, "transfer.hits", found.hits, "it acts in this round")
+            nearest = lower_setting(settings, "transfer.hits", found.hits, "it acts in this round")
             why = (
-                f"{self._told}; out of balance for {counted(found.hits, 'round')} in a row, it "
-                f"acts after {settings.transfer.hits}"
+                f"{self._told}; out of balance for {format_count(found.hits, 'round')} in a row, "
+                f"it acts after {settings.transfer.hits}"
             )
             return Cause(Rest.HITS, why, nearest, self._figures)
         if found.skip is Skip.HIT_COUNT:
             limit, so_that = self._deviation, "a hit counts"
-            nearest = lowered(settings, _TARGET, limit, so_that)
+            nearest = lower_setting(settings, _TARGET, limit, so_that)
             if nearest is not None and not self._is_broken(nearest):
                 nearest = None
             return Cause(Rest.IN_RANGE, self._told, nearest, self._figures)
@@ -123,7 +123,9 @@ class TransferAccount:
         settings, brokers = self._scene.settings, self._view.brokers
         if self._found.skip is Skip.COOL_DOWN:
             rest, name = min(zip(self._rest_s.tolist(), brokers.names, strict=True))
-            nearest = lowered(settings, "transfer.delay", float(self._rest_s.min()), "it is asked")
+            nearest = lower_setting(
+                settings, "transfer.delay", float(self._rest_s.min()), "it is asked"
+            )
             why = (
                 f"{name} shed {seconds(rest)} before its report, and {seconds(self._limits.delay)} "
                 "must lie in between"
@@ -131,7 +133,9 @@ class TransferAccount:
             return Cause(Rest.WAITING, why, self._if_asked(nearest))
         age_s = (self._view.now_ms - brokers.reported_ms[brokers.reported_ms > 0]) / 1000
         if self._found.skip is Skip.OUTDATED:
-            nearest = raised(settings, "transfer.report_life", float(age_s.min()), "it is asked")
+            nearest = raise_setting(
+                settings, "transfer.report_life", float(age_s.min()), "it is asked"
+            )
             why = f"no report is younger than {seconds(self._limits.report_life)}"
             return Cause(Rest.WAITING, why, self._if_asked(nearest))
         return Cause(Rest.WAITING, "a broker has not reported yet")

@@ -9,10 +9,10 @@ from typing import Final
 
 from trimtab.explaining.accounts.cause import Cause
 from trimtab.explaining.accounts.pool import PoolAccount
-from trimtab.explaining.prediction import followed
+from trimtab.explaining.prediction import follow_history
 from trimtab.explaining.scene import Scene
 from trimtab.load_model.fleet import Fleet
-from trimtab.planner.outlook import looked
+from trimtab.planner.outlook import look_ahead
 from trimtab.reasons import Rest
 
 _LEARNING: Final = Cause(
@@ -34,7 +34,7 @@ class TrimtabAccount:
 
     def __init__(self, scene: Scene) -> None:
         self._scene, self._view = scene, scene.seen
-        outlook, _ = looked(scene.seen, followed(scene), scene.settings)
+        outlook, _ = look_ahead(scene.seen, follow_history(scene), scene.settings)
         self.fleet = outlook.fleet
         self._pools = [PoolAccount(scene, outlook, at) for at in range(len(outlook.prospects))]
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from trimtab.arrays import RATE_IN, THROUGHPUT_IN
 from trimtab.explaining.accounts.cause import Cause
 from trimtab.explaining.accounts.shelves import Shelves
-from trimtab.explaining.nearest import closest, lowered, raised
+from trimtab.explaining.nearest import closest, lower_setting, raise_setting
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.words import amount
 from trimtab.reasons import Reason, Rest, Rule
@@ -73,8 +73,8 @@ class UniformAccount:
         so_that = "the busiest broker sheds"
         # The whole part of what leaves is compared.
         nearest = closest(
-            lowered(settings, path, left, so_that),
-            raised(settings, "unload.max_share", (int(excess.minimum) + 1) / gap, so_that),
+            lower_setting(settings, path, left, so_that),
+            raise_setting(settings, "unload.max_share", (int(excess.minimum) + 1) / gap, so_that),
         )
         why = (
             f"{self._told}; but the {amount(left, unit)} that would leave are less than the "
@@ -107,7 +107,7 @@ class UniformAccount:
     def _lines(self, *, lower: bool) -> tuple[Nearest | None, Nearest | None]:
         """The settings that are compared, past what was found; 0 means that it is not compared."""
         settings, figures = self._scene.settings, self._figures
-        past = lowered if lower else raised
+        past = lower_setting if lower else raise_setting
         so_that = "the busiest broker sheds" if lower else "the round leaves all as it is"
         found = []
         for name, line in figures.items():

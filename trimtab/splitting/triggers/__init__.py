@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
-from trimtab.plan import Divide
+from trimtab.plan import SplitWish
 from trimtab.settings import Settings
 from trimtab.splitting.triggers import instantaneous, long_term, planned
 from trimtab.view import View
@@ -21,7 +21,7 @@ H = TypeVar("H")
 class Trigger(Protocol[H]):
     """A split trigger with its history ``H`` (None for one that keeps none)."""
 
-    def __call__(self, view: View, history: H, settings: Settings) -> tuple[Sequence[Divide], H]:
+    def __call__(self, view: View, history: H, settings: Settings) -> tuple[Sequence[SplitWish], H]:
         """What should be divided, in order of row, and the history after this round."""
 
 

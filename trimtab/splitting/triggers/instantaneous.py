@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from trimtab.hits import Hits
+from trimtab.hits import HitCounts
 from trimtab.model import parse_bundle
 from trimtab.names import rows_of
-from trimtab.plan import Divide
+from trimtab.plan import SplitWish
 from trimtab.reasons import Reason
 from trimtab.settings import Settings, SplitSettings
-from trimtab.splitting.triggers.limits import Busy, Places, judged, over_limits
+from trimtab.splitting.triggers.limits import Busy, Places, find_judged, over_limits
 from trimtab.view import View
 
 Divisible = Callable[[int], bool]
@@ -33,7 +33,7 @@ Divisible = Callable[[int], bool]
 class SplitHistory:
     """Hits of each bundle, by name."""
 
-    hits: Hits = field(default_factory=Hits)
+    hits: HitCounts = field(default_factory=HitCounts)
 
 
 def owner_decides(row: int) -> bool:  # noqa: ARG001
@@ -43,7 +43,7 @@ def owner_decides(row: int) -> bool:  # noqa: ARG001
 
 def split(
     view: View, history: SplitHistory, settings: Settings, divisible: Divisible = owner_decides
-) -> tuple[Sequence[Divide], SplitHistory]:
+) -> tuple[Sequence[SplitWish], SplitHistory]:
     """Those that were over a limit in more than ``hits`` rounds on end."""
     limits, names, past = settings.split, view.bundles.names, history.hits.counts
     over = over_limits(view.bundles, view.bundles.stats, limits)
@@ -57,7 +57,7 @@ def split(
     hits.update({names[row]: count for row, count in counts.items() if row <= last})
     for divide in divides:
         del hits[names[divide.bundle]]
-    return divides, SplitHistory(Hits(hits))
+    return divides, SplitHistory(HitCounts(hits))
 
 
 def _wide(bundle: str) -> bool:
@@ -67,20 +67,20 @@ def _wide(bundle: str) -> bool:
 
 def _granted(
     view: View, ready: Mapping[int, Reason], limits: SplitSettings, divisible: Divisible
-) -> Iterator[Divide]:
+) -> Iterator[SplitWish]:
     places = Places(view, limits)
     busy = Busy(view)
     for row, reason in ready.items():
         if places.free(row) and not busy.beside(row) and divisible(row):
             places.take(row)
-            yield Divide(row, reason)
+            yield SplitWish(row, reason)
 
 
 def _unlooked(view: View, past: Mapping[str, int], last: int) -> dict[str, int]:
     """The hits of bundles that are not judged, or stand after row ``last``."""
     if not past:
         return {}
-    may = judged(view.bundles)
+    may = find_judged(view.bundles)
     rows = [row for row in rows_of(view.bundles.names, past) if row > last or not may[row]]
     names = [view.bundles.names[row] for row in rows]
     return {name: past[name] for name in names}

@@ -25,7 +25,7 @@ from trimtab.settings import SplitSettings
 from trimtab.view import Bundles, View
 
 
-def judged(bundles: Bundles) -> Bools:
+def find_judged(bundles: Bundles) -> Bools:
     """(m,) movable and of two topics at least: one topic cannot be divided."""
     enough: Bools = bundles.movable & (bundles.counts[TOPICS] >= 2)
     return enough
@@ -36,15 +36,15 @@ def over_limits(bundles: Bundles, traffic: Floats, limits: SplitSettings) -> dic
 
     ``traffic`` is (4, m), the rates that are to be judged.
     """
-    figures = limited(bundles.counts, traffic, limits)
+    figures = list_limits(bundles.counts, traffic, limits)
     reasons = tuple(figures)
     over = np.array([figure > limit for figure, limit in figures.values()])
-    rows = np.flatnonzero(judged(bundles) & over.any(axis=0))
+    rows = np.flatnonzero(find_judged(bundles) & over.any(axis=0))
     first = over[:, rows].argmax(axis=0)
     return {row: reasons[at] for row, at in zip(rows.tolist(), first.tolist(), strict=True)}
 
 
-def limited(
+def list_limits(
     counts: Counts, traffic: Floats, limits: SplitSettings
 ) -> dict[Reason, tuple[Ints | Floats, float]]:
     """What is held against each limit, (m,), and the limit, in the order in which they are asked.

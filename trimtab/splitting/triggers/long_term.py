@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trimtab.plan import Divide
+from trimtab.plan import SplitWish
 from trimtab.settings import Settings
 from trimtab.splitting.triggers.limits import Places, over_limits
 from trimtab.view import View
 
 
-def split(view: View, history: None, settings: Settings) -> tuple[Sequence[Divide], None]:
+def split(view: View, history: None, settings: Settings) -> tuple[Sequence[SplitWish], None]:
     """All that are over a limit, as far as their namespaces have places.
 
     Also one whose range is too small, as Pulsar's does: `children` refuses it.
@@ -26,5 +26,5 @@ def split(view: View, history: None, settings: Settings) -> tuple[Sequence[Divid
     for row, reason in over.items():
         if places.free(row):
             places.take(row)
-            divides.append(Divide(row, reason))
+            divides.append(SplitWish(row, reason))
     return divides, history

@@ -17,7 +17,7 @@ from typing import Final
 from trimtab.load_model.history import PlannerHistory, Weighed
 from trimtab.model import within
 from trimtab.names import rows_of
-from trimtab.plan import Divide
+from trimtab.plan import SplitWish
 from trimtab.planner.giants import divisible
 from trimtab.reasons import Reason, Rule
 from trimtab.settings import Settings, SplitSettings
@@ -39,7 +39,7 @@ Divided = Mapping[str, Weighed]
 
 def split(
     view: View, history: PlannerHistory, settings: Settings
-) -> tuple[Sequence[Divide], PlannerHistory]:
+) -> tuple[Sequence[SplitWish], PlannerHistory]:
     """In order of row, and last the largest giant that is left whole.
 
     Giants are only found while the strategy is ``trimtab``.
@@ -55,7 +55,7 @@ def split(
     left = [row for row in giants if row not in placed]
     for row in left[:1]:
         rule = Rule.UNDIVIDABLE if row in whole else Rule.FULL_NAMESPACE
-        divides.append(Divide(row, Reason.GIANT, rule))
+        divides.append(SplitWish(row, Reason.GIANT, rule))
     if not settings.round.observe_only:
         names = view.bundles.names
         divided |= {names[row]: giant for row, giant in giants.items() if row in placed}
@@ -96,11 +96,11 @@ def _left_whole(view: View, row: int, giant: Weighed, divided: Divided) -> bool:
     return sum(giant.size >= _NEARLY_ALL * past.size for past in halved) >= _ON_END
 
 
-def _placed(view: View, wanted: Mapping[int, Reason], limits: SplitSettings) -> list[Divide]:
+def _placed(view: View, wanted: Mapping[int, Reason], limits: SplitSettings) -> list[SplitWish]:
     """As far as their namespaces have places, in order of row."""
     places, divides = Places(view, limits), []
     for row in sorted(wanted):
         if places.free(row):
             places.take(row)
-            divides.append(Divide(row, wanted[row]))
+            divides.append(SplitWish(row, wanted[row]))
     return divides
