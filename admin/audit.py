@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 import msgspec
 import redis
 
-from simulation.recorded import Missing, RecordedTopics
+from simulation.replay.recorded import Missing, RecordedTopics
 from sinks.errors import KafkaUnavailable, Misconfigured
 from sinks.kafka.readable import MALFORMED
 from sinks.redis.leases import history_of

@@ -35,8 +35,8 @@ from deploy.ports import is_free
 from deploy.process import ServerError
 from simulation.parity import decision
 from simulation.profile import InvalidProfile
-from simulation.recorded import RecordedTopics
-from simulation.rerun.span import Asked, Bound
+from simulation.replay.recorded import RecordedTopics
+from simulation.replay.span import Asked, Bound
 from sinks.errors import SinkError, Unavailable
 from sinks.kafka.publisher import Publisher
 from sinks.kafka.topics import ensure_topics

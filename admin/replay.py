@@ -11,13 +11,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from simulation.recorded import Missing, RecordedTopics
-from simulation.replay import Contradiction
-from simulation.rerun.run import Readers
-from simulation.rerun.span import Ambiguous, Asked, Bound, iso
-from simulation.rerun.verdict import ReplayVerdict, judge_run
+from simulation.replay.batches import Contradiction
+from simulation.replay.recorded import Missing, RecordedTopics
+from simulation.replay.run import Readers
+from simulation.replay.span import Ambiguous, Asked, Bound, iso
+from simulation.replay.verdict import ReplayVerdict, judge_run
 from trimtab.settings import SHEDDING
-from trimtab.wire.rows import Contender, RoundRecord
+from trimtab.wire.rows import RoundRecord, ShadowSide
 
 MOST_ROUNDS: Final = 40
 """Of two strategies side by side; the sums count all."""
@@ -49,26 +49,26 @@ def strategy_of(text: str) -> str:
 
 
 def run_replay(
-    opened: Callable[[], RecordedTopics], asked: Asked, rival: str = ""
+    opened: Callable[[], RecordedTopics], asked: Asked, shadow: str = ""
 ) -> ReplayVerdict:
     """Run the span; raises Impossible, KafkaUnavailable and Misconfigured."""
     with Readers(opened) as readers:
         try:
-            return judge_run(readers, asked, rival)
+            return judge_run(readers, asked, shadow)
         except (Missing, Ambiguous) as error:
             raise Impossible(str(error)) from error
         except Contradiction as error:
             raise Impossible(f"{error}: ask for a span before or after that") from error
 
 
-def show(console: Console, verdict: ReplayVerdict, rival: str = "") -> None:
+def show(console: Console, verdict: ReplayVerdict, shadow: str = "") -> None:
     """The whole of it."""
     table = Table(show_header=False, box=None, pad_edge=False)
     for name, said in _figures(verdict):
         table.add_row(name, escape(said))
     console.print(table, highlight=False)
-    if rival:
-        _show_rival(console, verdict, rival)
+    if shadow:
+        _show_shadow(console, verdict, shadow)
     for line in _trouble(verdict):
         # Not wrapped, so that both sides stand one above the other.
         console.print(line, soft_wrap=True, highlight=False, markup=False)
@@ -108,10 +108,10 @@ def _trouble(verdict: ReplayVerdict) -> Iterator[str]:
         )
 
 
-def _show_rival(console: Console, verdict: ReplayVerdict, rival: str) -> None:
+def _show_shadow(console: Console, verdict: ReplayVerdict, shadow: str) -> None:
     """Side by side the rounds in which either moved anything."""
     moved = [each for each in verdict.beside if any(s.moves for s in _sides(each))]
-    headings = ("time", "cluster", "range", "moves", f"{rival}: range", "moves")
+    headings = ("time", "cluster", "range", "moves", f"{shadow}: range", "moves")
     table = Table(*headings, box=None, pad_edge=False)
     table.columns[0].no_wrap = True
     for record in moved[:MOST_ROUNDS]:
@@ -130,14 +130,14 @@ def _show_rival(console: Console, verdict: ReplayVerdict, rival: str) -> None:
                 markup=False,
             )
     console.print(
-        f"What {rival} wants happens in a world of its own, whose ranges are predicted; the moves "
+        f"What {shadow} wants happens in a world of its own, whose ranges are predicted; the moves "
         "that were recorded do not happen there. Sums count from where the replay begins.",
         soft_wrap=True,
         highlight=False,
     )
 
 
-def _sides(record: RoundRecord) -> tuple[Contender, ...]:
+def _sides(record: RoundRecord) -> tuple[ShadowSide, ...]:
     return (record.shadow.champion, record.shadow.challenger) if record.shadow else ()
 
 

@@ -14,11 +14,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from admin.replay import Impossible, bound_of
-from simulation.recorded import Missing, RecordedTopics
-from simulation.replay import Contradiction
-from simulation.rerun.inquiry import Answer, explain_by_replay
-from simulation.rerun.run import Readers
-from simulation.rerun.span import Ambiguous, Bound, iso
+from simulation.replay.batches import Contradiction
+from simulation.replay.inquiry import Answer, explain_by_replay
+from simulation.replay.recorded import Missing, RecordedTopics
+from simulation.replay.run import Readers
+from simulation.replay.span import Ambiguous, Bound, iso
 from sinks.errors import SinkError, Unavailable
 from sinks.redis.explanations import Explanations, Found
 from sinks.redis.server.connections import redis_client

@@ -155,10 +155,10 @@ class Oracle:
                 self._suspects.discard((one, other))
                 return
         if all(host.serves(bundle) for host, bundle in (one, other)):
-            (host, bundle), (rival, overlap) = one, other
+            (host, bundle), (other_host, overlap) = one, other
             self.fail(
                 f"{host.name} {host.session} serves {bundle}, "
-                f"{rival.name} {rival.session} serves {overlap}",
+                f"{other_host.name} {other_host.session} serves {overlap}",
                 (host.cluster, bundle),
                 *(() if bundle == overlap else ((host.cluster, overlap),)),
             )

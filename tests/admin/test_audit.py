@@ -219,7 +219,7 @@ def test_a_record_that_redis_has_forgotten_is_found_unless_it_is_being_rebuilt(
 def test_a_kafka_or_redis_that_is_not_there_gives_5_and_its_address(
     bootstrap: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("simulation.recorded.TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr("simulation.replay.recorded.TIMEOUT_SECONDS", 0.5)
     nowhere = f"127.0.0.1:{free_port()}"
     result = audit(nowhere, "c")
     assert result.exit_code == 5

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from admin import cli
 from admin.intents import Word, intent_of
 from deploy.kafka_server import KafkaServer
-from simulation.recorded import RecordedTopics
+from simulation.replay.recorded import RecordedTopics
 from sinks.kafka.topics import ensure_topics
 from trimtab.cluster.intents import apply_intent
 from trimtab.settings import Settings

@@ -15,7 +15,7 @@ from admin import cli
 from admin.replay import bound_of
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
-from simulation.rerun.span import Bound, iso
+from simulation.replay.span import Bound, iso
 from sinks.kafka.publisher import Outgoing
 from tests.support.commands import published
 from tests.support.plain_job import CPU, HELD, PlainJob

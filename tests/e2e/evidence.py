@@ -10,8 +10,8 @@ import msgspec
 from pyspark.sql import SparkSession
 from redis import Redis
 
-from simulation.recorded import RecordedTopics
-from simulation.replay import distinct
+from simulation.replay.batches import distinct
+from simulation.replay.recorded import RecordedTopics
 from sources.records import Record
 from streaming.config import JobConfig
 from tests.support.state import cluster_snapshots

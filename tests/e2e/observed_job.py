@@ -15,7 +15,7 @@ import msgspec
 from deploy import jars
 from deploy.process import Process
 from deploy.stack import Stack
-from simulation.recorded import RecordedTopics
+from simulation.replay.recorded import RecordedTopics
 from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.redis.server.connections import redis_client
 from streaming.config import SparkConfig, load_config

@@ -18,8 +18,8 @@ from deploy import jars
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
 from simulation.load_model import load_model
-from simulation.recorded import RecordedTopics
-from simulation.replay import Replay, distinct
+from simulation.replay.batches import Replay, distinct
+from simulation.replay.recorded import RecordedTopics
 from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.kafka.topics import ensure_topics
 from sinks.redis.ownership_store import OwnershipStore

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from simulation.replay import Replay, distinct, rounds_of
+from simulation.replay.batches import Replay, distinct, rounds_of
 from sources.records import Record as Entry
 from tests.faults.serving import Span
 from trimtab.auditing.auditor import NOTES, Audit, Violation

@@ -1,7 +1,7 @@
 """The job without Spark: the operators as a replay runs them, everything around them the real one.
 
 each batch, twenty times a second:
-  what was published since the last one, through both operators       simulation.replay
+  what was published since the last one, through both operators       simulation.replay.batches
   what they decided, to Redis and the topics                          streaming.query.batch
 beside it, each on its thread: the watcher of leases, the relay of the journal
 """
@@ -16,8 +16,8 @@ from typing import Any, Final, cast
 import msgspec
 from pyspark.sql import DataFrame
 
-from simulation.recorded import decode_batches
-from simulation.replay import Replay
+from simulation.replay.batches import Replay
+from simulation.replay.recorded import decode_batches
 from sinks.errors import Fenced, StoreUnavailable
 from sinks.kafka.publisher import Outgoing
 from sinks.redis.cluster_gate import ClusterGate

@@ -22,8 +22,8 @@ from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
 from simulation.load_model import load_model
 from simulation.profile import Profile
-from simulation.recorded import RecordedTopics
-from simulation.replay import distinct
+from simulation.replay.batches import distinct
+from simulation.replay.recorded import RecordedTopics
 from sinks.kafka.topics import ensure_topics
 from sinks.redis.server.connections import redis_client
 from streaming.config import JobConfig, load_config

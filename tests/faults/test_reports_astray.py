@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from simulation.load_model import LoadModel, load_model
-from simulation.replay import Replay, rounds_of
+from simulation.replay.batches import Replay, rounds_of
 from sources.records import Record
 from tests.faults.job import INTAKE
 from tests.faults.table import Row

@@ -18,7 +18,7 @@ import redis
 from deploy.redis_server import RedisServer
 from simulation.load_model import load_model
 from simulation.profile import Profile
-from simulation.replay import Replay
+from simulation.replay.batches import Replay
 from sinks.errors import SinkError
 from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.ownership_store import OwnershipStore

@@ -11,7 +11,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulation.replay import Replay, rounds_of
+from simulation.replay.batches import Replay, rounds_of
 from sources.records import Record
 from tests.support.nonsense import (
     BROKERS,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulation.replay import Replay
+from simulation.replay.batches import Replay
 from tests.support.recordings import Batch, jobs, recordings
 from trimtab.cluster.export import ClusterExport
 from trimtab.intake.expiry import FORGET_MS, is_forgotten

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from simulation.load_model import load_model
 from simulation.profile import Profile
-from simulation.replay import Replay
+from simulation.replay.batches import Replay
 from tests.support.clusters_by_rows import said
 from tests.support.landing import Landing
 from tests.support.random_clusters import PAIRS

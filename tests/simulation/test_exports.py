@@ -7,8 +7,8 @@ from itertools import chain
 import msgspec
 import pytest
 
-from simulation.recorded import Missing
-from simulation.rerun.exports import SKEW_MS, held_after
+from simulation.replay.exports import SKEW_MS, held_after
+from simulation.replay.recorded import Missing
 from sinks.kafka.pages import PAGE
 from sinks.kafka.publisher import Outgoing
 from sinks.kafka.state_records import state_pages

@@ -7,10 +7,10 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from simulation.recorded import Missing
-from simulation.replay import Contradiction
-from simulation.rerun.inquiry import Answer, explain_by_replay
-from simulation.rerun.span import Bound
+from simulation.replay.batches import Contradiction
+from simulation.replay.inquiry import Answer, explain_by_replay
+from simulation.replay.recorded import Missing
+from simulation.replay.span import Bound
 from tests.support.kept_topics import KeptTopics
 from tests.support.recorded_batches import START
 from tests.support.recorded_job import CLUSTER, RecordedJob

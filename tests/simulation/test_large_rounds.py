@@ -7,10 +7,10 @@ from typing import Final
 import msgspec
 import pytest
 
-from simulation.recorded import decode_batches
-from simulation.rerun.inquiry import explain_by_replay
-from simulation.rerun.run import Rerun
-from simulation.rerun.span import Asked, Bound, find_span
+from simulation.replay.inquiry import explain_by_replay
+from simulation.replay.recorded import decode_batches
+from simulation.replay.run import SpanReplay
+from simulation.replay.span import Asked, Bound, find_span
 from sinks.kafka.publisher import Outgoing
 from tests.support.kept_topics import KeptTopics
 from tests.support.recorded_job import CLUSTER, RecordedJob
@@ -72,7 +72,7 @@ def test_a_replay_decides_the_same(job: RecordedJob, since: int, until: int) -> 
     """Of a span that ends with the large batch, and of one that begins after it."""
     asked = Asked(Bound(since, is_number=True), Bound(until, is_number=True))
     with job.readers() as readers:
-        steps = list(Rerun(readers, find_span(readers.of(keys.ROUNDS, 0), asked)).steps())
+        steps = list(SpanReplay(readers, find_span(readers.of(keys.ROUNDS, 0), asked)).steps())
     assert steps[-1].batch.batch == until
     assert [step.again for step in steps] == [step.recorded for step in steps]
 

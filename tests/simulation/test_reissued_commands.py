@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from simulation.rerun.commands import Commands, Issued
-from simulation.rerun.run import ReplayCycle
+from simulation.replay.commands import Commands, Issued
+from simulation.replay.run import ReplayCycle
 from sinks.kafka.publisher import Outgoing
 from tests.support.kept_topics import KeptTopics
 from tests.support.recorded_batches import START, batch, held

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from simulation.replay import Contradiction, Replay, distinct, rounds_of
+from simulation.replay.batches import Contradiction, Replay, distinct, rounds_of
 from sources.records import Record
 from tests.support.reports import bundle
 from trimtab.intake.snapshot import IntakeSettings

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from simulation.recorded import Missing
-from simulation.replay import Contradiction
-from simulation.rerun.span import Ambiguous, Asked, Bound, Span, batches_of, find_span
+from simulation.replay.batches import Contradiction
+from simulation.replay.recorded import Missing
+from simulation.replay.span import Ambiguous, Asked, Bound, Span, batches_of, find_span
 from sinks.kafka.publisher import Outgoing
 from tests.support.kept_topics import KeptTopics
 from tests.support.recorded_batches import START, batch

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Producer
 
 import sinks.kafka.journal_reader
-from simulation.recorded import RecordedTopics
+from simulation.replay.recorded import RecordedTopics
 from sinks.errors import KafkaUnavailable, Misconfigured
 from sinks.kafka.clients import TIMEOUT_SECONDS
 from sinks.kafka.journal_reader import newest_records

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from structlog.testing import capture_logs
 
 from deploy.kafka_server import KafkaServer
-from simulation.replay import Replay, distinct
+from simulation.replay.batches import Replay, distinct
 from tests.spark import corpus
 from tests.spark.corpus import Bad, Headers
 from tests.support.reports import bundle

@@ -13,11 +13,11 @@ from pyspark.sql import SparkSession
 import streaming.query.pipeline
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
-from simulation.recorded import RecordedTopics
-from simulation.replay import distinct
-from simulation.rerun.run import Readers
-from simulation.rerun.span import Asked, Bound
-from simulation.rerun.verdict import Status, judge_run
+from simulation.replay.batches import distinct
+from simulation.replay.recorded import RecordedTopics
+from simulation.replay.run import Readers
+from simulation.replay.span import Asked, Bound
+from simulation.replay.verdict import Status, judge_run
 from sinks.errors import Closed
 from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.redis.ownership_store import OwnershipStore

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from simulation.recorded import Missing, RecordedTopics
+from simulation.replay.recorded import Missing, RecordedTopics
 from sinks.kafka.publisher import Outgoing
 from sources.records import Record
 

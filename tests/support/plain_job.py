@@ -13,9 +13,9 @@ from typing import Any, Final, Self, cast
 
 from pyspark.sql import DataFrame
 
-from simulation.recorded import RecordedTopics
-from simulation.replay import Replay
-from simulation.rerun.run import Readers
+from simulation.replay.batches import Replay
+from simulation.replay.recorded import RecordedTopics
+from simulation.replay.run import Readers
 from sinks.kafka.journal_reader import newest_records
 from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.kafka.topics import ensure_topics

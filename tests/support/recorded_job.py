@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from simulation.replay import Replay, rounds_of
-from simulation.rerun.run import Readers
+from simulation.replay.batches import Replay, rounds_of
+from simulation.replay.run import Readers
 from sinks.kafka.pages import batch_records
 from sinks.kafka.publisher import Outgoing
 from sinks.kafka.state_records import state_pages

@@ -9,8 +9,8 @@ import msgspec
 import redis
 from pyspark.sql import SparkSession
 
-from simulation.recorded import RecordedTopics
-from simulation.replay import Replay, distinct
+from simulation.replay.batches import Replay, distinct
+from simulation.replay.recorded import RecordedTopics
 from sinks.kafka.publisher import Outgoing, Publisher
 from streaming.config import JobConfig
 from streaming.driver import Driver

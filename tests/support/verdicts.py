@@ -6,8 +6,8 @@ from collections import defaultdict
 
 import redis
 
-from simulation.recorded import RecordedTopics
-from simulation.replay import Replay, distinct, rounds_of
+from simulation.replay.batches import Replay, distinct, rounds_of
+from simulation.replay.recorded import RecordedTopics
 from streaming.config import JobConfig
 from tests.support.commands import changes, in_streams, published, sent
 from trimtab.ownership import Event

@@ -25,7 +25,7 @@ from trimtab.shadow.overlay import NOTHING_LEARNT, learn_costs, overlay_view, st
 from trimtab.state.memory import Memory
 from trimtab.state.shadow_state import Contest, Shadow, Tally
 from trimtab.view import View
-from trimtab.wire.rows import Contender, ShadowRecord
+from trimtab.wire.rows import ShadowRecord, ShadowSide
 
 _ASKED: Final = (None, Rule.BALANCED, Rule.FROZEN)
 """``Plan.skipped`` of a round in which the strategy was asked, or would have been but for what came
@@ -125,9 +125,9 @@ def _range(plan: Plan) -> float | None:
 
 
 def _told(before: Shadow, after: Shadow, mine: float | None, other: float | None) -> ShadowRecord:
-    def side(names: tuple[str, ...], was: Tally, now: Tally, found: float | None) -> Contender:
+    def side(names: tuple[str, ...], was: Tally, now: Tally, found: float | None) -> ShadowSide:
         strategy, placement = names
-        return Contender(
+        return ShadowSide(
             strategy=strategy,
             placement=placement,
             range=found,

@@ -152,7 +152,7 @@ class PlannedRepair(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     why: str = ""
 
 
-class Contender(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class ShadowSide(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One side of a comparison; ranges are of usage (fractions), None where there is none."""
 
     strategy: str
@@ -176,8 +176,8 @@ class ShadowRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """When the comparison began (batch timestamp)."""
     rounds: int
     """Compared so far."""
-    champion: Contender
-    challenger: Contender
+    champion: ShadowSide
+    challenger: ShadowSide
     """Its ranges are predicted."""
 
 

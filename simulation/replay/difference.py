@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from simulation.rerun.run import ReplayCycle
+from simulation.replay.run import ReplayCycle
 
 _LONGEST: Final = 1000
 """Characters shown of one side."""

@@ -7,10 +7,10 @@ from functools import partial
 import msgspec
 import pytest
 
-from simulation.replay import Replay
-from simulation.rerun.difference import unlike_rounds
-from simulation.rerun.rival import Challenged, with_shadow
-from simulation.rerun.run import ReplayCycle
+from simulation.replay.batches import Replay
+from simulation.replay.difference import unlike_rounds
+from simulation.replay.run import ReplayCycle
+from simulation.replay.shadowed import ShadowedCluster, with_shadow
 from sources.records import Record
 from tests.support.clusters_by_rows import AVG, rounds_in, skewed
 from tests.support.recorded_batches import batch, held
@@ -26,8 +26,8 @@ QUARTERS = [bundle(i) for i in range(4)]
 SETTINGS = Settings.parse(AVG)
 
 
-def test_a_rival_challenges_whatever_intents_say() -> None:
-    replay = Replay(IntakeSettings(), SETTINGS, made=partial(Challenged, rival="overload"))
+def test_a_shadow_is_compared_whatever_intents_say() -> None:
+    replay = Replay(IntakeSettings(), SETTINGS, made=partial(ShadowedCluster, shadow="overload"))
     intent = b'{"id":"i","kind":"settings","cluster":"c","settings":{"avg.low_hits":2}}'
     replay.run(10_000, [Record(keys.CONTROL, 0, 0, 0, b"c", intent)])
     settings = replay.clusters["c"].settings
@@ -35,8 +35,8 @@ def test_a_rival_challenges_whatever_intents_say() -> None:
     assert settings.round == SETTINGS.round
 
 
-def test_a_round_says_what_the_rival_would_have_done() -> None:
-    it = Challenged("c", {}, {}, Memory(), SETTINGS, rival="overload")
+def test_a_round_says_what_the_shadow_would_have_done() -> None:
+    it = ShadowedCluster("c", {}, {}, Memory(), SETTINGS, shadow="overload")
     it.receive(skewed(QUARTERS), 0)
     [record] = rounds_in([it.hold_round(5000)])
     assert record.shadow
@@ -54,7 +54,7 @@ def test_a_round_says_what_the_rival_would_have_done() -> None:
         ("avg", "overload", "least-long-term-rate"),
     ],
 )
-def test_a_rival_gets_the_placement_that_goes_with_it(
+def test_a_shadow_gets_the_placement_that_goes_with_it(
     before: str, strategy: str, placement: str
 ) -> None:
     shedding = "avg" if before == "avg" else "threshold"

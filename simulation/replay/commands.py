@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from simulation.recorded import RecordedTopics
-from simulation.rerun.difference import Difference, difference
-from simulation.rerun.run import ReplayCycle
+from simulation.replay.difference import Difference, difference
+from simulation.replay.recorded import RecordedTopics
+from simulation.replay.run import ReplayCycle
 from sources.records import Record
 from trimtab.ownership import Event, State
 from trimtab.store.requests import BatchId, issue_commands, transitions

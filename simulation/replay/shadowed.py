@@ -1,4 +1,4 @@
-"""Another strategy on the same records, as the job's own challenger: `trimtab.shadow.run`."""
+"""Another strategy on the same records, as the job's own shadow: `trimtab.shadow.run`."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from trimtab.settings.setting import InvalidSettings
 
 
 @dataclass(slots=True)
-class Challenged(Cluster):
-    """A cluster in which ``rival`` is the challenger, whatever its settings and intents say."""
+class ShadowedCluster(Cluster):
+    """A cluster in which ``shadow`` is the shadow strategy, whatever its settings and intents say."""
 
-    rival: str = ""
+    shadow: str = ""
 
     @property
     def settings(self) -> Settings:
         # Any: to mypy a property read from its class is no value.
         given: Any = Cluster.settings
-        return with_shadow(given.fget(self), self.rival)
+        return with_shadow(given.fget(self), self.shadow)
 
 
 @lru_cache
-def with_shadow(settings: Settings, rival: str) -> Settings:
-    """The settings with a challenger, and the placement in force if that goes with it.
+def with_shadow(settings: Settings, shadow: str) -> Settings:
+    """The settings with a shadow strategy, and the placement in force if that goes with it.
 
     Raises InvalidSettings where there is no such strategy.
     """
-    own = [settings.round.placement, rival, *PLACEMENT]
-    tried = [{"shadow.shedding": rival, "shadow.placement": p} for p in own if p in PLACEMENT]
+    own = [settings.round.placement, shadow, *PLACEMENT]
+    tried = [{"shadow.shedding": shadow, "shadow.placement": p} for p in own if p in PLACEMENT]
     for values in tried[:-1]:
         with suppress(InvalidSettings):
             return settings.changed(values)

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from simulation.recorded import Missing, RecordedTopics, join_pieces
-from simulation.replay import Contradiction, require_agreement
+from simulation.replay.batches import Contradiction, require_agreement
+from simulation.replay.recorded import Missing, RecordedTopics, join_pieces
 from trimtab.wire import keys
 from trimtab.wire.rows import BatchRecord
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-from simulation.recorded import Missing, RecordedTopics, join_pieces
-from simulation.rerun.run import Readers, Rerun
-from simulation.rerun.span import Asked, Bound, find_span, iso
+from simulation.replay.recorded import Missing, RecordedTopics, join_pieces
+from simulation.replay.run import Readers, SpanReplay
+from simulation.replay.span import Asked, Bound, find_span, iso
 from trimtab.explaining.scene import again
 from trimtab.explaining.telling import explain, of_subject
 from trimtab.explaining.witness import Witness
@@ -51,7 +51,7 @@ def explain_by_replay(
     found, number = _batch_of(readers.of(keys.ROUNDS, 0), cluster, wanted, query)
     at = Bound(found.batch, is_number=True)
     span = find_span(readers.of(keys.ROUNDS, 0), Asked(at, at, found.query, cluster))
-    rerun, as_recorded = Rerun(readers, span, cluster), True
+    rerun, as_recorded = SpanReplay(readers, span, cluster), True
     for step in rerun.steps():
         if step.batch.batch == found.batch:
             as_recorded = step.again.get(cluster) == step.recorded.get(cluster)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from simulation.rerun.commands import Commands, Issued
-from simulation.rerun.difference import Difference, unlike_rounds
-from simulation.rerun.run import Readers, Rerun
-from simulation.rerun.span import Asked, Span, find_span
+from simulation.replay.commands import Commands, Issued
+from simulation.replay.difference import Difference, unlike_rounds
+from simulation.replay.run import Readers, SpanReplay
+from simulation.replay.span import Asked, Span, find_span
 from trimtab.wire import keys
 from trimtab.wire.rows import RoundRecord
 
@@ -56,12 +56,12 @@ class ReplayVerdict:
         return Status.CANNOT if cannot else Status.SAME
 
 
-def judge_run(readers: Readers, asked: Asked, rival: str = "") -> ReplayVerdict:
+def judge_run(readers: Readers, asked: Asked, shadow: str = "") -> ReplayVerdict:
     """Run what was asked for; raises Missing, Ambiguous and Contradiction."""
     span = find_span(readers.of(keys.ROUNDS, 0), asked)
     verdict = ReplayVerdict(span)
     commands = Commands(span.query, span.first)
-    for step in Rerun(readers, span, asked.cluster, rival).steps():
+    for step in SpanReplay(readers, span, asked.cluster, shadow).steps():
         commands.take(step)
         if step.batch.batch >= span.first:
             verdict.batches += 1
@@ -69,7 +69,7 @@ def judge_run(readers: Readers, asked: Asked, rival: str = "") -> ReplayVerdict:
             verdict.rounds += sum(step.recorded.get(c) == r for c, r in step.again.items())
             verdict.unlike += unlike_rounds(step)
             verdict.left_out += step.left_out
-            if rival:
+            if shadow:
                 verdict.beside += (record for record in step.beside.values() if record.shadow)
         else:
             verdict.before += 1

@@ -4,6 +4,6 @@ span:      which batches, of which query, from which exports
 exports:   what was held of a cluster after a batch
 run:       the batches, one after another; their rounds, recorded and again
 commands:  what those rounds asked for, stamped as the journal says, and what Kafka has
-rival:     the same batches with a challenger
+shadowed:  the same batches with a shadow strategy
 inquiry:   a round of them, asked why
 """

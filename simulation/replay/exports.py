@@ -8,7 +8,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final
 
-from simulation.recorded import Missing, RecordedTopics
+from simulation.replay.recorded import Missing, RecordedTopics
 from trimtab.cluster.export import ClusterExport
 from trimtab.intake import snapshot
 from trimtab.state import memory

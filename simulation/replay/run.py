@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Self
 
-from simulation.recorded import Missing, RecordedTopics, read_in
-from simulation.replay import Replay, rounds_of
-from simulation.rerun.exports import held_after
-from simulation.rerun.rival import Challenged
-from simulation.rerun.span import Span, batches_of
+from simulation.replay.batches import Replay, rounds_of
+from simulation.replay.exports import held_after
+from simulation.replay.recorded import Missing, RecordedTopics, read_in
+from simulation.replay.shadowed import ShadowedCluster
+from simulation.replay.span import Span, batches_of
 from sources.records import Record
 from trimtab.cluster.job_settings import understood
 from trimtab.cluster.operator import Cluster
@@ -65,18 +65,18 @@ class Readers:
             reader.close()
 
 
-class Rerun:
-    """Of one span; ``cluster``: of this one alone; ``rival``: once more, with this challenger."""
+class SpanReplay:
+    """Of one span; ``cluster``: of this one alone; ``shadow``: once more, with this challenger."""
 
     def __init__(
-        self, readers: Readers, span: Span, cluster: str | None = None, rival: str = ""
+        self, readers: Readers, span: Span, cluster: str | None = None, shadow: str = ""
     ) -> None:
         self._readers = readers
         self._span = span
         self._alone = None if cluster is None else {cluster}
         self._made: list[Callable[..., Cluster]] = [Cluster]
-        if rival:
-            self._made.append(partial(Challenged, rival=rival))
+        if shadow:
+            self._made.append(partial(ShadowedCluster, shadow=shadow))
         self._replays: list[Replay] = []
 
     def steps(self) -> Iterator[ReplayCycle]:

@@ -7,7 +7,7 @@ import pytest
 from simulation.load_model import LoadModel, load_model
 from simulation.profile import Profile
 from tests.support.landing import Landing
-from trimtab.wire.rows import Contender
+from trimtab.wire.rows import ShadowSide
 
 ROUNDS = 40
 ACTING: dict[str, object] = {
@@ -22,7 +22,7 @@ THRESHOLD = ("threshold", "least-long-term-rate")
 
 def both(
     model: LoadModel, champion: tuple[str, str], challenger: tuple[str, str]
-) -> tuple[Contender, Contender]:
+) -> tuple[ShadowSide, ShadowSide]:
     """How the two stand in the end."""
     chosen = {
         "round.shedding": champion[0],
