@@ -146,7 +146,7 @@ def _answer(found: Found, subject: str, cluster: str, number: int | None) -> Ans
     if found.kept is None:
         raise _end(
             f"nothing is kept of any round of {cluster}: is that its name, explain.rounds above 0, "
-            "and trimtab_rounds_unexplained of the job 0?\n"
+            "and trimtab_unexplained_rounds of the job 0?\n"
             f"Next: trimtab why {subject} --cluster {cluster} --round NUMBER --replay",
             UNKNOWN,
         )

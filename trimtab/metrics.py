@@ -31,280 +31,315 @@ _SECONDS: Final = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 2.0, 5.0, 10.0, 30.0)
 
 # Intake
 REPORTS: Final = Metric(
-    "trimtab_reports",
+    "trimtab_load_reports",
     MetricKind.COUNTER,
-    "Load reports by what became of them: accepted, duplicate, old.",
+    "Load reports by what became of them: accepted, duplicate, or old (older than one already "
+    "taken).",
     ("cluster", "verdict"),
 )
 DEAD_LETTERS: Final = Metric(
     "trimtab_dead_letters",
     MetricKind.COUNTER,
-    "Rejected records by topic and reason.",
+    "Kafka records that could not be used and went to the dead-letter topic, by their topic and "
+    "the reason.",
     ("topic", "reason"),
 )
 IMPLAUSIBLE: Final = Metric(
     "trimtab_implausible_reports",
     MetricKind.COUNTER,
-    "Load reports rejected for a figure that no hardware has, by the report's member. The broker's "
-    "last believed report stands until it counts as silent; the log names the broker.",
-    ("cluster", "kind"),
+    "Load reports rejected because a figure is beyond any hardware, by that field of the report. "
+    "The broker's last accepted report is used until it counts as silent; the log names the "
+    "broker.",
+    ("cluster", "field"),
 )
 REPORT_AGE: Final = Metric(
     "trimtab_newest_report_age_seconds",
     MetricKind.GAUGE,
-    "From Kafka's append time of a cluster's newest report to the batch that took it.",
+    "Age of a cluster's newest load report, from Kafka's append time, when its batch began.",
     ("cluster",),
 )
 
 # Batches
 BATCHES: Final = Metric("trimtab_batches", MetricKind.COUNTER, "Batches finished.")
 BATCH_SECONDS: Final = Metric(
-    "trimtab_batch_seconds", MetricKind.HISTOGRAM, "Length of a batch.", buckets=_SECONDS
+    "trimtab_batch_seconds", MetricKind.HISTOGRAM, "Duration of a batch.", buckets=_SECONDS
 )
 BATCH_STAGE: Final = Metric(
     "trimtab_batch_stage_seconds",
     MetricKind.GAUGE,
-    "Spark's own split of the last batch.",
+    "Duration of each stage of the last batch, as Spark measures them.",
     ("stage",),
 )
 INPUT_ROWS: Final = Metric(
-    "trimtab_input_rows", MetricKind.COUNTER, "Kafka records read.", ("topic",)
+    "trimtab_input_records", MetricKind.COUNTER, "Records read from Kafka, by topic.", ("topic",)
 )
 LAG: Final = Metric(
-    "trimtab_lag_records", MetricKind.GAUGE, "Records in Kafka beyond the last batch.", ("topic",)
+    "trimtab_input_lag_records",
+    MetricKind.GAUGE,
+    "Records in Kafka that no batch has read yet, by topic.",
+    ("topic",),
 )
-STATE_ROWS: Final = Metric("trimtab_state_rows", MetricKind.GAUGE, "Keys in state.", ("operator",))
+STATE_ROWS: Final = Metric(
+    "trimtab_state_keys", MetricKind.GAUGE, "Keys in the state of each operator.", ("operator",)
+)
 STATE_BYTES: Final = Metric(
-    "trimtab_state_bytes", MetricKind.GAUGE, "Memory used by state.", ("operator",)
+    "trimtab_state_bytes",
+    MetricKind.GAUGE,
+    "Memory used by the state of each operator.",
+    ("operator",),
 )
 LAST_PROGRESS: Final = Metric(
     "trimtab_last_batch_timestamp_seconds",
     MetricKind.GAUGE,
-    "When the last batch ended (Unix time).",
+    "When the last batch ended, as Unix time.",
 )
 QUERY_RESTARTS: Final = Metric(
-    "trimtab_query_restarts", MetricKind.COUNTER, "Times the query failed and was started again."
+    "trimtab_query_restarts",
+    MetricKind.COUNTER,
+    "Times the streaming query failed and was started again.",
 )
 
 # Decisions
 ROUNDS: Final = Metric(
     "trimtab_rounds",
     MetricKind.COUNTER,
-    "Rounds by outcome: planned, or the rule for which none was.",
+    "Rounds by outcome: planned, or the rule that kept the round from planning.",
     ("cluster", "outcome"),
 )
 DECISIONS: Final = Metric(
-    "trimtab_decisions",
+    "trimtab_planned_changes",
     MetricKind.COUNTER,
-    "Moves decided, by the strategy's reason.",
+    "Moves, splits and merges that rounds decided on, by reason.",
     ("cluster", "reason"),
 )
 REFUSALS: Final = Metric(
-    "trimtab_refusals",
+    "trimtab_refused_wishes",
     MetricKind.COUNTER,
-    "Moves wished for and not granted, by the rule that bound.",
+    "Wishes of a strategy that the round refused, by the rule that refused them.",
     ("cluster", "rule"),
 )
 MOVES: Final = Metric(
     "trimtab_moves",
     MetricKind.COUNTER,
-    "Moves written to the ownership store: accepted, or refused with its reason.",
+    "Moves requested from the ownership store: accepted, or the reason why it refused.",
     ("cluster", "outcome"),
 )
 SPLITS: Final = Metric(
     "trimtab_splits",
     MetricKind.COUNTER,
-    "Divisions written to the ownership store: accepted, or refused with its reason.",
+    "Splits requested from the ownership store: accepted, or the reason why it refused.",
     ("cluster", "outcome"),
 )
 MERGES: Final = Metric(
     "trimtab_merges",
     MetricKind.COUNTER,
-    "Merges of two bundles written to the ownership store: accepted, or refused with its reason.",
+    "Merges requested from the ownership store: accepted, or the reason why it refused.",
     ("cluster", "outcome"),
 )
 REPAIRS: Final = Metric(
     "trimtab_repairs",
     MetricKind.COUNTER,
-    "Repairs of ownership written to the store, by event: accepted, or refused with its reason.",
+    "Ownership repairs requested from the store, by event: accepted, or the reason why it refused.",
     ("cluster", "event", "outcome"),
 )
 USAGE: Final = Metric(
     "trimtab_broker_usage_ratio",
     MetricKind.GAUGE,
-    "A broker's weighted usage as the strategies see it.",
+    "Weighted usage of a broker as the strategies see it: 1 is fully used.",
     ("cluster", "broker"),
 )
 USAGE_RANGE: Final = Metric(
-    "trimtab_usage_range_ratio", MetricKind.GAUGE, "Highest less lowest usage.", ("cluster",)
+    "trimtab_usage_range_ratio",
+    MetricKind.GAUGE,
+    "Highest minus lowest broker usage of a cluster: what balancing makes small.",
+    ("cluster",),
 )
 BROKERS: Final = Metric(
-    "trimtab_brokers", MetricKind.GAUGE, "Brokers in the last view.", ("cluster",)
+    "trimtab_brokers", MetricKind.GAUGE, "Brokers that the last round saw.", ("cluster",)
 )
 BUNDLES: Final = Metric(
-    "trimtab_bundles", MetricKind.GAUGE, "Bundles in the last view.", ("cluster",)
+    "trimtab_bundles", MetricKind.GAUGE, "Bundles that the last round saw.", ("cluster",)
 )
 HELD_BACK: Final = Metric(
-    "trimtab_held_back_bundles",
+    "trimtab_excluded_bundles",
     MetricKind.GAUGE,
-    "Bundles kept out of the last round, by rule.",
+    "Bundles that the last round could not consider, by the rule that excluded them.",
     ("cluster", "rule"),
 )
 UNSERVED: Final = Metric(
     "trimtab_unserved_bundles",
     MetricKind.GAUGE,
-    "Bundles that nobody serves, by the ownership records of the last round.",
+    "Bundles without a serving broker, according to the ownership records of the last round.",
     ("cluster",),
 )
 UNAVAILABLE: Final = Metric(
     "trimtab_unavailable_brokers",
     MetricKind.GAUGE,
-    "Brokers that get no bundles, by why: gone, draining, held-back (came back after a loss).",
+    "Brokers that are given no bundles, by cause: gone, draining, held-back (returned after a "
+    "loss).",
     ("cluster", "cause"),
 )
 DOUBT: Final = Metric(
     "trimtab_doubt",
     MetricKind.GAUGE,
-    "1 for the present level: stable, jittery (failures only, later), unstable (nothing at all).",
+    "1 for the current level: stable, jittery (only repairs, delayed), unstable (no changes at "
+    "all).",
     ("cluster", "level"),
 )
 PROBLEMS: Final = Metric(
     "trimtab_problems",
     MetricKind.GAUGE,
-    "Things an operator must look at: namespaces that do not tile, intents refused.",
+    "Problems that need an operator: namespaces whose bundles do not tile the ring, refused "
+    "intents. The round's record names them.",
     ("cluster",),
 )
 
-# What came of moves
+# Predictions and their outcome
 PREDICTION_ERROR: Final = Metric(
-    "trimtab_prediction_error",
+    "trimtab_prediction_error_ratio",
     MetricKind.HISTOGRAM,
-    "Difference of realised and predicted usage on either side of a settled move, in points.",
+    "Absolute difference between the predicted and the actual usage of both brokers of a finished "
+    "move: 0.01 is one point of usage.",
     ("cluster",),
-    (0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 7.5, 10.0, 20.0, 50.0),
+    (0.0025, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.2, 0.5),
 )
 PREDICTION_BIAS: Final = Metric(
-    "trimtab_prediction_bias",
+    "trimtab_prediction_bias_ratio",
     MetricKind.GAUGE,
-    "Mean of realised less predicted usage over the last sides of settled moves, in points.",
+    "Mean of actual minus predicted usage over recent finished moves: 0.01 is one point of usage.",
     ("cluster",),
 )
 SETTLED: Final = Metric(
-    "trimtab_settled_moves",
+    "trimtab_finished_moves",
     MetricKind.COUNTER,
-    "Moves that are waited for no longer: landed, failed, lost (with a broker), expired.",
+    "Moves that are no longer waited for, by outcome: landed, failed, lost (with a broker), "
+    "expired.",
     ("cluster", "outcome"),
 )
 BREAKER_TRIPS: Final = Metric(
     "trimtab_breaker_trips",
     MetricKind.COUNTER,
-    "Plans after which the range of usage, hand-overs or failed transfers were worse, by cause.",
+    "Plans that made things worse and stopped further plans, by cause: range, hand-overs, failed "
+    "transfers.",
     ("cluster", "cause"),
 )
 BREAKER_OPEN: Final = Metric(
     "trimtab_breaker_open",
     MetricKind.GAUGE,
-    "1 while no strategy is asked, after a plan that did harm.",
+    "1 while no strategy is asked because a plan made things worse.",
     ("cluster",),
 )
 
-# The challenger of the strategy in charge
-_SIDES: Final = ("cluster", "side", "strategy")
+# The active strategy and its shadow
+_ROLES: Final = ("cluster", "role", "strategy")
 SHADOW_RANGE: Final = Metric(
     "trimtab_shadow_range_ratio",
     MetricKind.GAUGE,
-    "Highest less lowest usage, of the champion (true) and of its challenger (predicted).",
-    _SIDES,
+    "Highest minus lowest usage under the active strategy (measured) and under the shadow "
+    "strategy (predicted).",
+    _ROLES,
 )
 SHADOW_MOVES: Final = Metric(
     "trimtab_shadow_moves",
     MetricKind.COUNTER,
-    "Moves decided by the champion, and by its challenger, whose moves are only counted.",
-    _SIDES,
+    "Moves decided by the active strategy, and by the shadow strategy, whose moves are only "
+    "counted.",
+    _ROLES,
 )
 SHADOW_BOUNCES: Final = Metric(
     "trimtab_shadow_bounces",
     MetricKind.COUNTER,
-    "Those of them to a broker that the bundle had left within a day.",
-    _SIDES,
+    "Moves of either strategy back to a broker that the bundle had left within a day.",
+    _ROLES,
 )
 
 # Sinks
-GENERATION: Final = Metric("trimtab_generation", MetricKind.GAUGE, "This job's generation.")
+GENERATION: Final = Metric(
+    "trimtab_generation",
+    MetricKind.GAUGE,
+    "Generation of this job's claim to act; each new claim has a higher one.",
+)
 REPEATED: Final = Metric(
     "trimtab_repeated_batches",
     MetricKind.COUNTER,
-    "Batches Redis had applied before.",
+    "Batches that Spark ran again after Redis had already applied them.",
     ("cluster",),
 )
 SINK_WAITS: Final = Metric(
-    "trimtab_sink_waits", MetricKind.COUNTER, "Times a batch had to wait for a sink.", ("sink",)
+    "trimtab_sink_waits",
+    MetricKind.COUNTER,
+    "Times a batch had to wait because Redis or Kafka was unreachable, by sink.",
+    ("sink",),
 )
 SINK_SECONDS: Final = Metric(
     "trimtab_sink_seconds",
     MetricKind.HISTOGRAM,
-    "Time a batch spends in a sink.",
+    "Time that a batch spent writing to a sink.",
     ("sink",),
     _SECONDS,
 )
 DAMAGED: Final = Metric(
-    "trimtab_damaged_clusters",
+    "trimtab_skipped_clusters",
     MetricKind.COUNTER,
-    "Times a batch left a cluster out, because a key of it in Redis is not as trimtab writes it.",
+    "Times a batch skipped a cluster because one of its keys in Redis is damaged; the log names "
+    "the key.",
     ("cluster",),
 )
 RELAYED: Final = Metric(
-    "trimtab_journal_relayed", MetricKind.COUNTER, "Transitions carried to Kafka.", ("cluster",)
+    "trimtab_relayed_changes",
+    MetricKind.COUNTER,
+    "Ownership changes copied from the journal in Redis to Kafka.",
+    ("cluster",),
 )
 JOURNAL_STOPS: Final = Metric(
-    "trimtab_journal_stops",
+    "trimtab_relay_failures",
     MetricKind.COUNTER,
-    "Times a cluster's journal could not be carried; it is tried again.",
+    "Times a cluster's journal could not be copied to Kafka; it is retried.",
     ("cluster",),
 )
 REFILLED: Final = Metric(
-    "trimtab_journal_refilled",
+    "trimtab_refilled_bundles",
     MetricKind.COUNTER,
-    "Bundles whose changes the full journal left out: their newest records were put there later.",
+    "Bundles whose changes a full journal left out and whose newest record was written to it "
+    "later.",
     ("cluster",),
 )
 PRUNED: Final = Metric(
     "trimtab_pruned_records",
     MetricKind.COUNTER,
-    "Records removed of bundles that ended long ago.",
+    "Records of bundles deleted long ago that were removed from Redis.",
     ("cluster",),
 )
 UNEXPLAINED: Final = Metric(
-    "trimtab_rounds_unexplained",
+    "trimtab_unexplained_rounds",
     MetricKind.COUNTER,
-    "Rounds that could not be explained, or whose explanations Redis did not take.",
+    "Rounds without stored explanations: making them failed, or Redis refused them.",
     ("cluster",),
 )
 REBUILD_SECONDS: Final = Metric(
     "trimtab_rebuild_seconds",
     MetricKind.HISTOGRAM,
-    "From finding the ownership store closed to opening it with all records.",
+    "Time from finding the ownership store closed to opening it with all records.",
     buckets=(0.1, 1.0, 5.0, 10.0, 15.0, 30.0, 60.0),
 )
 RESTORED: Final = Metric(
     "trimtab_restored_records",
     MetricKind.COUNTER,
-    "Records the store had lost, by who still had them: journal, brokers.",
+    "Records that the store had lost and that were restored, by source: journal, brokers.",
     ("cluster", "source"),
 )
 DISBELIEVED: Final = Metric(
-    "trimtab_disbelieved_records",
+    "trimtab_ignored_records",
     MetricKind.COUNTER,
-    "Records that a rebuild or a new job ignored, unreadable or implausible, by source: store, "
-    "journal, brokers.",
+    "Ownership records ignored as unreadable or implausible, by source: store, journal, brokers.",
     ("cluster", "source"),
 )
 
 # The driver
 ACTIVE: Final = Metric(
-    "trimtab_active",
+    "trimtab_leader",
     MetricKind.GAUGE,
-    "1 while this job holds the claim to act, 0 while it stands by.",
+    "1 while this job is the active driver, 0 while it is on standby.",
 )
 LEASES: Final = Metric(
     "trimtab_leases", MetricKind.GAUGE, "Brokers that hold a lease.", ("cluster",)
@@ -312,7 +347,7 @@ LEASES: Final = Metric(
 CLOCK_DRIFT: Final = Metric(
     "trimtab_redis_clock_drift_seconds",
     MetricKind.GAUGE,
-    "By how much Redis's clock and the driver's monotonic one disagree on the time of a lease.",
+    "Difference between Redis's clock and the driver's monotonic clock, gained over one lease.",
 )
 
 CATALOGUE: Final = tuple(value for value in globals().values() if isinstance(value, Metric))

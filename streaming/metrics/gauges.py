@@ -1,4 +1,4 @@
-"""What the rows of a batch say to the metrics."""
+"""Metrics from the rows of a batch."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def _show_settled(shown: Exposition, record: RoundRecord) -> None:
     cluster = record.cluster
     for move in record.settled:
         for forecast in (move.left, move.joined):
-            points = 100 * abs(forecast.realised - forecast.predicted)
-            shown.observe(metrics.PREDICTION_ERROR, points, cluster)
-    shown.set(metrics.PREDICTION_BIAS, 100 * record.bias, cluster)
+            error = abs(forecast.realised - forecast.predicted)
+            shown.observe(metrics.PREDICTION_ERROR, error, cluster)
+    shown.set(metrics.PREDICTION_BIAS, record.bias, cluster)
     for outcome, number in record.closed.items():
         shown.count(metrics.SETTLED, cluster, outcome, by=number)
     for cause in record.tripped:
@@ -80,14 +80,14 @@ def _show_shadow(shown: Exposition, cluster: str, shadow: ShadowRecord | None) -
     if shadow is None:
         shown.forget(metrics.SHADOW_RANGE, cluster)
         return
-    for side, contender in (("champion", shadow.champion), ("challenger", shadow.challenger)):
-        labels = (cluster, side, contender.strategy)
-        shown.count(metrics.SHADOW_MOVES, *labels, by=contender.moves)
-        shown.count(metrics.SHADOW_BOUNCES, *labels, by=contender.bounces)
+    for role, side in (("active", shadow.champion), ("shadow", shadow.challenger)):
+        labels = (cluster, role, side.strategy)
+        shown.count(metrics.SHADOW_MOVES, *labels, by=side.moves)
+        shown.count(metrics.SHADOW_BOUNCES, *labels, by=side.bounces)
         # A round that asked no strategy found no range, and says nothing of the one before.
-        if contender.range is not None:
-            shown.forget(metrics.SHADOW_RANGE, cluster, side)
-            shown.set(metrics.SHADOW_RANGE, contender.range, *labels)
+        if side.range is not None:
+            shown.forget(metrics.SHADOW_RANGE, cluster, role)
+            shown.set(metrics.SHADOW_RANGE, side.range, *labels)
 
 
 def show_outcomes(

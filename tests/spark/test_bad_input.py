@@ -57,7 +57,7 @@ def test_poison_touches_nobody(
             for reason, number in Counter(one.reason for one in records).items():
                 labels = {"topic": topic, "reason": reason}
                 running.await_metric(number, "trimtab_dead_letters_total", **labels)
-        running.await_metric(3, "trimtab_implausible_reports_total", cluster=CLUSTER, kind="cpu")
+        running.await_metric(3, "trimtab_implausible_reports_total", cluster=CLUSTER, field="cpu")
         send_report(producer, BROKERS[0], 8)
         eventually(lambda: heard(running) == 2 * len(ORDER) + 1, "all good reports", PATIENCE)
         batches = eventually(lambda: running.batches(CLUSTER), "a round", PATIENCE)
@@ -117,7 +117,7 @@ def clean(running: Running, query: str) -> Replay:
 
 
 def heard(running: Running) -> float:
-    return running.metric("trimtab_reports_total", cluster=CLUSTER)
+    return running.metric("trimtab_load_reports_total", cluster=CLUSTER)
 
 
 def send_report(producer: Producer, broker: str, sequence: int) -> None:

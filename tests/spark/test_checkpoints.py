@@ -54,7 +54,7 @@ def test_a_query_that_never_gets_to_a_batch_does_not_hold_the_claim_for_ever(
 def run_for_a_batch(running: Running, publisher: Publisher) -> None:
     with running:
         report(publisher, 1)
-        running.await_metric(1, "trimtab_reports_total", cluster=CLUSTER)
+        running.await_metric(1, "trimtab_load_reports_total", cluster=CLUSTER)
 
 
 def report(publisher: Publisher, sequence: int) -> None:

@@ -67,15 +67,19 @@ def test_it_decides_and_goes_on_where_it_was(
             last = next(sequence)
             report(publisher, last)
             running.await_metric(
-                2 * last, "trimtab_reports_total", cluster=CLUSTER, verdict="accepted"
+                2 * last, "trimtab_load_reports_total", cluster=CLUSTER, verdict="accepted"
             )
             before = running.batches(CLUSTER)[-1]
             generation = running.metric("trimtab_generation")
         with running:
             report(publisher, last)
-            running.await_metric(2, "trimtab_reports_total", cluster=CLUSTER, verdict="duplicate")
+            running.await_metric(
+                2, "trimtab_load_reports_total", cluster=CLUSTER, verdict="duplicate"
+            )
             report(publisher, last + 1)
-            running.await_metric(2, "trimtab_reports_total", cluster=CLUSTER, verdict="accepted")
+            running.await_metric(
+                2, "trimtab_load_reports_total", cluster=CLUSTER, verdict="accepted"
+            )
             after = eventually(
                 lambda: [b for b in running.batches(CLUSTER) if b.batch > before.batch],
                 "a round after the restart",
@@ -108,7 +112,7 @@ def test_a_checkpoint_of_another_schema_is_refused(
         with running:
             report(publisher, 1)
             running.await_metric(1, "trimtab_batches_total")
-            running.await_metric(0, "trimtab_lag_records")
+            running.await_metric(0, "trimtab_input_lag_records")
     with running:
         report(publisher, 2)
         eventually(lambda: running.exit_codes[1:], "the end of the job", PATIENCE, pause=0.2)

@@ -76,7 +76,7 @@ class Job:
 
     def left_out(self, cluster: str) -> float:
         """How often it was."""
-        name, labels = "trimtab_damaged_clusters_total", {"cluster": cluster}
+        name, labels = "trimtab_skipped_clusters_total", {"cluster": cluster}
         return self.shown.registry.get_sample_value(name, labels) or 0.0
 
     @property

@@ -69,7 +69,7 @@ class Job:
     @property
     def unexplained(self) -> float:
         labels = {"cluster": self.cluster}
-        name = "trimtab_rounds_unexplained_total"
+        name = "trimtab_unexplained_rounds_total"
         return self.shown.registry.get_sample_value(name, labels) or 0.0
 
 

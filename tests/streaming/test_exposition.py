@@ -53,7 +53,7 @@ def test_a_port_that_is_taken_is_named() -> None:
 
 def test_every_metric_of_the_catalogue_is_fed_by_the_job() -> None:
     names = {name for name, each in vars(metrics).items() if isinstance(each, metrics.Metric)}
-    code = "".join(path.read_text() for path in Path(streaming.__file__).parent.glob("*.py"))
+    code = "".join(path.read_text() for path in Path(streaming.__file__).parent.rglob("*.py"))
     assert {name for name in names if f"metrics.{name}" not in code} == set()
 
 
@@ -61,6 +61,23 @@ def test_names_are_ours_and_unique() -> None:
     names = [metric.name for metric in metrics.CATALOGUE]
     assert len(set(names)) == len(names)
     assert all(name.startswith("trimtab_") for name in names)
+
+
+def test_a_name_says_what_is_measured_in_which_unit_or_what_is_counted() -> None:
+    """Base units of Prometheus; one point of usage is 0.01."""
+    states = {"trimtab_doubt", "trimtab_breaker_open", "trimtab_leader", "trimtab_generation"}
+    for metric in metrics.CATALOGUE:
+        if metric.kind is metrics.MetricKind.HISTOGRAM:
+            assert metric.name.endswith(("_seconds", "_ratio")), metric.name
+        elif metric.name not in states:
+            # A plural: trimtab_state_bytes, trimtab_leases.
+            assert metric.name.endswith(("s", "_ratio")), metric.name
+
+
+def test_help_texts_are_sentences() -> None:
+    for metric in metrics.CATALOGUE:
+        assert metric.help[:1].isupper() or metric.help[:1].isdigit(), metric.name
+        assert metric.help.endswith("."), metric.name
 
 
 def test_a_metric_of_another_kind_is_refused() -> None:
@@ -76,7 +93,7 @@ def test_a_round_shows_usage_decisions_and_range() -> None:
         0.9
     )
     assert value(shown, "trimtab_usage_range_ratio", cluster="c") == pytest.approx(0.8)
-    assert value(shown, "trimtab_decisions_total", cluster="c", reason="high-pair") == 1
+    assert value(shown, "trimtab_planned_changes_total", cluster="c", reason="high-pair") == 1
     assert value(shown, "trimtab_rounds_total", cluster="c", outcome="planned") == 1
 
 
@@ -86,18 +103,18 @@ def test_a_comparison_shows_both_sides_and_its_end() -> None:
     shown, it = Exposition(), cluster(resting | tried | {"threshold.threshold": 1.0})
     it.receive(skewed([bundle(i, 2) for i in range(2)]), 0)
     show_round(shown, held(it, 5000))
-    champion = {"cluster": "c", "side": "champion", "strategy": "threshold"}
-    challenger = {"cluster": "c", "side": "challenger", "strategy": "avg"}
-    for side, moves in ((champion, 0), (challenger, 1)):
+    active = {"cluster": "c", "role": "active", "strategy": "threshold"}
+    shadow = {"cluster": "c", "role": "shadow", "strategy": "avg"}
+    for side, moves in ((active, 0), (shadow, 1)):
         assert value(shown, "trimtab_shadow_range_ratio", **side) == pytest.approx(0.8)
         assert value(shown, "trimtab_shadow_moves_total", **side) == moves
         assert value(shown, "trimtab_shadow_bounces_total", **side) == 0
     show_round(shown, held(it, 65_000))
-    assert value(shown, "trimtab_shadow_range_ratio", **challenger) == pytest.approx(0.0, abs=0.01)
+    assert value(shown, "trimtab_shadow_range_ratio", **shadow) == pytest.approx(0.0, abs=0.01)
     it.receive([said(IntentKind.SETTINGS, settings={"shadow.shedding": "none"})], 0)
     show_round(shown, held(it, 125_000))
-    assert value(shown, "trimtab_shadow_range_ratio", **challenger) is None
-    assert value(shown, "trimtab_shadow_moves_total", **challenger) == 1
+    assert value(shown, "trimtab_shadow_range_ratio", **shadow) is None
+    assert value(shown, "trimtab_shadow_moves_total", **shadow) == 1
 
 
 def test_a_round_shows_what_came_of_moves_and_the_breaker() -> None:
@@ -112,10 +129,12 @@ def test_a_round_shows_what_came_of_moves_and_the_breaker() -> None:
     it.round(60)
     it.reports(130, a=45.0, b=190.0)
     show_round(shown, it.round(180))
-    assert value(shown, "trimtab_prediction_error_count", cluster="c") == 8
-    assert value(shown, "trimtab_prediction_error_sum", cluster="c") == pytest.approx(4 * 135)
-    assert value(shown, "trimtab_prediction_bias", cluster="c") == pytest.approx(67.5)
-    assert value(shown, "trimtab_settled_moves_total", cluster="c", outcome="landed") == 4
+    assert value(shown, "trimtab_prediction_error_ratio_count", cluster="c") == 8
+    assert value(shown, "trimtab_prediction_error_ratio_sum", cluster="c") == pytest.approx(
+        4 * 1.35
+    )
+    assert value(shown, "trimtab_prediction_bias_ratio", cluster="c") == pytest.approx(0.675)
+    assert value(shown, "trimtab_finished_moves_total", cluster="c", outcome="landed") == 4
     assert value(shown, "trimtab_breaker_trips_total", cluster="c", cause="range") == 1
     assert value(shown, "trimtab_breaker_open", cluster="c") == 1
 
@@ -127,8 +146,8 @@ def test_a_round_that_compares_nothing_leaves_the_last_range_to_be_seen() -> Non
     show_round(shown, held(it, 5000))
     it.receive([said(IntentKind.PAUSE)], 0)
     show_round(shown, held(it, 65_000))
-    champion = {"cluster": "c", "side": "champion", "strategy": "avg"}
-    assert value(shown, "trimtab_shadow_range_ratio", **champion) == pytest.approx(0.8)
+    active = {"cluster": "c", "role": "active", "strategy": "avg"}
+    assert value(shown, "trimtab_shadow_range_ratio", **active) == pytest.approx(0.8)
 
 
 def test_a_broker_that_left_has_no_usage() -> None:
@@ -180,7 +199,7 @@ def test_merges_are_counted_by_what_became_of_them() -> None:
     it.receive(skewed([bundle(i, 4) for i in range(4)]), 0)
     record = held(it, 5000)
     show_round(shown, record)
-    assert value(shown, "trimtab_decisions_total", cluster="c", reason="cold-neighbours") == 1
+    assert value(shown, "trimtab_planned_changes_total", cluster="c", reason="cold-neighbours") == 1
     asked = transitions(record, BatchId("q", 1))
     refused = [
         TransitionOutcome(id=r.id, bundle=r.bundle, accepted=False, reason=Refused.NOT_OWNER)
@@ -207,8 +226,8 @@ def test_a_report_that_is_not_believed_is_counted_by_cluster_and_field() -> None
     show_dead_letter(shown, msgspec.structs.replace(letter, reason="bad-json", field=""))
     labels = {"topic": keys.LOAD_REPORTS, "reason": "implausible"}
     assert value(shown, "trimtab_dead_letters_total", **labels) == 1
-    assert value(shown, "trimtab_implausible_reports_total", cluster="c", kind="cpu") == 1
-    assert value(shown, "trimtab_implausible_reports_total", cluster="c", kind="") is None
+    assert value(shown, "trimtab_implausible_reports_total", cluster="c", field="cpu") == 1
+    assert value(shown, "trimtab_implausible_reports_total", cluster="c", field="") is None
 
 
 def test_intake_counts_verdicts_and_ages() -> None:
@@ -216,5 +235,5 @@ def test_intake_counts_verdicts_and_ages() -> None:
     intake = Intake(cluster="c", accepted=3, duplicate=2, old=1, newest_ms=4_000)
     show_intake(shown, intake, batch_ms=5_500)
     for verdict, count in (("accepted", 3), ("duplicate", 2), ("old", 1)):
-        assert value(shown, "trimtab_reports_total", cluster="c", verdict=verdict) == count
+        assert value(shown, "trimtab_load_reports_total", cluster="c", verdict=verdict) == count
     assert value(shown, "trimtab_newest_report_age_seconds", cluster="c") == 1.5

@@ -16,4 +16,4 @@ def test_of_many_records_all_are_counted_and_the_first_few_named() -> None:
     assert line["number"] == 9
     assert line["first"] == [f"b{n}: damaged" for n in range(5)]
     labels = {"cluster": "c", "source": "store"}
-    assert shown.registry.get_sample_value("trimtab_disbelieved_records_total", labels) == 9
+    assert shown.registry.get_sample_value("trimtab_ignored_records_total", labels) == 9

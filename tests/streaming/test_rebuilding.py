@@ -86,7 +86,7 @@ class Job:
 
     def ignored(self, source: str) -> float | None:
         return self.shown.registry.get_sample_value(
-            "trimtab_disbelieved_records_total", {"cluster": self.cluster, "source": source}
+            "trimtab_ignored_records_total", {"cluster": self.cluster, "source": source}
         )
 
     def moves(self, bundle: str, epoch: Epoch) -> bool:

@@ -77,9 +77,9 @@ def test_whatever_one_fails_with_the_others_are_carried_on(
             thread.look()
 
     assert relay.asked[WELL] == 20
-    assert total(shown, "trimtab_journal_relayed", WELL) == 60
+    assert total(shown, "trimtab_relayed_changes", WELL) == 60
     assert 1 < relay.asked[AILING] < 10
-    assert total(shown, "trimtab_journal_stops", AILING) == relay.asked[AILING]
+    assert total(shown, "trimtab_relay_failures", AILING) == relay.asked[AILING]
     assert [(each["event"], each["cluster"]) for each in said] == [("the journal waits", AILING)]
 
 
@@ -93,7 +93,7 @@ def test_what_was_mended_is_carried_again_and_said_to_be(
     with capture_logs() as said:
         thread.look()
         thread.look()
-    assert total(shown, "trimtab_journal_relayed", AILING) == 5
+    assert total(shown, "trimtab_relayed_changes", AILING) == 5
     assert [each["event"] for each in said] == ["the journal is carried again"]
 
 
@@ -116,4 +116,4 @@ def test_what_a_full_journal_left_out_waits_until_it_is_carried(
     assert relay.left_out[WELL] == 7
     thread.look()
     assert WELL not in relay.left_out
-    assert total(shown, "trimtab_journal_refilled", WELL) == 7
+    assert total(shown, "trimtab_refilled_bundles", WELL) == 7

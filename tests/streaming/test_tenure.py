@@ -116,11 +116,11 @@ def test_an_absent_kafka_costs_a_heartbeat_and_no_more(
 def test_it_ends_with_a_farewell_if_anybody_hears(
     tenure: Leadership, claims: list[FakeClaim], shown: Exposition, trouble: SinkError | None
 ) -> None:
-    assert shown.registry.get_sample_value("trimtab_active") == 1
+    assert shown.registry.get_sample_value("trimtab_leader") == 1
     claims[0].trouble = trouble
     tenure.close()
     assert claims[0].said == (["closed"] if trouble else ["farewell", "closed"])
-    assert shown.registry.get_sample_value("trimtab_active") == 0
+    assert shown.registry.get_sample_value("trimtab_leader") == 0
 
 
 @pytest.mark.parametrize(

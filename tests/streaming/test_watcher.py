@@ -131,7 +131,7 @@ def test_damaged_records_are_told_once_and_hide_no_broker() -> None:
         ["t/n/0x00000000_0x80000000: it cannot be read"]
     ]
     labels = {"cluster": "c", "source": "store"}
-    counted = world.shown.registry.get_sample_value("trimtab_disbelieved_records_total", labels)
+    counted = world.shown.registry.get_sample_value("trimtab_ignored_records_total", labels)
     assert counted == 1
 
 
