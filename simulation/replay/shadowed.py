@@ -14,7 +14,7 @@ from trimtab.settings.setting import InvalidSettings
 
 @dataclass(slots=True)
 class ShadowedCluster(Cluster):
-    """A cluster in which ``shadow`` is the shadow strategy, whatever its settings and intents say."""
+    """A cluster with ``shadow`` as its shadow strategy, whatever its settings and intents say."""
 
     shadow: str = ""
 
