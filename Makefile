@@ -4,6 +4,8 @@ SHELL := bash
 
 DEMO_SECONDS ?= 180
 BIN := .venv/bin
+CORE_TESTS := tests/benchmarks tests/golden tests/model tests/planner tests/properties tests/simulation \
+	tests/sources tests/unit
 UV_VERSION := 0.13.8
 COMPILE = UV_CUSTOM_COMPILE_COMMAND="make lock" build/uv/bin/uv pip compile pyproject.toml \
 	--universal --python-version 3.11 --fork-strategy fewest --generate-hashes --quiet
@@ -25,7 +27,16 @@ check: .venv ## format, lint, types, import contracts, tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -m "not slow"
+	$(MAKE) --no-print-directory --jobs 3 --keep-going --output-sync=target test-faults test-servers test-core
+
+# Three at once: tests with servers wait more than they compute. Those that only compute give way.
+.PHONY: test-faults test-servers test-core
+test-faults:
+	$(BIN)/pytest -m "not slow" tests/faults
+test-servers:
+	$(BIN)/pytest -m "not slow" tests $(patsubst %,--ignore %,tests/faults $(CORE_TESTS))
+test-core:
+	nice $(BIN)/pytest -m "not slow" $(CORE_TESTS)
 
 .PHONY: slow
 slow: setup ## the longer tests that neither `make test` nor `make faults` runs
