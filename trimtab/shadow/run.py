@@ -28,8 +28,8 @@ from trimtab.view import View
 from trimtab.wire.rows import ShadowRecord, ShadowSide
 
 _ASKED: Final = (None, Rule.BALANCED, Rule.FROZEN)
-"""``Plan.skipped`` of a round that asked the strategy, or would have without the freeze that its own
-plans caused."""
+"""``Plan.skipped`` of a round that asked the strategy, or would have without a freeze caused by its
+own plans."""
 
 
 def compare_shadow(
