@@ -1,1 +1,1 @@
-"""The decisions of trimtab: pure, columnar, told the time; no clock, network, logging or Spark."""
+"""trimtab's decisions: pure, columnar; time is an argument; no clock, network, logs or Spark."""

@@ -1,4 +1,4 @@
-"""Types of arrays, and the rows of the matrices that reports, snapshots and views share."""
+"""Array types, and the row numbers of the matrices that reports, snapshots and views share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CPU, MEMORY, DIRECT_MEMORY, BANDWIDTH_IN, BANDWIDTH_OUT = range(5)
 """Rows of every ``resources`` matrix."""
 
 TOPICS, CONSUMERS, PRODUCERS, CACHE = range(4)
-"""Rows of ``Bundles.counts``: three counts, and steps of CACHE_STEP bytes."""
+"""Rows of ``Bundles.counts``: three counts, and the cache in units of CACHE_STEP bytes."""
 
 CACHE_STEP = 100_000
 

@@ -1,4 +1,4 @@
-"""How far the state of ownership can be trusted, and what may be done at each level."""
+"""How far the ownership state can be trusted, and what each level allows."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ class Doubt(StrEnum):
     """Pulsar's states of the metadata store (ServiceUnitStateChannelImpl)."""
 
     STABLE = "stable"
-    """Act."""
+    """Everything may be done."""
     JITTERY = "jittery"
-    """Failures only, and those after a delay."""
+    """Only failures are repaired, after a delay."""
     UNSTABLE = "unstable"
     """Read only."""
 
 
 _SEVERAL: Final = 2
-"""One broker alone is no reason to doubt, however small the fleet."""
+"""A single broker is never a reason for doubt, even in a small fleet."""
 
 
 def gravest(levels: Iterable[Doubt]) -> Doubt:
-    """The level that several causes amount to; STABLE for none."""
+    """The highest level among several causes; STABLE for none."""
     order = list(Doubt)
     return max(levels, key=order.index, default=Doubt.STABLE)
 
 
 def doubt_of_silence(absent: int, brokers: int, settings: DoubtSettings) -> Doubt:
-    """When so many of the brokers are silent or lost: rather the network than they."""
+    """UNSTABLE where so many brokers are silent or lost that the network is the likelier cause."""
     many = max(_SEVERAL, settings.silent_brokers * brokers)
     return Doubt.UNSTABLE if absent >= many else Doubt.STABLE
 
 
 def doubt_of_losses(lost: int, brokers: int, settings: DoubtSettings) -> Doubt:
-    """When so many of the brokers were lost within a short time."""
+    """JITTERY where many brokers were lost within a short time."""
     many = lost >= _SEVERAL and lost > settings.lost_brokers * brokers
     return Doubt.JITTERY if many else Doubt.STABLE

@@ -12,7 +12,7 @@ from trimtab.arrays import Bools, Ints
 
 @dataclass(frozen=True, slots=True)
 class HitCounts:
-    """Counts by name; one that is absent has none."""
+    """Counts by name; an absent name counts 0."""
 
     counts: dict[str, int] = field(default_factory=dict)
 
@@ -23,12 +23,12 @@ class HitCounts:
 
     @classmethod
     def of(cls, names: Iterable[str], column: Ints) -> HitCounts:
-        """What `column` reads back; those not named are forgotten."""
+        """The inverse of `column`; names that are not given are dropped."""
         return cls({name: n for name, n in zip(names, column.tolist(), strict=True) if n})
 
 
 def step(column: Ints, hit: Ints, kept: Bools) -> Ints:
-    """One round later: 0 unless ``kept``, then one more for each time a row stands in ``hit``."""
+    """The counts one round later: 0 unless ``kept``, plus one for each time a row is in ``hit``."""
     counts = np.where(kept, column, 0)
     np.add.at(counts, hit, 1)
     return counts

@@ -1,6 +1,6 @@
-"""How the resources of a broker become percentages and one usage number, as columns.
+"""Compute percentages and one usage number from the resources of brokers, as columns.
 
-Percentages are binary32, as in Pulsar's ResourceUsage; everything after them is binary64.
+Percentages are binary32, as in Pulsar's ResourceUsage; all later steps are binary64.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from trimtab.arrays import BANDWIDTH_IN, BANDWIDTH_OUT, CPU, DIRECT_MEMORY, Floa
 from trimtab.settings import WeightSettings
 
 _COUNTED = [CPU, DIRECT_MEMORY, BANDWIDTH_IN, BANDWIDTH_OUT]
-"""Heap memory has no part in the usage of Pulsar's modular manager, whatever its weight."""
+"""Pulsar's modular manager leaves heap memory out of usage, whatever its weight."""
 
 
 def percentages(used: Floats, limit: Floats) -> Floats:
@@ -30,7 +30,7 @@ def usage(resources: Floats, weights: WeightSettings) -> Floats:
 
 
 def usage_with_memory(resources: Floats, weights: WeightSettings) -> Floats:
-    """(n,) the same with heap memory: BrokerLoadData's usage, of the extensible manager."""
+    """(n,) `usage` with heap memory: BrokerLoadData's usage, from the extensible manager."""
     weight = [weights.cpu, weights.memory, weights.direct_memory]
     return _greatest(resources, [*weight, weights.bandwidth_in, weights.bandwidth_out])
 
@@ -38,7 +38,7 @@ def usage_with_memory(resources: Floats, weights: WeightSettings) -> Floats:
 def _greatest(percent: Floats, weight: list[float]) -> Floats:
     with np.errstate(invalid="ignore"):
         weighted = percent * np.array(weight)[:, np.newaxis]
-    # In Pulsar a NaN (an infinite percentage of weight 0) never wins a comparison.
+    # In Pulsar a NaN (an infinite percentage with weight 0) never wins a comparison.
     highest: Floats = np.fmax.reduce(weighted, axis=0, initial=-np.inf)
     return highest / 100
 

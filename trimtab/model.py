@@ -1,4 +1,4 @@
-"""The nouns every part shares: ids, epochs and the hash range that names a bundle."""
+"""Ids, epochs and hash ranges: the types that every part shares."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ FULL_RANGE_END = 0xFFFFFFFF
 _BUNDLE = re.compile(r"([^/\s]+/[^\s]+)/0x([0-9a-f]{8})_0x([0-9a-f]{8})")
 
 SUBJECT_PATTERN = "([!-.0-z|~]{1,128})/([!-.0-z|~]{1,256})"
-"""``cluster/broker`` in printable ASCII; the same pattern runs in the JVM and here.
+"""``cluster/broker`` in printable ASCII; the JVM runs the same pattern.
 
-Braces are refused: they enclose the cluster in the name of each Redis key, so with one of them in
-its own name a cluster could have the keys of another.
+Braces are refused: they enclose the cluster in each Redis key's name, so a cluster with a brace in
+its name could read and write the keys of another.
 """
 
 _SUBJECT = re.compile(SUBJECT_PATTERN)
 
 
 class Epoch(NamedTuple):
-    """Age of an ownership record: two integers, never packed (a Lua number is a double)."""
+    """The age of an ownership record: two integers, never packed (a Lua number is a double)."""
 
     generation: int
     counter: int
@@ -39,7 +39,7 @@ NO_EPOCH = Epoch(0, 0)
 
 
 class HashRange(NamedTuple):
-    """The part of the 32-bit ring a bundle covers: ``[low, high)``; the last one has its end."""
+    """The part of the 32-bit ring that a bundle covers: ``[low, high)``; the last includes high."""
 
     low: int
     high: int
@@ -49,7 +49,7 @@ class HashRange(NamedTuple):
 
 
 class InvalidName(ValueError):
-    """A broker, cluster or bundle name that cannot be one."""
+    """A malformed broker, cluster or bundle name."""
 
 
 def parse_bundle(name: str) -> tuple[str, HashRange]:
@@ -64,7 +64,7 @@ def parse_bundle(name: str) -> tuple[str, HashRange]:
 
 
 def is_bundle(name: str) -> bool:
-    """Whether a name is a range of some namespace's ring."""
+    """Whether a name is a valid bundle name: a namespace and a range."""
     try:
         parse_bundle(name)
     except InvalidName:
@@ -73,7 +73,7 @@ def is_bundle(name: str) -> bool:
 
 
 def merge_names(lower: str, upper: str) -> str:
-    """Name of what two neighbours are together; raises InvalidName where they are none."""
+    """The name of two neighbours merged; raises InvalidName if they are not neighbours."""
     namespace, (low, between) = parse_bundle(lower)
     of, (above, high) = parse_bundle(upper)
     if (of, above) != (namespace, between):
@@ -82,14 +82,14 @@ def merge_names(lower: str, upper: str) -> str:
 
 
 def within(bundle: str, part: str) -> bool:
-    """Whether ``part`` is a part of a bundle, or the bundle itself."""
+    """Whether ``part`` lies within a bundle, or is the bundle itself."""
     namespace, (low, high) = parse_bundle(bundle)
     of, (first, last) = parse_bundle(part)
     return of == namespace and low <= first and last <= high
 
 
 def namespace_of(bundle: str) -> str:
-    """Namespace of a bundle whose name was parsed before."""
+    """The namespace of a bundle whose name was checked before."""
     return bundle.rsplit("/", 1)[0]
 
 

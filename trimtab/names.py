@@ -1,4 +1,4 @@
-"""Names of very many bundles in few bytes: a namespace's row and a range, spelt out when asked."""
+"""Compact names of very many bundles: a namespace row and a range; strings are built on demand."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ from trimtab.model import HashRange, InvalidName, parse_bundle
 Ranges = NDArray[np.uint32]
 
 _DIGITS: Final = np.concatenate((np.arange(-19, -11), np.arange(-8, 0)))
-"""Where the hexadecimal digits of a range stand, from the end of a bundle's name."""
+"""Positions of the hexadecimal digits of a range, from the end of a bundle's name."""
 
 _FACTORS: Final = (np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53))
+"""The multipliers of MurmurHash3's finaliser."""
 
 _PLACES: Final = 16 ** np.arange(7, -1, -1, dtype=np.int64)
+"""The value of each of eight hexadecimal digits, highest first."""
 
 
 class PackedNames(Sequence[str]):
-    """``namespace`` (m,) rows of ``namespaces``, ``ranges`` (2, m) low and high ends."""
+    """The names of m bundles: ``namespace`` (m,) rows of ``namespaces``, ``ranges`` (2, m) low and
+    high ends."""
 
     def __init__(
         self, namespaces: tuple[str, ...], namespace: NDArray[np.int32], ranges: Ranges
@@ -56,7 +59,7 @@ class PackedNames(Sequence[str]):
         return PackedNames(self._namespaces, self._namespace[mask], self._ranges[:, mask])
 
     def rows_of(self, wanted: Iterable[str]) -> list[int]:
-        """The rows of those ``wanted`` names that are here, ascending."""
+        """The rows of the ``wanted`` names that are present, ascending."""
         row_of = {name: row for row, name in enumerate(self._namespaces)}
         keys = {
             (row_of[namespace], *span) for namespace, span in _parsed(wanted) if namespace in row_of
@@ -72,11 +75,11 @@ class PackedNames(Sequence[str]):
         return [row for row in rows[found].tolist() if self._key(row) in keys]
 
     def ranges_at(self, rows: NDArray[np.int64]) -> Ranges:
-        """See the function of this name."""
+        """(2, k) the ranges of the names in these rows."""
         return self._ranges[:, rows]
 
     def identities(self) -> NDArray[np.uint64]:
-        """See the function of this name."""
+        """See `identities`, the function."""
         spaces = np.array([_digest(space) for space in self._namespaces], np.uint64)
         return _mixed(spaces[self._namespace], self._ranges.astype(np.uint64))
 
@@ -94,7 +97,7 @@ def _parsed(names: Iterable[str]) -> Iterator[tuple[str, HashRange]]:
 
 
 def ranges_of(names: str) -> Ranges:
-    """(2, k) the ranges of k bundles' names, one a line, which were checked before."""
+    """(2, k) the ranges of k bundle names, one per line, which were checked before."""
     if not names:
         return np.zeros((2, 0), dtype=np.uint32)
     text = np.frombuffer(f"{names}\n".encode(), dtype=np.uint8)
@@ -114,7 +117,7 @@ def ranges_at(names: Sequence[str], rows: NDArray[np.int64]) -> Ranges:
 
 
 def rows_of(names: Sequence[str], wanted: Collection[str]) -> list[int]:
-    """The rows of those ``wanted`` names that are in ``names``, ascending."""
+    """The rows of the ``wanted`` names that are in ``names``, ascending."""
     if not wanted:
         return []
     if isinstance(names, PackedNames):
@@ -123,8 +126,8 @@ def rows_of(names: Sequence[str], wanted: Collection[str]) -> list[int]:
 
 
 def identities(names: Sequence[str]) -> NDArray[np.uint64]:
-    """(m,) a number for each bundle that stands for its name: two of a fleet of a million are the
-    same with a probability of 3e-8."""
+    """(m,) a 64-bit hash of each bundle's name: in a fleet of a million, two are equal with a
+    probability of 3e-8."""
     if isinstance(names, PackedNames):
         return names.identities()
     parsed = [parse_bundle(name) for name in names]
@@ -133,7 +136,7 @@ def identities(names: Sequence[str]) -> NDArray[np.uint64]:
 
 
 def _mixed(spaces: NDArray[np.uint64], ranges: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Each bit of the ranges spread over all (the finaliser of MurmurHash3)."""
+    """Spread each bit of the ranges over all bits (the finaliser of MurmurHash3)."""
     mixed = spaces ^ (ranges[0] << np.uint64(32) | ranges[1])
     for factor in _FACTORS:
         mixed = (mixed ^ mixed >> np.uint64(33)) * factor

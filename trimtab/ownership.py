@@ -1,8 +1,8 @@
 """Who may own a bundle: the state machine as one table, and the record it governs.
 
-Three rules for whoever edits this file. Every legal change of a record is a row of TRANSITIONS, for
-the Lua scripts are given this very table. No state may name two brokers that could both serve: in
-RELEASING only ``owner`` serves, in ASSIGNING nobody does yet. And no row may take a bundle from a
+Three rules for edits to this file. Every legal change of a record is a row of TRANSITIONS, because
+the Lua scripts get this same table. No state may name two brokers that could both serve: in
+RELEASING only ``owner`` serves, in ASSIGNING no broker does yet. No row may take a bundle from a
 broker that could be serving it unless that broker's lease is gone.
 """
 
@@ -14,28 +14,29 @@ from typing import Final, NamedTuple
 
 
 class State(StrEnum):
-    """Where a bundle's ownership stands."""
+    """The state of a bundle's ownership."""
 
     FREE = "Free"
-    """Nobody owns it: the next lookup or round places it. A bundle without a record is free."""
+    """It has no owner: the next lookup or round places it. A bundle without a record is free."""
     ASSIGNING = "Assigning"
-    """Given to ``owner``, which has not said that it serves."""
+    """Given to ``owner``, which has not yet confirmed that it serves it."""
     OWNED = "Owned"
-    """``owner`` serves it, as long as it also holds its lease."""
+    """``owner`` serves it while it also holds its lease."""
     RELEASING = "Releasing"
-    """``owner`` still serves while it drains; ``destination``, if any, is warm and waits."""
+    """``owner`` still serves it while draining; ``destination``, if any, is warm and waits."""
     SPLITTING = "Splitting"
-    """``owner`` serves it until its parts stand in its place."""
+    """``owner`` serves it until its children replace it."""
     MERGING = "Merging"
-    """``owner`` serves it, and the neighbour it is merged with, until the whole stands."""
+    """``owner`` serves it, and the neighbour it is merged with, until the merged bundle replaces
+    them."""
     DELETED = "Deleted"
     """The range is no longer a bundle: it was split or merged away."""
     QUARANTINED = "Quarantined"
-    """Its owners died one after another; an operator readmits it."""
+    """Several owners in a row died soon after they got it; an operator readmits it."""
 
 
 class Event(StrEnum):
-    """What happens to a record; the job's and operators' first, the brokers' below."""
+    """What happens to a record: first the job's and operators' events, then the brokers'."""
 
     ASSIGN = "assign"
     UNLOAD = "unload"
@@ -67,49 +68,49 @@ BROKER_EVENTS = frozenset(
         Event.RETIRE,
     }
 )
-"""What a broker may ask for, and only for a bundle it owns or (CLAIM) that nobody does; ASSIGN,
-where a lookup finds that nobody owns a bundle, for whomever it finds best.
+"""What a broker may ask for, and only for a bundle that it owns or (CLAIM) that has no owner. A
+broker asks for ASSIGN where a lookup finds no owner: it names the broker it finds best.
 
-CLAIM of what it owns already gives the record a new epoch: whatever the broker asked before it lost
-its memory or its lease, and may yet arrive, is stale from then on."""
+CLAIM by the present owner gives the record a new epoch: requests that the broker sent before it
+lost its memory or its lease are stale from then on, if they still arrive."""
 
 JOB_EVENTS = (frozenset(Event) - BROKER_EVENTS) | {Event.ASSIGN}
-"""What the job, and operators through it, may ask for: nobody else speaks for a broker."""
+"""What the job, and operators through it, may ask for: only they act for a broker."""
 
 SOON_MS: Final = 60_000
-"""A broker that dies so soon after it got a bundle may have died of it."""
+"""If a broker dies within this time after it got a bundle, the bundle may be the cause."""
 
 MOST_FALLS: Final = 3
-"""So many owners in a row that died soon: whoever asks for the bundle then, the script does
-QUARANTINE instead."""
+"""After this many owners in a row died soon, the script does QUARANTINE for the next request that
+would give the bundle a new owner."""
 
 LONGEST_LEASE_MS: Final = 10_000
-"""What a broker is granted at most. Longer: a dead broker's bundles wait; shorter: a pause costs
-some."""
+"""The longest lease a broker is granted. Longer: a dead broker's bundles wait; shorter: a pause
+costs a broker its bundles."""
 
 REPLICA_LAG_S: Final = 3
 """A replica that has not acknowledged for longer does not count. The server counts whole seconds,
-so a master that was left behind grants its last lease up to a second later. Shorter: a replica's
-pause stops renewals, which a broker outlasts by two thirds of its lease."""
+so a master that was replaced grants its last lease up to a second later. Shorter: a replica's pause
+stops renewals; a broker survives that for two thirds of its lease."""
 
 REPLICA_WAIT_MS: Final = 1000 * (REPLICA_LAG_S + 1)
-"""So much longer a new master stays closed: until then the old one may have granted leases."""
+"""The extra time a new master stays closed: until then the old one may have granted leases."""
 
 CLOCK_MARGIN_MS: Final = 500
-"""Between the server's clock and the caller's estimate of it, where a bundle is taken from a broker
-whose lease ran out. With what the estimate itself may have missed, below the second that a broker
-stops before its lease ends."""
+"""The largest accepted difference between the server's clock and the caller's estimate of it, where
+a bundle is taken from a broker whose lease ran out. Together with the estimate's own error it is
+below the second by which a broker stops before its lease ends."""
 
 STREAK_ENDS = frozenset({Event.RELEASE, Event.HAND_OVER, Event.RETIRE, Event.READMIT})
-"""What a living owner or an operator does: the deaths before it count no longer."""
+"""Events of a living owner or an operator: deaths before them no longer count."""
 
 
 class OwnerRule(StrEnum):
-    """Whom the record names afterwards. Every rule but KEEP_AIM and AIM clears ``destination``."""
+    """The owner that the record then names. Every rule but KEEP_AIM clears ``destination``."""
 
     KEEP = "keep"
     KEEP_AIM = "keep-aim"
-    """The owner stays; the request's broker becomes ``destination`` (may be nobody)."""
+    """The owner stays; the request's broker, if any, becomes ``destination``."""
     TAKE = "take"
     """The request's broker becomes the owner."""
     DESTINATION = "destination"
@@ -118,13 +119,14 @@ class OwnerRule(StrEnum):
 
 
 class Given(StrEnum):
-    """What must be so besides; whoever becomes owner or destination must hold a lease anyway."""
+    """A further condition; a new owner or destination must hold a lease in any case."""
 
     NOTHING = "nothing"
     OWNER_GONE = "owner-gone"
     """The owner's lease has run out."""
     OWNER_GONE_OR_JOB = "owner-gone-or-job"
-    """The same, where the job need not wait: the owner does not serve yet."""
+    """The owner's lease has run out; the job need not wait for that: the owner serves nothing yet.
+    """
 
 
 class Effect(NamedTuple):
@@ -136,7 +138,7 @@ class Effect(NamedTuple):
 
 
 class IllegalTransition(ValueError):
-    """An event that the table does not allow in this state; names state, event and bundle."""
+    """Raised for an event that the table does not allow in a state; names all three."""
 
     def __init__(self, state: State, event: Event, bundle: str) -> None:
         super().__init__(f"{event.value} is not possible while {bundle} is {state.value}")

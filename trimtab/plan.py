@@ -1,4 +1,4 @@
-"""What strategies propose and a round disposes."""
+"""Wishes, which strategies propose, and the plan that a round makes of them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from trimtab.ownership import Event
 from trimtab.reasons import Reason, Rule
 
 MOST_AT_ONCE: Final = 10_000
-"""Repairs, divisions and merges of one round, and moves unless settings allow more: a batch holds
-every cluster's rounds, all wait while one is carried out, and so many take about two seconds."""
+"""The most repairs, splits and merges of one round, and moves unless settings allow more: a batch
+holds the rounds of all clusters, each waits for the others, and this many take about two seconds.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,22 +28,22 @@ class ShedWish:
     reason: Reason
     destination: int | None = None
     or_stay: bool = False
-    """Whether it may stay, if placement finds no better broker."""
+    """Whether the bundle may stay if placement finds no better broker."""
 
 
 @dataclass(frozen=True, slots=True)
 class SplitWish:
-    """A trigger's wish: divide bundle row ``bundle`` of the view."""
+    """A trigger's wish: split bundle row ``bundle`` of the view."""
 
     bundle: int
     reason: Reason
     hindered: Rule | None = None
-    """Why it cannot be: the round tells it, and leaves the bundle whole."""
+    """Why it cannot be split: the round records this and leaves the bundle whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class MergeWish:
-    """A merger's wish: make one of bundle row ``bundle`` and ``neighbour``, the row just above."""
+    """A merger's wish: merge bundle row ``bundle`` with ``neighbour``, the row just above."""
 
     bundle: int
     neighbour: int
@@ -51,7 +52,7 @@ class MergeWish:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A move the round stands behind; the store must still hold the record's ``epoch``."""
+    """A move the round decided; the store must still hold the record's ``epoch``."""
 
     bundle: str
     source: str
@@ -62,7 +63,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A division the round stands behind; the owner finds the place."""
+    """A split the round decided; the owner finds the split point."""
 
     bundle: str
     broker: str
@@ -72,11 +73,11 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """A merge the round stands behind, of two neighbours of ``broker``; both epochs must hold."""
+    """A merge the round decided, of two neighbours on ``broker``; both epochs must still hold."""
 
     bundle: str
     neighbour: str
-    """The one just above."""
+    """The bundle just above."""
     broker: str
     reason: Reason
     epoch: Epoch
@@ -95,7 +96,7 @@ def parts_of(merges: Iterable[Merge]) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """``event`` on a record that cannot stay as it is; ASSIGN gives the bundle to ``broker``."""
+    """An ``event`` for a record that cannot stay so; ASSIGN gives the bundle to ``broker``."""
 
     bundle: str
     event: Event
@@ -106,7 +107,7 @@ class Repair:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A wish the round did not grant, and the rule that bound."""
+    """A wish that the round did not grant, and the rule that decided."""
 
     bundle: str
     source: str
@@ -116,50 +117,50 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Of a broker's usage (fraction), for the time when the whole plan had landed."""
+    """A broker's usage (fraction) after the whole plan has landed, predicted and realised."""
 
     before: float
-    """Predicted without the plan, everything earlier landed."""
+    """Predicted without the plan, with all earlier moves landed."""
     predicted: float
     realised: float
-    """As reported, less what later moves brought."""
+    """As reported, less the load that later moves brought."""
 
 
 @dataclass(frozen=True, slots=True)
 class LandedMove:
-    """A move that landed, and what came of it on both sides."""
+    """A move that landed, and its result on both brokers."""
 
     bundle: str
     source: str
     destination: str
     round: int
-    """That decided it."""
+    """The round that decided it."""
     seconds: float
     """From the decision until it was settled."""
     left: Forecast
-    """Of the source."""
+    """The forecast for the source."""
     joined: Forecast
-    """Of the destination."""
+    """The forecast for the destination."""
 
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What became of earlier plans."""
+    """The results of earlier plans."""
 
     settled: tuple[LandedMove, ...] = ()
     closed: dict[str, int] = field(default_factory=dict)
-    """Earlier moves that are waited for no longer, by `trimtab.review.ledger.Outcome`."""
+    """Counts of earlier moves that are no longer waited for, by `trimtab.review.ledger.Outcome`."""
     tripped: dict[str, str] = field(default_factory=dict)
-    """Why the breaker tripped in this round: cause to what was found."""
+    """Why the breaker tripped in this round: cause to finding."""
     undo: tuple[Move, ...] = ()
-    """The moves that would take back the plans that did harm, last ones first."""
+    """The moves that would undo the harmful plans, last ones first."""
     frozen: bool = False
-    """Whether no strategy may be asked."""
+    """True while no strategy may be asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One round's output. ``skipped`` says why no strategy was asked, or that none proposed."""
+    """The output of a round. ``skipped`` says why no strategy was asked, or that none proposed."""
 
     moves: tuple[Move, ...] = ()
     refusals: tuple[Refusal, ...] = ()
@@ -167,14 +168,14 @@ class Plan:
     merges: tuple[Merge, ...] = ()
     repairs: tuple[Repair, ...] = ()
     postponed: int = 0
-    """What must be mended and is left to the next batch, for there is enough in this one."""
+    """How many repairs are left to the next batch, because this one is full."""
     skipped: Rule | None = None
     summary: dict[str, float] = field(default_factory=dict)
-    """What an operator asks first: ``brokers``, ``bundles``, and as fractions ``usage_min``,
-    ``usage_mean``, ``usage_max``, ``usage_range``."""
+    """The key figures: ``brokers``, ``bundles``, and as fractions ``usage_min``, ``usage_mean``,
+    ``usage_max``, ``usage_range``."""
     review: Review = Review()
 
     @property
     def changes(self) -> int:
-        """How much of the records it changes."""
+        """How many changes of records the plan makes."""
         return len(self.moves) + len(self.splits) + len(self.merges) + len(self.repairs)

@@ -1,4 +1,4 @@
-"""What operators demand of namespaces and brokers: isolation, anti-affinity groups, domains."""
+"""Operators' policies for namespaces and brokers: isolation, anti-affinity groups, domains."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """Namespaces that have brokers of their own; all names are regular expressions, matched whole.
+    """Reserves brokers for namespaces; all names are regular expressions that match whole names.
 
-    A broker is matched by its host: its name without the port.
+    A broker matches by its host: its name without the port.
     """
 
     namespaces: tuple[str, ...]
@@ -24,28 +24,28 @@ class Isolation:
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """All of one cluster."""
+    """All policies of one cluster."""
 
     isolation: dict[str, Isolation] = field(default_factory=dict)
-    """By the policy's name; of those that match a namespace the first counts."""
+    """Policies by name; the first that matches a namespace applies."""
     groups: dict[str, str] = field(default_factory=dict)
-    """Namespace to its anti-affinity group, which is compared without case."""
+    """Namespace to its anti-affinity group, which is compared case-insensitively."""
     domains: dict[str, str] = field(default_factory=dict)
     """Broker to its failure domain."""
 
     def isolation_of(self, namespace: str) -> Isolation | None:
-        """The policy that a namespace is under."""
+        """The isolation policy that applies to a namespace."""
         for policy in self.isolation.values():
             if matches(namespace, policy.namespaces):
                 return policy
         return None
 
     def group_of(self, namespace: str) -> str | None:
-        """The anti-affinity group, in lower case; None where there is none or a blank one."""
+        """The anti-affinity group in lower case; None if there is none or it is blank."""
         return self.groups.get(namespace, "").strip().lower() or None
 
     def binds(self, namespace: str) -> bool:
-        """Whether any policy says where bundles of the namespace may be."""
+        """Whether any policy restricts where bundles of the namespace may be."""
         return self.isolation_of(namespace) is not None or self.group_of(namespace) is not None
 
 

@@ -1,4 +1,4 @@
-"""What is wrong in a cluster, or being taken out of it: a round sees to it before it balances."""
+"""What a round repairs or drains in a cluster before it balances."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ class Need:
     reason: Reason
     epoch: Epoch
     owner: str | None = None
-    """Who has it, or had it: it gets the bundle again only if there is no other."""
+    """The present or last owner: it gets the bundle again only if there is no other broker."""
     destination: str | None = None
-    """Who was to have it: it gets the bundle if it can."""
+    """The broker that should have got it: it gets the bundle if it can."""
 
 
 @dataclass(frozen=True, slots=True)
 class RepairNeeds:
-    """Of one cluster at one time; nothing unless said."""
+    """The repair needs of one cluster at one time; empty by default."""
 
     needs: tuple[Need, ...] = ()
     expected: Mapping[str, str] = field(default_factory=dict)
-    """Bundle to broker, for those given to one that has not said that it serves them."""
+    """Bundle to broker, for bundles whose new broker has not confirmed that it serves them."""
     draining: frozenset[str] = frozenset()
     doubt: Doubt = Doubt.STABLE
 

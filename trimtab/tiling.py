@@ -1,4 +1,4 @@
-"""Do the records of a namespace cover the hash ring exactly once?"""
+"""Check that the records of a namespace cover the hash ring exactly once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from trimtab.model import FULL_RANGE_END, parse_bundle
 
 
 def flaws(bundles: Iterable[str]) -> list[str]:
-    """Every hole and overlap among one namespace's bundles, a sentence each."""
+    """Each hole and overlap among one namespace's bundles, one sentence each."""
     found = []
     covered, last = 0, ""
     for bundle, (low, high) in sorted(

@@ -1,7 +1,7 @@
-"""A whole cluster as columns: what a round looks at.
+"""A whole cluster as columns: the input of a round.
 
-The order of the rows is the order of ties: by name in the job, Java's map order at the parity
-tool's edge. Strategies see rows (integers), never names.
+The row order breaks ties: by name in the job, Java's map order at the parity tool's edge.
+Strategies see rows (integers), never names.
 """
 
 from __future__ import annotations
@@ -28,33 +28,34 @@ class Brokers:
 
     names: tuple[str, ...]
     resources: Floats
-    """(5, n) percent of each resource, Pulsar's binary32 percentages widened; unknown is 0."""
+    """(5, n) percent of each resource: Pulsar's binary32 percentages as binary64; unknown is 0."""
     traffic: Floats
     """(4, n) instantaneous, as reported."""
     topics: Ints
     listed: Ints
-    """Bundles each broker says it has loaded: what "sole bundle" is judged by."""
+    """How many bundles each broker says it has loaded; tells whether a bundle is its only one."""
     available: Bools
-    """False for a broker that may not receive: lost, held back, draining."""
+    """False for a broker that may not receive bundles: lost, held back or draining."""
     averages: Floats
-    """(2, n) usage as a fraction, memory included, and bytes/s in and out, of
+    """(2, n) usage as a fraction, memory included, and bytes/s in and out, from
     `trimtab.state.broker_averages`."""
     reported_ms: Ints
-    """When its newest report was appended, 0 for a broker that has not reported."""
+    """When its newest report was appended; 0 for a broker that has not reported."""
     relieved_ms: Ints
-    """When a round last took a bundle off it, 0 where none did."""
+    """When a round last took a bundle off it; 0 if none did."""
     versions: tuple[str, ...]
     load_managers: tuple[str, ...]
-    """Class names, empty where the broker does not say."""
+    """Class names; empty where the broker does not report one."""
     persistent: Bools
     """Whether it serves persistent topics."""
     limits: Floats
-    """(5, n) limits of the resources as reported, in its units; unknown is 0."""
+    """(5, n) limits of the resources as reported, in their units; unknown is 0."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bundles:
-    """The m bundles of a view that a broker reports and, unless observing only, a record owns."""
+    """The m bundles of a view: reported by a broker and, unless observing only, owned by it on
+    record."""
 
     names: Sequence[str]
     namespace: Counts
@@ -67,12 +68,12 @@ class Bundles:
     long: Floats
     """(4, m) averages over about 1000 samples."""
     reported: Callable[[], Floats]
-    """Gives ``stats``: few strategies ask, and what nobody asks for is not gathered."""
+    """Returns ``stats``: few strategies need them, so they are gathered only on request."""
     counts: Counts
     """(4, m) as last reported."""
     movable: Bools
-    """False where a strategy must not look: heartbeat and SLA namespaces, recently unloaded, in
-    flight, in conflict, not in its broker's ``bundles``."""
+    """False for a bundle that strategies must not move: heartbeat or SLA namespace, recently
+    unloaded, in flight, in conflict, not in its broker's ``bundles``."""
 
     @property
     def stats(self) -> Floats:
@@ -80,7 +81,7 @@ class Bundles:
         return self.reported()
 
     def part(self, mask: Bools) -> Bundles:
-        """Those of a mask (m,)."""
+        """The bundles that a mask (m,) selects."""
         return Bundles(
             names=kept_names(self.names, mask),
             namespace=self.namespace[mask],
@@ -102,21 +103,21 @@ class View:
     brokers: Brokers
     bundles: Bundles
     intended: Ints
-    """(m,) broker row once moves in flight have landed; else that of ``bundles.owner``."""
+    """(m,) broker row after moves in flight have landed; otherwise the row in ``bundles.owner``."""
     policies: Policies = NO_POLICIES
     now_ms: int = 0
-    """The round's time, by the clock of ``Brokers.relieved_ms``."""
+    """The round's time, on the clock of ``Brokers.relieved_ms``."""
     sizes: Mapping[str, int] = field(default_factory=dict)
     """How many bundles each namespace has, by the records."""
     records: Mapping[str, Record] = field(default_factory=dict)
-    """Who owns what, for the epochs; none while observing only."""
+    """The ownership records, for the epochs; none while observing only."""
     splitting: frozenset[str] = frozenset()
-    """Bundles being divided, by the records, whether or not a broker reports them; and those that
-    the round divides."""
+    """Bundles that are being split, by the records, even if no broker reports them, and those that
+    this round splits."""
     trouble: RepairNeeds = NOTHING_TO_REPAIR
 
     def epoch(self, bundle: str) -> Epoch:
-        """Of a bundle's record; NO_EPOCH without one."""
+        """The epoch of a bundle's record; NO_EPOCH without one."""
         record = self.records.get(bundle)
         return NO_EPOCH if record is None else record.epoch
 
@@ -125,13 +126,13 @@ _MONITORING = re.compile(r"(?:pulsar|sla-monitor)/(?:[^/]+/)?[^/:]+:\d+")
 
 
 def is_monitoring(bundle: str) -> bool:
-    """Whether a bundle is of a heartbeat or SLA namespace: bound to its broker, never moved."""
-    # Few are, and a prefix is quickly seen.
+    """Whether a bundle belongs to a heartbeat or SLA namespace: tied to its broker, never moved."""
+    # Few do, and the prefix test is cheap.
     return bundle.startswith(_PREFIXES) and is_monitoring_namespace(namespace_of(bundle))
 
 
 def is_monitoring_namespace(namespace: str) -> bool:
-    """Whether it is a broker's heartbeat or SLA namespace."""
+    """Whether a namespace is a broker's heartbeat or SLA namespace."""
     return namespace.startswith(_PREFIXES) and bool(_MONITORING.fullmatch(namespace))
 
 
@@ -146,10 +147,10 @@ def namespaces_of(bundles: Iterable[str]) -> tuple[Counts, tuple[str, ...]]:
 
 
 def available_part(view: View) -> View:
-    """The view without brokers that are not available, as strategies see it.
+    """The view without unavailable brokers, as strategies see it.
 
-    A bundle on its way from such a broker counts as arrived, and is not movable; one on its way to
-    it, or at home on it, is left out.
+    A bundle in flight from such a broker counts as arrived and is not movable; a bundle in flight
+    to it, or on it, is left out.
     """
     here = view.brokers.available
     if here.all():

@@ -1,4 +1,4 @@
-"""Operator ② without its engine: what arrives for a cluster, when a round is due, what it records.
+"""Operator ② without the engine: applies a cluster's rows, holds rounds when due, records them.
 
-What a round decides is in `trimtab.round`; what is remembered, in `trimtab.state`.
+Decisions are in `trimtab.round`; what a cluster remembers is in `trimtab.state`.
 """

@@ -1,7 +1,7 @@
-"""All that both operators hold of a cluster after a batch: what a replay can start from.
+"""Exports the state that both operators hold for a cluster; a replay can start from it.
 
-Operator ① sends every snapshot it stores on to ②, so ② holds both: the snapshots that rounds read,
-and those that it set aside, from which ① goes on once their brokers are heard again.
+Operator ① sends every snapshot it stores to ②, so ② holds both kinds: those that rounds read, and
+those it set aside, from which ① continues once their brokers report again.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _KINDS: Final = frozenset({_MEMORY, _SNAPSHOT, _ASIDE, _NAMESPACE})
 
 @dataclass(frozen=True, slots=True)
 class ClusterExport:
-    """Each value packed as the operators store it."""
+    """A cluster's exported state; each value is packed as the operators store it."""
 
     memory: bytes
     snapshots: Mapping[str, bytes]
-    """By broker."""
+    """Broker to packed Snapshot."""
     aside: Mapping[str, bytes]
-    """By broker: what ① alone still goes by."""
+    """Broker to packed Snapshot, for those that only ① still uses."""
     namespaces: Mapping[str, bytes]
 
     def rows(self, cluster: str, now_ms: int) -> list[Row]:
-        """A row each, for the sinks; ``subject`` says what it is."""
+        """One row per value, for the sinks; ``subject`` names the value."""
         return [Row(cluster, Tag.STATE, name, value, now_ms) for name, value in self._parts()]
 
     def _parts(self) -> Iterator[tuple[str, bytes]]:
@@ -46,7 +46,7 @@ class ClusterExport:
 
     @classmethod
     def of(cls, parts: Iterable[tuple[str, bytes]]) -> ClusterExport:
-        """From subjects and payloads; raises ValueError where it is none of these rows."""
+        """Build from subjects and payloads; raises ValueError if they are not these rows."""
         found: dict[str, dict[str, bytes]] = {kind: {} for kind in _KINDS}
         for subject, payload in parts:
             kind, _, name = subject.partition("/")

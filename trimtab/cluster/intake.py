@@ -1,7 +1,7 @@
-"""What arrives changes of a cluster's state.
+"""Applies a batch's rows to a cluster's state.
 
-Intents change the settings and what is known of brokers; changes of ownership replace records and
-end moves in flight; snapshots replace their broker's.
+Intents change the settings and what is known about brokers; ownership changes replace records and
+end moves in flight; a snapshot replaces the broker's previous one.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from trimtab.wire.rows import Intake, Row, Tag, json_row, parse_rows
 
 
 def receive_rows(cluster: ClusterState, rows: Iterable[Row], now_ms: int) -> tuple[bool, list[Row]]:
-    """Take a batch's rows; whether a snapshot changed, and the rows that go on to the sinks."""
+    """Apply a batch's rows; return whether a snapshot changed, and the rows for the sinks."""
     by_tag: dict[str, list[Row]] = {tag: [] for tag in Tag}
     for row in rows:
         by_tag[row.tag].append(row)
     out = by_tag[Tag.DEAD_LETTER]
-    # The engine promises no order within a batch; LogAppendTime and the position give one.
+    # The engine guarantees no order within a batch; LogAppendTime and the position give one.
     for row in sorted(by_tag[Tag.INTENT], key=_order):
         for intent in parse_rows([row], Intent, out):
-            _intend(cluster, intent, row.appended_ms, now_ms)
-    # A tombstone is for compaction; the change before it says what was forgotten.
-    told = [row for row in by_tag[Tag.CHANGE] if row.payload]
-    _change(cluster, parse_rows(told, Change, out), now_ms)
-    changed = _hear(cluster, by_tag[Tag.SNAPSHOT])
+            _take_intent(cluster, intent, row.appended_ms, now_ms)
+    # A tombstone only serves compaction; the change before it says what was removed.
+    filled = [row for row in by_tag[Tag.CHANGE] if row.payload]
+    _take_changes(cluster, parse_rows(filled, Change, out), now_ms)
+    changed = _take_snapshots(cluster, by_tag[Tag.SNAPSHOT])
     if cluster.name and any(by_tag[tag] for tag in (Tag.SNAPSHOT, Tag.INTENT, Tag.CHANGE)):
-        # Also where nothing was reported: a batch that changes the state must be seen by the
-        # sinks, or nobody could run it again.
+        # Even without reports: the sinks must see every batch that changes the state, or it could
+        # not be replayed.
         out.append(intake_row(cluster, by_tag[Tag.SNAPSHOT]))
     return changed, out
 
 
 def intake_row(cluster: ClusterState, rows: list[Row]) -> Row:
-    """What the sinks are told of a batch's snapshots."""
+    """The counts of a batch's snapshots, for the sinks."""
     intake = Intake(
         cluster=cluster.name,
         accepted=sum(row.accepted for row in rows),
@@ -56,7 +56,7 @@ def intake_row(cluster: ClusterState, rows: list[Row]) -> Row:
     return json_row(cluster.name, Tag.INTAKE, intake)
 
 
-def _intend(cluster: ClusterState, intent: Intent, at_ms: int, now_ms: int) -> None:
+def _take_intent(cluster: ClusterState, intent: Intent, at_ms: int, now_ms: int) -> None:
     returns = (
         intent.kind is IntentKind.BROKER_JOINED and intent.broker in cluster.memory.liveness.gone
     )
@@ -67,7 +67,7 @@ def _intend(cluster: ClusterState, intent: Intent, at_ms: int, now_ms: int) -> N
         problem = f"intent {intent.id}: {intent.bundle} is not quarantined"
         cluster.memory = replace(memory, problems=[*memory.problems, problem])
     if returns:
-        # What it said before it was lost says nothing of it now.
+        # Its reports from before the loss do not describe it now.
         cluster.set_aside(intent.broker)
         appended = {b: ms for b, ms in cluster.memory.appended.items() if b != intent.broker}
         cluster.memory = replace(cluster.memory, appended=appended)
@@ -78,11 +78,11 @@ def _quarantined(cluster: ClusterState, bundle: str) -> bool:
     return record is not None and record.state is State.QUARANTINED
 
 
-def _change(cluster: ClusterState, changes: Collection[Change], now_ms: int) -> None:
+def _take_changes(cluster: ClusterState, changes: Collection[Change], now_ms: int) -> None:
     touched: dict[str, dict[str, Record]] = {}
-    news: dict[str, Record] = {}
+    newer: dict[str, Record] = {}
     halves = dict(cluster.memory.round.halves)
-    # A bundle's end and its removal may come in one batch, in any order.
+    # A bundle's end and its removal may arrive in one batch, in any order.
     for change in sorted(changes, key=lambda change: change.pruned):
         namespace = namespace_of(change.bundle)
         if namespace not in touched:
@@ -93,22 +93,22 @@ def _change(cluster: ClusterState, changes: Collection[Change], now_ms: int) -> 
                 del touched[namespace][change.bundle]
             continue
         if known is None or change.record.epoch > known.epoch:
-            touched[namespace][change.bundle] = news[change.bundle] = change.record
+            touched[namespace][change.bundle] = newer[change.bundle] = change.record
             if change.event is Event.RETIRE and change.record.state is State.OWNED:
                 halves[change.bundle] = change.record.since
-    _tile(cluster, touched)
+    _store_records(cluster, touched)
     settings = cluster.settings
-    halves = _divided(halves, touched) if settings.split.unload_children else {}
+    halves = _without_merged(halves, touched) if settings.split.unload_children else {}
     flying = cluster.memory.in_flight.items()
-    in_flight = {b: f for b, f in flying if b not in news or not has_landed(f, news[b])}
+    in_flight = {b: f for b, f in flying if b not in newer or not has_landed(f, newer[b])}
     ledger = time_handovers(cluster.memory.round.ledger, changes)
     state = replace(cluster.memory.round, halves=halves, ledger=ledger)
     cluster.memory = replace(cluster.memory, in_flight=in_flight, round=state)
-    if news and not settings.round.observe_only:
-        cluster.memory = note_records(cluster.memory, news, settings, now_ms)
+    if newer and not settings.round.observe_only:
+        cluster.memory = note_records(cluster.memory, newer, settings, now_ms)
 
 
-def _tile(cluster: ClusterState, touched: Mapping[str, dict[str, Record]]) -> None:
+def _store_records(cluster: ClusterState, touched: Mapping[str, dict[str, Record]]) -> None:
     flawed, sizes = dict(cluster.memory.flawed), dict(cluster.memory.sizes)
     for namespace, records in touched.items():
         cluster.namespaces[namespace] = pack(records)
@@ -119,7 +119,7 @@ def _tile(cluster: ClusterState, touched: Mapping[str, dict[str, Record]]) -> No
     cluster.memory = replace(cluster.memory, flawed=flawed, sizes=sizes)
 
 
-def _hear(cluster: ClusterState, rows: Iterable[Row]) -> bool:
+def _take_snapshots(cluster: ClusterState, rows: Iterable[Row]) -> bool:
     changed = {row.subject: row for row in rows if row.payload}
     for broker, row in changed.items():
         cluster.snapshots[broker] = row.payload
@@ -130,14 +130,14 @@ def _hear(cluster: ClusterState, rows: Iterable[Row]) -> bool:
     return bool(changed)
 
 
-def _divided(
+def _without_merged(
     born: Mapping[str, int], touched: Mapping[str, Mapping[str, Record]]
 ) -> dict[str, int]:
-    """Those of the bundles ``born``, and when, that are not known to be made of several.
+    """The entries of ``born`` (bundle to time of birth) that are not known to result from a merge.
 
-    What was merged lies within what it became and ended in the moment in which that began. The
-    journal has each bundle on a partition of its own: the ends may be read before the beginning or
-    after it, in this batch or another.
+    The parts of a merge lie within the merged bundle and ended at the moment it began. The journal
+    keeps each bundle on its own partition, so the ends may be read before or after the beginning,
+    in this batch or another.
     """
     return {
         bundle: since

@@ -1,5 +1,7 @@
-"""What an operator's intent makes of a cluster's memory; one that cannot be has no effect but a
-problem, which the next round reports."""
+"""Applies an operator's intents to a cluster's memory.
+
+An invalid intent only adds a problem, which the next round reports.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ V = TypeVar("V")
 def apply_intent(
     memory: Memory, intent: Intent, defaults: Settings, at_ms: int, now_ms: int
 ) -> Memory:
-    """The memory after an intent that Kafka got at ``at_ms``; ``defaults`` are the job's settings,
+    """The memory after an intent with LogAppendTime ``at_ms``; ``defaults`` are the job's settings,
     ``now_ms`` is the batch timestamp."""
     if intent.kind is IntentKind.SETTINGS:
         return _overridden(memory, intent, defaults)
@@ -33,12 +35,12 @@ def apply_intent(
     if intent.kind in _POLICIES:
         return replace(memory, policies=_POLICIES[intent.kind](memory.policies, intent))
     after = _after(memory, intent, at_ms, now_ms)
-    # Not where nothing is new: who says a thing every second must not have a round every second.
+    # Only if something is new: an intent sent every second must not cause a round every second.
     return memory if after == memory else replace(after, repair_ms=now_ms)
 
 
 def _after(memory: Memory, intent: Intent, at_ms: int, now_ms: int) -> Memory:
-    """The memory after an intent that may leave something to mend."""
+    """The memory after an intent that may leave something to repair."""
     alive, broker = memory.liveness, intent.broker
     match intent.kind:
         case IntentKind.BROKER_LOST:
@@ -57,9 +59,9 @@ def _after(memory: Memory, intent: Intent, at_ms: int, now_ms: int) -> Memory:
             readmitted = tuple(sorted({*memory.readmitted, intent.bundle}))
             return replace(memory, readmitted=readmitted)
         case IntentKind.RESUME:
-            # Who resumes has seen what is wrong, also where only the breaker held back.
-            thawed = replace(memory.round, breaker=memory.round.breaker.closed())
-            return replace(memory, paused=False, round=thawed)
+            # Closes the breaker too, even without a pause: the operator has seen what is wrong.
+            closed = replace(memory.round, breaker=memory.round.breaker.closed())
+            return replace(memory, paused=False, round=closed)
         case _:
             return replace(memory, paused=True)
 
@@ -74,12 +76,12 @@ def _overridden(memory: Memory, intent: Intent, defaults: Settings) -> Memory:
 
 
 def resolve_settings(memory: Memory, defaults: Settings) -> tuple[Settings, list[str]]:
-    """The cluster's settings, and why its own changes are left out, if they are.
+    """The cluster's settings, and the reasons if its own changes are left out.
 
-    They were valid when they came; a job started with other settings may contradict them.
+    The changes were valid when they arrived; a job started with other settings may contradict them.
     """
     if not memory.overrides:
-        # Most clusters, and asked several times a batch.
+        # The case for most clusters, and this runs several times per batch.
         return defaults, []
     try:
         return defaults.changed(memory.overrides), []
@@ -88,8 +90,8 @@ def resolve_settings(memory: Memory, defaults: Settings) -> tuple[Settings, list
 
 
 def _refused(memory: Memory, intent: Intent, problems: Iterable[str]) -> Memory:
-    said = [f"intent {intent.id}: {problem}" for problem in problems]
-    return replace(memory, problems=[*memory.problems, *said])
+    texts = [f"intent {intent.id}: {problem}" for problem in problems]
+    return replace(memory, problems=[*memory.problems, *texts])
 
 
 def _flaws(intent: Intent) -> Iterator[str]:
@@ -120,7 +122,7 @@ def _group(policies: Policies, intent: Intent) -> Policies:
 
 
 def _domain(policies: Policies, intent: Intent) -> Policies:
-    # A broker is in one domain; a list that names it again takes it over.
+    # A broker is in one domain: the last list that names it wins.
     others = {b: d for b, d in policies.domains.items() if d != intent.name}
     return replace(policies, domains=others | dict.fromkeys(intent.brokers, intent.name))
 
@@ -138,7 +140,7 @@ _SUBJECTS: Final[Mapping[IntentKind, str]] = MappingProxyType(
         IntentKind.FAILURE_DOMAIN: "name",
     }
 )
-"""The member that says what an intent is about."""
+"""The member that names an intent's subject."""
 
 _POLICIES: Final[Mapping[IntentKind, Callable[[Policies, Intent], Policies]]] = MappingProxyType(
     {
@@ -150,6 +152,6 @@ _POLICIES: Final[Mapping[IntentKind, Callable[[Policies, Intent], Policies]]] = 
 
 
 def _changed(values: Mapping[str, V], name: str, value: V | None) -> dict[str, V]:
-    """``values`` with one set, or taken out; in order of name."""
+    """``values`` with one entry set, or removed if None; sorted by name."""
     changed = {**values, name: value}
     return {key: kept for key, kept in sorted(changed.items()) if kept is not None}

@@ -1,4 +1,4 @@
-"""A job's own settings as its batches record them, and back."""
+"""Converts a job's own settings to what its batches record, and back."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from trimtab.wire.rows import JobSettings
 
 
 def told(intake: IntakeSettings, defaults: Settings) -> JobSettings:
-    """For a record: `understood` gives equal values."""
+    """The settings as a record holds them; `understood` returns equal values."""
     dumped = cast(dict[str, str | int | float | bool], defaults.dumped())
     return JobSettings(intake=asdict(intake), defaults=dumped)
 
 
 def understood(settings: JobSettings) -> tuple[IntakeSettings, Settings]:
-    """From a record; raises InvalidSettings where another version knew other settings."""
+    """The settings from a record; raises InvalidSettings if another version had other ones."""
     return IntakeSettings.parse(settings.intake), Settings.parse(settings.defaults)

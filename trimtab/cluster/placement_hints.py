@@ -1,8 +1,8 @@
-"""What a round tells lookups: which brokers may get a bundle that nobody owns, idlest first.
+"""Placement hints for lookups: brokers that may get an unowned bundle, least loaded first.
 
-candidates = available brokers, without overloaded ones if others are left, that the caps leave
-each       = mean usage that a bundle stands for
-For namespaces under a policy the same is asked for each of them.
+candidates = available brokers, without overloaded ones if others are left, that the caps permit
+each       = mean usage per bundle
+Each namespace under a policy gets its own candidates.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from trimtab.wire.ownership import Candidate
 
 _CANDIDATES: Final = 64
 _NAMESPACES: Final = 1000
-"""Every lookup that places reads all of it."""
+"""Limits: every lookup that places a bundle reads all the hints."""
 
 _LEAST: Final = 1e-4
-"""Usage that one more bundle adds at least: an idle fleet's bundles must count too."""
+"""Minimum usage that one more bundle adds: an idle fleet's bundles must count too."""
 
 
 def hints(view: View, settings: Settings, namespaces: Iterable[str], number: int) -> Hints:
-    """The hints after round ``number``; of ``namespaces`` those under a policy are named."""
-    scene = _Scene(view, settings)
+    """The hints after round ``number``; they list those of ``namespaces`` under a policy."""
+    finder = _Finder(view, settings)
     bound = [name for name in sorted(namespaces) if view.policies.binds(name)]
     return Hints(
         round=number,
-        candidates=scene.anywhere(),
-        each=scene.each(),
-        namespaces={name: scene.within(name) for name in bound[:_NAMESPACES]},
+        candidates=finder.anywhere(),
+        each=finder.each(),
+        namespaces={name: finder.within(name) for name in bound[:_NAMESPACES]},
     )
 
 
-class _Scene:
-    """What is asked for one namespace after the other."""
+class _Finder:
+    """Finds the candidates for one namespace after the other."""
 
     def __init__(self, view: View, settings: Settings) -> None:
         self._view, self._settings = view, settings
@@ -54,12 +54,12 @@ class _Scene:
         self._spaces = {name: row for row, name in enumerate(view.bundles.namespaces)}
 
     def anywhere(self) -> tuple[Candidate, ...]:
-        """For namespaces under no policy."""
+        """The candidates for namespaces under no policy."""
         allowed = self._projection.permits.of_others(self._view.brokers.available)
         return self._candidates("", allowed)
 
     def within(self, namespace: str) -> tuple[Candidate, ...]:
-        """For a namespace under a policy."""
+        """The candidates for a namespace under a policy."""
         return self._candidates(namespace, find_permitted(self._request(namespace)))
 
     def each(self) -> float:
@@ -74,6 +74,6 @@ class _Scene:
         return tuple(sorted(found, key=lambda each: (each.load, each.broker))[:_CANDIDATES])
 
     def _request(self, namespace: str) -> Request:
-        # Filters ask for a bundle, of which they look at the namespace.
+        # Filters take a bundle's name and look only at its namespace.
         row = self._spaces.get(namespace, -1)
         return Request(self._view, self._projection, f"{namespace}/", row)

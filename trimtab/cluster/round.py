@@ -1,5 +1,5 @@
-"""One round of a cluster: assemble the view, see what must be mended, decide, remember what was
-issued, tell the sinks."""
+"""Holds one round of a cluster: assembles the view, finds what needs repair, decides, remembers the
+issued changes, and builds the record for the sinks."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ Deciding = Callable[[View, RoundState, Settings, int, np.random.Generator], tupl
 
 
 _SWEEP_ROUNDS: Final = 100
-"""Between two looks for brokers that are forgotten."""
+"""Rounds between two sweeps for forgotten brokers."""
 
 
 def held_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> Row:
-    """Decide once; the round's record for the sinks. ``now_ms`` is the batch timestamp."""
+    """Decide once; return the record for the sinks. ``now_ms`` is the batch timestamp."""
     settings = cluster.settings
     _forget(cluster, now_ms, settings)
     # One pass over each mapping: a read by key costs Spark a round trip to the JVM.
@@ -121,7 +121,7 @@ def _problems(cluster: ClusterState) -> tuple[str, ...]:
 
 def _forget(cluster: ClusterState, now_ms: int, settings: Settings) -> None:
     in_flight = {b: f for b, f in cluster.memory.in_flight.items() if f.until_ms > now_ms}
-    # What never reached the journal did not happen: the bundle need not rest for it.
+    # A change that never reached the journal did not happen: its bundle needs no cooldown.
     missed = cluster.memory.in_flight.keys() - in_flight.keys()
     recent = {b: ms for b, ms in cluster.memory.round.recent.items() if b not in missed}
     newest = max(cluster.memory.appended.values(), default=0)
@@ -129,7 +129,7 @@ def _forget(cluster: ClusterState, now_ms: int, settings: Settings) -> None:
     appended = {b: ms for b, ms in cluster.memory.appended.items() if ms >= horizon}
     for broker in cluster.memory.appended.keys() - appended.keys():
         cluster.set_aside(broker)
-    # Not in each round: it reads all that was set aside.
+    # Not in every round: it reads every snapshot that was set aside.
     if cluster.memory.round.number % _SWEEP_ROUNDS == 0:
         cluster.drop_forgotten(now_ms)
     cluster.memory = replace(

@@ -1,4 +1,4 @@
-"""A round as it is told to the sinks: its plan in names and figures, and what bound it."""
+"""A round's record for the sinks: its plan in names and figures, and what constrained it."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from trimtab.wire.rows import (
 from trimtab.wire.settled import ForecastRecord, SettledMove
 
 _MOST: Final = 1000
-"""Refusals, and problems, that a record spells out: more are of no use to anybody."""
+"""Refusals, and problems, that a record lists; more would help nobody."""
 
 _LONGEST: Final = 1000
-"""Characters of a problem: an intent says whatever its writer likes."""
+"""Characters of a problem: an intent may contain any text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a round's record says beside its plan; ``now_ms`` is the batch timestamp."""
+    """The parts of a round's record besides its plan; ``now_ms`` is the batch timestamp."""
 
     now_ms: int
     number: int
@@ -89,7 +89,7 @@ def record_round(
         usage={
             broker: load
             for broker, load in zip(view.brokers.names, loads.tolist(), strict=True)
-            # What is no number has no place in JSON.
+            # JSON cannot hold NaN or an infinity.
             if broker not in liveness.gone and math.isfinite(load)
         },
         problems=_shortened(context.problems),
@@ -186,5 +186,5 @@ def _division(settings: SplitSettings) -> Division:
 
 def _shortened(problems: tuple[str, ...]) -> tuple[str, ...]:
     left_out = len(problems) - _MOST
-    told = tuple(problem[:_LONGEST] for problem in problems[:_MOST])
-    return told if left_out <= 0 else (*told, f"and {left_out} more")
+    kept = tuple(problem[:_LONGEST] for problem in problems[:_MOST])
+    return kept if left_out <= 0 else (*kept, f"and {left_out} more")

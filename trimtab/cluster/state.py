@@ -1,7 +1,7 @@
-"""All that is held of one cluster while a batch works on it.
+"""The state of one cluster while a batch works on it.
 
-State is reached through mappings, so that the same code runs on Spark's MapState and on dicts
-(replay, tests): broker to packed Snapshot, namespace to its packed records.
+Mappings give access to it, so that the same code runs on Spark's MapState and on dicts (replay,
+tests): broker to packed Snapshot, namespace to its packed records.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from trimtab.wire.ownership import Record
 
 @dataclass(slots=True)
 class ClusterState:
-    """``memory`` is replaced, never changed."""
+    """A cluster's state; ``memory`` is replaced, never changed."""
 
     name: str
     snapshots: MutableMapping[str, bytes]
@@ -30,12 +30,12 @@ class ClusterState:
     memory: Memory
     defaults: Settings
     aside: MutableMapping[str, bytes] = field(default_factory=dict)
-    """Broker to its Snapshot where rounds are not to see it and operator ① still goes on from it:
-    read by exports alone."""
+    """Broker to a Snapshot that rounds must not see but operator ① still continues from; only
+    exports read it."""
     explains: bool = True
-    """Whether rounds tell the sinks why; their commands say so in any case."""
+    """Whether rounds send explanations to the sinks; their commands carry them in any case."""
     witness: Witness | None = None
-    """Of the last round that was held, for whoever asks why."""
+    """What the last round left for explanations on request."""
 
     @property
     def settings(self) -> Settings:
@@ -44,7 +44,7 @@ class ClusterState:
 
     @property
     def interval_ms(self) -> int:
-        """Between rounds; 0 means one in every batch that changed a snapshot."""
+        """Time between rounds; 0 means one in every batch that changed a snapshot."""
         return round(self.settings.round.interval * 1000)
 
     def records(self, namespace: str) -> dict[str, Record]:
@@ -53,19 +53,19 @@ class ClusterState:
         return unpack(packed, dict[str, Record]) if packed else {}
 
     def set_aside(self, broker: str) -> None:
-        """Let no round see what is held of a broker."""
+        """Hide a broker's snapshot from rounds."""
         packed = self.snapshots.pop(broker, None)
         if packed is not None:
             self.aside[broker] = packed
 
     def drop_forgotten(self, now_ms: int) -> None:
-        """Delete what was set aside of brokers that operator ① forgets."""
+        """Delete the set-aside snapshots of brokers that operator ① forgets."""
         for broker, packed in list(self.aside.items()):
             if is_forgotten(packed, now_ms):
                 del self.aside[broker]
 
     def held(self) -> ClusterExport:
-        """All of it, and with it what operator ① holds of the cluster's brokers."""
+        """An export of all state, including what operator ① holds for the cluster's brokers."""
         return ClusterExport(
             memory=pack(self.memory),
             snapshots=dict(self.snapshots.items()),
@@ -74,7 +74,7 @@ class ClusterState:
         )
 
     def fingerprint(self, *mappings: Mapping[str, bytes]) -> str:
-        """Hash of everything ② decides by: equal in a replay of the same batches."""
+        """Hash of everything that ② decides on; equal in a replay of the same batches."""
         digest = hashlib.blake2b(pack(self.memory), digest_size=8)
         for mapping in mappings:
             for key, value in sorted(mapping.items()):

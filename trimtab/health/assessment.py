@@ -1,4 +1,4 @@
-"""What a round finds beside load: who is away, what is to be mended, and how far to believe it."""
+"""What a round finds besides load: absent brokers, needed repairs, and how far to trust them."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from trimtab.wire.ownership import Record
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """Of one cluster at one time."""
+    """The state of one cluster's health at one time."""
 
     doubts: Mapping[str, Doubt]
     """Every cause with its level."""
     found: Damage
     trouble: RepairNeeds
     away: frozenset[str]
-    """Brokers that may get no bundles now."""
+    """Brokers that must not get bundles now."""
     unserved: int
     """Bundles that nobody serves."""
 
     def shown(self, view: View) -> View:
-        """The view with what is known of its brokers."""
+        """The view with its brokers' availability and the repair needs."""
         there = [name not in self.away for name in view.brokers.names]
         brokers = replace(view.brokers, available=np.array(there, dtype=np.bool_))
         return replace(view, brokers=brokers, trouble=self.trouble)
@@ -40,7 +40,7 @@ class Assessment:
 def situation_of(
     memory: Memory, records: Mapping[str, Record], settings: Settings, now_ms: int
 ) -> Assessment:
-    """``records``: those that ``memory`` is up to date with, see `trimtab.health.repair.learnt`."""
+    """Assess a cluster from ``records`` that ``memory`` has learnt (`health.repair.learn_records`)."""
     liveness = memory.liveness
     suspected = suspicions(liveness, memory.appended, settings, now_ms)
     level = gravest([*suspected.values(), *memory.doubts.values()])

@@ -1,15 +1,15 @@
-"""What must be mended: bundles that nobody serves, and steps of ownership that take too long.
+"""Finds what must be repaired: bundles without service, and ownership changes that take too long.
 
-a record is mended                          by
+a record is repaired                        by
   Free                        at once       ASSIGN
-  of an owner that is gone    at once       ASSIGN, to the destination it was on its way to if any
+  whose owner is gone         at once       ASSIGN, to the destination it was on its way to if any
   Assigning                   when overdue  ASSIGN, to another broker
   Releasing, Splitting,       when overdue  KEEP: it stays with its owner
   Merging
   Quarantined                 when asked    READMIT
-Overdue is what was learnt longer ago than ``round.move_deadline``. At once is after ``doubt.delay``
-while brokers are being lost, and never while nothing can be believed. What was issued and may yet
-take effect is waited for. What is too much for one batch follows in the next.
+A record is overdue if it was learnt longer ago than ``round.move_deadline``. "At once" means after
+``doubt.delay`` while brokers are being lost, and never while nothing can be believed. Changes that
+were issued and may still take effect are waited for. What exceeds one batch follows in the next.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from trimtab.view import is_monitoring
 from trimtab.wire.ownership import Record
 
 RETRY_MS: Final = 1000
-"""What could not be done is tried again after so long."""
+"""Time after which a repair that could not be made is tried again."""
 
 _ENDED: Final = frozenset({State.DELETED, State.QUARANTINED})
 
@@ -47,14 +47,14 @@ _OVERDUE: Final = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """What is to be mended now, and when to look again (batch timestamp); 0: for nothing."""
+    """The repairs needed now, and when to look again (batch timestamp); 0: not needed."""
 
     needs: tuple[Need, ...] = ()
     later_ms: int = 0
 
 
 def is_unsettled(bundle: str, record: Record, gone: Collection[str]) -> bool:
-    """Whether a bundle is not served, or about to change; heartbeats live and die with a broker."""
+    """Whether a bundle is unserved or about to change; a monitoring one, tied to a broker, never."""
     return (
         record.state not in _ENDED
         and (record.state is not State.OWNED or record.owner in gone)
@@ -63,12 +63,12 @@ def is_unsettled(bundle: str, record: Record, gone: Collection[str]) -> bool:
 
 
 def is_unserved(record: Record, gone: Collection[str]) -> bool:
-    """Whether nobody serves a bundle with this unsettled record."""
+    """Whether no broker serves a bundle with this unsettled record."""
     return record.state in (State.FREE, State.ASSIGNING) or record.owner in gone
 
 
 def due_ms(record: Record, since_ms: int, gone: Collection[str], settings: Settings) -> int:
-    """When an unsettled record that was learnt at ``since_ms`` must be mended."""
+    """When an unsettled record that was learnt at ``since_ms`` must be repaired."""
     if record.state is State.FREE or record.owner in gone:
         return since_ms
     return since_ms + round(settings.round.move_deadline * 1000)
@@ -77,13 +77,13 @@ def due_ms(record: Record, since_ms: int, gone: Collection[str], settings: Setti
 def note_records(
     memory: Memory, records: Mapping[str, Record], settings: Settings, now_ms: int
 ) -> Memory:
-    """The memory after news of these records: which are unsettled, and when to look at them."""
+    """The memory after these new records: which are unsettled, and when to look at them."""
     liveness = memory.liveness
     since = {bundle: ms for bundle, ms in memory.unsettled.items() if bundle not in records}
     times = [memory.repair_ms]
     if not (since or memory.readmitted or liveness.draining) and memory.repair_ms > now_ms:
-        # What was to be looked after has come out well.
-        times = _returns(memory, settings, now_ms)
+        # Everything that was to be looked at has settled.
+        times = _return_times(memory, settings, now_ms)
     for bundle, record in records.items():
         if is_unsettled(bundle, record, liveness.gone):
             since[bundle] = now_ms
@@ -96,8 +96,8 @@ def note_records(
 def learn_records(
     memory: Memory, records: Mapping[str, Record], settings: Settings, now_ms: int
 ) -> Memory:
-    """The memory with every unsettled record, since when it is known, and no others; without the
-    flights that a loss has made void, and without lost brokers that are of the past."""
+    """The memory with exactly the unsettled records and the times they were learnt; without the
+    flights that a loss has made void, and without brokers lost long ago."""
     gone = memory.liveness.gone
     since = {
         bundle: memory.unsettled.get(bundle, now_ms)
@@ -124,7 +124,7 @@ def learn_records(
 def damage(
     memory: Memory, records: Mapping[str, Record], doubt: Doubt, settings: Settings, now_ms: int
 ) -> Damage:
-    """What is to be mended of what `learnt` left, in order of the bundles' names."""
+    """The repairs needed after `learn_records`, sorted by bundle name."""
     patience_ms = round(settings.doubt.delay * 1000)
     if doubt is Doubt.UNSTABLE:
         waiting = memory.unsettled or memory.readmitted
@@ -161,7 +161,7 @@ def _readmission(bundle: str, record: Record) -> Need:
 
 
 def list_expected(memory: Memory, records: Mapping[str, Record]) -> dict[str, str]:
-    """Bundle to broker, for those given to one that has not said that it serves them."""
+    """Bundle to broker, for bundles given to a broker that has not confirmed service yet."""
     given = {
         bundle: owner
         for bundle in memory.unsettled
@@ -172,27 +172,27 @@ def list_expected(memory: Memory, records: Mapping[str, Record]) -> dict[str, st
 
 
 def next_look(found: Damage, plan: Plan, memory: Memory, settings: Settings, now_ms: int) -> int:
-    """When to look again after ``plan`` (batch timestamp); 0: there is nothing to look for."""
+    """When to look again after ``plan`` (batch timestamp); 0: not needed."""
     if plan.skipped is Rule.PAUSED:
         return 0
-    times = [found.later_ms, *_returns(memory, settings, now_ms)]
+    times = [found.later_ms, *_return_times(memory, settings, now_ms)]
     if plan.repairs:
         times.append(now_ms + round(settings.round.move_deadline * 1000))
     if plan.postponed:
-        # In the next batch, however soon that is: this one has had its round.
+        # In the next batch, however soon: this one has had its round.
         times.append(now_ms + 1)
     if len(plan.repairs) < len(found.needs) or _short_of_budget(plan, memory):
         times.append(now_ms + RETRY_MS)
     return min(filter(None, times), default=0)
 
 
-def _returns(memory: Memory, settings: Settings, now_ms: int) -> list[int]:
+def _return_times(memory: Memory, settings: Settings, now_ms: int) -> list[int]:
     """When brokers that are held back may get bundles again."""
     held_back = memory.liveness.held_back(settings.flapping)
     return [until for until in held_back.values() if until > now_ms]
 
 
 def _short_of_budget(plan: Plan, memory: Memory) -> bool:
-    """Whether a broker could not be emptied for want of budget."""
+    """Whether the budget was too small to empty a draining broker."""
     draining = memory.liveness.draining
     return any(r.rule is Rule.BUDGET and r.source in draining for r in plan.refusals)

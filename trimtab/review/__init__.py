@@ -1,4 +1,4 @@
-"""What came of earlier plans: predictions held against what followed, costs corrected, the breaker.
+"""Reviews earlier plans: compares predictions with results, corrects costs, trips the breaker.
 
-What is remembered for it is in `trimtab.state`.
+Its memory is in `trimtab.state`.
 """

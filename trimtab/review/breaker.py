@@ -1,13 +1,13 @@
-"""Whether a plan did harm, once it has settled.
+"""Finds whether a settled plan did harm.
 
-range:   now     = usage of every broker by the model, set right by what the touched ones reported
-         without = the same without the surprise that they reported, and with the plan's bundles
+range:   now     = usage of every broker by the model, corrected by the reports of touched brokers
+         without = the same without the surprise in those reports, and with the plan's bundles
                    back on their sources
          range(now) - range(without) > the greater of breaker.worse and k * deviation
-slow:    median seconds of its hand-overs > breaker.slow_factor * the usual ones, and noticeably
+slow:    median seconds of its hand-overs > breaker.slow_factor * the usual, and noticeably so
 failed:  share of its transfers that failed > breaker.failed
-A surprise is usage that a broker's traffic does not explain: what load does of itself is no plan's
-doing, so a step or a wave trips nothing.
+A surprise is usage that a broker's traffic does not explain. Load changes by itself are not caused
+by a plan, so a level shift or a wave trips nothing.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from trimtab.view import View
 _FEWEST: Final = 3
 """Transfers that must have failed, or hand-overs that must have been timed."""
 _KNOWN: Final = 8
-"""Hand-overs from which on it is known what is usual."""
+"""Hand-overs from which the usual time is known."""
 _NOTICED_S: Final = 0.5
-"""By so much slower, or nobody minds."""
+"""Smallest slowdown (s) that matters."""
 _REMEMBERED: Final = 256
 
 
 def harm(
     plan: Noted, ledger: Ledger, view: View, model: Model, settings: Settings
 ) -> dict[str, str]:
-    """Causes for which the plan should not have been, each with what was found."""
+    """The harm that the plan did: each cause with a description."""
     found = {
         Cause.RANGE: find_widened_range(plan, view, model, settings),
         Cause.SLOW: find_slow_handovers(
@@ -56,7 +56,7 @@ def harm(
 
 
 def find_failures(plan: Noted, accepted: float) -> str | None:
-    """What is to be said of the plan's transfers, if too many failed."""
+    """A description of the plan's failed transfers, if too many failed."""
     outcomes = [move.outcome for move in plan.moves.values()]
     count = outcomes.count(MoveOutcome.FAILED)
     ended = count + outcomes.count(MoveOutcome.LANDED)
@@ -75,14 +75,14 @@ def hand_overs(plan: Noted) -> tuple[float, ...]:
 
 
 def remember_handovers(past: Sequence[float], plan: Noted) -> tuple[float, ...]:
-    """Times of hand-overs, the plan's too."""
+    """The hand-over times (s) with the plan's added; only the last ones are kept."""
     return (*past, *hand_overs(plan))[-_REMEMBERED:]
 
 
 def find_slow_handovers(
     times: Sequence[float], usual: Sequence[float], factor: float
 ) -> str | None:
-    """What is to be said of the hand-overs' seconds, if they were too slow."""
+    """A description of the hand-overs' seconds, if they were too slow."""
     if len(times) < _FEWEST or len(usual) < _KNOWN:
         return None
     now, before = median(times), median(usual)
@@ -92,7 +92,7 @@ def find_slow_handovers(
 
 
 def find_widened_range(plan: Noted, view: View, model: Model, settings: Settings) -> str | None:
-    """What is to be said of the range of usage, if the plan has made it wider."""
+    """A description of the range of usage, if the plan has widened it."""
     names = view.brokers.names
     row_of = {name: row for row, name in enumerate(names)}
     heard = {row_of[b]: side for b, side in plan.sides.items() if side.reports}
@@ -104,7 +104,7 @@ def find_widened_range(plan: Noted, view: View, model: Model, settings: Settings
     variance = model.variance.copy()
     typical = model.typical(names, {b: side.strays for b, side in plan.sides.items()})
     for row, side in heard.items():
-        # By how much the model has yet to learn what was reported.
+        # The reported usage that the model has not learnt yet.
         behind = (side.used - model.cost[row] * side.traffic) / side.reports - model.rest[row]
         now[row] += behind
         without[row] += behind - side.surprise
@@ -120,7 +120,7 @@ def find_widened_range(plan: Noted, view: View, model: Model, settings: Settings
 
 
 def _brought(plan: Noted, view: View, model: Model) -> Floats:
-    """(n,) usage that the plan's bundles bring to brokers, or take from them, as they are now."""
+    """(n,) usage that the plan's bundles, at their present size, bring to or take from brokers."""
     landed, names = plan.landed(), view.brokers.names
     row_of = {name: row for row, name in enumerate(names)}
     bundles = {view.bundles.names[row]: row for row in rows_of(view.bundles.names, landed)}
@@ -128,7 +128,7 @@ def _brought(plan: Noted, view: View, model: Model) -> Floats:
     for (bundle, row), size in zip(bundles.items(), model.sizes([*bundles]).tolist(), strict=True):
         move = landed[bundle]
         source, destination = row_of.get(move.source), row_of.get(move.destination)
-        # One that has gone on since is not where this plan brought it.
+        # A bundle that has moved on is not where this plan brought it.
         if source is not None and view.intended[row] == destination:
             brought[source] -= model.gain[source] * size
             brought[destination] += model.gain[destination] * size

@@ -1,11 +1,11 @@
-"""What a settled plan teaches the planner's model: what traffic costs on the brokers it touched.
+"""Corrects the planner's model from a settled plan: the cost of traffic on the brokers it touched.
 
 realised cost / cost of the kind = correction * (1 + surprise / usage that the traffic explains)
-Of brokers whose usage was predicted to change by well more than noise. A broker's correction is the
-median of its own, drawn towards the median of its kind, and that towards 1, the less there is to go
-by: gently, and never beyond a half or twice. What a broker was found to use besides is believed at
-once, as far as it is more than chance. The predicted usages stay what they were when a correction
-changes: only what moves from now on will add or take is another.
+Only brokers count whose usage was predicted to change by well more than noise. A broker's
+correction is the median of its own ratios, pulled towards the median of its kind, and that towards
+1; the less evidence, the stronger the pull. It stays between a half and twice. Any other usage that
+a broker reported is believed at once, as far as it exceeds chance. A changed correction leaves the
+predicted usages as they are: it only changes what later moves will add or take.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ Evidence = Mapping[str, tuple[tuple[int, float], ...]]
 """Broker to times (ms) and logarithms of ratios, oldest first."""
 
 _CLEARLY: Final = 3.0
-"""Standard deviations that a predicted change must have, to tell anything of costs."""
+"""Standard deviations that a predicted change must exceed to count as evidence of costs."""
 _LEAST: Final = 0.01
-"""The same as usage (fraction)."""
+"""The usage (fraction) that it must exceed."""
 _CAME: Final = 0.5
-"""Part of the predicted change that must have come as traffic."""
+"""Fraction of the predicted change that must have arrived as traffic."""
 _MOST: Final = 8
-"""Ratios of a broker that are remembered."""
+"""Ratios remembered per broker."""
 _PRIOR: Final = 2.0
-"""Ratios that what is known otherwise weighs."""
+"""Weight, in ratios, of the value that the median is pulled towards."""
 _WIDEST: Final = math.log(4.0)
-"""Of one ratio."""
+"""Limit of one ratio (logarithm)."""
 _BOUND: Final = math.log(2.0)
-"""Of a correction."""
+"""Limit of a correction (logarithm)."""
 _HALF_LIFE_MS: Final = 7 * 86_400_000
 _FORGET: Final = 5
-"""Half-lives after which nothing is left."""
+"""Half-lives after which a ratio is forgotten."""
 
 
 def correct_from_plan(
     plan: Noted, ledger: Ledger, view: View, model: Model, history: PlannerHistory
 ) -> tuple[Ledger, PlannerHistory]:
-    """The ledger and the history after a plan that is closed; ``view`` is of the same time."""
+    """The ledger and the history after a plan was closed; ``view`` is of the same time."""
     before = {broker: side.strays for broker, side in plan.sides.items()}
     typical = model.typical(view.brokers.names, before)
     sides = {
@@ -61,11 +61,11 @@ def correct_from_plan(
     if not sides:
         return ledger, history
     now_ms = max(side.reported_ms for side in sides.values())
-    evidence = _gathered(ledger.evidence, sides, now_ms)
-    found = _believed(sides, view, model)
+    evidence = _gather(ledger.evidence, sides, now_ms)
+    found = _unmodelled(sides, view, model)
     factors = corrections(evidence, view, now_ms)
     history = correct_costs(found, factors, view, model, history)
-    # What was the plan's doing is no way of a broker's to stray.
+    # What the plan caused does not count as a broker's deviation.
     strays = history.strays | {broker: side.strays for broker, side in sides.items()}
     return replace(ledger, evidence=evidence), replace(history, strays=strays)
 
@@ -73,7 +73,7 @@ def correct_from_plan(
 def correct_costs(
     found: Floats, factors: Mapping[str, float], view: View, model: Model, history: PlannerHistory
 ) -> PlannerHistory:
-    """The history with other corrections, and with (n,) usage ``found`` beside what it says."""
+    """The history with new corrections and the additional (n,) usage ``found``."""
     names = view.brokers.names
     before = np.array([history.corrections.get(name, 1.0) for name in names])
     times = np.array([factors.get(name, 1.0) for name in names]) / before
@@ -89,7 +89,7 @@ def correct_costs(
 
 
 def telling(side: Side, strays: float) -> bool:
-    """Whether a side with reports tells something of costs; ``strays`` are a typical broker's."""
+    """Whether a side with reports is evidence of costs; ``strays`` is a typical broker's."""
     change = side.predicted - side.before
     noise = (side.variance + side.noise(strays)) ** 0.5
     if abs(change) < max(_LEAST, _CLEARLY * noise):
@@ -98,12 +98,12 @@ def telling(side: Side, strays: float) -> bool:
 
 
 def ratio_of(side: Side) -> float:
-    """Logarithm of the realised cost over that of the broker's kind."""
+    """Logarithm of the realised cost over the cost of the broker's kind."""
     ratio = side.correction * max(1.0 + side.surprise / side.explained, 1e-9)
     return min(max(math.log(ratio), -_WIDEST), _WIDEST)
 
 
-def _gathered(
+def _gather(
     past: Evidence, sides: Mapping[str, Side], now_ms: int
 ) -> dict[str, tuple[tuple[int, float], ...]]:
     horizon = now_ms - _FORGET * _HALF_LIFE_MS
@@ -113,8 +113,8 @@ def _gathered(
     return kept
 
 
-def _believed(sides: Mapping[str, Side], view: View, model: Model) -> Floats:
-    """(n,) usage beside what the model says, as far as reports said it beyond chance."""
+def _unmodelled(sides: Mapping[str, Side], view: View, model: Model) -> Floats:
+    """(n,) usage that reports show in addition to the model's, as far as it exceeds chance."""
     found = np.zeros(len(view.brokers.names))
     for row, name in enumerate(view.brokers.names):
         side = sides.get(name)
@@ -126,23 +126,22 @@ def _believed(sides: Mapping[str, Side], view: View, model: Model) -> Floats:
 
 
 def corrections(evidence: Evidence, view: View, now_ms: int) -> dict[str, float]:
-    """Broker to the factor of its kind's cost; brokers of which there is nothing to say are left
-    out."""
+    """Broker to the factor on its kind's cost; brokers without evidence are left out."""
     names = view.brokers.names
     _, kind = kinds(view.brokers.limits)
     factors = {}
     for number in range(int(kind.max(initial=-1)) + 1):
         members = [names[row] for row in np.flatnonzero(kind == number).tolist()]
-        usual = _drawn([each for b in members for each in evidence.get(b, ())], 0.0, now_ms)
+        usual = _pull([each for b in members for each in evidence.get(b, ())], 0.0, now_ms)
         for broker in members:
-            factor = _drawn(evidence.get(broker, ()), usual, now_ms)
+            factor = _pull(evidence.get(broker, ()), usual, now_ms)
             if factor:
                 factors[broker] = math.exp(min(max(factor, -_BOUND), _BOUND))
     return factors
 
 
-def _drawn(known: Sequence[tuple[int, float]], towards: float, now_ms: int) -> float:
-    """The median of ``known``, drawn towards another the less there is of it."""
+def _pull(known: Sequence[tuple[int, float]], towards: float, now_ms: int) -> float:
+    """The median of ``known``, pulled towards ``towards``; the less evidence, the stronger."""
     if not known:
         return towards
     weight = float(sum(0.5 ** (max(now_ms - at, 0) / _HALF_LIFE_MS) for at, _ in known))

@@ -1,12 +1,12 @@
-"""What moves were predicted to do to the usage of both brokers, and what came of it.
+"""Compares what moves were predicted to do to both brokers' usage with what happened.
 
 a round's moves are one plan:
-  note the predicted usage of every broker it touches, without it and once all of it has landed
-  wait for its moves: each lands; fails, if it ends elsewhere while both brokers are there; is lost
-    with one of them; or is waited for no longer
-  from half a settling time after the last one on, add up what both brokers report
+  note the predicted usage of every broker it touches, without it and after all moves have landed
+  wait for its moves: each lands; fails, if it ends elsewhere while both brokers are present; is
+    lost with one of them; or expires
+  from half a settling time after the last one ended, add up what both brokers report
   close it once the settling time has passed and every broker has reported
-What later plans bring to a broker is taken out of what is realised there.
+What later plans bring to a broker is subtracted from its realised usage.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from trimtab.view import View
 from trimtab.wire.ownership import Change
 
 _PATIENCE: Final = 10
-"""Settling times, and move deadlines, after which nothing is waited for any more."""
+"""Settling times, and move deadlines, after which waiting ends."""
 
 
 class BundlePlace(NamedTuple):
-    """Where the view has a bundle; names of brokers."""
+    """Where the view has a bundle, as broker names."""
 
     owner: str
     intended: str
 
 
 def time_handovers(ledger: Ledger, changes: Iterable[Change]) -> Ledger:
-    """The ledger with what the journal says of hand-overs."""
+    """The ledger with the times of hand-overs from the journal."""
     open_at = {b: at for at, plan in enumerate(ledger.plans) for b in plan.moves}
     if not open_at:
         return ledger
@@ -46,8 +46,8 @@ def time_handovers(ledger: Ledger, changes: Iterable[Change]) -> Ledger:
             bundle, known = change.bundle, stamped[at]
             known[bundle] = _stamped(known.get(bundle, ledger.plans[at].moves[bundle]), change)
     plans = (
-        replace(plan, moves=plan.moves | news) if news else plan
-        for plan, news in zip(ledger.plans, stamped, strict=True)
+        replace(plan, moves=plan.moves | newer) if newer else plan
+        for plan, newer in zip(ledger.plans, stamped, strict=True)
     )
     return replace(ledger, plans=tuple(plans))
 
@@ -65,7 +65,7 @@ def _stamped(move: Awaited, change: Change) -> Awaited:
 
 
 def follow_moves(ledger: Ledger, view: View, settings: Settings, now_ms: int) -> Ledger:
-    """The ledger with what has become of its moves by the view of the available brokers."""
+    """The ledger with the outcomes of its moves; ``view`` is of the available brokers."""
     brokers = view.brokers.names
     here = frozenset(brokers)
     wanted = {b for plan in ledger.plans for b, m in plan.moves.items() if m.outcome is None}
@@ -85,7 +85,7 @@ def follow_moves(ledger: Ledger, view: View, settings: Settings, now_ms: int) ->
             if move.outcome is None
             and (outcome := _outcome(move, places.get(bundle), here, late)) is not None
         }
-        plans = [_shifted(earlier, plan, ended) for earlier in plans]
+        plans = [_shift(earlier, plan, ended) for earlier in plans]
         plans.append(_ended(plan, ended, here, now_ms))
     return replace(ledger, plans=tuple(plans))
 
@@ -100,8 +100,8 @@ def _outcome(
     return MoveOutcome.LANDED if place.owner == move.destination else MoveOutcome.FAILED
 
 
-def _shifted(earlier: Noted, plan: Noted, ended: Mapping[str, MoveOutcome]) -> Noted:
-    """An earlier plan's sides with what has just landed of a later one."""
+def _shift(earlier: Noted, plan: Noted, ended: Mapping[str, MoveOutcome]) -> Noted:
+    """An earlier plan with its sides shifted by a later plan's newly landed moves."""
     landed = (plan.moves[b] for b, outcome in ended.items() if outcome is MoveOutcome.LANDED)
     return _moved(earlier, landed, 1.0)
 
@@ -131,18 +131,18 @@ def _moved(plan: Noted, moves: Iterable[Awaited], times: float) -> Noted:
 
 
 class BrokerReport(NamedTuple):
-    """Of one broker."""
+    """One broker's report."""
 
     reported_ms: int
     used: float
     traffic: float
-    """Bytes/s, messages counted too."""
+    """Bytes/s, with messages converted to bytes."""
 
 
 def count_reports(ledger: Ledger, reports: Mapping[str, BrokerReport], settle: float) -> Ledger:
-    """The ledger with reports of brokers counted; ``settle`` in seconds."""
+    """The ledger with brokers' reports counted; ``settle`` is in seconds."""
     plans = [
-        replace(plan, sides={b: _counted(plan, b, reports, settle) for b in plan.sides})
+        replace(plan, sides={b: _count(plan, b, reports, settle) for b in plan.sides})
         if plan.ended_ms
         else plan
         for plan in ledger.plans
@@ -150,7 +150,7 @@ def count_reports(ledger: Ledger, reports: Mapping[str, BrokerReport], settle: f
     return replace(ledger, plans=tuple(plans))
 
 
-def _counted(plan: Noted, broker: str, reports: Mapping[str, BrokerReport], settle: float) -> Side:
+def _count(plan: Noted, broker: str, reports: Mapping[str, BrokerReport], settle: float) -> Side:
     side, report = plan.sides[broker], reports[broker]
     since = max(side.reported_ms + 1, plan.ended_ms + round(500 * settle))
     if report.reported_ms < since:
@@ -166,7 +166,7 @@ def _counted(plan: Noted, broker: str, reports: Mapping[str, BrokerReport], sett
 
 
 def due(plan: Noted, settings: Settings, now_ms: int) -> bool:
-    """Whether a plan is to be closed."""
+    """Whether to close a plan now."""
     if not plan.ended_ms:
         return False
     settle_ms = 1000 * settings.ledger.settle
@@ -176,18 +176,18 @@ def due(plan: Noted, settings: Settings, now_ms: int) -> bool:
 
 
 def settle_moves(plan: Noted, now_ms: int) -> tuple[Sequence[LandedMove], dict[str, int]]:
-    """The moves of a plan that is closed of which both sides are known, and how all ended."""
-    told, closed = [], dict.fromkeys(MoveOutcome, 0)
+    """A closed plan's moves with both sides known, and the counts of all outcomes."""
+    landed, closed = [], dict.fromkeys(MoveOutcome, 0)
     for bundle, move in plan.moves.items():
         sides = plan.sides.get(move.source), plan.sides.get(move.destination)
         left, joined = (side.forecast if side and side.reports else None for side in sides)
         outcome = move.outcome or MoveOutcome.EXPIRED
         if outcome is MoveOutcome.LANDED and left and joined:
             seconds = (now_ms - plan.at_ms) / 1000
-            told.append(
+            landed.append(
                 LandedMove(bundle, move.source, move.destination, plan.round, seconds, left, joined)
             )
         elif outcome is MoveOutcome.LANDED:
             outcome = MoveOutcome.LOST if None in sides else MoveOutcome.EXPIRED
         closed[outcome] += 1
-    return told, {outcome.value: count for outcome, count in closed.items() if count}
+    return landed, {outcome.value: count for outcome, count in closed.items() if count}

@@ -1,11 +1,11 @@
-"""One round's look at the plans of earlier rounds, before it plans and after.
+"""One round's review of earlier plans, before it plans and after.
 
-review:  follow the model, by the new reports
-         see which moves have landed, add up what their brokers report
-         of each plan that has settled: tell what came of it, learn from it, and trip the breaker if
-         it did harm
+review:  update the model with the new reports
+         find which moves have landed, add up what their brokers report
+         for each settled plan: report its results, learn from it, and trip the breaker if it did
+         harm
 note:    predict what this round's moves will do
-The model is the planner's, whatever strategy is in charge.
+The model is the planner's, whatever strategy is active.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from trimtab.state.round_state import RoundState
 from trimtab.view import View
 
 _OWN = "trimtab"
-"""The strategy that follows the model when it is asked."""
+"""The strategy that updates the model itself when it is asked."""
 
 
 class PlanReview:
-    """Of one round; ``view`` is of the available brokers. It keeps what is to be taken back."""
+    """One round's review; ``view`` is of the available brokers. Keeps the moves to undo."""
 
     def __init__(self, view: View, settings: Settings, now_ms: int) -> None:
         self._view, self._settings, self._now_ms = view, settings, now_ms
@@ -43,22 +43,22 @@ class PlanReview:
         self._row_of = {name: row for row, name in enumerate(view.brokers.names)}
 
     def review(self, state: RoundState) -> tuple[Review, RoundState]:
-        """What became of earlier plans, and the state with what was learnt."""
+        """The results of earlier plans, and the state with what was learnt from them."""
         settings = self._settings
         frozen = state.breaker.until_ms > 0
         if not settings.ledger.enabled:
             return Review(frozen=frozen), replace(state, ledger=replace(state.ledger, plans=()))
-        state = replace(state, ledger=self._followed(state.ledger))
+        state = replace(state, ledger=self._follow(state.ledger))
         closing = [p for p in state.ledger.plans if due(p, settings, self._now_ms)]
         if closing or frozen or settings.round.shedding != _OWN:
-            state = self._advanced(state)
+            state = self._learn_reports(state)
         review = Review(frozen=frozen)
         for plan in closing:
-            review, state = self._closed(plan, review, state)
+            review, state = self._close(plan, review, state)
         return review, state
 
     def note(self, plan: Plan, state: RoundState) -> tuple[Plan, RoundState]:
-        """The plan with what is given up for it, and the state with its moves noted."""
+        """The plan with the counts of moves given up for it, and the state with its moves noted."""
         settings = self._settings
         if not (plan.moves and settings.ledger.enabled) or settings.round.observe_only:
             return plan, state
@@ -72,7 +72,7 @@ class PlanReview:
         return plan, replace(state, ledger=ledger)
 
     def back(self) -> list[ShedWish]:
-        """Wishes for what is to be taken back in this round."""
+        """Wishes for the moves to undo in this round."""
         names = self._view.bundles.names
         wanted = {move.bundle: move for move in self._back}
         row = {names[row]: row for row in rows_of(names, wanted)}
@@ -81,15 +81,15 @@ class PlanReview:
             for b, m in wanted.items()
         ]
 
-    def _advanced(self, state: RoundState) -> RoundState:
-        """With the new reports in the planner's history: its strategy does that by itself."""
+    def _learn_reports(self, state: RoundState) -> RoundState:
+        """The state with the new reports in the planner's history; `_OWN` does that itself."""
         _, history = observe_fleet(self._view, state.histories.trimtab, self._settings)
         return replace(state, histories=replace(state.histories, trimtab=history))
 
     def _model(self, state: RoundState) -> Model:
         return build_model(self._view, state.histories.trimtab, self._settings)
 
-    def _followed(self, ledger: Ledger) -> Ledger:
+    def _follow(self, ledger: Ledger) -> Ledger:
         if not ledger.plans:
             return ledger
         view, settings = self._view, self._settings
@@ -104,15 +104,15 @@ class PlanReview:
         reports = dict(zip(view.brokers.names, map(BrokerReport, *columns), strict=True))
         return count_reports(ledger, reports, settings.ledger.settle)
 
-    def _closed(self, plan: Noted, review: Review, state: RoundState) -> tuple[Review, RoundState]:
+    def _close(self, plan: Noted, review: Review, state: RoundState) -> tuple[Review, RoundState]:
         model = self._model(state)
         ledger, view, settings = state.ledger, self._view, self._settings
-        told, closed = settle_moves(plan, self._now_ms)
+        settled, closed = settle_moves(plan, self._now_ms)
         causes: dict[str, str] = {}
         if settings.breaker.enabled and not plan.undoing:
             causes = harm(plan, ledger, view, model, settings)
         ledger = replace(
-            ledger.counting(told),
+            ledger.counting(settled),
             plans=tuple(each for each in ledger.plans if each is not plan),
             hand_overs=remember_handovers(ledger.hand_overs, plan),
         )
@@ -121,18 +121,18 @@ class PlanReview:
         state = replace(state, ledger=ledger, histories=histories)
         review = replace(
             review,
-            settled=(*review.settled, *told),
+            settled=(*review.settled, *settled),
             closed=_sum(review.closed, closed),
         )
-        return self._tripped(plan, causes, review, state) if causes else (review, state)
+        return self._trip(plan, causes, review, state) if causes else (review, state)
 
-    def _tripped(
+    def _trip(
         self, plan: Noted, causes: dict[str, str], review: Review, state: RoundState
     ) -> tuple[Review, RoundState]:
         settings = self._settings.breaker
         undo = () if settings.undo == "off" else self._inverse(plan)
         recent = state.recent
-        # More transfers are no help where transfers fail or are slow.
+        # More transfers do not help where transfers fail or are slow.
         if settings.undo == "issue" and Cause.RANGE in causes:
             self._back += undo
             back = {move.bundle for move in undo}
@@ -149,7 +149,7 @@ class PlanReview:
         return review, replace(state, breaker=breaker, recent=recent)
 
     def _inverse(self, plan: Noted) -> tuple[Move, ...]:
-        """What takes the plan back, last moves first: there is room where there was."""
+        """The moves that undo the plan, last first: each source had room for its bundle before."""
         view, landed = self._view, plan.landed()
         names = view.bundles.names
         owner = {names[row]: int(view.bundles.owner[row]) for row in rows_of(names, landed)}

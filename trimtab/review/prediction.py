@@ -1,4 +1,4 @@
-"""What a round's moves are predicted to do, noted so that it can be held against what comes."""
+"""Notes what a round's moves are predicted to do, for comparison with what happens."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from trimtab.view import View
 def note_prediction(
     moves: Sequence[Move], view: View, model: Model, now_ms: int, state: RoundState
 ) -> Noted | None:
-    """This round's moves between brokers of the view, to be waited for; None where there are none.
+    """This round's moves between brokers of the view, to be waited for; None if there are none.
 
-    What leaves a broker that is to be emptied is not among them: it had no choice, and nothing to
-    come back to. Of very many the first are waited for.
+    Moves off a draining broker are not among them: they had no alternative and cannot be undone.
+    If there are more than MOST_OPEN, only the first are waited for.
     """
     row_of = {name: row for row, name in enumerate(view.brokers.names)}
     given = [move for move in moves if move.source in row_of and move.destination in row_of]
@@ -55,7 +55,7 @@ def _awaited(
 
 
 def _changes(awaited: Mapping[str, Awaited]) -> dict[str, float]:
-    """Broker to the usage that all the moves bring it."""
+    """Broker to the usage that all the moves together bring it."""
     changes: dict[str, float] = {}
     for move in awaited.values():
         changes[move.source] = changes.get(move.source, 0.0) - move.taken

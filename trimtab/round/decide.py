@@ -1,22 +1,21 @@
-"""One decision for one cluster: strategies propose, the round disposes.
+"""One decision for one cluster: strategies propose, the round decides.
 
 decide(view, state, settings, now, rng):
   count the round; forget moves older than the grace period
-  say why and stop if it is paused, nothing can be believed, or the view cannot be computed
-  advance the brokers' averages by the reports that are new
-  mend what is broken; wish every bundle off the brokers that are to be emptied
-  say why and stop if it is disabled, in doubt, or has fewer than two brokers
-  hide from the strategies brokers that are not available, and what is cooling down or in flight
-  see what came of earlier plans; if one did harm, no shedder is asked for a while, and what it did
-    is perhaps undone
-  ask the split trigger, then the merger; what is to be divided or merged does not move
-  wish for a new place for the halves of what was divided, then ask the shedder
+  stop with a reason if it is paused, nothing can be believed, or the view cannot be computed
+  advance the brokers' averages by the new reports
+  repair what is broken; wish every bundle off the brokers that are draining
+  stop with a reason if it is disabled, in doubt, or has fewer than two brokers
+  hide from the strategies unavailable brokers, and bundles cooling down or in flight
+  review earlier plans; if one did harm, ask no shedder for a while, and perhaps undo its moves
+  ask the split trigger, then the merger; bundles to be split or merged do not move
+  wish for a new place for the children of splits, then ask the shedder
   for each wish, in order:
     refuse it if it repeats a bundle, is not movable, would take a broker's last bundle where no
     other wish brings one, or is over budget; find it a broker, or refuse it; note the move, so that
     the next wish sees it
   note what the moves are predicted to do
-mend(...): as far as mending and emptying
+mend(...): only as far as repairs and drains
 """
 
 from __future__ import annotations
@@ -52,11 +51,11 @@ from trimtab.state.round_state import RoundState, begun, start_cooldowns
 from trimtab.view import View, available_part
 
 MIN_BROKERS: Final = 2
-"""With fewer there is nowhere to go."""
+"""With fewer there is no other broker to move to."""
 
 
 class Wishes(NamedTuple):
-    """What is to be disposed of, and how much of the budget is spent on what is urgent."""
+    """The wishes to decide on, and how much of the budget urgent moves have used."""
 
     wanted: Sequence[ShedWish]
     spent: int
@@ -69,23 +68,23 @@ def decide(
     urgent, view, state = _urgent(view, state, settings, now_ms, rng)
     skipped = urgent.skipped or _standstill(view, settings)
     if skipped is not None:
-        return _ended(replace(urgent, skipped=skipped), view, state, settings, now_ms)
+        return _finish(replace(urgent, skipped=skipped), view, state, settings, now_ms)
     seen = available_part(view)
-    following = PlanReview(seen, settings, now_ms)
-    review, state = following.review(state)
+    reviewer = PlanReview(seen, settings, now_ms)
+    review, state = reviewer.review(state)
     seen = hold_recent(seen, state.recent)
-    divides, state = _divided(seen, state, settings)
-    whole = tuple(_left_whole(seen, each, each.hindered) for each in divides if each.hindered)
-    divides = [divide for divide in divides if not divide.hindered][:MOST_AT_ONCE]
-    splits = tuple(_split(seen, divide) for divide in divides)
-    seen = staying(seen, [divide.bundle for divide in divides])
+    wished, state = _ask_trigger(seen, state, settings)
+    whole = tuple(_refuse_split(seen, each, each.hindered) for each in wished if each.hindered)
+    wished = [wish for wish in wished if not wish.hindered][:MOST_AT_ONCE]
+    splits = tuple(_split(seen, wish) for wish in wished)
+    seen = staying(seen, [wish.bundle for wish in wished])
     seen = replace(seen, splitting=seen.splitting.union(split.bundle for split in splits))
     merges = plan_merges(seen, settings)[:MOST_AT_ONCE]
     seen = staying(seen, rows_of(seen.bundles.names, parts_of(merges)))
-    wanted: Sequence[ShedWish] = following.back()
+    wanted: Sequence[ShedWish] = reviewer.back()
     if not review.frozen:
-        wanted, state = _asked(seen, state, settings)
-    plan, state = _moved(seen, state, settings, rng, Wishes(wanted, len(urgent.moves)))
+        wanted, state = _ask_shedder(seen, state, settings)
+    plan, state = _plan_moves(seen, state, settings, rng, Wishes(wanted, len(urgent.moves)))
     plan = Plan(
         moves=urgent.moves + plan.moves,
         refusals=urgent.refusals + whole + plan.refusals,
@@ -98,23 +97,23 @@ def decide(
     )
     if not (review.frozen or plan.changes or plan.refusals):
         plan = replace(plan, skipped=Rule.BALANCED)
-    plan, state = following.note(plan, state)
-    return _ended(plan, seen, state, settings, now_ms)
+    plan, state = reviewer.note(plan, state)
+    return _finish(plan, seen, state, settings, now_ms)
 
 
 def mend(
     view: View, state: RoundState, settings: Settings, now_ms: int, rng: np.random.Generator
 ) -> tuple[Plan, RoundState]:
-    """A round between two others, for what cannot wait."""
+    """Hold a round between two regular ones, for what cannot wait."""
     plan, view, state = _urgent(view, state, settings, now_ms, rng)
     plan = replace(plan, skipped=plan.skipped or Rule.REPAIR_ONLY)
-    return _ended(plan, view, state, settings, now_ms)
+    return _finish(plan, view, state, settings, now_ms)
 
 
 def _urgent(
     view: View, state: RoundState, settings: Settings, now_ms: int, rng: np.random.Generator
 ) -> tuple[Plan, View, RoundState]:
-    """Repairs, and moves off brokers that are to be emptied; the view as it will be after them."""
+    """Repairs, and moves off draining brokers; the view as it will be after them."""
     state = begun(state, settings, now_ms)
     obstacle = _obstacle(view, state)
     if obstacle is not None:
@@ -136,7 +135,7 @@ def _urgent(
 
 
 def _drained(view: View) -> list[ShedWish]:
-    """A wish for each movable bundle of a broker that is to be emptied."""
+    """A wish for each movable bundle of a draining broker."""
     trouble, bundles = view.trouble, view.bundles
     if not trouble.draining or trouble.doubt is not Doubt.STABLE:
         return []
@@ -145,54 +144,54 @@ def _drained(view: View) -> list[ShedWish]:
     return [ShedWish(row, int(bundles.owner[row]), Reason.DRAINED) for row in rows]
 
 
-def _ended(
+def _finish(
     plan: Plan, view: View, state: RoundState, settings: Settings, now_ms: int
 ) -> tuple[Plan, RoundState]:
     plan = replace(plan, summary=summary(view, settings))
     return plan, state if settings.round.observe_only else start_cooldowns(plan, state, now_ms)
 
 
-def _divided(
+def _ask_trigger(
     view: View, state: RoundState, settings: Settings
 ) -> tuple[Sequence[SplitWish], RoundState]:
     if not settings.split.enabled:
         return (), state
     name = settings.split.trigger
-    divides, history = TRIGGERS[name](view, state.histories.of(name), settings)
-    return divides, replace(state, histories=state.histories.having(name, history))
+    wished, history = TRIGGERS[name](view, state.histories.of(name), settings)
+    return wished, replace(state, histories=state.histories.having(name, history))
 
 
-def _left_whole(view: View, divide: SplitWish, rule: Rule) -> Refusal:
-    bundle = view.bundles.names[divide.bundle]
-    return Refusal(bundle, view.brokers.names[view.bundles.owner[divide.bundle]], rule)
+def _refuse_split(view: View, wish: SplitWish, rule: Rule) -> Refusal:
+    bundle = view.bundles.names[wish.bundle]
+    return Refusal(bundle, view.brokers.names[view.bundles.owner[wish.bundle]], rule)
 
 
-def _split(view: View, divide: SplitWish) -> Split:
-    bundle = view.bundles.names[divide.bundle]
+def _split(view: View, wish: SplitWish) -> Split:
+    bundle = view.bundles.names[wish.bundle]
     return Split(
         bundle=bundle,
-        broker=view.brokers.names[view.bundles.owner[divide.bundle]],
-        reason=divide.reason,
+        broker=view.brokers.names[view.bundles.owner[wish.bundle]],
+        reason=wish.reason,
         epoch=view.epoch(bundle),
     )
 
 
-def _asked(
+def _ask_shedder(
     view: View, state: RoundState, settings: Settings
 ) -> tuple[Sequence[ShedWish], RoundState]:
-    """What the strategy wants to leave."""
+    """The shedding strategy's wishes."""
     name = settings.round.shedding
     wanted, history = SHEDDERS[name](view, state.histories.of(name), settings)
     return wanted, replace(state, histories=state.histories.having(name, history))
 
 
-def _moved(
+def _plan_moves(
     view: View, state: RoundState, settings: Settings, rng: np.random.Generator, given: Wishes
 ) -> tuple[Plan, RoundState]:
-    halves, waiting = _halves(view, state.halves)
+    children, waiting = _child_wishes(view, state.halves)
     if settings.round.shedding in PLANNING:
-        halves = []
-    wishes, histories = [*halves, *given.wanted], state.histories
+        children = []
+    wishes, histories = [*children, *given.wanted], state.histories
     plan = Plan()
     if wishes:
         name, projection = settings.round.placement, Projection(view)
@@ -203,8 +202,8 @@ def _moved(
     return plan, replace(state, histories=histories, halves=waiting)
 
 
-def _halves(view: View, waiting: Mapping[str, int]) -> tuple[list[ShedWish], dict[str, int]]:
-    """A wish for each half that its owner reports by now, and the halves still waited for."""
+def _child_wishes(view: View, waiting: Mapping[str, int]) -> tuple[list[ShedWish], dict[str, int]]:
+    """A wish for each child that its owner reports by now, and the children still awaited."""
     if not waiting:
         return [], {}
     bundles = view.bundles
@@ -219,7 +218,7 @@ def _halves(view: View, waiting: Mapping[str, int]) -> tuple[list[ShedWish], dic
 
 
 def _obstacle(view: View, state: RoundState) -> Rule | None:
-    """What forbids to do anything."""
+    """The rule that forbids doing anything, if one does."""
     if state.paused:
         return Rule.PAUSED
     if view.trouble.doubt is Doubt.UNSTABLE:
@@ -228,7 +227,7 @@ def _obstacle(view: View, state: RoundState) -> Rule | None:
 
 
 def _standstill(view: View, settings: Settings) -> Rule | None:
-    """What forbids to do more than is urgent."""
+    """The rule that forbids more than urgent changes, if one does."""
     if not settings.round.enabled:
         return Rule.DISABLED
     if view.trouble.doubt is not Doubt.STABLE:

@@ -1,6 +1,6 @@
-"""Grants or refuses the wishes of one round, each in sight of those granted before.
+"""Grants or refuses the wishes of one round in order, each in view of the earlier grants.
 
-The rules that keep a plan safe live here, once for all strategies.
+The rules that keep a plan safe are here, once for all strategies.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class _Grant(NamedTuple):
     wish: ShedWish
     destination: int
     last: bool
-    """Whether it leaves its broker without bundles until another comes."""
+    """Whether it leaves its broker without bundles until another arrives."""
 
 
 class Disposal:
-    """One plan in the making. ``projection`` is the one that ``placer`` was opened with."""
+    """Builds one plan. ``projection`` is the one that ``placer`` was opened with."""
 
     def __init__(
         self,
@@ -45,14 +45,14 @@ class Disposal:
         self._planned: set[int] = set()
         self._staying = own_bundles(view)
         self._awaited: Ints = np.zeros(len(view.brokers.names), dtype=np.int64)
-        """Bundles that wishes not yet heard would bring each broker."""
+        """How many bundles the wishes still to be decided would bring each broker."""
         self._light = lightly_used(view, settings)
         self._given: Ints = np.zeros(len(view.brokers.names), dtype=np.int64)
         self._spent = 0
 
     def plan(self, wishes: Sequence[ShedWish], cooling: Collection[str], spent: int = 0) -> Plan:
-        """Every wish as a move or a refusal; ``cooling`` names the bundles that moved lately,
-        ``spent`` is how much of the budget is used up."""
+        """Turn every wish into a move or a refusal; ``cooling`` names the bundles that moved
+        recently, ``spent`` is how much of the budget is used up."""
         self._spent = spent
         resting = frozenset(rows_of(self._view.bundles.names, cooling))
         placed = [wish.destination for wish in wishes if wish.destination is not None]
@@ -66,7 +66,7 @@ class Disposal:
                 refusals.append(self._refused(wish, answer))
             else:
                 granted.append(self._granted(wish, answer))
-        for each in self._in_vain(granted):
+        for each in self._unreplaced(granted):
             granted.remove(each)
             refusals.append(self._refused(each.wish, Rule.LAST_BUNDLE))
         return Plan(moves=tuple(map(self._move, granted)), refusals=tuple(refusals))
@@ -96,7 +96,7 @@ class Disposal:
         return None
 
     def _destination(self, wish: ShedWish) -> int | Rule:
-        """A broker row for the wish, in Pulsar's order of asking; or what leaves none."""
+        """A broker row for the wish, checked in Pulsar's order; or the rule that leaves none."""
         source = None if wish.or_stay else wish.source
         request = request_of(self._view, self._projection, wish.bundle, source)
         allowed = reachable(request)
@@ -107,8 +107,8 @@ class Disposal:
             return self._emptied(request, allowed)
         if not may_unload(request):
             return Rule.ANTI_AFFINITY
-        # Evenness counts bundles, which would undo what the pair was chosen for: it has no say
-        # where the shedder placed.
+        # The evenness filter counts bundles and would undo the shedder's choice of a pair: it does
+        # not apply where the shedder placed.
         if wish.destination is not None:
             capped = narrow(request, allowed, CAPS, self._settings)
             if capped[wish.destination]:
@@ -141,8 +141,8 @@ class Disposal:
         last = self._staying[wish.source] < 1 and wish.reason is not Reason.DRAINED
         return _Grant(wish, destination, last)
 
-    def _in_vain(self, granted: Sequence[_Grant]) -> Iterator[_Grant]:
-        """Last bundles, in whose stead none was granted."""
+    def _unreplaced(self, granted: Sequence[_Grant]) -> Iterator[_Grant]:
+        """Last bundles of brokers without a granted replacement."""
         lasts = [each for each in granted if each.last]
         while bare := [each for each in lasts if self._staying[each.wish.source] < 1]:
             lasts.remove(bare[-1])

@@ -1,11 +1,11 @@
-"""Where bundles go that nobody has, each in sight of those placed before.
+"""Places bundles without an owner in order, each in view of the earlier placements.
 
-for each that needs a broker, until there is enough for one batch:
-  the one it was on its way to, if that is available
+for each bundle that needs a broker, until there are enough for one batch:
+  the broker it was on its way to, if that is available
   else, of the brokers that policies allow, without its last owner if there is another:
-    leave out overloaded ones, if others are left, and those that the filters would not have
-    keep those that were given least of late, unless the placement strategy counts for itself
-    that chooses among them
+    leave out overloaded ones, if others are left, and those that the filters reject
+    keep those that were given the fewest bundles, unless the placement strategy counts itself
+    the placement strategy chooses among them
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from trimtab.view import View
 
 
 class RepairPlacement:
-    """One plan's repairs in the making. ``projection`` is the one ``placer`` was opened with."""
+    """Builds one plan's repairs. ``projection`` is the one that ``placer`` was opened with."""
 
     def __init__(
         self,
@@ -50,15 +50,15 @@ class RepairPlacement:
         self._typical = _typical(view)
 
     def repairs(self, needs: Sequence[Need]) -> tuple[tuple[Repair, ...], int]:
-        """A repair for each need, but for bundles that no broker can take now, until there are
+        """A repair for each need, except for bundles that no broker can take now, up to
         MOST_AT_ONCE; and how many needs are left."""
-        expected, needy = self._view.trouble.expected, {need.bundle for need in needs}
-        rows = self._rows({*expected, *needy})
-        for bundle in sorted(expected.keys() - needy):
+        expected, needing = self._view.trouble.expected, {need.bundle for need in needs}
+        rows = self._rows({*expected, *needing})
+        for bundle in sorted(expected.keys() - needing):
             broker = self._row_of.get(expected[bundle])
             if broker is not None:
                 self._given[broker] += 1
-                # What the view shows, the projection has counted.
+                # The projection has counted what the view shows.
                 if bundle not in rows:
                     self._projection.expect(self._space(bundle), broker, self._typical)
                     if self._placer.counts:
@@ -92,9 +92,9 @@ class RepairPlacement:
         """A broker row; None where no broker may have the bundle."""
         request = self._request(need.bundle)
         allowed = find_permitted(request)
-        aim = self._row_of.get(need.destination or "")
-        if aim is not None and allowed[aim]:
-            return aim
+        intended = self._row_of.get(need.destination or "")
+        if intended is not None and allowed[intended]:
+            return intended
         owner = self._row_of.get(need.owner or "")
         if owner is not None and np.count_nonzero(allowed) > 1:
             allowed[owner] = False
@@ -127,20 +127,20 @@ def lightly_used(view: View, settings: Settings) -> Bools:
 
 
 def prefer_wanted(candidates: Bools, wanted: Bools) -> Bools:
-    """Those of ``candidates`` that are ``wanted``; all of them where none is."""
+    """Those of ``candidates`` that are ``wanted``; all of them if none is."""
     both = candidates & wanted
     return both if both.any() else candidates
 
 
 def fewest(candidates: Bools, given: Ints) -> Bools:
-    """Those of ``candidates``, at least one, that were given least."""
+    """Those of ``candidates`` (at least one) that were given least."""
     least: Bools = candidates & (given == given[candidates].min())
     return least
 
 
 def _typical(view: View) -> Expected:
-    """What a bundle of which nothing is known is taken to weigh: as much as the others, at least
-    something, so that it is seen at all."""
+    """The load assumed for a bundle without any figures: the mean of the others, but above zero so
+    that it counts at all."""
     bundles = view.bundles
     if not len(bundles.names):
         return Expected(1.0, 1)

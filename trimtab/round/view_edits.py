@@ -1,4 +1,4 @@
-"""The view as a round makes it: what is not to move marked, what is given away on its way."""
+"""A round's edits of the view: marks what must not move, and shows granted moves as under way."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ from trimtab.state.round_state import RoundState, begun
 from trimtab.view import View
 
 _MOST: Final = 1e40
-"""Reports within their limits add up to less in any fleet, and products of a few stay finite."""
+"""Reports within their limits sum to less in any fleet, and products of a few stay finite."""
 
 
 def show_to_strategies(
     view: View, state: RoundState, plan: Plan, settings: Settings, now_ms: int
 ) -> View:
-    """The view that `decide` had after what was urgent in ``plan``, with what is not to move
-    marked; its strategy was shown the available part. ``view`` and ``state`` are what it was
-    given."""
+    """The view that `decide` had after the urgent part of ``plan``, with what must not move marked;
+    its strategy saw the available part. ``view`` and ``state`` are the inputs of `decide`."""
     view, state = smooth_averages(view, begun(state, settings, now_ms), settings)
     drained = tuple(move for move in plan.moves if move.reason is Reason.DRAINED)
     view = carry_out(view, Plan(moves=drained, repairs=plan.repairs))
@@ -38,7 +37,7 @@ def show_to_strategies(
 
 
 def smooth_averages(view: View, state: RoundState, settings: Settings) -> tuple[View, RoundState]:
-    """The view with the brokers' averages and reliefs; those of brokers that left are dropped."""
+    """The view with the brokers' averages and relief times; brokers that left are dropped."""
     brokers = view.brokers
     averages = advance(state.averages, brokers, settings.weights)
     relieved = [state.relieved.get(name, 0) for name in brokers.names]
@@ -49,7 +48,7 @@ def smooth_averages(view: View, state: RoundState, settings: Settings) -> tuple[
 
 
 def carry_out(view: View, plan: Plan) -> View:
-    """The view with what the plan gives away on its way."""
+    """The view with the plan's moves and assignments under way."""
     broker_of = {move.bundle: move.destination for move in plan.moves}
     broker_of |= {
         repair.bundle: repair.broker
@@ -79,7 +78,7 @@ def staying(view: View, rows: list[int]) -> View:
 
 
 def computable(view: View) -> bool:
-    """Whether strategies can reckon with it."""
+    """Whether strategies can compute on the view."""
     brokers, bundles = view.brokers, view.bundles
     loads = (brokers.resources, brokers.traffic, bundles.short, bundles.long, bundles.stats)
     # A sum is finite only if every value is, and needs no column of booleans.
@@ -88,7 +87,7 @@ def computable(view: View) -> bool:
 
 
 def summary(view: View, settings: Settings) -> dict[str, float]:
-    """Figures of usage, where there is any."""
+    """Counts of brokers and bundles, and usage figures if usage is known and finite."""
     loads = usage(view.brokers.resources, settings.weights)[view.brokers.available]
     figures = {"brokers": float(len(loads)), "bundles": float(len(view.bundles.names))}
     if loads.size and np.isfinite(loads).all():

@@ -1,4 +1,4 @@
-"""Every tunable of a decision: unit, default, bounds, what goes wrong at either end, Pulsar's name.
+"""Every setting that decisions read: unit, default, bounds, the cost of either extreme, Pulsar key.
 
 A setting is named by its path (``avg.low_threshold``) or by Pulsar's key, whose unit is converted.
 All problems of a change are reported at once.

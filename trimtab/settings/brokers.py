@@ -1,4 +1,4 @@
-"""Of what is believed of brokers that are silent, lost or back again."""
+"""Settings for brokers that are silent, lost or back again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trimtab.settings.units import DAY
 
 @dataclass(frozen=True, slots=True)
 class DoubtSettings:
-    """When what is known of brokers is not believed enough to act on it."""
+    """When the known state of brokers is too doubtful to act on."""
 
     silent_brokers: float = setting(
         0.5,
@@ -39,7 +39,7 @@ class DoubtSettings:
 
 @dataclass(frozen=True, slots=True)
 class FlappingSettings:
-    """How long a broker that was lost and returned gets no bundles; doubles with each loss."""
+    """How long a broker that returns after a loss gets no bundles; doubles with each loss."""
 
     first_delay: float = setting(
         10.0,
@@ -53,7 +53,7 @@ class FlappingSettings:
         "s",
         (0.0, DAY),
         "After many. Short: a broker that flaps for hours is used between its deaths; long: one "
-        "that was mended stays idle.",
+        "that was repaired stays idle.",
     )
     forget: float = setting(
         3600.0,

@@ -1,4 +1,4 @@
-"""Of divisions and merges."""
+"""Settings of splits and merges."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from trimtab.settings.words import MERGING, SPLIT_ALGORITHMS, SPLIT_TRIGGERS
 
 @dataclass(frozen=True, slots=True)
 class SplitSettings:
-    """When a bundle is divided, and where."""
+    """When a bundle is split, and where."""
 
     enabled: bool = setting(
         True,
         "",
         None,
-        "Off: bundles are divided by operators only; one hot bundle stays hot.",
+        "Off: only operators split bundles; one hot bundle stays hot.",
         Alias("loadBalancerAutoBundleSplitEnabled"),
     )
     trigger: str = setting(
@@ -32,15 +32,15 @@ class SplitSettings:
         "range_equally_divide",
         "",
         SPLIT_ALGORITHMS,
-        "Where the owner divides; only range_equally_divide needs no look at the topics.",
+        "Where the owner splits; only range_equally_divide needs no look at the topics.",
         Alias("defaultNamespaceBundleSplitAlgorithm"),
     )
     unload_children: bool = setting(
         True,
         "",
         None,
-        "On: the halves leave their broker at once and are placed anew; not under trimtab, whose "
-        "plan says where they go. Off: they stay until a round moves them.",
+        "On: the children leave their broker at once and are placed again; not under trimtab, "
+        "whose plan says where they go. Off: they stay until a round moves them.",
         Alias("loadBalancerAutoUnloadSplitBundlesEnabled"),
     )
     max_topics: int = setting(
@@ -76,7 +76,7 @@ class SplitSettings:
         128,
         "bundles",
         (0, 1_000_000),
-        "Most of one namespace; then nothing is divided any more. Low: hot bundles stay whole; "
+        "Most of one namespace; then nothing is split any more. Low: hot bundles stay whole; "
         "high: lookups and reports grow.",
         Alias("loadBalancerNamespaceMaximumBundles"),
     )
@@ -84,15 +84,15 @@ class SplitSettings:
         3,
         "rounds",
         (0, 10_000),
-        "Consecutive rounds over a limit before the instantaneous trigger divides, in the one "
-        "after. Low: divides on a peak; high: late.",
+        "Consecutive rounds over a limit before the instantaneous trigger splits, in the one "
+        "after. Low: splits on a peak; high: late.",
         Alias("loadBalancerNamespaceBundleSplitConditionHitCountThreshold"),
     )
     max_per_round: int = setting(
         10,
         "bundles",
         (0, 1_000_000),
-        "Most that the instantaneous trigger divides in one round, 0 for no cap. Low: many "
+        "Most that the instantaneous trigger splits in one round, 0 for no cap. Low: many "
         "rounds; high: clients of many topics reconnect at once.",
         Alias("loadBalancerMaxNumberOfBundlesToSplitPerCycle"),
     )
@@ -100,24 +100,24 @@ class SplitSettings:
         0.1,
         "fraction",
         (0.0, 100.0),
-        "By how much flow_or_qps_equally_divide wants a limit passed. 0: a bundle at the limit is "
-        "divided again and again; high: large bundles stay.",
+        "By how much a limit must be passed before flow_or_qps_equally_divide splits. 0: a bundle "
+        "at the limit is split again and again; high: large bundles stay.",
         Alias("flowOrQpsDifferenceThresholdPercentage", percent),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class MergeSettings:
-    """When neighbours become one bundle, so that their namespace has room for others to be divided.
+    """When neighbours are merged, so that their namespace has room for splits of other bundles.
 
-    None do where bundles are divided by operators only (``split.enabled``).
+    Nothing is merged where only operators split bundles (``split.enabled`` off).
     """
 
     enabled: bool = setting(
         True,
         "",
         None,
-        "Off: a namespace that has come to ``split.max_bundles`` stays there, and its hot bundles "
+        "Off: a namespace that has reached ``split.max_bundles`` stays there, and its hot bundles "
         "stay whole.",
     )
     strategy: str = setting(
@@ -127,21 +127,21 @@ class MergeSettings:
         0.9,
         "fraction",
         (0.0, 1.0),
-        "Of ``split.max_bundles``: a namespace that has so many is merged until it has fewer, also "
-        "one that an operator gave more than the most. Low: bundles are merged whose room nobody "
-        "needs; high: a bundle that must be divided waits for room.",
+        "Of ``split.max_bundles``: bundles of a namespace that has so many are merged until it has "
+        "fewer, even if an operator gave it more than the maximum. Low: bundles are merged whose "
+        "room is not needed; high: a bundle that must be split waits for room.",
     )
     fraction: float = setting(
         0.25,
         "fraction",
         (0.0, 1.0),
-        "Of each split limit, which two may come to together. Low: nothing is cold enough; high: "
-        "what was merged is soon divided again.",
+        "Of each split limit, which two may reach together. Low: nothing is cold enough; high: "
+        "merged bundles are soon split again.",
     )
     max_per_round: int = setting(
         5,
         "pairs",
         (0, 1_000_000),
         "Most that are merged in one round, 0 for no cap. Low: many rounds until there is room; "
-        "high: brokers do little else, and lookups of many topics are answered anew.",
+        "high: brokers do little else, and lookups of many topics are answered again.",
     )

@@ -1,4 +1,4 @@
-"""Of trimtab's own strategy."""
+"""Settings of trimtab's own strategy."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class PlannerSettings:
         1800.0,
         "s",
         (1.0, DAY),
-        "Of what is known of a bundle's share of the load; steps are found apart from it. Short: "
+        "Of the average of a bundle's share of the load; level shifts are found separately. Short: "
         "follows noise, and larger ranges are needed to act; long: slow drifts are seen late.",
     )
     cost_half_life: float = setting(
         3600.0,
         "s",
         (1.0, 30 * DAY),
-        "Of what is known of the cost of traffic on each kind of broker. Short: predictions "
+        "Of the learned cost of traffic on each kind of broker. Short: predictions "
         "follow noise; long: an upgraded broker is judged by what it was.",
     )
     false_moves: float = setting(

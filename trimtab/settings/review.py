@@ -1,4 +1,4 @@
-"""Of what comes of plans, and of what is kept so that it can be asked for."""
+"""Settings of plan review, the shadow, and what is kept for replays and explanations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trimtab.settings.words import NO_SHADOW, PLACEMENT, SHEDDING, UNDO
 
 @dataclass(frozen=True, slots=True)
 class LedgerSettings:
-    """What moves were predicted to do, held against what came of it."""
+    """The ledger: compares the predicted result of moves with the realised one."""
 
     enabled: bool = setting(
         True,
@@ -32,7 +32,7 @@ class LedgerSettings:
 
 @dataclass(frozen=True, slots=True)
 class BreakerSettings:
-    """When plans have done harm, and what is done about it."""
+    """The breaker: when a plan counts as harmful, and what is done then."""
 
     enabled: bool = setting(
         True,
@@ -79,13 +79,13 @@ class BreakerSettings:
 
 @dataclass(frozen=True, slots=True)
 class ShadowSettings:
-    """A challenger of the strategy in charge, whose moves are only counted."""
+    """The shadow: a second strategy whose moves are only counted."""
 
     shedding: str = setting(
         NO_SHADOW,
         "",
         (NO_SHADOW, *SHEDDING),
-        "The strategy that is tried beside round.shedding, with all its settings; none: rounds "
+        "The strategy that is compared with round.shedding, with all its settings; none: rounds "
         "cost half as much and nothing is compared.",
     )
     placement: str = setting(
@@ -98,7 +98,7 @@ class ShadowSettings:
 
 @dataclass(frozen=True, slots=True)
 class ReplaySettings:
-    """What later replays can start from."""
+    """The exports that later replays start from."""
 
     export_interval: float = setting(
         900.0,
@@ -112,20 +112,20 @@ class ReplaySettings:
 
 @dataclass(frozen=True, slots=True)
 class ExplainSettings:
-    """What `trimtab why` can answer from Redis."""
+    """The explanations that Redis keeps for `trimtab why`."""
 
     rounds: int = setting(
         100,
         "rounds",
         (0, 1000),
-        "So many of the last rounds are kept; 0: none, and every answer takes a replay. Low: last "
+        "How many of the last rounds are kept; 0: none, and every answer takes a replay. Low: last "
         "night's move is no longer there; high: memory of Redis, 1.5 kB for each of its subjects.",
     )
     subjects: int = setting(
         200,
         "subjects",
         (0, 10_000),
-        "Bundles and brokers that a round explains at most; 0: none are. Low: some moves have "
-        "their sentence alone; high: rounds with many moves take longer, and memory of Redis, "
-        "which serves nobody for 12 ms a thousand while it takes them.",
+        "Bundles and brokers that a round explains at most; 0: none. Low: some moves have only "
+        "their sentence; high: rounds with many moves take longer and more memory of Redis, which "
+        "serves no other client for 12 ms per thousand while it stores them.",
     )

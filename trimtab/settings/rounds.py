@@ -1,4 +1,4 @@
-"""Of every round, whatever its strategy."""
+"""Settings of every round, whatever its strategy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trimtab.settings.words import PLACEMENT, SHEDDING
 
 @dataclass(frozen=True, slots=True)
 class RoundSettings:
-    """When a round runs, what it asks, and how much it may do."""
+    """When a round runs, which strategies it asks, and how much it may do."""
 
     enabled: bool = setting(
         True,
@@ -93,7 +93,7 @@ class RoundSettings:
 
 @dataclass(frozen=True, slots=True)
 class PlacementSettings:
-    """Which brokers a bundle may go to, and which are equally good."""
+    """Which brokers a bundle may go to, and which of them count as equally good."""
 
     max_topics: int = setting(
         50_000,
@@ -125,7 +125,7 @@ class PlacementSettings:
         "",
         None,
         "Brokers that report another load manager class get nothing while others can; empty: any "
-        "class will do. Wrong: no broker fits and the setting is not heeded.",
+        "class will do. Wrong: no broker fits and the setting is ignored.",
         Alias("loadManagerClassName"),
     )
     prefer_later_versions: bool = setting(
@@ -148,7 +148,7 @@ class PlacementSettings:
 
 @dataclass(frozen=True, slots=True)
 class WeightSettings:
-    """How resources become one usage number, and how slowly it forgets."""
+    """How resources become one usage number, and how slowly its average follows."""
 
     cpu: float = setting(
         1.0,

@@ -1,4 +1,4 @@
-"""What a tunable is: unit, bounds, argument, Pulsar's key; and how a given value is checked."""
+"""A setting: unit, bounds, rationale, Pulsar's key; and the check of a given value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class InvalidSettings(ValueError):
 
 
 class Alias(NamedTuple):
-    """Pulsar's key for a setting and how its value becomes ours."""
+    """Pulsar's key for a setting, and the conversion of its value to trimtab's unit."""
 
     key: str
     convert: Callable[[Any], Any] = lambda value: value
@@ -26,11 +26,11 @@ class Alias(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What is known of one setting besides its default."""
+    """All properties of one setting except its default."""
 
     unit: str
     bounds: tuple[float, float] | tuple[str, ...] | None
-    """Lowest and highest number, or the words to choose from; None for a switch."""
+    """Lowest and highest number, or the accepted words; None for a switch."""
     why: str
     """What the value does and what goes wrong at either extreme."""
     alias: Alias | None
@@ -43,17 +43,17 @@ def setting(
     why: str,
     alias: Alias | None = None,
 ) -> Any:
-    """A dataclass field that knows its Setting."""
+    """A dataclass field with its Setting as metadata."""
     return field(default=default, metadata={"setting": Setting(unit, bounds, why, alias)})
 
 
 def problem_of(value: object, kind: type, known: Setting) -> str | None:
-    """Why ``value``, in our unit, cannot be a setting of type ``kind``; None if it can."""
+    """Why ``value``, in trimtab's unit, cannot be a setting of type ``kind``; None if it can."""
     return wrong_type(value, kind) or _out_of_bounds(value, known)
 
 
 _LARGEST: Final = 1 << 63
-"""JSON and TOML know no bound of integers, but the arithmetic does."""
+"""JSON and TOML do not bound integers, but the arithmetic needs 64 bits."""
 
 _WORDS: Final = {bool: "true or false", int: "a whole number", float: "a number", str: "a word"}
 

@@ -1,4 +1,4 @@
-"""Of Pulsar's strategies."""
+"""Settings of Pulsar's strategies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trimtab.settings.units import DAY, HUGE, mebibytes, percent
 
 @dataclass(frozen=True, slots=True)
 class ThresholdSettings:
-    """ThresholdShedder: brokers that stand above the average."""
+    """ThresholdShedder: sheds from brokers above the average."""
 
     threshold: float = setting(
         0.1,
@@ -40,7 +40,7 @@ class ThresholdSettings:
 
 @dataclass(frozen=True, slots=True)
 class UniformSettings:
-    """UniformLoadShedder: the broker with the most traffic against the one with the least."""
+    """UniformLoadShedder: compares the broker with the most traffic with the one with the least."""
 
     rate_difference: float = setting(
         50.0,
@@ -62,7 +62,7 @@ class UniformSettings:
 
 @dataclass(frozen=True, slots=True)
 class AvgSettings:
-    """AvgShedder: the busiest broker paired with the idlest, and so inwards."""
+    """AvgShedder: pairs the busiest broker with the idlest, and so on inwards."""
 
     low_threshold: float = setting(
         15.0,
@@ -98,7 +98,7 @@ class AvgSettings:
 
 @dataclass(frozen=True, slots=True)
 class TransferSettings:
-    """TransferShedder: the deviation of average usage brought below a target, in pairs."""
+    """TransferShedder: brings the deviation of average usage below a target, pair by pair."""
 
     target_deviation: float = setting(
         0.25,
@@ -179,7 +179,7 @@ class TransferSettings:
 
 @dataclass(frozen=True, slots=True)
 class UnloadSettings:
-    """How much moves between two brokers that are compared with one another."""
+    """How much load moves between two brokers that are compared."""
 
     min_rate: float = setting(
         1000.0,

@@ -1,11 +1,13 @@
-"""Pulsar's units and class names as ours, and bounds that several settings share."""
+"""Convert Pulsar's units and class names to trimtab's; bounds that several settings share."""
 
 from __future__ import annotations
 
 from typing import Final
 
 DAY: Final = 86_400.0
+"""Seconds."""
 HUGE: Final = 1e15
+"""The upper bound of rates and sizes that have no natural one."""
 
 _CLASSES: Final = {
     "ThresholdShedder": "threshold",
@@ -20,27 +22,27 @@ _CLASSES: Final = {
 
 
 def minutes(value: float) -> float:
-    """Seconds."""
+    """Convert minutes to seconds."""
     return value * 60.0
 
 
 def milliseconds(value: float) -> float:
-    """Seconds."""
+    """Convert milliseconds to seconds."""
     return value / 1000
 
 
 def percent(value: float) -> float:
-    """A fraction."""
+    """Convert percent to a fraction."""
     return value / 100.0
 
 
 def mebibytes(value: float) -> float:
-    """Bytes."""
+    """Convert MiB to bytes."""
     return value * 1048576.0
 
 
 def strategy(name: str) -> str:
-    """A class of Pulsar's by our name; any other word as it is, to be refused."""
+    """Convert a Pulsar class name to trimtab's name; any other word stays, and is refused later."""
     # Both of Pulsar's managers have a class of this name; the extensible one averages.
     if name.endswith(".extensions.strategy.LeastResourceUsageWithWeight"):
         return "least-average-usage"

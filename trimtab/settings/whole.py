@@ -1,4 +1,4 @@
-"""All of them together: parsed, changed and listed."""
+"""All settings of a cluster: parse, change and list them."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ class Settings:
 
     @classmethod
     def parse(cls, values: Mapping[str, object]) -> Settings:
-        """The defaults, changed; see `changed`."""
+        """The defaults with ``values`` over them; see `changed`."""
         return cls().changed(values)
 
     def changed(self, values: Mapping[str, object]) -> Settings:
-        """These settings with ``values`` over them, by dotted or Pulsar's name.
+        """These settings with ``values`` over them, by dotted name or Pulsar's key.
 
         Raises InvalidSettings with every problem found.
         """
@@ -70,7 +70,7 @@ class Settings:
         current = self.dumped()
         for name in values.keys() & _MISSPELT.keys():
             path = _MISSPELT[name]
-            # Pulsar reads the old spelling while the right one has its default.
+            # Pulsar reads the old spelling while the correct one has its default.
             if accepted.get(path, current[path]) == _DEFAULTS.dumped()[path]:
                 accepted.pop(path, None)
                 _accept(name, values[name], accepted, problems)
@@ -81,7 +81,7 @@ class Settings:
         return changed
 
     def dumped(self) -> dict[str, object]:
-        """Every setting by dotted name, in order of name; `parse` of it gives an equal value."""
+        """Every setting by dotted name, sorted; `parse` of it gives an equal value."""
         groups = cast(dict[str, dict[str, object]], asdict(self))
         return {
             f"{group}.{name}": value
@@ -103,7 +103,7 @@ class Settings:
 
 
 def catalogue() -> Iterator[tuple[str, object, Setting]]:
-    """Every setting: dotted name, default, and what is known of it."""
+    """Every setting: dotted name, default and properties."""
     for group in fields(Settings):
         for member in fields(getattr(_DEFAULTS, group.name)):
             yield f"{group.name}.{member.name}", member.default, member.metadata["setting"]
@@ -122,7 +122,7 @@ _MISSPELT: Final = {
 
 
 def _accept(name: str, value: object, accepted: dict[str, object], problems: list[str]) -> None:
-    """Add ``value`` to ``accepted`` under its path, or say in ``problems`` why not."""
+    """Add ``value`` to ``accepted`` under its path, or add to ``problems`` why not."""
     path = name if name in _TYPES else _ALIASES.get(name) or _MISSPELT.get(name)
     if path is None:
         problems.append(f"{name}: no such setting{_nearest(name)}")
@@ -147,7 +147,7 @@ def _nearest(name: str) -> str:
 
 
 def contradictions(settings: Settings) -> Iterator[str]:
-    """What is wrong with settings that are each within their bounds."""
+    """Yield the contradictions between settings that are each within their bounds."""
     if settings.avg.low_threshold > settings.avg.high_threshold:
         yield "avg.low_threshold: must not be above avg.high_threshold"
     if settings.round.forget < settings.round.silence:

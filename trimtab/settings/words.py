@@ -1,4 +1,4 @@
-"""What settings that are words may be."""
+"""The words that each word-valued setting accepts."""
 
 from __future__ import annotations
 

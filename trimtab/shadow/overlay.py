@@ -1,9 +1,9 @@
 """A view as it would be if some bundles were on other brokers than they are.
 
-traffic  goes with the bundle, as last reported
+traffic  moves with the bundle, as last reported
 resource = as reported + cost of a byte on that kind of broker * traffic that comes or goes
-The cost is the slope of what the brokers of a kind report, so that what a broker uses without any
-bundle stays with it. Heap and direct memory stay too: they do not follow the traffic.
+The cost is the slope of what the brokers of a kind report, so what a broker uses without any bundle
+stays with it. Heap and direct memory stay too: they do not follow the traffic.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ NOTHING_LEARNT: Final = (Costs(),) * len(FOLLOWING)
 
 
 def learn_costs(past: tuple[Costs, ...], brokers: Brokers, kept: float) -> tuple[Costs, ...]:
-    """What traffic costs, with these reports counted; what was known weighs ``kept`` of before.
+    """The costs of traffic with these reports counted; earlier ones keep ``kept`` of their weight.
 
-    Kinds that no broker is of any more are forgotten.
+    Kinds that no broker has any more are forgotten.
     """
     names, kind = kinds(brokers.limits)
     carried = _carried(brokers.traffic)
@@ -52,18 +52,18 @@ def learn_costs(past: tuple[Costs, ...], brokers: Brokers, kept: float) -> tuple
             costs = count_reports(
                 costs, name, brokers.resources[resource, here], carried[here], kept
             )
-        # One report beyond all measure must not be remembered for ever.
+        # A report so large that the sums overflow must not be remembered.
         sums = {name: costs.sums[name] for name in names if np.isfinite(costs.sums[name]).all()}
         found.append(replace(costs, sums=sums))
     return tuple(found)
 
 
 def standing(elsewhere: Mapping[str, str], view: View, brokers: Collection[str]) -> dict[str, str]:
-    """Those of ``elsewhere`` (bundle to broker) that still differ from the truth: the bundle is
-    there, not on that broker, and the broker is one of ``brokers``."""
+    """The entries of ``elsewhere`` (bundle to broker) that still differ from the true view: the
+    bundle exists, is not on that broker, and the broker is one of ``brokers``."""
     names, bundles = view.brokers.names, view.bundles
     rows = rows_of(bundles.names, elsewhere)
-    # What is on its way may come to nothing: where it is or will be is no truth yet.
+    # A move under way may fail: neither its source nor its destination is certain yet.
     home = {
         bundles.names[row]: names[bundles.owner[row]]
         if bundles.owner[row] == view.intended[row]
@@ -80,7 +80,7 @@ def standing(elsewhere: Mapping[str, str], view: View, brokers: Collection[str])
 
 
 def overlay_view(view: View, elsewhere: Mapping[str, str], costs: tuple[Costs, ...]) -> View:
-    """The view with each bundle of ``elsewhere`` at home on that broker, if both are in view."""
+    """The view with each bundle of ``elsewhere`` owned by that broker, if both are in view."""
     rows, places = _places(view, elsewhere)
     if not rows.size:
         return view
@@ -127,14 +127,14 @@ def _shifted(view: View, rows: Ints, places: Ints, costs: tuple[Costs, ...]) -> 
 
 
 def _per_byte(costs: Costs, brokers: Brokers) -> Floats:
-    """(n,) points of a resource that a byte/s takes on each broker."""
+    """(n,) points of a resource that a byte/s uses on each broker."""
     names, kind = kinds(brokers.limits)
     _, first = np.unique(kind, return_index=True)
     return per_byte(costs, names, brokers.limits[:, first])[kind]
 
 
 def _carried(traffic: Floats) -> Floats:
-    """Of four rows of traffic: bytes/s, and messages/s as bytes/s."""
+    """The bytes/s in four rows of traffic, with messages/s converted to bytes/s."""
     messages = traffic[RATE_IN] + traffic[RATE_OUT]
     carried: Floats = traffic[THROUGHPUT_IN] + traffic[THROUGHPUT_OUT] + MESSAGE_BYTES * messages
     return carried

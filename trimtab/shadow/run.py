@@ -1,15 +1,15 @@
 """A second strategy on the same stream, whose moves are only counted.
 
-The strategy in charge is the champion, the other its challenger. They live in two worlds that are
-one when the comparison begins:
+The strategy that acts is the active strategy, the other is the shadow. Each has its own world; the
+two worlds are equal when the comparison begins:
 
-after each round in which the champion's strategy was asked:
-  bring the challenger's world up to date with the true one
-  decide on the view of it, with the challenger's strategy and everything else alike
-  count moves and bounces of both, and the range that each found
-  the challenger's moves land in its world at once; the champion's do not happen there
+after each round that asked the active strategy:
+  bring the shadow's world up to date with the true one
+  decide on the view of it, with the shadow's strategy and everything else equal
+  count the moves and bounces of both, and the usage range that each found
+  apply the shadow's moves to its world at once; the active strategy's do not happen there
 What neither strategy decides happens in both worlds: load, losses and repairs, splits, drains, and
-moves that are not trimtab's. While observing only, the champion moves nothing.
+moves that are not trimtab's. While observing only, the active strategy moves nothing.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from trimtab.view import View
 from trimtab.wire.rows import ShadowRecord, ShadowSide
 
 _ASKED: Final = (None, Rule.BALANCED, Rule.FROZEN)
-"""``Plan.skipped`` of a round in which the strategy was asked, or would have been but for what came
-of its own plans."""
+"""``Plan.skipped`` of a round that asked the strategy, or would have without a freeze caused by its
+own plans."""
 
 
 def compare_shadow(
     memory: Memory, view: View, plan: Plan, settings: Settings
 ) -> tuple[Memory, ShadowRecord | None]:
-    """The memory after the challenger's round, and what is told of it; None without a challenger.
+    """The memory after the shadow's round, and the round's record; None without a shadow.
 
-    ``plan`` is what the champion made of ``view``; ``memory`` has the state that it began with.
+    ``plan`` is the active strategy's for ``view``; ``memory`` has the state that it began with.
     """
     if settings.shadow.shedding == NO_SHADOW:
         return (memory if memory.shadow is None else replace(memory, shadow=None)), None
     before = _known(memory, view, settings)
     if plan.skipped not in _ASKED:
-        return replace(memory, shadow=before), _told(before, before, None, None)
-    theirs, shadow, problems = _tried(_caught_up(before, memory, view), view, settings)
+        return replace(memory, shadow=before), _record(before, before, None, None)
+    other_plan, shadow, problems = _run(_caught_up(before, memory, view), view, settings)
     own = () if settings.round.observe_only else _compared_moves(plan)
-    moves = _compared_moves(theirs)
+    moves = _compared_moves(other_plan)
     # A round is compared where both have a range.
-    mine, other = _range(plan), _range(theirs)
+    mine, other = _range(plan), _range(other_plan)
     both = mine is not None and other is not None
     after = replace(
         shadow,
@@ -61,11 +61,11 @@ def compare_shadow(
         challenger=shadow.challenger.after(moves, other if both else None, view.now_ms),
     )
     memory = replace(memory, shadow=after, problems=[*memory.problems, *problems])
-    return memory, _told(before, after, mine, other)
+    return memory, _record(before, after, mine, other)
 
 
 def _known(memory: Memory, view: View, settings: Settings) -> Shadow:
-    """What is remembered; a comparison of other strategies is none."""
+    """The remembered comparison, or a new one if the strategies have changed."""
     contest = Contest(
         settings.round.shedding,
         settings.round.placement,
@@ -74,12 +74,12 @@ def _known(memory: Memory, view: View, settings: Settings) -> Shadow:
     )
     if memory.shadow is not None and memory.shadow.contest == contest:
         return memory.shadow
-    # As if the challenger took over now.
+    # As if the shadow's strategy took over now.
     return Shadow(contest, view.now_ms, view.now_ms, memory.round, NOTHING_LEARNT)
 
 
 def _caught_up(shadow: Shadow, memory: Memory, view: View) -> Shadow:
-    """The challenger's world after what happened in both since its last round."""
+    """The shadow's world after what happened in both since its last round."""
     liveness, true = memory.liveness, memory.round
     here = memory.appended.keys() - liveness.gone.keys() - liveness.draining
     return replace(
@@ -89,12 +89,12 @@ def _caught_up(shadow: Shadow, memory: Memory, view: View) -> Shadow:
     )
 
 
-def _tried(shadow: Shadow, view: View, settings: Settings) -> tuple[Plan, Shadow, tuple[str, ...]]:
-    """The challenger's plan and what it remembers then, or what is wrong with it."""
+def _run(shadow: Shadow, view: View, settings: Settings) -> tuple[Plan, Shadow, tuple[str, ...]]:
+    """The shadow's plan and its memory after it, or the problem with its strategy."""
     try:
         return *_decided(shadow, view, settings), ()
     except Exception as error:
-        # Whatever a strategy on trial does, the round it is compared with must stand.
+        # A failing shadow must not stop the round it is compared with.
         return Plan(), shadow, (f"shadow.shedding: {type(error).__name__}: {error}",)
 
 
@@ -109,14 +109,14 @@ def _decided(shadow: Shadow, view: View, settings: Settings) -> tuple[Plan, Shad
     kept = 0.5 ** (elapsed / settings.planner.cost_half_life)
     costs = learn_costs(shadow.costs, view.brokers, kept)
     world = overlay_view(view, shadow.elsewhere, costs)
-    # As the champion draws, so that luck is no difference between them.
+    # The same draws as the active strategy's: luck must make no difference between them.
     rng = shadow.round.draws(view.cluster)
     plan, state = decide(world, shadow.round, replace(settings, round=chosen), view.now_ms, rng)
     return plan, replace(shadow, round=state, costs=costs)
 
 
 def _compared_moves(plan: Plan) -> tuple[Move, ...]:
-    """Without drains, which happen as they truly do: to plan them takes budget, draws and rest."""
+    """The moves without drains: these follow the true world, but take budget, draws and rest."""
     return tuple(move for move in plan.moves if move.reason is not Reason.DRAINED)
 
 
@@ -124,7 +124,7 @@ def _range(plan: Plan) -> float | None:
     return plan.summary.get("usage_range")
 
 
-def _told(before: Shadow, after: Shadow, mine: float | None, other: float | None) -> ShadowRecord:
+def _record(before: Shadow, after: Shadow, mine: float | None, other: float | None) -> ShadowRecord:
     def side(names: tuple[str, ...], was: Tally, now: Tally, found: float | None) -> ShadowSide:
         strategy, placement = names
         return ShadowSide(
