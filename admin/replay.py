@@ -16,7 +16,7 @@ from simulation.replay.recorded import Missing, RecordedTopics
 from simulation.replay.run import Readers
 from simulation.replay.span import Ambiguous, Asked, Bound, iso
 from simulation.replay.verdict import ReplayVerdict, judge_run
-from trimtab.settings import SHEDDING
+from trimtab.shedding import SHEDDERS
 from trimtab.wire.rows import RoundRecord, ShadowSide
 
 MOST_ROUNDS: Final = 40
@@ -43,8 +43,8 @@ def bound_of(text: str) -> Bound:
 
 def strategy_of(text: str) -> str:
     """One that there is."""
-    if text and text not in SHEDDING:
-        raise typer.BadParameter(f"{text}: no such strategy; there are {', '.join(SHEDDING)}")
+    if text and text not in SHEDDERS:
+        raise typer.BadParameter(f"{text}: no such strategy; there are {', '.join(SHEDDERS)}")
     return text
 
 

@@ -15,7 +15,7 @@ def tables(settings: Settings, sources: Mapping[str, str], *, every: bool) -> st
     """
     values = settings.dumped()
     lines: dict[str, list[str]] = {}
-    for path, default, known in catalogue():
+    for path, default, known in catalogue(settings):
         if every or values[path] != default:
             group, name = path.split(".")
             key = sources.get(path) or (known.alias.key if known.alias is not None else "")

@@ -26,8 +26,8 @@ from simulation.scenarios import (
 from simulation.scenarios.comparing import Job, by_strategy, cell, lines, play
 from simulation.scenarios.running import strategy
 from simulation.scenarios.what_if import on_hardware, remove_domain, with_brokers
-from trimtab.settings import SHEDDING, Settings
 from trimtab.settings.setting import InvalidSettings
+from trimtab.shedding import DEFAULTS, SHEDDERS
 
 USAGE: Final = 2
 _SETTINGS: Final = "settings."
@@ -64,8 +64,8 @@ def simulate(  # noqa: PLR0913 - the options of a command line
     try:
         given = _values(values or [])
         made = _with(load(scenario, **given[0]), brokers, hardware, lose_domain)
-        tuned = Settings().changed(given[1])
-        chosen = [strategy(name, tuned) for name in strategies or SHEDDING]
+        tuned = DEFAULTS.changed(given[1])
+        chosen = [strategy(name, tuned) for name in strategies or SHEDDERS]
         wanted = _seeds(seed, seeds) or [made.seed]
         jobs = [Job(change_scenario(made, {"seed": s}), each) for each in chosen for s in wanted]
     except (InvalidScenario, InvalidSettings) as error:

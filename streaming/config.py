@@ -23,6 +23,7 @@ from sinks.kafka.security import PLAINTEXT, KafkaSecurity
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import Settings
 from trimtab.settings.setting import InvalidSettings
+from trimtab.shedding import DEFAULTS
 
 
 class InvalidConfig(ValueError):
@@ -183,7 +184,7 @@ def _table(content: dict[str, Any], name: str, problems: list[str]) -> dict[str,
 
 
 def _parse_settings(tree: dict[str, Any]) -> Settings:
-    return Settings.parse(_flat(tree))
+    return DEFAULTS.changed(_flat(tree))
 
 
 def _name(location: tuple[int | str, ...]) -> str:

@@ -25,7 +25,8 @@ class ShedWish:
 
     bundle: int
     source: int
-    reason: Reason
+    reason: str
+    """A `Reason`, or a word that the strategy brings."""
     destination: int | None = None
     or_stay: bool = False
     """Whether the bundle may stay if placement finds no better broker."""
@@ -57,7 +58,7 @@ class Move:
     bundle: str
     source: str
     destination: str
-    reason: Reason
+    reason: str
     epoch: Epoch
 
 

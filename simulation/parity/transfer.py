@@ -144,7 +144,7 @@ def _decision(view: View, shed: ShedWish) -> Json:
         "from": names[shed.source],
         "to": None if shed.destination is None else names[shed.destination],
         "label": "Success",
-        "reason": _REASONS[shed.reason],
+        "reason": _REASONS[Reason(shed.reason)],
     }
 
 

@@ -26,6 +26,7 @@ from trimtab.plan import Plan
 from trimtab.reasons import Reason
 from trimtab.round.decide import decide
 from trimtab.settings import Settings
+from trimtab.shedding import DEFAULTS
 from trimtab.state.round_state import RoundState
 from trimtab.view import View
 
@@ -52,7 +53,7 @@ def strategy(name: str, settings: Settings | None = None) -> Settings:
         "round.shedding": shedding,
         "round.placement": placement or PLACEMENTS.get(shedding, "least-long-term-rate"),
     }
-    return (settings or Settings()).changed(chosen)
+    return (settings or DEFAULTS).changed(chosen)
 
 
 def name_of(settings: Settings) -> str:

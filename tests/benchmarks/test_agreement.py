@@ -11,7 +11,7 @@ from benchmarks.agreement import Disagreement, Moves, differences, digest, same_
 from benchmarks.decisions import BROKERS, BUNDLES, MATCHES, SEED, SETTINGS, view_of
 from benchmarks.synthetic import columns
 from trimtab.arrays import CPU
-from trimtab.shedding import SHEDDERS
+from trimtab.settings import SHEDDING
 from trimtab.view import View
 
 WEIGHTS = SETTINGS.weights
@@ -83,4 +83,4 @@ def test_the_order_counts_within_a_broker_where_there_is_one() -> None:
 
 
 def test_every_shedder_of_pulsar_has_its_match() -> None:
-    assert MATCHES.keys() == SHEDDERS.keys() - {"trimtab"}
+    assert MATCHES.keys() == set(SHEDDING) - {"trimtab"}

@@ -10,7 +10,7 @@ import pytest
 from benchmarks import plans
 from benchmarks.synthetic import columns
 from trimtab.placement import PLACERS
-from trimtab.shedding import SHEDDERS
+from trimtab.settings import SHEDDING
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def test_a_plan_without_moves_is_no_figure() -> None:
 
 def test_every_strategy_is_in_a_pairing() -> None:
     shedding, placement = (set(names) for names in zip(*plans.PAIRINGS, strict=True))
-    assert shedding == SHEDDERS.keys()
+    assert shedding == set(SHEDDING)
     assert placement == PLACERS.keys()
 
 

@@ -73,7 +73,7 @@ def _move(view: View, wish: ShedWish) -> str:
     return f"{names[wish.source]}#{number} -> {where}"
 
 
-def reasons(outcome: ShedOutcome) -> set[Reason]:
+def reasons(outcome: ShedOutcome) -> set[str]:
     return {each.reason for each in outcome.sheds}
 
 

@@ -10,7 +10,7 @@ from tests.support.reports import snapshot
 from trimtab.cluster.operator import Cluster
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
-from trimtab.settings import Settings
+from trimtab.shedding import DEFAULTS
 from trimtab.state.memory import Memory
 from trimtab.wire.columns import pack
 from trimtab.wire.control import Intent, IntentKind
@@ -28,7 +28,7 @@ AVG = {
 
 
 def cluster(settings: Mapping[str, object] | None = None) -> Cluster:
-    return Cluster("c", {}, {}, Memory(), Settings.parse(AVG | dict(settings or {})))
+    return Cluster("c", {}, {}, Memory(), DEFAULTS.changed(AVG | dict(settings or {})))
 
 
 def snapshot_row(

@@ -15,6 +15,7 @@ from tests.support.reports import bundle
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
 from trimtab.settings import Settings
+from trimtab.shedding import DEFAULTS
 from trimtab.wire import keys
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
 from trimtab.wire.ownership import Change
@@ -159,7 +160,7 @@ def fleets(draw: st.DrawFn, steps: int) -> Fleet:
 
 def job_of(pair: tuple[str, str], observe: bool, grace: float) -> Settings:
     """A job of a shedder and a placement that acts readily."""
-    return Settings.parse(
+    return DEFAULTS.changed(
         {
             "round.shedding": pair[0],
             "round.placement": pair[1],

@@ -10,7 +10,7 @@ from tests.support.clusters import NOW_MS, Broker, Bundle, Four
 from trimtab.placement import PLACERS
 from trimtab.policies import Isolation, Policies
 from trimtab.settings import SPLIT_TRIGGERS, Settings
-from trimtab.shedding import SHEDDERS
+from trimtab.shedding import DEFAULTS, SHEDDERS
 
 Cluster = dict[str, Broker]
 
@@ -83,7 +83,7 @@ def all_settings(draw: st.DrawFn) -> Settings:
     """Settings that act readily, with every strategy."""
     shedding, placement = draw(st.sampled_from(PAIRS))
     low = draw(st.sampled_from([0.0, 5.0, 15.0]))
-    return Settings.parse(
+    return DEFAULTS.changed(
         {
             "round.shedding": shedding,
             "round.placement": placement,

@@ -11,7 +11,7 @@ from sources.records import Record
 from tests.support.reports import bundle
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
-from trimtab.settings import Settings
+from trimtab.shedding import DEFAULTS
 from trimtab.wire import keys
 from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
@@ -20,7 +20,7 @@ from trimtab.wire.ownership import Record as Owned
 
 START_MS = 1_800_000_000_000
 
-AVG = Settings.parse(
+AVG = DEFAULTS.changed(
     {
         "round.shedding": "avg",
         "round.placement": "avg",

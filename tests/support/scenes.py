@@ -11,6 +11,7 @@ from trimtab.explaining.scene import Scene
 from trimtab.health.assessment import situation_of
 from trimtab.round.decide import decide
 from trimtab.settings import Settings
+from trimtab.shedding import DEFAULTS
 from trimtab.state.memory import Memory
 from trimtab.view import View
 
@@ -24,7 +25,7 @@ def scene_of(
 ) -> Scene:
     """One round on a view, at the view's time; as Pulsar does it unless told otherwise."""
     if not isinstance(settings, Settings):
-        settings = Settings.parse({**PULSAR, **settings})
+        settings = DEFAULTS.changed({**PULSAR, **settings})
     memory = memory or Memory()
     found = situation_of(memory, view.records, settings, view.now_ms)
     view = replace(view, trouble=replace(found.trouble, needs=view.trouble.needs))

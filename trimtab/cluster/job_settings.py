@@ -7,6 +7,7 @@ from typing import cast
 
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import Settings
+from trimtab.shedding import DEFAULTS
 from trimtab.wire.rows import JobSettings
 
 
@@ -18,4 +19,4 @@ def told(intake: IntakeSettings, defaults: Settings) -> JobSettings:
 
 def understood(settings: JobSettings) -> tuple[IntakeSettings, Settings]:
     """The settings from a record; raises InvalidSettings if another version had other ones."""
-    return IntakeSettings.parse(settings.intake), Settings.parse(settings.defaults)
+    return IntakeSettings.parse(settings.intake), DEFAULTS.changed(settings.defaults)

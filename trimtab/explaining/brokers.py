@@ -23,7 +23,7 @@ def of_broker(witness: Witness, broker: str) -> Explanation:
     figures = _figures(witness, broker) | dict(cause.figures)
     return complete_explanation(
         witness.blank(broker, verdict),
-        rule=cause.rule.value,
+        rule=str(cause.rule),
         why="; ".join(said),
         usage={} if both is None else {broker: both},
         figures={name: short(figure) for name, figure in figures.items()},

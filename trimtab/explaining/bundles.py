@@ -67,7 +67,7 @@ def of_bundle(witness: Witness, bundle: str) -> Explanation:
         why += _placed(witness.scene, witness.scene.moves[bundle])
     return complete_explanation(
         witness.blank(bundle, verdict),
-        rule=cause.rule.value,
+        rule=str(cause.rule),
         why=why,
         source=source,
         destination=destination,

@@ -45,7 +45,7 @@ from trimtab.round.view_edits import (
     summary,
 )
 from trimtab.settings import Settings
-from trimtab.shedding import PLANNING, SHEDDERS
+from trimtab.shedding import STRATEGIES
 from trimtab.splitting.triggers import TRIGGERS
 from trimtab.state.round_state import RoundState, begun, start_cooldowns
 from trimtab.view import View, available_part
@@ -181,7 +181,9 @@ def _ask_shedder(
 ) -> tuple[Sequence[ShedWish], RoundState]:
     """The shedding strategy's wishes."""
     name = settings.round.shedding
-    wanted, history = SHEDDERS[name](view, state.histories.of(name), settings)
+    strategy = STRATEGIES[name]
+    history = state.histories.of(name, strategy.history)
+    wanted, history = strategy.shed(view, history, settings)
     return wanted, replace(state, histories=state.histories.having(name, history))
 
 
@@ -189,7 +191,7 @@ def _plan_moves(
     view: View, state: RoundState, settings: Settings, rng: np.random.Generator, given: Wishes
 ) -> tuple[Plan, RoundState]:
     children, waiting = _child_wishes(view, state.halves)
-    if settings.round.shedding in PLANNING:
+    if STRATEGIES[settings.round.shedding].places_children:
         children = []
     wishes, histories = [*children, *given.wanted], state.histories
     plan = Plan()

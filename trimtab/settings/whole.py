@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
-from typing import Final, cast
+from functools import cache
+from types import NoneType
+from typing import Any, NamedTuple, TypeVar, cast
 
 from trimtab.settings.brokers import DoubtSettings, FlappingSettings
 from trimtab.settings.bundles import MergeSettings, SplitSettings
@@ -26,7 +28,9 @@ from trimtab.settings.shedding import (
     UniformSettings,
     UnloadSettings,
 )
-from trimtab.settings.words import NO_SHADOW
+from trimtab.settings.words import NO_SHADOW, SHEDDING
+
+G = TypeVar("G")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,29 +55,37 @@ class Settings:
     breaker: BreakerSettings = field(default_factory=BreakerSettings)
     shadow: ShadowSettings = field(default_factory=ShadowSettings)
     explain: ExplainSettings = field(default_factory=ExplainSettings)
+    own: tuple[tuple[str, Any], ...] = ()
+    """Shedders that bring their own settings, each with an instance of its dataclass, or None where
+    it has none: see `trimtab.shedding.DEFAULTS`."""
 
     @classmethod
     def parse(cls, values: Mapping[str, object]) -> Settings:
         """The defaults with ``values`` over them; see `changed`."""
         return cls().changed(values)
 
+    def of(self, kind: type[G]) -> G:
+        """The settings that a shedder brings, by their class; their defaults where it is absent."""
+        return next((each for _, each in self.own if type(each) is kind), kind())
+
     def changed(self, values: Mapping[str, object]) -> Settings:
         """These settings with ``values`` over them, by dotted name or Pulsar's key.
 
         Raises InvalidSettings with every problem found.
         """
+        known = _known(tuple((name, type(each)) for name, each in self.own))
         problems: list[str] = []
         accepted: dict[str, object] = {}
         for name, value in values.items():
-            if name not in _MISSPELT:
-                _accept(name, value, accepted, problems)
+            if name not in known.misspelt:
+                _accept(known, name, value, accepted, problems)
         current = self.dumped()
-        for name in values.keys() & _MISSPELT.keys():
-            path = _MISSPELT[name]
+        for name in values.keys() & known.misspelt.keys():
+            path = known.misspelt[name]
             # Pulsar reads the old spelling while the correct one has its default.
-            if accepted.get(path, current[path]) == _DEFAULTS.dumped()[path]:
+            if accepted.get(path, current[path]) == known.defaults[path]:
                 accepted.pop(path, None)
-                _accept(name, values[name], accepted, problems)
+                _accept(known, name, values[name], accepted, problems)
         changed = self._with(accepted)
         problems += contradictions(changed)
         if problems:
@@ -81,69 +93,88 @@ class Settings:
         return changed
 
     def dumped(self) -> dict[str, object]:
-        """Every setting by dotted name, sorted; `parse` of it gives an equal value."""
-        groups = cast(dict[str, dict[str, object]], asdict(self))
+        """Every setting by dotted name, sorted; `changed` of it gives an equal value."""
         return {
             f"{group}.{name}": value
-            for group, members in sorted(groups.items())
-            for name, value in sorted(members.items())
+            for group, members in sorted(self.groups().items())
+            for name, value in sorted(asdict(members).items())
         }
 
+    def groups(self) -> dict[str, Any]:
+        """The dataclass of each group of settings, by its name."""
+        groups = {each.name: getattr(self, each.name) for each in fields(self)}
+        own = groups.pop("own")
+        return groups | {name: members for name, members in own if members is not None}
+
     def _with(self, accepted: Mapping[str, object]) -> Settings:
-        groups: dict[str, dict[str, object]] = {}
+        given: dict[str, dict[str, object]] = {}
         for path, value in accepted.items():
             group, name = path.split(".")
-            groups.setdefault(group, {})[name] = value
-        return replace(
-            self,
-            **{
-                group: replace(getattr(self, group), **members) for group, members in groups.items()
-            },
-        )
+            given.setdefault(group, {})[name] = value
+        groups = self.groups()
+        changed = {group: replace(groups[group], **members) for group, members in given.items()}
+        own = tuple((name, changed.pop(name, members)) for name, members in self.own)
+        return replace(self, own=own, **changed)
 
 
-def catalogue() -> Iterator[tuple[str, object, Setting]]:
-    """Every setting: dotted name, default and properties."""
-    for group in fields(Settings):
-        for member in fields(getattr(_DEFAULTS, group.name)):
-            yield f"{group.name}.{member.name}", member.default, member.metadata["setting"]
+def catalogue(settings: Settings | None = None) -> Iterator[tuple[str, object, Setting]]:
+    """Every setting: dotted name, default and properties; those that shedders bring, where
+    ``settings`` has them."""
+    settings = settings or Settings()
+    for group, members in settings.groups().items():
+        for member in fields(members):
+            known: Setting = member.metadata["setting"]
+            if known.bounds and set(SHEDDING) <= set(known.bounds):
+                known = known._replace(bounds=(*known.bounds, *dict(settings.own)))
+            yield f"{group}.{member.name}", member.default, known
 
 
-_DEFAULTS: Final = Settings()
-_TYPES: Final = {path: (type(default), known) for path, default, known in catalogue()}
-_ALIASES: Final = {
-    known.alias.key: path for path, (_, known) in _TYPES.items() if known.alias is not None
-}
-_MISSPELT: Final = {
-    known.alias.misspelt: path
-    for path, (_, known) in _TYPES.items()
-    if known.alias is not None and known.alias.misspelt is not None
-}
+class _Known(NamedTuple):
+    """What may be set."""
+
+    settings: dict[str, tuple[type, Setting]]
+    defaults: dict[str, object]
+    aliases: dict[str, str]
+    misspelt: dict[str, str]
 
 
-def _accept(name: str, value: object, accepted: dict[str, object], problems: list[str]) -> None:
+@cache
+def _known(own: tuple[tuple[str, type], ...]) -> _Known:
+    brought = tuple((name, None if kind is NoneType else kind()) for name, kind in own)
+    settings = {
+        path: (type(default), known) for path, default, known in catalogue(Settings(own=brought))
+    }
+    aliased = [(path, known.alias) for path, (_, known) in settings.items() if known.alias]
+    return _Known(
+        settings,
+        Settings(own=brought).dumped(),
+        {alias.key: path for path, alias in aliased},
+        {alias.misspelt: path for path, alias in aliased if alias.misspelt is not None},
+    )
+
+
+def _accept(
+    known: _Known, name: str, value: object, accepted: dict[str, object], problems: list[str]
+) -> None:
     """Add ``value`` to ``accepted`` under its path, or add to ``problems`` why not."""
-    path = name if name in _TYPES else _ALIASES.get(name) or _MISSPELT.get(name)
+    path = name if name in known.settings else known.aliases.get(name) or known.misspelt.get(name)
     if path is None:
-        problems.append(f"{name}: no such setting{_nearest(name)}")
+        near = get_close_matches(name, [*known.settings, *known.aliases], n=1)
+        nearest = f" (did you mean {near[0]}?)" if near else ""
+        problems.append(f"{name}: no such setting{nearest}")
         return
-    kind, known = _TYPES[path]
+    kind, properties = known.settings[path]
     problem = wrong_type(value, kind)
     if problem is None:
-        if path != name and known.alias is not None:
-            value = known.alias.convert(value)
-        problem = problem_of(value, kind, known)
+        if path != name and properties.alias is not None:
+            value = properties.alias.convert(value)
+        problem = problem_of(value, kind, properties)
     if problem is not None:
         problems.append(f"{name}: {problem}")
     elif path in accepted and accepted[path] != value:
         problems.append(f"{name}: {path} is given twice, as {accepted[path]!r} and {value!r}")
     else:
         accepted[path] = float(cast(float, value)) if kind is float else value
-
-
-def _nearest(name: str) -> str:
-    near = get_close_matches(name, [*_TYPES, *_ALIASES], n=1)
-    return f" (did you mean {near[0]}?)" if near else ""
 
 
 def contradictions(settings: Settings) -> Iterator[str]:

@@ -7,33 +7,35 @@ The order of its wishes is the order in which they are granted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol, TypeVar
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
 
 from trimtab import planner
-from trimtab.plan import ShedWish
-from trimtab.settings import Settings
+from trimtab.settings import SHEDDING, Settings
 from trimtab.shedding import avg, overload, threshold, transfer, uniform
-from trimtab.view import View
+from trimtab.shedding.strategy import Shedder, Strategy
 
-H = TypeVar("H")
-
-
-class Shedder(Protocol[H]):
-    """A shedding strategy with its history ``H`` (None for one that keeps none)."""
-
-    def __call__(self, view: View, history: H, settings: Settings) -> tuple[Sequence[ShedWish], H]:
-        """What should move, and the history after this round."""
-
-
-PLANNING: Final = frozenset({"trimtab"})
-"""Those whose plan says where the halves of divided bundles go, which no placement then does."""
+STRATEGIES: Final[Mapping[str, Strategy]] = {
+    "trimtab": Strategy(planner.shed, places_children=True),
+    "threshold": Strategy(threshold.shed),
+    "overload": Strategy(overload.shed),
+    "uniform": Strategy(uniform.shed),
+    "avg": Strategy(avg.shed),
+    "transfer": Strategy(transfer.shed),
+}
 
 SHEDDERS: Final[Mapping[str, Shedder[Any]]] = {
-    "trimtab": planner.shed,
-    "threshold": threshold.shed,
-    "overload": overload.shed,
-    "uniform": uniform.shed,
-    "avg": avg.shed,
-    "transfer": transfer.shed,
+    name: strategy.shed for name, strategy in STRATEGIES.items()
 }
+
+
+def with_own(settings: Settings, strategies: Mapping[str, Strategy]) -> Settings:
+    """The settings with those that ``strategies`` bring."""
+    added = {name: each for name, each in strategies.items() if name not in SHEDDING}
+    own = tuple((name, each.settings and each.settings()) for name, each in added.items())
+    return replace(settings, own=own)
+
+
+DEFAULTS: Final = with_own(Settings(), STRATEGIES)
+"""The defaults of every setting, also of those that strategies bring."""

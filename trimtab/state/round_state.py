@@ -21,6 +21,7 @@ from trimtab.splitting.triggers.instantaneous import SplitHistory
 from trimtab.state.breaker_state import Breaker
 from trimtab.state.broker_averages import BrokerAverages
 from trimtab.state.ledger_state import Ledger
+from trimtab.wire.columns import pack, unpack
 
 _SHARED: Final = {"planned": "trimtab", "least-predicted-usage": "trimtab"}
 """Strategies that have no history of their own, but another's."""
@@ -43,15 +44,23 @@ class Histories:
     round_robin: RoundRobinHistory = field(default_factory=RoundRobinHistory)
     instantaneous: SplitHistory = field(default_factory=SplitHistory)
 
-    def of(self, strategy: str) -> Any:
-        """A strategy's history, None if it keeps none."""
-        return getattr(self, _field(strategy), None)
+    own: dict[str, bytes] = field(default_factory=dict)
+    """Packed histories of shedders that bring their own, by the shedder's name."""
+
+    def of(self, strategy: str, kind: type | None = None) -> Any:
+        """A strategy's history, None if it keeps none; ``kind``: the class that it brings."""
+        if kind is None:
+            return getattr(self, _field(strategy), None)
+        packed = self.own.get(strategy)
+        return kind() if packed is None else unpack(packed, kind)
 
     def having(self, strategy: str, history: Any) -> Histories:
         """These histories with one strategy's replaced."""
         if history is None:
             return self
-        return replace(self, **{_field(strategy): history})
+        if hasattr(self, _field(strategy)):
+            return replace(self, **{_field(strategy): history})
+        return replace(self, own=self.own | {strategy: pack(history)})
 
 
 def _field(strategy: str) -> str:

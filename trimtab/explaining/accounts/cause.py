@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from trimtab.reasons import Reason, Rest, Rule
 from trimtab.wire.explanation import Nearest
 
 
 class Cause(NamedTuple):
     """A rule, the sentence that says it with its figures, and what setting it hangs on."""
 
-    rule: Reason | Rest | Rule
+    rule: str
+    """A Reason, Rest or Rule, or the word of a strategy that brings its own reasons."""
     why: str
     nearest: Nearest | None = None
     figures: Mapping[str, float] = MappingProxyType({})
