@@ -1,4 +1,4 @@
-"""Of a strategy that has no account of its own: what it wanted, and no figures."""
+"""The account of a strategy without its own: what it wanted, without figures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from trimtab.reasons import Reason, Rest
 
 
 class PlainAccount:
-    """Rows are those of `Scene.seen`."""
+    """The account without figures; rows are those of `Scene.seen`."""
 
     fleet = None
 
@@ -17,7 +17,7 @@ class PlainAccount:
         self._strategy = scene.settings.round.shedding
 
     def moved(self, bundle: int) -> Cause:
-        """The reason that the strategy gave."""
+        """The reason given by the strategy."""
         reason = self._scene.moves[self._view.bundles.names[bundle]].reason
         return Cause(reason, f"{self._strategy} wants it gone: {reason}")
 
