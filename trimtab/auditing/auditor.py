@@ -194,7 +194,7 @@ class Audit:
             self._tell(key, RuleBreach(ViolationKind.INCOMPLETE, detail))
 
     def _flaw_of_birth(self, child: Change, moment: Iterable[Change]) -> RuleBreach | None:
-        """What is wrong with a new bundle: its parents must end at once, and had its owner."""
+        """What is wrong with a new bundle: its parents must end with it and have had its owner."""
         made_of = _made_of(child, moment)
         ending = ENDING.get(len(made_of))
         if ending is None:

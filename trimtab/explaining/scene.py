@@ -169,10 +169,10 @@ class Scene:
     @cached_property
     def wanted(self) -> bool:
         """Whether the strategy wanted anything moved, granted or not."""
-        halves, draining = self.before.halves, self.memory.liveness.draining
+        children, draining = self.before.halves, self.memory.liveness.draining
         return bool(self.balancing) or any(
             refusal.rule not in WHOLE
-            and refusal.bundle not in halves
+            and refusal.bundle not in children
             and refusal.source not in draining
             for refusal in self.plan.refusals
         )

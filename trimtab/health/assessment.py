@@ -28,7 +28,7 @@ class Assessment:
     away: frozenset[str]
     """Brokers that must not get bundles now."""
     unserved: int
-    """Bundles that nobody serves."""
+    """Number of bundles that no broker serves."""
 
     def shown(self, view: View) -> View:
         """The view with its brokers' availability and the repair needs."""

@@ -85,13 +85,13 @@ def begun(state: RoundState, settings: Settings, now_ms: int) -> RoundState:
     # Strictly before: a bundle moved exactly a grace period ago still stays, as in Pulsar.
     horizon = now_ms - settings.round.grace_period * 1000
     recent = {bundle: moved for bundle, moved in state.recent.items() if moved >= horizon}
-    halves = {bundle: since for bundle, since in state.halves.items() if since >= horizon}
+    children = {bundle: since for bundle, since in state.halves.items() if since >= horizon}
     held_back = settings.breaker.enabled and state.breaker.until_ms > now_ms
     return replace(
         state,
         number=state.number + 1,
         recent=recent,
-        halves=halves,
+        halves=children,
         breaker=state.breaker if held_back else state.breaker.closed(),
     )
 

@@ -65,7 +65,7 @@ class Rebuilt:
     records: dict[str, Record]
     """Records newer than the store's."""
     unjournalled: frozenset[str]
-    """Those of them that the journal topic lacks."""
+    """Bundles of ``records`` whose record the journal topic lacks."""
     newest_generation: int
     """The highest generation of any record. If it is not below the job's own, nothing may be
     restored: the job claims a higher one first, or no request could change those records."""
@@ -111,7 +111,7 @@ def _epoch(records: Records, bundle: str) -> Epoch:
 
 
 def _repaired(records: Records, generation: int) -> dict[str, Record]:
-    """New records where those of a namespace overlap or leave a hole; nearly always none."""
+    """New records for namespaces whose records overlap or leave a hole; rarely any."""
     changed: dict[str, Record] = {}
     for namespace, group in groupby(sorted(records), namespace_of):
         bundles = list(group)
