@@ -1,5 +1,5 @@
-"""What `trimtab.auditing.auditor` judges the journal by: the rules of ownership, stated once more.
+"""The auditor of ownership, with its own statement of the rules that the journal must keep.
 
-Nothing here comes from the code that is audited but its words (`State`, `Event`) and its records: a
-mistake in the state machine must not be the auditor's as well.
+It takes only words (`State`, `Event`) and records from the audited code: a mistake in the state
+machine must not be the auditor's as well.
 """

@@ -1,4 +1,4 @@
-"""How a command ended: issued with a change of its bundle, it is answered by the next one."""
+"""Finds how a command ended: issued with a change of its bundle, the next change answers it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trimtab.wire.ownership import Record
 
 
 class Answer(NamedTuple):
-    """Whether nothing more is to come, and what is wrong then."""
+    """Whether the result is final, and what is wrong, if anything."""
 
     final: bool
     flaw: RuleBreach | None = None
@@ -28,31 +28,31 @@ _DONE: Final = Answer(final=True)
 def answer(
     command: Command, story: RecordHistory | None, eras: Eras, until: int, grace: int
 ) -> Answer:
-    """What became of a command, once everything journalled up to ``until`` has been seen."""
+    """The result of a command, once everything journalled up to ``until`` has been seen."""
     if story is not None and (story.begins_after(command.epoch) or story.may_lack(command.epoch)):
         return _DONE
     issued = None if story is None else story.at(command.epoch)
     if story is not None and issued is not None:
         if _asks_for_nothing(command, issued.record):
             return _DONE
-        return _ended(command, story, eras, until, grace)
+        return _judge(command, story, eras, until, grace)
     if command.issued_at > until:
         return _WAITING
     if eras.lost(command):
         return _DONE
     return Answer(
-        True, RuleBreach(ViolationKind.UNFOUNDED, f"no change has the epoch of {_told(command)}")
+        True, RuleBreach(ViolationKind.UNFOUNDED, f"no change has the epoch of {_text_of(command)}")
     )
 
 
 def _asks_for_nothing(command: Command, record: Record) -> bool:
     """Whether no change need follow ``record``, with which the command was issued."""
-    # Who is to keep a bundle is told so, and serves it already.
+    # A broker that keeps its bundle is sent OWN, and serves the bundle already.
     kept = command.kind is Order.OWN and server(record) == command.broker
     return kept or command.kind is Order.PREPARE or not command.deadline
 
 
-def _ended(command: Command, story: RecordHistory, eras: Eras, until: int, grace: int) -> Answer:
+def _judge(command: Command, story: RecordHistory, eras: Eras, until: int, grace: int) -> Answer:
     end = story.after(command.epoch)
     if end is None:
         late, last = until, eras.newest
@@ -60,17 +60,17 @@ def _ended(command: Command, story: RecordHistory, eras: Eras, until: int, grace
         late, last = end.record.since, end.record.epoch.generation
         if end.record.epoch.counter > command.epoch.counter + 1:
             if end.event is Event.RESTORE:
-                # The journal may lack the one that ended it, for good.
+                # The journal may never get the change that ended it.
                 return _DONE
             if late > until:
-                # An earlier one may still come.
+                # An earlier change may still arrive.
                 return _WAITING
     if eras.overdue(command, grace, late, last):
         return Answer(
-            True, RuleBreach(ViolationKind.UNANSWERED, f"{_told(command)} did not end in time")
+            True, RuleBreach(ViolationKind.UNANSWERED, f"{_text_of(command)} did not end in time")
         )
     return _WAITING if end is None else _DONE
 
 
-def _told(command: Command) -> str:
+def _text_of(command: Command) -> str:
     return f"{command.id} ({command.kind} to {command.broker} at {told_epoch(command.epoch)})"

@@ -1,11 +1,11 @@
-"""An auditor of ownership: reads what was journalled and commanded, and says which rules it breaks.
+"""Audits ownership: reads the journal and the commands, and reports which rules they break.
 
-for each change: is it new? what is wrong with the steps from and to its neighbours?
-for each command: is there a change with its epoch, and one after that in time?
+for each change: is it new? what is wrong with the transitions from and to its neighbours?
+for each command: is there a change with its epoch, and a timely one after that?
 at a settled moment: is a change missing? do the bundles of each namespace tile the ring?
 
-Late and repeated entries are no matter: whatever is concluded from something missing waits
-``grace_ms`` on the journal's own clock, which is Redis's.
+Late and repeated entries do no harm: a conclusion from something missing waits ``grace_ms`` on the
+journal's own clock, which is Redis's.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from trimtab.wire.ownership import Change, Record
 __all__ = ["GRACE_MS", "NOTES", "Audit", "Violation", "ViolationKind"]
 
 GRACE_MS: Final = 60_000
-"""How late an entry or the end of a command may be. Shorter: a slow relay is taken for a loss;
+"""How late an entry or the end of a command may be. Shorter: a slow relay looks like a loss;
 longer: findings come later."""
 
 QUIET_MS: Final = 600_000
-"""A namespace that has never covered its ring, and has not grown for so long, is told of."""
+"""Time without growth after which a namespace that never covered its ring is reported."""
 
 _Key = tuple[str, str]
 """Cluster and bundle, or cluster and namespace."""
@@ -51,14 +51,14 @@ _Key = tuple[str, str]
 class Audit:
     """A fold over the journal and the commands of any number of clusters.
 
-    Keeps a short story a bundle, and the commands that have not ended.
+    Keeps a short history per bundle, and the commands that have not ended.
     """
 
     def __init__(self, grace_ms: int = GRACE_MS, quiet_ms: int = QUIET_MS) -> None:
         self._grace, self._quiet = grace_ms, quiet_ms
         self._now = 0
         self.clock = 0
-        """When the newest change was made that was seen, epoch ms of Redis's clock."""
+        """When the newest change seen was made, in epoch ms of Redis's clock."""
         self._stories: dict[_Key, RecordHistory] = {}
         self._tilings: dict[_Key, Tiling] = {}
         self._eras: defaultdict[str, Eras] = defaultdict(Eras)
@@ -68,20 +68,20 @@ class Audit:
 
     @property
     def clusters(self) -> frozenset[str]:
-        """Those whose changes were seen."""
+        """The clusters whose changes were seen."""
         return frozenset(cluster for cluster, _ in self._tilings)
 
     @property
     def bundles(self) -> int:
-        """How many bundles had a change."""
+        """How many bundles have had a change."""
         return len(self._stories)
 
     def see_change(self, change: Change) -> None:
-        """Take in an entry of the journal, from the topic or the stream."""
+        """Take in a journal entry, from the topic or the stream."""
         key = change.cluster, change.bundle
         self._eras[change.cluster].see(change)
         if change.event is not Event.RESTORE:
-            # A restored record has its old time.
+            # A restored record keeps its old time.
             self.clock = max(self.clock, change.record.since)
         story = self._stories.setdefault(key, RecordHistory())
         if change.pruned:
@@ -111,12 +111,12 @@ class Audit:
             self._waiting.setdefault(key, {})[command.id, command.epoch] = command
 
     def see_open(self, cluster: str, generation: int) -> None:
-        """The store of a cluster is open to this generation, which may have changed nothing yet."""
+        """Note a generation that a cluster's store is open to; it may have changed nothing yet."""
         self._eras[cluster].open(generation)
 
     def settle(self, now_ms: int) -> list[Violation]:
-        """What was found since the last call, given that everything journalled before ``now_ms``,
-        on the journal's clock, has been seen or is late."""
+        """The violations found since the last call, given that everything journalled before
+        ``now_ms``, on the journal's clock, has been seen or is late."""
         self._now = max(self._now, now_ms)
         for key in list(self._with_gaps):
             self._settle_gaps(key, self._stories[key])
@@ -128,7 +128,7 @@ class Audit:
         return found
 
     def behind(self, cluster: str, records: Mapping[str, Record]) -> list[Violation]:
-        """Records of Redis that are older than what was seen before they were read."""
+        """Violations for records in Redis older than changes seen before the records were read."""
         return [
             self._violation(
                 (of, bundle), RuleBreach(ViolationKind.BEHIND, f"Redis has {told_record(record)}")
@@ -140,7 +140,7 @@ class Audit:
         ]
 
     def unjournalled(self, cluster: str, records: Mapping[str, Record]) -> list[Violation]:
-        """Records of Redis that are not accounted for by all that was seen since they were read."""
+        """Violations for records in Redis that no change seen since their reading explains."""
         return [
             self._violation(
                 key, RuleBreach(ViolationKind.UNJOURNALLED, f"Redis has {told_record(record)}")
@@ -152,7 +152,7 @@ class Audit:
 
     @property
     def _until(self) -> int:
-        """What was journalled up to then and has not come will not come."""
+        """The time before which journalled entries that have not arrived are missing."""
         return self._now - self._grace
 
     def _take(self, key: _Key, story: RecordHistory, change: Change) -> None:
@@ -194,7 +194,7 @@ class Audit:
             self._tell(key, RuleBreach(ViolationKind.INCOMPLETE, detail))
 
     def _flaw_of_birth(self, child: Change, moment: Iterable[Change]) -> RuleBreach | None:
-        """What it was made of must have gone in the same moment, and had its owner."""
+        """What is wrong with a new bundle: its parents must end with it and have had its owner."""
         made_of = _made_of(child, moment)
         ending = ENDING.get(len(made_of))
         if ending is None:
@@ -241,9 +241,9 @@ class Audit:
 
 
 def _flaw_between(before: Change | None, after: Change) -> RuleBreach | None:
-    """What is wrong with two neighbours of a story, unless something is missing between them."""
+    """What is wrong with two neighbours in a history, unless a change is missing between them."""
     if before is None:
-        # What came before may have been compacted away, but not what came before the first.
+        # Earlier changes may have been compacted away, but the first change has none.
         return misstep(NO_RECORD, after) if after.record.epoch.counter == 1 else None
     earlier, later = before.record.epoch, after.record.epoch
     if later.generation < earlier.generation:
@@ -256,7 +256,7 @@ def _flaw_between(before: Change | None, after: Change) -> RuleBreach | None:
 
 
 def _made_of(child: Change, moment: Iterable[Change]) -> list[Change]:
-    """The bundle that was divided, or the neighbours that were merged; none where it is neither."""
+    """The bundle that was split, or the neighbours that were merged; empty if neither."""
     low, high = span = parse_bundle(child.bundle)[1]
     gone = {
         parse_bundle(change.bundle)[1]: change for change in moment if not stands(change.record)

@@ -1,4 +1,4 @@
-"""A finding in words."""
+"""A finding as text."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from trimtab.wire.ownership import Change, Record
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A rule that was broken. ``bundle`` is a namespace where INCOMPLETE."""
+    """A broken rule. ``bundle`` is a namespace if INCOMPLETE."""
 
     kind: ViolationKind
     cluster: str
     bundle: str
     detail: str
     story: tuple[Change, ...] = ()
-    """The last changes of the bundle, ascending; after them one that does not fit in."""
+    """The last changes of the bundle, ascending; then the one that does not fit, if any."""
 
     def __str__(self) -> str:
         head = f"{self.kind}: {self.cluster} {self.bundle}: {self.detail}"
-        return "\n".join([head, *(f"  {_told(change)}" for change in self.story)])
+        return "\n".join([head, *(f"  {_text_of(change)}" for change in self.story)])
 
 
 def told_record(record: Record) -> str:
-    """``5.7 Releasing a:8080 -> b:8080``."""
+    """A record as ``5.7 Releasing a:8080 -> b:8080``."""
     names = " -> ".join(name for name in (record.owner, record.destination) if name)
     return " ".join(filter(None, (told_epoch(record.epoch), record.state, names)))
 
 
 def told_epoch(epoch: Epoch) -> str:
-    """``5.7``."""
+    """An epoch as ``5.7``."""
     return f"{epoch.generation}.{epoch.counter}"
 
 
-def _told(change: Change) -> str:
+def _text_of(change: Change) -> str:
     record = change.record
     return f"{change.event}: {told_record(record)} at {record.since} by {record.by or 'nobody'}"

@@ -1,4 +1,4 @@
-"""Which change of a bundle may follow which: from one state to another by what, naming whom."""
+"""The rules for a bundle's successive changes: states, events, and the brokers named."""
 
 from __future__ import annotations
 
@@ -13,54 +13,54 @@ from trimtab.wire.ownership import Change, Record
 
 
 class ViolationKind(StrEnum):
-    """What is found; docs/audit.md says what each means and what to do."""
+    """The kinds of finding; docs/audit.md explains each and what to do."""
 
     CONFLICT = "conflict"
-    """Two different records of one epoch."""
+    """Two different records have the same epoch."""
     BACKWARD = "backward"
-    """A new record with an epoch below those that were journalled before."""
+    """A new record has an epoch below those journalled before."""
     GENERATION = "generation"
-    """A generation that goes back, or a command whose generation is not its epoch's."""
+    """A generation goes back, or a command's generation is not its epoch's."""
     GAP = "gap"
     """A change between two others is not in the journal."""
     STEP = "step"
     """No rule leads from one record to the next."""
     TWO_OWNERS = "two-owners"
-    """Service passes from one broker to another that was not given it."""
+    """A broker serves after another without having been given the bundle."""
     OVERLAP = "overlap"
-    """Two bundles stand for the same part of the ring."""
+    """Two bundles cover the same part of the ring."""
     HOLE = "hole"
-    """Bundles covered the ring, and no longer do."""
+    """The bundles covered the ring, and no longer do."""
     UNANSWERED = "unanswered"
     """A command did not end in time."""
     UNFOUNDED = "unfounded"
     """A command names an epoch that no change of its bundle has."""
     UNJOURNALLED = "unjournalled"
-    """A record in Redis that the journal does not know."""
+    """Redis has a record that the journal does not know."""
     BEHIND = "behind"
     """The journal knows a newer record than Redis."""
     INCOMPLETE = "incomplete"
-    """Bundles of a namespace have never covered the ring: nobody asked for the others yet."""
+    """A namespace's bundles have never covered the ring: the others were not requested yet."""
 
 
 NOTES: Final = frozenset({ViolationKind.INCOMPLETE})
-"""What is worth saying and breaks no rule."""
+"""Findings that are worth reporting but break no rule."""
 
 
 class RuleBreach(NamedTuple):
-    """What is wrong, and how."""
+    """A broken rule and its details."""
 
     kind: ViolationKind
     detail: str
 
 
 NO_RECORD: Final = Record(state=State.FREE, epoch=NO_EPOCH)
-"""What stands before the first change of a bundle."""
+"""The record before a bundle's first change."""
 
 SERVING: Final = frozenset({State.OWNED, State.RELEASING, State.SPLITTING, State.MERGING})
 
 ENDING: Final = MappingProxyType({1: State.SPLITTING, 2: State.MERGING})
-"""How many bundles another is made of to how they stand before: one is divided, two are merged."""
+"""Number of parents of a new bundle to their last state: one is split, two are merged."""
 
 _HELD: Final = SERVING | {State.ASSIGNING}
 
@@ -81,18 +81,18 @@ _ASKED: Final = {
     (State.MERGING, State.DELETED): {Event.RETIRE},
     (State.QUARANTINED, State.FREE): {Event.READMIT},
 }
-"""While the owner lives."""
+"""Transitions while the owner lives."""
 
 _AGAIN: Final = {(state, State.OWNED): {Event.CLAIM} for state in _HELD}
-"""By the owner itself: a new epoch makes stale what it may have asked for before."""
+"""Transitions by the owner itself: the new epoch makes its earlier requests stale."""
 
 _TAKEN: Final = {
     **{(state, State.ASSIGNING): {Event.ASSIGN} for state in (*_HELD, State.FREE)},
     **{(state, State.FREE): {Event.LOSE} for state in _HELD},
     **{(state, State.QUARANTINED): {Event.QUARANTINE} for state in (*_HELD, State.FREE)},
 }
-"""From nobody, or from an owner that is dead or does not serve yet: the journal says so only by the
-event."""
+"""Transitions from no owner, or from one that is dead or does not serve yet; the event alone shows
+which."""
 
 CAUSES: Final[Mapping[tuple[State, State], frozenset[Event]]] = MappingProxyType(
     {
@@ -103,35 +103,35 @@ CAUSES: Final[Mapping[tuple[State, State], frozenset[Event]]] = MappingProxyType
 
 
 def server(record: Record) -> str | None:
-    """The broker that the record lets serve."""
+    """The broker that may serve, by the record."""
     return record.owner if record.state in SERVING else None
 
 
 def stands(record: Record) -> bool:
-    """Whether the bundle is a part of its namespace's ring."""
+    """Whether the bundle is part of its namespace's ring."""
     return record.state is not State.DELETED
 
 
 def is_birth(change: Change) -> bool:
-    """Whether a bundle begins, or begins anew, made of one that was divided or two merged."""
+    """Whether a bundle begins, or begins again, from one that was split or two merged."""
     return change.event is Event.RETIRE and change.record.state is State.OWNED
 
 
 def may_skip(change: Change) -> bool:
-    """Whether a bundle's epochs may jump to this one: what is made of others starts above them, and
-    a record that only brokers remembered above what the store had forgotten."""
+    """Whether a bundle's epochs may jump to this one: a child or merged bundle starts above its
+    parents, and a record that only brokers remembered starts above what the store had lost."""
     return is_birth(change) or change.event is Event.RESTORE
 
 
 def misstep(before: Record, change: Change) -> RuleBreach | None:
-    """What is wrong with a change that follows ``before``, the two epochs apart."""
+    """What is wrong with a change that follows ``before``, apart from the two epochs."""
     after = change.record
     if is_birth(change):
         if stands(before) and before is not NO_RECORD:
             return RuleBreach(ViolationKind.STEP, f"it is born while it is {before.state}")
         return None
     if change.event is Event.RESTORE:
-        # Of a lost store: what led to the record may be lost too.
+        # The store was lost: what led to the record may be lost too.
         return None
     gave, got = server(before), server(after)
     if gave is not None and got is not None and gave != got:

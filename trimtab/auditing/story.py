@@ -1,4 +1,4 @@
-"""The last changes of one bundle, in the order of their epochs however they came."""
+"""The last changes of one bundle, ordered by epoch whatever order they arrived in."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from trimtab.ownership import Event
 from trimtab.wire.ownership import Change, Record
 
 LENGTH: Final = 8
-"""Changes that are kept. Fewer: a late copy of an older one cannot be told from a forgery."""
+"""Changes kept. Fewer: a late copy of an older one is indistinguishable from a forgery."""
 
 
 class HistoryPlace(Enum):
-    """Where a change belongs."""
+    """How a change fits into a history."""
 
     NEW = auto()
     COPY = auto()
-    """Known, or so old that it must have been."""
+    """Known already, or so old that it must have been."""
     CONFLICT = auto()
     BACKWARD = auto()
 
 
 class RecordHistory:
-    """Ascending by counter: an epoch's generation and counter grow together."""
+    """A bundle's changes, ascending by counter: generation and counter grow together."""
 
     __slots__ = ("changes", "pruned", "told", "trimmed")
 
     def __init__(self) -> None:
         self.changes: list[Change] = []
         self.trimmed = False
-        """Whether there were changes before those kept here, which had been seen."""
+        """Whether changes were seen before those kept here."""
         self.pruned = NO_EPOCH
-        """The store has forgotten the end with this epoch."""
+        """Epoch of the bundle's last record when the store removed it."""
         self.told = -1
-        """Gaps below this counter have been told of."""
+        """Gaps up to this counter have been reported."""
 
     def place(self, change: Change) -> HistoryPlace:
-        """Take the change in where it is new; what it is."""
+        """Insert the change if it is new; return how it fits."""
         at = self._index(change.record.epoch.counter)
         known = self.changes[at] if at < len(self.changes) else None
         if known is not None and known.record.epoch.counter == change.record.epoch.counter:
@@ -55,20 +55,20 @@ class RecordHistory:
         return HistoryPlace.NEW
 
     def around(self, change: Change) -> Iterator[tuple[Change | None, Change]]:
-        """The pairs of neighbours that a change just taken in has made."""
+        """The pairs of neighbours formed by a change just inserted."""
         at = self._index(change.record.epoch.counter)
         yield self.changes[at - 1] if at else None, change
         if at + 1 < len(self.changes):
             yield change, self.changes[at + 1]
 
     def trim(self) -> None:
-        """Forget what is long ago, but not before a gap has been told of."""
+        """Forget old changes, but not before their gaps have been reported."""
         while len(self.changes) > LENGTH and not self._is_gap(1):
             del self.changes[0]
             self.trimmed = True
 
     def gaps(self) -> Iterator[tuple[Change, Change]]:
-        """Neighbours between which a change is missing that nobody was told of."""
+        """Neighbours with a missing change between them that has not been reported."""
         for at in range(1, len(self.changes)):
             if self._is_gap(at):
                 yield self.changes[at - 1], self.changes[at]
@@ -77,27 +77,27 @@ class RecordHistory:
         return self.changes[-1]
 
     def at(self, epoch: Epoch) -> Change | None:
-        """The change with this very epoch."""
+        """The change with exactly this epoch."""
         known = self._from(epoch.counter)
         return known if known is not None and known.record.epoch == epoch else None
 
     def after(self, epoch: Epoch) -> Change | None:
-        """The next change that is known."""
+        """The next known change."""
         return self._from(epoch.counter + 1)
 
     def before(self, epoch: Epoch) -> Change | None:
-        """The change just before, if it is known."""
+        """The change just before, if known."""
         known = self._from(epoch.counter - 1)
         found = known is not None and known.record.epoch.counter == epoch.counter - 1
         return known if found else None
 
     def begins_after(self, epoch: Epoch) -> bool:
-        """Whether it cannot be told if there was a change with this epoch."""
+        """Whether the epoch is before the kept history, so that nothing is known about it."""
         return 0 < epoch.counter < self.changes[0].record.epoch.counter
 
     def may_lack(self, epoch: Epoch) -> bool:
-        """Whether a change with this epoch need not have been journalled: it was left out, or was
-        lost, before a restored record."""
+        """Whether a change with this epoch need not have been journalled: it was skipped or lost
+        before a restored record."""
         later = self.after(epoch)
         return self.at(epoch) is None and later is not None and later.event is Event.RESTORE
 
@@ -123,6 +123,6 @@ class RecordHistory:
 
 
 def _same(known: Change, change: Change) -> bool:
-    # A restored record is journalled once more, as it was.
+    # A restored record is journalled again, unchanged.
     restored = Event.RESTORE in {known.event, change.event}
     return known.record == change.record and (restored or known.event == change.event)

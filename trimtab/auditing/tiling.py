@@ -1,8 +1,8 @@
-"""Whether the bundles of one namespace that stand cover the hash ring exactly once.
+"""Checks that the existing bundles of one namespace cover the hash ring exactly once.
 
 Changes are taken in the order of `since`, those of one moment together: the script retires bundles
-and makes what takes their place in one run. Restored records keep their old times, and what led to
-them is lost: those of one rebuild are a moment, after all that was changed before it.
+and creates their successors in one run. Restored records keep their old times, and what led to them
+is lost: those of one rebuild form one moment, after all earlier changes.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from trimtab.wire.ownership import Change
 
 
 class Tiling:
-    """The bundles as of a time behind the journal's end, and the changes since."""
+    """The bundles as of some time before the journal's end, and the changes since."""
 
     def __init__(self) -> None:
         self._tiles = False
         self._told = False
         self._changed_at = 0
         self._pending: list[tuple[int, Change]] = []
-        """With the moment of each."""
+        """Each with its moment."""
         self._newest = -1
         self._until = -1
         self._held_until = -1
         self._known: dict[HashRange, tuple[int, bool]] = {}
-        """Counter of the newest change taken, and whether the bundle stands by it."""
+        """Counter of the newest change taken, and whether the bundle exists after it."""
         self._spans: list[HashRange] = []
         self._covered = 0
 
     def note(self, change: Change, now: int) -> None:
-        """Remember a change by which a bundle comes or goes, seen at ``now``."""
+        """Remember a change, seen at ``now``, that creates or ends a bundle."""
         restored = change.event is Event.RESTORE
         if not restored:
             self._newest = max(self._newest, change.record.since)
@@ -44,11 +44,11 @@ class Tiling:
         self._told = False
         self._changed_at = max(self._changed_at, change.record.since, now)
         if restored or moment <= self._until:
-            # What belongs to it may still come.
+            # Other changes of its moment may still arrive.
             self._held_until = max(self._held_until, now)
 
     def due(self, until: int) -> Iterator[list[Change]]:
-        """What happened up to ``until``, a moment at a time; later where some came late."""
+        """The changes up to ``until``, one moment at a time; held back after late arrivals."""
         if until < self._held_until:
             return
         self._pending.sort(key=_moment)
@@ -59,7 +59,7 @@ class Tiling:
             yield [change for _, change in changes]
 
     def take(self, moment: list[Change]) -> Iterator[tuple[str, RuleBreach]]:
-        """Bundles and what is wrong with them once all of a moment's changes are in."""
+        """Bundles and what is wrong with them after all changes of a moment."""
         added = [change.bundle for change in moment if self._take(change)]
         for bundle in added:
             for other in self._overlapping(parse_bundle(bundle)[1]):
@@ -76,18 +76,18 @@ class Tiling:
 
     @property
     def covered(self) -> float:
-        """Part of the ring; above 1 where bundles overlap."""
+        """Covered part of the ring (fraction); may exceed 1 if bundles overlap."""
         return self._covered / FULL_RANGE_END
 
     def is_news(self, before: int) -> bool:
-        """Whether the ring is not covered, has not changed since ``before``, and nobody asked."""
+        """Whether the ring is uncovered, unchanged since ``before``, and not yet reported."""
         if self._tiles or self._told or self._changed_at > before:
             return False
         self._told = True
         return True
 
     def _take(self, change: Change) -> bool:
-        """Whether the bundle stands, and did not before."""
+        """Apply a change; return whether the bundle exists now and did not before."""
         span = parse_bundle(change.bundle)[1]
         counter, stood = self._known.get(span, (-1, False))
         if change.record.epoch.counter <= counter:
@@ -103,10 +103,10 @@ class Tiling:
         return standing and not stood
 
     def _overlapping(self, span: HashRange) -> Iterator[HashRange]:
-        """Neighbours only: bundles that overlapped before have been told of."""
+        """Overlapping neighbours only: earlier overlaps have been reported."""
         at = bisect_left(self._spans, span)
         if self._spans[at : at + 1] != [span]:
-            # It came and went in one moment.
+            # It was created and ended in one moment.
             return
         for other in self._spans[max(0, at - 1) : at + 2]:
             if other != span and other.low < span.high and span.low < other.high:

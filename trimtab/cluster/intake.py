@@ -81,7 +81,7 @@ def _quarantined(cluster: ClusterState, bundle: str) -> bool:
 def _take_changes(cluster: ClusterState, changes: Collection[Change], now_ms: int) -> None:
     touched: dict[str, dict[str, Record]] = {}
     newer: dict[str, Record] = {}
-    halves = dict(cluster.memory.round.halves)
+    children = dict(cluster.memory.round.halves)
     # A bundle's end and its removal may arrive in one batch, in any order.
     for change in sorted(changes, key=lambda change: change.pruned):
         namespace = namespace_of(change.bundle)
@@ -95,14 +95,14 @@ def _take_changes(cluster: ClusterState, changes: Collection[Change], now_ms: in
         if known is None or change.record.epoch > known.epoch:
             touched[namespace][change.bundle] = newer[change.bundle] = change.record
             if change.event is Event.RETIRE and change.record.state is State.OWNED:
-                halves[change.bundle] = change.record.since
+                children[change.bundle] = change.record.since
     _store_records(cluster, touched)
     settings = cluster.settings
-    halves = _without_merged(halves, touched) if settings.split.unload_children else {}
+    children = _without_merged(children, touched) if settings.split.unload_children else {}
     flying = cluster.memory.in_flight.items()
     in_flight = {b: f for b, f in flying if b not in newer or not has_landed(f, newer[b])}
     ledger = time_handovers(cluster.memory.round.ledger, changes)
-    state = replace(cluster.memory.round, halves=halves, ledger=ledger)
+    state = replace(cluster.memory.round, halves=children, ledger=ledger)
     cluster.memory = replace(cluster.memory, in_flight=in_flight, round=state)
     if newer and not settings.round.observe_only:
         cluster.memory = note_records(cluster.memory, newer, settings, now_ms)

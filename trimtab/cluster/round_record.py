@@ -31,7 +31,7 @@ from trimtab.wire.rows import (
 from trimtab.wire.settled import ForecastRecord, SettledMove
 
 _MOST: Final = 1000
-"""Refusals, and problems, that a record lists; more would help nobody."""
+"""Refusals, and problems, that a record lists; more would be of no use."""
 
 _LONGEST: Final = 1000
 """Characters of a problem: an intent may contain any text."""

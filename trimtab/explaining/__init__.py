@@ -1,12 +1,12 @@
-"""Why, and why not: of any bundle or broker in any round, from what the round leaves behind.
+"""Explains what a round did with any bundle or broker, and why, from what the round leaves behind.
 
-scene:       the round: what it was given, what it decided, what it remembers
-accounts:    what the strategy compared, one strategy a file
+scene:       the round: its input, its decisions, its memory
+accounts:    what the strategy compared, one file per strategy
 witness:     a round with the account and the prediction of its strategy
-bundles:     of a bundle: what became of it, and the rule that bound
-brokers:     of a broker
+bundles:     explains a bundle: its result, and the rule that decided
+brokers:     explains a broker
 options:     where a bundle could go, and what forbids the other brokers
 nearest:     the one setting that would change the answer
-telling:     what a round tells unasked, of whom
+telling:     the explanations that every round emits
 Nothing here decides: it asks the functions that did.
 """

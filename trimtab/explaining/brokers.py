@@ -1,4 +1,4 @@
-"""Of one broker: how hot it is, what it gives and gets, and why not."""
+"""Explains one broker: how loaded it is, what it gives and gets, and why or why not."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trimtab.wire.explanation import Explanation, complete_explanation
 
 
 def of_broker(witness: Witness, broker: str) -> Explanation:
-    """Also of one that nobody knows."""
+    """Explain a broker, even an unknown one."""
     verdict, cause = _became(witness, broker)
     said = [part for part in (cause.why, _place(witness, broker), _trade(witness, broker)) if part]
     both = witness.usage(broker)
@@ -46,11 +46,11 @@ def _became(witness: Witness, broker: str) -> tuple[Verdict, Cause]:
         return Verdict.UNKNOWN, Cause(Rest.SILENT, why)
     if gotten:
         return Verdict.GETS, _balances(witness, broker)
-    return Verdict.LEFT, _in_vain(_balances(witness, broker))
+    return Verdict.LEFT, _gave_nothing(_balances(witness, broker))
 
 
-def _in_vain(cause: Cause) -> Cause:
-    """Of a broker that was to give and gave nothing."""
+def _gave_nothing(cause: Cause) -> Cause:
+    """The cause for a broker that was to give bundles and gave none."""
     if not isinstance(cause.rule, Reason):
         return cause
     why = f"{cause.why}; but none of its bundles may leave, fits, or was granted a place"
@@ -86,7 +86,7 @@ def _balances(witness: Witness, broker: str) -> Cause:
 
 
 def _place(witness: Witness, broker: str) -> str:
-    """Where it stands among the available brokers."""
+    """The broker's rank by usage among the available brokers."""
     scene, prediction = witness.scene, witness.prediction
     row = scene.broker_rows.get(broker)
     if prediction is None or row is None or scene.broker_places[row] < 0:

@@ -1,12 +1,12 @@
-"""Of one bundle: what became of it in a round, and the rule that bound.
+"""Explains one bundle: its result in a round, and the rule that decided.
 
 the first that applies:
-  it was moved, divided or mended: why
-  it was wanted elsewhere, and refused: by which rule
+  it was moved, split, merged or repaired: why
+  its move was refused: by which rule
   it is not in the view: what its record says
   no strategy was asked: why not
-  it was not to be moved: in flight, resting, of a broker that is away, ...
-  the strategy left it where it is: what it compared
+  it must not be moved: in flight, cooling down, on an absent broker, ...
+  the strategy left it in place: what it compared
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _COMPARED: Final = MappingProxyType(
         "round-robin": "whose turn it was",
     }
 )
-"""By placement; ``avg`` is only with a strategy that names destinations itself."""
+"""By placement; ``avg`` is missing: its strategy names destinations itself."""
 _UNDER_WAY: Final = MappingProxyType(
     {
         State.ASSIGNING: "{record.owner} has been given it, and has not said yet that it serves it",
@@ -54,7 +54,7 @@ _UNDER_WAY: Final = MappingProxyType(
 
 
 def of_bundle(witness: Witness, bundle: str) -> Explanation:
-    """Also of one that nobody knows."""
+    """Explain a bundle, even an unknown one."""
     verdict, cause = _became(witness, bundle)
     source, destination = _ends(witness.scene, bundle)
     ends = [broker for broker in (source, destination) if broker is not None]
@@ -100,7 +100,7 @@ def _became(witness: Witness, bundle: str) -> tuple[Verdict, Cause]:
 
 
 def _placed(scene: Scene, move: Move) -> str:
-    """How the destination was found, where the strategy does not name it."""
+    """How the destination was found, if the strategy did not name it."""
     placement = scene.settings.round.placement
     chose = f"; round.placement ({placement}) chose {move.destination}"
     if move.reason is Reason.DRAINED:
@@ -132,7 +132,7 @@ def _unreported(scene: Scene, bundle: str) -> tuple[Verdict, Cause]:
         return Verdict.UNKNOWN, _DELETED
     owner = record.owner
     if owner is None:
-        return Verdict.STAYED, _nobodys(scene, bundle, record)
+        return Verdict.STAYED, _unowned(scene, bundle, record)
     if owner in scene.memory.liveness.gone:
         return Verdict.STAYED, Cause(Rule.OWNER_LOST, f"{owner}, which has it, is lost")
     if owner not in scene.broker_rows:
@@ -144,7 +144,7 @@ def _unreported(scene: Scene, bundle: str) -> tuple[Verdict, Cause]:
 
 
 def _held(scene: Scene, bundle: str, row: int) -> Iterator[Cause]:
-    """What kept it from the strategy, gravest first."""
+    """What kept the bundle from the strategy, most serious first."""
     if is_monitoring(bundle):
         yield Cause(Rule.NOT_MOVABLE, "it is its broker's own heartbeat, and never moves")
     yield from _by_record(scene, bundle)
@@ -167,7 +167,7 @@ def _by_record(scene: Scene, bundle: str) -> Iterator[Cause]:
             yield Cause(Rule.UNOWNED, "it has no record: nobody has claimed it yet")
         return
     if record.owner is None:
-        yield _nobodys(scene, bundle, record)
+        yield _unowned(scene, bundle, record)
     if record.owner in memory.liveness.gone:
         yield Cause(Rule.OWNER_LOST, f"{record.owner}, which has it, is lost")
     flight = memory.in_flight.get(bundle)
@@ -183,8 +183,8 @@ def _by_record(scene: Scene, bundle: str) -> Iterator[Cause]:
         yield Cause(Rule.BROKEN_NAMESPACE, why)
 
 
-def _nobodys(scene: Scene, bundle: str, record: Record) -> Cause:
-    """Of a bundle without owner."""
+def _unowned(scene: Scene, bundle: str, record: Record) -> Cause:
+    """The cause for a bundle without an owner."""
     if record.state is State.DELETED:
         return _DELETED
     why = f"nobody has it: its record is {record.state}, and the next round, or lookup, places it"
@@ -199,7 +199,7 @@ def _nobodys(scene: Scene, bundle: str, record: Record) -> Cause:
 
 
 def _ends(scene: Scene, bundle: str) -> tuple[str | None, str | None]:
-    """Who has it, and who is to have it."""
+    """The bundle's owner and its next owner."""
     if (move := scene.moves.get(bundle)) is not None:
         return move.source, move.destination
     if (repair := scene.repairs.get(bundle)) is not None:

@@ -1,4 +1,4 @@
-"""Why a bundle was moved, divided or mended otherwise than to balance load."""
+"""Why a bundle was moved, split, merged or repaired for reasons other than balance."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LIMITS: Final = MappingProxyType(
 
 
 def of_move(scene: Scene, move: Move) -> Cause | None:
-    """None where the strategy wanted it."""
+    """The cause of a move; None if the strategy wanted it."""
     match move.reason:
         case Reason.DRAINED:
             why = f"{move.source} is to be emptied"
@@ -43,7 +43,7 @@ def of_move(scene: Scene, move: Move) -> Cause | None:
 
 
 def of_split(scene: Scene, split: Split) -> Cause:
-    """Of a bundle that is too large."""
+    """The cause of a split: the bundle is too large."""
     path, unit = _LIMITS.get(split.reason, ("", ""))
     if not path:
         return Cause(
@@ -66,7 +66,7 @@ def of_split(scene: Scene, split: Split) -> Cause:
 
 
 def _numbers(scene: Scene, split: Split) -> dict[Reason, tuple[float, float]]:
-    """What is compared with each limit, and the limit."""
+    """The figure compared with each limit, and the limit."""
     row = scene.bundle_row(split.bundle)
     if row is None:
         raise LookupError(f"{split.bundle} is to be divided and not in the view")
@@ -77,7 +77,7 @@ def _numbers(scene: Scene, split: Split) -> dict[Reason, tuple[float, float]]:
 
 
 def of_merge(scene: Scene, merge: Merge) -> Cause:
-    """Of two neighbours that become one."""
+    """The cause of a merge of two neighbours."""
     settings = scene.settings
     namespace = namespace_of(merge.bundle)
     size, most = scene.view.sizes.get(namespace, 0), settings.split.max_bundles
@@ -93,7 +93,7 @@ def of_merge(scene: Scene, merge: Merge) -> Cause:
 
 
 def of_repair(scene: Scene, repair: Repair) -> Cause:
-    """Of a record that could not stay as it was."""
+    """The cause of a repair of a record."""
     record = scene.view.records.get(repair.bundle)
     owner = record.owner if record is not None else None
     deadline = scene.settings.round.move_deadline

@@ -1,6 +1,6 @@
-"""The value of one setting, nearest to the present one, with which a rule would no longer bind.
+"""Finds the value of one setting, nearest to the present one, with which a rule no longer applies.
 
-A value is rounded to four digits, away from the present one: what is shown does what it says.
+A value is rounded to four digits, away from the present one, so the value shown has the effect.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ from trimtab.wire.explanation import Nearest, Value
 
 _DIGITS: Final = 4
 _NUDGE: Final = 1e-9
-"""Relative: past what rounding makes of the two sides of a comparison."""
+"""Relative margin that exceeds rounding errors on both sides of a comparison."""
 _LEAST: Final = 1e-300
-"""Less has no four digits to round to."""
+"""Smaller numbers do not have four digits to round to."""
 _HALVINGS: Final = 60
 _KNOWN: Final = {path: (type(default), known) for path, default, known in catalogue()}
 
 
 def switch_setting(settings: Settings, path: str, to: Value, so_that: str) -> Nearest:
-    """A setting that is no number."""
+    """A changed setting that is not a number."""
     return Nearest(setting=path, now=_now(settings, path), then=to, so_that=so_that)
 
 
 def lower_setting(settings: Settings, path: str, limit: float, so_that: str) -> Nearest | None:
-    """A number below ``limit``; None where it is so already or may not be."""
+    """A value below ``limit``; None if it is below already or must not be."""
     return _past(settings, path, limit, -1, so_that)
 
 
 def raise_setting(settings: Settings, path: str, limit: float, so_that: str) -> Nearest | None:
-    """A number above ``limit``; None where it is so already or may not be."""
+    """A value above ``limit``; None if it is above already or must not be."""
     return _past(settings, path, limit, 1, so_that)
 
 
 def find_setting(
     settings: Settings, path: str, up: bool, changes: Callable[[Settings], bool], so_that: str
 ) -> Nearest | None:
-    """A number from which on ``changes`` holds, found by halving; None where it never does."""
+    """The value from which ``changes`` holds, found by bisection; None if it never does."""
     low, high = _bounds(path)
     near, far = float(cast(float, _now(settings, path))), high if up else low
     if not _holds(settings, path, far, changes):
@@ -56,7 +56,7 @@ def find_setting(
 
 
 def closest(*found: Nearest | None) -> Nearest | None:
-    """The one that changes its setting least, by its part; a switch only if there is no other."""
+    """The smallest relative change of a setting; a switch only if there is no other."""
     return min((each for each in found if each is not None), key=_distance, default=None)
 
 
@@ -71,7 +71,7 @@ def _past(settings: Settings, path: str, limit: float, sign: int, so_that: str) 
         then = math.floor(limit) + 1 if sign > 0 else math.ceil(limit) - 1
     else:
         then = _rounded(limit + sign * _NUDGE * max(abs(limit), abs(now)), sign)
-        # Rounding may leave the bounds where the value itself does not.
+        # Rounding may leave the bounds even if the value itself does not.
         then = min(max(then, low), high) if low < limit < high else then
     if then == now or not low <= then <= high or any(contradictions(_with(settings, path, then))):
         return None
@@ -101,7 +101,7 @@ def _holds(
 
 
 def _with(settings: Settings, path: str, value: float) -> Settings:
-    # Quicker by far than `Settings.changed`, which looks at all of them.
+    # Much faster than `Settings.changed`, which checks all settings.
     group, name = path.split(".")
     part = replace(getattr(settings, group), **{name: value})
     return replace(settings, **{group: part})

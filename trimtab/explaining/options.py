@@ -1,4 +1,4 @@
-"""Where a bundle could go: brokers by their usage with it, and what forbids them."""
+"""Lists where a bundle could go: brokers by their usage with it, and what forbids them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from trimtab.model import namespace_of
 from trimtab.wire.explanation import Option
 
 SHOWN: Final = 5
-"""Options, beside the broker that has the bundle and the chosen one."""
+"""Number of options besides the bundle's owner and the chosen broker."""
 _OPEN: Final = 3
-"""Of them so many are not forbidden, where there are."""
+"""How many of them are not forbidden, if there are that many."""
 
 
 class Bar(StrEnum):
-    """Why a bundle may not, or would rather not, go to a broker."""
+    """Why a bundle must not, or should not, go to a broker."""
 
     HAS_IT = "has-it"
     GONE = "gone"
@@ -42,7 +42,7 @@ class Bar(StrEnum):
     VERSION = "older-version"
     OVERLOADED = "overloaded"
     ABOVE_PEAK = "above-peak"
-    """With it, it would use more than any broker does now."""
+    """With the bundle, the broker would use more than any broker does now."""
 
 
 Barred = NDArray[np.int8]
@@ -62,7 +62,7 @@ _BARS: Final[Mapping[Filter, Bar]] = MappingProxyType(
 def options(
     scene: Scene, prediction: Prediction, bundle: str, owner: str | None, chosen: str | None
 ) -> tuple[Option, ...]:
-    """The best ones, the owner and the chosen one; empty where nothing can be computed."""
+    """The best options, the owner and the chosen one; empty if nothing can be computed."""
     if not scene.computable or not scene.view.brokers.names:
         return ()
     at, goes_to = scene.broker_rows.get(owner or ""), scene.broker_rows.get(chosen or "")
@@ -88,7 +88,7 @@ def options(
 
 
 def _best(used: Floats, barred: Barred, wanted: list[int]) -> list[int]:
-    """Rows, the least used first: the wanted ones, some that are open, then the best of all."""
+    """Rows, least used first: the wanted ones, some that are open, then the best of all."""
     free = [row for row in _least(used, np.flatnonzero(barred == 0)) if row not in wanted]
     best = [row for row in _least(used, np.arange(len(used))) if row not in wanted]
     found = dict.fromkeys([*free[:_OPEN], *best])
@@ -96,7 +96,7 @@ def _best(used: Floats, barred: Barred, wanted: list[int]) -> list[int]:
 
 
 def _least(used: Floats, rows: Ints) -> list[int]:
-    """Of so many rows those that are used least, more than are shown."""
+    """The least used of ``rows``, more than are shown."""
     most = 2 * SHOWN
     if len(rows) > most:
         rows = rows[np.argpartition(used[rows], most)[:most]]
@@ -105,7 +105,7 @@ def _least(used: Floats, rows: Ints) -> list[int]:
 
 
 def _barred(scene: Scene, request: Request, used: Floats, peak: float) -> Barred:
-    """(n,) number of the bar of each broker row, 0 where there is none."""
+    """(n,) number of each broker row's bar, 0 if there is none."""
     barred = np.zeros(len(used), np.int8)
     left = find_permitted(request)
     barred[scene.shown.brokers.available & ~left] = _NUMBER[Bar.ISOLATED]
@@ -126,7 +126,7 @@ def _barred(scene: Scene, request: Request, used: Floats, peak: float) -> Barred
 
 
 def _narrowed(narrow: Filter, request: Request, left: Bools, scene: Scene, barred: Barred) -> Bools:
-    """What a filter leaves; one that would leave nobody is not heeded."""
+    """What a filter leaves; a filter that would leave no broker is ignored."""
     fewer = narrow(request, left, scene.settings)
     if fewer is left or not fewer.any():
         return left

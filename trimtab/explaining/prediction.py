@@ -1,6 +1,6 @@
-"""What brokers use before and after the plan, and what a bundle adds to each.
+"""Brokers' usage before and after the plan, and what a bundle adds to each.
 
-By the model that every strategy's moves are held against afterwards: the planner's.
+The figures come from the planner's model, which every strategy's moves are reviewed against later.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from trimtab.reasons import Reason
 
 
 class Prediction:
-    """By the rows of `Scene.shown`; ``fleet`` by those of `Scene.seen`, where it is known already.
+    """A round's prediction by rows of `Scene.shown`; ``fleet``, if known, by rows of `Scene.seen`.
 
-    Brokers that the strategy did not see are as they reported.
+    Brokers that the strategy did not see have their reported usage.
     """
 
     def __init__(self, scene: Scene, fleet: Fleet | None = None) -> None:
@@ -32,11 +32,11 @@ class Prediction:
         self._cost = cost_of(scene.shown, history) if scene.broker_rows else np.zeros(0)
 
     def added(self, bundle: int | None) -> Floats:
-        """(n,) usage that a bundle adds to a broker; None: a bundle like the others."""
+        """(n,) usage that a bundle adds to each broker; None: an average bundle."""
         return (self._typical if bundle is None else self._load(bundle)) * self._gain
 
     def _load(self, bundle: int) -> float:
-        """Share of the fleet's traffic."""
+        """The bundle's share of the fleet's traffic."""
         place = self._scene.place(bundle)
         if place >= 0:
             return float(self._fleet.size[place])
@@ -44,20 +44,20 @@ class Prediction:
 
     @cached_property
     def _gain(self) -> Floats:
-        """(n,) as `Fleet.gain`, also of brokers that the strategy did not see."""
+        """(n,) as `Fleet.gain`, also for brokers that the strategy did not see."""
         gain = self._traffic * self._cost
         gain[self._scene.seen_brokers] = self._fleet.gain
         return gain
 
     @cached_property
     def _traffic(self) -> float:
-        """Of the fleet, in bytes/s; 1 where there is none."""
+        """The fleet's traffic in bytes/s; 1 if there is none."""
         costs = self._cost[self._scene.seen_brokers]
         known = (costs > 0) & (self._fleet.gain > 0)
         return float(np.median(self._fleet.gain[known] / costs[known])) if known.any() else 1.0
 
     def sizes(self, bundles: Ints) -> Floats:
-        """(k,) bytes/s of bundle rows in the short term, messages counted too."""
+        """(k,) short-term bytes/s of bundle rows, with messages converted to bytes."""
         return traffic_of(self._scene.shown.bundles.short[:, bundles])
 
     @cached_property
@@ -67,7 +67,7 @@ class Prediction:
 
     @cached_property
     def usage(self) -> Floats:
-        """(n,) as the strategy saw it: all that was in flight, or urgent, has landed."""
+        """(n,) usage as the strategy saw it: with everything in flight or urgent landed."""
         scene = self._scene
         predicted = usage(scene.shown.brokers.resources, scene.settings.weights)
         predicted[scene.seen_brokers] = self._fleet.usage
@@ -75,18 +75,18 @@ class Prediction:
 
     @cached_property
     def before(self) -> Floats:
-        """(n,) without what was urgent."""
+        """(n,) usage without the urgent changes."""
         if not any(move.reason is Reason.DRAINED for move in self._scene.plan.moves):
             return self.usage
         return self._moved(self.usage, -1.0, urgent=True)
 
     @cached_property
     def after(self) -> Floats:
-        """(n,) with the whole plan."""
+        """(n,) usage with the whole plan."""
         return self._moved(self.usage, 1.0, urgent=False)
 
     def range(self, of: Floats) -> float:
-        """Between the available brokers' greatest and least."""
+        """The range of ``of`` over the available brokers."""
         taking = of[self._scene.seen_brokers]
         return float(np.ptp(taking)) if taking.size else 0.0
 
@@ -103,9 +103,9 @@ class Prediction:
 
 
 def follow_history(scene: Scene) -> PlannerHistory:
-    """The planner's history as the round's strategy was given it, this round's reports counted."""
+    """The planner's history as the strategy received it, with this round's reports counted."""
     before, after = scene.before.histories.trimtab, scene.after.histories.trimtab
-    # A plan counts itself, as of now.
+    # A plan made in this round has counted itself.
     counted = after.planned_ms != before.planned_ms
     return replace(
         after,
@@ -117,6 +117,6 @@ def follow_history(scene: Scene) -> PlannerHistory:
 
 
 def anew(scene: Scene) -> PlannerHistory:
-    """The same with this round's reports still to be counted; what moves taught is in it."""
+    """The planner's history before this round's reports, but with what moves taught."""
     before, after = scene.before.histories.trimtab, scene.after.histories.trimtab
     return replace(before, corrections=after.corrections, divided=after.divided)

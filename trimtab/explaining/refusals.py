@@ -1,4 +1,4 @@
-"""Why the round did not ask its strategy, or refused what it wanted: each rule in a sentence."""
+"""Explains in a sentence each rule by which a round skips its strategy or refuses a wish."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SKIPPED: Final[Mapping[Rule, str]] = {
 
 
 def explain_skip(scene: Scene, rule: Rule) -> Cause:
-    """Of a round in which no strategy was asked."""
+    """The cause for a round that asked no strategy."""
     if rule is Rule.DOUBT:
         return _doubt(scene)
     if rule is Rule.FROZEN:
@@ -53,7 +53,7 @@ def explain_skip(scene: Scene, rule: Rule) -> Cause:
 
 
 def unreckonable(view: View) -> str:
-    """The broker whose report has the largest number, or one that is none."""
+    """The broker whose report has the largest number, or a NaN or infinity."""
     brokers, bundles = view.brokers, view.bundles
     worst = _greatest(brokers.resources, brokers.traffic, brokers.limits)
     carried = _greatest(bundles.short, bundles.long, bundles.stats)
@@ -62,7 +62,7 @@ def unreckonable(view: View) -> str:
 
 
 def _greatest(*columns: Floats) -> Floats:
-    """(n,) greatest magnitude in the columns' rows of (k, n)."""
+    """(n,) greatest magnitude in each column of the (k, n) arrays."""
     rows = np.abs(np.concatenate(columns))
     greatest: Floats = np.where(np.isnan(rows), np.inf, rows).max(axis=0)
     return greatest
@@ -103,7 +103,7 @@ def _believing(scene: Scene) -> Nearest | None:
 
 
 def explain_refusal(scene: Scene, refusal: Refusal) -> Cause:
-    """Of a wish that was not granted."""
+    """The cause for a wish that was refused."""
     if refusal.rule is Rule.COOLING_DOWN:
         return cooling(scene, refusal.bundle)
     if refusal.rule is Rule.FULL_NAMESPACE:
@@ -115,7 +115,7 @@ def explain_refusal(scene: Scene, refusal: Refusal) -> Cause:
 
 
 def cooling(scene: Scene, bundle: str) -> Cause:
-    """Of a bundle that a round moved, or divided, a short while ago."""
+    """The cause for a bundle that a round moved or split a short time ago."""
     settings, moved_ms = scene.settings, scene.before.recent[bundle]
     ago = (scene.now_ms - moved_ms) / 1000
     grace = settings.round.grace_period
@@ -124,7 +124,7 @@ def cooling(scene: Scene, bundle: str) -> Cause:
         f"a round moved or divided it {seconds(ago)} ago, and it rests for {seconds(grace)}",
         lower_setting(settings, "round.grace_period", ago, "it may move again"),
         {"ago": ago, "grace_period": grace},
-        # It still stays in the very millisecond in which the period ends.
+        # It still stays in the millisecond in which the period ends.
         until=moved_ms + round(grace * 1000) + 1,
     )
 
@@ -135,7 +135,7 @@ def _budget(scene: Scene, refusal: Refusal) -> Cause:
     place, granted = most + before.index(refusal.bundle) + 1, len(scene.plan.moves)
     spent = f"the round has moved the {format_count(most, 'bundle')} that it may"
     if granted < most:
-        # Of what leaves a broker that is emptied, what is under way counts too.
+        # For bundles that leave a draining broker, moves under way count too.
         spent = (
             f"{most - granted} of the {format_count(most, 'bundle')} that may move are under way"
         )

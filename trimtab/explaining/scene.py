@@ -1,4 +1,4 @@
-"""One round for whoever explains it: what it was given, what it decided, what it remembers."""
+"""One round, as needed to explain it: its input, its decisions, its memory."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from trimtab.state.round_state import RoundState
 from trimtab.view import View, available_part
 
 ASKED = (None, Rule.BALANCED)
-"""``Plan.skipped`` of a round in which the strategy was asked."""
+"""``Plan.skipped`` of a round that asked the strategy."""
 WHOLE = (Rule.UNDIVIDABLE, Rule.FULL_NAMESPACE)
-"""Refusals of divisions, all others being of moves."""
+"""Rules that refuse splits; all others refuse moves."""
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """``view`` and ``memory`` as the round was given them; ``after`` is the state it left."""
+    """One round: ``view`` and ``memory`` as it received them; ``after`` is the state it left."""
 
     view: View
     memory: Memory
@@ -54,7 +54,7 @@ class Scene:
 
     @property
     def asked(self) -> bool:
-        """Whether the strategy was."""
+        """Whether the strategy was asked."""
         return self.plan.skipped in ASKED
 
     @cached_property
@@ -63,14 +63,14 @@ class Scene:
 
     @cached_property
     def shown(self) -> View:
-        """Brokers and bundles as the strategy saw them, and beside them those it did not see."""
+        """Brokers and bundles as the strategy saw them, and also those it did not see."""
         if not self.computable:
             return self.view
         return show_to_strategies(self.view, self.before, self.plan, self.settings, self.now_ms)
 
     @cached_property
     def seen(self) -> View:
-        """What the strategy was shown."""
+        """The view that the strategy saw."""
         return available_part(self.shown)
 
     @cached_property
@@ -86,7 +86,7 @@ class Scene:
 
     @cached_property
     def broker_places(self) -> Ints:
-        """(n,) row in `seen` of each broker of `shown`, -1 where it is not there."""
+        """(n,) row in `seen` of each broker of `shown`, -1 if it is not there."""
         available = self.shown.brokers.available
         places: Ints = np.where(available, np.cumsum(available) - 1, -1)
         return places
@@ -97,7 +97,7 @@ class Scene:
         return places
 
     def place(self, bundle: int) -> int:
-        """Row in `seen` of a bundle row of `shown`; -1 where it is not there."""
+        """Row in `seen` of a bundle row of `shown`; -1 if it is not there."""
         return bundle if self.seen is self.shown else int(self._bundle_places[bundle])
 
     @cached_property
@@ -112,7 +112,7 @@ class Scene:
         }
 
     def bundle_row(self, bundle: str) -> int | None:
-        """None for one that is not in the view."""
+        """The bundle's row; None if it is not in the view."""
         found = self._planned_rows.get(bundle)
         if found is not None:
             return found
@@ -124,7 +124,7 @@ class Scene:
 
     @cached_property
     def refusals(self) -> dict[str, Refusal]:
-        """The first of each bundle that did not move after all."""
+        """The first refusal of each bundle that was not moved by another wish."""
         refused = {refusal.bundle: refusal for refusal in reversed(self.plan.refusals)}
         return {bundle: each for bundle, each in refused.items() if bundle not in self.moves}
 
@@ -134,7 +134,7 @@ class Scene:
 
     @cached_property
     def merges(self) -> dict[str, Merge]:
-        """By either part."""
+        """Merges by each of their two parts."""
         return {part: merge for merge in self.plan.merges for part in merge.parts}
 
     @cached_property
@@ -169,10 +169,10 @@ class Scene:
     @cached_property
     def wanted(self) -> bool:
         """Whether the strategy wanted anything moved, granted or not."""
-        halves, draining = self.before.halves, self.memory.liveness.draining
+        children, draining = self.before.halves, self.memory.liveness.draining
         return bool(self.balancing) or any(
             refusal.rule not in WHOLE
-            and refusal.bundle not in halves
+            and refusal.bundle not in children
             and refusal.source not in draining
             for refusal in self.plan.refusals
         )
@@ -187,12 +187,12 @@ class Scene:
 
     @cached_property
     def light(self) -> Bools:
-        """(n,) brokers that a placement prefers, for they are not overloaded."""
+        """(n,) brokers that placements prefer because they are not overloaded."""
         return lightly_used(self.shown, self.settings)
 
     @cached_property
     def projection(self) -> Projection:
-        """What each broker carried once all in flight had landed, before the plan."""
+        """Each broker's load before the plan, with everything in flight landed."""
         return Projection(self.shown)
 
 
@@ -200,7 +200,7 @@ def again(scene: Scene, changes: dict[str, object]) -> Scene:
     """The same round with other settings; raises InvalidSettings."""
     settings = scene.settings.changed(changes)
     deciding = mend if scene.plan.skipped is Rule.REPAIR_ONLY else decide
-    # What is believed of the brokers hangs on settings too.
+    # What is believed about the brokers depends on settings too.
     found = situation_of(scene.memory, scene.view.records, settings, scene.now_ms)
     view = replace(scene.view, trouble=found.trouble)
     draws = scene.before.draws(view.cluster)

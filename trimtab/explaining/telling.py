@@ -1,9 +1,9 @@
-"""What a round tells unasked: a sentence with each command, and explanations of those concerned.
+"""Explanations that every round emits: a sentence per command, and explanations of its subjects.
 
-concerned, at most ``explain.subjects``: the hottest and the coldest broker and the largest bundle
-of the hottest; what was moved, divided and mended, and the brokers involved; what was refused
-A round between two others tells of what it mends and empties alone: many follow one another when
-brokers are lost, and must not push out those that say why a broker is hot.
+subjects, at most ``explain.subjects``: the hottest and the coldest broker and the largest bundle of
+the hottest; bundles moved, split, merged and repaired, and the brokers involved; refused bundles
+A round between two regular ones explains only its repairs and drains: many such rounds follow one
+another when brokers are lost, and must not push out those that explain why a broker is hot.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from trimtab.reasons import Rule
 from trimtab.wire.explanation import Explanation, RoundExplanations
 
 _SENTENCES: Final = 10_000
-"""A round's record must fit a Kafka record, whatever it moves."""
+"""Limit: a round's record must fit a Kafka record, however much it moves."""
 
 
 class Whys(NamedTuple):
-    """Bundle to a sentence, for whatever is to be commanded; or what went wrong."""
+    """Bundle to a sentence, for every command to be sent; or what went wrong."""
 
     of: Mapping[str, str]
     problems: tuple[str, ...] = ()
 
 
 def whys(witness: Witness) -> Whys:
-    """Of all that is to be commanded."""
+    """The sentences for all commands to be sent."""
     try:
         return Whys(dict(islice(_whys(witness), _SENTENCES)))
     except Exception as error:
-        # Whatever cannot be explained, the round stands.
+        # A failed explanation must not stop the round.
         return Whys({}, (f"explain: {type(error).__name__}: {error}",))
 
 
 def explanations(witness: Witness) -> RoundExplanations | None:
-    """Of those concerned; None where no rounds are kept, or a round between two did nothing."""
+    """Explanations of the subjects; None if none are kept, or an extra round did nothing."""
     scene, explain = witness.scene, witness.scene.settings.explain
     if not (explain.rounds and explain.subjects):
         return None
@@ -67,12 +67,12 @@ def explanations(witness: Witness) -> RoundExplanations | None:
 
 
 def explain(scene: Scene, subject: str) -> Explanation:
-    """Of any bundle or broker by name, also one that the round knew nothing of."""
+    """Explain any bundle or broker by name, even one unknown to the round."""
     return of_subject(Witness(scene), subject)
 
 
 def of_subject(witness: Witness, subject: str) -> Explanation:
-    """The same of a round that is looked at already."""
+    """Explain a subject of a round whose witness exists already."""
     if subject in witness.scene.broker_rows or "/" not in subject:
         return of_broker(witness, subject)
     return of_bundle(witness, subject)
@@ -91,7 +91,7 @@ def _whys(witness: Witness) -> Iterator[tuple[str, str]]:
 
 
 def list_concerned(witness: Witness) -> Iterator[str]:
-    """Names in order of interest, some of them twice."""
+    """The subjects' names in order of interest, some of them twice."""
     plan = witness.scene.plan
     if plan.skipped is not Rule.REPAIR_ONLY:
         yield from _extremes(witness)

@@ -1,4 +1,4 @@
-"""What became of a bundle, or of a broker, in a round."""
+"""The result of a round for a bundle or a broker."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """Of a bundle, and after a space of a broker."""
+    """The verdict on a bundle and, after the blank line, on a broker."""
 
     MOVED = "moved"
     SPLIT = "split"
@@ -14,11 +14,11 @@ class Verdict(StrEnum):
     REPAIRED = "repaired"
     REFUSED = "refused"
     STAYED = "stayed"
-    """Nobody wanted it moved."""
+    """No wish to move it was made."""
     UNKNOWN = "unknown"
 
     GIVES = "gives"
-    """Bundles, and may get others."""
+    """It gives bundles, and may also get some."""
     GETS = "gets"
     LEFT = "left-as-it-is"
     AWAY = "away"

@@ -1,4 +1,4 @@
-"""One round with what its strategy compared and predicted, worked out once for all who ask."""
+"""One round with its strategy's account and prediction, computed once for all explanations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trimtab.wire.explanation import Explanation
 
 
 class Witness:
-    """Of one scene."""
+    """The witness of one scene."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
@@ -21,21 +21,21 @@ class Witness:
 
     @cached_property
     def account(self) -> Account | None:
-        """None where the strategy was not asked."""
+        """The strategy's account; None if the strategy was not asked."""
         if not self.scene.asked:
             return None
         return account_of(self.scene)
 
     @cached_property
     def prediction(self) -> Prediction | None:
-        """None where nothing can be computed."""
+        """The round's prediction; None if nothing can be computed."""
         if not self.scene.computable:
             return None
         return Prediction(self.scene, self.account.fleet if self.account else None)
 
     @cached_property
     def range(self) -> tuple[float, float] | None:
-        """Of the available brokers, before and after the plan."""
+        """The available brokers' usage range, before and after the plan."""
         prediction = self.prediction
         if prediction is None:
             return None
@@ -43,14 +43,14 @@ class Witness:
         return short(before), short(after)
 
     def usage(self, broker: str) -> tuple[float, float] | None:
-        """Before and after the plan; None for a broker that is not in the view."""
+        """A broker's usage before and after the plan; None if it is not in the view."""
         row = self.scene.broker_rows.get(broker)
         if self.prediction is None or row is None:
             return None
         return short(self.prediction.before[row]), short(self.prediction.after[row])
 
     def traded(self, source: str, destination: str) -> str:
-        """What the plan does to two brokers and to the range; empty where nothing is known."""
+        """The plan's effect on two brokers and on the range; empty if nothing is known."""
         if self.range is None:
             return ""
         ends = f"source {self._change(source)}, destination {self._change(destination)}"
@@ -58,14 +58,14 @@ class Witness:
         return f"{ends}, range {100 * before:.1f} -> {points(after)}"
 
     def _change(self, broker: str) -> str:
-        told = self._changes.get(broker)
-        if told is None:
+        text = self._changes.get(broker)
+        if text is None:
             both = self.usage(broker)
-            told = self._changes[broker] = "unknown" if both is None else change(*both)
-        return told
+            text = self._changes[broker] = "unknown" if both is None else change(*both)
+        return text
 
     def blank(self, subject: str, verdict: Verdict) -> Explanation:
-        """What is the same for every subject."""
+        """An explanation with only the fields that are equal for every subject."""
         scene = self.scene
         return Explanation(
             cluster=scene.view.cluster,

@@ -1,4 +1,4 @@
-"""Figures as people read them."""
+"""Formats figures for people."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ _STEPS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def short(number: float) -> float:
-    """Six digits, for programs."""
+    """The number rounded to six digits, for programs."""
     return float(f"{number:.6g}")
 
 
 def percent(fraction: float) -> str:
-    """``71.2 %``"""
+    """A fraction as ``71.2 %``."""
     return f"{100 * fraction:.1f} %"
 
 
 def change(before: float, after: float) -> str:
-    """``71.2 -> 62.9 %``, of fractions."""
+    """Two fractions as ``71.2 -> 62.9 %``."""
     return f"{100 * before:.1f} -> {100 * after:.1f} %"
 
 
 def points(fraction: float) -> str:
-    """``24.1 points``; two digits where one would say 0 of what is little."""
+    """A fraction as ``24.1 points``; with two digits if one would show 0."""
     number = 100 * fraction
     return f"{number:.2g} points" if 0.005 <= abs(number) < 1 else f"{number:.1f} points"
 
 
 def seconds(number: float) -> str:
-    """``25 s``, ``12 min``, ``3.5 h``"""
+    """Seconds as ``25 s``, ``12 min`` or ``3.5 h``."""
     if number < 2 * _MINUTE:
         return f"{number:.0f} s"
     return f"{number / _MINUTE:.0f} min" if number < 2 * _HOUR else f"{number / _HOUR:.1f} h"
 
 
 def amount(number: float, unit: str) -> str:
-    """``12.5 MB/s``"""
+    """An amount with its unit, as ``12.5 MB/s``."""
     for step, letter in _STEPS:
         if abs(number) >= step:
             return f"{number / step:.3g} {letter}{unit}"
@@ -43,5 +43,5 @@ def amount(number: float, unit: str) -> str:
 
 
 def format_count(number: int, noun: str) -> str:
-    """``1 bundle``, ``4 bundles``"""
+    """A count with its noun, as ``1 bundle`` or ``4 bundles``."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -28,7 +28,7 @@ class Assessment:
     away: frozenset[str]
     """Brokers that must not get bundles now."""
     unserved: int
-    """Bundles that nobody serves."""
+    """Number of bundles that no broker serves."""
 
     def shown(self, view: View) -> View:
         """The view with its brokers' availability and the repair needs."""
@@ -40,7 +40,7 @@ class Assessment:
 def situation_of(
     memory: Memory, records: Mapping[str, Record], settings: Settings, now_ms: int
 ) -> Assessment:
-    """Assess a cluster from ``records`` that ``memory`` has learnt (`repair.learn_records`)."""
+    """Assess a cluster; ``memory`` has learnt ``records``, see `health.repair.learn_records`."""
     liveness = memory.liveness
     suspected = suspicions(liveness, memory.appended, settings, now_ms)
     level = gravest([*suspected.values(), *memory.doubts.values()])

@@ -54,7 +54,7 @@ class Damage:
 
 
 def is_unsettled(bundle: str, record: Record, gone: Collection[str]) -> bool:
-    """Whether a bundle is unserved or about to change; a monitoring one never is."""
+    """Whether a bundle is unserved or about to change; never a monitoring one, tied to a broker."""
     return (
         record.state not in _ENDED
         and (record.state is not State.OWNED or record.owner in gone)

@@ -1,9 +1,9 @@
-"""Snapshots and ownership records become one view.
+"""Assembles a view from snapshots and ownership records.
 
-Ownership is read from records; a report only says what load a bundle carries. Where the two
-disagree (normal during a hand-over) the row is left out: a broker that claims bundles of others
-changes nothing of theirs. While observing only there are no records, and the newest report of a
-bundle is believed, as of one without an owner.
+Ownership is read from records; a report only gives a bundle's load. Where the two disagree (normal
+during a hand-over) the row is left out, so a broker that claims others' bundles does not change
+them. While observing only there are no records, and the newest report of a bundle is believed, as
+it is for a bundle without an owner.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from trimtab.view import Bundles, View, is_monitoring
 from trimtab.wire.ownership import Record
 
 FREE = Record(state=State.FREE, epoch=NO_EPOCH)
-"""What a bundle without a record is."""
+"""The state of a bundle without a record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """What is known of ownership."""
+    """The known ownership of a cluster's bundles."""
 
     records: Mapping[str, Record]
     broken: frozenset[str] = frozenset()
@@ -39,13 +39,13 @@ class Holdings:
     in_flight: Mapping[str, str] = field(default_factory=dict)
     """Bundle to destination, for changes issued but not yet journalled."""
     gone: Collection[str] = frozenset()
-    """Brokers that are lost: what they last said tells what their bundles weigh, nothing else."""
+    """Lost brokers: their last reports give their bundles' load, nothing else."""
 
 
 def assemble(
     cluster: str, snapshots: Sequence[Snapshot], holdings: Holdings | None
 ) -> tuple[View, Counter[Rule]]:
-    """The view of live brokers, and how many bundles each rule holds back.
+    """The view of live brokers, and how many bundles each rule excludes.
 
     ``holdings`` is None while observing only. A snapshot's brokers and bundles need not be sorted
     by the caller; equal inputs in any order give equal views.
@@ -62,7 +62,7 @@ def assemble(
         cluster=cluster,
         brokers=brokers_of(brokers),
         bundles=bundles,
-        # The same column, not an equal one, where nothing is in flight.
+        # The same column, not a copy, if nothing is in flight.
         intended=bundles.owner if rows.intended == rows.owner else np.array(rows.intended),
         records=records,
         sizes=_reported_sizes(bundles) if holdings is None else holdings.sizes,
@@ -80,12 +80,12 @@ def _recorded(brokers: Sequence[Snapshot], holdings: Holdings, obstacles: Counte
     rows, place = Rows(), 0
     row_of = {snapshot.broker: row for row, snapshot in enumerate(brokers)}
     records = holdings.records
-    # Seldom needed: few bundles have no owner.
+    # Rarely needed: few bundles have no owner.
     newest = cache(lambda: _newest(brokers, lambda b: records.get(b, FREE).owner is None))
     for row, snapshot in enumerate(brokers):
         for bundle in snapshot.bundles:
             record = records.get(bundle, FREE)
-            # Of a bundle without an owner one report is believed: no bundle is in a view twice.
+            # One report of an unowned bundle is believed: no bundle is in a view twice.
             if (record.owner or newest()[bundle][1]) == snapshot.broker:
                 obstacle = _obstacle(bundle, record, holdings)
                 destination = holdings.in_flight.get(bundle, record.destination)
@@ -108,7 +108,7 @@ def _append(rows: Rows, where: tuple[int, int, str], obstacle: Rule | None) -> N
 
 
 def _obstacle(bundle: str, record: Record, holdings: Holdings) -> Rule | None:
-    """Why the round must leave a bundle that its reporter may well own."""
+    """Why the round must not move a bundle although its reporter may own it."""
     if is_monitoring(bundle):
         return Rule.NOT_MOVABLE
     if record.state is State.FREE:
@@ -140,13 +140,13 @@ def _reported(brokers: Sequence[Snapshot], obstacles: Counter[Rule]) -> Rows:
 
 
 def _newest(
-    brokers: Sequence[Snapshot], asked: Callable[[str], bool] = lambda _: True
+    brokers: Sequence[Snapshot], wanted: Callable[[str], bool] = lambda _: True
 ) -> dict[str, tuple[int, str]]:
-    """Of the reports that name a bundle the newest: when it was appended, and whose it is."""
+    """Bundle to its newest report: when that was appended, and its broker."""
     newest: dict[str, tuple[int, str]] = {}
     for snapshot in brokers:
         for bundle in snapshot.bundles:
-            if asked(bundle):
-                said = (snapshot.appended_ms, snapshot.broker)
-                newest[bundle] = max(newest.get(bundle, said), said)
+            if wanted(bundle):
+                report = (snapshot.appended_ms, snapshot.broker)
+                newest[bundle] = max(newest.get(bundle, report), report)
     return newest

@@ -1,4 +1,4 @@
-"""Averages that run: Pulsar's counted samples for bundles, time-based decay for resources."""
+"""Running averages: Pulsar's counted samples for bundles, time-based decay for resources."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ LONG_SAMPLES: Final = 1000
 """``maxSamples`` of Pulsar's short-term and long-term data."""
 
 DEFAULT_STATS: Final = (50.0, 50.0, 50_000.0, 50_000.0)
-"""What Pulsar assumes of a bundle it has not seen: messages/s in and out, bytes/s in and out."""
+"""Pulsar's assumption for an unseen bundle: messages/s in and out, bytes/s in and out."""
 
 
 def sample(
     values: Floats, n: Ints, new: Floats, mask: Bools, max_samples: int
 ) -> tuple[Floats, Ints]:
-    """Give one sample of (4, m) ``new`` to the columns in ``mask``; returns values and counts.
+    """Add one sample of (4, m) ``new`` to the columns in ``mask``; returns values and counts.
 
-    The first sample replaces whatever stood there; from ``max_samples`` on, each has the weight
+    The first sample replaces the previous value; from ``max_samples`` on, each has the weight
     1 / max_samples (Pulsar TimeAverageMessageData). ``n`` may count past a smaller maximum, so the
     short and the long averages can share one count.
     """
@@ -31,6 +31,6 @@ def sample(
 
 
 def decay(old: Floats, new: Floats, elapsed_s: float, half_life_s: float) -> Floats:
-    """``old`` fading by half each ``half_life_s``, towards ``new``; where old is NaN, ``new``."""
+    """``old`` moved half way to ``new`` every ``half_life_s``; ``new`` where ``old`` is NaN."""
     kept = 0.5 ** (elapsed_s / half_life_s)
     return np.where(np.isnan(old), new, kept * old + (1 - kept) * new)

@@ -1,13 +1,13 @@
 """When operator ① forgets a broker: a day without a report, by the job's clock.
 
-An average rests on at most 1000 samples a minute apart, so nothing older than a day is in it.
+An average rests on at most 1000 samples a minute apart, so it holds nothing older than a day.
 
-Whether a broker is forgotten is decided by its newest report and the timestamp of the batch that
-asks, both of which a replay has. Nothing else is: a report that comes later starts anew whether or
-not the state is still there. So state may be deleted at any time after that, by a timer that no
-replay knows of, and no decision and no replay shows when it was.
+Only a broker's newest report and the timestamp of the asking batch decide whether the broker is
+forgotten; a replay has both. A later report starts from scratch whether or not the state still
+exists. So a timer that replays do not know may delete the state at any time after that: neither
+decisions nor replays depend on when.
 
-A job that was away for more than a day starts with new averages, which its backlog fills.
+A job that was down for more than a day starts with new averages, which its backlog fills.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from typing import Final
 from trimtab.wire.columns import unpack
 
 FORGET_MS: Final = 24 * 3600 * 1000
-"""Above all that the clocks of Kafka and of the job may differ by."""
+"""More than the clocks of Kafka and the job can ever differ by."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Age:
-    """What is read of a packed `trimtab.intake.snapshot.Snapshot`: the other fields are skipped."""
+    """The only field read from a packed `trimtab.intake.snapshot.Snapshot`."""
 
     appended_ms: int
 
 
 def is_forgotten(packed: bytes, now_ms: int) -> bool:
-    """Whether a packed snapshot counts no more; ``now_ms`` is the batch timestamp."""
+    """Whether a packed snapshot no longer counts; ``now_ms`` is the batch timestamp."""
     return now_ms - appended_ms(packed) >= FORGET_MS
 
 
@@ -39,6 +39,6 @@ def appended_ms(packed: bytes) -> int:
 
 
 def look_ms(appended_ms: int) -> int:
-    """When to look whether a broker with this newest report is forgotten: it is by then, without a
-    newer report. The same all day long, so that few timers are set."""
+    """When to check a broker with this newest report: by then it is forgotten, unless a newer one
+    came. The result is the same all day, so that few timers are set."""
     return (appended_ms // FORGET_MS + 2) * FORGET_MS

@@ -1,4 +1,4 @@
-"""When a broker reports, and how fast it says its links are.
+"""When a broker reports, and the bandwidth limit it reports.
 
 A report is due (Pulsar ModularLoadManagerImpl.needBrokerDataUpdate) if the last one
   is older than max_interval, or
@@ -56,16 +56,16 @@ def is_due(
     weights: WeightSettings,
     settings: ReportingSettings,
 ) -> bool:
-    """Whether to send ``current`` where ``last`` was sent last."""
+    """Whether to send ``current``, given that ``last`` was sent last."""
     if now_ms - last.last_update > settings.max_interval * 1000:
         return True
     return _greatest_change(last, current, weights) > settings.threshold
 
 
 def bandwidth_limit(speeds: Sequence[float], override: float | None = None) -> float:
-    """kbit/s in either direction over interfaces of these Mbit/s, or of ``override`` Gbit/s each.
+    """kbit/s in each direction over interfaces of these Mbit/s, or of ``override`` Gbit/s each.
 
-    UNKNOWN where an interface does not say its speed (-1 in Linux) and none is given for it.
+    UNKNOWN if an interface reports no speed (-1 in Linux) and there is no override.
     """
     if override is not None:
         return override * 1e6 * len(speeds)
@@ -89,8 +89,8 @@ def _percent(before: float, after: float) -> float:
     return 100 * abs((before - after) / before)
 
 
-def _usage(told: LocalBrokerData, weights: WeightSettings) -> float:
-    given = [told.cpu, told.memory, told.direct_memory, told.bandwidth_in, told.bandwidth_out]
+def _usage(data: LocalBrokerData, weights: WeightSettings) -> float:
+    given = [data.cpu, data.memory, data.direct_memory, data.bandwidth_in, data.bandwidth_out]
     used = np.array([[each.usage] for each in given])
     limit = np.array([[each.limit] for each in given])
     return float(usage(percentages(used, limit), weights)[0])

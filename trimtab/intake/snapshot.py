@@ -1,12 +1,12 @@
-"""A broker as operator ① knows it: its newest report, smoothed resources and bundle averages.
+"""Operator ①'s state of a broker: its newest report, smoothed resources and bundle averages.
 
-The same value is the operator's state and what it sends on, so there is one codec and one truth.
+The operator stores and sends the same value, so there is one codec and one source of truth.
 
 fold(snapshot, reports):
   order the batch's reports by (session, sequence); for each:
-    a duplicate or an older one is counted and dropped, unless the newer session has been silent
+    count and drop a duplicate or an older one, unless the newer session has been silent
     take its resources, traffic and counts; decay the smoothed figures by the time since the last
-    once an interval, and only from changed data, give the bundle averages a sample
+    once per interval, and only from changed data, add a sample to the bundle averages
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from trimtab.settings.setting import InvalidSettings, problem_of, setting
 from trimtab.wire.load_report import LoadReport
 
 SCHEMA: Final = 1
-"""Version of Snapshot's fields; a reader migrates from the ones before."""
+"""Version of Snapshot's fields; a reader migrates from earlier ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class IntakeSettings:
-    """What operator ① needs; fixed while the job runs."""
+    """The settings of operator ①; fixed while the job runs."""
 
     half_life: float = setting(
         30.0,
@@ -75,7 +75,7 @@ class Dropped(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arrival:
-    """A checked report with where it stands: LogAppendTime in ms, session and sequence."""
+    """A checked report with its position: LogAppendTime in ms, session and sequence."""
 
     appended_ms: int
     session: int
@@ -106,7 +106,7 @@ class Snapshot:
     smoothed: Floats
     """(9,) time-decayed resources and traffic."""
     names: str
-    """The bundles, one a line: splitting is cheaper than decoding a list."""
+    """The bundles, one per line: splitting is cheaper than decoding a list."""
     shown: Bools
     samples: Ints
     """(m,) samples taken, at most the long average's length."""
@@ -165,8 +165,8 @@ def _advance(
     report = arrival.report
     resources = percentages(report.resources[0], report.resources[1])
     figures = np.concatenate((resources, report.traffic))
-    # A report that was reordered by the network may have been appended before the one known: time
-    # must not run backwards in an average.
+    # A report reordered by the network may have been appended before the known one: time must not
+    # run backwards in an average.
     appended = arrival.appended_ms if old is None else max(arrival.appended_ms, old.appended_ms)
     if old is not None:
         elapsed = (appended - old.appended_ms) / 1000
@@ -217,14 +217,14 @@ def _remember(old: Snapshot, new: Snapshot, heartbeat: bool, settings: IntakeSet
             counts=old.counts,
         )
     known = old if old.names == new.names else _align(old, new)
-    # Brokers repeat a statistic until they refresh it: only a changed one is news. An idle bundle
-    # repeats its zeros for good, and those must count or its averages never come down.
+    # Brokers repeat a statistic until they refresh it: only a changed one is new. An idle bundle
+    # repeats its zeros forever, and those must count or its averages never come down.
     news = known.news | (new.stats != known.stats).any(axis=0) | (new.stats == 0).all(axis=0)
     unseen = known.samples == 0
     due = new.appended_ms - old.sampled_ms >= settings.sample_interval * 1000
     mask = unseen | (news & due)
     if not mask.any():
-        # Most reports: brokers report more often than their averages take samples.
+        # The case for most reports: brokers report more often than averages are sampled.
         return replace(
             new,
             sampled_ms=old.sampled_ms,
@@ -248,7 +248,7 @@ def _remember(old: Snapshot, new: Snapshot, heartbeat: bool, settings: IntakeSet
 
 
 def _align(old: Snapshot, new: Snapshot) -> Snapshot:
-    """``old`` with its bundles in the new report's order; 0 where it did not know one."""
+    """``old`` with its bundles in the new report's order; 0 for bundles it did not know."""
     column = {bundle: i for i, bundle in enumerate(old.bundles)}
     # Unseen bundles read column -1: a column of zeros appended to each matrix.
     at = np.fromiter((column.get(b, -1) for b in new.bundles), np.int64, len(new.bundles))

@@ -22,7 +22,7 @@ _MOST: Final = 2**31 - 1
 
 @dataclass(slots=True)
 class Rows:
-    """What is decided of each bundle; ``at`` is the row's place in the concatenated snapshots."""
+    """The bundles of a view; ``at`` is each row's place in the concatenated snapshots."""
 
     at: list[int] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
@@ -32,7 +32,7 @@ class Rows:
 
 
 def brokers_of(brokers: Sequence[Snapshot]) -> Brokers:
-    """Columns of ``brokers``; averages and reliefs are the round's to fill in."""
+    """Columns of ``brokers``; the round fills in averages and relief times."""
     nothing = np.zeros((0,))
     return Brokers(
         names=tuple(s.broker for s in brokers),
@@ -53,28 +53,28 @@ def brokers_of(brokers: Sequence[Snapshot]) -> Brokers:
 
 def bundles_of(brokers: Sequence[Snapshot], rows: Rows) -> Bundles:
     """Columns of the bundles in ``rows``."""
-    # Where nothing is left out there is nothing to pick, and no column of places to keep.
+    # If no bundle is left out, there is nothing to select and no column of places to keep.
     left_out = len(rows.at) < sum(len(s.shown) for s in brokers)
     at = np.array(rows.at, np.int64) if left_out else None
-    shown = _gathered([s.shown[np.newaxis] for s in brokers], at, np.zeros((1, 0), np.bool_))[0]
+    shown = _gather([s.shown[np.newaxis] for s in brokers], at, np.zeros((1, 0), np.bool_))[0]
     namespace, namespaces = namespaces_of(rows.names)
-    ranges = _gathered([ranges_of(s.names) for s in brokers], at, np.zeros((2, 0), np.uint32))
+    ranges = _gather([ranges_of(s.names) for s in brokers], at, np.zeros((2, 0), np.uint32))
     none = np.zeros((4, 0))
     return Bundles(
         names=PackedNames(namespaces, namespace, ranges),
         namespace=namespace,
         namespaces=namespaces,
         owner=np.array(rows.owner, np.int64),
-        short=_gathered([s.short for s in brokers], at, none),
-        long=_gathered([s.long for s in brokers], at, none),
-        reported=cache(lambda: _gathered([s.stats for s in brokers], at, none)),
-        counts=_gathered([_counts(s) for s in brokers], at, none.astype(np.int32)),
+        short=_gather([s.short for s in brokers], at, none),
+        long=_gather([s.long for s in brokers], at, none),
+        reported=cache(lambda: _gather([s.stats for s in brokers], at, none)),
+        counts=_gather([_counts(s) for s in brokers], at, none.astype(np.int32)),
         movable=np.array(rows.movable, np.bool_) & shown,
     )
 
 
-def _gathered(parts: Sequence[NDArray[T]], at: Ints | None, none: NDArray[T]) -> NDArray[T]:
-    """The columns of all snapshots side by side, and of these the ones ``at`` some places."""
+def _gather(parts: Sequence[NDArray[T]], at: Ints | None, none: NDArray[T]) -> NDArray[T]:
+    """The columns of all snapshots side by side, or those ``at`` the given places."""
     whole = np.hstack([none, *parts])
     return whole if at is None else whole[:, at]
 

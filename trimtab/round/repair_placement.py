@@ -89,7 +89,7 @@ class RepairPlacement:
         return Repair(need.bundle, need.event, broker, need.reason, need.epoch)
 
     def _destination(self, need: Need) -> int | None:
-        """A broker row; None where no broker may have the bundle."""
+        """A broker row; None if no broker may have the bundle."""
         request = self._request(need.bundle)
         allowed = find_permitted(request)
         intended = self._row_of.get(need.destination or "")

@@ -33,7 +33,7 @@ from trimtab.ownership import State
 from trimtab.view import Brokers, View
 
 FOLLOWING: Final = (CPU, BANDWIDTH_IN, BANDWIDTH_OUT)
-"""Rows of ``resources`` that go with traffic, each with its own Costs."""
+"""Rows of ``resources`` that follow traffic, each with its own Costs."""
 
 NOTHING_LEARNT: Final = (Costs(),) * len(FOLLOWING)
 

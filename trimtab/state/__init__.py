@@ -1,4 +1,4 @@
-"""All that a cluster's rounds remember between batches: plain values, and how they are advanced.
+"""Everything a cluster's rounds remember between batches: plain values and their updates.
 
-How they are stored in a checkpoint is in `streaming.query.state`.
+`streaming.query.state` stores them in a checkpoint.
 """

@@ -1,10 +1,10 @@
-"""Average usage and throughput of brokers, one step a report (Pulsar BrokerLoadData).
+"""Average usage and throughput of brokers, updated once per report (Pulsar BrokerLoadData).
 
 usage      = greatest weighted percentage, memory included, as a fraction
 throughput = bytes/s in and out
-average    = the figure itself at first, then average * history + (1 - history) * figure
+average    = the first figure, then average * history + (1 - history) * figure
 
-A report advances the averages once: Pulsar's also advance with every scrape of its metrics.
+A report advances the averages once; Pulsar's also advance with every scrape of its metrics.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from trimtab.view import Brokers
 
 @dataclass(frozen=True, slots=True)
 class BrokerAverages:
-    """By broker name: usage, throughput, and when the report they end with was appended (ms)."""
+    """By broker name: usage, throughput, and when the last report counted was appended (ms)."""
 
     usage: dict[str, float] = field(default_factory=dict)
     throughput: dict[str, float] = field(default_factory=dict)
@@ -43,7 +43,7 @@ def advance(past: BrokerAverages, brokers: Brokers, weights: WeightSettings) -> 
 
 
 def remember_averages(brokers: Brokers, averages: Floats) -> BrokerAverages:
-    """What `advance` takes next time; brokers that are gone are forgotten."""
+    """The averages for the next `advance`; brokers that are gone are forgotten."""
     usage, throughput = averages.tolist()
     return BrokerAverages(
         usage=dict(zip(brokers.names, usage, strict=True)),

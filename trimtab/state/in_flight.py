@@ -1,5 +1,5 @@
-"""Changes issued and not yet journalled: from the round that issued one until its record is seen, a
-loss has made it void, or ``round.move_deadline`` has passed."""
+"""Changes issued but not yet journalled: each is kept from its round until its record is seen, a
+loss makes it void, or ``round.move_deadline`` has passed."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from trimtab.wire.ownership import Record
 
 @dataclass(frozen=True, slots=True)
 class Flight:
-    """A change issued and not yet journalled; forgotten at ``until_ms`` (batch timestamp)."""
+    """A change issued but not yet journalled; forgotten at ``until_ms`` (batch timestamp)."""
 
     destination: str
-    """Who will own the bundle: its owner, where it is divided, merged or kept."""
+    """The bundle's next owner; its present owner if it is split, merged or kept."""
     counter: int
-    """The record's epoch counter it was decided on: any later change of the record ends it."""
+    """Epoch counter of the record it was based on; any later change of the record ends it."""
     generation: int
     until_ms: int
     issued_ms: int = 0
@@ -44,12 +44,12 @@ def launch_flights(
 
 
 def has_landed(flight: Flight, record: Record) -> bool:
-    """Whether ``record`` is a later one than the flight was decided on."""
+    """Whether ``record`` is later than the one the flight was based on."""
     return record.epoch > (flight.generation, flight.counter)
 
 
 def void(flight: Flight, record: Record | None, gone: Mapping[str, int]) -> bool:
-    """Whether it cannot help: its destination was lost, or since it was issued the owner."""
+    """Whether it has no effect: its destination was lost, or its owner since it was issued."""
     if flight.destination in gone:
         return True
     return record is not None and flight.issued_ms < gone.get(record.owner or "", 0)

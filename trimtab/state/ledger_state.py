@@ -1,4 +1,4 @@
-"""What is remembered of moves until it is known what came of them."""
+"""The ledger of moves whose results are not known yet."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Final
 from trimtab.plan import Forecast, LandedMove
 
 MOST_OPEN: Final = 4096
-"""Moves that are waited for; older plans are given up for newer ones."""
+"""Limit on the moves waited for; older plans are given up for newer ones."""
 _RECENT: Final = 100.0
-"""Sides that the means of the error tell of."""
+"""Number of sides that the mean errors cover."""
 
 
 class MoveOutcome(StrEnum):
@@ -20,86 +20,86 @@ class MoveOutcome(StrEnum):
 
     LANDED = "landed"
     FAILED = "failed"
-    """Its bundle is elsewhere, and both brokers are there: it expired, was declined or kept."""
+    """Its bundle is elsewhere and both brokers are present: it expired, was declined or kept."""
     LOST = "lost"
     """One of its brokers went away."""
     EXPIRED = "expired"
-    """It was not heard of again, one side did not report, or too much else was waited for."""
+    """No more was heard of it, one side did not report, or too many others were waited for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Awaited:
-    """A move; figures are predicted usage (fractions)."""
+    """A move whose result is awaited; figures are predicted usage (fractions)."""
 
     source: str
     destination: str
     taken: float
-    """Of the source."""
+    """Usage taken from the source."""
     added: float
-    """To the destination."""
+    """Usage added to the destination."""
     counter: int = 0
-    """Of the record's epoch that it was decided on."""
+    """Epoch counter of the record that it was based on."""
     generation: int = 0
     began_ms: int = 0
-    """When its transfer was accepted (the store's clock); 0: not heard."""
+    """When its transfer was accepted (the store's clock); 0: not known."""
     served_ms: int = 0
-    """When the destination said that it serves."""
+    """When the destination confirmed that it serves (the store's clock); 0: not known."""
     place: int = 0
-    """In its plan: a state that was stored has the moves by name."""
+    """Its position in the plan: a stored state has the moves sorted by name."""
     outcome: MoveOutcome | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A broker that a plan touches: what the model said when it was made, and reports since."""
+    """A broker that a plan touches: the model's figures when it was made, and reports since."""
 
     before: float
     predicted: float
     variance: float
-    """Of ``predicted``, by chance."""
+    """Variance of ``predicted`` by chance."""
     cost: float
-    """Usage of a byte/s."""
+    """Usage per byte/s."""
     correction: float
-    """Of its kind's cost, that is in ``cost``."""
+    """Factor on its kind's cost, already included in ``cost``."""
     used_then: float
-    """Usage by the last report before the plan."""
+    """Usage in the last report before the plan."""
     traffic_then: float
-    """Bytes/s by the same."""
+    """Bytes/s in the same report."""
     strays: float
-    """Standard deviation of a report's usage about what its traffic explains."""
+    """Standard deviation of a report's usage from what its traffic explains."""
     shift: float = 0.0
-    """Usage that it has beside what the plan was to bring."""
+    """Usage from later plans' moves, less what this plan's missing moves were to bring."""
     reported_ms: int = 0
-    """The report that was counted last."""
+    """Time of the last report counted."""
     reports: int = 0
     used: float = 0.0
-    """Sum over the reports, as are the next two."""
+    """Sum over the reports, as are the next two fields."""
     shifted: float = 0.0
     traffic: float = 0.0
 
     @property
     def realised(self) -> float:
-        """Usage, less what is not the plan's; only with reports."""
+        """Mean usage without what the plan did not cause; only with reports."""
         return (self.used - self.shifted) / self.reports
 
     @property
     def explained(self) -> float:
-        """Usage that came with traffic; only with reports."""
+        """Usage that arrived with traffic; only with reports."""
         return self.cost * (self.traffic / self.reports - self.traffic_then)
 
     @property
     def surprise(self) -> float:
-        """Usage that came without; only with reports."""
+        """Usage that arrived without traffic; only with reports."""
         return self.used / self.reports - self.used_then - self.explained
 
     def noise(self, strays: float) -> float:
-        """Variance of ``surprise`` where there is none and reports stray so far; only with
+        """Variance of ``surprise`` by chance, for reports that deviate by ``strays``; only with
         reports."""
         return strays**2 * (1 + 1 / self.reports)
 
     @property
     def forecast(self) -> Forecast:
-        """Only with reports."""
+        """The plan's forecast with its realised usage; only with reports."""
         return Forecast(self.before, self.predicted, self.realised)
 
 
@@ -112,42 +112,42 @@ class Noted:
     moves: dict[str, Awaited]
     sides: dict[str, Side]
     undoing: bool = False
-    """Whether it takes an earlier plan back."""
+    """Whether it undoes an earlier plan."""
     ended_ms: int = 0
-    """When the last of its moves had ended (batch timestamp); 0: not yet."""
+    """When the last of its moves ended (batch timestamp); 0: not yet."""
 
     def landed(self) -> dict[str, Awaited]:
-        """Moves that the bundle's new owner has reported."""
+        """The moves whose bundle its new owner has reported."""
         return {b: m for b, m in self.moves.items() if m.outcome is MoveOutcome.LANDED}
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """Replaced, never changed."""
+    """The open plans and what settled ones taught; replaced, never changed."""
 
     plans: tuple[Noted, ...] = ()
-    """Open ones, oldest first."""
+    """Open plans, oldest first."""
     evidence: dict[str, tuple[tuple[int, float], ...]] = field(default_factory=dict)
     """Broker to the times (ms) and logarithms of realised over predicted costs: see
     `trimtab.review.cost_correction`."""
     hand_overs: tuple[float, ...] = ()
-    """Seconds that the last ones took."""
+    """Seconds that the last hand-overs took."""
     error: float = 0.0
-    """Mean absolute difference of realised and predicted usage, of the last sides."""
+    """Mean absolute difference of realised and predicted usage, over the last sides."""
     bias: float = 0.0
-    """Mean of realised less predicted usage, of the same."""
+    """Mean of realised minus predicted usage, over the same sides."""
     sides: int = 0
-    """That were settled so far."""
+    """Number of sides settled so far."""
 
     def having(self, noted: Noted) -> tuple[Ledger, int]:
-        """With one more plan, and how many moves are given up for it."""
+        """The ledger with one more plan, and how many moves are given up for it."""
         plans, given_up = [*self.plans, noted], 0
         while len(plans) > 1 and sum(len(plan.moves) for plan in plans) > MOST_OPEN:
             given_up += len(plans.pop(0).moves)
         return replace(self, plans=tuple(plans)), given_up
 
     def counting(self, settled: Iterable[LandedMove]) -> Ledger:
-        """With the errors of moves that were settled."""
+        """The ledger with the errors of settled moves counted."""
         error, bias, sides = self.error, self.bias, self.sides
         for forecast in (f for move in settled for f in (move.left, move.joined)):
             sides += 1

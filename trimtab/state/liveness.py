@@ -1,7 +1,7 @@
-"""Which brokers are gone, which come and go, and which are to be emptied.
+"""Which brokers are gone, which are flapping, and which are draining.
 
 A broker is gone from its loss until it joins. One that joins again waits before it gets bundles:
-delay = first_delay * 2 ** (losses - 1), at most longest_delay; losses end with a time without any.
+delay = first_delay * 2 ** (losses - 1), at most longest_delay; a time without losses resets it.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from trimtab.doubt import Doubt, doubt_of_losses, doubt_of_silence
 from trimtab.settings import FlappingSettings, Settings
 
 AT_ONCE_MS: Final = 60_000
-"""Losses within so long count together."""
+"""Losses within this time count together."""
 
 _LATE_MS: Final = 10_000
-"""A lease's time: who was late with a renewal so long ago has lost it since, or renewed it."""
+"""A lease's duration: a renewal missed longer ago has since been made, or the lease lost."""
 
 _DOUBLINGS: Final = 32
 """More than any delay needs."""
@@ -25,16 +25,16 @@ _DOUBLINGS: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """Of one broker, by Kafka's clock: a job that reads them late must not think them new."""
+    """A broker's losses, by Kafka's clock: a job that reads them late must not think them new."""
 
     number: int
     last_ms: int
     joined_ms: int | None = None
-    """When it joined after the last one."""
+    """When it joined after the last loss."""
 
 
 class Late(NamedTuple):
-    """Brokers that had missed a renewal when another was lost: all, or a page of them from 1 on."""
+    """Brokers that had missed a renewal when another was lost: all, or a page, numbered from 1."""
 
     brokers: Collection[str] = ()
     page: int = 0
@@ -45,18 +45,18 @@ _NONE: Final = Late()
 
 @dataclass(frozen=True, slots=True)
 class Liveness:
-    """Of all brokers. Replaced, never changed."""
+    """The liveness of all brokers; replaced, never changed."""
 
     gone: dict[str, int] = field(default_factory=dict)
-    """Broker to when that was learnt (batch timestamp)."""
+    """Broker to when its loss was learnt (batch timestamp)."""
     losses: dict[str, Losses] = field(default_factory=dict)
     draining: frozenset[str] = frozenset()
     late: dict[str, int] = field(default_factory=dict)
-    """Broker to when it had missed a renewal, by Kafka's clock."""
+    """Broker to when it was seen to have missed a renewal, by Kafka's clock."""
 
     def lost(self, broker: str, at_ms: int, now_ms: int, others: Late = _NONE) -> Liveness:
-        """Its lease ran out, as Kafka knows since ``at_ms``; nothing new of one that is gone, but
-        of ``others`` perhaps."""
+        """After ``broker``'s lease ran out, known to Kafka since ``at_ms``; if it was gone already,
+        only ``others`` may be new."""
         late = dict.fromkeys(others.brokers, at_ms)
         if others.page > 1:
             late = self.late | late
@@ -67,7 +67,7 @@ class Liveness:
         return replace(self, gone=self.gone | {broker: now_ms}, losses=losses, late=late)
 
     def joined(self, broker: str, at_ms: int) -> Liveness:
-        """It holds a lease; nothing new of a broker that was not gone."""
+        """After ``broker`` took a lease; nothing changes if it was not gone."""
         if broker not in self.gone:
             return self
         gone = {name: ms for name, ms in self.gone.items() if name != broker}
@@ -77,15 +77,15 @@ class Liveness:
         return replace(self, gone=gone, losses=losses)
 
     def drained(self, broker: str) -> Liveness:
-        """It is to be emptied."""
+        """With ``broker`` draining."""
         return replace(self, draining=self.draining | {broker})
 
     def undrained(self, broker: str) -> Liveness:
-        """It is to be used again."""
+        """With ``broker`` in use again."""
         return replace(self, draining=self.draining - {broker})
 
     def held_back(self, settings: FlappingSettings) -> dict[str, int]:
-        """Brokers that came back, to when they may get bundles; past times too."""
+        """Brokers that came back, to the time they may get bundles; past times included."""
         return {
             broker: losses.joined_ms + round(1000 * _delay(losses.number, settings))
             for broker, losses in self.losses.items()
@@ -93,24 +93,24 @@ class Liveness:
         }
 
     def out_of_use(self, settings: FlappingSettings, now_ms: int) -> set[str]:
-        """Brokers that may get no bundles now: gone, held back or to be emptied."""
+        """Brokers that must not get bundles now: gone, held back or draining."""
         held_back = self.held_back(settings).items()
         return {*self.gone, *self.draining, *(b for b, until in held_back if until > now_ms)}
 
     def recent(self, settings: FlappingSettings, now_ms: int) -> Liveness:
-        """Without losses long past."""
+        """Without losses older than ``settings.forget``."""
         past_ms = now_ms - settings.forget * 1000
         losses = {b: losses for b, losses in self.losses.items() if losses.last_ms >= past_ms}
         return replace(self, losses=losses)
 
     def without_strangers(self, owners: Collection[str | None], horizon_ms: float) -> Liveness:
-        """Without brokers that are gone since before ``horizon_ms`` and own nothing."""
+        """Without brokers that have been gone since before ``horizon_ms`` and own nothing."""
         gone = {b: ms for b, ms in self.gone.items() if ms >= horizon_ms or b in owners}
         return replace(self, gone=gone)
 
 
 def heard(appended: Mapping[str, int], settings: Settings) -> list[str]:
-    """Brokers heard of lately, by Kafka's clock: a backlog after a downtime silences nobody."""
+    """Brokers with recent reports, by Kafka's clock: a job's backlog marks no broker silent."""
     horizon = max(appended.values(), default=0) - settings.round.silence * 1000
     return sorted(broker for broker, ms in appended.items() if ms >= horizon)
 
@@ -118,7 +118,7 @@ def heard(appended: Mapping[str, int], settings: Settings) -> list[str]:
 def suspicions(
     liveness: Liveness, appended: Mapping[str, int], settings: Settings, now_ms: int
 ) -> dict[str, Doubt]:
-    """Cause to level: what it says of all brokers if many of them are silent or lost at once."""
+    """Cause to level of doubt, from how many brokers are silent or lost at once."""
     fleet = {*appended, *liveness.gone} - liveness.draining
     late = {broker for broker, at_ms in liveness.late.items() if now_ms - at_ms < _LATE_MS}
     absent = fleet - ({*heard(appended, settings)} - liveness.gone.keys() - late)

@@ -1,4 +1,4 @@
-"""All that operator ② remembers of a cluster beside its snapshots and records."""
+"""Everything operator ② remembers of a cluster besides its snapshots and records."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from trimtab.state.round_state import RoundState
 from trimtab.state.shadow_state import Shadow
 
 SCHEMA: Final = 1
-"""Version of Memory and of the packed values; a reader migrates from the ones before. A new field
-needs a default, and no new version."""
+"""Version of Memory and of the packed values; a reader migrates from earlier ones. A new field
+needs a default but no new version."""
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Replaced, never changed."""
+    """A cluster's memory; replaced, never changed."""
 
     overrides: dict[str, str | int | float | bool] = field(default_factory=dict)
     settings_version: int = 0
@@ -30,12 +30,12 @@ class Memory:
     round_ms: int = 0
     """When the next round is due (batch timestamp); 0 before the first, and without an interval."""
     repair_ms: int = 0
-    """When to look for what is to be mended (batch timestamp); 0: nothing is."""
+    """When to look for needed repairs (batch timestamp); 0: none."""
     in_flight: dict[str, Flight] = field(default_factory=dict)
     appended: dict[str, int] = field(default_factory=dict)
-    """Broker to the LogAppendTime of its newest report, to judge silence by."""
+    """Broker to the LogAppendTime of its newest report; silence is judged by it."""
     flawed: dict[str, list[str]] = field(default_factory=dict)
-    """Namespaces whose records do not tile the ring, with every hole and overlap."""
+    """Namespaces whose records do not tile the ring, each with its holes and overlaps."""
     sizes: dict[str, int] = field(default_factory=dict)
     """How many bundles each namespace has, by the records."""
     problems: list[str] = field(default_factory=list)
@@ -43,13 +43,13 @@ class Memory:
     policies: Policies = NO_POLICIES
     liveness: Liveness = field(default_factory=Liveness)
     doubts: dict[str, Doubt] = field(default_factory=dict)
-    """Cause to level, as intents say; what says STABLE is left out."""
+    """Cause to level, from intents; causes at STABLE are left out."""
     unsettled: dict[str, int] = field(default_factory=dict)
-    """Bundles that are not served or about to change, and since when that is known (batch
+    """Bundles that are not served or about to change, to when that was learnt (batch
     timestamp)."""
     readmitted: tuple[str, ...] = ()
-    """Bundles that are to leave their quarantine."""
+    """Bundles that are to leave quarantine."""
     exported_ms: int = 0
-    """When all that is held of the cluster was last exported (batch timestamp); 0: never."""
+    """When the cluster's whole state was last exported (batch timestamp); 0: never."""
     shadow: Shadow | None = None
-    """Of the challenger; None without one."""
+    """The shadow's state; None without a shadow."""

@@ -24,12 +24,12 @@ from trimtab.state.ledger_state import Ledger
 from trimtab.wire.columns import pack, unpack
 
 _SHARED: Final = {"planned": "trimtab", "least-predicted-usage": "trimtab"}
-"""Strategies that have no history of their own, but another's."""
+"""Strategies that share another strategy's history."""
 
 
 @dataclass(frozen=True, slots=True)
 class Histories:
-    """What each strategy that remembers remembers; a field is the strategy's name with underscores.
+    """The history of each strategy that keeps one; a field is its name with underscores.
 
     A new field needs a default: a state written before it existed must still be read.
     """
@@ -80,27 +80,27 @@ class RoundState:
     """Broker to the time (ms) a round last took a bundle off it."""
     averages: BrokerAverages = field(default_factory=BrokerAverages)
     halves: dict[str, int] = field(default_factory=dict)
-    """Halves of divided bundles that wait for a place, and since when (ms)."""
+    """Children of splits that wait for a place, to since when (ms)."""
     ledger: Ledger = field(default_factory=Ledger)
     breaker: Breaker = field(default_factory=Breaker)
 
     def draws(self, cluster: str) -> np.random.Generator:
-        """The dice of the round that finds this state: a round that is repeated throws the same."""
+        """The random generator of the round with this state; a repeated round draws the same."""
         return np.random.default_rng([crc32(cluster.encode()), self.number])
 
 
 def begun(state: RoundState, settings: Settings, now_ms: int) -> RoundState:
-    """The state as the next round finds it: numbered, and without what has rested enough."""
+    """The state for the next round: numbered, and without finished cooldowns and waits."""
     # Strictly before: a bundle moved exactly a grace period ago still stays, as in Pulsar.
     horizon = now_ms - settings.round.grace_period * 1000
     recent = {bundle: moved for bundle, moved in state.recent.items() if moved >= horizon}
-    halves = {bundle: since for bundle, since in state.halves.items() if since >= horizon}
+    children = {bundle: since for bundle, since in state.halves.items() if since >= horizon}
     held_back = settings.breaker.enabled and state.breaker.until_ms > now_ms
     return replace(
         state,
         number=state.number + 1,
         recent=recent,
-        halves=halves,
+        halves=children,
         breaker=state.breaker if held_back else state.breaker.closed(),
     )
 

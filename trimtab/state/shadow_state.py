@@ -1,4 +1,4 @@
-"""What is remembered of a challenger: its world, its rounds, and how both sides have done."""
+"""The memory of a shadow: its world, its rounds, and the results of both sides."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from trimtab.state.round_state import RoundState
 DAY_MS: Final = 86_400_000
 
 _MOST: Final = 100_000
-"""Departures that are remembered of a side, however many there were within the day."""
+"""Limit on the departures remembered per side, however many there were within the day."""
 
 
 class Contest(NamedTuple):
-    """Who is compared: the names in ``round`` and in ``shadow`` of the settings."""
+    """The strategies compared: the names in the settings ``round`` and ``shadow``."""
 
     shedding: str
     placement: str
@@ -26,7 +26,7 @@ class Contest(NamedTuple):
 
 
 class Departure(NamedTuple):
-    """A bundle left a broker (batch timestamp)."""
+    """A bundle's departure from a broker (batch timestamp)."""
 
     at_ms: int
     bundle: str
@@ -35,18 +35,18 @@ class Departure(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What one side has done since the comparison began."""
+    """One side's totals since the comparison began."""
 
     moves: int = 0
     bounces: int = 0
-    """Moves of a bundle to a broker that it left within a day."""
+    """Moves of a bundle to a broker that it left within the last day."""
     ranges: float = 0.0
     """Sum of the usage ranges (fractions) that its rounds found."""
     left: tuple[Departure, ...] = ()
     """Departures of the last day, oldest first."""
 
     def after(self, moves: Sequence[Move], found: float | None, now_ms: int) -> Tally:
-        """One round later; ``found`` is the range that it found, None if it is not to count."""
+        """The totals one round later; ``found`` is the range it found, None if not counted."""
         past_ms = now_ms - DAY_MS
         left = self.left
         if left and left[0].at_ms < past_ms:
@@ -66,21 +66,21 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Shadow:
-    """Of one cluster. Replaced, never changed."""
+    """One cluster's shadow; replaced, never changed."""
 
     contest: Contest
     since_ms: int
-    """When the comparison began, or began anew (batch timestamp)."""
+    """When the comparison last began (batch timestamp)."""
     at_ms: int
-    """Its last round (batch timestamp)."""
+    """When its last round was (batch timestamp)."""
     round: RoundState
-    """The challenger's own."""
+    """The shadow's own round state."""
     costs: tuple[Costs, ...]
-    """Of the resources in `trimtab.shadow.overlay.FOLLOWING`."""
+    """Costs of the resources in `trimtab.shadow.overlay.FOLLOWING`."""
     rounds: int = 0
-    """Those of which both ranges are known."""
+    """Number of rounds in which both sides' ranges are known."""
     elsewhere: dict[str, str] = field(default_factory=dict)
-    """Bundle to broker in the challenger's world, where that is not the broker that really has, or
-    is to have, the bundle."""
+    """Bundle to broker in the shadow's world, where that is not the broker that really has the
+    bundle or is to get it."""
     champion: Tally = field(default_factory=Tally)
     challenger: Tally = field(default_factory=Tally)

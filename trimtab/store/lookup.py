@@ -1,13 +1,13 @@
-"""From a topic to the bundle that holds it, and from a record to what a lookup does about it.
+"""Finds the bundle that holds a topic, and what a lookup does about its record.
 
 SERVED     answer the owner
 ON_ITS_WAY wait for the owner to serve, if it is alive; otherwise as ORPHANED
-ORPHANED   give it to the better of two brokers, drawn among those that are good enough
+ORPHANED   give it to the better of two brokers, drawn from the less loaded ones
 GONE       find the bundle that holds the topic now
 HELD_BACK  fail: an operator must act
 
-Two drawn at random and not the best: brokers decide without each other, on figures that are up to a
-round old, and would all choose the same one (Mitzenmacher, "The Power of Two Choices", 2001).
+Two drawn at random rather than the best: brokers decide independently, on figures up to one round
+old, and would all choose the same one (Mitzenmacher, "The Power of Two Choices", 2001).
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ STEPS: Final[Mapping[State, LookupAction]] = MappingProxyType(
 
 
 class NotTiling(ValueError):
-    """A namespace's bundles leave a hole or overlap; names the first flaw."""
+    """A namespace's bundles leave a hole or overlap; the message names the first flaw."""
 
 
 def parse_topic(topic: str) -> tuple[str, str]:
-    """A topic's whole name and its namespace (Pulsar TopicName); raises InvalidName.
+    """A topic's full name and its namespace (Pulsar TopicName); raises InvalidName.
 
     ``topic`` and ``tenant/namespace/topic`` are short for persistent topics.
     """
@@ -66,7 +66,7 @@ def parse_topic(topic: str) -> tuple[str, str]:
     if not whole:
         return parse_topic(_completed(topic))
     parts = rest.split("/", 3)
-    # With four parts the second is a cluster, as names had it once, and the last may have slashes.
+    # With four parts the second is a cluster (old names), and the last may contain slashes.
     if domain not in _DOMAINS or len(parts) < 3 or not all(parts):
         raise InvalidName(f"{topic[:200]!r} is not persistent://tenant/namespace/topic")
     return topic, "/".join(parts[:-1])
@@ -85,7 +85,7 @@ def _completed(short: str) -> str:
 def edges_of(bundles: Sequence[str]) -> list[int]:
     """The edges of a namespace with these bundles, for `ring.bundle_at`; raises NotTiling.
 
-    ``bundles`` ascend, and there is at least one.
+    ``bundles`` are ascending and not empty.
     """
     found = flaws(bundles)
     if found:
@@ -95,7 +95,7 @@ def edges_of(bundles: Sequence[str]) -> list[int]:
 
 
 def candidates_for(namespace: str, hints: Hints) -> tuple[Candidate, ...]:
-    """Where a bundle of the namespace may go; a monitoring one only to the broker it is named for.
+    """Where a namespace's bundle may go; a monitoring one only to the broker it is named after.
 
     Pulsar: ExtensibleLoadManagerImpl.getHeartbeatOrSLAMonitorBrokerId.
     """
@@ -107,13 +107,13 @@ def candidates_for(namespace: str, hints: Hints) -> tuple[Candidate, ...]:
 def draw(
     candidates: Sequence[Candidate], placed: int, each: float, rng: np.random.Generator
 ) -> tuple[Candidate, ...]:
-    """Two of those that are good enough, or one if there is one.
+    """Two of the less loaded candidates, or one if there is only one.
 
-    Good enough is the less loaded half, and who is below the mean of all when the ``placed``
-    bundles since are counted, of ``each`` so much: a herd fills the idle brokers first and then
-    overflows to the others (Pulsar's LeastResourceUsageWithWeight draws below a mean, too). Who got
-    those bundles does not count here: claims of one moment would all go to who had least then. The
-    script counts them.
+    They are the less loaded half, and those below the mean of all with the ``placed`` bundles since
+    then counted at ``each``: a herd fills the idle brokers first and then overflows to the others
+    (Pulsar's LeastResourceUsageWithWeight draws below a mean, too). Which brokers got those bundles
+    does not count here, or simultaneous claims would all go to the least loaded one. The script
+    counts them.
     """
     if len(candidates) < 2:
         return tuple(candidates)

@@ -1,13 +1,13 @@
-"""What ownership was, put together again after the store has forgotten some of it.
+"""Rebuilds ownership after the store has lost some of it.
 
 ignore what no job can have written: a name that is no range, a generation out of reach
-where a generation is not below the job's own: the job claims a higher one and begins again
-for each bundle: the record with the highest epoch holds, whoever has it
+if a generation is not below the job's own: the job claims a higher one and starts again
+for each bundle: the record with the highest epoch holds, from any source
   the store itself, the journal topic, or a broker that saw it
-where two that stand overlap, the one with the lower epoch is deleted
-  it was divided or merged, and nobody is left who saw that
-what was part of any bundle, and is part of none that stands, becomes a free bundle
-  it was divided or merged, and nobody is left who saw into what
+if two existing bundles overlap: the one with the lower epoch is deleted
+  it was split or merged, and no source is left that saw this
+a range that was part of any bundle, and is in no existing one, becomes a free bundle
+  it was split or merged, and no source is left that saw the result
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ Records = Mapping[str, Record]
 
 
 REACH: Final = 1 << 40
-"""How far above the job's own generation a record's is believed. A generation is a place in a
-topic that grows by a few records a second: a thousand years of them are 2^37. Higher: one forged
-record brings the numbers nearer to their end."""
+"""How far above the job's own generation a record's is believed. A generation is an offset in a
+topic that grows by a few records a second: a thousand years are 2^37. Higher: one forged record
+brings the numbers nearer to their end."""
 
 HIGHEST: Final = 1 << 52
-"""No generation and no counter is believed from here on: up to 2^53 Lua counts exactly, and what
-follows a record has a higher epoch than it."""
+"""No generation or counter from here on is believed: Lua counts exactly up to 2^53, and what
+follows a record has a higher epoch."""
 
 
 def is_believable(epoch: Epoch, generation: int) -> bool:
-    """Whether a job can have given this epoch out, as one sees it that claimed ``generation``."""
+    """Whether a job can have issued this epoch, judged by one that claimed ``generation``."""
     return epoch.generation <= generation + REACH and max(epoch) < HIGHEST
 
 
 def doubtful(records: Records, generation: int) -> dict[str, str]:
-    """What no rebuild takes from ``records``: bundle to why."""
+    """The entries of ``records`` that no rebuild uses: bundle to reason."""
     found: dict[str, str] = {}
     for bundle, record in records.items():
         if not is_believable(record.epoch, generation):
@@ -60,15 +60,15 @@ def doubtful(records: Records, generation: int) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """What the store lacks."""
+    """The records that the store lacks."""
 
     records: dict[str, Record]
-    """Newer than what the store has."""
+    """Records newer than the store's."""
     unjournalled: frozenset[str]
-    """Those of them that the journal topic lacks."""
+    """Bundles of ``records`` whose record the journal topic lacks."""
     newest_generation: int
-    """The highest that any record has. Where it is not below the job's own, nothing may be
-    restored: the job claims one above it first, or no request could change those records."""
+    """The highest generation of any record. If it is not below the job's own, nothing may be
+    restored: the job claims a higher one first, or no request could change those records."""
 
 
 def rebuild_records(
@@ -78,23 +78,23 @@ def rebuild_records(
     generation: int,
     unreadable: Iterable[str] = (),
 ) -> Rebuilt:
-    """What to restore; ``generation`` is one that nobody has used yet.
+    """What to restore; ``generation`` has not been used yet.
 
-    ``unreadable`` are bundles whose stored record cannot be read. What is `doubtful` is left out;
-    a bundle of which the store has nothing better, and nobody else anything, becomes a free one.
-    Equal inputs in any order give equal results: an epoch is given out once.
+    ``unreadable`` are bundles whose stored record cannot be read. `doubtful` records are left out;
+    a bundle with only such a record in the store, and none elsewhere, becomes a free one.
+    Equal inputs in any order give equal results: an epoch is issued once.
     """
     lost = {*doubtful(stored, generation), *unreadable}
     stored, journalled = _sound(stored, generation), _sound(journalled, generation)
     newest = dict(stored)
-    for known in (journalled, *(_sound(said, generation) for said in asserted)):
+    for known in (journalled, *(_sound(each, generation) for each in asserted)):
         for bundle, record in known.items():
             if record.epoch > _epoch(newest, bundle):
                 newest[bundle] = record
     newest_generation = max((record.epoch.generation for record in newest.values()), default=0)
     for bundle in filter(is_bundle, lost - newest.keys()):
         newest[bundle] = _record(State.DELETED, generation, 1)
-    newest |= _untangled(newest, generation)
+    newest |= _repaired(newest, generation)
     lacking = {b: r for b, r in sorted(newest.items()) if r.epoch > _epoch(stored, b)}
     unjournalled = (b for b, r in lacking.items() if r.epoch > _epoch(journalled, b))
     return Rebuilt(lacking, frozenset(unjournalled), newest_generation)
@@ -110,12 +110,12 @@ def _epoch(records: Records, bundle: str) -> Epoch:
     return NO_EPOCH if record is None else record.epoch
 
 
-def _untangled(records: Records, generation: int) -> dict[str, Record]:
-    """New records where those of a namespace overlap or leave a hole; nearly always none."""
+def _repaired(records: Records, generation: int) -> dict[str, Record]:
+    """New records for namespaces whose records overlap or leave a hole; rarely any."""
     changed: dict[str, Record] = {}
     for namespace, group in groupby(sorted(records), namespace_of):
         bundles = list(group)
-        kept, fallen = _sifted(records, bundles)
+        kept, fallen = _sift(records, bundles)
         for bundle in fallen:
             counter = records[bundle].epoch.counter + 1
             changed[bundle] = _record(State.DELETED, generation, counter)
@@ -139,8 +139,8 @@ def _overlap(one: HashRange, other: HashRange) -> bool:
     return one.low < other.high and other.low < one.high
 
 
-def _sifted(records: Records, bundles: list[str]) -> tuple[list[HashRange], list[str]]:
-    """The ranges that stand, ascending, and the bundles that give way to a higher epoch."""
+def _sift(records: Records, bundles: list[str]) -> tuple[list[HashRange], list[str]]:
+    """The ranges that remain, ascending, and the bundles that give way to a higher epoch."""
     standing = [bundle for bundle in bundles if records[bundle].state is not State.DELETED]
     spans = [parse_bundle(bundle)[1] for bundle in standing]
     if all(before.high <= after.low for before, after in pairwise(spans)):
@@ -157,7 +157,7 @@ def _sifted(records: Records, bundles: list[str]) -> tuple[list[HashRange], list
 
 
 def _gaps(known: Sequence[HashRange], kept: Sequence[HashRange]) -> list[HashRange]:
-    """What ``known`` covers and ``kept`` does not; both ascend, ``kept`` without overlaps."""
+    """What ``known`` covers and ``kept`` does not; both ascending, ``kept`` without overlaps."""
     gaps: list[HashRange] = []
     at, row = 0, 0
     for span in known:

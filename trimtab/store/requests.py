@@ -1,4 +1,4 @@
-"""From a round's record to requests for the ownership store, and from its answers to commands."""
+"""Turns a round's record into requests to the ownership store, and its answers into commands."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from trimtab.wire.rows import (
 )
 
 LONGEST_NAME: Final = 2048
-"""Characters of a bundle's name: a broker may claim any, and Kafka must take what tells of it."""
+"""Characters of a bundle's name: brokers may claim any, and Kafka must accept its messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchId:
-    """Names a batch for ever: batch numbers alone restart with a new checkpoint."""
+    """A permanent name of a batch: batch numbers alone restart with a new checkpoint."""
 
     query: str
     batch: int
@@ -34,10 +34,10 @@ Planned = PlannedMove | PlannedSplit | PlannedMerge | PlannedRepair
 
 
 def transitions(record: RoundRecord, batch: BatchId) -> tuple[Transition, ...]:
-    """One a move, a split, a merge and a repair, in the plan's order; a repeated batch asks with
+    """One request per move, split, merge and repair, in the plan's order; a repeated batch has
     equal ids.
 
-    Nothing is asked for by a round that only observes, or of a bundle of an absurd name.
+    Rounds that only observe request nothing, and bundles with names over LONGEST_NAME get none.
     """
     if record.observe_only:
         return ()
@@ -55,35 +55,35 @@ def transitions(record: RoundRecord, batch: BatchId) -> tuple[Transition, ...]:
     )
 
 
-class _Asked(NamedTuple):
-    """What a part of a plan asks of the store, and which brokers it tells."""
+class _Request(NamedTuple):
+    """What one part of a plan requests from the store, and the commands to brokers."""
 
     event: Event
-    told: tuple[tuple[str, CommandKind], ...] = ()
+    commands: tuple[tuple[str, CommandKind], ...] = ()
     source: str | None = None
     broker: str | None = None
-    """Who is to have the bundle."""
+    """The broker that is to get the bundle."""
     neighbour: Neighbour | None = None
 
 
-def _asked(planned: Planned) -> _Asked:
+def _request_for(planned: Planned) -> _Request:
     match planned:
         case PlannedMove(source=source, destination=to):
-            # The destination first: it is to be warm by the time the source stops.
-            told = (to, CommandKind.PREPARE), (source, CommandKind.TRANSFER)
-            return _Asked(Event.TRANSFER, told, source, to)
+            # The destination first: it should be warm when the source stops.
+            commands = (to, CommandKind.PREPARE), (source, CommandKind.TRANSFER)
+            return _Request(Event.TRANSFER, commands, source, to)
         case PlannedSplit(broker=owner):
-            return _Asked(Event.SPLIT, ((owner, CommandKind.SPLIT),), owner)
+            return _Request(Event.SPLIT, ((owner, CommandKind.SPLIT),), owner)
         case PlannedMerge(broker=owner):
             other = Neighbour(planned.neighbour, Epoch(*planned.neighbour_epoch))
-            return _Asked(Event.MERGE, ((owner, CommandKind.MERGE),), owner, neighbour=other)
+            return _Request(Event.MERGE, ((owner, CommandKind.MERGE),), owner, neighbour=other)
         case PlannedRepair(broker=to):
             owns = () if to is None else ((to, CommandKind.OWN),)
-            return _Asked(Event(planned.event), owns, broker=to)
+            return _Request(Event(planned.event), owns, broker=to)
 
 
 def _transition(record: RoundRecord, name: str, planned: Planned) -> Transition:
-    asked = _asked(planned)
+    request = _request_for(planned)
     commands = tuple(
         Command(
             id=f"{name}/{kind.value}",
@@ -91,23 +91,23 @@ def _transition(record: RoundRecord, name: str, planned: Planned) -> Transition:
             broker=broker,
             kind=kind,
             bundle=planned.bundle,
-            source=asked.source,
-            destination=asked.broker if asked.event is Event.TRANSFER else None,
+            source=request.source,
+            destination=request.broker if request.event is Event.TRANSFER else None,
             division=record.division if kind is CommandKind.SPLIT else None,
-            neighbour=asked.neighbour and asked.neighbour.bundle,
+            neighbour=request.neighbour and request.neighbour.bundle,
             reason=planned.reason,
             plan=f"{record.cluster}/{record.round}",
             why=planned.why,
         )
-        for broker, kind in asked.told
+        for broker, kind in request.commands
     )
     return Transition(
         id=name,
         bundle=planned.bundle,
-        event=asked.event,
+        event=request.event,
         expect=Epoch(*planned.epoch),
-        broker=asked.broker,
-        neighbour=asked.neighbour,
+        broker=request.broker,
+        neighbour=request.neighbour,
         commands=commands,
         within_ms=record.move_deadline_ms if commands else 0,
     )

@@ -12,14 +12,14 @@ RING = 1 << 32
 
 
 def position(topic: str) -> int:
-    """Where a topic stands: CRC-32 of its whole name, ``persistent://`` and partition included."""
+    """A topic's position: CRC-32 of its full name, ``persistent://`` and partition included."""
     return crc32(topic.encode())
 
 
 def equal_edges(bundles: int) -> list[int]:
-    """The edges of a namespace that starts with so many bundles; the last one takes the rest.
+    """The edges of a namespace that starts with this many bundles; the last one takes the rest.
 
-    Raises ValueError for less than one.
+    Raises ValueError for fewer than one.
     """
     if bundles < 1:
         raise ValueError(f"a namespace has at least one bundle, not {bundles}")
@@ -28,7 +28,7 @@ def equal_edges(bundles: int) -> list[int]:
 
 
 def row_at(edges: Sequence[int], where: int) -> int:
-    """Which of the ranges, counted from 0, holds a position; ``edges`` as of `bundle_at`."""
+    """The index, from 0, of the range that holds a position; ``edges`` as in `bundle_at`."""
     return min(bisect_right(edges, where), len(edges) - 1) - 1
 
 

@@ -1,8 +1,8 @@
-"""Another machine's clock, as far as looks at it and one's own clock tell.
+"""Estimates another machine's clock from readings of it (looks) and the local clock.
 
-A look says of the difference between the two only that it lies between ``told - after`` and
-``told - before``: what a slow answer leaves open is not taken for a jump. Where looks of the last
-``window`` seconds cannot all be true of one difference, the clock has jumped.
+A look only shows that the difference of the two clocks lies between ``told - after`` and
+``told - before``, so a slow answer is not mistaken for a jump. If no single difference fits all
+looks of the last ``window`` seconds, the clock has jumped.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ class _Look(NamedTuple):
 
 
 class ServerTime:
-    """All in seconds; ``margin``: how far looks may disagree.
+    """The other clock's time; all in seconds. ``margin`` is how far looks may disagree.
 
-    From any thread: each call reads or replaces the looks once. Of two looks at one time either may
-    be lost.
+    Safe to use from any thread: each call reads or replaces the looks once. Of two simultaneous
+    looks, either may be lost.
     """
 
     def __init__(self, window: float, margin: float) -> None:
@@ -31,32 +31,32 @@ class ServerTime:
         self._since = math.inf
 
     def look(self, before: float, told: float, after: float) -> None:
-        """The other clock told its time between two times of one's own."""
+        """Note that the other clock showed ``told`` between two local times."""
         self._since = min(self._since, after)
         looks = (*self._looks, _Look(after, told - after, told - before))
-        # The last one before the window stays: the clock may jump while nothing is asked.
+        # The last look before the window stays: the clock may jump between looks.
         first = sum(look.at < after - self._window for look in looks[1:-1])
         self._looks = looks[first:]
 
     @property
     def drift(self) -> float:
-        """By how much the clocks surely disagree on the time that passed within the window."""
+        """How much the clocks at least disagree on the time passed within the window."""
         return _drift(self._looks)
 
     def watched(self, now: float) -> bool:
-        """Whether the first look is a whole window ago: what was before it is not known."""
+        """Whether the first look is a full window ago; before it nothing is known."""
         return now - self._since >= self._window
 
     def estimate(self, now: float) -> float | None:
-        """The other clock's time; None where it jumped, or was not watched for a window."""
+        """The other clock's time; None if it jumped, or was not watched for a full window."""
         looks = self._looks
         if not self.watched(now) or _drift(looks) > self._margin:
             return None
-        # Between all looks, and not the last one's middle: a slow answer may hide half of a jump.
+        # The middle of all looks, not of the last: a slow answer may hide half of a jump.
         return now + (_highest(looks) + _lowest(looks)) / 2
 
     def estimate_ms(self, now: float) -> int | None:
-        """The same in milliseconds."""
+        """`estimate` in milliseconds."""
         estimate = self.estimate(now)
         return None if estimate is None else round(1000 * estimate)
 
@@ -66,7 +66,7 @@ def _drift(looks: tuple[_Look, ...]) -> float:
 
 
 def _highest(looks: tuple[_Look, ...]) -> float:
-    """The most that the difference is at least."""
+    """The greatest lower bound on the difference."""
     return max((look.least for look in looks), default=0.0)
 
 

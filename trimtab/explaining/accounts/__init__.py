@@ -1,7 +1,7 @@
-"""What a strategy compared in a round, and how that came out: one strategy a file, chosen by name.
+"""What a strategy compared in a round, and the result: one file per strategy, chosen by name.
 
-An account is opened for one round in which the strategy was asked. It works on the view that the
-strategy was shown, and asks the strategy's own functions where there are any.
+An account is opened for one round that asked the strategy. It works on the view that the strategy
+saw, and calls the strategy's own functions where they exist.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from trimtab.load_model.fleet import Fleet
 
 
 class Account(Protocol):
-    """Of one strategy; rows are those of `Scene.seen`."""
+    """The account of one strategy; rows are those of `Scene.seen`."""
 
     def __init__(self, scene: Scene) -> None: ...
 
     @property
     def fleet(self) -> Fleet | None:
-        """What it predicts, if it predicts."""
+        """The strategy's prediction, if it predicts."""
 
     def moved(self, bundle: int) -> Cause:
-        """Why it wanted a bundle moved, and what setting would have kept it."""
+        """Why the strategy wanted a bundle moved, and the setting that would have kept it."""
 
     def stayed(self, bundle: int) -> Cause:
-        """Why it left a movable bundle of an available broker where it is."""
+        """Why the strategy left a movable bundle of an available broker in place."""
 
     def broker(self, broker: int) -> Cause:
-        """Why it takes bundles off a broker, or does not."""
+        """Why the strategy takes bundles off a broker, or does not."""
 
 
 ACCOUNTS: Final[Mapping[str, type[Account]]] = {
@@ -51,5 +51,5 @@ ACCOUNTS: Final[Mapping[str, type[Account]]] = {
 
 
 def account_of(scene: Scene) -> Account:
-    """That of the strategy in charge."""
+    """The account of the active strategy."""
     return ACCOUNTS.get(scene.settings.round.shedding, PlainAccount)(scene)

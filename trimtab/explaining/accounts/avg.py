@@ -1,4 +1,4 @@
-"""Of AvgShedder: the gap of a broker's pair, and how often in a row it was too wide."""
+"""The account of AvgShedder: a pair's gap, and how often in a row it was too wide."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Pair(NamedTuple):
 
 
 class AvgAccount:
-    """Of the strategy of the same name."""
+    """The account of the strategy ``avg``."""
 
     fleet = None
 
@@ -47,7 +47,7 @@ class AvgAccount:
     def moved(self, bundle: int) -> Cause:
         pair = self._pair_of[int(self._view.bundles.owner[bundle])]
         move = self._scene.moves[self._view.bundles.names[bundle]]
-        return Cause(move.reason, self._told(pair), self._keeping(pair), self._figures(pair))
+        return Cause(move.reason, self._text(pair), self._keeping(pair), self._figures(pair))
 
     def stayed(self, bundle: int) -> Cause:
         broker = int(self._view.bundles.owner[bundle])
@@ -60,11 +60,11 @@ class AvgAccount:
         unit = "messages/s" if measure == RATE_IN else "B/s"
         if size > gap * share:
             why = (
-                f"{self._told(pair)}; it carries {amount(size, unit)}, more than the "
+                f"{self._text(pair)}; it carries {amount(size, unit)}, more than the "
                 f"{amount(gap * share, unit)} that are to leave"
             )
             return Cause(Rest.TOO_LARGE, why, None, cause.figures)
-        why = f"{self._told(pair)}; larger bundles fill the {amount(gap * share, unit)} that leave"
+        why = f"{self._text(pair)}; larger bundles fill the {amount(gap * share, unit)} that leave"
         return Cause(Rest.ENOUGH, why, None, cause.figures)
 
     def broker(self, broker: int) -> Cause:
@@ -75,16 +75,16 @@ class AvgAccount:
             why = f"{names[broker]} is the idler of its pair with {names[pair.busy]}: it only gets"
             return Cause(Rest.NOT_BUSIEST, why, None, figures)
         if pair.gap < self._limits.low_threshold:
-            return Cause(Rest.BELOW_LINE, self._told(pair), self._narrower(pair), figures)
+            return Cause(Rest.BELOW_LINE, self._text(pair), self._narrower(pair), figures)
         if not self._acted(pair):
             return self._counting(pair)
         if not self._is_worth(pair):
             return self._too_little(pair)
         reason = Reason.HIGH_PAIR if self._is_high(pair) else Reason.LOW_PAIR
-        return Cause(reason, self._told(pair), self._keeping(pair), figures)
+        return Cause(reason, self._text(pair), self._keeping(pair), figures)
 
     def _keeping(self, pair: _Pair) -> Nearest | None:
-        """What would have left a pair alone that acted."""
+        """The setting with which a pair that acted would have been left alone."""
         settings, so_that = self._scene.settings, "its pair is left alone"
         low, high = self._hits(pair)
         found = [raise_setting(settings, "avg.low_threshold", pair.gap, so_that)]
@@ -107,7 +107,7 @@ class AvgAccount:
     def _counting(self, pair: _Pair) -> Cause:
         settings, limits = self._scene.settings, self._limits
         low, high = self._hits(pair)
-        why = f"{self._told(pair)}: so far for {low} rounds in a row of {limits.low_hits}"
+        why = f"{self._text(pair)}: so far for {low} rounds in a row of {limits.low_hits}"
         if high:
             why += f", and beyond {limits.high_threshold:.4g} for {high} of {limits.high_hits}"
         so_that = self._sheds_then(pair)
@@ -129,7 +129,7 @@ class AvgAccount:
             raise_setting(settings, "unload.max_share", min(enough), so_that) if enough else None,
         )
         why = (
-            f"{self._told(pair)}, but they are only {amount(gaps[RATE_IN], 'messages/s')} and "
+            f"{self._text(pair)}, but they are only {amount(gaps[RATE_IN], 'messages/s')} and "
             f"{amount(gaps[THROUGHPUT_IN], 'B/s')} apart: {percent(share)} of that is not worth it"
         )
         return Cause(Rest.TOO_LITTLE, why, nearest, self._figures(pair))
@@ -142,7 +142,7 @@ class AvgAccount:
         return gap * self._scene.settings.unload.max_share > self._least(measure)
 
     def _measured(self, pair: _Pair) -> tuple[int, float]:
-        """What is compared, and the pair's difference in it."""
+        """The measure compared, and the pair's difference in it."""
         rate = self._gap(pair, RATE_IN)
         if rate * self._scene.settings.unload.max_share > self._least(RATE_IN):
             return RATE_IN, rate
@@ -166,7 +166,7 @@ class AvgAccount:
         return self._hits(pair)[1] >= self._limits.high_hits
 
     def _hits(self, pair: _Pair) -> tuple[int, int]:
-        """The greater of both sides', low and high, with this round's."""
+        """The low and the high hits, the greater of both brokers', this round included."""
         low, high = self._past_hits(pair)
         # A broker that is its own peer counts twice.
         more = 2 if pair.busy == pair.idle else 1
@@ -183,7 +183,7 @@ class AvgAccount:
         history, names = self._scene.before.histories.of("avg"), self._view.brokers.names
         return history.low.column(names), history.high.column(names)
 
-    def _told(self, pair: _Pair) -> str:
+    def _text(self, pair: _Pair) -> str:
         names = self._view.brokers.names
         return (
             f"{names[pair.busy]} at {percent(float(self._usage[pair.busy]))} and "

@@ -1,4 +1,4 @@
-"""What decided on a bundle or broker."""
+"""The cause of what happened to a bundle or broker."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trimtab.wire.explanation import Nearest
 
 
 class Cause(NamedTuple):
-    """A rule, the sentence that says it with its figures, and what setting it hangs on."""
+    """A rule, a sentence that states it with figures, and the setting it depends on."""
 
     rule: str
     """A Reason, Rest or Rule, or the word of a strategy that brings its own reasons."""

@@ -1,9 +1,9 @@
-"""Of strategies that take the largest bundles off every broker at or above a line.
+"""The account of strategies that take the largest bundles off every broker at or above a line.
 
 a broker sheds      if excess >= line and need >= minimum and it lists more than one bundle
 need                = traffic * (excess - line + margin)
-a bundle goes       if what larger ones cover is less than need, and the first in any case
-Each of these holds up to some line: the lowest of them is the bundle's.
+a bundle goes       if larger ones cover less than need, and the first in any case
+Each of these holds up to some line: the lowest of these lines is the bundle's.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from trimtab.wire.explanation import Nearest
 
 
 class Line(NamedTuple):
-    """What one strategy compares."""
+    """The figures that one strategy compares."""
 
     excess: Floats
-    """(n,) of each broker."""
+    """(n,) usage figure of each broker that is compared with the line."""
     at: float
     path: str
-    """The setting that is ``at``."""
+    """The setting that ``at`` is taken from."""
     reason: Reason
     says: Callable[[str, float], str]
-    """In words, where a broker of this name and excess stands."""
+    """A sentence on a broker with this name and excess."""
     minimum: float = 0.0
     minimum_path: str = ""
-    """The setting that is ``minimum``, where there is one."""
+    """The setting that ``minimum`` is taken from, if there is one."""
 
 
 class LineAccount:
-    """Rows are those of `Scene.seen`."""
+    """The account of one line; rows are those of `Scene.seen`."""
 
     fleet = None
 
@@ -50,11 +50,11 @@ class LineAccount:
         self._traffic = traffic(scene.seen.brokers, THROUGHPUT_IN)
 
     def moved(self, bundle: int) -> Cause:
-        """Kept by a line above the lowest that one of its conditions holds up to."""
+        """Why it goes; a line above the lowest that its conditions hold up to would keep it."""
         broker = int(self._view.bundles.owner[bundle])
         highest = min(*self._highest(broker), self._covered(bundle))
         nearest = self._raised(highest, "this bundle stays")
-        return Cause(self._line.reason, self._told(broker), nearest, self._figures(broker))
+        return Cause(self._line.reason, self._text(broker), nearest, self._figures(broker))
 
     def stayed(self, bundle: int) -> Cause:
         broker = int(self._view.bundles.owner[bundle])
@@ -66,7 +66,7 @@ class LineAccount:
             return self._rests(broker, min(*highest, covered), "this bundle goes")
         place, larger = self._shelves.larger(bundle, THROUGHPUT_IN)
         why = (
-            f"{self._told(broker)}; the {format_count(place, 'larger bundle')} before it carry "
+            f"{self._text(broker)}; the {format_count(place, 'larger bundle')} before it carry "
             f"{amount(larger, 'B/s')}, which covers the {amount(self._need(broker), 'B/s')} that "
             "are to leave"
         )
@@ -80,10 +80,10 @@ class LineAccount:
         if self._line.at > min(highest):
             return self._rests(broker, min(highest), "it sheds")
         nearest = self._raised(min(highest), "it sheds nothing")
-        return Cause(self._line.reason, self._told(broker), nearest, self._figures(broker))
+        return Cause(self._line.reason, self._text(broker), nearest, self._figures(broker))
 
     def _highest(self, broker: int) -> tuple[float, float]:
-        """Lines up to which the broker is above, and up to which its need is worth a move."""
+        """The lines up to which the broker exceeds them, and its need is worth a move."""
         excess, carried = float(self._line.excess[broker]), float(self._traffic[broker])
         if not self._line.minimum:
             return excess, math.inf
@@ -102,7 +102,7 @@ class LineAccount:
         return float(self._line.excess[broker]) + MARGIN - larger / carried
 
     def _rests(self, broker: int, highest: float, so_that: str) -> Cause:
-        line, why, figures = self._line, self._told(broker), self._figures(broker)
+        line, why, figures = self._line, self._text(broker), self._figures(broker)
         by_line = self._lowered(highest, so_that)
         if line.at > line.excess[broker]:
             return Cause(Rest.BELOW_LINE, why, by_line, figures)
@@ -127,7 +127,7 @@ class LineAccount:
         share = float(self._line.excess[broker]) - self._line.at + MARGIN
         return float(self._traffic[broker]) * share
 
-    def _told(self, broker: int) -> str:
+    def _text(self, broker: int) -> str:
         line = self._line
         return line.says(self._view.brokers.names[broker], float(line.excess[broker]))
 

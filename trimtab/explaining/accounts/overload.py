@@ -1,4 +1,4 @@
-"""Of OverloadShedder: whether a broker is at the limit."""
+"""The account of OverloadShedder: whether a broker is at the limit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trimtab.reasons import Reason
 
 
 class OverloadAccount(LineAccount):
-    """Of the strategy of the same name."""
+    """The account of the strategy ``overload``."""
 
     def __init__(self, scene: Scene) -> None:
         limit = scene.settings.round.overloaded_threshold

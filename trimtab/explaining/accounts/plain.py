@@ -9,7 +9,7 @@ from trimtab.shedding import STRATEGIES
 
 
 class PlainAccount:
-    """Rows are those of `Scene.seen`."""
+    """The account without figures; rows are those of `Scene.seen`."""
 
     fleet = None
 
@@ -18,7 +18,7 @@ class PlainAccount:
         self._name = scene.settings.round.shedding
 
     def moved(self, bundle: int) -> Cause:
-        """The reason that the strategy gave."""
+        """The reason given by the strategy."""
         reason = self._scene.moves[self._view.bundles.names[bundle]].reason
         return self._cause(reason, f"{self._name} wants it gone: {reason}", self._owner(bundle))
 

@@ -1,4 +1,4 @@
-"""Of trimtab's own planner, in one pool: the brokers that some bundles may be on."""
+"""The account of trimtab's own planner for one pool: the brokers that some bundles may be on."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from trimtab.wire.explanation import Nearest
 
 
 class PoolAccount:
-    """Number ``at`` of an outlook; rows are those of `Scene.seen`."""
+    """The account of pool number ``at`` of an outlook; rows are those of `Scene.seen`."""
 
     def __init__(self, scene: Scene, outlook: Outlook, at: int) -> None:
         self._scene, self._view = scene, scene.seen
@@ -29,13 +29,13 @@ class PoolAccount:
         self.prospect = outlook.prospects[at]
 
     def traded(self, broker: str) -> tuple[int, int]:
-        """How many bundles the plan takes off a broker and gives it."""
+        """How many bundles the plan takes off a broker, and how many it gives it."""
         scene = self._scene
         return len(scene.given.get(broker, ())), len(scene.gotten.get(broker, ()))
 
     @cached_property
     def at_rest(self) -> Cause | None:
-        """What left all of them as they are; None where the planner acted."""
+        """Why all bundles stayed in place; None if the planner acted."""
         pair = self.prospect.pair
         if self._has_moves:
             return None
@@ -62,7 +62,7 @@ class PoolAccount:
 
     @cached_property
     def acted(self) -> Cause:
-        """Why it planned."""
+        """Why the planner acted."""
         return Cause(
             Reason.OUT_OF_RANGE,
             f"{self._apart}, {points(self.prospect.pair.accepted)} are accepted{self._event}",
@@ -71,7 +71,7 @@ class PoolAccount:
         )
 
     def not_chosen(self, owner: str) -> Cause:
-        """Of a bundle that the plan does without."""
+        """The cause for a bundle that the plan does not use."""
         (given, gotten), others = self.traded(owner), len(self._scene.balancing)
         does = f"{format_count(others, 'other bundle')} bring the range down"
         if not others:
@@ -83,7 +83,7 @@ class PoolAccount:
         return Cause(Rest.NOT_CHOSEN, why, figures=self._figures)
 
     def left(self, broker: int) -> Cause:
-        """Of a broker that the plan does without."""
+        """The cause for a broker that the plan does not use."""
         least, most = self._left
         usage = float(self._outlook.fleet.usage[broker])
         away = max(usage - least, most - usage)
@@ -126,7 +126,7 @@ class PoolAccount:
 
     @property
     def _force(self) -> str:
-        """What is in the way of any plan."""
+        """What prevents any plan."""
         fleet, brokers = self._outlook.fleet, self.prospect.pool.brokers
         sizes = np.where(brokers[fleet.where], fleet.size, 0.0)
         name = f" ({self._view.bundles.names[int(np.argmax(sizes))]})" if sizes.any() else ""
@@ -144,7 +144,7 @@ class PoolAccount:
 
     @cached_property
     def _was_refused(self) -> bool:
-        """Whether the planner wanted moves here, none of which was granted."""
+        """Whether the planner wanted moves in this pool and none was granted."""
         return any(
             refusal.destination is not None and refusal.source in self._names
             for refusal in self._scene.plan.refusals
@@ -152,7 +152,7 @@ class PoolAccount:
 
     @cached_property
     def _names(self) -> frozenset[str]:
-        """Of the pool's brokers."""
+        """The names of the pool's brokers."""
         names = self._view.brokers.names
         return frozenset(names[row] for row in np.flatnonzero(self.prospect.pool.brokers).tolist())
 
@@ -166,7 +166,7 @@ class PoolAccount:
 
     @cached_property
     def _awaits(self) -> bool:
-        """Whether a division comes first."""
+        """Whether a split must come first."""
         settings, found = self._scene.settings, self.prospect
         if not divides(settings):
             return False
@@ -193,7 +193,7 @@ class PoolAccount:
         return best
 
     def _stands(self, nearest: Nearest | None, *, rests: bool) -> bool:
-        """Whether the false-move rate does it, by which steps of bundles are told too."""
+        """Whether the false-move rate, which also affects level shifts, has the effect."""
         if nearest is None:
             return True
         scene = self._scene
@@ -204,7 +204,7 @@ class PoolAccount:
 
     @cached_property
     def _event(self) -> str:
-        """Why chance is not allowed for, if that is so."""
+        """Why there is no allowance for chance, if there is none."""
         if not self._outlook.fleet.struck:
             return ""
         struck = format_count(follow_history(self._scene).estimates.struck, "bundle")

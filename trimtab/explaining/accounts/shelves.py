@@ -1,4 +1,4 @@
-"""How much larger bundles stand before one where a strategy takes a broker's largest first."""
+"""How much larger bundles precede one if a strategy takes a broker's largest first."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from trimtab.view import View
 
 
 class Shelves:
-    """Of the movable bundles of a view; ``measure`` is RATE_IN or THROUGHPUT_IN, in and out."""
+    """A view's movable bundles by broker; ``measure`` is RATE_IN or THROUGHPUT_IN, in and out."""
 
     def __init__(self, view: View) -> None:
         self._view = view
 
     def larger(self, bundle: int, measure: int) -> tuple[int, float]:
-        """How many bundles of its broker are taken before a bundle, and their sizes together."""
+        """How many bundles of its broker are taken before a bundle, and their total size."""
         bundles = self._view.bundles
         rows = self._of(int(bundles.owner[bundle]))
         rows = rows[bundles.movable[rows]]
         sizes = self._sizes(rows, measure)
         order = np.argsort(-sizes, kind="stable")
         place = int(np.flatnonzero(rows[order] == bundle)[0])
-        # One by one, as what is covered is added up.
+        # Added one by one, as the strategy adds up what is covered.
         return place, float(np.cumsum(sizes[order])[place - 1]) if place else 0.0
 
     def size(self, bundle: int, measure: int) -> float:
-        """Messages/s or bytes/s, in the short term."""
+        """The bundle's short-term messages/s or bytes/s."""
         return float(self._sizes(np.array([bundle]), measure)[0])
 
     def _sizes(self, rows: Ints, measure: int) -> Floats:

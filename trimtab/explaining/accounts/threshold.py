@@ -1,4 +1,4 @@
-"""Of ThresholdShedder: how far a broker's average usage is above that of all."""
+"""The account of ThresholdShedder: how far a broker's average usage exceeds that of all."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _IDLE: Final = Cause(Rest.NO_LOAD, "no broker uses anything")
 
 
 class ThresholdAccount(LineAccount):
-    """Of the strategy of the same name."""
+    """The account of the strategy ``threshold``."""
 
     def __init__(self, scene: Scene) -> None:
         averages = average_usage(scene.seen, _past(scene), scene.settings)
@@ -87,7 +87,7 @@ class ThresholdAccount(LineAccount):
         return Cause(Reason.UNDER_AVERAGE_PEER, why, off, self._figures(broker))
 
     def _without_boundary(self, cause: Cause, broker: int) -> Cause:
-        """Without a setting with which the broker would shed for the sake of an idle one."""
+        """The cause without a setting with which the broker would still shed to an idle one."""
         settings, nearest = self._scene.settings, cause.nearest
         acts = cause.rule is Reason.OVER_AVERAGE and settings.threshold.lower_boundary
         if nearest is None or not acts:
@@ -99,12 +99,12 @@ class ThresholdAccount(LineAccount):
 
     @cached_property
     def _boundary_on(self) -> set[int]:
-        """Rows of the bundles that would have gone with the lower boundary heeded."""
+        """Rows of the bundles that would have gone with the lower boundary in use."""
         scene, settings = self._scene, self._scene.settings
         if settings.threshold.lower_boundary or scene.wanted:
             return set()
-        heeding = _heeding(settings)
-        sheds, _ = shed(scene.seen, _past(scene), heeding)
+        bounded = _with_boundary(settings)
+        sheds, _ = shed(scene.seen, _past(scene), bounded)
         return {each.bundle for each in sheds}
 
 
@@ -113,5 +113,5 @@ def _past(scene: Scene) -> ThresholdHistory:
     return past
 
 
-def _heeding(settings: Settings) -> Settings:
+def _with_boundary(settings: Settings) -> Settings:
     return replace(settings, threshold=replace(settings.threshold, lower_boundary=True))

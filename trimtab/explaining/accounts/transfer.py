@@ -1,4 +1,4 @@
-"""Of TransferShedder: the deviation of usage, and for how long it was too much."""
+"""The account of TransferShedder: the deviation of usage, and how long it was too large."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TARGET: Final = "transfer.target_deviation"
 
 
 class TransferAccount:
-    """Of the strategy of the same name."""
+    """The account of the strategy ``transfer``."""
 
     fleet = None
 
@@ -49,13 +49,13 @@ class TransferAccount:
             return self._rests
         name = self._view.brokers.names[broker]
         if self._is_spared(bundle):
-            why = f"{self._told}; it is under a policy, and such bundles are left where they are"
+            why = f"{self._text}; it is under a policy, and such bundles are left where they are"
             switch = switch_setting(
                 self._scene.settings, "transfer.with_policies", True, "its policy spares it no more"
             )
             return Cause(Rest.UNDER_POLICY, why, switch, self._figures)
         if broker in self._sources:
-            why = f"{self._told}; {name} sheds, and this one is not among what fits of its largest"
+            why = f"{self._text}; {name} sheds, and this one is not among what fits of its largest"
             return Cause(Rest.NOT_CHOSEN, why, None, self._figures)
         return self._not_shedding(name)
 
@@ -72,7 +72,7 @@ class TransferAccount:
 
     def _not_shedding(self, name: str) -> Cause:
         why = (
-            f"{self._told}; {format_count(len(self._sources), 'broker')} shed this round, at most "
+            f"{self._text}; {format_count(len(self._sources), 'broker')} shed this round, at most "
             f"{self._limits.max_brokers} may, and {name} is not among the busiest"
         )
         return Cause(Rest.NOT_BUSIEST, why, None, self._figures)
@@ -82,10 +82,10 @@ class TransferAccount:
         limit = self._deviation
         so_that = "the round leaves all as it is"
         nearest = raise_setting(self._scene.settings, _TARGET, limit, so_that)
-        # A broker that carries next to nothing is a reason by itself.
+        # A broker with almost no load is a reason by itself.
         if nearest is not None and self._with(nearest).sheds:
             nearest = None
-        return Cause(Reason.OVERLOADED, self._told, nearest, self._figures)
+        return Cause(Reason.OVERLOADED, self._text, nearest, self._figures)
 
     def _is_broken(self, nearest: Nearest) -> bool:
         found = self._with(nearest)
@@ -100,7 +100,7 @@ class TransferAccount:
         if found.skip is Skip.HIT_COUNT and found.hits:
             nearest = lower_setting(settings, "transfer.hits", found.hits, "it acts in this round")
             why = (
-                f"{self._told}; out of balance for {format_count(found.hits, 'round')} in a row, "
+                f"{self._text}; out of balance for {format_count(found.hits, 'round')} in a row, "
                 f"it acts after {settings.transfer.hits}"
             )
             return Cause(Rest.HITS, why, nearest, self._figures)
@@ -109,12 +109,12 @@ class TransferAccount:
             nearest = lower_setting(settings, _TARGET, limit, so_that)
             if nearest is not None and not self._is_broken(nearest):
                 nearest = None
-            return Cause(Rest.IN_RANGE, self._told, nearest, self._figures)
+            return Cause(Rest.IN_RANGE, self._text, nearest, self._figures)
         if found.mean is None:
             return self._waiting
         return Cause(
             Rest.NO_GAIN,
-            f"{self._told}, but no bundle of the busiest brokers may leave and fits ({found.skip})",
+            f"{self._text}, but no bundle of the busiest brokers may leave and fits ({found.skip})",
             figures=self._figures,
         )
 
@@ -141,12 +141,12 @@ class TransferAccount:
         return Cause(Rest.WAITING, "a broker has not reported yet")
 
     def _if_asked(self, nearest: Nearest | None) -> Nearest | None:
-        """None where it would wait for something else then."""
+        """The setting; None if the strategy would then wait for something else."""
         return None if nearest is None or self._with(nearest).mean is None else nearest
 
     @property
     def _rest_s(self) -> np.ndarray:
-        """(n,) from when a broker shed to its report; infinite where it does not hold rounds up."""
+        """(n,) seconds from a broker's shedding to its report; infinite if it delays no round."""
         brokers = self._view.brokers
         counts = young(self._view, self._scene.settings) & (brokers.relieved_ms > 0)
         rest: np.ndarray = np.where(
@@ -156,12 +156,12 @@ class TransferAccount:
 
     @property
     def _deviation(self) -> float:
-        """0 where rounding leaves none to compute."""
+        """The deviation of usage; 0 if rounding leaves none to compute."""
         found = self._found.deviation or 0.0
         return 0.0 if math.isnan(found) else found
 
     @property
-    def _told(self) -> str:
+    def _text(self) -> str:
         return (
             f"usage deviates by {points(self._deviation)}, "
             f"{points(self._limits.target_deviation)} are accepted"

@@ -1,6 +1,6 @@
-"""Of trimtab's own planner: the range it found, what it accepts, and what its plan leaves.
+"""The account of trimtab's own planner: the range found, the range accepted, and the plan's result.
 
-Each pool of brokers is planned by itself: a bundle's pool decides on it.
+Each pool of brokers is planned separately: a bundle's pool decides on it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BROKER_RESERVED: Final = Cause(
 
 
 class TrimtabAccount:
-    """Of the planner."""
+    """The account of the planner."""
 
     fleet: Fleet
 

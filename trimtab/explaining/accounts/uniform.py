@@ -1,4 +1,4 @@
-"""Of UniformLoadShedder: how much more the busiest broker carries than the idlest."""
+"""The account of UniformLoadShedder: how much more the busiest broker carries than the idlest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trimtab.wire.explanation import Nearest
 
 
 class UniformAccount:
-    """Of the strategy of the same name."""
+    """The account of the strategy ``uniform``."""
 
     fleet = None
 
@@ -56,28 +56,28 @@ class UniformAccount:
         excess, settings = self._excess, self._scene.settings
         if excess is None:
             nearest = closest(*self._lines(lower=True))
-            return Cause(Rest.BELOW_LINE, self._told, nearest, self._figures)
+            return Cause(Rest.BELOW_LINE, self._text, nearest, self._figures)
         if self._view.brokers.listed[excess.source] <= 1:
             name = self._view.brokers.names[excess.source]
-            return Cause(Rule.LAST_BUNDLE, f"{self._told}; {name} keeps its last bundle")
+            return Cause(Rule.LAST_BUNDLE, f"{self._text}; {name} keeps its last bundle")
         left, gap = self._left(excess), excess.gap
         if left >= excess.minimum:
             by_rate, by_bytes = self._lines(lower=False)
             nearest = by_rate if excess.measure == RATE_IN else by_bytes
-            # Where messages are no reason any more, bytes may be one.
+            # If messages are no longer a reason, bytes may be.
             if nearest is not None and self._sheds_with(nearest):
                 nearest = None
-            return Cause(excess.reason, self._told, nearest, self._figures)
+            return Cause(excess.reason, self._text, nearest, self._figures)
         path = "unload.min_rate" if excess.measure == RATE_IN else "unload.min_throughput"
         unit = "messages/s" if excess.measure == RATE_IN else "B/s"
         so_that = "the busiest broker sheds"
-        # The whole part of what leaves is compared.
+        # The strategy compares the integer part of what leaves.
         nearest = closest(
             lower_setting(settings, path, left, so_that),
             raise_setting(settings, "unload.max_share", (int(excess.minimum) + 1) / gap, so_that),
         )
         why = (
-            f"{self._told}; but the {amount(left, unit)} that would leave are less than the "
+            f"{self._text}; but the {amount(left, unit)} that would leave are less than the "
             f"{amount(excess.minimum, unit)} of {path}"
         )
         return Cause(Rest.TOO_LITTLE, why, nearest, self._figures)
@@ -96,7 +96,7 @@ class UniformAccount:
         return {"rate_difference": (most - least) * 100 / least, "throughput_ratio": high / low}
 
     @property
-    def _told(self) -> str:
+    def _text(self) -> str:
         figures, limits = self._figures, self._scene.settings.uniform
         return (
             f"the most messages are {max(figures['rate_difference'], 0):.0f} % above the least "
@@ -105,7 +105,7 @@ class UniformAccount:
         )
 
     def _lines(self, *, lower: bool) -> tuple[Nearest | None, Nearest | None]:
-        """The settings that are compared, past what was found; 0 means that it is not compared."""
+        """The compared settings, just past the values found; None for one that is not compared."""
         settings, figures = self._scene.settings, self._figures
         past = lower_setting if lower else raise_setting
         so_that = "the busiest broker sheds" if lower else "the round leaves all as it is"
