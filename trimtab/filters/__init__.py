@@ -1,7 +1,7 @@
-"""Which brokers a bundle may go to, in the order in which Pulsar's managers ask.
+"""Which brokers a bundle may go to, filtered in the order of Pulsar's managers.
 
-`reachable` is the set that no preference may leave. Each of FILTERS then narrows it, and one that
-would leave nobody is not heeded; of EXTENSIBLE, the extensible manager's, all bind.
+`reachable` is the hard limit. Each of FILTERS then narrows it; a filter that would leave no broker
+is ignored. Those of EXTENSIBLE, the extensible manager's, all bind.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from trimtab.model import namespace_of
 from trimtab.settings import Settings
 
 Filter = Callable[[Request, Bools, Settings], Bools]
-"""(request, candidates, settings) to the candidates that are left; all of shape (n,)."""
+"""(request, candidates, settings) to the remaining candidates; all of shape (n,)."""
 
 
 def find_permitted(request: Request) -> Bools:
-    """Brokers that are available and that the namespace's policies allow."""
+    """The brokers that are available and that the namespace's policies allow."""
     available = request.view.brokers.available
     return request.projection.permits.of(namespace_of(request.bundle), available)
 
 
 def reachable(request: Request) -> Bools:
-    """Brokers that may receive at all: permitted, and not the one the bundle leaves."""
+    """The brokers that may receive at all: permitted, and not the one that the bundle leaves."""
     allowed = find_permitted(request)
     if request.source is not None:
         allowed[request.source] = False
@@ -36,12 +36,12 @@ def reachable(request: Request) -> Bools:
 
 
 def anti_affinity(request: Request, candidates: Bools, settings: Settings) -> Bools:
-    """Brokers with the fewest namespaces of the bundle's anti-affinity group."""
+    """Keep brokers with the fewest namespaces of the bundle's anti-affinity group."""
     return spread(request.view, candidates, counts(request, GroupCount.NAMESPACES), settings)
 
 
 def bundle_anti_affinity(request: Request, candidates: Bools, settings: Settings) -> Bools:
-    """The same by bundles, as the extensible manager counts."""
+    """Keep brokers with the fewest bundles of the group, as the extensible manager counts."""
     return spread(request.view, candidates, counts(request, GroupCount.BUNDLES), settings)
 
 
@@ -51,7 +51,7 @@ CAPS: Final[tuple[Filter, ...]] = (
     load_manager_class,
     latest_version,
 )
-"""What also binds a destination that a shedder chose itself."""
+"""The filters that also bind a destination that a shedder chose itself."""
 
 FILTERS: Final[tuple[Filter, ...]] = (
     topic_cap,
@@ -72,10 +72,10 @@ EXTENSIBLE: Final[tuple[Filter, ...]] = (
 def narrow(
     request: Request, candidates: Bools, filters: tuple[Filter, ...], settings: Settings
 ) -> Bools:
-    """``candidates`` after each of ``filters`` in turn, without those that would leave nobody."""
+    """Apply each of ``filters`` in turn to ``candidates``; skip one that would leave no broker."""
     for narrow in filters:
         left = narrow(request, candidates, settings)
-        # A filter without a say returns what it was given.
+        # A filter that does not apply returns its argument.
         if left is not candidates and left.any():
             candidates = left
     return candidates
@@ -90,7 +90,7 @@ def transferable(request: Request, destination: int, settings: Settings) -> bool
 
 
 def may_unload(request: Request) -> bool:
-    """Whether its anti-affinity group lets the bundle leave ``request.source``."""
+    """Whether the bundle's anti-affinity group lets it leave ``request.source``."""
     had = counts(request, GroupCount.NAMESPACES)
     if request.source is None or had is None:
         return True

@@ -1,12 +1,12 @@
-"""Spreads the namespaces of an anti-affinity group (Pulsar LoadManagerShared).
+"""Spread the namespaces of an anti-affinity group (Pulsar LoadManagerShared).
 
-counts = what each broker has of the group: namespaces, or in the extensible manager bundles
-keep the failure domains whose candidates have the least together, where domains are heeded
-least = the least count of the candidates left
+counts = how much of the group each broker has: namespaces, or in the extensible manager bundles
+if failure domains count: keep the domains whose candidates together have the least
+least = the least count among the remaining candidates
 keep those without any of the group if least is 0, else those with the least count
 
 A bundle may leave its broker if some candidate has none of the group, or less than its broker, or
-not all candidates have as many.
+if the candidates do not all have equally many.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _NO_DOMAIN = "default"
 
 
 class GroupCount(Enum):
-    """What of a group is counted on a broker."""
+    """What is counted of a group on a broker."""
 
     NAMESPACES = "namespaces"
     BUNDLES = "bundles"
 
 
 def counts(request: Request, counted: GroupCount) -> Ints | None:
-    """(n,) what each broker has of the group of the request's bundle; None without a group."""
+    """(n,) how much each broker has of the bundle's group; None if the bundle has no group."""
     group = request.view.policies.group_of(namespace_of(request.bundle))
     if group is None:
         return None
@@ -44,7 +44,7 @@ def counts(request: Request, counted: GroupCount) -> Ints | None:
 
 
 def spread(view: View, candidates: Bools, had: Ints | None, settings: Settings) -> Bools:
-    """The candidates with least of the group; all of them where ``had`` is None."""
+    """The candidates with the least of the group; all of them where ``had`` is None."""
     if had is None or not candidates.any():
         return candidates
     if settings.placement.failure_domains and view.policies.domains:
@@ -61,7 +61,7 @@ def _emptiest_domains(view: View, candidates: Bools, had: Ints) -> Bools:
 
 
 def domain_of(view: View) -> Ints:
-    """(n,) number of the failure domain that each broker is in; those in no domain share one."""
+    """(n,) number of each broker's failure domain; brokers without a domain share one."""
     domains = view.policies.domains
     named = [domains.get(broker, _NO_DOMAIN) for broker in view.brokers.names]
     numbers: Ints = np.unique(named, return_inverse=True)[1].reshape(-1)
@@ -69,7 +69,7 @@ def domain_of(view: View) -> Ints:
 
 
 def may_leave(broker: int, candidates: Bools, had: Ints | None) -> bool:
-    """Whether a bundle may be unloaded from ``broker``, which stands among ``candidates``."""
+    """Whether a bundle may be unloaded from ``broker``, itself one of ``candidates``."""
     if had is None or not had.any():
         return True
     if not candidates.any():

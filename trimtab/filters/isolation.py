@@ -1,7 +1,7 @@
 """Which brokers a namespace may be on (Pulsar SimpleResourceAllocationPolicies).
 
-under an isolation policy: its primary brokers; the secondary ones too while fewer primary ones are
-                           there than min_available
+under an isolation policy: its primary brokers; the secondary ones too while fewer than
+                           min_available primary ones are available
 else:                      brokers that serve persistent topics and are no policy's primary
 """
 
@@ -15,7 +15,7 @@ from trimtab.view import View
 
 
 class Permits:
-    """The policies of one view, asked for one namespace after the other."""
+    """The isolation policies of one view; answers for each namespace which brokers it may use."""
 
     def __init__(self, view: View) -> None:
         self._policies = view.policies
@@ -32,7 +32,7 @@ class Permits:
         return self.of_others(brokers) if policy is None else self._isolated(policy, brokers)
 
     def of_others(self, brokers: Bools) -> Bools:
-        """The part of ``brokers`` (n,) that may hold bundles of namespaces under no policy."""
+        """The part of ``brokers`` (n,) that may hold bundles of namespaces without a policy."""
         return brokers & self._unreserved()
 
     def _isolated(self, policy: Isolation, brokers: Bools) -> Bools:

@@ -1,4 +1,4 @@
-"""One bundle looking for a broker, and what is on its way to each broker already."""
+"""A bundle that needs a broker, and the load that is already on its way to each broker."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from trimtab.view import View, is_monitoring_namespace
 
 
 class Expected(NamedTuple):
-    """What a bundle will weigh: long-term messages/s in and out together, and topics."""
+    """The expected load of a bundle: long-term messages/s in and out together, and topics."""
 
     rate: float
     topics: int
 
 
 class Projection:
-    """What each broker carries once moves in flight and the plan so far have landed.
+    """The load of each broker after moves in flight and the plan so far have landed.
 
-    It belongs to one plan and grows with it: the only value here that changes. Arrivals are counted
-    at once and departures are not, as with Pulsar's preallocated bundles.
+    It belongs to one plan and grows with it: the only mutable value here. Arrivals count at once
+    and departures do not, as with Pulsar's preallocated bundles.
     """
 
     def __init__(self, view: View) -> None:
@@ -37,15 +37,15 @@ class Projection:
         self.topics: Ints = np.zeros(brokers, dtype=np.int64)
         """(n,) topics of bundles that will arrive."""
         self.most_topics = int(view.brokers.topics.max(initial=0))
-        """Topics of the broker that will have most."""
+        """Topics of the broker that will have the most."""
         for bundle in np.flatnonzero(view.intended != bundles.owner).tolist():
             self._expect(bundle, int(view.intended[bundle]))
 
     @cached_property
     def settled(self) -> Floats:
-        """(n,) long-term messages/s, in and out, of the bundles a broker has."""
+        """(n,) long-term messages/s, in and out, of the bundles on each broker."""
         bundles, brokers = self._view.bundles, len(self._view.brokers.names)
-        # bincount adds in row order, which makes the last bit of a sum Pulsar's.
+        # bincount adds in row order, so that a sum equals Pulsar's to the last bit.
         incoming = np.bincount(bundles.owner, bundles.long[RATE_IN], brokers)
         outgoing = np.bincount(bundles.owner, bundles.long[RATE_OUT], brokers)
         return (incoming + outgoing).astype(np.float64)
@@ -59,10 +59,10 @@ class Projection:
             counts[destination] += 1
 
     def withdraw(self, bundle: int, source: int, destination: int) -> None:
-        """Take back a move that was counted last."""
+        """Undo the count of the last planned move."""
         rates = self._view.bundles.long[:, bundle]
         self.arriving[destination] -= rates[RATE_IN] + rates[RATE_OUT]
-        # What has most topics by then is not looked for: ``most_topics`` may be too high.
+        # The new maximum is not looked for: ``most_topics`` may be too high.
         self.topics[destination] -= int(self._view.bundles.counts[TOPICS, bundle])
         if self._ranges is not None:
             counts = self._ranges.of(int(self._view.bundles.namespace[bundle]))
@@ -70,15 +70,15 @@ class Projection:
             counts[destination] -= 1
 
     def expect(self, namespace: int, destination: int, load: Expected) -> None:
-        """Count a bundle that ``destination`` will have and no available broker has; ``namespace``
-        is -1 where the view does not know it."""
+        """Count a bundle that ``destination`` will have and no available broker has now;
+        ``namespace`` is -1 where the view does not know it."""
         self.arriving[destination] += load.rate
         self.expect_topics(destination, load.topics)
         if namespace >= 0:
             self.ranges(namespace)[destination] += 1
 
     def ranges(self, namespace: int) -> Ints:
-        """(n,) how many bundles of a namespace each broker will have; zeros for one nobody has."""
+        """(n,) how many bundles of a namespace each broker will have; zeros for an unknown one."""
         if self._ranges is None:
             self._ranges = _Ranges(self._view)
         return self._ranges.of(namespace)
@@ -106,7 +106,7 @@ class Projection:
 
 
 class _Ranges:
-    """Bundles of a namespace on each broker, counted when first asked: few namespaces ever are."""
+    """Bundles of a namespace on each broker, counted on demand: few namespaces are asked for."""
 
     def __init__(self, view: View) -> None:
         bundles = view.bundles
@@ -137,11 +137,11 @@ class Request:
     namespace: int
     """Its number in the view, -1 for a namespace that has no bundle there."""
     source: int | None = None
-    """Row of the broker it leaves, which is no candidate; None when nobody owns it."""
+    """Row of the broker it leaves, which is no candidate; None if it has no owner."""
 
 
 def request_of(view: View, projection: Projection, bundle: int, source: int | None) -> Request:
-    """What bundle row ``bundle`` asks for when it leaves broker row ``source``, or nobody."""
+    """The request of bundle row ``bundle`` that leaves broker row ``source``, None for no owner."""
     return Request(
         view=view,
         projection=projection,
@@ -152,9 +152,9 @@ def request_of(view: View, projection: Projection, bundle: int, source: int | No
 
 
 def own_bundles(view: View) -> Ints:
-    """(n,) bundles each broker will have that count as its own: heartbeat and SLA ones do not.
+    """(n,) bundles each broker will have, without heartbeat and SLA bundles.
 
-    Pulsar counts those, so its "sole bundle" protection never holds on a broker that has any.
+    Pulsar counts those, so its "sole bundle" protection never works on a broker that has any.
     """
     bundles, brokers = view.bundles, len(view.brokers.names)
     counts: Ints = np.bincount(view.intended, minlength=brokers)

@@ -1,4 +1,4 @@
-"""Keeps brokers that have room for more topics, and those with fewest bundles of the namespace."""
+"""Keep brokers that have room for more topics, and those with fewest bundles of the namespace."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from trimtab.settings import Settings
 
 
 def topic_cap(request: Request, candidates: Bools, settings: Settings) -> Bools:
-    """Brokers within the topic cap, counting arrivals (Pulsar filterBrokersWithLargeTopicCount)."""
+    """Keep brokers within the topic cap, arrivals too (Pulsar filterBrokersWithLargeTopicCount)."""
     if request.projection.most_topics <= settings.placement.max_topics:
         return candidates
     topics = request.view.brokers.topics + request.projection.topics
@@ -16,12 +16,12 @@ def topic_cap(request: Request, candidates: Bools, settings: Settings) -> Bools:
 
 
 def topic_room(request: Request, candidates: Bools, settings: Settings) -> Bools:
-    """Brokers below the topic cap (Pulsar BrokerMaxTopicCountFilter, of the extensible manager)."""
+    """Keep brokers below the topic cap (the extensible manager's BrokerMaxTopicCountFilter)."""
     return candidates & (request.view.brokers.topics < settings.placement.max_topics)
 
 
 def evenness(request: Request, candidates: Bools, settings: Settings) -> Bools:
-    """Brokers with the fewest bundles of the namespace (Pulsar removeMostServicingBrokers)."""
+    """Keep brokers with the fewest bundles of the namespace (Pulsar removeMostServicingBrokers)."""
     if not (settings.placement.distribute_evenly or request.bundle.startswith("pulsar/system/")):
         return candidates
     ranges = request.projection.ranges(request.namespace)

@@ -1,6 +1,6 @@
-"""Keeps brokers of the right software (Pulsar BrokerVersionFilter, LoadManagerClassFilter).
+"""Keep brokers with the right software (Pulsar BrokerVersionFilter, LoadManagerClassFilter).
 
-A version is semantic: numbers, then pre-release (below the release), then build (above it).
+Versions are semantic: numbers, then pre-release (below the release), then build (above it).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _Order = tuple[int, int, int, bool, tuple[_Identifier, ...], tuple[_Identifier, 
 
 
 def load_manager_class(request: Request, candidates: Bools, settings: Settings) -> Bools:
-    """Brokers of the wanted class, and those that do not say theirs."""
+    """Keep brokers of the wanted class, and those that do not report theirs."""
     wanted = settings.placement.load_manager
     if not wanted:
         return candidates
@@ -33,7 +33,7 @@ def load_manager_class(request: Request, candidates: Bools, settings: Settings) 
 
 
 def latest_version(request: Request, candidates: Bools, settings: Settings) -> Bools:
-    """Brokers of the highest version; not heeded where one candidate's cannot be read."""
+    """Keep brokers of the highest version; does nothing if a candidate's version is unreadable."""
     if not settings.placement.prefer_later_versions or not candidates.any():
         return candidates
     ranks = _ranks(request.view.brokers.versions)
@@ -45,7 +45,7 @@ def latest_version(request: Request, candidates: Bools, settings: Settings) -> B
 
 @lru_cache(maxsize=8)
 def _ranks(versions: tuple[str, ...]) -> Ints:
-    """(n,) the place of each in their order, -1 where it is no version."""
+    """(n,) the rank of each version in ascending order, -1 where it is no version."""
     orders = {version: _order(version) for version in set(versions)}
     ascending = sorted({order for order in orders.values() if order is not None})
     rank = {order: place for place, order in enumerate(ascending)}
@@ -62,6 +62,6 @@ def _order(version: str) -> _Order | None:
 
 
 def _identifiers(text: str | None) -> tuple[_Identifier, ...]:
-    """Dotted parts: numbers before words, each in its own order."""
+    """The dotted parts as sort keys: numbers before words, each in its own order."""
     parts = text.split(".") if text else []
     return tuple((not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts)

@@ -1,7 +1,7 @@
-"""Which neighbours should be merged: one strategy a file, chosen by name.
+"""Which neighbours should be merged: one strategy per file, chosen by name.
 
-A strategy only says which and why. The owner has nothing to find out: what two neighbours become is
-known. The order of what it says decides which are done first.
+A strategy only says which ones and why. The owner has nothing to look up: the merged range is
+known. The order of the wishes decides which merges come first.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ MERGERS: Final[Mapping[str, Merger]] = {"cold-neighbours": cold_neighbours.merge
 
 
 def plan_merges(view: View, settings: Settings) -> tuple[Merge, ...]:
-    """What is to be merged in a round that sees ``view``."""
+    """The merges of a round that sees ``view``."""
     if not (settings.merge.enabled and settings.split.enabled):
         return ()
-    joins = MERGERS[settings.merge.strategy](view, settings)
-    return tuple(_merge(view, join) for join in joins)
+    wishes = MERGERS[settings.merge.strategy](view, settings)
+    return tuple(_merge(view, wish) for wish in wishes)
 
 
-def _merge(view: View, join: MergeWish) -> Merge:
+def _merge(view: View, wish: MergeWish) -> Merge:
     names = view.bundles.names
-    lower, upper = names[join.bundle], names[join.neighbour]
+    lower, upper = names[wish.bundle], names[wish.neighbour]
     return Merge(
         bundle=lower,
         neighbour=upper,
-        broker=view.brokers.names[view.bundles.owner[join.bundle]],
-        reason=join.reason,
+        broker=view.brokers.names[view.bundles.owner[wish.bundle]],
+        reason=wish.reason,
         epoch=view.epoch(lower),
         neighbour_epoch=view.epoch(upper),
     )

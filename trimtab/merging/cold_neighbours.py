@@ -1,17 +1,18 @@
-"""Merge what is cold, to make room in namespaces that may not have many more bundles.
+"""Merge cold bundles, to make room in namespaces that are close to their maximum of bundles.
 
-a namespace is crowded while it has merge.share of split.max_bundles, or more, not counting what
-  being merged will take from it
+a namespace is crowded while it has merge.share of split.max_bundles, or more, after the merges
+  that are under way
 load of a pair = its topics, sessions, long-term messages/s and long-term bytes/s, each as a part of
-  the split limit for it (sessions only where they are limited); its heat = the largest of them
+  its split limit (sessions only where they are limited); its heat = the largest of them
 for each pair of neighbours of a crowded namespace, both movable and on one broker, coldest first:
   stop where its heat is above merge.fraction
-  merge it unless one of the two is in a pair already, the record of one is younger than
-    round.grace_period, or the namespace with what is planned already is crowded no longer
+  merge it unless one of the two is already in a pair, one's record is younger than
+    round.grace_period, or the merges planned so far have already made enough room
   stop after merge.max_per_round, unless that is 0
 
-Neighbours on different brokers are not merged: one would have to move first, which is for shedding
-to decide. What was divided or moved lately is let be, for brokers say little of it at first.
+Neighbours on different brokers are not merged: one would have to move first, which shedding
+decides. Bundles that were split or moved lately are not merged: brokers report little of them at
+first.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from trimtab.view import Bundles, View
 
 
 def merge(view: View, settings: Settings) -> Sequence[MergeWish]:
-    """The pairs that are to become one each, coldest first."""
+    """The pairs to merge, coldest first."""
     surplus = _surplus(view, settings)
     if not surplus:
         return ()
@@ -44,15 +45,15 @@ def merge(view: View, settings: Settings) -> Sequence[MergeWish]:
     cold = np.flatnonzero(heat <= settings.merge.fraction)
     cold = cold[np.argsort(heat[cold], kind="stable")]
     pairs = zip(lower[cold].tolist(), upper[cold].tolist(), strict=True)
-    joins = (
+    wishes = (
         MergeWish(*pair, Reason.COLD_NEIGHBOURS)
         for pair in _granted(view, pairs, surplus, settings)
     )
-    return list(islice(joins, settings.merge.max_per_round or None))
+    return list(islice(wishes, settings.merge.max_per_round or None))
 
 
 def _surplus(view: View, settings: Settings) -> dict[int, int]:
-    """Namespace row to how many bundles it has too many, of those that are crowded."""
+    """Row of each crowded namespace to its number of bundles in excess."""
     most = settings.merge.share * settings.split.max_bundles
     if not settings.split.max_bundles:
         return {}
@@ -65,18 +66,18 @@ def _surplus(view: View, settings: Settings) -> dict[int, int]:
 
 
 def _ending(view: View) -> dict[str, int]:
-    """How many bundles each namespace will have fewer once the merges under way are done."""
+    """How many bundles the merges under way will remove from each namespace."""
     merging = Counter(
         namespace_of(bundle)
         for bundle, record in view.records.items()
         if record.state is State.MERGING
     )
-    # Two records a merge; one that is left alone stays as it is.
+    # A merge has two records; a single one without its partner removes nothing.
     return {namespace: number // 2 for namespace, number in merging.items()}
 
 
 def _neighbours(view: View, crowded: dict[int, int]) -> tuple[Ints, Ints]:
-    """(p,) lower and (p,) upper bundle rows of the pairs, in order of namespace and range."""
+    """(p,) lower and (p,) upper bundle rows of the pairs, ordered by namespace and range."""
     bundles = view.bundles
     full = np.zeros(len(bundles.namespaces), dtype=np.bool_)
     full[list(crowded)] = True
@@ -86,13 +87,13 @@ def _neighbours(view: View, crowded: dict[int, int]) -> tuple[Ints, Ints]:
     order = np.argsort(namespace | low, kind="stable")
     begins, ends = (namespace | low)[order], (namespace + high)[order]
     lower, upper = rows[order][:-1], rows[order][1:]
-    beside = np.flatnonzero(ends[:-1] == begins[1:])
-    beside = beside[bundles.owner[lower[beside]] == bundles.owner[upper[beside]]]
-    return lower[beside], upper[beside]
+    adjacent = np.flatnonzero(ends[:-1] == begins[1:])
+    adjacent = adjacent[bundles.owner[lower[adjacent]] == bundles.owner[upper[adjacent]]]
+    return lower[adjacent], upper[adjacent]
 
 
 def _heat(bundles: Bundles, lower: Ints, upper: Ints, settings: Settings) -> Floats:
-    """(p,) the largest part of a split limit that a pair comes to; infinite above a limit of 0."""
+    """(p,) a pair's largest load as a part of its split limit; infinite above a limit of 0."""
     heat = np.zeros(len(lower))
     for figure, limit in list_limits(bundles.counts, bundles.long, settings.split).values():
         load = figure[lower].astype(np.float64) + figure[upper]
@@ -118,7 +119,7 @@ def _granted(
 
 
 def _rested(view: View, pair: tuple[int, int], settings: Settings) -> bool:
-    """Whether nothing became of either for the grace period; while observing only nobody knows."""
+    """Whether neither record changed for the grace period; True without records (observe only)."""
     horizon = view.now_ms - settings.round.grace_period * 1000
     records = (view.records.get(view.bundles.names[row]) for row in pair)
     return all(record is None or record.since < horizon for record in records)

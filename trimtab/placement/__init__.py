@@ -1,7 +1,7 @@
-"""Where a bundle goes: one strategy a file, chosen by name.
+"""Where a bundle goes: one strategy per file, chosen by name.
 
-A placer is opened for one plan. It gets the candidates that the filters left, at least one, in the
-order of ties, and returns all that are equally good; the round draws one of them.
+A placer is created for one plan. It gets the candidates that passed the filters, at least one, in
+tie order, and returns all that are equally good; the round draws one of them at random.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ H_co = TypeVar("H_co", covariant=True)
 
 
 class Placer(Protocol[H_co]):
-    """A placement strategy at work on one plan, with its history (None if it keeps none)."""
+    """A placement strategy during one plan, with its history (None if it keeps none)."""
 
     counts: ClassVar[bool]
-    """Whether it counts what it has placed. The others would swamp their best broker with all that
-    another leaves behind, and are held to give each as many."""
+    """Whether it counts what it has placed. The others would give all bundles of a lost broker to
+    their best broker; the round makes them give every broker equally many."""
 
     def __init__(
         self, view: View, projection: Projection, history: H_co, settings: Settings

@@ -1,7 +1,7 @@
 """Place where AvgShedder's last plan said, otherwise anywhere (Pulsar AvgShedder as placement).
 
-Within a round the plan travels as `Shed.destination`; this answers for a bundle that is looked up
-before its broker has taken it.
+Within a round the plan is passed as `ShedWish.destination`; this placer answers for a bundle that
+is looked up before its new broker has taken it.
 """
 
 from __future__ import annotations
@@ -38,5 +38,5 @@ class Avg:
         return np.array([planned]) if planned in candidates else np.sort(candidates)
 
     def remembered(self) -> AvgHistory:
-        """The plan, as it was."""
+        """The history, unchanged."""
         return self._history

@@ -2,7 +2,7 @@
 
 usage = each broker's average over its reports, memory included
 mean  = mean of the candidates that have reported
-best  = candidates that have reported with usage + usage_difference <= mean, or all if there is none
+best  = candidates that have reported with usage + usage_difference <= mean, or all if none has
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Place on the broker with the least message rate in the long run.
+"""Place on the broker with the least long-term message rate.
 
 Pulsar LeastLongTermMessageRate:
 

@@ -1,9 +1,9 @@
 """Place where usage will be least with the bundle, by the planner's model of the fleet.
 
-usage = predicted once everything in flight has landed, and with what this plan has placed so far;
-        as reported, of a broker that the model does not know yet
-load  = the bundle's average share of the fleet's traffic, times what that costs on the broker;
-        an average bundle's where it is not known, and an equal part of all usage where nothing is
+usage = predicted after everything in flight has landed, plus what this plan has placed so far;
+        as reported, for a broker that the model does not know yet
+load  = the bundle's average share of the fleet's traffic, times its cost on the broker; an average
+        bundle's if it is unknown, and an equal part of all usage if nothing is known
 best  = the first candidate with the least usage + load
 """
 
@@ -23,7 +23,7 @@ from trimtab.settings import Settings
 from trimtab.view import View
 
 _LEAST: Final = 1e-9
-"""Usage of a bundle that does nothing: many of them are not for one broker."""
+"""Assumed usage of an idle bundle: above 0, so that many of them do not go to one broker."""
 
 
 class LeastPredictedUsage:
@@ -51,7 +51,7 @@ class LeastPredictedUsage:
         self._placed: dict[str, tuple[int, float]] = {}
 
     def best(self, bundle: str, candidates: Ints) -> Ints:
-        """The one with the least usage; asked again about a bundle, it forgets its first answer."""
+        """The candidate with the least usage; a second call for a bundle drops the first answer."""
         if bundle in self._placed:
             row, load = self._placed.pop(bundle)
             self._usage[row] -= load
@@ -62,7 +62,7 @@ class LeastPredictedUsage:
         return np.array([row])
 
     def remembered(self) -> PlannerHistory:
-        """The model, as it was."""
+        """The history, unchanged."""
         return self._history
 
     def _size(self, bundle: str) -> float:

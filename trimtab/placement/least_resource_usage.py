@@ -23,7 +23,7 @@ from trimtab.view import View
 
 @dataclass(frozen=True, slots=True)
 class LeastResourceUsageHistory:
-    """Average usage by broker name, one step a call."""
+    """Average usage by broker name, updated once per call."""
 
     usage: dict[str, float] = field(default_factory=dict)
 
@@ -52,13 +52,13 @@ class LeastResourceUsage:
         self._difference = settings.placement.usage_difference
 
     def best(self, bundle: str, candidates: Ints) -> Ints:  # noqa: ARG002 - any bundle alike
-        """The candidates well below the average; their averages advance."""
+        """The candidates well below the average; updates their averages."""
         self._advance(candidates)
         below = self._below(self._average.take(candidates))
         return candidates[np.flatnonzero(below)] if below.any() else candidates
 
     def _advance(self, candidates: Ints) -> None:
-        """One step for each candidate whose average still changes by a step."""
+        """Update the average of each candidate whose average still changes."""
         if not self._moving.any():
             return
         asked = np.zeros(len(self._moving), np.bool_)
@@ -77,11 +77,11 @@ class LeastResourceUsage:
         rounding = 4 * count * np.finfo(np.float64).eps * np.abs(averages).max()
         below: Bools = gap <= 0
         if np.abs(gap).min() <= rounding:
-            # Pulsar adds one by one, which may differ from a pairwise sum in the last bits.
+            # Pulsar adds one by one; a pairwise sum may differ in the last bits.
             below = line <= np.cumsum(averages)[-1] / count
         return below
 
     def remembered(self) -> LeastResourceUsageHistory:
-        """The averages of the view's brokers; those of brokers that are gone are dropped."""
+        """The averages of the view's brokers; those of other brokers are dropped."""
         averages = zip(self._names, self._average.tolist(), strict=True)
         return LeastResourceUsageHistory({name: a for name, a in averages if a == a})

@@ -1,9 +1,9 @@
-"""Place on one broker after the other (Pulsar RoundRobinBrokerSelector).
+"""Place on each broker in turn (Pulsar RoundRobinBrokerSelector).
 
 turn = calls so far; the order of brokers is kept from call to call
-best = the broker at place (turn mod number of candidates) of the kept order
-the order is taken anew from the candidates when their number differs from its length, or when the
-broker whose turn it is is no candidate
+best = the broker at index (turn mod number of candidates) of the kept order
+the order is rebuilt from the candidates if their number differs from its length, or if the broker
+whose turn it is is not a candidate
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from trimtab.settings import Settings
 from trimtab.view import View
 
 _TURNS: Final = 2**31
-"""Pulsar's counter is an int that starts again at 0."""
+"""Pulsar's counter is a Java int that wraps to 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoundRobinHistory:
-    """Whose turn it is."""
+    """The next turn and the order of the brokers."""
 
     turn: int = 0
     order: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class RoundRobin:
         self._history = history
 
     def best(self, bundle: str, candidates: Ints) -> Ints:  # noqa: ARG002 - any bundle alike
-        """The one candidate whose turn it is."""
+        """The candidate whose turn it is."""
         rows = {self._names[row]: row for row in candidates.tolist()}
         turn, order = self._history.turn, self._history.order
         at = turn % len(rows)

@@ -1,8 +1,8 @@
-"""Which bundles should leave their brokers: one strategy a file, chosen by name.
+"""Which bundles should leave their brokers: one strategy per file, chosen by name.
 
-A shedder only proposes. It sees the available brokers, must skip bundles that are not ``movable``,
-and need not care for cool-downs, budgets or destinations: the round does, once for all strategies.
-The order of its wishes is the order in which they are granted.
+A shedder only proposes. It sees the available brokers and must skip bundles that are not
+``movable``. The round handles cool-downs, budgets and destinations for all strategies. Wishes are
+granted in the shedder's order.
 """
 
 from __future__ import annotations

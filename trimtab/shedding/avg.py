@@ -1,15 +1,15 @@
-"""Pair the busiest broker with the idlest, and so inwards (Pulsar AvgShedder, also the placement).
+"""Pair the busiest broker with the idlest, and so on inwards (Pulsar AvgShedder, also a placement).
 
 score = usage in points; pair brokers from both ends of the order by score
 for each pair with gap = difference of scores:
-  gap < low_threshold:             both forget their hits
-  gap < high_threshold:            both gain a low hit and forget their high hits
+  gap < low_threshold:             both lose their hits
+  gap < high_threshold:            both gain a low hit and lose their high hits
   otherwise:                       both gain a low and a high hit
 for each pair with enough hits of either kind on either side, busiest first:
-  both forget their hits
+  both lose their hits
   need = (message rate of the busy - of the idle) * max_share
-  if need <= min_rate: the same in bytes/s, at least above min_throughput, or nothing
-  take bundles of the busy broker, largest first, each that still fits into what is left of need
+  if need <= min_rate: the same in bytes/s if above min_throughput, otherwise nothing
+  take bundles of the busy broker, largest first, each that still fits into the rest of need
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from trimtab.view import View
 
 @dataclass(frozen=True, slots=True)
 class AvgHistory:
-    """Hits of each broker, and where the last plan wanted each bundle.
+    """Hits of each broker, and the destination of each bundle in the last plan.
 
-    Pulsar keys its targets by the bundle's numbers, so equal bundles collide and a plan is lost as
-    soon as the load changes; by name, and for one round, neither happens.
+    Pulsar keys its targets by the bundle's figures, so equal bundles collide and a plan is lost as
+    soon as the load changes. Keys by name, kept for one round, avoid both.
     """
 
     low: HitCounts = field(default_factory=HitCounts)
@@ -45,7 +45,7 @@ class AvgHistory:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Pairs:
-    """The pairs to act on, busiest first: broker rows and whether the high hits were enough."""
+    """The pairs to act on, busiest first: broker rows, and whether they had enough high hits."""
 
     idle: Ints
     busy: Ints
@@ -70,7 +70,7 @@ def shed(
 
 
 def _count(scores: Floats, low: Ints, high: Ints, limits: AvgSettings) -> tuple[Ints, Ints, _Pairs]:
-    """The hits after this round, and the pairs whose hits were enough."""
+    """The hits after this round, and the pairs with enough hits."""
     order = np.argsort(scores, kind="stable")
     half = (len(order) + 1) // 2
     # With an odd number of brokers the middle one is its own peer and counts twice.
@@ -127,7 +127,7 @@ def _gap(view: View, pairs: _Pairs, measure: int) -> Floats:
 
 
 def _fill(rows: Ints, sizes: Floats, left: float) -> list[int]:
-    """The rows that fit one after another into ``left``, sizes descending."""
+    """The rows that fit into ``left`` one after another; ``sizes`` descend."""
     chosen: list[int] = []
     ascending = (-sizes).tolist()
     at = bisect_left(ascending, -left)

@@ -1,6 +1,6 @@
-"""How far a fleet's loads stand apart, and which pair of brokers is next (Pulsar TransferShedder).
+"""The balance of a fleet, and the next pair of brokers to balance (Pulsar TransferShedder).
 
-load = average usage; mean and deviation over the brokers whose report is young
+load = average usage; mean and deviation over the brokers with a recent report
 underloaded = load below mean * slack, or average traffic below the busiest one's * slack
 overloaded  = load above the overload threshold and above mean + target
 slack = target / 2, at most a half
@@ -19,14 +19,14 @@ from trimtab.view import View
 
 
 def young(view: View, settings: Settings) -> Bools:
-    """(n,) brokers that have reported, and not too long ago."""
+    """(n,) which brokers have a report that is not too old."""
     reported = view.brokers.reported_ms
     age_ms = view.now_ms - reported
     return (reported > 0) & (age_ms <= settings.transfer.report_life * 1000)
 
 
 class Balance:
-    """The brokers by load, taken in pairs from both ends; needs one young report at least."""
+    """The brokers by load, taken in pairs from both ends; needs at least one recent report."""
 
     def __init__(self, view: View, settings: Settings) -> None:
         self._target = settings.transfer.target_deviation
@@ -44,14 +44,14 @@ class Balance:
         self.mean = float(np.cumsum(counted)[-1]) / self._count
         self._squares = float(np.cumsum(counted * counted)[-1])
         variance = self._variance()
-        # Of equal loads the variance may come out below 0; Pulsar's deviation is then NaN too.
+        # With equal loads rounding may make the variance negative; Pulsar's deviation is NaN too.
         self.deviation = math.sqrt(variance) if variance >= 0 else math.nan
 
     def _variance(self) -> float:
         return self._squares / self._count - self.mean * self.mean
 
     def broken(self) -> Reason | None:
-        """What is wrong with the outermost pair that is left, if anything is."""
+        """Why the outermost remaining pair is out of balance; None if it is not."""
         idle, busy = self._order[self._low], self._order[self._high]
         if self.deviation > self._target:
             return Reason.OVERLOADED
@@ -64,7 +64,7 @@ class Balance:
         return None
 
     def next_pair(self) -> tuple[int, int, Reason] | None:
-        """Rows of the idlest and the busiest broker left; the busiest is used up by asking."""
+        """Rows of the idlest and the busiest remaining broker; each call removes the busiest."""
         if self._low >= self._high:
             return None
         reason = self.broken()
@@ -74,12 +74,12 @@ class Balance:
         return self._order[self._low], self._order[self._high + 1], reason
 
     def share(self, idle: int, busy: int, carried: float) -> float:
-        """Bytes/s that would make the pair equal, of what the busy one carries."""
+        """The part of the busy broker's ``carried`` bytes/s that would make the pair equal."""
         gap = (self._load[busy] - self._load[idle]) / 2
         return _divided(carried * gap, self._load[busy])
 
     def expect(self, idle: int, busy: int, moved: float, carried: float) -> None:
-        """Count ``moved`` bytes/s from the busy to the idle one, which is used up by that."""
+        """Count ``moved`` bytes/s from the busy to the idle broker, and remove the idle one."""
         high, low = self._load[busy], self._load[idle]
         change = _divided(moved * high, carried)
         left = high - change
@@ -91,7 +91,7 @@ class Balance:
 
 
 def _divided(a: float, b: float) -> float:
-    """As IEEE 754 divides: an idle broker has no load to share."""
+    """Divide as IEEE 754 does: ``b`` is 0 for an idle broker."""
     if b:
         return a / b
     return math.copysign(math.inf, a) if a else math.nan

@@ -1,4 +1,4 @@
-"""The movable bundles of a few brokers, largest first: what most shedders choose from."""
+"""The movable bundles of a few brokers, largest first: the choices of most shedders."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from trimtab.reasons import Reason
 from trimtab.view import Brokers, View
 
 MARGIN: Final = 0.05
-"""Pulsar's ADDITIONAL_THRESHOLD_PERCENT_MARGIN: shed a little below the line."""
+"""Pulsar's ADDITIONAL_THRESHOLD_PERCENT_MARGIN: shed to a little below the threshold."""
 
 
 def traffic(brokers: Brokers, measure: int) -> Floats:
-    """(n,) in and out together; ``measure`` is RATE_IN or THROUGHPUT_IN."""
+    """(n,) traffic in and out together; ``measure`` is RATE_IN or THROUGHPUT_IN."""
     both: Floats = brokers.traffic[measure] + brokers.traffic[measure + 1]
     return both
 
@@ -27,7 +27,7 @@ def largest_first(view: View, sources: Ints, measure: Ints) -> Iterator[tuple[in
     """For each of ``sources``, in their order: broker row, its bundle rows, their sizes.
 
     A size is a bundle's short-term traffic in and out: ``measure`` is RATE_IN or THROUGHPUT_IN for
-    each source. Equal sizes keep the view's order. A source with no movable bundle is passed over.
+    each source. Equal sizes keep the view's order. A source with no movable bundle is skipped.
     """
     place = np.full(len(view.brokers.names), -1)
     place[sources] = np.arange(len(sources))
@@ -48,9 +48,9 @@ def largest_first(view: View, sources: Ints, measure: Ints) -> Iterator[tuple[in
 
 
 def take_until(view: View, need: Floats, chosen: Bools, reason: Reason) -> list[ShedWish]:
-    """The largest bundles of each chosen broker until ``need`` (n,) bytes/s are covered.
+    """Take the largest bundles of each chosen broker until ``need`` (n,) bytes/s are covered.
 
-    One at least, however large (Pulsar OverloadShedder and ThresholdShedder).
+    At least one, however large (Pulsar OverloadShedder and ThresholdShedder).
     """
     sources = np.flatnonzero(chosen)
     measure = np.full(len(sources), THROUGHPUT_IN)

@@ -2,7 +2,7 @@
 
 for each broker with usage >= overloaded_threshold that lists more than one bundle:
   need = throughput * (usage - overloaded_threshold + 0.05)
-  take its largest until need is covered, one at least
+  take its largest until need is covered, at least one
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from trimtab.view import View
 
 
 def shed(view: View, history: None, settings: Settings) -> tuple[Sequence[ShedWish], None]:
-    """The largest bundles of every overloaded broker, whatever the others carry."""
+    """Shed the largest bundles of every overloaded broker, whatever the others carry."""
     limit = settings.round.overloaded_threshold
     loads = usage(view.brokers.resources, settings.weights)
     need = traffic(view.brokers, THROUGHPUT_IN) * (loads - limit + MARGIN)

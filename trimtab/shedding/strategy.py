@@ -16,7 +16,7 @@ class Shedder(Protocol[H]):
     """Proposes moves. ``H`` is the history it keeps between rounds, None if it keeps none."""
 
     def __call__(self, view: View, history: H, settings: Settings) -> tuple[Sequence[ShedWish], H]:
-        """What should move, and the history after this round."""
+        """The bundles to move, and the history after this round."""
 
 
 class Strategy(NamedTuple):

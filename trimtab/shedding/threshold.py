@@ -1,13 +1,13 @@
-"""Shed from every broker that stands well above the average usage (Pulsar ThresholdShedder).
+"""Shed from every broker well above the average usage (Pulsar ThresholdShedder).
 
 for each broker: average = usage, or past * history + (1 - history) * usage
 mean = mean of the averages; done if it is 0
 for each broker with average >= mean + threshold:
   need = throughput * (average - mean - threshold + 0.05); skip it if need < min_throughput
-  if it lists more than one bundle: take its largest until need is covered, one at least
+  if it lists more than one bundle: take its largest until need is covered, at least one
 if nothing was taken and lower_boundary:
-  advance the averages once more, as Pulsar does; mean again
-  if some broker stands below mean - threshold:
+  update the averages and the mean once more, as Pulsar does
+  if some broker is below mean - threshold:
     from the highest one above that line with more than one bundle, take throughput * threshold / 2
 """
 
@@ -29,7 +29,7 @@ from trimtab.view import View
 
 @dataclass(frozen=True, slots=True)
 class ThresholdHistory:
-    """Average usage by broker name, one step a run."""
+    """Average usage by broker name, updated once per round."""
 
     usage: dict[str, float] = field(default_factory=dict)
 
@@ -37,7 +37,7 @@ class ThresholdHistory:
 def shed(
     view: View, history: ThresholdHistory, settings: Settings
 ) -> tuple[Sequence[ShedWish], ThresholdHistory]:
-    """The largest bundles of every broker above the line."""
+    """Shed the largest bundles of every broker above the threshold."""
     names, limits = view.brokers.names, settings.threshold
     averages = average_usage(view, history, settings)
     mean = mean_of(averages)
@@ -53,14 +53,14 @@ def shed(
 
 
 def average_usage(view: View, history: ThresholdHistory, settings: Settings) -> Floats:
-    """(n,) average usage, one step after the history's."""
+    """(n,) average usage: the history's, updated once."""
     loads, kept = usage(view.brokers.resources, settings.weights), settings.weights.history
     past = np.array([history.usage.get(name, np.nan) for name in view.brokers.names])
     return np.where(np.isnan(past), loads, past * kept + (1 - kept) * loads)
 
 
 def mean_of(averages: Floats) -> float:
-    """0 for no brokers."""
+    """The mean; 0 for no brokers."""
     # cumsum adds one by one as Pulsar does; sum would add pairwise and differ in the last bit.
     return float(np.cumsum(averages)[-1]) / len(averages) if averages.size else 0.0
 
@@ -71,7 +71,7 @@ def _lower_boundary(view: View, averages: Floats, settings: Settings) -> list[Sh
     able = (view.brokers.listed > 1) & (averages > floor)
     if not able.any() or not (averages < floor).any():
         return []
-    # The first of equals, as Pulsar's strict comparison keeps it.
+    # The first of equals, as with Pulsar's strict comparison.
     busiest = int(np.argmax(np.where(able, averages, -np.inf)))
     need = traffic(view.brokers, THROUGHPUT_IN) * threshold * 0.5
     chosen = np.zeros(len(averages), dtype=np.bool_)

@@ -1,8 +1,8 @@
 """The largest bundles of a broker, the smallest of them first (Pulsar TopKBundles).
 
-Sizes are compared in steps: bytes/s in and then out in 100,000, messages/s in 100, topics and
-sessions in 500, cache in 100,000 bytes. Left out are bundles without traffic, of the system
-namespace, and (unless `with_policies`) under a policy.
+Sizes are compared in units: first bytes/s in and then out in 100,000, messages/s in 100, topics and
+sessions in 500, cache in 100,000 bytes. Bundles without traffic, of the system namespace, and
+(unless `with_policies`) under a policy are left out.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _SYSTEM = "pulsar/system"
 
 
 class TopBundles:
-    """The bundles of one view by broker.
+    """The largest bundles of one view, by broker.
 
-    ``ties`` gives from the sizes of k bundles, (5, k) with the least significant first, the order
-    in which equal ones are taken; the view's unless given.
+    ``ties`` maps the sizes of k bundles, (5, k) with the least significant first, to the order in
+    which equal ones are taken; by default the view's order.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class TopBundles:
         return ~np.isin(namespaces, bound) if bound else np.ones(len(rows), np.bool_)
 
     def _is_bound(self, namespace: int) -> bool:
-        """Whether bundles of the namespace stay: it is the system's, or a policy keeps them."""
+        """Whether bundles of the namespace stay: a system namespace, or one that a policy binds."""
         known = self._bound.get(namespace)
         if known is None:
             name = self._view.bundles.namespaces[namespace]
@@ -97,5 +97,5 @@ class TopBundles:
 
 
 def _steps(values: Floats, step: float) -> Floats:
-    # Math.round rounds a half up.
+    # Java's Math.round rounds a half up.
     return np.floor(values / step + 0.5)

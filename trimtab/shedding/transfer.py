@@ -3,10 +3,10 @@
 act if the fleet was out of balance in more than `hits` rounds in a row
 for each pair, until the fleet is in balance or max_brokers have shed:
   share = bytes/s that would make the pair's loads equal
-  take the busy one's top bundles, smallest first, leaving one of them, each that fits into share;
+  take the busy one's top bundles, smallest first, each that fits into share; leave at least one
   for one that does not fit, look for top bundles of the idle one to swap back:
-    enough once the idle one carries no more than the busy one, which is well below what it carried
-    or else leave this pair
+    enough when the idle one carries no more than the busy one, which is well below its first load
+    otherwise go to the next pair
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from trimtab.shedding.top_bundles import TopBundles
 from trimtab.view import View
 
 _BELOW = 0.75
-"""The part of its traffic that a busy broker must come down to by a swap."""
+"""The part of its traffic to which a swap must bring a busy broker down (Pulsar's value)."""
 
 
 @dataclass(frozen=True, slots=True)
 class TransferHistory:
-    """Rounds in a row that the fleet was out of balance."""
+    """For how many rounds in a row the fleet was out of balance."""
 
     hits: int = 0
 
 
 class Skip(StrEnum):
-    """Why nothing moves, in Pulsar's words."""
+    """Why nothing moves, by Pulsar's names."""
 
     COOL_DOWN = "CoolDown"
     OUTDATED = "OutDatedData"
@@ -51,7 +51,7 @@ class Skip(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ShedOutcome:
-    """What the shedder found; mean and deviation (fractions) are None where it did not compute."""
+    """The shedder's result; mean and deviation (fractions) are None if they were not computed."""
 
     hits: int
     sheds: tuple[ShedWish, ...] = ()
@@ -63,7 +63,7 @@ class ShedOutcome:
 def shed(
     view: View, history: TransferHistory, settings: Settings
 ) -> tuple[Sequence[ShedWish], TransferHistory]:
-    """Bundles of the busiest brokers, and those that come back for them."""
+    """Shed bundles of the busiest brokers, and swap others back for them."""
     outcome = judge_balance(view, history, settings, TopBundles(view, settings).of)
     return outcome.sheds, TransferHistory(outcome.hits)
 
@@ -71,7 +71,7 @@ def shed(
 def judge_balance(
     view: View, history: TransferHistory, settings: Settings, top: Callable[[int], Ints]
 ) -> ShedOutcome:
-    """The same with its reasons; ``top`` gives a broker's largest bundles, smallest first."""
+    """Shed, and say why; ``top`` gives a broker's largest bundles, smallest first."""
     obstacle = _obstacle(view, settings)
     if obstacle is not None:
         return ShedOutcome(history.hits, skip=obstacle)
@@ -100,7 +100,7 @@ def _obstacle(view: View, settings: Settings) -> Skip | None:
 
 
 class _Pairs:
-    """The pairs of one round; ``sheds`` and ``barren`` grow as it goes through them."""
+    """The pairs of one round; `relieve` fills ``sheds`` and ``barren``."""
 
     def __init__(self, view: View, settings: Settings, top: Callable[[int], Ints]) -> None:
         self._view, self._settings, self._top = view, settings, top
@@ -108,10 +108,10 @@ class _Pairs:
         self._projection = Projection(view)
         self.sheds: list[ShedWish] = []
         self.barren = Skip.HIT_COUNT
-        """Why there are no sheds; of several reasons the one that Pulsar would give."""
+        """Why there are no sheds; if there are several reasons, the one that Pulsar would give."""
 
     def relieve(self, balance: Balance) -> None:
-        """Take what should leave the busy broker of each pair."""
+        """Choose the bundles that leave the busy broker of each pair."""
         done = 0
         while done < self._settings.transfer.max_brokers:
             pair = balance.next_pair()
@@ -134,7 +134,7 @@ class _Pairs:
     def _take(
         self, listed: list[int], pair: tuple[int, int, Reason], share: float
     ) -> tuple[float, float]:
-        """Bytes/s taken off the busy broker, and what is left of it after swaps."""
+        """Bytes/s taken off the busy broker, and the same less what swaps bring back."""
         idle, busy, reason = pair
         limits = self._settings.transfer
         back = iter(self._top(idle).tolist() if limits.directed else ())
@@ -164,7 +164,7 @@ class _Pairs:
     def _swaps(
         self, back: Iterator[int], pair: tuple[int, int], taken: float, returned: float, size: float
     ) -> list[int]:
-        """Bundles of the idle broker that make room for one of ``size``; none if they cannot."""
+        """Bundles of the idle broker that make room for one of ``size``; none if impossible."""
         idle, busy = pair
         most = self._carried[busy]
         there = most - taken + returned - size

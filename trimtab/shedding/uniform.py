@@ -1,11 +1,11 @@
-"""Shed from one broker that carries far more traffic than the least (Pulsar UniformLoadShedder).
+"""Shed from one broker with far more traffic than the least loaded (Pulsar UniformLoadShedder).
 
 least, most = the brokers' message rates (in + out); a least of 0 counts as 1
 if most is more than rate_difference percent above least: measure by rate
 else if most is more than throughput_ratio times least in bytes/s: measure by throughput
 left = whole part of (most - least) * max_share; nothing if it is below the measure's minimum
-if the broker with most lists more than one bundle:
-  its bundles, largest first: take each <= left + 1000, and lower left by its whole part
+if the broker with the most lists more than one bundle:
+  its bundles, largest first: take each <= left + 1000, and reduce left by its whole part
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ from trimtab.shedding.busiest import largest_first, traffic
 from trimtab.view import View
 
 _ZERO: Final = 1e-6
+"""Traffic up to this counts as 0."""
 _ALLOWANCE: Final = 1000
-"""Pulsar's: a bundle may exceed what is left by so many messages, or bytes, a second."""
+"""Pulsar's: a bundle may exceed ``left`` by so many messages/s or bytes/s."""
 
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """What the busiest broker by one measure should lose."""
+    """The excess traffic of the busiest broker, by one measure."""
 
     source: int
     measure: int
@@ -40,7 +41,7 @@ class Excess:
 
 
 def shed(view: View, history: None, settings: Settings) -> tuple[Sequence[ShedWish], None]:
-    """Bundles of the one broker with the most messages, or else the most bytes."""
+    """Shed bundles of the one broker with the most messages, or else the most bytes."""
     excess = excess_of(view, settings) if view.brokers.names else None
     if excess is None or view.brokers.listed[excess.source] <= 1:
         return (), history
@@ -68,7 +69,7 @@ def excess_of(view: View, settings: Settings) -> Excess | None:
 
 
 def extremes(view: View, measure: int) -> tuple[int, float, float]:
-    """The row of the broker with the most traffic, the least traffic and the most."""
+    """The row of the broker with the most traffic, the least traffic, and the most traffic."""
     carried = traffic(view.brokers, measure)
     source = int(np.argmax(carried))
     least = float(carried.min())

@@ -1,7 +1,7 @@
-"""Where a bundle is divided: one algorithm a file, chosen by Pulsar's name for it.
+"""Where a bundle is split: one algorithm per file, chosen by Pulsar's name for it.
 
-A divider gives the boundaries of the children, none where there is nothing to divide. It does not
-judge them: `children` does, once for all.
+A divider returns the boundaries of the children, none if there is nothing to split. It does not
+check them: `children` does, for all algorithms.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Divide so that no child has too much traffic (Pulsar FlowOrQpsEquallyDivide...).
+"""Split so that no child has too much traffic (Pulsar FlowOrQpsEquallyDivide...).
 
-topics without traffic are left out; of topics at one position only the last one's traffic is known
-nothing unless messages or bytes reach their limit by difference, and there are two positions
+topics without traffic are left out; of topics at one position only the last one's traffic counts
+nothing unless messages or bytes pass their limit by difference, and there are two positions
 from the lowest topic on, add up; where the next one would pass max_rate or max_throughput:
-  boundary = just above half way from the topic before to it; start adding anew with it
+  boundary = just above half way from the topic before to it; restart the sums with it
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from trimtab.splitting.request import SplitRequest
 
 
 def divide(request: SplitRequest, settings: SplitSettings) -> list[int]:
-    """As many boundaries as the traffic asks for; close topics may give one twice."""
+    """As many boundaries as the traffic requires; close topics may give one boundary twice."""
     if len(request.positions) <= 1:
         return []
     rate = request.traffic[RATE_IN] + request.traffic[RATE_OUT]
     throughput = request.traffic[THROUGHPUT_IN] + request.traffic[THROUGHPUT_OUT]
     busy = (rate > 0) | (throughput > 0)
     where, rate, throughput = request.positions[busy], rate[busy], throughput[busy]
-    # Pulsar keeps traffic by position: the last topic stands for all that collide with it.
+    # Pulsar keeps traffic by position: the last topic overwrites all at the same position.
     known = {at: row for row, at in enumerate(where.tolist())}
     if len(known) < 2 or not _heavy(rate, throughput, settings):
         return []

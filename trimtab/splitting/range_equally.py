@@ -1,4 +1,4 @@
-"""Divide a bundle's range in the middle (Pulsar RangeEquallyDivideBundleSplitAlgorithm)."""
+"""Split a bundle's range in the middle (Pulsar RangeEquallyDivideBundleSplitAlgorithm)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from trimtab.splitting.request import SplitRequest
 
 
 def divide(request: SplitRequest, settings: SplitSettings) -> list[int]:  # noqa: ARG001
-    """One boundary, whatever stands there."""
+    """One boundary, regardless of topics."""
     low, high = request.bundle
     return [low + (high - low) // 2]

@@ -1,4 +1,4 @@
-"""A bundle to divide, what stands in it, and the children that boundaries make of it."""
+"""A bundle to split, its topics, and the children that result from boundaries."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ class SplitRequest:
 
     bundle: HashRange
     positions: Ints
-    """(k,) on the ring, in any order."""
+    """(k,) positions on the ring, in any order."""
     traffic: Floats
     """(4, k) messages/s in and out, bytes/s in and out; zeros where they are not known."""
     wanted: tuple[int, ...] | None = None
-    """Positions an operator asks for."""
+    """Positions that an operator asks for."""
     forced: bool = False
-    """Divide at ``wanted`` however few topics there are."""
+    """Split at ``wanted`` however few topics there are."""
 
 
 class SplitFlaw(StrEnum):
-    """Why a bundle cannot be divided so."""
+    """Why a bundle cannot be split at the given boundaries."""
 
     TOO_SMALL = "it is too small to be divided"
     OUTSIDE = "a boundary does not lie inside it"
@@ -36,7 +36,7 @@ class SplitFlaw(StrEnum):
 
 
 class CannotSplit(ValueError):
-    """Boundaries that `children` refuses, or none where one is needed."""
+    """Raised for boundaries that `children` refuses, and where none is given but one is needed."""
 
     def __init__(self, bundle: HashRange, flaw: SplitFlaw) -> None:
         super().__init__(f"{bundle}: {flaw}")

@@ -1,4 +1,4 @@
-"""Divide where an operator says (Pulsar SpecifiedPositionsBundleSplitAlgorithm)."""
+"""Split where an operator says (Pulsar SpecifiedPositionsBundleSplitAlgorithm)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from trimtab.splitting.request import CannotSplit, SplitFlaw, SplitRequest
 def divide(request: SplitRequest, settings: SplitSettings) -> list[int]:  # noqa: ARG001
     """The wanted positions that lie inside, sorted; none for fewer than two topics unless forced.
 
-    Raises CannotSplit where no position is given.
+    Raises CannotSplit if no position is given.
     """
     if not request.wanted:
         raise CannotSplit(request.bundle, SplitFlaw.NO_POSITION)

@@ -1,8 +1,7 @@
-"""Divide so that both children have as many topics (Pulsar TopicCountEquallyDivide...).
+"""Split so that both children have equally many topics (Pulsar TopicCountEquallyDivide...).
 
 a, b = the positions before and after the middle of the sorted topics
-boundary = half way from a to b; it is a itself, which then stands in the upper child, where they
-are neighbours
+boundary = half way from a to b; if b = a + 1 it is a itself, which then is in the upper child
 """
 
 from __future__ import annotations

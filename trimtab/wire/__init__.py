@@ -1,1 +1,1 @@
-"""The formats that processes share: load reports, rows, commands, records, intents, key names."""
+"""Formats that processes share: load reports, rows, commands, records, intents, key names."""

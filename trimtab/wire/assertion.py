@@ -1,4 +1,4 @@
-"""What a broker knows of ownership, for a store that may have forgotten it."""
+"""A broker's knowledge of ownership, for a store that may have lost it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from trimtab.wire.ownership import Record
 
 
 class Assertion(msgspec.Struct, frozen=True, kw_only=True):
-    """Said once to each run of the server that is not open; the record with the highest epoch of a
-    bundle holds, whoever says it."""
+    """Sent once to each run of the server that is not open; a bundle's record with the highest
+    epoch wins, whichever broker sent it."""
 
     records: dict[str, Record]
-    """Bundle to the newest record of it that the broker saw."""
+    """Bundle to its newest record that the broker saw."""
     v: int = 1

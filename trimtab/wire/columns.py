@@ -1,8 +1,8 @@
-"""MessagePack for frozen dataclasses that hold columns: Spark state and rows between operators.
+"""MessagePack for frozen dataclasses with columns: Spark state, and rows between operators.
 
-An array travels as its row count (0 for one dimension, 8 bytes so that the data stays aligned) and
-its raw little-endian bytes; its type is the field's annotation. Decoded arrays are read-only views
-of the message. Nothing here is pickle: state read back cannot run code.
+An array is encoded as its row count (0 for one dimension, 8 bytes so that the data stays aligned)
+and its raw little-endian bytes; its type is the field's annotation. Decoded arrays are read-only
+views of the message. No pickle: state that is read back cannot run code.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ def _dtype(annotation: Any) -> np.dtype[Any]:
     return np.dtype(scalar)
 
 
-# Sorted keys: equal values are equal bytes, whatever order they were built in.
+# Sorted keys: equal values give equal bytes, whatever order they were built in.
 _ENCODER: Final = msgspec.msgpack.Encoder(enc_hook=_encode_array, order="deterministic")
 
 
 _DECODERS: Final[dict[Any, msgspec.msgpack.Decoder[Any]]] = {}
-"""One per type: making one costs a hundred times what using it does."""
+"""One per type: building a decoder costs a hundred times as much as using it."""
 
 
 def pack(value: object) -> bytes:
-    """Bytes of a dataclass or Struct whose fields are plain values and columns."""
+    """Encode a dataclass or Struct whose fields are plain values and columns."""
     return _ENCODER.encode(value)
 
 
 def unpack(data: bytes, kind: type[T]) -> T:
-    """The value that `pack` took; raises msgspec.ValidationError where the fields do not fit."""
+    """Decode what `pack` returned; raises msgspec.ValidationError where the fields do not fit."""
     decoder = _DECODERS.get(kind)
     if decoder is None:
         decoder = _DECODERS[kind] = msgspec.msgpack.Decoder(kind, dec_hook=_decode_array)

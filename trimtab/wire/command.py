@@ -10,34 +10,34 @@ import msgspec
 from trimtab.model import NO_EPOCH, Epoch, InvalidName, merge_names, parse_bundle
 
 LARGEST: Final = 1 << 53
-"""A Lua number is a double: larger integers are not exact there."""
+"""A Lua number is a double: larger integers are not exact."""
 
 
 class CommandKind(StrEnum):
-    """What a broker is told to do."""
+    """What a command tells a broker to do."""
 
     UNLOAD = "unload"
-    """Stop serving the bundle and give it up."""
+    """Stop serving the bundle and release it."""
     TRANSFER = "transfer"
     """Stop serving the bundle and hand it to ``destination``."""
     PREPARE = "prepare"
-    """The bundle is on its way from ``source``: warm up, do not serve."""
+    """The bundle will come from ``source``: warm up, do not serve."""
     OWN = "own"
-    """The bundle is yours: serve it and say so."""
+    """The bundle is yours: serve it and confirm."""
     SPLIT = "split"
-    """Divide the bundle as ``division`` says and say into what, or that it cannot be divided."""
+    """Split the bundle as ``division`` says, and report the children or that it cannot be split."""
     MERGE = "merge"
-    """Make one of the bundle and its ``neighbour`` above."""
+    """Merge the bundle with its ``neighbour`` above."""
 
 
 class Division(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Where an owner divides a bundle: Pulsar's algorithm, and limits that one of them reads."""
+    """Where an owner splits a bundle: Pulsar's algorithm, and limits that one algorithm reads."""
 
     algorithm: str
     max_rate: float
-    """Messages/s of a child."""
+    """The most messages/s of a child."""
     max_throughput: float
-    """Bytes/s of a child."""
+    """The most bytes/s of a child."""
     difference: float
 
 
@@ -63,7 +63,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, ren
     reason: str = ""
     plan: str = ""
     why: str = ""
-    """For people: what the plan does, in figures."""
+    """For readers: what the plan does, in figures."""
     issued_at: int = 0
     deadline: int = 0
     v: int = 1
@@ -79,7 +79,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, ren
         )
 
     def flaw(self) -> str:
-        """Why no broker can obey this, "" if one can."""
+        """Why no broker can obey this command; "" if one can."""
         try:
             parse_bundle(self.bundle)
             if self.neighbour is not None:

@@ -1,4 +1,4 @@
-"""An operator's or the watcher's intent on trimtab.control; Kafka key is the cluster."""
+"""An intent of an operator or the watcher on trimtab.control; the Kafka key is the cluster."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from trimtab.policies import Isolation
 
 
 class IntentKind(StrEnum):
-    """What is asked for."""
+    """What an intent asks for."""
 
     SETTINGS = "settings"
     """Change settings: ``settings`` maps names (or Pulsar's keys) to values."""
     PAUSE = "pause"
-    """Keep reading, decide nothing."""
+    """Keep reading, but decide nothing."""
     RESUME = "resume"
-    """Decide again, also where a plan that did harm holds strategies back."""
+    """Decide again, even if a harmful plan has frozen the strategies."""
     BROKER_LOST = "broker-lost"
-    """``broker``'s lease ran out: it leaves the view, and its bundles are given to others. So will
-    perhaps those of ``brokers``, which have missed a renewal: all of them, or with a ``page`` those
+    """``broker``'s lease ran out: it leaves the view, and its bundles are given to others. The same
+    may follow for ``brokers``, which have missed a renewal: all of them, or with a ``page`` those
     of the pages so far."""
     BROKER_JOINED = "broker-joined"
     """``broker`` holds a lease that it did not hold before."""
     DOUBT = "doubt"
-    """For the cause ``name`` ownership is as doubtful as ``level``."""
+    """The cause ``name`` puts ownership in doubt to the degree ``level``."""
     DRAIN = "drain"
     """Take every bundle off ``broker`` and give it none, for a shutdown or maintenance."""
     UNDRAIN = "undrain"
-    """``broker`` is to be used again."""
+    """Use ``broker`` again."""
     READMIT = "readmit"
-    """``bundle`` leaves its quarantine."""
+    """End the quarantine of ``bundle``."""
     ISOLATION = "isolation"
-    """The isolation policy ``name`` is ``isolation``; without one it ends."""
+    """Set the isolation policy ``name`` to ``isolation``; without one, delete it."""
     ANTI_AFFINITY = "anti-affinity"
-    """The namespace ``name`` is in the anti-affinity group ``group``; in none if it is empty."""
+    """Put the namespace ``name`` into the anti-affinity group ``group``; if empty, into none."""
     FAILURE_DOMAIN = "failure-domain"
-    """The failure domain ``name`` is made up of ``brokers``."""
+    """Define the failure domain ``name`` as ``brokers``."""
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """``id`` names it for its outcome; ``at`` is the writer's clock (epoch ms), for people."""
+    """``id`` links it to its outcome; ``at`` is the writer's clock (epoch ms), for readers only."""
 
     id: str
     kind: IntentKind
@@ -56,7 +56,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     group: str = ""
     brokers: tuple[str, ...] = ()
     page: int = 0
-    """From 1 on, of what one look at the leases found."""
+    """The page's number, from 1, of one scan of the leases."""
     bundle: str = ""
     level: Doubt = Doubt.STABLE
     v: int = 1

@@ -1,4 +1,4 @@
-"""Why a bundle moved or stayed, or a broker gave or got: what Redis keeps for `trimtab why`."""
+"""Why a bundle moved or stayed, or a broker gave or got one: kept in Redis for `trimtab why`."""
 
 from __future__ import annotations
 
@@ -8,29 +8,28 @@ Value = bool | int | float | str
 
 
 class Nearest(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One setting that alone would change the answer, and the value nearest to the present one
-    that does."""
+    """A setting that alone would change the answer, with the nearest value that does."""
 
     setting: str
     now: Value
     then: Value
     so_that: str
-    """What is otherwise then."""
+    """What that value would change."""
 
 
 class Option(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A broker that a bundle could go to."""
+    """A possible destination of a bundle."""
 
     broker: str
     usage: float | None = None
     """Predicted with the bundle on it, before the rest of the plan (fraction)."""
     bar: str = ""
-    """What forbids it; empty where nothing does."""
+    """The rule that forbids it; empty if none does."""
     chosen: bool = False
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """Of one bundle or broker in one round."""
+    """The explanation of one bundle or broker in one round."""
 
     cluster: str
     round: int
@@ -41,28 +40,28 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     verdict: str
     """`trimtab.explaining.verdict.Verdict`."""
     rule: str
-    """What bound: a `Reason` where something was done, else a `Rule` or a `Rest`."""
+    """The deciding rule: a `Reason` where something was done, else a `Rule` or a `Rest`."""
     why: str
-    """The same in a sentence or two."""
+    """The same in one or two sentences."""
     source: str | None = None
     destination: str | None = None
     usage: dict[str, tuple[float, float]] = {}
     """Broker to its predicted usage before and after the plan (fractions)."""
     range: tuple[float, float] | None = None
-    """Of the available brokers' predicted usage, before and after the plan (fractions)."""
+    """Range of the available brokers' predicted usage, before and after the plan (fractions)."""
     figures: dict[str, float] = {}
-    """What was compared, by name: usage and ranges as fractions."""
+    """The compared figures by name: usage and ranges as fractions."""
     options: tuple[Option, ...] = ()
-    """Of a bundle: the best few, and the broker that has it."""
+    """For a bundle: the best few, and the broker that has it."""
     nearest: Nearest | None = None
-    """None where no single setting would change the answer, or none is known."""
+    """None if no single setting would change the answer, or none is known."""
     until: int = 0
-    """When what binds ends by itself (batch timestamp); 0: not by itself."""
+    """When the rule stops applying by itself (batch timestamp); 0: it does not."""
     v: int = 1
 
 
 class RoundExplanations(msgspec.Struct, frozen=True, kw_only=True):
-    """What a round's subjects are told, from operator ② to the sinks."""
+    """The explanations of one round, from operator ② to the sinks."""
 
     cluster: str
     round: int
@@ -71,11 +70,11 @@ class RoundExplanations(msgspec.Struct, frozen=True, kw_only=True):
     """How many rounds are kept."""
     subjects: dict[str, Explanation]
     problem: str = ""
-    """Why there are none."""
+    """Why there are no explanations."""
 
 
 class StoredExplanations(msgspec.Struct, frozen=True, kw_only=True):
-    """The same with each explanation as the bytes that are stored."""
+    """RoundExplanations with each explanation as its stored bytes."""
 
     cluster: str
     round: int
@@ -86,5 +85,5 @@ class StoredExplanations(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def complete_explanation(explanation: Explanation, **members: object) -> Explanation:
-    """The explanation with these members."""
+    """The explanation with ``members`` replaced."""
     return msgspec.structs.replace(explanation, **members)

@@ -1,4 +1,4 @@
-"""Placement hints: where a lookup may put a bundle that nobody owns, without asking the job."""
+"""Placement hints: where a lookup may place an unowned bundle without asking the job."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class Hints(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     round: int
     candidates: tuple[Candidate, ...]
-    """For every namespace that ``namespaces`` does not name."""
+    """For every namespace that is not in ``namespaces``."""
     each: float
-    """Load that one more bundle is taken to add to its broker."""
+    """The load that one more bundle is assumed to add to its broker."""
     namespaces: dict[str, tuple[Candidate, ...]] = {}
-    """Namespaces with an isolation policy or an anti-affinity group; empty: nowhere."""
+    """Candidates for namespaces with an isolation policy or an anti-affinity group; empty: none."""
     v: int = 1
 
     def candidates_for(self, namespace: str) -> tuple[Candidate, ...]:

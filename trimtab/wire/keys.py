@@ -1,4 +1,4 @@
-"""Names of Kafka topics and Redis keys; nothing else spells them."""
+"""Names of Kafka topics and Redis keys; no other module spells them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ SEQUENCE_HEADER: Final = "trimtab-sequence"
 
 
 def open_key(cluster: str) -> str:
-    """Hash: the generation that may write, and the history of the data (``master_replid``) that it
-    was opened on; how many replicas must acknowledge, and what is being rebuilt."""
+    """Hash: the generation that may write, and the data history (``master_replid``) that it was
+    opened on; how many replicas must acknowledge, and what is being rebuilt."""
     return f"trimtab:{{{cluster}}}:open"
 
 
 def replicas_key(cluster: str) -> str:
-    """Hash: how many replicas the master has had on this history and on those before, and whether
+    """Hash: how many replicas the master has had on this history and on earlier ones, and whether
     it was alone."""
     return f"trimtab:{{{cluster}}}:replicas"
 
@@ -40,7 +40,7 @@ def journal_key(cluster: str) -> str:
 
 
 def unjournalled_key(cluster: str) -> str:
-    """Set: bundles whose changes are not in the journal, which was full when they were made."""
+    """Set: bundles with changes that are not in the journal, because it was full."""
     return f"trimtab:{{{cluster}}}:unjournalled"
 
 
@@ -51,13 +51,13 @@ def applied_key(cluster: str) -> str:
 
 
 def command_stream(cluster: str, broker: str) -> str:
-    """Stream: the commands that one broker has not acknowledged; ends a day after the last."""
+    """Stream: the commands that one broker has not acknowledged; expires a day after the last."""
     return f"trimtab:{{{cluster}}}:commands:{broker}"
 
 
 def bundles_key(cluster: str) -> str:
     """Sorted set, all scores 0: every bundle that has a record and is not deleted, by name. Within
-    a namespace that is the order of the hash ring."""
+    a namespace, name order is the order of the hash ring."""
     return f"trimtab:{{{cluster}}}:bundles"
 
 
@@ -77,7 +77,7 @@ def placed_key(cluster: str) -> str:
 
 
 def whys_key(cluster: str) -> str:
-    """Hash: bundle or broker to the newest rounds that explain it, newest first, by commas."""
+    """Hash: bundle or broker to the rounds that explain it, newest first, comma-separated."""
     return f"trimtab:{{{cluster}}}:why"
 
 
@@ -92,12 +92,12 @@ def explanations_key(cluster: str, number: int | str) -> str:
 
 
 def successor_key(cluster: str, broker: str) -> str:
-    """String with an expiry: the session that waits for an older one of this name to end."""
+    """String with an expiry: the session that waits for an older one of this broker to end."""
     return f"trimtab:{{{cluster}}}:successor:{broker}"
 
 
 def sessions_key(cluster: str) -> str:
-    """Hash: broker to the session that held its lease last and has not said that it ended."""
+    """Hash: broker to the session that held its lease last and has not reported its end."""
     return f"trimtab:{{{cluster}}}:sessions"
 
 
@@ -107,16 +107,16 @@ def clock_key(cluster: str) -> str:
 
 
 def assertion_key(cluster: str, history: str, broker: str) -> str:
-    """String: what a broker last saw of the records of its bundles, said while this history of the
-    data was closed (`trimtab.wire.assertion.Assertion`)."""
+    """String: the records of its bundles that a broker last saw, sent while this data history was
+    closed (`trimtab.wire.assertion.Assertion`)."""
     return f"trimtab:{{{cluster}}}:assertion:{history}:{broker}"
 
 
 def assertions_prefix(cluster: str) -> str:
-    """The beginning of them all; the history comes next."""
+    """The common prefix of all assertion keys; the history follows."""
     return f"trimtab:{{{cluster}}}:assertion:"
 
 
 def lease_key(cluster: str, broker: str) -> str:
-    """String with an expiry: proof that a broker lives."""
+    """String with an expiry: a broker's lease, proof that it is alive."""
     return f"trimtab:{{{cluster}}}:lease:{broker}"

@@ -1,8 +1,8 @@
 """Pulsar's load report (`LocalBrokerData`), decoded from bytes straight into columns.
 
 The JSON is what ``GET /admin/v2/broker-stats/load-report`` serves. Unknown members are ignored.
-Every value is checked here once: inside, a report is finite, is what a machine can do (see
-`trimtab.wire.plausible`), and has possible bundles.
+Every value is checked here, once: a decoded report is finite, within the limits of hardware (see
+`trimtab.wire.plausible`), and has well-formed bundle names.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from trimtab.wire.plausible import (
 )
 
 _LEAST: Final = 1e-9
-"""A percentage of a smaller limit would be infinite in binary32."""
+"""The smallest limit: a percentage of a smaller one would be infinite in binary32."""
 
 _LONGEST_WORD: Final = 256
-"""Characters of a version or a class; they stay in state."""
+"""The most characters of a version or a class, because they stay in state."""
 
 UNKNOWN: Final = -1.0
-"""What Pulsar reports for a resource it cannot read."""
+"""The value that Pulsar reports for a resource it cannot read."""
 
 
 class Poison(StrEnum):
@@ -50,20 +50,20 @@ class Poison(StrEnum):
     JSON = "bad-json"
     SHAPE = "wrong-type"
     RANGE = "out-of-range"
-    """A figure that cannot be computed with."""
+    """A figure outside the computable range."""
     IMPLAUSIBLE = "implausible"
-    """A figure beyond what hardware can do."""
+    """A figure beyond the limits of hardware."""
     BUNDLE = "bad-bundle-name"
 
 
 class PoisonReport(ValueError):
-    """A report that must not touch any state."""
+    """A malformed report, which must not touch any state."""
 
     def __init__(self, poison: Poison, detail: str, field: str = "") -> None:
         super().__init__(f"{poison.value}: {detail}")
         self.poison = poison
         self.field = field
-        """The member whose figure is not believed, if that is why."""
+        """The member whose figure is not believed, if that is the reason."""
 
 
 class Resource(msgspec.Struct, gc=False):
@@ -87,7 +87,7 @@ class BundleStats(msgspec.Struct, gc=False, rename="camel"):
 
 
 class LocalBrokerData(msgspec.Struct, rename="camel"):
-    """The report as Pulsar spells it; only this module and the agent see it."""
+    """The report with Pulsar's names; only this module and the agent use it."""
 
     cpu: Resource = msgspec.field(default_factory=Resource)
     memory: Resource = msgspec.field(default_factory=Resource)
@@ -134,7 +134,7 @@ class LoadReport:
     listed: int
     """Size of ``bundles``: the bundles with at least one loaded topic."""
     heartbeat: bool
-    """True when the report carries no ``lastStats``: the bundles known before stand."""
+    """True if the report has no ``lastStats``: the bundles known before stay valid."""
     bundles: tuple[str, ...]
     shown: Bools
     """(m,) whether a bundle with statistics is also in ``bundles``."""
@@ -149,18 +149,18 @@ _ENCODER: Final = msgspec.json.Encoder()
 
 
 def encode(report: LocalBrokerData) -> bytes:
-    """The JSON a Pulsar broker would serve."""
+    """Encode the JSON that a Pulsar broker would serve."""
     return _ENCODER.encode(report)
 
 
 def decode(value: bytes) -> LoadReport:
-    """Columns of a report; raises PoisonReport for anything a view must not see."""
+    """Decode a report into columns; raises PoisonReport for anything unfit for a view."""
     data = _parse(value)
     _check_words(data)
     stats = data.last_stats if isinstance(data.last_stats, dict) else {}
     bundles = tuple(sorted(stats))
     _check_bundles(bundles)
-    # Nearly always none: a broker lists the bundles that it has statistics of.
+    # Nearly always none: a broker lists bundles that it has statistics for.
     _check_names(each for each in data.bundles if each not in stats)
     resources = _resources(data)
     columns = _columns(stats, bundles)
@@ -220,26 +220,26 @@ def _resources(data: LocalBrokerData) -> Floats:
     given = (data.cpu, data.memory, data.direct_memory, data.bandwidth_in, data.bandwidth_out)
     columns = np.array([[r.usage for r in given], [r.limit for r in given]])
     usage, limit = columns
-    # A limit <= 0 means "unknown" in Pulsar (a NIC of speed -1 makes the sum negative), so only its
-    # size is bounded; a negative usage other than -1 has no meaning.
+    # A limit <= 0 means "unknown" in Pulsar (a NIC with speed -1 makes the sum negative), so only
+    # its size is bounded; a negative usage other than -1 has no meaning.
     wrong = (np.abs(columns) > LIMIT).any(axis=0) | ((usage < 0) & (usage != UNKNOWN))
     wrong |= (limit > 0) & (limit < _LEAST)
     if wrong.any():
         row = int(np.argmax(wrong))
         raise _unusable(RESOURCE_FIELDS[row], f"{usage[row]:g} of a limit of {limit[row]:g}")
     _believe(doubtful_resource(usage, limit))
-    # Of a usage that is not known there is no percentage, whatever the limit: Pulsar's is negative.
+    # An unknown usage has no percentage, whatever the limit: Pulsar's would be negative.
     limit[usage < 0] = UNKNOWN
     return columns
 
 
 def _columns(stats: dict[str, BundleStats], bundles: tuple[str, ...]) -> Floats:
-    """(8, m) what is said of each bundle."""
+    """(8, m) the reported figures of each bundle."""
     cells = chain.from_iterable(map(msgspec.structs.astuple, map(stats.__getitem__, bundles)))
     try:
         columns = np.fromiter(cells, np.float64, 8 * len(bundles)).reshape(-1, 8).T.copy()
     except OverflowError:
-        # JSON knows no bound of integers.
+        # JSON does not bound integers.
         columns = None
     if columns is None or (columns.size and not 0 <= columns.min() <= columns.max() <= LIMIT):
         raise _unusable(*_first_unusable(stats))
@@ -274,7 +274,7 @@ def _totals(data: LocalBrokerData) -> Floats:
 
 
 def _check_traffic(traffic: Floats, columns: Floats, limit: Floats) -> None:
-    """Of the broker as it says, and of its bundles together."""
+    """Check the broker's own figures, and those of its bundles together."""
     _believe(doubtful_traffic(traffic, limit))
     together = columns.sum(axis=1)
     _believe(doubtful_traffic(together[:4], limit))
@@ -291,5 +291,5 @@ def _unusable(field: str, found: str) -> PoisonReport:
 
 
 def _shown(figure: float) -> str:
-    # An integer of JSON may be too long to be a float, or to be written out.
+    # A JSON integer may be too long to convert to a float or to print.
     return f"{figure:g}" if abs(figure) <= 1e300 else "beyond 1e300"

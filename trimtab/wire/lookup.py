@@ -1,4 +1,4 @@
-"""The answer to a lookup, as brokers give it to clients and to one another."""
+"""The answer to a lookup, as brokers send it to clients and to each other."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from trimtab.model import NO_EPOCH, Epoch
 
 
 class AnswerKind(StrEnum):
-    """Pulsar's LookupType, and RETRY: there it is a failure, at some of which clients hang up."""
+    """Pulsar's LookupType plus RETRY, in Pulsar a failure; some failures make clients hang up."""
 
     CONNECT = "connect"
     """``broker`` serves the bundle."""
     REDIRECT = "redirect"
     """Ask ``broker``, which decides."""
     RETRY = "retry"
-    """Nobody can be named now: ask again after ``after_ms``."""
+    """No broker can be named now: ask again after ``after_ms``."""
     FAILED = "failed"
-    """Asking again helps only after somebody has done what ``says`` tells."""
+    """Asking again helps only after the step that ``says`` names."""
 
 
 class Cause(StrEnum):
@@ -31,15 +31,15 @@ class Cause(StrEnum):
     STORE_CLOSED = "store-closed"
     STORE_UNAVAILABLE = "store-unavailable"
     HAND_OVER = "hand-over"
-    """The bundle is being given to a broker that does not serve it yet."""
+    """The bundle is being handed to a broker that does not serve it yet."""
     NO_HINTS = "no-hints"
-    """The job has not said where bundles may go."""
+    """The job has not published where bundles may go."""
     NO_CANDIDATE = "no-candidate"
-    """No broker may take it, or none that may is alive."""
+    """No broker may take it, or none of those is alive."""
     DIVIDED = "divided"
-    """The bundle was divided or merged while it was looked up."""
+    """The bundle was split or merged during the lookup."""
     UNREACHABLE = "unreachable"
-    """A broker that was to be asked does not answer; clients say this to themselves."""
+    """The broker to ask does not answer; only clients produce this cause."""
 
     BAD_TOPIC = "bad-topic"
     UNKNOWN_NAMESPACE = "unknown-namespace"
@@ -60,42 +60,42 @@ RETRY_AFTER_MS: Final[Mapping[Cause, int]] = MappingProxyType(
         Cause.UNREACHABLE: 100,
     }
 )
-"""The causes of RETRY; all others are of FAILED."""
+"""The causes of RETRY; all others belong to FAILED."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """``broker`` is its id, as in the record; its addresses are in its load report."""
+    """An answer. ``broker`` is an id, as in the record; its load report has the addresses."""
 
     kind: AnswerKind
     bundle: str | None = None
-    """Whose answer this is: it holds for every topic in it."""
+    """The answer holds for every topic in this bundle."""
     broker: str | None = None
     epoch: Epoch = NO_EPOCH
-    """Of the record that names ``broker`` (CONNECT)."""
+    """The epoch of the record that names ``broker`` (CONNECT)."""
     authoritative: bool = False
-    """CONNECT: read from the record, always so. REDIRECT: say so to ``broker``, and it decides
-    itself."""
+    """CONNECT: always true, read from the record. REDIRECT: pass this flag to ``broker``, and it
+    decides itself."""
     proxied: bool = False
     """Connect to the service URL and name ``broker`` there (Pulsar's proxy_through_service_url)."""
     cause: Cause | None = None
     says: str = ""
-    """The cause in words and, of FAILED, the next step."""
+    """The cause in words; for FAILED also the next step."""
     after_ms: int = 0
     v: int = 1
 
 
 class Avoid(NamedTuple):
-    """An answer that was of no use: ``broker`` did not serve the bundle it owns since ``epoch``."""
+    """A failed earlier answer: ``broker`` did not serve the bundle that it owns since ``epoch``."""
 
     broker: str
     epoch: Epoch
 
 
 def answer_retry(cause: Cause, says: str = "") -> Answer:
-    """RETRY."""
+    """Build a RETRY answer."""
     return Answer(kind=AnswerKind.RETRY, cause=cause, says=says, after_ms=RETRY_AFTER_MS[cause])
 
 
 def answer_failed(cause: Cause, says: str) -> Answer:
-    """FAILED."""
+    """Build a FAILED answer."""
     return Answer(kind=AnswerKind.FAILED, cause=cause, says=says)

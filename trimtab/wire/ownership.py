@@ -1,4 +1,4 @@
-"""An ownership record as it stands in Redis and, with its bundle and cause, on the journal."""
+"""An ownership record, as in Redis and, with its bundle and event, on the journal."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     destination: str | None = None
     since: int = 0
     by: str = ""
-    """Id of the request that wrote it: the same request again finds its mark and is not refused."""
+    """Id of the request that wrote it: a repeat of the request finds its id and is not refused."""
     falls: int = 0
-    """Owners in a row that died soon after they had got it."""
+    """How many owners in a row died soon after they got it."""
     v: int = 1
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One accepted transition on the journal; Kafka key ``cluster/bundle``.
 
-    Raises ValueError where the bundle cannot be one, or a number would not fit a reader's state.
+    Raises ValueError if the bundle's name is malformed, or a number does not fit a reader's state.
     """
 
     cluster: str
@@ -39,8 +39,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     record: Record
     v: int = 1
     pruned: bool = False
-    """The store has forgotten ``record``, the end of a bundle, as old; after this the topic has a
-    tombstone. Readers of earlier releases take it for a copy of that end."""
+    """The store has dropped ``record``, a bundle's last one, as old; next on the topic is a
+    tombstone. Readers of earlier releases see this as a copy of that last record."""
 
     def __post_init__(self) -> None:
         parse_bundle(self.bundle)
@@ -49,14 +49,14 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Candidate(NamedTuple):
-    """A broker that a bundle without an owner may go to; less ``load`` is better."""
+    """A possible broker for a bundle without an owner; less ``load`` is better."""
 
     broker: str
     load: float
 
 
 class Neighbour(NamedTuple):
-    """The bundle just above another, and the epoch that its record must have."""
+    """The bundle just above another one, and the epoch that its record must have."""
 
     bundle: str
     expect: Epoch
@@ -73,72 +73,71 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     event: Event
     expect: Epoch
     broker: str | None = None
-    """Whom TAKE and KEEP_AIM name."""
+    """The broker for TAKE and KEEP_AIM."""
     actor: str | None = None
-    """The broker that asks; nobody is the job. It must own the bundle, or CLAIM it for itself."""
+    """The broker that asks; None for the job. It must own the bundle, or CLAIM it for itself."""
     session: int | None = None
-    """The asking process: refused unless it holds the broker's lease. None: not looked at, as for a
+    """The asking process: refused unless it holds the broker's lease. None: not checked, as for a
     lookup, which needs no lease."""
     commands: tuple[Command, ...] = ()
-    """Go to broker streams if the request is accepted; the script stamps their epoch, generation,
-    ``issued_at`` and ``deadline``. A broker's own may only go to the owner afterwards."""
+    """They go to broker streams if the request is accepted; the script stamps their epoch,
+    generation, ``issued_at`` and ``deadline``. A broker's commands may only go to the new owner."""
     neighbour: Neighbour | None = None
-    """Of two bundles of one owner that are merged (MERGE, and the RETIRE that ends it): the upper
-    one. The event is done to both or to neither, and ends only what one request has begun; commands
-    go out with the lower one's epoch."""
+    """The upper one of two bundles of one owner that are merged (MERGE, and the RETIRE that ends
+    it). The event applies to both or to neither, and ends only a merge that one request began;
+    commands go out with the lower one's epoch."""
     children: tuple[str, ...] = ()
-    """What takes the place of what is deleted (RETIRE): ascending, they tile it, and its owner owns
-    them. Of two that are merged one."""
+    """What replaces the deleted bundle (RETIRE): ascending, they tile it, and its owner owns them.
+    A merge has one child."""
     candidates: tuple[Candidate, ...] = ()
-    """Of ASSIGN, in place of ``broker``: the script takes the one with the least load among those
-    that hold a lease, counting what was placed since the hints. Only the chosen one's command goes
+    """For ASSIGN, instead of ``broker``: the script takes the one with the least load among those
+    that hold a lease, and counts bundles placed since the hints. Only the chosen one's command goes
     out."""
     each: float = 0.0
-    """Load that a bundle placed since the hints is taken to add to its broker."""
+    """The load that each bundle placed since the hints is assumed to add to its broker."""
     within_ms: int = 0
-    """How long the commands have, counted from the script's run; 0 sets no deadline."""
+    """The time to carry out the commands, from the script's run; 0 sets no deadline."""
 
 
 class Refused(StrEnum):
     """Why a Transition was not carried out."""
 
     STALE_EPOCH = "stale-epoch"
-    """The record has another epoch than expected: read it again, then decide anew."""
+    """The record has another epoch than expected: read it again, then decide again."""
     ILLEGAL = "illegal-transition"
-    """The table has no such row, or the two that are to become one are not being merged with each
-    other."""
+    """The table has no such row, or the two bundles are not being merged with each other."""
     NOT_PERMITTED = "not-permitted"
     """A broker's event from the job, or the job's from a broker."""
     NOT_OWNER = "not-owner"
-    """The broker that asks is not the owner, or two that are merged have different ones."""
+    """The broker that asks is not the owner, or the bundles to merge have different owners."""
     SAME_BROKER = "same-broker"
     """The owner would hand the bundle to itself."""
     NOT_TILING = "not-tiling"
-    """The children do not tile the bundle, or one of them is a bundle already; those to be merged
-    are no neighbours; the bundle is new and overlaps one that stands; or its name is no range."""
+    """The children do not tile the bundle, or one of them already exists; the bundles to merge are
+    not neighbours; the bundle is new and overlaps an existing one; or its name is no range."""
     OWNER_LIVES = "owner-lives"
-    """Its owner holds a lease: nobody may take it."""
+    """Its owner holds a lease: no other broker may take it."""
     CLOCK_IN_DOUBT = "clock-in-doubt"
-    """Its owner's lease has run out by the server's clock, and the caller's own clock does not
-    agree on the time, or has not watched it for long enough: ask again later."""
+    """Its owner's lease has run out by the server's clock, but the caller's own clock disagrees on
+    the time, or has not observed it for long enough: ask again later."""
     NO_LEASE = "no-lease"
     """The broker that would get it, or the process that asks, holds no lease."""
     OUTDATED = "outdated-agent"
-    """The owner's agent is of an older version and cannot do it: upgrade the agent."""
+    """The owner's agent has an older version that cannot do it: upgrade the agent."""
     QUARANTINED = "quarantined"
-    """One owner after another died soon after getting it: it was not handed on."""
+    """Several owners in a row died soon after they got it: it was not handed on."""
     NO_BROKER = "no-broker"
     """The event needs a broker that neither the request nor the record names."""
     UNREADABLE = "unreadable-record"
-    """Somebody has damaged the record: it is mended by a rebuild."""
+    """The record is damaged: a rebuild repairs it."""
     OLDER_BATCH = "repeated-older-batch"
-    """A later batch of this query has been applied: the checkpoint went back."""
+    """A later batch of this query has already been applied: the checkpoint went back."""
 
 
 class TransitionOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What became of one Transition: accepted, or refused for a reason.
+    """The result of one Transition: accepted, or refused for a reason.
 
-    ``record`` is as it now stands, None where there is none (OLDER_BATCH: not looked up).
+    ``record`` is the current one, None if there is none (OLDER_BATCH: not looked up).
     """
 
     id: str
@@ -147,4 +146,4 @@ class TransitionOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     reason: Refused | None = None
     record: Record | None = None
     others: dict[str, Record] = {}
-    """The neighbour and the children that the request names, as they now stand."""
+    """The current records of the neighbour and the children that the request names."""

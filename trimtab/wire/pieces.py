@@ -1,7 +1,7 @@
-"""A value too large for one Kafka record as several: its slices, in order, under the same key.
+"""Split a value too large for one Kafka record into several: slices in order, under the same key.
 
-A header of each says of which generation's job it is, which slice, and of how many. A job that dies
-between two leaves a beginning; whoever repeats the batch begins again.
+A header on each gives the generation of the job, the slice's number and how many there are. A job
+that dies between two leaves the first ones; the job that repeats the batch starts again.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from typing import Final, NamedTuple
 HEADER: Final = "trimtab-piece"
 
 PIECE: Final = 1 << 19
-"""Bytes of a slice at most: a record stays well below what a topic takes by default."""
+"""Maximum bytes of a slice: a record stays well below a topic's default limit."""
 
 Headers = Sequence[tuple[str, bytes | None]]
 
 
 class Whole(NamedTuple):
-    """A value, and the offset of its first record."""
+    """A complete value, and the offset of its first record."""
 
     value: bytes
     offset: int
 
 
 def slices(value: bytes) -> Iterator[bytes]:
-    """At least one, each PIECE bytes at most."""
+    """Cut ``value`` into slices of at most PIECE bytes; at least one."""
     for start in range(0, max(len(value), 1), PIECE):
         yield value[start : start + PIECE]
 
@@ -35,8 +35,8 @@ def pieces(value: bytes, generation: int) -> Iterator[tuple[bytes, tuple[tuple[s
     """The records' values with their headers; a value that fits is one record without a header."""
     parts = list(slices(value))
     for number, part in enumerate(parts):
-        told = f"{generation}/{number}/{len(parts)}".encode()
-        yield part, ((HEADER, told),) if len(parts) > 1 else ()
+        header = f"{generation}/{number}/{len(parts)}".encode()
+        yield part, ((HEADER, header),) if len(parts) > 1 else ()
 
 
 @dataclass(slots=True)
@@ -48,16 +48,16 @@ class _Begun:
 
 @dataclass(slots=True)
 class Joiner:
-    """Makes them whole again; give it a partition's records in their order."""
+    """Puts the slices together again; give it a partition's records in their order."""
 
     _begun: dict[tuple[bytes, bytes], _Begun] = field(default_factory=dict)
 
     def take(self, key: bytes, value: bytes, headers: Headers, offset: int) -> Whole | None:
-        """What this record completes, if anything."""
-        told = next((each for name, each in headers if name == HEADER), None)
-        if told is None:
+        """The value that this record completes, if any."""
+        header = next((each for name, each in headers if name == HEADER), None)
+        if header is None:
             return Whole(value, offset)
-        generation, _, place = told.partition(b"/")
+        generation, _, place = header.partition(b"/")
         number, of = (int(each) for each in place.split(b"/"))
         begun = self._begun.pop((key, generation), None)
         if number == 0:

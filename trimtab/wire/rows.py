@@ -1,4 +1,4 @@
-"""What travels between the operators and to the sinks: tagged rows and their payloads."""
+"""The rows between operators and to the sinks: tags and payloads."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class _OfCluster(Protocol):
 T = TypeVar("T", bound=_OfCluster)
 
 HEAD: Final = 256
-"""Bytes of a rejected record that its dead letter keeps."""
+"""How many bytes of a rejected record its dead letter keeps: enough to recognise the record."""
 
 
 _LONGEST: Final = 1000
-"""Characters of a text in a dead letter."""
+"""The most characters of a text in a dead letter; longer ones are cut."""
 
 
 class Tag(StrEnum):
-    """What a row carries."""
+    """The kind of payload in a row."""
 
     SNAPSHOT = "snapshot"
     """① to ②: a packed Snapshot."""
@@ -45,13 +45,13 @@ class Tag(StrEnum):
     ROUND = "round"
     """② to the sinks: a RoundRecord as JSON."""
     STATE = "state"
-    """② to the sinks: a part of what is held of a cluster after the batch, as it is stored."""
+    """② to the sinks: a part of a cluster's state after the batch, as it is stored."""
     WHY = "why"
     """② to the sinks: a round's RoundExplanations as JSON."""
 
 
 class Row(NamedTuple):
-    """The one row type of the stream; ``subject`` is a broker or where a record stood."""
+    """The one row type of the stream; ``subject`` is a broker or a record's position."""
 
     cluster: str
     tag: str
@@ -70,7 +70,7 @@ ROW_SCHEMA: Final = (
 
 
 class DeadLetter(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A rejected record on trimtab.dead-letters; ``head`` is base64 of its first bytes."""
+    """A rejected record on trimtab.dead-letters; ``head`` is its first bytes in base64."""
 
     reason: str
     detail: str
@@ -81,12 +81,12 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     size: int
     head: str
     field: str = ""
-    """The member of a load report whose figure is not believed, if that is why."""
+    """The member of a load report whose figure is not believed, if that is the reason."""
     v: int = 1
 
 
 class Intake(msgspec.Struct, frozen=True, kw_only=True):
-    """What one batch brought for one cluster."""
+    """The load reports of one batch for one cluster, counted."""
 
     cluster: str
     accepted: int = 0
@@ -97,7 +97,7 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlannedMove(msgspec.Struct, frozen=True, kw_only=True):
-    """A move as the round recorded it; ``epoch`` is the record's it was decided on."""
+    """A move in a round's record; ``epoch`` is that of the ownership record it was decided on."""
 
     bundle: str
     source: str
@@ -105,11 +105,11 @@ class PlannedMove(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     epoch: tuple[int, int]
     why: str = ""
-    """For people: what the plan does, in figures."""
+    """For readers: what the plan does, in figures."""
 
 
 class RefusedMove(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A wish that was not granted and the rule that bound."""
+    """A wish that was not granted, and the rule that decided."""
 
     bundle: str
     source: str
@@ -118,7 +118,7 @@ class RefusedMove(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class PlannedSplit(msgspec.Struct, frozen=True, kw_only=True):
-    """A division as the round recorded it; ``epoch`` is the record's it was decided on."""
+    """A split in a round's record; ``epoch`` is that of the ownership record it was decided on."""
 
     bundle: str
     broker: str
@@ -128,11 +128,11 @@ class PlannedSplit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlannedMerge(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A merge as the round recorded it; the epochs are those of the two records."""
+    """A merge in a round's record; the epochs are those of the two ownership records."""
 
     bundle: str
     neighbour: str
-    """The one just above."""
+    """The bundle just above."""
     broker: str
     reason: str
     epoch: tuple[int, int]
@@ -141,48 +141,48 @@ class PlannedMerge(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class PlannedRepair(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A repair as the round recorded it; ``epoch`` is the record's it was decided on."""
+    """A repair in a round's record; ``epoch`` is that of the ownership record it was decided on."""
 
     bundle: str
     event: str
     reason: str
     epoch: tuple[int, int]
     broker: str | None = None
-    """Who is to have it, or to keep it; it is told so."""
+    """The broker that gets or keeps it; it receives a command."""
     why: str = ""
 
 
 class ShadowSide(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One side of a comparison; ranges are of usage (fractions), None where there is none."""
+    """One side of a comparison; ranges are of usage (fractions), None if there is none."""
 
     strategy: str
     placement: str
     range: float | None
-    """That this round found, before its moves."""
+    """At the start of this round, before its moves."""
     moves: int
-    """Of this round."""
+    """Moves of this round."""
     bounces: int
-    """Of these, those to a broker that the bundle left within a day."""
+    """Moves of this round to a broker that the bundle left within the last day."""
     mean_range: float | None
-    """Of all rounds compared."""
+    """Over all compared rounds."""
     total_moves: int
     total_bounces: int
 
 
 class ShadowRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """How the strategy in charge does beside its challenger, whose moves only count."""
+    """Compares the active strategy with its shadow, whose moves are only counted."""
 
     since: int
     """When the comparison began (batch timestamp)."""
     rounds: int
-    """Compared so far."""
+    """How many rounds were compared so far."""
     champion: ShadowSide
     challenger: ShadowSide
     """Its ranges are predicted."""
 
 
 class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One round as trimtab.rounds keeps it; ``at`` is the batch timestamp (epoch ms)."""
+    """One round as stored on trimtab.rounds; ``at`` is the batch timestamp (epoch ms)."""
 
     cluster: str
     round: int
@@ -191,56 +191,57 @@ class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     placement: str
     observe_only: bool
     skipped: str
-    """Empty, or the rule for which no strategy was asked: repairs and drains there may be yet."""
+    """Empty, or the rule that kept strategies from being asked; repairs and drains may still be
+    there."""
     moves: tuple[PlannedMove, ...]
     refusals: tuple[RefusedMove, ...]
-    """The first of them, where there are very many."""
+    """The first refusals, where there are very many."""
     refused: dict[str, int]
-    """All of them, by rule."""
+    """Number of all refusals, by rule."""
     obstacles: dict[str, int]
     """How many bundles each rule kept out of the round."""
     summary: dict[str, float]
     usage: dict[str, float]
     """Each broker's usage as the strategies see it (fraction)."""
     problems: tuple[str, ...]
-    """What an operator must look at: namespaces that do not tile, intents that were refused."""
+    """Problems for an operator: namespaces that do not tile, intents that were refused."""
     move_deadline_ms: int
     settings_version: int
     state_hash: str
     splits: tuple[PlannedSplit, ...] = ()
     division: Division | None = None
-    """How the owners of ``splits`` shall divide."""
+    """How the owners must split the bundles in ``splits``."""
     merges: tuple[PlannedMerge, ...] = ()
     repairs: tuple[PlannedRepair, ...] = ()
     doubt: str = "stable"
     causes: dict[str, str] = {}
-    """Level of each cause of doubt that is not stable."""
+    """The level of each cause of doubt that is not stable."""
     gone: tuple[str, ...] = ()
     """Brokers that are lost."""
     draining: tuple[str, ...] = ()
-    """Brokers that are to be emptied."""
+    """Brokers that are being drained."""
     held_back: tuple[str, ...] = ()
     """Brokers that came back and get no bundles yet."""
     unserved: int = 0
-    """Bundles that nobody serves, by the records."""
+    """Bundles that no broker serves, by the records."""
     hints: Hints | None = None
     """Where lookups may place bundles from now on; none while observing only."""
     shadow: ShadowRecord | None = None
-    """None without a challenger."""
+    """None without a shadow."""
     settled: tuple[SettledMove, ...] = ()
-    """Earlier moves of which it is known what came of them; the first, where there are very many.
-    """
+    """Earlier moves whose result is known; the first ones, where there are very many."""
     closed: dict[str, int] = {}
-    """How many earlier moves are waited for no longer, by how they ended."""
+    """How many earlier moves are no longer waited for, by outcome."""
     bias: float = 0.0
-    """Mean of realised less predicted usage (fraction), over the last sides of moves."""
-    tripped: dict[str, str] = {}
-    """Why the breaker tripped in this round: cause to what was found."""
-    frozen_until: int = 0
-    """No strategy is asked before (batch timestamp); 0 while the breaker is closed."""
-    undo: tuple[PlannedMove, ...] = ()
-    """What would take back the plans that tripped the breaker; what of it is done is in ``moves``.
+    """Mean of realised less predicted usage (fraction), over the last forecasts of settled moves.
     """
+    tripped: dict[str, str] = {}
+    """Why the breaker tripped in this round: cause to finding."""
+    frozen_until: int = 0
+    """No strategy is asked before this batch timestamp; 0 while the breaker is closed."""
+    undo: tuple[PlannedMove, ...] = ()
+    """The moves that would undo the plans that tripped the breaker; those that are made are also
+    in ``moves``."""
     v: int = 1
 
 
@@ -250,8 +251,8 @@ def json_row(cluster: str, tag: Tag, value: msgspec.Struct) -> Row:
 
 
 def parse_rows(rows: Iterable[Row], kind: type[T], letters: list[Row]) -> list[T]:
-    """The rows' values; one that does not parse, or says another cluster than its key, becomes a
-    dead letter in ``letters`` instead."""
+    """Parse the rows' values; one that does not parse, or names another cluster than its key,
+    becomes a dead letter in ``letters``."""
     values = []
     for row in rows:
         try:
@@ -267,7 +268,7 @@ def parse_rows(rows: Iterable[Row], kind: type[T], letters: list[Row]) -> list[T
 
 
 def _reject(row: Row, reason: str, detail: str) -> Row:
-    """The dead letter of a control or ownership record, whose ``subject`` is its position."""
+    """The dead letter for a control or ownership record, whose ``subject`` is its position."""
     topic, partition, offset = row.subject.rsplit("/", 2)
     letter = DeadLetter(
         reason=reason,
@@ -288,33 +289,33 @@ def head_of(value: bytes) -> str:
 
 
 def brief(text: str) -> str:
-    """As much of what a rejected record says as its dead letter quotes."""
+    """Cut ``text`` to the length that a dead letter quotes."""
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 class JobSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a job was started with and decisions depend on, by dotted name."""
+    """The start settings of a job that decisions depend on, by dotted name."""
 
     intake: dict[str, float]
-    """Of operator ①."""
+    """Settings of operator ①."""
     defaults: dict[str, str | int | float | bool]
-    """Of every cluster's rounds, before intents change them."""
+    """Settings of every cluster's rounds, before intents change them."""
 
 
 class BatchRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What is needed to run a batch again: Kafka key ``query/batch`` on trimtab.rounds, in pieces
-    where it is large (`trimtab.wire.pieces`)."""
+    """All that a replay of a batch needs: Kafka key ``query/batch`` on trimtab.rounds, in pieces
+    if it is large (`trimtab.wire.pieces`)."""
 
     query: str
     batch: int
     generation: int
     at: int
-    """The batch timestamp: what timers and rounds saw as now (epoch ms)."""
+    """The batch timestamp: the current time for timers and rounds (epoch ms)."""
     offsets: dict[str, dict[str, tuple[int, int]]]
     """Topic to partition to its first offset and the one after its last, where any was read."""
     rounds: tuple[RoundRecord, ...]
     exported: tuple[str, ...] = ()
-    """Clusters of which trimtab.state has what was held after this batch."""
+    """Clusters whose state after this batch is on trimtab.state."""
     settings: JobSettings | None = None
-    """In force from this batch on; said in a driver's first and with every export."""
+    """In force from this batch on; present in a driver's first batch and with every export."""
     v: int = 1

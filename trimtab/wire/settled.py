@@ -1,4 +1,4 @@
-"""What came of a move, as a round's record tells it."""
+"""The result of a move, as a round's record contains it."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import msgspec
 
 
 class ForecastRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a broker's usage (fraction), for the time when the whole plan had landed."""
+    """A broker's usage (fraction) after the whole plan has landed, predicted and realised."""
 
     before: float
     """Predicted without the plan."""
     predicted: float
     realised: float
-    """As reported, less what later moves brought."""
+    """As reported, less the load that later moves brought."""
 
 
 class SettledMove(msgspec.Struct, frozen=True, kw_only=True):
-    """A move that landed, once both brokers had reported what came of it."""
+    """A move that landed, with its result after both brokers reported it."""
 
     bundle: str
     source: str
     destination: str
     round: int
-    """That decided it."""
+    """The round that decided it."""
     seconds: float
     """From the decision until it was settled."""
     left: ForecastRecord
-    """Of the source."""
+    """The forecast for the source."""
     joined: ForecastRecord
-    """Of the destination."""
+    """The forecast for the destination."""

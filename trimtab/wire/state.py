@@ -1,4 +1,4 @@
-"""What is held of a cluster after a batch, in pieces that fit Kafka records: trimtab.state."""
+"""The state of a cluster after a batch, in pieces that fit Kafka records: trimtab.state."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import msgspec
 class StateRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One of ``of`` pieces, as MessagePack under the key ``query/batch/cluster``.
 
-    Pieces of one ``subject`` follow each other. Whoever has all of one ``generation`` has what was
-    held; a job that was ended in the middle leaves some, and the next tells all of them again.
+    Pieces of one ``subject`` follow each other. All pieces of one ``generation`` together are the
+    state; a job that ends in the middle leaves some, and the next job writes all of them again.
     """
 
     query: str
@@ -17,7 +17,7 @@ class StateRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     generation: int
     cluster: str
     number: int
-    """From 0 on."""
+    """The piece's number, from 0."""
     of: int
     subject: str
     payload: bytes
@@ -27,5 +27,5 @@ class StateRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def state_key(query: str, batch: int, cluster: str) -> str:
-    """Kafka key of every piece of an export."""
+    """The Kafka key of every piece of an export."""
     return f"{query}/{batch}/{cluster}"

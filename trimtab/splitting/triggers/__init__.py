@@ -1,8 +1,8 @@
-"""Which bundles should be divided: one trigger a file, chosen by name.
+"""Which bundles should be split: one trigger per file, chosen by name.
 
-A trigger only says which and why. Where a bundle is divided is found by whoever owns it, with
-`trimtab.splitting.DIVIDERS`. The order of the rows decides who gets the last free places of a
-namespace.
+A trigger only says which ones and why. The owner of a bundle finds the split point, with
+`trimtab.splitting.DIVIDERS`. The order of the rows decides which bundles get the last free places
+of a namespace.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Trigger(Protocol[H]):
     """A split trigger with its history ``H`` (None for one that keeps none)."""
 
     def __call__(self, view: View, history: H, settings: Settings) -> tuple[Sequence[SplitWish], H]:
-        """What should be divided, in order of row, and the history after this round."""
+        """The bundles to split, in order of row, and the history after this round."""
 
 
 TRIGGERS: Final[Mapping[str, Trigger[Any]]] = {

@@ -1,12 +1,12 @@
-"""Divide what stays over a limit (Pulsar DefaultNamespaceBundleSplitStrategyImpl).
+"""Split bundles that stay over a limit (Pulsar DefaultNamespaceBundleSplitStrategyImpl).
 
-forget the hits of bundles that are no longer there
-for each movable bundle of two topics at least whose range can be divided, in order of row:
+drop the hits of bundles that no longer exist
+for each movable bundle with at least two topics whose range can be split, in order of row:
   if, as last reported, topics > max_topics, sessions > max_sessions (unless that is 0 or less),
-      messages/s > max_rate, or bytes/s > max_throughput: it has one hit more, otherwise none
-  if it has more than `hits`, its namespace, with what is planned already, has fewer than
-      max_bundles, neither it nor the bundle it came from is being divided, and it is divisible:
-    divide it and forget its hits
+      messages/s > max_rate, or bytes/s > max_throughput: add a hit, otherwise drop all hits
+  if it has more than `hits`, its namespace, with the splits planned so far, has fewer than
+      max_bundles, neither it nor the bundle it came from is being split, and it is divisible:
+    split it and drop its hits
     stop after max_per_round, unless that is 0; bundles not looked at keep their hits
 """
 
@@ -26,7 +26,7 @@ from trimtab.splitting.triggers.limits import Busy, Places, find_judged, over_li
 from trimtab.view import View
 
 Divisible = Callable[[int], bool]
-"""Whether there is a place to divide a bundle row, asked of those about to be divided."""
+"""Whether a bundle row has a possible split point; asked for bundles that are about to be split."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,27 +37,27 @@ class SplitHistory:
 
 
 def owner_decides(row: int) -> bool:  # noqa: ARG001
-    """The owner of a bundle knows its topics, and may still find no place to divide it."""
+    """Always True: only the owner knows a bundle's topics, and may find no split point."""
     return True
 
 
 def split(
     view: View, history: SplitHistory, settings: Settings, divisible: Divisible = owner_decides
 ) -> tuple[Sequence[SplitWish], SplitHistory]:
-    """Those that were over a limit in more than ``hits`` rounds on end."""
+    """Split bundles that were over a limit in more than ``hits`` consecutive rounds."""
     limits, names, past = settings.split, view.bundles.names, history.hits.counts
     over = over_limits(view.bundles, view.bundles.stats, limits)
     counts = {row: past.get(names[row], 0) + 1 for row in over if _wide(names[row])}
     ready = {row: over[row] for row, count in counts.items() if count > limits.hits}
     granted = _granted(view, ready, limits, divisible)
-    divides = list(islice(granted, limits.max_per_round or None))
-    capped = 0 < limits.max_per_round == len(divides)
-    last = divides[-1].bundle if capped else len(names) - 1
+    wishes = list(islice(granted, limits.max_per_round or None))
+    capped = 0 < limits.max_per_round == len(wishes)
+    last = wishes[-1].bundle if capped else len(names) - 1
     hits = _unlooked(view, past, last)
     hits.update({names[row]: count for row, count in counts.items() if row <= last})
-    for divide in divides:
-        del hits[names[divide.bundle]]
-    return divides, SplitHistory(HitCounts(hits))
+    for wish in wishes:
+        del hits[names[wish.bundle]]
+    return wishes, SplitHistory(HitCounts(hits))
 
 
 def _wide(bundle: str) -> bool:
@@ -77,7 +77,7 @@ def _granted(
 
 
 def _unlooked(view: View, past: Mapping[str, int], last: int) -> dict[str, int]:
-    """The hits of bundles that are not judged, or stand after row ``last``."""
+    """The hits of bundles that are not judged, or come after row ``last``."""
     if not past:
         return {}
     may = find_judged(view.bundles)

@@ -1,4 +1,4 @@
-"""What all triggers ask: is a bundle over a limit, and may its namespace have one more?"""
+"""Checks shared by all triggers: is a bundle over a limit, may its namespace have one more?"""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from trimtab.view import Bundles, View
 
 
 def find_judged(bundles: Bundles) -> Bools:
-    """(m,) movable and of two topics at least: one topic cannot be divided."""
+    """(m,) movable and with at least two topics: a single topic cannot be split."""
     enough: Bools = bundles.movable & (bundles.counts[TOPICS] >= 2)
     return enough
 
 
 def over_limits(bundles: Bundles, traffic: Floats, limits: SplitSettings) -> dict[int, Reason]:
-    """The judged rows that are over a limit, ascending, with the first one they are over.
+    """The judged rows that are over a limit, ascending, with the first limit they are over.
 
-    ``traffic`` is (4, m), the rates that are to be judged.
+    ``traffic`` is (4, m), the rates to judge.
     """
     figures = list_limits(bundles.counts, traffic, limits)
     reasons = tuple(figures)
@@ -47,9 +47,9 @@ def over_limits(bundles: Bundles, traffic: Floats, limits: SplitSettings) -> dic
 def list_limits(
     counts: Counts, traffic: Floats, limits: SplitSettings
 ) -> dict[Reason, tuple[Ints | Floats, float]]:
-    """What is held against each limit, (m,), and the limit, in the order in which they are asked.
+    """Each figure (m,) that has a limit, and the limit, in the order of the checks.
 
-    ``counts`` (4, m) are as in `trimtab.view.Bundles`, ``traffic`` (4, m) the rates to be judged.
+    ``counts`` (4, m) are as in `trimtab.view.Bundles`, ``traffic`` (4, m) the rates to judge.
     """
     sessions = np.add(counts[CONSUMERS], counts[PRODUCERS], dtype=np.int64)
     figures: dict[Reason, tuple[Ints | Floats, float]] = {
@@ -67,25 +67,25 @@ def list_limits(
 
 
 class Busy:
-    """What is being divided, and the halves that come of it."""
+    """The bundles that are being split, and their children."""
 
     def __init__(self, view: View) -> None:
         self._names = view.bundles.names
         self._ends = {end for bundle in view.splitting for end in _ends(bundle)}
 
     def beside(self, row: int) -> bool:
-        """Whether a bundle is being divided, or the one it came from."""
+        """Whether a bundle, or the bundle it came from, is being split."""
         return bool(self._ends) and not self._ends.isdisjoint(_ends(self._names[row]))
 
 
 def _ends(bundle: str) -> set[tuple[str, str, int]]:
-    """What a half has in common with the bundle it came from, one or the other."""
+    """Both ends of a bundle: a child shares one of them with the bundle it came from."""
     namespace, (low, high) = parse_bundle(bundle)
     return {(namespace, "from", low), (namespace, "to", high)}
 
 
 class Places:
-    """How many more bundles each namespace may have; one whose size is not known none."""
+    """How many more bundles each namespace may have; none if its size is unknown."""
 
     def __init__(self, view: View, limits: SplitSettings) -> None:
         self._bundles, self._sizes, self._most = view.bundles, view.sizes, limits.max_bundles
@@ -98,7 +98,7 @@ class Places:
         return size is not None and size + self._planned[namespace] < self._most
 
     def take(self, row: int) -> None:
-        """Its namespace will have one more."""
+        """Count one more bundle in the namespace of a bundle."""
         self._planned[self._namespace(row)] += 1
 
     def _namespace(self, row: int) -> str:

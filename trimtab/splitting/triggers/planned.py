@@ -1,10 +1,10 @@
-"""Divide what is over a limit, as `long_term` does, and what no plan can make room for.
+"""Split bundles over a limit, as `long_term` does, and those that no plan can make room for.
 
-giants = what the planner found to force too wide a range, a round ago (`trimtab.planner.giants`)
-a giant is left whole, and the largest such one is told, if
-  it cannot be divided: it has one topic, or the least range
-  or its owner has not divided it, though asked in the last day
-  or it was in vain: divided twice on end, one half had nearly all, so it is one topic that is busy
+giants = bundles that forced too wide a range a round ago (`trimtab.planner.giants`)
+a giant is left whole, and the largest such giant is reported, if
+  it cannot be split: it has one topic, or the smallest range
+  or its owner was asked in the last day and has not split it
+  or splits do not help: after two in a row one child had nearly all, so a single topic is busy
   or its namespace is full
 """
 
@@ -25,14 +25,20 @@ from trimtab.splitting.triggers.limits import Busy, Places, over_limits
 from trimtab.view import View
 
 _NEARLY_ALL: Final = 0.9
-_ON_END: Final = 2
+"""The part of its ancestor's load from which a child has nearly all. Lower: bundles that another
+split would help stay whole; higher: a bundle with one busy topic is split again."""
+_IN_A_ROW: Final = 2
+"""Useless splits in a row after which a bundle stays whole: one may be due to where the middle is.
+"""
 _TWICE: Final = 1.5
 """Rounds after which a giant has been seen in two."""
 _FORGOTTEN: Final = 3.0
-"""Rounds after which giants that nobody has looked for since are none."""
+"""Rounds without a search for giants after which the known ones are dropped."""
 _DAY_MS: Final = 86_400_000
-"""How long a division is remembered that no giant comes from."""
+"""How long a split that no giant comes from is remembered."""
 _TRAFFIC: Final = (Reason.TOO_MANY_MESSAGES, Reason.TOO_MUCH_TRAFFIC)
+"""Limits for which a bundle left whole is not split: a split does not lessen one topic's traffic.
+"""
 
 Divided = Mapping[str, Weighed]
 
@@ -40,7 +46,7 @@ Divided = Mapping[str, Weighed]
 def split(
     view: View, history: PlannerHistory, settings: Settings
 ) -> tuple[Sequence[SplitWish], PlannerHistory]:
-    """In order of row, and last the largest giant that is left whole.
+    """The splits in order of row; last the largest giant that is left whole.
 
     Giants are only found while the strategy is ``trimtab``.
     """
@@ -50,20 +56,20 @@ def split(
     over = over_limits(view.bundles, view.bundles.long, settings.split)
     wanted = {row: why for row, why in over.items() if row not in whole or why not in _TRAFFIC}
     wanted = {row: Reason.GIANT for row in giants if row not in whole} | wanted
-    divides = _placed(view, wanted, settings.split)
-    placed = {divide.bundle for divide in divides}
+    wishes = _placed(view, wanted, settings.split)
+    placed = {wish.bundle for wish in wishes}
     left = [row for row in giants if row not in placed]
     for row in left[:1]:
         rule = Rule.UNDIVIDABLE if row in whole else Rule.FULL_NAMESPACE
-        divides.append(SplitWish(row, Reason.GIANT, rule))
+        wishes.append(SplitWish(row, Reason.GIANT, rule))
     if not settings.round.observe_only:
         names = view.bundles.names
         divided |= {names[row]: giant for row, giant in giants.items() if row in placed}
-    return divides, replace(history, divided=divided)
+    return wishes, replace(history, divided=divided)
 
 
 def _giants(view: View, history: PlannerHistory, settings: Settings) -> dict[int, Weighed]:
-    """Those that were seen in two rounds and may be touched, by row; the largest first."""
+    """The giants that were seen in two rounds and may be changed, by row; the largest first."""
     interval_ms = 1000 * settings.round.interval
     if history.looked_ms < view.now_ms - _FORGOTTEN * interval_ms:
         return {}
@@ -79,7 +85,7 @@ def _giants(view: View, history: PlannerHistory, settings: Settings) -> dict[int
 
 
 def _remembered(past: Divided, giants: Divided, now_ms: int) -> dict[str, Weighed]:
-    """Divisions of the last day, and those that a giant comes from."""
+    """The splits of the last day, and those that a giant comes from."""
     return {
         name: whole
         for name, whole in past.items()
@@ -92,15 +98,15 @@ def _left_whole(view: View, row: int, giant: Weighed, divided: Divided) -> bool:
     name = view.bundles.names[row]
     if not divisible(view, row) or name in divided:
         return True
-    halved = [past for whole, past in divided.items() if within(whole, name)]
-    return sum(giant.size >= _NEARLY_ALL * past.size for past in halved) >= _ON_END
+    ancestors = [past for whole, past in divided.items() if within(whole, name)]
+    return sum(giant.size >= _NEARLY_ALL * past.size for past in ancestors) >= _IN_A_ROW
 
 
 def _placed(view: View, wanted: Mapping[int, Reason], limits: SplitSettings) -> list[SplitWish]:
-    """As far as their namespaces have places, in order of row."""
-    places, divides = Places(view, limits), []
+    """The splits that their namespaces have places for, in order of row."""
+    places, wishes = Places(view, limits), []
     for row in sorted(wanted):
         if places.free(row):
             places.take(row)
-            divides.append(SplitWish(row, wanted[row]))
-    return divides
+            wishes.append(SplitWish(row, wanted[row]))
+    return wishes
