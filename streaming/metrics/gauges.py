@@ -1,4 +1,4 @@
-"""What the rows of a batch say to the metrics."""
+"""Sets the metrics from the rows of a batch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def show_dead_letter(shown: Exposition, letter: DeadLetter) -> None:
 
 
 def show_round(shown: Exposition, record: RoundRecord) -> None:
-    """Gauges of brokers that left the view go with them."""
+    """Show a round; removes the gauges of brokers that left the view."""
     cluster = record.cluster
     shown.count(metrics.ROUNDS, cluster, record.skipped or "planned")
     reasons = [move.reason for move in record.moves] + [split.reason for split in record.splits]
@@ -84,7 +84,7 @@ def _show_shadow(shown: Exposition, cluster: str, shadow: ShadowRecord | None) -
         labels = (cluster, side, contender.strategy)
         shown.count(metrics.SHADOW_MOVES, *labels, by=contender.moves)
         shown.count(metrics.SHADOW_BOUNCES, *labels, by=contender.bounces)
-        # A round that asked no strategy found no range, and says nothing of the one before.
+        # A round that asked no strategy has no range, and leaves the last one as it is.
         if contender.range is not None:
             shown.forget(metrics.SHADOW_RANGE, cluster, side)
             shown.set(metrics.SHADOW_RANGE, contender.range, *labels)
