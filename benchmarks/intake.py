@@ -109,7 +109,7 @@ def _operator(spark: SparkSession, source: KafkaSource) -> DataFrame:
 def _full(spark: SparkSession, source: KafkaSource, stack: Stack, checkpoint: str) -> Batches:
     """The query and the sinks as ``streaming.job`` puts them together."""
     shown = Exposition()
-    tenure = Leadership(
+    leadership = Leadership(
         lambda above: claim(stack.kafka_bootstrap, "trimtab-bench", above=above), shown
     )
     client = redis_client(stack.redis_url)
@@ -118,7 +118,7 @@ def _full(spark: SparkSession, source: KafkaSource, stack: Stack, checkpoint: st
     writer = BatchWriter(
         store,
         Publisher(stack.kafka_bootstrap),
-        StoreOpener(ClusterGate(client), store, journal, tenure, shown),
+        StoreOpener(ClusterGate(client), store, journal, leadership, shown),
         OffsetLog(spark, checkpoint),
         SinkRetry(threading.Event(), Progress(), shown),
         lambda: None,
@@ -127,7 +127,7 @@ def _full(spark: SparkSession, source: KafkaSource, stack: Stack, checkpoint: st
         decided = rows(spark, source, IntakeSettings(), Settings())
         return drain_into(decided, RECORDS, writer, checkpoint)
     finally:
-        tenure.close()
+        leadership.close()
 
 
 def _figures(sides: dict[str, list[Batches]], size: int) -> list[Figure]:

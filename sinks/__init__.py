@@ -1,4 +1,4 @@
-"""Redis and Kafka, read and written: `sinks.redis`, `sinks.kafka`, and the errors of both.
+"""Access to Redis and Kafka: `sinks.redis`, `sinks.kafka`, and the errors of both.
 
-No decision is made here, and no thread is started.
+It makes no decisions and starts no threads.
 """

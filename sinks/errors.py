@@ -1,18 +1,18 @@
-"""What can go wrong with a sink, split by what the caller should do about it."""
+"""The errors of sinks, classified by what the caller should do."""
 
 from __future__ import annotations
 
 
 class SinkError(RuntimeError):
-    """Any of these."""
+    """The base of these errors."""
 
 
 class Unavailable(SinkError):
-    """Wait with back-off, then do the same again; it may have been done, which is harmless."""
+    """Retry the same call with back-off; it may have succeeded already, which is harmless."""
 
 
 class StoreUnavailable(Unavailable):
-    """Redis does not answer, or does not take writes at present; names its address."""
+    """Redis does not answer, or takes no writes at present; names its address."""
 
 
 class KafkaUnavailable(Unavailable):
@@ -20,21 +20,21 @@ class KafkaUnavailable(Unavailable):
 
 
 class Closed(SinkError):
-    """This store is not open to the caller: brokers wait, the job opens it."""
+    """The store is not open to the caller: brokers wait, the job opens it."""
 
 
 class GenerationSpent(SinkError):
     """This generation was opened on another run of the server, whose last writes may be lost.
 
-    Its epochs may have been seen by brokers: claim a new generation, then open the store with that.
+    Brokers may have seen its epochs: claim a new generation, then open the store with that one.
     """
 
 
 class Fenced(SinkError):
-    """A newer job has taken over: stop, where Kafka says so.
+    """A newer job has taken over: stop if Kafka says so.
 
-    Redis only knows the highest generation that it was opened to, which is ``generation`` then; 0
-    where Kafka says it. Redis is right unless the topic of claims has lost some.
+    Redis only knows the highest generation that opened it, given as ``generation``; it is 0 if
+    Kafka raised this. Redis is right unless the topic of claims has lost some.
     """
 
     def __init__(self, text: str, generation: int = 0) -> None:
@@ -43,8 +43,8 @@ class Fenced(SinkError):
 
 
 class Misconfigured(SinkError):
-    """No repetition will help: a password, a right, a topic or a limit is wrong."""
+    """A retry cannot help: a password, a right, a topic or a limit is wrong."""
 
 
 class Damaged(Misconfigured):
-    """What one cluster has in Redis is not what trimtab writes there; other clusters are sound."""
+    """One cluster's data in Redis is not as trimtab writes it; other clusters are not affected."""

@@ -1,4 +1,4 @@
-"""The PEM files that an operator names for TLS, tried before anything connects."""
+"""Checks the PEM files that an operator names for TLS before anything connects."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class BadTlsFile(ValueError):
-    """A file that TLS cannot use; names the setting, the file and why."""
+    """A file that TLS cannot use; names the setting, the file and the cause."""
 
     def __init__(self, setting: str, file: Path, why: str) -> None:
         super().__init__(f"{setting}: {file}: {why}")
@@ -22,10 +22,10 @@ def check_ca(setting: str, file: Path) -> None:
 
 
 def check_pair(setting: str, certificate: Path, key: Path) -> None:
-    """Raise BadTlsFile unless they hold a certificate and its private key, not encrypted."""
+    """Raise BadTlsFile unless they hold a certificate and its unencrypted private key."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
-        # Without a password of some kind OpenSSL would ask for one on the terminal.
+        # Without any password OpenSSL would ask for one on the terminal.
         context.load_cert_chain(certificate, key, password="")
     except (OSError, ValueError) as error:
         raise BadTlsFile(setting, certificate, _why(error)) from None

@@ -1,4 +1,4 @@
-"""The driver that acts, put together: the query, and the threads around it."""
+"""Assembles the active driver: the query, and the threads around it."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ log = structlog.get_logger()
 
 
 class Driver:
-    """Holds the claim from its making until `run` ends.
+    """Holds the claim from its construction until `run` returns.
 
-    ``halt`` ends the process with an exit code where it does not end by itself.
+    ``halt`` ends the process with an exit code if it does not end by itself.
     """
 
     def __init__(
@@ -59,18 +59,18 @@ class Driver:
         config: JobConfig,
         spark: SparkSession,
         shown: Exposition,
-        ending: Shutdown,
+        shutdown: Shutdown,
         halt: Callable[[int], None],
     ) -> None:
         self._spark = spark
         self._shown = shown
-        self._ending = ending
+        self._shutdown = shutdown
         self._halt = halt
         kafka = config.kafka
         client = redis_client(config.redis_url.get_secret_value())
         publisher = Publisher(kafka.bootstrap, kafka.client)
-        store, roll = OwnershipStore(client), LeaseScan(client)
-        self._tenure = tenure = Leadership(
+        store, lease_scan = OwnershipStore(client), LeaseScan(client)
+        self._leadership = leadership = Leadership(
             lambda above: claim(kafka.bootstrap, "trimtab-job", kafka.client, above), shown
         )
         progress = Progress()
@@ -78,36 +78,38 @@ class Driver:
             ClusterGate(client, replicas=config.redis_replicas),
             store,
             lambda cluster: newest_records(
-                kafka.bootstrap, cluster, kafka.client, tenure.generation
+                kafka.bootstrap, cluster, kafka.client, leadership.generation
             ),
-            tenure,
+            leadership,
             shown,
             waits=lambda: progress.waiting("the ownership store"),
         )
-        opener.ended = ending
+        opener.ended = shutdown
         self._look_ahead = partial(
             opener.look_ahead, partial(reporting_clusters, kafka.bootstrap, kafka.client)
         )
-        announcer = IntentPublisher(publisher.publish, lambda: tenure.generation)
-        opener.doubted = lambda cluster, level: announcer.doubt(cluster, REDIS, level)
+        intent_publisher = IntentPublisher(publisher.publish, lambda: leadership.generation)
+        opener.doubted = lambda cluster, level: intent_publisher.doubt(cluster, REDIS, level)
         clock = ServerClock(
             Leases(client).server_time,
             time.monotonic,
             LONGEST_LEASE_MS / 1000,
             config.clock_margin_seconds,
         )
-        watcher = LeaseWatcher(roll, clock, opener, announcer, shown)
-        heartbeat = Heartbeat(tenure, clock.away_seconds, config.yield_seconds, ending)
-        patience = SinkRetry(ending, progress, shown)
+        watcher = LeaseWatcher(lease_scan, clock, opener, intent_publisher, shown)
+        heartbeat = Heartbeat(leadership, clock.away_seconds, config.yield_seconds, shutdown)
+        retry = SinkRetry(shutdown, progress, shown)
         offsets = OffsetLog(spark, config.checkpoint)
-        writer = BatchWriter(store, publisher, opener, offsets, patience, clock.estimate_ms)
+        writer = BatchWriter(store, publisher, opener, offsets, retry, clock.estimate_ms)
         writer.explanations = Explanations(client)
         writer.settings = told(config.intake_settings(), config.round_settings())
         longest = config.watchdog_seconds + config.trigger_seconds
         self._watchdog = Watchdog(progress, math.ceil(longest / LOOK_SECONDS), self._stuck)
-        self._keeper = QueryRunner(config, spark, writer, self._watchdog, ending)
-        pruning = Pruning(Pruner(client), lambda: opener.clusters, lambda: tenure.generation, shown)
-        # In the order they stop: nothing of ours is under way when the last heartbeat is.
+        self._runner = QueryRunner(config, spark, writer, self._watchdog, shutdown)
+        pruning = Pruning(
+            Pruner(client), lambda: opener.clusters, lambda: leadership.generation, shown
+        )
+        # In the order they stop: all our other work has stopped when the heartbeat stops.
         self._threads = (
             RelayThread(JournalRelay(client, publisher), lambda: opener.clusters, shown),
             Periodic("pruning", PAUSE_SECONDS, pruning.look, self._broken),
@@ -117,32 +119,32 @@ class Driver:
         self._guard = Periodic("watchdog", LOOK_SECONDS, self._watchdog.look, self._broken)
 
     def run(self) -> int:
-        """Until ``ending`` is set, by whomever; an exit code."""
+        """Run until shutdown is requested; returns the exit code."""
         listener = ProgressListener(self._shown, self._watchdog.progress)
         self._spark.streams.addListener(listener)
         for thread in (self._guard, *self._threads):
             thread.start()
-        log.info("job runs", generation=self._tenure.generation)
+        log.info("job runs", generation=self._leadership.generation)
         try:
             self._look_ahead()
-            self._keeper.run(self._shown)
+            self._runner.run(self._shown)
         finally:
             self._watchdog.hurry()
             for thread in self._threads:
                 thread.stop()
             with suppress(Py4JError, ConnectionError):
                 self._spark.streams.removeListener(listener)
-            # Whoever stands by takes over now.
-            self._tenure.close()
+            # A standby takes over now.
+            self._leadership.close()
             self._guard.stop()
-        return self._ending.code
+        return self._shutdown.code
 
     def stop(self) -> None:
-        self._ending.set()
+        self._shutdown.set()
 
     def _broken(self, error: Exception) -> None:
-        self._ending.because(FAILED, str(error))
+        self._shutdown.because(FAILED, str(error))
 
     def _stuck(self, cause: str) -> None:
         log.critical("the driver is stuck", cause=cause)
-        self._halt(self._ending.code if self._ending.is_set() else STUCK)
+        self._halt(self._shutdown.code if self._shutdown.is_set() else STUCK)

@@ -1,4 +1,4 @@
-"""What an operator must read of the pages that Spark prints about a failed query."""
+"""Extracts what an operator needs from the pages that Spark prints about a failed query."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _FRAMES: Final = ("\tat ", "\t... ")
 
 
 class FatalCause(Enum):
-    """Why a query would fail again, however often it is started."""
+    """Why a query would fail again at every restart."""
 
     VERSION = auto()
     """Another version of the job wrote the checkpoint."""
     CHECKPOINT = auto()
-    """Spark cannot read it: another query's, or damaged."""
+    """Spark cannot read the checkpoint: it is another query's, or damaged."""
 
 
 _SIGNS: Final = {
@@ -31,40 +31,40 @@ _SIGNS: Final = {
     "STREAMING_CHECKPOINT_MISSING_METADATA_FILE": FatalCause.CHECKPOINT,
     "STREAMING_STATEFUL_OPERATOR": FatalCause.CHECKPOINT,
 }
-"""Words of Spark, Hadoop and RocksDB."""
+"""Error texts of Spark, Hadoop and RocksDB."""
 
 
 class Failure(NamedTuple):
-    """Of a query."""
+    """A query's failure."""
 
     cause: str
-    """A line."""
+    """One line."""
     trouble: FatalCause | None
     """None if another attempt may help."""
 
 
 class BatchFailed(Exception):
-    """What Spark is told of a call of its own that failed within a batch.
+    """Raised to Spark when one of its own calls failed within a batch.
 
-    Where the query is being stopped, Spark looks in this for the interruption that it expects, by a
-    pattern that takes a frame of its stack for every character: a JVM's account of its own frames
-    is longer than any stack.
+    While a query is being stopped, Spark searches this error for the interruption that it expects,
+    with a pattern that uses a stack frame for every character: a full JVM stack trace overflows any
+    stack.
     """
 
 
 def drop_frames(error: str) -> str:
-    """A JVM's account of an exception and its causes, less where they were thrown."""
+    """Remove the stack frames from a JVM's text about an exception and its causes."""
     return "\n".join(line for line in error.splitlines() if not line.startswith(_FRAMES))
 
 
 def failure_of(error: str) -> Failure:
-    """What is to be made of all that Spark says."""
+    """Interpret Spark's whole error text."""
     known = (trouble for sign, trouble in _SIGNS.items() if sign in error)
     return Failure(cause_of(error), next(known, None))
 
 
 def cause_of(error: str) -> str:
-    """The innermost exception's line; everything else is in Spark's own log."""
-    # Frames and Spark's own continuation lines are indented; exceptions stand at the margin.
+    """Return the innermost exception's line; everything else is in Spark's own log."""
+    # Frames and Spark's own continuation lines are indented; exceptions are not.
     said = [line for line in error.partition(_PLAN)[0].splitlines() if line.strip() == line != ""]
     return (said[-1] if said else error).removeprefix("Caused by: ")[:_LONGEST]

@@ -1,4 +1,4 @@
-"""Tells of records that the job does not believe: forged, damaged, or of another release."""
+"""Reports records that the job ignores: forged, damaged, or from another release."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ log = structlog.get_logger()
 UNREADABLE: Final = "it cannot be read"
 
 _TOLD: Final = 5
-"""Of the records of a source that are ignored, a warning names so many."""
+"""Ignored records of a source that one warning names."""
 
 
 def tell_ignored(
     shown: Exposition, cluster: str, kind: str, source: str, doubted: Mapping[str, str]
 ) -> None:
-    """Count and name records that are ignored; ``doubted`` is bundle to why, ``kind`` a label."""
+    """Count and log ignored records; ``doubted`` maps bundle to cause, ``kind`` is a label."""
     if doubted:
         shown.count(metrics.DISBELIEVED, cluster, kind, by=len(doubted))
         told = [f"{bundle}: {why}" for bundle, why in sorted(doubted.items())[:_TOLD]]

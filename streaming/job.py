@@ -1,4 +1,4 @@
-"""`trimtab-job`: reads its settings, stands by if it is told to, and acts until it is ended."""
+"""`trimtab-job`: reads its settings, stands by if asked to, and acts until it is stopped."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ log = structlog.get_logger()
 
 
 def check_services(config: JobConfig) -> None:
-    """Topics exist, and Redis is a single master.
+    """Check that the topics exist and that Redis is a single master.
 
-    Raises SinkError naming the address that is at fault, and NotReady where a topic is such that
-    two brokers might own one bundle.
+    Raises SinkError with the address at fault, and NotReady where a topic's settings could let two
+    brokers own one bundle.
     """
     bootstrap = config.kafka.bootstrap
     findings = ensure_topics(bootstrap, config.kafka.client)
@@ -56,17 +56,17 @@ def _check_redis(config: JobConfig) -> None:
         check_survey(client)
 
 
-def stand_by(config: JobConfig, spark: SparkSession, ending: Shutdown) -> bool:
-    """Until this driver is to act; False if it is to end. Raises SinkError and NotReady."""
+def stand_by(config: JobConfig, spark: SparkSession, shutdown: Shutdown) -> bool:
+    """Wait until this driver must act; False if it must end. Raises SinkError and NotReady."""
 
     def fit() -> None:
         _check_redis(config)
-        # The driver before has gone on with it.
+        # The previous driver has advanced it since.
         check_checkpoint(spark, config)
 
     signs = Signs(config.kafka.bootstrap, config.kafka.client)
     try:
-        return Standby(signs, fit, config.takeover_seconds).wait(ending)
+        return Standby(signs, fit, config.takeover_seconds).wait(shutdown)
     finally:
         signs.close()
 
@@ -74,7 +74,7 @@ def stand_by(config: JobConfig, spark: SparkSession, ending: Shutdown) -> bool:
 def run(
     config: Annotated[Path | None, typer.Option(help="A TOML file of settings.")] = None,
     standby: Annotated[
-        bool, typer.Option("--standby", help="Wait until the job that acts is gone.")
+        bool, typer.Option("--standby", help="Wait until the active driver is gone.")
     ] = False,
 ) -> None:
     """Balance the fleet until stopped."""
@@ -84,14 +84,14 @@ def run(
         shown = Exposition()
         server = shown.serve(settings.metrics_host, settings.metrics_port)
         log.info("metrics are served", host=settings.metrics_host, port=server.server_port)
-        # Also where this one is to wait: Spark takes longer to start than to take over.
+        # For a standby too: starting Spark takes longer than taking over.
         spark = start_spark(settings.spark)
         check_connector(spark, settings)
         check_checkpoint(spark, settings)
-        ending = _ended_by_signals()
-        if (standby or settings.standby) and not stand_by(settings, spark, ending):
+        shutdown = _ended_by_signals()
+        if (standby or settings.standby) and not stand_by(settings, spark, shutdown):
             raise SystemExit(OK)
-        driver = Driver(settings, spark, shown, ending, halt)
+        driver = Driver(settings, spark, shown, shutdown, halt)
     except InvalidConfig as error:
         print("wrong settings; nothing was started:", file=sys.stderr)
         for problem in error.problems:
@@ -107,14 +107,14 @@ def run(
 
 
 def _ended_by_signals() -> Shutdown:
-    ending = Shutdown()
+    shutdown = Shutdown()
 
     def end(_signal: int, _frame: FrameType | None) -> None:
-        ending.set()
+        shutdown.set()
 
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, end)
-    return ending
+    return shutdown
 
 
 def _code_of(error: SinkError) -> int:

@@ -1,4 +1,4 @@
-"""A thread that does one thing again and again while the job runs."""
+"""A thread that repeats one action while the job runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ log = structlog.get_logger()
 
 
 class Periodic:
-    """Calls ``action`` every ``seconds``, counted from its end; ``failed`` if it raises."""
+    """Calls ``action`` ``seconds`` after it last ended; calls ``failed`` if it raises."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class Periodic:
         self._thread.start()
 
     def stop(self) -> None:
-        """Returns once the action is over."""
+        """Stop the thread; returns once the action has ended."""
         self._ended.set()
         self._thread.join()
 

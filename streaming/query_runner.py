@@ -1,7 +1,7 @@
-"""Keeps the query running: starts it, and starts it again when it fails.
+"""Keeps the query running: starts it, and restarts it when it fails.
 
-It gives up where another attempt cannot help, so that it does not hold the claim in vain: the
-checkpoint is not to be read or written, or has lost its place in Kafka, or the query failed several
+It gives up where a retry cannot help, so that a useless driver does not hold the claim: the
+checkpoint cannot be read or written, or has lost its place in Kafka, or the query failed several
 times before its first batch although Kafka answers.
 """
 
@@ -33,13 +33,13 @@ log = structlog.get_logger()
 _SHORTEST_PAUSE_SECONDS: Final = 1.0
 _LONGEST: Final = 30.0
 _LOOK_SECONDS: Final = 1
-"""Until an end that was asked for is seen."""
+"""Longest time until a requested shutdown is noticed."""
 _MOST_IN_VAIN: Final = 5
-"""Attempts before the first batch: half a minute."""
+"""Failed attempts before the first batch: half a minute."""
 
 
 class QueryRunner:
-    """Of one driver's query; ``ending`` tells it when to stop."""
+    """Runs one driver's query until ``shutdown`` is set."""
 
     def __init__(
         self,
@@ -47,37 +47,37 @@ class QueryRunner:
         spark: SparkSession,
         writer: BatchWriter,
         watchdog: Watchdog,
-        ending: Shutdown,
+        shutdown: Shutdown,
     ) -> None:
         self._config = config
         self._spark = spark
         self._writer = writer
         self._watchdog = watchdog
-        self._ending = ending
+        self._shutdown = shutdown
         self._works = False
-        """Whether any batch was written: before that, the checkpoint itself may be why not."""
+        """Whether any batch was written: before that, the checkpoint itself may be the cause."""
         self._in_vain = 0
 
     def run(self, shown: Exposition) -> None:
-        """Until the driver is to end, or cannot go on: then ``ending`` says why."""
+        """Run until the driver must end or cannot continue; ``shutdown`` then holds the reason."""
         pause = _SHORTEST_PAUSE_SECONDS
         try:
-            while not self._ending.is_set():
+            while not self._shutdown.is_set():
                 failure, progressed = self._once()
                 if self._hopeless(failure):
                     return
-                # A query that got as far as a batch failed anew, not again.
+                # A query that completed a batch has a new failure, not the old one again.
                 pause = _SHORTEST_PAUSE_SECONDS if progressed else min(2 * pause, _LONGEST)
                 log.error("query failed", cause=failure.cause, restart_seconds=pause)
                 shown.count(metrics.QUERY_RESTARTS)
                 self._watchdog.progress.waiting("the query's next start")
-                self._ending.wait(pause)
+                self._shutdown.wait(pause)
         except (Py4JNetworkError, ConnectionError) as error:
-            self._ending.because(FAILED, f"Spark's JVM is gone: {error}")
+            self._shutdown.because(FAILED, f"Spark's JVM is gone: {error}")
 
     def _once(self) -> tuple[Failure, bool]:
-        """Run the query until it fails or the driver is to end; why it failed, and whether it got
-        as far as a batch."""
+        """Run the query until it fails or the driver must end; returns why it failed, and whether
+        it completed a batch."""
         try:
             query = self._start()
         except Py4JNetworkError:
@@ -87,10 +87,10 @@ class QueryRunner:
         return failure_of(self._watch(query)), bool(query.lastProgress)
 
     def _watch(self, query: StreamingQuery) -> str:
-        """Wait until the query fails or the driver is to end; what is said of its failure."""
+        """Wait until the query fails or the driver must end; returns the error text."""
         try:
             while not query.awaitTermination(_LOOK_SECONDS):
-                if self._ending.is_set():
+                if self._shutdown.is_set():
                     self._watchdog.hurry()
                     query.stop()
         except (PySparkException, Py4JError) as error:
@@ -99,16 +99,16 @@ class QueryRunner:
         return ""
 
     def _hopeless(self, failure: Failure) -> bool:
-        """Whether there is no point in another attempt."""
+        """Whether a retry is pointless; if so, requests shutdown."""
         if self._writer.fenced:
-            self._ending.because(FENCED, "a newer job has taken over")
-        if not self._ending.is_set() and (why := self._cannot_go_on(failure)):
+            self._shutdown.because(FENCED, "a newer job has taken over")
+        if not self._shutdown.is_set() and (why := self._cannot_go_on(failure)):
             log.error("the query cannot go on", cause=failure.cause)
-            self._ending.because(FAILED, why)
-        return self._ending.is_set()
+            self._shutdown.because(FAILED, why)
+        return self._shutdown.is_set()
 
     def _cannot_go_on(self, failure: Failure) -> str:
-        """Why another attempt cannot help, and what would; empty if it may."""
+        """Why a retry cannot help, and what would; empty if it may."""
         path = self._config.checkpoint
         match failure.trouble:
             case FatalCause.VERSION:
@@ -120,7 +120,7 @@ class QueryRunner:
         except NotReady as error:
             return str(error)
         except SinkError:
-            # Without Kafka there is nothing that it could be held against, and no batch either.
+            # Without Kafka the checkpoint cannot be compared, and no batch can run.
             return ""
         self._in_vain += not self._works
         if not self._works and self._in_vain >= _MOST_IN_VAIN:
@@ -149,7 +149,7 @@ class QueryRunner:
         try:
             self._writer(frame, number)
         except Py4JJavaError as error:
-            # By this name Spark knows it again.
+            # Spark recognises the error by this name.
             name = f"{type(error).__module__}.{type(error).__name__}"
             raise BatchFailed(f"{name}: {drop_frames(str(error))}") from None
         self._works = True

@@ -1,7 +1,7 @@
-"""What keeps a job from working, found before it claims: it must not end one that works."""
+"""The error for a job that cannot work: raised before it claims, so that it ends no working job."""
 
 from __future__ import annotations
 
 
 class NotReady(RuntimeError):
-    """Says why, and what to do about it."""
+    """The job cannot start; says why, and what to do about it."""

@@ -1,7 +1,7 @@
-"""Logs load reports that were rejected for a figure that no hardware has.
+"""Logs load reports that were rejected for a figure that no hardware can have.
 
-A broker that reads wrongly does so in every report: it is named again after a while, and a flood of
-names is cut short.
+A broker with a wrong reading has it in every report: the log names it again after a while, and
+limits how many it names.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from trimtab.wire.rows import DeadLetter
 log = structlog.get_logger()
 
 REPEAT_MS: Final = 600_000
-"""Between two lines about the same figure of the same broker."""
+"""Time between two lines about the same figure of the same broker."""
 
 MOST: Final = 20
-"""Lines a batch. Only what was logged is remembered, so this bounds memory too."""
+"""Most lines for a batch. Only logged figures are remembered, so this bounds memory too."""
 
 
 class RejectedReportLog:
@@ -27,10 +27,10 @@ class RejectedReportLog:
 
     def __init__(self) -> None:
         self._logged: dict[tuple[str, str], int] = {}
-        """Broker's key and field, to the timestamp of the batch that logged it."""
+        """Broker's key and the field, to the timestamp of the batch that logged it."""
 
     def tell(self, letters: Iterable[DeadLetter], at_ms: int) -> None:
-        """Log what is new of a batch's dead letters; ``at_ms`` is its timestamp."""
+        """Log the new figures of a batch's dead letters; ``at_ms`` is its timestamp."""
         self._logged = {
             figure: ms for figure, ms in self._logged.items() if 0 <= at_ms - ms < REPEAT_MS
         }

@@ -1,4 +1,4 @@
-"""Why the driver ends, and the exit code that tells its supervisor."""
+"""Why the driver ends, and its exit code for the supervisor."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ USAGE: Final = 2
 FENCED: Final = 4
 """A newer job has taken over."""
 UNREACHABLE: Final = 5
-"""Kafka at the start, or Redis for longer than `yield_seconds`."""
+"""Kafka is unreachable at the start, or Redis for longer than `yield_seconds`."""
 STUCK: Final = 70
-"""The watchdog's."""
+"""The watchdog ended the driver."""
 
 
 class Shutdown(threading.Event):
-    """Set once the driver is to end. The first reason counts; from any thread."""
+    """Set once the driver must end. The first reason counts; any thread may set it."""
 
     def __init__(self) -> None:
         super().__init__()
         self.code = OK
 
     def because(self, code: int, why: str) -> None:
-        """End for a reason that nobody asked for."""
+        """End for a reason other than a request."""
         if not self.is_set():
             self.code = code
             log.error("the job ends", why=why, code=code)

@@ -1,4 +1,4 @@
-"""Waiting for a sink that is away, for as long as the driver is not to end."""
+"""Retries a call while its sink is unavailable, until the driver must end."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from trimtab import metrics
 T = TypeVar("T")
 
 _LONGEST_SECONDS: Final = 1.0
-"""Between two attempts: so late a driver that is to end may notice it."""
+"""Longest time between two attempts, and until a requested shutdown is noticed."""
 
 
 class SinkRetry:
-    """Of one driver; ``ended`` says that it is to wait for nothing any longer."""
+    """The retries of one driver; once ``ended`` is set it waits no longer."""
 
     def __init__(self, ended: threading.Event, progress: Progress, shown: Exposition) -> None:
         self.ended = ended
@@ -27,7 +27,7 @@ class SinkRetry:
         self.shown = shown
 
     def attempt(self, sink: str, away: type[Exception], action: Callable[[], T]) -> T:
-        """Do it, as often as the sink's absence makes necessary."""
+        """Run the action, again while the sink is unavailable."""
         attempts = stamina.retry_context(
             on=lambda error: isinstance(error, away) and not self.ended.is_set(),
             attempts=None,

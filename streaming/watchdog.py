@@ -1,6 +1,6 @@
-"""Ends a driver whose query stands still, so that its supervisor starts it again.
+"""Ends a driver whose query makes no progress, so that its supervisor restarts it.
 
-A hung call cannot be cancelled from within. Fencing makes whatever it does later harmless.
+A hung call cannot be cancelled from within. Fencing makes its later effects harmless.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from pyspark import SparkContext
 log = structlog.get_logger()
 
 LOOK_SECONDS: Final = 1.0
-"""Between two looks at the progress."""
+"""Time between two looks at the progress."""
 
 _COLD: Final = 3
-"""Times the patience until the first batch has ended: Spark compiles, and its workers start."""
+"""Factor on the limit until the first batch has ended: Spark compiles, and its workers start."""
 
 _FAREWELL_LOOKS: Final = 20
-"""How long an orderly end may take: supervisors kill after thirty seconds."""
+"""Most looks that an orderly shutdown may take: supervisors kill after thirty seconds."""
 
 _KILLED_SECONDS: Final = 5.0
-"""For the JVM to be gone."""
+"""Wait for the JVM to exit."""
 
 
 class Progress:
-    """How far the driver is, told by whatever moves it on; from any thread."""
+    """The driver's progress, reported by each part that makes some; any thread may call it."""
 
     def __init__(self) -> None:
         self.steps = 0
@@ -51,12 +51,12 @@ class Progress:
         self._step(f"batch {batch} ended")
 
     def waiting(self, what: str) -> None:
-        """Another attempt at something absent: waiting is not being stuck."""
+        """Report a retry of something unavailable: waiting is not being stuck."""
         self._step(f"waiting for {what}")
 
     def triggered(self) -> None:
-        """Spark says that the query lives, be it that it has nothing to do."""
-        # It says so late: by then the batch may be under way that the driver is stuck in.
+        """Report that Spark says the query is alive, even with nothing to do."""
+        # Spark reports late: the batch that the driver is stuck in may have begun already.
         self._step(self.last if self._within else "Spark looked for input")
 
     def _step(self, what: str) -> None:
@@ -65,23 +65,23 @@ class Progress:
 
 
 class Watchdog:
-    """``stuck`` is called with the cause, once so many looks in a row saw no progress; three times
-    as many before the first batch has ended.
+    """Calls ``stuck`` with the cause once ``looks`` looks in a row saw no progress; three times as
+    many before the first batch has ended.
 
-    Looks are counted and not seconds: in a process that was stopped as a whole, and in a machine
-    that slept, nothing is stuck.
+    It counts looks, not seconds: nothing is stuck in a process that was suspended, or on a machine
+    that slept.
     """
 
     def __init__(self, progress: Progress, looks: int, stuck: Callable[[str], None]) -> None:
         self.progress = progress
-        self._patience = looks
+        self._most_looks = looks
         self._stuck = stuck
         self._seen = progress.steps
         self._still = 0
         self._ending = False
 
     def hurry(self) -> None:
-        """The driver is to end, and has twenty more looks for it, progress or not."""
+        """Give the driver twenty more looks to end, with or without progress."""
         if not self._ending:
             self._still, self._ending = 0, True
 
@@ -95,18 +95,18 @@ class Watchdog:
     def _limit(self) -> int:
         if self._ending:
             return _FAREWELL_LOOKS
-        return self._patience if self.progress.warm else _COLD * self._patience
+        return self._most_looks if self.progress.warm else _COLD * self._most_looks
 
 
 def halt(code: int) -> None:
     """End this process and its JVM now, whatever they are doing."""
-    # Where each thread stands: the cause.
+    # Each thread's stack shows the cause.
     faulthandler.dump_traceback(sys.stderr)
     gateway = SparkContext._gateway
     process = getattr(gateway, "proc", None)
     if process is not None:
-        # By itself it ends when our end of its input closes, unless it hangs as well. Its Python
-        # workers end when it has gone.
+        # It ends by itself when our end of its input closes, unless it hangs too. Its Python
+        # workers end after it.
         process.kill()
         with suppress(TimeoutExpired):
             process.wait(_KILLED_SECONDS)

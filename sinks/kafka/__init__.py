@@ -1,4 +1,4 @@
-"""Kafka: clients and their security, the topics, the job's claims, and records read and published.
+"""Kafka: clients and their security, topics, the job's claims, reading and publishing records.
 
-The formats of records are in `trimtab.wire`.
+The record formats are in `trimtab.wire`.
 """

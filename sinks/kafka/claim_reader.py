@@ -1,4 +1,4 @@
-"""Reads what the job that acts says of itself on the topic of generations."""
+"""Reads the active driver's heartbeats from the topic of generations."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from sinks.kafka.generation import ClaimRecord, Sign
 from trimtab.wire.keys import GENERATIONS
 
 _TAIL: Final = 100
-"""Offsets before the end to look for the last record in: each takes two, for Kafka marks its
-transaction's end."""
+"""Offsets before the end to search for the last record: each record takes two, since Kafka marks
+the end of its transaction."""
 
 _record = msgspec.json.Decoder(ClaimRecord)
 
 
 class Signs:
-    """The topic from its last record on. Joins no group and commits nothing; for one thread."""
+    """Reads the topic from its last record on. Joins no group, commits nothing; one thread only."""
 
     def __init__(self, bootstrap: str, client: Mapping[str, str] = MappingProxyType({})) -> None:
         self._bootstrap = bootstrap
         reader = {"group.id": "trimtab-standby", "enable.auto.commit": False}
         ends = {"enable.partition.eof": True, "auto.offset.reset": "earliest"}
-        # Who is fenced cannot write at all, so a record is a sign before its transaction is over.
+        # A fenced job cannot write at all, so a record is a sign before its transaction ends.
         all_of_them = {"isolation.level": "read_uncommitted"}
         self._consumer = Consumer(settings(bootstrap, client, **reader, **ends, **all_of_them))
         self._begun = False
 
     def newest(self, seconds: float) -> Sign | None:
-        """The newest record that was not returned before; None if none came in ``seconds``.
+        """The newest record not returned before; None if none came in ``seconds``.
 
-        The first call finds the last one there is, however old; FAREWELL if there never was one.
-        Raises KafkaUnavailable, so that silence is Kafka's only where it answers, and
+        The first call returns the last record of any age; FAREWELL if there never was one.
+        Raises KafkaUnavailable, so that None always means silence and never an absent Kafka, and
         Misconfigured.
         """
         here = TopicPartition(GENERATIONS, 0)
@@ -59,7 +59,7 @@ class Signs:
         self._consumer.close()
 
     def _last_of_what_comes(self, seconds: float) -> Sign | None:
-        """Up to the topic's end, once something came."""
+        """Read to the topic's end once a record came."""
         newest = None
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
@@ -69,7 +69,7 @@ class Signs:
             if (error := message.error()) is None:
                 newest = _record.decode(message.value() or b"").sign
             elif error.code() == KafkaError._PARTITION_EOF:
-                # Also after the mark of a transaction's end, which is nothing to hear.
+                # Also comes after the mark of a transaction's end, which is not a record.
                 if newest is not None:
                     break
             elif isinstance(failed := self._failure(error), Misconfigured):
@@ -77,5 +77,5 @@ class Signs:
         return newest
 
     def _failure(self, error: KafkaError) -> SinkError:
-        failed = failure(self._bootstrap, "hearing of the job that acts", error)
+        failed = failure(self._bootstrap, "reading the heartbeats", error)
         return KafkaUnavailable(str(failed)) if error.code() in UNKNOWN_TOPIC else failed

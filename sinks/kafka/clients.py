@@ -1,4 +1,4 @@
-"""What every Kafka client here shares: its settings, and its errors told apart by what to do."""
+"""Shared by all Kafka clients here: settings, and errors sorted by what the caller should do."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TIMEOUT_SECONDS: Final = 5.0
 """Longest wait for one answer of Kafka."""
 
 LARGEST_RECORD: Final = 8 << 20
-"""Bytes: a batch's record of rounds lists every move and refusal of every cluster."""
+"""Bytes; a batch's record of rounds lists every move and refusal of every cluster."""
 
 _FENCED: Final = frozenset(
     {
@@ -30,7 +30,7 @@ _FENCED: Final = frozenset(
     }
 )
 
-# librdkafka marks as retriable only what it would retry itself.
+# librdkafka marks only those errors as retriable that it would retry itself.
 _PASSING: Final = frozenset(
     {
         KafkaError._ALL_BROKERS_DOWN,
@@ -44,7 +44,7 @@ _PASSING: Final = frozenset(
         KafkaError._TIMED_OUT,
         KafkaError._TIMED_OUT_QUEUE,
         KafkaError._TRANSPORT,
-        # Of a topic that was made a moment ago, or a broker that was started a moment ago.
+        # A topic that was just created, or a broker that was just started.
         KafkaError._UNKNOWN_PARTITION,
         KafkaError._WAIT_COORD,
         KafkaError.CONCURRENT_TRANSACTIONS,
@@ -67,19 +67,19 @@ UNKNOWN_TOPIC: Final = frozenset(
         KafkaError.UNKNOWN_TOPIC_OR_PART,
     }
 )
-"""What a Kafka that comes and goes says of a topic that was there when this process started."""
+"""Codes that an unstable Kafka returns for a topic that existed when this process started."""
 
 _REFUSING: Final = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL})
-"""Codes of a client that was turned away."""
+"""Codes for a client that Kafka refused."""
 
 _ALERT: Final = re.compile(r"alert (bad certificate|certificate required|unknown ca)")
-"""How a server that wants another certificate of the client's hangs up."""
+"""The TLS alert of a server that wants another client certificate."""
 
 _TURNED_AWAY_SECONDS: Final = 1.0
-"""In which a server that answers at all has refused a wrong password, most often."""
+"""Time in which a server that answers at all has usually refused a wrong password."""
 
 _RECENT_SECONDS: Final = 5.0
-"""librdkafka connects again, and is turned away again, at least every second."""
+"""Age up to which a refusal counts: librdkafka retries, and is refused, at least every second."""
 
 _log = logging.getLogger("trimtab.kafka")
 
@@ -90,23 +90,23 @@ class _Refusal(NamedTuple):
 
 
 _refusals: Final[dict[str, _Refusal]] = {}
-"""Address to why its Kafka turned a client of this process away last."""
+"""Address to the last reason why its Kafka refused a client of this process."""
 
 
 class Client(Protocol):
-    """Any of confluent-kafka's."""
+    """Any client of confluent-kafka."""
 
     def poll(self, timeout: float) -> object: ...
 
 
 def settings(bootstrap: str, client: Mapping[str, str], **more: object) -> dict[str, Any]:
-    """librdkafka's settings; ``client``, the operator's (SASL, TLS), come before ours."""
+    """librdkafka's settings; ``client``, the operator's (SASL, TLS), override ours."""
     return {
         "bootstrap.servers": bootstrap,
         "logger": _log,
         "error_cb": partial(_note, bootstrap),
         "socket.timeout.ms": round(1000 * TIMEOUT_SECONDS),
-        # A broker that comes back is noticed at once, not after librdkafka's ten seconds.
+        # Notice a broker that comes back at once, not after librdkafka's ten seconds.
         "reconnect.backoff.max.ms": 1000,
         **more,
         **client,
@@ -114,13 +114,13 @@ def settings(bootstrap: str, client: Mapping[str, str], **more: object) -> dict[
 
 
 def check_access(bootstrap: str, client: Mapping[str, str]) -> None:
-    """Raise KafkaUnavailable unless Kafka answers, and Misconfigured where it turns us away."""
+    """Raise KafkaUnavailable unless Kafka answers, and Misconfigured if it refuses us."""
     metadata(AdminClient(settings(bootstrap, client)), bootstrap)
 
 
 def metadata(admin: AdminClient, bootstrap: str) -> ClusterMetadata:
     """Brokers and topics; raises KafkaUnavailable and Misconfigured."""
-    # While it waits for this answer librdkafka connects again as fast as it is turned away.
+    # While it waits for this answer librdkafka reconnects as fast as it is refused.
     for seconds in (_TURNED_AWAY_SECONDS, TIMEOUT_SECONDS):
         try:
             return admin.list_topics(timeout=seconds)
@@ -137,8 +137,8 @@ def failure(
 ) -> SinkError:
     """The error to raise for one of Kafka's.
 
-    ``client``: whose it is, unless it was polled just now. Turned away for a wrong password or
-    certificate, librdkafka's calls say only that they ran out of time; why, it tells whoever polls.
+    ``client``: the client that got it, unless it was just polled. After a refused password or
+    certificate librdkafka's calls only report a timeout; polling the client reports the cause.
     """
     text = f"Kafka at {bootstrap}, {doing}: {error.str()}"
     if error.code() in _FENCED:
@@ -154,7 +154,7 @@ def failure(
 
 
 def _note(bootstrap: str, error: KafkaError) -> None:
-    """What librdkafka says of its connections, at a poll."""
+    """Handle a connection error that librdkafka reports at a poll."""
     if error.code() in _REFUSING or _ALERT.search(error.str()):
         # It has logged this already.
         _refusals[bootstrap] = _Refusal(time.monotonic(), error.str())

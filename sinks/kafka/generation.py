@@ -1,14 +1,14 @@
 """The job's generation: the number of its claim in a Kafka topic of one partition.
 
 a claim:
-  begin as a producer: Kafka fences every earlier claimer, and ends what it had under way
-  read what is committed: only this claimer can add to it now
-  write a number above all that was read, above the topic's end, and above what the caller asks
-If a newer claimer comes in between, the last step is fenced and the number was not given. So no two
-claims have one number, and a later one has a larger number for as long as Kafka has the topic. What
-it has lost, if the topic was made anew, the caller knows from Redis.
+  start a producer: Kafka fences every earlier claimer, and aborts its open transaction
+  read the committed records: only this claimer can add to them now
+  write a number above all those read, above the topic's end, and above the caller's minimum
+If a newer claimer comes in between, the last step is fenced and the number is not assigned. So no
+two claims have the same number, and a later one has a larger number while Kafka keeps the topic. If
+the topic was recreated, the caller knows the lost numbers from Redis.
 
-While it acts, the claimer goes on writing: a standby hears it live.
+While it is active, the claimer keeps writing heartbeats for standbys.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ from trimtab.wire.keys import GENERATIONS
 _TRANSACTIONAL_ID: Final = "trimtab-job"
 
 _CLAIM_SECONDS: Final = 15.0
-"""Kafka needs a few seconds after its own start before it knows of transactions."""
+"""Time for Kafka's transaction coordinator, which needs a few seconds after Kafka's own start."""
 
 _TRANSACTION_SECONDS: Final = 60.0
-"""Kafka ends a transaction that takes longer, and its producer seems fenced: longer than an outage
-that catches a heartbeat in the middle."""
+"""Kafka aborts a transaction that takes longer, and its producer seems fenced: must be longer than
+an outage that interrupts a heartbeat."""
 
 
 class Sign(StrEnum):
-    """What a record of the topic says of the job that wrote it."""
+    """The kind of a record on the topic of generations."""
 
     CLAIM = "claim"
     HEARTBEAT = "heartbeat"
     FAREWELL = "farewell"
-    """It has ended in good order: nobody need wait for its silence."""
+    """The job ended in an orderly way: a standby need not wait for silence."""
 
 
 class ClaimRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What the topic says of a claim; ``at`` is the claimer's clock (epoch ms), for people only."""
+    """A claim on the topic; ``at`` is the claimer's clock (epoch ms), for people only."""
 
     job: str
     at: int
@@ -58,7 +58,7 @@ class ClaimRecord(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     sign: Sign = Sign.CLAIM
     generation: int = 0
-    """In every record, for compaction keeps only the last one. 0 in those of earlier versions,
+    """In every record, as compaction keeps only the last one. 0 in those of earlier versions,
     which number a claim by its offset."""
     v: int = 1
 
@@ -69,16 +69,16 @@ def claim(
     client: Mapping[str, str] = MappingProxyType({}),
     above: int = 0,
 ) -> Claim:
-    """Become the newest job; every older claim is fenced from here on.
+    """Become the newest job; fences every older claim.
 
-    ``above``: a generation that was given out, which the topic may have lost. Raises
-    KafkaUnavailable, Misconfigured, and Fenced if a newer one came in the middle of it.
+    ``above``: a generation already in use, which the topic may have lost. Raises KafkaUnavailable,
+    Misconfigured, and Fenced if a newer claim interrupted this one.
     """
     return Claim(bootstrap, job_id, client, above)
 
 
 class Claim:
-    """Held until a newer one is made; ``generation`` is larger than that of every older one."""
+    """A claim, held until a newer one is made; its ``generation`` is above every older one's."""
 
     def __init__(
         self, bootstrap: str, job_id: str, client: Mapping[str, str], above: int = 0
@@ -106,26 +106,26 @@ class Claim:
     def assert_held(self) -> None:
         """Raise Fenced if a newer claim was made; takes about 10 ms.
 
-        Kafka tells a fenced producer so only when it writes: this is one more record in the topic,
-        a heartbeat. Raises KafkaUnavailable while the question has no answer.
+        Kafka tells a producer that it is fenced only when it writes, so this writes a heartbeat to
+        the topic. Raises KafkaUnavailable while there is no answer.
         """
         self._write(Sign.HEARTBEAT)
 
     def bid_farewell(self) -> None:
-        """Tell who stands by that this job acts no more; raises as `assert_held` does."""
+        """Tell standbys that this job is no longer active; raises as `assert_held` does."""
         if self._in_transaction:
-            # A heartbeat that got no answer: its transaction must end before the next begins.
+            # An unanswered heartbeat: its transaction must end before the next begins.
             self._write(Sign.HEARTBEAT)
         self._write(Sign.FAREWELL)
 
     def close(self) -> None:
-        """Forget the producer; the generation stays claimed until a newer one is."""
-        # In the middle of a transaction, as when fenced, it would try to abort and warn.
+        """Close the producer; the generation stays claimed until a newer one is."""
+        # Inside a transaction, as when fenced, it would try to abort and would warn.
         if not self._in_transaction:
             self._producer.close()
 
     def _highest(self) -> int:
-        """Only now, for what was committed before is all there is."""
+        """Read the highest claim; called after fencing, so that no more can be committed."""
         attempts = stamina.retry_context(
             on=KafkaUnavailable, timeout=_CLAIM_SECONDS, attempts=None, wait_max=1.0
         )
@@ -135,9 +135,9 @@ class Claim:
         raise AssertionError("an endless retry ended")
 
     def _write(self, sign: Sign) -> None:
-        """Commit a record."""
+        """Commit a record; raises SinkError."""
         if self._fenced is not None:
-            # Asked again, librdkafka would speak of a call in progress.
+            # On another call librdkafka would report a call in progress.
             raise self._fenced
         try:
             self._commit(sign)
@@ -145,7 +145,7 @@ class Claim:
             raise self._failure(error.args[0]) from error
 
     def _commit(self, sign: Sign) -> None:
-        # A call that ran out of time goes on inside librdkafka: the next attempt takes it up.
+        # A call that timed out continues inside librdkafka: the next attempt resumes it.
         if self._aborting:
             self._producer.abort_transaction(TIMEOUT_SECONDS)
             self._aborting = self._in_transaction = False
@@ -153,10 +153,10 @@ class Claim:
             self._producer.begin_transaction()
             self._in_transaction = True
             self._produce(sign)
-        # No flush before: in a fenced producer it runs the callback with an exception set.
+        # No flush first: in a fenced producer it runs the callback with an exception set.
         self._producer.commit_transaction(TIMEOUT_SECONDS)
         self._in_transaction = False
-        # What librdkafka has to tell of its connections.
+        # Lets librdkafka report its connection errors.
         self._producer.poll(0)
 
     def _produce(self, sign: Sign) -> None:

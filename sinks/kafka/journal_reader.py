@@ -1,4 +1,4 @@
-"""The newest record of every bundle that the journal topic has."""
+"""Reads the newest record of every bundle from the journal topic."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from trimtab.wire.ownership import Change, Record
 _PAGE = 1000
 
 _SLICE_SECONDS = 0.1
-"""The client waits for so long until it has a whole page: brokers may do nothing meanwhile."""
+"""How long the client waits for a whole page: brokers are idle meanwhile."""
 
 _change = msgspec.json.Decoder(Change)
 
@@ -34,8 +34,8 @@ def newest_records(
 ) -> dict[str, Record]:
     """Bundle to its journalled record with the highest epoch, as of this call.
 
-    ``generation`` is the caller's: a record that `trimtab.store.rebuild.believed` rejects for it
-    counts only where the topic has no other of its bundle. Raises KafkaUnavailable and
+    ``generation`` is the caller's: a record that `trimtab.store.rebuild.is_believable` rejects for
+    it counts only if the topic has no other for its bundle. Raises KafkaUnavailable and
     Misconfigured.
     """
 
@@ -51,8 +51,8 @@ def newest_records(
 
 
 def _changes(bootstrap: str, client: Mapping[str, str], prefix: bytes) -> Iterator[Change]:
-    """Those whose key begins so, of all partitions and in no order: a topic that was widened has
-    the changes of one bundle in two of them. The job sends unreadable ones to the dead letters."""
+    """Changes whose key has the prefix, from all partitions, in no order: after partitions were
+    added, one bundle's changes are in two. The job sends unreadable ones to the dead letters."""
     reader = {"group.id": "trimtab-rebuild", "enable.auto.commit": False}
     consumer = Consumer(settings(bootstrap, client, **reader))
     try:
@@ -67,7 +67,7 @@ def _changes(bootstrap: str, client: Mapping[str, str], prefix: bytes) -> Iterat
 
 
 def _partitions(consumer: Consumer, bootstrap: str) -> list[int]:
-    """All of the topic's. None at all is no empty journal: Kafka does not know the topic (yet)."""
+    """The topic's partitions; raises if there are none, as Kafka does not know the topic (yet)."""
     found = consumer.list_topics(OWNERSHIP, timeout=TIMEOUT_SECONDS).topics[OWNERSHIP]
     if not found.partitions:
         raise KafkaUnavailable(f"Kafka at {bootstrap} has no topic {OWNERSHIP}: {found.error}")
@@ -75,12 +75,12 @@ def _partitions(consumer: Consumer, bootstrap: str) -> list[int]:
 
 
 def _values(consumer: Consumer, bootstrap: str, partition: int, prefix: bytes) -> Iterator[bytes]:
-    """Those of one partition, up to its end as of this call."""
+    """The values of one partition, up to its end as of this call."""
     here = TopicPartition(OWNERSHIP, partition)
     low, high = consumer.get_watermark_offsets(here, timeout=TIMEOUT_SECONDS)
     here.offset = position = low
     consumer.assign([here])
-    patience = monotonic() + TIMEOUT_SECONDS
+    deadline = monotonic() + TIMEOUT_SECONDS
     while position < high:
         messages = consumer.consume(_PAGE, _SLICE_SECONDS)
         for message in messages:
@@ -90,11 +90,11 @@ def _values(consumer: Consumer, bootstrap: str, partition: int, prefix: bytes) -
             value = message.value()
             if value is not None and (message.key() or b"").startswith(prefix):
                 yield value
-        # Compacted records have offsets but are never delivered.
+        # Records that compaction removed have offsets but are never delivered.
         before, position = position, consumer.position([here])[0].offset
         if messages or position > before:
-            patience = monotonic() + TIMEOUT_SECONDS
-        elif monotonic() > patience:
+            deadline = monotonic() + TIMEOUT_SECONDS
+        elif monotonic() > deadline:
             raise KafkaUnavailable(
                 f"Kafka at {bootstrap} has nothing of {OWNERSHIP}/{partition} to {high}"
             )

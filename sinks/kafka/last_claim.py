@@ -1,4 +1,4 @@
-"""What the topic of generations has of the claims made so far."""
+"""Reads the claims made so far from the topic of generations."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from trimtab.wire.keys import GENERATIONS
 _DOING: Final = "reading the claims so far"
 
 _TAIL: Final = 100
-"""Offsets before the end to look at first: every record of this version names a generation."""
+"""Offsets before the end to read first: every record of this version names a generation."""
 
 
 class _Named(msgspec.Struct):
-    """Any record of the topic; those of earlier versions name no generation."""
+    """A record of the topic; those of earlier versions name no generation."""
 
     generation: int = 0
 
@@ -28,7 +28,7 @@ _record = msgspec.json.Decoder(_Named)
 
 
 def highest_generation(bootstrap: str, client: Mapping[str, str]) -> int:
-    """No claim that Kafka has committed has a higher one.
+    """The highest generation of all claims that Kafka has committed.
 
     The end of the topic counts too: earlier versions number a claim by its offset. Raises
     KafkaUnavailable and Misconfigured.
@@ -37,9 +37,9 @@ def highest_generation(bootstrap: str, client: Mapping[str, str]) -> int:
         "group.id": "trimtab-claim",
         "enable.auto.commit": False,
         "auto.offset.reset": "earliest",
-        # A claim that was fenced before its end was never made.
+        # A claim that was fenced before it committed was never made.
         "isolation.level": "read_committed",
-        # After the mark of a transaction's end nothing comes but this.
+        # The only event after the mark of a transaction's end.
         "enable.partition.eof": True,
         "fetch.wait.max.ms": 10,
     }
@@ -49,7 +49,7 @@ def highest_generation(bootstrap: str, client: Mapping[str, str]) -> int:
         low, high = consumer.get_watermark_offsets(here, timeout=TIMEOUT_SECONDS)
         named = max(_named(consumer, bootstrap, max(low, high - _TAIL)), default=0)
         if not named:
-            # An earlier version acted last, or all of the tail was aborted.
+            # An earlier version was active last, or the whole tail was aborted.
             named = max(_named(consumer, bootstrap, low), default=0)
         return max(high, named)
     except KafkaException as error:
@@ -59,7 +59,7 @@ def highest_generation(bootstrap: str, client: Mapping[str, str]) -> int:
 
 
 def _named(consumer: Consumer, bootstrap: str, start: int) -> Iterator[int]:
-    """The generations that records name, from an offset to the topic's end."""
+    """The generations named by records, from an offset to the topic's end."""
     consumer.assign([TopicPartition(GENERATIONS, 0, start)])
     while True:
         message = consumer.poll(TIMEOUT_SECONDS)

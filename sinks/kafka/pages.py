@@ -1,6 +1,6 @@
-"""What a batch says to Kafka: no record larger than a topic takes, and few at a time.
+"""Divides a batch's records for Kafka: none larger than a topic allows, and few at a time.
 
-A long list would outlast the time of a delivery, and be published from its beginning for ever.
+A long list would exceed the delivery timeout, and be published from its start again and again.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from trimtab.wire.pieces import pieces
 from trimtab.wire.rows import BatchRecord
 
 PAGE: Final = 1 << 22
-"""Bytes published at once, and a record more."""
+"""Bytes published at once, plus at most one record."""
 
 
 def split_pages(records: Iterable[Outgoing]) -> Iterator[list[Outgoing]]:
-    """The records in their order, a list for each call."""
+    """Divide the records, in order, into one list for each call."""
     page: list[Outgoing] = []
     size = 0
     for record in records:
@@ -34,6 +34,6 @@ def split_pages(records: Iterable[Outgoing]) -> Iterator[list[Outgoing]]:
 
 
 def batch_records(done: BatchRecord) -> Iterator[Outgoing]:
-    """A batch as trimtab.rounds keeps it."""
+    """A batch as records of trimtab.rounds."""
     for value, headers in pieces(msgspec.json.encode(done), done.generation):
         yield Outgoing(keys.ROUNDS, f"{done.query}/{done.batch}", value, headers)

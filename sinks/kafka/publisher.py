@@ -1,4 +1,4 @@
-"""Records out to Kafka: all of a list acknowledged by all replicas, or an error."""
+"""Publishes records to Kafka: all of a list acknowledged by all replicas, or an error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sinks.errors import KafkaUnavailable, SinkError
 from sinks.kafka.clients import LARGEST_RECORD, failure, settings
 
 _DELIVERY_SECONDS: Final = 10.0
-"""How long Kafka may be away before a call gives up and says so."""
+"""How long Kafka may be unavailable before a call fails."""
 
 
 class Outgoing(NamedTuple):
@@ -21,7 +21,7 @@ class Outgoing(NamedTuple):
     topic: str
     key: str
     value: bytes
-    """Empty in a tombstone: compaction forgets the key."""
+    """Empty for a tombstone: compaction removes the key."""
     headers: tuple[tuple[str, bytes], ...] = ()
 
 
@@ -39,7 +39,7 @@ class Publisher:
                 "linger.ms": 5,
                 "compression.type": "gzip",
                 "message.max.bytes": LARGEST_RECORD,
-                # A missing topic is told from an absent Kafka only before delivery times out.
+                # Shorter than delivery, so that a missing topic does not look like an absent Kafka.
                 "topic.metadata.propagation.max.ms": 3000,
                 "delivery.timeout.ms": round(1000 * _DELIVERY_SECONDS),
             },
@@ -49,8 +49,8 @@ class Publisher:
     def publish(self, records: Iterable[Outgoing]) -> None:
         """Return once all are acknowledged.
 
-        Raises KafkaUnavailable or Misconfigured if any was not: publishing all again may repeat
-        some of them.
+        Raises KafkaUnavailable or Misconfigured if any was not: publishing all again may duplicate
+        some.
         """
         delivery = _Delivery()
         try:
@@ -84,14 +84,14 @@ class Publisher:
 
     def _failure(self, topic: str, error: KafkaError) -> SinkError:
         if error.fatal():
-            # Sequence numbers are out of step for good: only a new producer goes on.
+            # Sequence numbers are permanently out of step: only a new producer can continue.
             self._producer = Producer(self._settings)
             return KafkaUnavailable(f"Kafka at {self._bootstrap}: {error.str()}")
         return failure(self._bootstrap, f"publishing to {topic}", error)
 
 
 class _Delivery:
-    """What became of the records of one call."""
+    """The delivery results of one call's records."""
 
     def __init__(self) -> None:
         self.waiting = 0

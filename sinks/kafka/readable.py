@@ -1,4 +1,4 @@
-"""Records that others wrote, one by one: what cannot be read costs no other record."""
+"""Decodes records that others wrote one by one: an unreadable one does not affect the rest."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import msgspec
 from trimtab.wire.ownership import Record
 
 ALL = "*"
-"""Stands among the unreadable for a whole text that no record could be found in."""
+"""Listed as unreadable for a whole text in which no record could be found."""
 
 
 class Readable(NamedTuple):
-    """Bundle to record, and the names of those that cannot be read: of a bundle that may be one,
-    or a name that is no text as Python writes its bytes."""
+    """Bundle to record, and the names of unreadable ones: of what may be a bundle, or, for a name
+    that is not text, the repr of its bytes."""
 
     records: dict[str, Record]
     unreadable: tuple[str, ...] = ()
 
 
 class _Assertion(msgspec.Struct, frozen=True):
-    """`trimtab.wire.assertion.Assertion` with its records as they are."""
+    """`trimtab.wire.assertion.Assertion` with undecoded records."""
 
     records: dict[str, msgspec.Raw]
 
@@ -31,11 +31,11 @@ _record = msgspec.json.Decoder(Record)
 _assertion = msgspec.json.Decoder(_Assertion)
 
 MALFORMED: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""What decoding raises of a text that anybody may have written."""
+"""Errors from decoding a text of unknown origin."""
 
 
 def readable(texts: Iterable[tuple[bytes, bytes]]) -> Readable:
-    """Of pairs of a bundle's name and its record as JSON."""
+    """Decode pairs of a bundle's name and its record as JSON."""
     records: dict[str, Record] = {}
     unreadable: list[str] = []
     for name, text in texts:
@@ -52,7 +52,7 @@ def readable(texts: Iterable[tuple[bytes, bytes]]) -> Readable:
 
 
 def readable_assertion(text: bytes) -> Readable:
-    """Of what a broker said."""
+    """Decode a broker's assertion."""
     try:
         said = _assertion.decode(text)
     except MALFORMED:

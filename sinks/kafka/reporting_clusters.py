@@ -1,4 +1,4 @@
-"""Which clusters report, by the ends of the topic of load reports."""
+"""Finds the clusters that report, from the ends of the topic of load reports."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from trimtab.model import SUBJECT_PATTERN
 from trimtab.wire.keys import LOAD_REPORTS
 
 _TAIL: Final = 100
-"""Offsets before the end of each partition to look at."""
+"""Offsets to read before the end of each partition."""
 
 
 def reporting_clusters(
     bootstrap: str, client: Mapping[str, str] = MappingProxyType({})
 ) -> frozenset[str]:
-    """Those of the newest reports: of clusters that report rarely not all need be found.
+    """The clusters of the newest reports; may miss clusters that report rarely.
 
     Raises KafkaUnavailable and Misconfigured.
     """
@@ -52,7 +52,7 @@ def _tails(consumer: Consumer) -> Iterator[TopicPartition]:
 
 
 def _keys(consumer: Consumer, partitions: int) -> Iterator[str]:
-    """Of the records up to each partition's end."""
+    """The keys of the records up to each partition's end."""
     while partitions and (message := consumer.poll(TIMEOUT_SECONDS)) is not None:
         error = message.error()
         if error is None:

@@ -1,4 +1,4 @@
-"""How Kafka is spoken to in secret: written once, and told to each client in its own words."""
+"""Kafka TLS and SASL settings, written once and translated for each client library."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NEXT_STEP: Final = (
     "check protocol, mechanism, username, password, ca and certificate under kafka.security, "
     "and that the address is one that the server's certificate names"
 )
-"""What to do where Kafka turns a client away."""
+"""What to do when Kafka refuses a client."""
 
 _LIBRDKAFKA: Final = {
     "security.protocol": "protocol",
@@ -56,20 +56,20 @@ _LOGIN_MODULES: Final = {
 
 
 class KafkaSecurity(BaseModel, extra="forbid", frozen=True, hide_input_in_errors=True):
-    """By default nothing is secret. TLS always checks the server's certificate and its name."""
+    """Plaintext by default. TLS always checks the server's certificate and its name."""
 
     protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "SCRAM-SHA-512"
     username: str = ""
     password: SecretStr = SecretStr("")
     ca: Path | None = None
-    """PEM; without one, the authorities that the system trusts."""
+    """PEM; the default is the authorities that the system trusts."""
     certificate: Path | None = None
     """PEM: this client's private key (PKCS#8, not encrypted) and its certificates, in one file."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        """Half a login or a file that is not used: mistakes that no server would explain."""
+        """Reject an incomplete login or an unused file: mistakes that no server would explain."""
         sasl = self.protocol.startswith("SASL")
         if (bool(self.username), bool(self.password.get_secret_value())) != (sasl, sasl):
             raise ValueError(
@@ -87,15 +87,15 @@ class KafkaSecurity(BaseModel, extra="forbid", frozen=True, hide_input_in_errors
         return self
 
     def librdkafka(self) -> dict[str, str]:
-        """Settings of a confluent-kafka client. Carries the password: never log it."""
+        """Settings of a confluent-kafka client. They hold the password: never log them."""
         return self._named(_LIBRDKAFKA)
 
     def kafka_python(self) -> dict[str, str]:
-        """Arguments of a kafka-python client. Carries the password: never log it."""
+        """Arguments of a kafka-python client. They hold the password: never log them."""
         return self._named(_KAFKA_PYTHON)
 
     def connector(self) -> dict[str, str]:
-        """Options of Spark's Kafka connector. Carries the password: never log it."""
+        """Options of Spark's Kafka connector. They hold the password: never log them."""
         return self._named(_CONNECTOR)
 
     def _named(self, names: Mapping[str, str]) -> dict[str, str]:
@@ -103,7 +103,7 @@ class KafkaSecurity(BaseModel, extra="forbid", frozen=True, hide_input_in_errors
         return {name: values[what] for name, what in names.items() if what in values}
 
     def _values(self) -> dict[str, str]:
-        """What is given, by the words of the tables."""
+        """The settings that are set, keyed by the values of the tables."""
         values: dict[str, str] = {"protocol": self.protocol}
         if self.username:
             password = self.password.get_secret_value()
@@ -134,7 +134,7 @@ class _Environment(
 
 
 def security_of_environment() -> KafkaSecurity:
-    """From TRIMTAB_KAFKA__SECURITY__PROTOCOL and so on, as the job; raises Misconfigured."""
+    """Read TRIMTAB_KAFKA__SECURITY__PROTOCOL and so on, as the job does; raises Misconfigured."""
     try:
         return _Environment().security
     except ValidationError as error:
@@ -143,5 +143,5 @@ def security_of_environment() -> KafkaSecurity:
 
 
 def _quoted(text: str) -> str:
-    """A string of a JAAS configuration."""
+    """Quote a string for a JAAS configuration."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

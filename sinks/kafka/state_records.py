@@ -1,4 +1,4 @@
-"""An export as Kafka records, few at a time."""
+"""Turns an export of the state into Kafka records, few at a time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trimtab.wire.state import StateRecord, state_key
 
 
 def state_pages(rows: Iterable[Row], batch: BatchId, generation: int) -> Iterator[list[Outgoing]]:
-    """What to publish, one list after another, of a batch's rows of state."""
+    """Lists of records to publish, one after another, for a batch's state rows."""
     return split_pages(_records(rows, batch, generation))
 
 

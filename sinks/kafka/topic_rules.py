@@ -1,4 +1,4 @@
-"""What a topic must be like, and what is wrong with one that is there."""
+"""The rules for topics, and checks of existing topics against them."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ UNCLEAN: Final = "unclean.leader.election.enable"
 _HOUR_MS: Final = 3_600_000
 _REPLICAS: Final = 3
 _IN_SYNC: Final = 2
-"""Of the replicas: an acknowledged record is on two machines."""
+"""Replicas in sync: an acknowledged record is on two machines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """``needs``: settings without which the job would be wrong; ``config``: others at creation."""
+    """A required topic. ``needs``: settings the job depends on; ``config``: others at creation."""
 
     name: str
     partitions: int
     needs: Mapping[str, str] = field(default_factory=dict)
     config: Mapping[str, str] = field(default_factory=dict)
     single: bool = False
-    """It must have one partition and no more."""
+    """Whether it must have exactly one partition."""
     keeps_ms: int = _HOUR_MS
-    """So long at least it keeps what it deletes by time: the job may be away meanwhile."""
+    """Shortest retention if it deletes by time: the job may be down that long."""
     vital: frozenset[str] = frozenset()
-    """What would make ownership wrong if it were not so: the job does not start."""
+    """Settings that ownership depends on: the job does not start if one is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A topic that is there."""
+    """An existing topic."""
 
     partitions: int
     replicas: int
@@ -46,7 +46,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A setting of an existing topic that would make the job wrong, or lose what it wrote."""
+    """A setting of an existing topic that would break the job, or lose its records."""
 
     topic: str
     setting: str
@@ -54,16 +54,16 @@ class Finding:
     wanted: str
     at_least: bool = False
     vital: bool = False
-    """The job does not start with it."""
+    """Whether the job refuses to start with it."""
 
     def __str__(self) -> str:
         wanted = f"at least {self.wanted}" if self.at_least else self.wanted
         return f"{self.topic}: {self.setting} is {self.found}, must be {wanted}"
 
     def remedy(self, bootstrap: str) -> str:
-        """What to type."""
+        """The command that fixes it."""
         if self.setting == PARTITIONS:
-            # What Redis remembers of claims is above those that are deleted with it.
+            # Safe: Redis remembers a generation above those of the deleted claims.
             return f"kafka-topics.sh --bootstrap-server {bootstrap} --delete --topic {self.topic}"
         if self.setting == REPLICAS:
             return (
@@ -77,14 +77,14 @@ class Finding:
 
 
 def judge(topic: Topic, found: Found, brokers: int) -> list[Finding]:
-    """What is wrong with a topic of a Kafka of so many brokers."""
+    """Find what is wrong with a topic, on a Kafka with ``brokers`` brokers."""
     return [*_needed(topic, found), *_kept(topic, found), *_replicated(topic, found, brokers)]
 
 
 def choose_replication(brokers: int) -> tuple[int, Mapping[str, str]]:
-    """How many replicas a new topic has, and what else is said of them."""
+    """A new topic's replica count, and its settings about replicas."""
     if brokers == 1:
-        # The operator's default, which may know of brokers that are away at present.
+        # The operator's default, which may count brokers that are down at present.
         return -1, {}
     return min(_REPLICAS, brokers), {IN_SYNC: str(_IN_SYNC)}
 
@@ -103,7 +103,7 @@ def _kept(topic: Topic, found: Found) -> Iterator[Finding]:
     if POLICY in topic.needs:
         return
     if "compact" in found.config[POLICY]:
-        # Each record counts: the next of its key does not stand for it.
+        # Each record counts: a newer one with its key does not replace it.
         yield Finding(topic.name, POLICY, found.config[POLICY], "delete")
     retention = int(found.config[RETENTION])
     if 0 <= retention < topic.keeps_ms:
@@ -111,7 +111,7 @@ def _kept(topic: Topic, found: Found) -> Iterator[Finding]:
 
 
 def _replicated(topic: Topic, found: Found, brokers: int) -> Iterator[Finding]:
-    """Where one broker is all there is, it is the operator's choice."""
+    """Check replication; with a single broker it is the operator's choice."""
     if brokers == 1:
         return
     wanted = min(_REPLICAS, brokers)

@@ -1,4 +1,4 @@
-"""The topics trimtab reads and writes: made if missing, and judged if they are there already."""
+"""The topics that trimtab reads and writes: creates missing ones and checks existing ones."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _WEEK_MS: Final = str(7 * _DAY_MS)
 
 
 TOPICS: Final = (
-    # Brokers' clocks are not trusted: averages and silence go by the time Kafka got the report.
+    # Brokers' clocks are not trusted: averages and silence use the time Kafka got the report.
     Topic(keys.LOAD_REPORTS, 4, _APPEND_TIME, {"max.message.bytes": str(1 << 20)}),
-    # What operators said while no job ran stands nowhere else.
+    # Operators' intents sent while no job ran are stored nowhere else.
     Topic(keys.CONTROL, 1, _APPEND_TIME, keeps_ms=_DAY_MS),
-    # A replay of recorded batches needs the changes themselves: they stay a week uncompacted.
-    # Deleted by time, they would be missing where a store that lost them too is rebuilt.
+    # A replay of recorded batches needs every change: they stay uncompacted for a week.
+    # If deleted by time, they would be missing when a store that lost them too is rebuilt.
     Topic(
         keys.OWNERSHIP,
         1,
@@ -46,16 +46,16 @@ TOPICS: Final = (
         vital=frozenset({POLICY}),
     ),
     Topic(keys.COMMANDS, 1),
-    # A replay runs batches in the order in which they stand here.
+    # A replay runs batches in this topic's order.
     Topic(keys.ROUNDS, 1, config={"max.message.bytes": str(LARGEST_RECORD)}, single=True),
     Topic(keys.DEAD_LETTERS, 1),
-    # By time, as what is replayed from it: an export is of no use without the records after it.
+    # Deleted by time, like the records replayed on it: an export is useless without those after it.
     Topic(keys.STATE, 1),
-    # A claim is numbered by those before it: where they are on another partition, or gone, the same
-    # number would be given out again.
+    # A claim is numbered by those before it: if they are on another partition, or gone, the same
+    # number would be used again.
     Topic(keys.GENERATIONS, 1, _COMPACTED, single=True, vital=frozenset({POLICY, PARTITIONS})),
 )
-"""Few partitions: in Spark each costs a task a batch, and one takes 100,000 records a second."""
+"""Few partitions: each costs Spark a task per batch, and one handles 100,000 records a second."""
 
 
 def ensure_topics(
@@ -63,9 +63,9 @@ def ensure_topics(
     client: Mapping[str, str] = MappingProxyType({}),
     topics: Sequence[Topic] = TOPICS,
 ) -> tuple[Finding, ...]:
-    """Create what is missing; what is wrong with what was there. Safe to repeat.
+    """Create missing topics; returns the findings about existing ones. Safe to repeat.
 
-    Raises KafkaUnavailable within seconds, and Misconfigured where a topic may not be made.
+    Raises KafkaUnavailable within seconds, and Misconfigured if we may not create a topic.
     """
     admin = AdminClient(settings(bootstrap, client))
     try:
@@ -75,18 +75,18 @@ def ensure_topics(
         )
         return _judge(admin, topics, there)
     except KafkaException as error:
-        raise failure(bootstrap, "looking after topics", error.args[0], admin) from error
+        raise failure(bootstrap, "checking its topics", error.args[0], admin) from error
 
 
 def examine_topics(
     bootstrap: str, client: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[Finding, ...]:
-    """What is wrong with the topics that are there; makes none. Raises as `ensure_topics` does."""
+    """Check existing topics; creates none. Raises as `ensure_topics` does."""
     admin = AdminClient(settings(bootstrap, client))
     try:
         return _judge(admin, TOPICS, metadata(admin, bootstrap))
     except KafkaException as error:
-        raise failure(bootstrap, "looking at topics", error.args[0], admin) from error
+        raise failure(bootstrap, "checking its topics", error.args[0], admin) from error
 
 
 def _create(admin: AdminClient, topics: Sequence[Topic], brokers: int) -> None:

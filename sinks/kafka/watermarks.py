@@ -1,4 +1,4 @@
-"""From where to where topics reach."""
+"""Reads the first and last offsets of topics."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from sinks.kafka.clients import TIMEOUT_SECONDS, failure, metadata, settings
 def watermarks(
     bootstrap: str, topics: Iterable[str], client: Mapping[str, str]
 ) -> dict[tuple[str, int], tuple[int, int]]:
-    """Topic and partition to the first offset that it has, and the one that its next record gets.
+    """Topic and partition to its first offset, and the offset that its next record gets.
 
-    A topic that is not there is left out. Raises KafkaUnavailable and Misconfigured.
+    Leaves out topics that do not exist. Raises KafkaUnavailable and Misconfigured.
     """
     there = metadata(AdminClient(settings(bootstrap, client)), bootstrap).topics
     consumer = Consumer(settings(bootstrap, client, **{"group.id": "trimtab-start"}))

@@ -1,4 +1,4 @@
 """Redis as the ownership store: records, leases, commands, explanations, and the Lua scripts.
 
-How a server is found and connected to is in `sinks.redis.server`.
+`sinks.redis.server` finds servers and connects to them.
 """

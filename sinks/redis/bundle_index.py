@@ -1,4 +1,4 @@
-"""Which bundles a namespace has: the index that the transition script keeps beside the records."""
+"""Reads a namespace's bundles from the index that the transition script maintains."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from trimtab.wire.keys import bundles_key
 
 
 class BundleIndex:
-    """That of one Redis. All methods raise StoreUnavailable and Misconfigured."""
+    """The index in one Redis. All methods raise StoreUnavailable and Misconfigured."""
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
 
     def bundles(self, cluster: str, namespace: str) -> list[str]:
-        """A namespace's bundles in the order of the ring, as of one moment; none if it has none."""
+        """A namespace's bundles in ring order, as of one moment; empty if it has none."""
         with translate_errors(self._client):
             # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
             names: Any = self._client.zrangebylex(
                 bundles_key(cluster), f"[{namespace}/0x", f"({namespace}/1"
             )
         found = (name.decode(errors="replace") for name in names)
-        # A namespace with a cluster in its name may begin like a bundle of another, and brokers may
-        # add to the index beside the script.
+        # A namespace with a cluster in its name may begin like another's bundle, and brokers may
+        # write to the index without the script.
         return [
             bundle for bundle in found if namespace_of(bundle) == namespace and is_bundle(bundle)
         ]

@@ -1,8 +1,8 @@
-"""Whether a cluster's records may be written: the job opens them, and rebuilds them before that.
+"""Controls whether a cluster's records may be written: the job rebuilds them, then opens them.
 
-A server that restarted, or another one in its place, may have lost its last writes. It is closed
-by itself, for its data has another history than the one it was opened on: no record can be changed,
-and brokers keep their leases only by saying what they saw.
+A server that restarted, or was replaced, may have lost its last writes. It is closed automatically,
+as its data has another history than the one it was opened on: no record can be changed, and brokers
+keep their leases only by reporting what they saw.
 """
 
 from __future__ import annotations
@@ -33,30 +33,29 @@ from trimtab.wire.hints import Hints
 from trimtab.wire.ownership import Record
 
 CLOSED_FOR_MS: Final = LONGEST_LEASE_MS + 1_000
-"""After so long every broker has renewed its lease on the closed store, and said what it saw, or
-has stopped serving. The second is for its clock to run slower than the server's."""
+"""By then every broker has renewed its lease on the closed store and reported what it saw, or has
+stopped serving. The extra second allows for a broker's clock that is slower than the server's."""
 
 _PAGE: Final = 500
-"""Records a script restores: a few milliseconds in which the server serves nobody else."""
+"""Records that a script run restores: it blocks the server for a few milliseconds."""
 
 _ASSERTIONS: Final = 20
-"""A call reads so many: one that names a thousand bundles has about 200 kB."""
+"""Assertions that a call reads: one with a thousand bundles has about 200 kB."""
 
 
 class Closure(NamedTuple):
     """A cluster that must be rebuilt before it is opened."""
 
     history: str
-    """Of the data: the master's ``master_replid``."""
+    """The data's history: the master's ``master_replid``."""
     wait_ms: int
-    """It may be opened so long from now at the earliest."""
+    """Time from now until it may be opened at the earliest."""
     since: int
-    """When it was closed, by the server's clock: another time, if it lost everything since."""
+    """When it was closed, by the server's clock; changes if the server loses everything."""
 
 
 class ClusterGate:
-    """Those of one Redis. All methods raise StoreUnavailable and Misconfigured beside what they
-    name."""
+    """The gate of one Redis. All methods also raise StoreUnavailable and Misconfigured."""
 
     def __init__(
         self,
@@ -64,8 +63,8 @@ class ClusterGate:
         longest_lease_ms: int = LONGEST_LEASE_MS,
         replicas: int | None = None,
     ) -> None:
-        """``replicas``: how many must have acknowledged lately; None: half of the servers that are
-        connected when it is opened, so that a majority knows of whatever was granted."""
+        """``replicas``: how many must have acknowledged lately; None: half of the servers connected
+        when it is opened, so that a majority knows everything that was granted."""
         self._client = client
         self._longest_lease_ms = longest_lease_ms
         self._replicas = "" if replicas is None else str(replicas)
@@ -74,11 +73,11 @@ class ClusterGate:
     def open(
         self, cluster: str, generation: int, rebuilt_on: str = "", closed_for_ms: int = 0
     ) -> Closure | None:
-        """Let ``generation`` write; None if it may. Opening twice is harmless.
+        """Let ``generation`` write; None if it now may. Opening twice is harmless.
 
         ``rebuilt_on`` is the history whose records were rebuilt, which must have been closed for
-        ``closed_for_ms``. Raises Fenced if a higher generation was let in, and GenerationSpent if
-        this one was, on data that is gone.
+        ``closed_for_ms``. Raises Fenced if a higher generation opened it, and GenerationSpent if
+                this one did, on data that is gone.
         """
         known = self._opened_on.get((cluster, generation), "")
         status, detail, *more = run(
@@ -100,7 +99,7 @@ class ClusterGate:
                 self._load_scripts()
                 return None
             case "rebuild":
-                # Brokers renew their leases also while it is closed.
+                # Brokers renew their leases while it is closed too.
                 self._load_scripts()
                 return Closure(detail, int(more[0]), int(more[1]))
             case "fenced":
@@ -111,7 +110,7 @@ class ClusterGate:
                 raise GenerationSpent(f"generation {generation} was opened on data that is gone")
 
     def is_open(self, cluster: str) -> bool:
-        """Whether records may be changed, and believed: some generation was let in on this data."""
+        """Whether records may be changed, and trusted: a generation has opened this data."""
         with translate_errors(self._client), self._client.pipeline(transaction=False) as together:
             together.hmget(keys.open_key(cluster), "replid", "run_id")
             together.info("replication")
@@ -121,8 +120,8 @@ class ClusterGate:
         return opened_on == history_of(server) and by_older_job is None
 
     def was_replicated(self, cluster: str) -> bool:
-        """Whether the store remembers replicas: which of the servers is the master, and how many
-        it must hear, is best asked once they follow it again."""
+        """Whether the store remembers replicas: it is best to find the master, and how many must
+        acknowledge, once they follow it again."""
         names = keys.open_key(cluster), keys.replicas_key(cluster)
         with translate_errors(self._client), self._client.pipeline(transaction=False) as together:
             together.hmget(names[0], "replicated", "replicas", "connected")
@@ -134,7 +133,7 @@ class ClusterGate:
     def restore(
         self, cluster: str, generation: int, records: Mapping[str, Record], unjournalled: Set[str]
     ) -> int:
-        """Write what is newer than what stands here; how many records were.
+        """Write the records that are newer than the stored ones; returns how many.
 
         ``unjournalled`` names the bundles whose record the journal topic lacks. Raises Fenced.
         """
@@ -167,8 +166,8 @@ class ClusterGate:
         return restored
 
     def note_owned(self, cluster: str, generation: int, bundles: Sequence[str]) -> None:
-        """Note what brokers own, and which bundles there are, as the records of ``bundles`` say;
-        raises Fenced."""
+        """Index what brokers own, and which bundles exist, from the records of ``bundles``; raises
+        Fenced."""
         names = [
             keys.open_key(cluster),
             keys.ownership_key(cluster),
@@ -184,21 +183,21 @@ class ClusterGate:
                 raise SinkError(f"{cluster} cannot be restored: {detail}")
 
     def assertions(self, cluster: str, history: str) -> dict[str, Assertion]:
-        """What can be read of what brokers said while this history was closed, by broker."""
+        """The readable assertions that brokers sent while this history was closed, by broker."""
         heard = self.heard(cluster, history).items()
         return {broker: Assertion(records=said.records) for broker, said in heard}
 
     def heard(self, cluster: str, history: str) -> dict[str, Readable]:
-        """The same, with the names of the records that cannot be read."""
+        """The same, with the names of the unreadable records."""
         with translate_errors(self._client):
             # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
             server: Any = self._client.info("server")
-        # Agents of older versions speak to the process, and know of no history.
+        # Agents of older versions address the server process, and know no histories.
         of_older_agents = self._heard(cluster, str(server["run_id"]).zfill(40))
         return of_older_agents | self._heard(cluster, history)
 
-    def _heard(self, cluster: str, whom: str) -> dict[str, Readable]:
-        prefix = keys.assertion_key(cluster, whom, "")
+    def _heard(self, cluster: str, history: str) -> dict[str, Readable]:
+        prefix = keys.assertion_key(cluster, history, "")
         heard: dict[str, Readable] = {}
         with translate_errors(self._client):
             names = list(self._client.scan_iter(match=f"{literal(prefix)}*", count=1000))
@@ -213,12 +212,11 @@ class ClusterGate:
         return heard
 
     def outdated_agents(self, cluster: str) -> set[str]:
-        """Brokers whose agents are of an older version: they keep what they serve, and obey
-        nothing."""
+        """Brokers with agents of an older version: they keep their bundles, and obey no command."""
         return Leases(self._client).outdated(cluster)
 
     def set_hints(self, cluster: str, generation: int, hints: Hints) -> None:
-        """Tell lookups where bundles without an owner may go; raises Fenced and Closed."""
+        """Store hints for lookups about where unowned bundles may go; raises Fenced and Closed."""
         status, detail = run(
             self._client,
             hints_script(),

@@ -1,7 +1,7 @@
-"""A broker's commands, read from its Redis stream, and removed from it once obeyed.
+"""Reads a broker's commands from its Redis stream, and removes them once obeyed.
 
-A command is delivered at least once: again after a restart, or after an answer that was lost on its
-way. Whoever obeys drops a copy by the command's id and epoch.
+A command is delivered at least once: again after a restart, or after a lost answer. The agent drops
+duplicates by the command's id and epoch.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ log = structlog.get_logger()
 
 GROUP: Final = "agent"
 MAX_BLOCK_MS: Final = int(TIMEOUT_SECONDS * 800)
-"""Waiting longer would look like a server that hangs."""
+"""Longest wait; more would look like a server that hangs."""
 
 KEPT_S: Final = 86_400
-"""A stream without a command for so long ends; its broker, if it lives, makes it again."""
+"""A stream without a command for so long expires; its broker, if alive, creates it again."""
 
 _PAGE: Final = 100
 
-_TOLD: Final = 5
-"""Entries that a warning names."""
-_WORD: Final = 200
-"""Characters that it quotes of one."""
+_NAMED: Final = 5
+"""Most entries named in a warning."""
+_QUOTED: Final = 200
+"""Most characters quoted of one entry."""
 
 _command = msgspec.json.Decoder(Command)
 
 
 class CommandStream:
-    """One broker's reading end. All methods raise StoreUnavailable and Misconfigured."""
+    """One broker's command stream. All methods raise StoreUnavailable and Misconfigured."""
 
     rejected = 0
-    """Entries that were no command for this broker; they were acknowledged and dropped."""
+    """Entries that were not commands for this broker; they were acknowledged and dropped."""
 
     def __init__(self, client: redis.Redis, cluster: str, broker: str) -> None:
         self._client = client
@@ -53,10 +53,10 @@ class CommandStream:
         self._position = "0"
 
     def read(self, block_ms: int) -> list[tuple[str, Command]]:
-        """What was delivered but not acknowledged before, then what is new; waits for at least one.
+        """Read delivered but unacknowledged commands, then new ones; waits for at least one.
 
-        Returns nothing after ``block_ms`` (1 to MAX_BLOCK_MS). What was returned and not
-        acknowledged is not returned again by this object.
+        Returns none after ``block_ms`` (1 to MAX_BLOCK_MS). This object does not return an
+        unacknowledged command twice.
         """
         if not 0 < block_ms <= MAX_BLOCK_MS:
             raise ValueError(f"block_ms is {block_ms}, not from 1 to {MAX_BLOCK_MS}")
@@ -64,13 +64,13 @@ class CommandStream:
             with translate_errors(self._client):
                 entries = self._next_entries(block_ms)
         except SinkError:
-            # The server may have delivered what never arrived: look at the pending ones again.
+            # The server may have delivered entries that never arrived: read the pending ones again.
             self._position = "0"
             raise
         return self._parsed(entries)
 
     def acknowledge(self, ids: Iterable[str]) -> None:
-        """These are done, whatever became of them."""
+        """Remove these entries, whether they were obeyed or not."""
         done = list(ids)
         if done:
             with translate_errors(self._client), self._client.pipeline() as both:
@@ -95,7 +95,7 @@ class CommandStream:
         try:
             answer: Any = self._client.xreadgroup(GROUP, consumer, streams, _PAGE, block_ms)
         except ResponseError as error:
-            # UNBLOCKED: it ended while this waited.
+            # UNBLOCKED: the stream expired while this waited.
             if not str(error).startswith(("NOGROUP", "UNBLOCKED")):
                 raise
             self._create_group()
@@ -103,14 +103,14 @@ class CommandStream:
         return answer[0][1] if answer else []
 
     def _create_group(self) -> None:
-        # From 0: commands that were written before the broker ever looked are meant for it too.
+        # From 0: commands written before the broker's first read are for it too.
         try:
             self._client.xgroup_create(self._stream, GROUP, id="0", mkstream=True)
         except ResponseError as error:
-            # Another reader of this name was faster; anything else stands in the way of reading.
+            # Another reader of this name was faster; any other error prevents reading.
             if not str(error).startswith("BUSYGROUP"):
                 raise
-        # A stream of a name that never comes back, and never got a command, must end as well.
+        # The stream of a broker that never returns, and never got a command, must expire too.
         self._client.expire(self._stream, KEPT_S, nx=True)
 
     def _parsed(self, entries: list[Any]) -> list[tuple[str, Command]]:
@@ -127,7 +127,7 @@ class CommandStream:
         return commands
 
     def _drop(self, useless: dict[str, str]) -> None:
-        """Entries and why; they must not stand in the way of what follows them."""
+        """Drop entries, given with the cause, so that they do not block those after them."""
         self.acknowledge(useless)
         self.rejected += len(useless)
         if useless:
@@ -136,11 +136,11 @@ class CommandStream:
                 cluster=self._cluster,
                 broker=self._broker,
                 number=len(useless),
-                first=list(useless.items())[:_TOLD],
+                first=list(useless.items())[:_NAMED],
             )
 
     def _command(self, fields: dict[bytes, bytes] | None) -> Command:
-        """Raises ValueError."""
+        """Decode a command; raises ValueError."""
         if not fields:
             raise ValueError("it was trimmed away")
         try:
@@ -148,7 +148,7 @@ class CommandStream:
         except MALFORMED as error:
             raise ValueError(f"it cannot be read: {error}") from error
         if (command.cluster, command.broker) != (self._cluster, self._broker):
-            raise ValueError(f"it is for {command.broker[:_WORD]} of {command.cluster[:_WORD]}")
+            raise ValueError(f"it is for {command.broker[:_QUOTED]} of {command.cluster[:_QUOTED]}")
         if flaw := command.flaw():
-            raise ValueError(flaw[:_WORD])
+            raise ValueError(flaw[:_QUOTED])
         return command

@@ -1,4 +1,4 @@
-"""What the last rounds told of bundles and brokers: written once a round, read by people."""
+"""The last rounds' explanations of bundles and brokers: written once a round, read by people."""
 
 from __future__ import annotations
 
@@ -14,60 +14,60 @@ from trimtab.wire import keys
 from trimtab.wire.explanation import Explanation, StoredExplanations
 
 _LONGEST_S: Final = 7 * 86_400
-"""A cluster that holds no rounds any more leaves nothing behind for longer."""
+"""Longest time that explanations are kept after a cluster's last round."""
 
 _explanation = msgspec.json.Decoder(Explanation)
 
 
 class Found(NamedTuple):
-    """``explanation`` is None where the round, or any round, tells nothing of the subject."""
+    """``explanation`` is None if the round, or every round, explains nothing about the subject."""
 
     explanation: Explanation | None
     rounds: tuple[int, ...]
-    """In which the subject is explained, newest first."""
+    """The rounds that explain the subject, newest first."""
     kept: tuple[int, int] | None
-    """The first and the last round of which anything is kept."""
+    """The first and the last round with stored explanations."""
 
 
 class Explanations:
-    """Those of one Redis. All methods raise StoreUnavailable and Misconfigured."""
+    """The explanations in one Redis. All methods raise StoreUnavailable and Misconfigured."""
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
 
-    def write(self, generation: int, told: StoredExplanations) -> None:
-        """Keep a round's, and forget the oldest round's; twice is harmless.
+    def write(self, generation: int, stored: StoredExplanations) -> None:
+        """Store a round's explanations, and drop the oldest round's; repeating it is harmless.
 
-        Raises Fenced, and Closed where the job has not opened the cluster: a key that somebody made
-        up leaves nothing behind.
+        Raises Fenced, and Closed if the job has not opened the cluster: an invented cluster name
+        stores nothing.
         """
-        pairs = [part for name, text in told.subjects.items() for part in (name, _text(text))]
+        pairs = [part for name, text in stored.subjects.items() for part in (name, _text(text))]
         status, detail = run(
             self._client,
             why_script(),
             [
-                keys.open_key(told.cluster),
-                keys.whys_key(told.cluster),
-                keys.explained_key(told.cluster),
-                keys.explanations_key(told.cluster, ""),
+                keys.open_key(stored.cluster),
+                keys.whys_key(stored.cluster),
+                keys.explained_key(stored.cluster),
+                keys.explanations_key(stored.cluster, ""),
             ],
             [
                 str(generation),
-                str(told.round),
-                str(told.at),
-                str(told.keep),
+                str(stored.round),
+                str(stored.at),
+                str(stored.keep),
                 str(_LONGEST_S),
                 *pairs,
             ],
         )
         if status == "fenced":
-            text = f"{told.cluster} is open to generation {detail}, ours is {generation}"
+            text = f"{stored.cluster} is open to generation {detail}, ours is {generation}"
             raise Fenced(text, int(detail))
         if status == "closed":
-            raise Closed(f"{told.cluster} is closed: {detail}")
+            raise Closed(f"{stored.cluster} is closed: {detail}")
 
     def read(self, cluster: str, subject: str, number: int | None = None) -> Found:
-        """What is told of a subject in a round, or in the newest that tells of it."""
+        """A subject's explanation in a round, or in the newest round that explains it."""
         with translate_errors(self._client):
             # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
             with self._client.pipeline(transaction=False) as asked:
@@ -85,7 +85,7 @@ class Explanations:
         return Found(None if text is None else _decoded(text, wanted), rounds, kept)
 
     def round_until(self, cluster: str, at_ms: int) -> int | None:
-        """The newest kept round that was held at that time (epoch ms) or before."""
+        """The newest stored round at that time (epoch ms) or before."""
         with translate_errors(self._client):
             found: Any = self._client.zrange(
                 keys.explained_key(cluster), at_ms, 0, desc=True, byscore=True, offset=0, num=1
@@ -98,7 +98,7 @@ def _decoded(text: bytes, number: int) -> Explanation:
         return _explanation.decode(text)
     except msgspec.MsgspecError as error:
         raise Misconfigured(
-            f"what round {number} told was kept by another version of trimtab: ask that one, or "
+            f"round {number} was explained by another version of trimtab: ask that one, or "
             f"--replay ({error})"
         ) from error
 

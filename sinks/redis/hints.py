@@ -1,4 +1,4 @@
-"""Where lookups may put a bundle that nobody owns, as the job last said, and what was put since."""
+"""The job's newest hints where lookups may place unowned bundles, and the count placed since."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _hints = msgspec.json.Decoder(Hints)
 
 
 class PlacementHints:
-    """Those of one Redis. All methods raise StoreUnavailable and Misconfigured."""
+    """The hints in one Redis. All methods raise StoreUnavailable and Misconfigured."""
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
 
     def read(self, cluster: str) -> Hints | None:
-        """None until the job has held a round."""
+        """The newest hints; None until the job has run a round."""
         with translate_errors(self._client):
             # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
             text: Any = self._client.get(hints_key(cluster))
         return None if text is None else _hints.decode(text)
 
     def placed(self, cluster: str) -> int:
-        """How many bundles were given to brokers by the newest hints."""
+        """How many bundles were placed on brokers by the newest hints."""
         with translate_errors(self._client):
             counts: Any = self._client.hvals(placed_key(cluster))
         return sum(map(int, counts))

@@ -1,7 +1,7 @@
-"""Carries a cluster's ownership journal from Redis to Kafka, and forgets only what Kafka has.
+"""Relays a cluster's ownership journal from Redis to Kafka; deletes only what Kafka has.
 
-Carrying an entry twice is harmless: readers compare epochs. Brokers may write to the journal of
-their cluster, past the script: what cannot be one of its changes goes to the dead letters.
+Relaying an entry twice is harmless: readers compare epochs. Brokers can write to their cluster's
+journal without the script: entries that cannot be its changes go to the dead letters.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from trimtab.wire.ownership import Change
 from trimtab.wire.rows import DeadLetter, head_of
 
 PAGE: Final = 1000
-"""Entries a call: about 300 kB."""
+"""Entries in a call: about 300 kB."""
 
 _LARGEST: Final = 1 << 16
-"""Bytes of a change, which has some hundreds. Kafka would refuse a page with one above 1 MB."""
+"""Most bytes of a change, usually some hundreds. Kafka refuses a page with one above 1 MB."""
 
 _change = msgspec.json.Decoder(Change)
 
 
 class _Rejected(ValueError):
-    """An entry that is no change of this journal; ``reason`` is its dead letter's."""
+    """An entry that is not a change of this journal; ``reason`` goes to its dead letter."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(detail)
@@ -48,17 +48,17 @@ class _Page(NamedTuple):
 
 
 class JournalRelay:
-    """From one Redis to one Kafka; its owner calls it again and again."""
+    """Relays from one Redis to one Kafka; its owner calls it repeatedly."""
 
     def __init__(self, client: redis.Redis, publisher: Publisher) -> None:
         self._client = client
         self._publisher = publisher
 
     def relay(self, cluster: str) -> int:
-        """Carry the oldest entries; how many, 0 if there were none.
+        """Relay the oldest entries; returns how many, 0 if there were none.
 
-        Raises StoreUnavailable, KafkaUnavailable, Misconfigured and Closed, with every entry that
-        Kafka has not acknowledged still in the journal.
+        Raises StoreUnavailable, KafkaUnavailable, Misconfigured and Closed; every entry that Kafka
+        has not acknowledged then stays in the journal.
         """
         page = self._page(cluster)
         if not page.entries:
@@ -69,12 +69,12 @@ class JournalRelay:
             for outgoing in _outgoing(cluster, page.generation, entry, fields.get(b"change", b""))
         )
         with translate_errors(self._client):
-            # By id: after a failover new ids may be smaller than those just carried.
+            # By id: after a failover new ids may be smaller than those just relayed.
             self._client.xdel(keys.journal_key(cluster), *(entry for entry, _ in page.entries))
         return len(page.entries)
 
     def refill(self, cluster: str) -> int:
-        """Put the newest records of some bundles that the full journal left out into it; how many.
+        """Add the newest records of some bundles that the full journal left out; returns how many.
 
         For a journal that has room. Raises StoreUnavailable and Misconfigured.
         """
@@ -89,8 +89,8 @@ class JournalRelay:
     def _page(self, cluster: str) -> _Page:
         key = keys.journal_key(cluster)
         with translate_errors(self._client), self._client.pipeline(transaction=False) as together:
-            # One after the other on one connection, so on one server: no entry that the script
-            # wrote has a higher generation than the one read after it.
+            # In order on one connection, so on one server: no entry that the script wrote has a
+            # higher generation than the one read after it.
             together.xrange(key, count=PAGE)
             together.hget(keys.open_key(cluster), "generation")
             # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
@@ -124,7 +124,7 @@ def _outgoing(cluster: str, generation: int, entry: bytes, value: bytes) -> Iter
 
 
 def _checked(cluster: str, generation: int, value: bytes) -> Change:
-    """Raises _Rejected."""
+    """Decode and check a change; raises _Rejected."""
     if len(value) > _LARGEST:
         raise _Rejected("size", f"{len(value)} bytes, the limit is {_LARGEST}")
     try:
@@ -140,7 +140,7 @@ def _checked(cluster: str, generation: int, value: bytes) -> Change:
 
 
 def _dead_letter(cluster: str, entry: str, value: bytes, error: _Rejected) -> Outgoing:
-    """Someone wrote to the journal beside the script; what it says must not stop the others."""
+    """The dead letter of an entry not written by the script; it must not stop the others."""
     letter = DeadLetter(
         reason=error.reason,
         detail=str(error),

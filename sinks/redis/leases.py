@@ -1,4 +1,4 @@
-"""Leases: a broker's proof of life, a key that runs out unless it is renewed."""
+"""Leases: a broker's proof of life, a key that expires unless it is renewed."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ _PAGE: Final = 1000
 _OLDER_JOB: Final = "{}: a job of an older version is at work; upgrade the job first"
 
 FOR_THE_NEXT: Final = -1
-"""Asked for in place of a time: what is left of the lease is the next process's of this name."""
+"""Given instead of a time: leave the rest of the lease to the next process of this name."""
 
 NO_SESSION: Final = "0"
-"""Held the lease before: the process that did has ended, and left the rest of it to the next."""
+"""Holder of a lease whose process has ended and left the rest of it to the next."""
 
 
 class Renewal(StrEnum):
-    """What became of a renewal."""
+    """The result of a renewal."""
 
     HELD = "held"
     ASSERTED = "asserted"
-    """Held, and the store is closed: nobody can have been given a bundle meanwhile."""
+    """Held, and the store is closed: no bundle can have been assigned meanwhile."""
     ASSERT = "assert"
-    """Not held: the store is closed, and wants to hear what this broker saw."""
+    """Not held: the store is closed, and needs this broker's assertion."""
     WAITING = "waiting"
-    """Not held: an older process of this name, ``detail`` if that is known, may serve for ``ms``
-    more, and cannot renew."""
+    """Not held: an older process of this name (``detail`` if known) may serve for ``ms`` more, and
+    cannot renew."""
     SUPERSEDED = "superseded"
-    """Not held: a process that started later uses this broker's name."""
+    """Not held: a later process uses this broker's name."""
     RELEASED = "released"
 
 
@@ -61,23 +61,23 @@ class Lease(NamedTuple):
     detail: str
     """The session that held the lease until now, "" for none; the closed history (ASSERT)."""
     ms: int
-    """What was granted; what the older process has left (WAITING)."""
+    """The time granted; the time that the older process has left (WAITING)."""
     server_ms: int
     """The server's clock."""
     history: str
-    """Of the server's data."""
+    """The history of the server's data."""
     must_have_left_ms: int = 0
-    """Of a lease that was granted on another history, if it is to go on without a gap here: the
-    server that granted it may live on, and not have noticed yet that it was replaced."""
+    """Time that a lease from another history must have left to continue here without a gap: the
+    server that granted it may be alive, and not know yet that it was replaced."""
 
 
 class Leases:
-    """Those of one Redis. All methods raise StoreUnavailable and Misconfigured."""
+    """The leases in one Redis. All methods raise StoreUnavailable and Misconfigured."""
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
 
-    def renew(  # noqa: PLR0913 - whose lease it is, and what its process knows
+    def renew(  # noqa: PLR0913 - the lease's owner, and what its process knows
         self,
         cluster: str,
         broker: str,
@@ -91,7 +91,7 @@ class Leases:
         Count the time from before the call. 0 gives the lease up, FOR_THE_NEXT leaves it to another
         process of this name. ``assertion`` tells a closed store what this broker saw.
         ``asked_for_ms`` is how long this process has asked for the lease by its own clock: once
-        that is as long as a lease, no older process can have one, whatever the server's clock did.
+        that is a lease's length, no older process can hold one, even if the server's clock jumped.
         """
         names = [
             open_key(cluster),
@@ -118,10 +118,10 @@ class Leases:
     def _renew_unscripted(
         self, cluster: str, broker: str, session: int, ttl_ms: int, said: str
     ) -> Lease:
-        """On a server to which no job has come yet: brokers may not load scripts.
+        """Renew on a server that no job has used yet: brokers may not load scripts.
 
-        In several steps what the script does in one. A server that is replaced in between is closed
-        for longer than the lease that it is given here.
+        Does in several steps what the script does in one. A server that is replaced in between is
+        closed for longer than the lease that is granted here.
         """
         key = lease_key(cluster, broker)
         with translate_errors(self._client):
@@ -140,7 +140,7 @@ class Leases:
             if by_older_job and before is None:
                 raise Misconfigured(_OLDER_JOB.format(cluster))
             if before is not None and 0 < int(before) < session:
-                # Its lease may run for as long as any: PTTL is a right that brokers lack.
+                # Its lease may last as long as any: brokers have no right to PTTL.
                 return Lease(Renewal.WAITING, _session_of(before), LONGEST_LEASE_MS, now, history)
             assertion = assertion_key(cluster, history, broker)
             if said:
@@ -150,11 +150,11 @@ class Leases:
             granted = min(max(1, ttl_ms), LONGEST_LEASE_MS)
             self._client.set(key, f"+{session}", px=granted)
         must_have_left = 0 if opened[2] is None else REPLICA_WAIT_MS
-        told = _session_of(before)
-        return Lease(Renewal.ASSERTED, told, granted, now, history, must_have_left)
+        held_before = _session_of(before)
+        return Lease(Renewal.ASSERTED, held_before, granted, now, history, must_have_left)
 
     def _history_of_master(self, info: Mapping[str, Any], wanted: int, fixed: bool) -> str:
-        """Raises where this is a replica, or too few replicas have acknowledged lately."""
+        """The history; raises if this is a replica, or too few replicas acknowledged lately."""
         history = history_of(info)
         if history is None:
             raise replace_error(self._client, NO_MASTER["replica"])
@@ -177,14 +177,14 @@ class Leases:
             return bool(self._client.exists(lease_key(cluster, broker)))
 
     def alive(self, cluster: str) -> set[str]:
-        """Brokers that hold a lease, as found one after another: not one instant's picture."""
+        """Brokers that hold a lease, found one after another: not a snapshot of one moment."""
         prefix = lease_key(cluster, "")
         with translate_errors(self._client):
             names = self._client.scan_iter(match=f"{literal(prefix)}*", count=_PAGE)
             return {name.decode(errors="replace").removeprefix(prefix) for name in names}
 
     def outdated(self, cluster: str) -> set[str]:
-        """Whose agents are of an older version: they keep what they serve, and obey nothing."""
+        """Brokers with agents of an older version: they keep their bundles, and obey no command."""
         brokers = sorted(self.alive(cluster))
         if not brokers:
             return set()
@@ -200,10 +200,10 @@ class Leases:
 
 
 def history_of(replication: Mapping[str, Any]) -> bytes | None:
-    """The history of a server's data, by its INFO replication; None of a replica."""
+    """The history of a server's data, from its INFO replication; None for a replica."""
     if replication["role"] != "master":
         return None
-    # redis-py makes a number of what looks like one.
+    # redis-py turns a text that looks like a number into one.
     return str(replication["master_replid"]).zfill(40).encode()
 
 
@@ -218,5 +218,5 @@ def _session_of(lease: bytes | None) -> str:
 
 
 def literal(name: str) -> str:
-    """Escape what a glob pattern would take for more than itself."""
+    """Escape the special characters of a glob pattern."""
     return "".join(f"\\{character}" if character in "*?[]^-\\" else character for character in name)

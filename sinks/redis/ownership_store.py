@@ -1,4 +1,4 @@
-"""The ownership records in Redis; every change of one goes through the transition script."""
+"""The ownership records in Redis; the transition script makes every change to them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from trimtab.wire.ownership import (
 
 
 class _RawOutcome(msgspec.Struct, frozen=True):
-    """`trimtab.wire.ownership.Outcome` with its records as they are."""
+    """`trimtab.wire.ownership.TransitionOutcome` with undecoded records."""
 
     id: str
     bundle: str
@@ -54,10 +54,10 @@ class _RawOutcome(msgspec.Struct, frozen=True):
 
 
 _PAGE: Final = 1000
-"""Records a step when all are read: the server serves others in between."""
+"""Records read in a step: the server handles other clients in between."""
 
 PAGE: Final = 200
-"""Transitions of one script run: nobody else is served meanwhile, for some 10 ms."""
+"""Transitions in one script run: it blocks the server for some 10 ms."""
 
 _outcomes = msgspec.json.Decoder(tuple[TransitionOutcome, ...])
 _raw_outcomes = msgspec.json.Decoder(tuple[_RawOutcome, ...])
@@ -65,14 +65,14 @@ _raw_outcomes = msgspec.json.Decoder(tuple[_RawOutcome, ...])
 
 @dataclass(frozen=True, slots=True)
 class BatchOutcome:
-    """``outcomes`` in the order of the transitions; ``repeated``: some are of an earlier run."""
+    """``outcomes`` in the order of the transitions; ``repeated``: some are from an earlier run."""
 
     outcomes: tuple[TransitionOutcome, ...]
     repeated: bool = False
 
 
 class OwnershipStore:
-    """One Redis. All methods raise StoreUnavailable and Misconfigured beside what they name."""
+    """The records in one Redis. All methods also raise StoreUnavailable and Misconfigured."""
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
@@ -82,7 +82,7 @@ class OwnershipStore:
         with translate_errors(self._client):
             self._client.ping()
 
-    def apply_batch(  # noqa: PLR0913 - a batch, whose it is, and at what time
+    def apply_batch(  # noqa: PLR0913 - a batch, its job, and the time
         self,
         cluster: str,
         transitions: Sequence[Transition],
@@ -92,14 +92,14 @@ class OwnershipStore:
         batch: int,
         server_ms: int | None = None,
     ) -> BatchOutcome:
-        """Apply a batch of the job, page by page, or find that it was; raises Fenced and Closed.
+        """Apply a batch of the job, page by page, or find it already applied.
 
-        After an error, or a crash, the whole batch is asked for again: what was applied answers as
-        it did then, and the rest is applied. The last batches of the eight newest queries are
-        known: one that is older, or another of the same number, is refused as a whole. Of a query
-        that is forgotten, transitions are judged by the epochs that they expect, as all are.
+        After an error or a crash, send the whole batch again: applied transitions return their
+        first outcome, and the rest are applied. The last batches of the eight newest queries are
+        remembered: an older one, or another with its number, is refused as a whole. Those of a
+        forgotten query are checked by their expected epochs alone. Raises Fenced and Closed.
 
-        ``server_ms``: the server's time by the caller's own clock, if it is sure of it.
+        ``server_ms``: the server's time by the caller's own clock, if it is certain.
         """
         begun = monotonic()
         outcomes, repeated = list[TransitionOutcome](), False
@@ -107,12 +107,12 @@ class OwnershipStore:
         while True:
             rest = transitions[len(outcomes) :]
             caller = [str(generation), query_id, f"{batch}/{len(outcomes)}/{digest}"]
-            # The clock goes on from page to page.
+            # The clock advances from page to page.
             now_ms = server_ms and server_ms + round(1000 * (monotonic() - begun))
             status, found = self._apply_page(cluster, caller, rest[:PAGE], now_ms)
             if status == "older" or not _are_of(found, rest[: len(found)]):
-                # A later batch was applied, or another of this number: the checkpoint is an older
-                # one, or a copy that went on.
+                # A later batch was applied, or another with this number: the checkpoint is an
+                # older one, or another job continued from a copy.
                 return BatchOutcome((*outcomes, *map(_older, rest)), repeated)
             outcomes += found
             repeated = repeated or status == "repeated"
@@ -128,7 +128,7 @@ class OwnershipStore:
         match status:
             case "applied" | "repeated":
                 found = _decoded(detail)
-                # Nothing is never an answer to something: the next page would be the same again.
+                # An empty answer is not accepted: the next page would be the same again.
                 return (status, found) if found or not page else ("older", ())
             case "older":
                 return status, ()
@@ -141,7 +141,7 @@ class OwnershipStore:
     def apply(
         self, cluster: str, transition: Transition, server_ms: int | None = None
     ) -> TransitionOutcome:
-        """Apply what the broker ``transition.actor`` asks for; raises Closed.
+        """Apply a request of the broker ``transition.actor``; raises Closed.
 
         ``server_ms`` as for `apply_batch`.
         """
@@ -150,9 +150,9 @@ class OwnershipStore:
     def apply_all(
         self, cluster: str, transitions: Sequence[Transition], server_ms: int | None = None
     ) -> tuple[TransitionOutcome, ...]:
-        """Apply what a broker asks for, each by itself, in order; raises Closed.
+        """Apply a broker's requests, each independently, in order; raises Closed.
 
-        The server does nothing else meanwhile: a hundred take it a few milliseconds.
+        They block the server meanwhile: a hundred take a few milliseconds.
         """
         call = _call(cluster, ["", "", ""], transitions, server_ms)
         try:
@@ -174,8 +174,8 @@ class OwnershipStore:
         return Closed(f"{cluster} is closed: {detail}")
 
     def record(self, cluster: str, bundle: str) -> Record | None:
-        """None if the bundle never had a record: it is free, with epoch (0, 0). Or its record
-        cannot be read: what is asked for it is refused (UNREADABLE)."""
+        """A bundle's record. None if it never had one: it is free, with epoch (0, 0). Also None if
+        the record cannot be read: requests for the bundle are then refused (UNREADABLE)."""
         with translate_errors(self._client):
             # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
             text: Any = self._client.hget(ownership_key(cluster), bundle)
@@ -184,13 +184,13 @@ class OwnershipStore:
     def records_of(
         self, cluster: str, broker: str, besides: Iterable[str] = ()
     ) -> dict[str, Record]:
-        """Those that name the broker as owner, and those of ``besides``, as far as there are any.
+        """Records that name the broker as owner, and existing ones of the bundles in ``besides``.
 
-        Read in pages: not one moment's picture if others write meanwhile.
+        Reads in pages: not a snapshot of one moment if others write meanwhile.
         """
         with translate_errors(self._client):
             names = self._client.sscan_iter(owned_key(cluster, broker), count=_PAGE)
-            # Brokers may add to the set beside the script.
+            # Brokers may write to the set without the script.
             noted = {known for name in names if is_bundle(known := name.decode(errors="replace"))}
         bundles = sorted(noted.union(besides))
         found: dict[str, Record] = {}
@@ -199,7 +199,7 @@ class OwnershipStore:
         return found
 
     def _page(self, cluster: str, bundles: Sequence[str]) -> dict[str, Record]:
-        """Records as far as there are any that can be read."""
+        """The existing readable records of some bundles."""
         with translate_errors(self._client):
             # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
             texts: Any = self._client.hmget(ownership_key(cluster), bundles)
@@ -207,11 +207,11 @@ class OwnershipStore:
         return readable((name, text) for name, text in found if text is not None).records
 
     def records(self, cluster: str) -> dict[str, Record]:
-        """All that can be read, in pages: not one instant's picture if others write meanwhile."""
+        """All readable records, in pages: not a snapshot if others write meanwhile."""
         return self.readable_records(cluster).records
 
     def readable_records(self, cluster: str) -> Readable:
-        """The same, with the names of those that cannot be read: anybody may have written them."""
+        """The same, with the names of unreadable ones: any client may have written them."""
         with translate_errors(self._client):
             return readable(self._client.hscan_iter(ownership_key(cluster), count=_PAGE))
 
@@ -279,12 +279,12 @@ def _call(
         )
         for each in transitions
     ]
-    told = "" if server_ms is None else str(server_ms)
-    return _Call(keys, [cluster, *caller, msgspec.json.encode(requests).decode(), told])
+    now_ms = "" if server_ms is None else str(server_ms)
+    return _Call(keys, [cluster, *caller, msgspec.json.encode(requests).decode(), now_ms])
 
 
 def _decoded(answer: str) -> tuple[TransitionOutcome, ...]:
-    """The script's outcomes, without the records in them that cannot be read."""
+    """The script's outcomes, without their unreadable records."""
     try:
         return _outcomes.decode(answer)
     except MALFORMED:
@@ -305,13 +305,13 @@ def _readable_outcome(raw: _RawOutcome) -> TransitionOutcome:
 
 
 def _digest(transitions: Sequence[Transition]) -> str:
-    """Tells a batch from others of its number: a copied checkpoint counts on from where it was."""
+    """Tells a batch from others of the same number: a copied checkpoint continues its numbers."""
     named = [(each.id, each.bundle) for each in transitions]
     return blake2b(msgspec.json.encode(named), digest_size=8).hexdigest()
 
 
 def _unstamped(command: Command) -> str:
-    # The very default, not an equal one: msgspec leaves out what is the same object.
+    # The default object itself, not an equal one: msgspec omits a field only if it is that object.
     bare = msgspec.structs.replace(command, epoch=NO_EPOCH, generation=0, issued_at=0, deadline=0)
     return msgspec.json.encode(bare).decode()
 

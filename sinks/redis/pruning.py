@@ -1,11 +1,11 @@
-"""Forgets bundles that ended long ago: their records would stay in Redis, Kafka and Spark for ever.
+"""Removes bundles that ended long ago: their records would stay in Redis, Kafka and Spark for ever.
 
-Why the record of an end may go. No epoch is given out twice: what begins on a part of the ring has
-a counter above all that covered that part before, for it counts on from what it is made of (`bear`
-in transition.lua). A record that begins with counter 1 again has the generation of a later job, for
-only ends of earlier generations go. A rebuild that hears of the bundle once more, from a broker
-that kept an old record of it, finds what covers its part now with a higher epoch, and deletes it
-again (`trimtab.store.rebuild`).
+Why an ended bundle's record may be removed. No epoch is used twice: a new bundle on a part of the
+ring has a counter above all that covered that part before, as it continues its parents' counters
+(`born` in transition.lua). A record that starts at counter 1 again has a later job's generation, as
+only ends of earlier generations are removed. If a rebuild gets the bundle again, from a broker that
+kept an old record of it, it finds the bundles that cover its part now with a higher epoch, and
+deletes it again (`trimtab.store.rebuild`).
 
 Why not at once: replays and the auditor read the journal of the last days.
 """
@@ -29,17 +29,17 @@ KEPT_MS: Final = 7 * 24 * 3600 * 1000
 
 _SCANNED: Final = 1000
 _PAGE: Final = 200
-"""Records a script removes: some milliseconds in which the server serves nobody else."""
+"""Records that a script run removes: it blocks the server for some milliseconds."""
 
 
 class Pruner:
-    """Of one Redis."""
+    """Prunes the records in one Redis."""
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
 
     def prune(self, cluster: str, generation: int, kept_ms: int = KEPT_MS) -> int:
-        """Look at every record; how many were removed.
+        """Check every record; returns how many were removed.
 
         Raises StoreUnavailable, Misconfigured, Fenced and Closed.
         """
@@ -50,7 +50,7 @@ class Pruner:
         )
 
     def _ended(self, cluster: str) -> Iterator[str]:
-        """Bundles that ended, as one moment after another shows: the script looks again."""
+        """Ended bundles, read one page after another: the script checks each again."""
         with translate_errors(self._client):
             texts = self._client.hscan_iter(keys.ownership_key(cluster), count=_SCANNED)
             for text in texts:

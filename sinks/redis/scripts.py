@@ -1,4 +1,4 @@
-"""The Lua scripts as the server gets them, with the tables of the core written into them."""
+"""The Lua scripts as sent to the server, with the core's tables rendered into them."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from trimtab.ownership import (
 )
 from trimtab.wire.ownership import Refused
 
-# Under this line the server checks memory, disk and replicas before a script and not in the middle.
+# With this line the server checks memory, disk and replicas before a script, not in the middle.
 _SHEBANG = "#!lua"
-# What keeps brokers alive must go on where no room is left.
+# The scripts that keep brokers alive must work when memory is full.
 _EVEN_IF_FULL = "#!lua flags=allow-oom"
 
 _REFUSED = re.compile(r"REFUSED\.(\w+)")
 
 ASSERTION_KEPT_MS = 24 * 3600 * 1000
-"""What was said while one history was closed is of no use once it is open."""
+"""How long assertions are kept: they are useless once the history is open."""
 
 NO_MASTER = MappingProxyType(
     {
@@ -46,7 +46,7 @@ NO_MASTER = MappingProxyType(
         "isolated": "hears {} of the replicas that must acknowledge: another may be the master",
     }
 )
-"""Answers of scripts after which the same is asked again later, here or of another server."""
+"""Script answers after which the caller retries later, on this server or another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Script:
 def run(
     client: redis.Redis, script: Script, keys: Sequence[str], arguments: Sequence[str]
 ) -> list[str]:
-    """What a script answers; loads it where the server does not know it yet.
+    """Run a script and return its answer; loads it if the server does not know it yet.
 
     Raises StoreUnavailable and Misconfigured.
     """
@@ -75,11 +75,11 @@ def run(
 def run_loaded(
     client: redis.Redis, script: Script, keys: Sequence[str], arguments: Sequence[str]
 ) -> list[str]:
-    """The same for whoever may not load scripts; raises NoScriptError besides."""
+    """The same for callers that may not load scripts; also raises NoScriptError."""
     with translate_errors(client):
         # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
         answer: Any = client.evalsha(script.sha, len(keys), *keys, *arguments)
-    # An answer may quote a record, and anybody may have written that.
+    # An answer may quote a record, which any client may have written.
     return [part.decode(errors="replace") for part in answer]
 
 
@@ -137,7 +137,7 @@ def lease_script() -> Script:
 
 @cache
 def transition_script() -> Script:
-    # A text, for a Lua table is made anew by each run: it would take a tenth of the whole.
+    # A text: every run would rebuild a Lua table, which takes a tenth of the run's time.
     effects = "".join(
         f"{state.value} {event.value}={' '.join(effect)};"
         for state, row in TRANSITIONS.items()
@@ -156,11 +156,11 @@ def transition_script() -> Script:
 
 
 BROKERS_SCRIPTS = (transition_script, lease_script)
-"""What brokers run but may not load."""
+"""Scripts that brokers run but may not load."""
 
 
 def _of_history(first: str, constants: str, name: str) -> Script:
-    """A script that asks which history of the data this is."""
+    """Build a script that checks the history of the data."""
     lag = f"local REPLICA_LAG_S = {REPLICA_LAG_S}"
     return _script(first, constants, lag, _source("history.lua"), _source(name))
 

@@ -1,4 +1,4 @@
 """The driver's right to act: claim, heartbeat, standby, and opening the store to its generation.
 
-How claims are stored is in `sinks.kafka.generation`.
+Claims are stored by `sinks.kafka.generation`.
 """

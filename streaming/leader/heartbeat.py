@@ -1,4 +1,4 @@
-"""Shows that this driver acts, for as long as it is fit to."""
+"""The leader's heartbeat; it gives up the claim while Redis is unreachable."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from streaming.shutdown import FENCED, UNREACHABLE, Shutdown
 
 
 class Heartbeat:
-    """``away_seconds`` tells for how long Redis has not answered; a driver that waits longer than
-    ``yield_seconds`` leaves the claim to one that may reach it (0: never)."""
+    """``away_seconds`` returns how long Redis has not answered; after ``yield_seconds`` the driver
+    gives the claim up to one that may reach Redis (0: never)."""
 
     def __init__(
         self,
-        tenure: Leadership,
+        leadership: Leadership,
         away_seconds: Callable[[], float],
         yield_seconds: float,
-        ending: Shutdown,
+        shutdown: Shutdown,
     ) -> None:
-        self._tenure = tenure
+        self._leadership = leadership
         self._away_seconds = away_seconds
         self._yield_seconds = yield_seconds
-        self._ending = ending
+        self._shutdown = shutdown
 
     def beat(self) -> None:
-        """Ends the driver where another one has taken over, or is to."""
+        """Send a heartbeat; ends the driver if another one has taken over, or should."""
         try:
-            self._tenure.beat()
+            self._leadership.beat()
         except Fenced:
-            self._ending.because(FENCED, "a newer job has taken over")
+            self._shutdown.because(FENCED, "a newer job has taken over")
         away = self._away_seconds()
         if 0 < self._yield_seconds <= away:
-            self._ending.because(UNREACHABLE, f"Redis has not answered for {away:.0f} s")
+            self._shutdown.because(UNREACHABLE, f"Redis has not answered for {away:.0f} s")

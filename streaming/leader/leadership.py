@@ -1,7 +1,7 @@
-"""This job's right to act: its generation, claimed in Kafka and claimed anew when it is spent.
+"""This job's right to act: its generation, claimed in Kafka and claimed again when it is spent.
 
-A heartbeat keeps those who stand by waiting, and tells this job within seconds that another one has
-taken over, whatever it is waiting for meanwhile.
+A heartbeat keeps standbys waiting. It also tells this job within seconds that another one has taken
+over, even while this job waits for something else.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ log = structlog.get_logger()
 
 
 class Claim(Protocol):
-    """What a claim in Kafka gives."""
+    """A claim in Kafka."""
 
     @property
     def generation(self) -> int: ...
@@ -35,7 +35,7 @@ class Claim(Protocol):
 class Leadership:
     """Holds the newest claim.
 
-    ``claim`` makes one above the generation it is given, and thereby fences every older job.
+    ``claim`` makes a claim above the generation it is given, which fences every older job.
     """
 
     def __init__(self, claim: Callable[[int], Claim], shown: Exposition) -> None:
@@ -51,21 +51,20 @@ class Leadership:
         return self._claim.generation
 
     def renew(self, above: int = 0) -> None:
-        """Claim a higher generation than ours and ``above``; raises Fenced where a newer job holds
-        one.
+        """Claim a generation above ours and ``above``; raises Fenced where a newer job holds one.
 
-        Without the question a driver that slept through its succession would fence its successor.
+        Without this check a driver that slept while another took over would fence its successor.
         """
         with self._lock:
             spent = self._claim
             spent.assert_held()
-            # Both: Kafka may have lost our claim too.
+            # Above both: Kafka may have lost our claim too.
             self._claim = self._make(max(above, spent.generation))
             spent.close()
         self._show()
 
     def beat(self) -> None:
-        """Show that this job acts; raises Fenced. A Kafka that does not answer hears the next."""
+        """Send a heartbeat; raises Fenced. While Kafka is unavailable, heartbeats are skipped."""
         with self._lock:
             try:
                 self._claim.assert_held()
@@ -75,7 +74,7 @@ class Leadership:
                 log.warning("no heartbeat", cause=str(error))
 
     def close(self) -> None:
-        """End in good order: whoever stands by takes over at once."""
+        """Release the claim: a standby takes over at once."""
         with self._lock:
             try:
                 self._claim.bid_farewell()

@@ -1,8 +1,8 @@
-"""Waits until the job that acts is gone.
+"""Waits until the active driver is gone.
 
-Its heartbeats are counted against this machine's own clock, from when each was heard: no two clocks
-are compared. A standby that is deaf, for Kafka does not answer, has heard no silence; and one that
-does not reach Redis would do no better than who is there, and leaves the claim alone.
+The standby times the heartbeats by its own monotonic clock, from when it received each: no two
+clocks are compared. While Kafka does not answer, the silence does not count; a standby that cannot
+reach Redis could do no better than the active driver, and does not claim.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from sinks.kafka.generation import Sign
 log = structlog.get_logger()
 
 _LISTEN_SECONDS: Final = 0.5
-"""For one record, before the time is looked at."""
+"""Wait for one record before the time is checked."""
 _PAUSE_SECONDS: Final = 1.0
-"""After something did not answer."""
+"""Pause after Kafka or Redis did not answer."""
 
 
 class Hearing(Protocol):
-    """What is said on the topic of generations; raises KafkaUnavailable."""
+    """Reads the topic of generations; raises KafkaUnavailable."""
 
     def newest(self, seconds: float) -> Sign | None: ...
 
 
 class Standby:
-    """``fit`` raises StoreUnavailable where this driver could not act either."""
+    """A driver that waits to take over; ``fit`` raises StoreUnavailable if it could not act."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Standby:
         self._left = False
 
     def wait(self, ended: threading.Event) -> bool:
-        """Until this driver is to claim; False if ``ended`` was set before."""
+        """Wait until this driver should claim; False if ``ended`` is set first."""
         log.info("standing by", takeover_seconds=self._takeover)
         while not ended.is_set():
             try:
@@ -63,7 +63,7 @@ class Standby:
         return False
 
     def _vacant(self) -> bool:
-        """Listen for a moment: whether the job that acted has gone."""
+        """Listen for a moment; returns whether the active driver is gone."""
         try:
             sign = self._hearing.newest(_LISTEN_SECONDS)
         except KafkaUnavailable:

@@ -1,11 +1,11 @@
-"""Opening a cluster's records to this job, rebuilt where the store may have lost some of them.
+"""Opens a cluster's records to this job; rebuilds them if the store may have lost some.
 
 ask the gate; open: done
-not open: nobody can change a record now
-  wait until every broker has said what it saw, or has stopped serving
-  claim a generation above every record's, where this job's is not: Kafka has forgotten claims
-  restore the records with the highest epochs, of the journal topic and of the brokers
-  open; the generation is one that nobody has used yet
+not open: no record can be changed now
+  wait until every broker has reported what it saw, or has stopped serving
+  claim a generation above every record's if this job's is not: Kafka has lost claims
+  restore the records with the highest epochs, from the journal topic and the brokers
+  open; no job has used the generation before
 """
 
 from __future__ import annotations
@@ -35,49 +35,49 @@ from trimtab.wire.ownership import Record
 log = structlog.get_logger()
 
 Journal = Callable[[str], Mapping[str, Record]]
-"""The newest journalled records of a cluster."""
+"""Reads the newest journalled records of a cluster."""
 
 _LOOK_SECONDS: Final = 0.5
 
 _NAMED: Final = 20
-"""Brokers in a line of the log."""
+"""Most brokers named in one log line."""
 
 
 class StoreOpener:
     """Opens clusters for one job; one thread calls it."""
 
-    def __init__(  # noqa: PLR0913 - what it opens with, and as whom
+    def __init__(  # noqa: PLR0913 - its stores, its leadership and its settings
         self,
         gate: ClusterGate,
         store: OwnershipStore,
         journal: Journal,
-        tenure: Leadership,
+        leadership: Leadership,
         shown: Exposition,
         closed_for_ms: int = CLOSED_FOR_MS,
         waits: Callable[[], object] = lambda: None,
     ) -> None:
-        """``waits``: told again and again while a cluster is closed, which is no standstill."""
+        """``waits``: called again and again while a cluster is closed, for the watchdog."""
         self._gate = gate
         self._store = store
         self._journal = journal
-        self._tenure = tenure
+        self._leadership = leadership
         self._shown = shown
         self._closed_for_ms = closed_for_ms
         self._waits = waits
         self._closed_until: dict[tuple[str, str, int], float] = {}
-        """By this machine's clock, for each cluster, history and time since which it is closed."""
+        """Cluster, history and closing time to when it may open, by this machine's clock."""
         self.clusters: frozenset[str] = frozenset()
-        """Those opened so far."""
+        """The clusters opened so far."""
         self.ended = threading.Event()
         self.doubted: Callable[[str, Doubt], object] = _untold
-        """Told how far a cluster's records can be trusted when that changes."""
+        """Called when the trust in a cluster's records changes."""
 
     @property
     def generation(self) -> int:
-        return self._tenure.generation
+        return self._leadership.generation
 
     def hint(self, cluster: str, hints: Hints) -> None:
-        """Tell lookups where bundles may go; raises what `open` does."""
+        """Store hints for lookups about where bundles may go; raises the errors of `open`."""
         while True:
             self.open(cluster)
             # It may have closed since.
@@ -85,17 +85,16 @@ class StoreOpener:
                 return self._gate.set_hints(cluster, self.generation, hints)
 
     def look(self, cluster: str) -> None:
-        """Close it if it must be rebuilt, and wait for nothing; raises what `open` does.
+        """Close the cluster if it must be rebuilt, without waiting; raises the errors of `open`.
 
-        Of several clusters all are looked at before the first is opened: one after another, a
-        server that restarts would cost a lease's time for each, and the last one's brokers would
-        wait for all.
+        All clusters are checked before the first is opened. One after another, a server restart
+        would cost a lease's time for each, and the last cluster's brokers would wait for all.
         """
         self._as_newest(partial(self._ask, cluster))
 
     def look_ahead(self, reporting: Callable[[], Iterable[str]]) -> None:
-        """The same for all clusters that report, before the query starts: what must be closed for a
-        while is closed by the time of its first batch. That batch meets whatever goes wrong here.
+        """Check all reporting clusters before the query starts: those that must be rebuilt are then
+        closed before its first batch. That batch handles any error met here.
         """
         try:
             clusters = sorted(reporting())
@@ -118,18 +117,18 @@ class StoreOpener:
             self._name_outdated(cluster)
 
     def _as_newest(self, action: Callable[[], object]) -> None:
-        """Do it, if need be once more with a generation that nobody has used yet."""
+        """Run the action; if the generation is spent or fenced, again with one never used."""
         try:
             action()
         except (GenerationSpent, Fenced) as error:
             # Spent: brokers may have seen epochs of this generation that the server has forgotten.
-            # Fenced: a newer job has claimed, as Kafka knows then, or Kafka has lost claims.
-            self._tenure.renew(error.generation if isinstance(error, Fenced) else 0)
-            log.warning("new generation", cause=str(error), generation=self._tenure.generation)
+            # Fenced: a newer job has claimed, which Kafka then knows, or Kafka has lost claims.
+            self._leadership.renew(error.generation if isinstance(error, Fenced) else 0)
+            log.warning("new generation", cause=str(error), generation=self._leadership.generation)
             action()
 
     def _ask(self, cluster: str) -> Closure | None:
-        """Open it if it may be; else it is closed from now on."""
+        """Open the cluster if allowed; otherwise it is closed from now on."""
         closure = self._gate.open(cluster, self.generation, "", self._closed_for_ms)
         if closure is None:
             self._forget(cluster)
@@ -138,10 +137,10 @@ class StoreOpener:
         return closure
 
     def _over(self, cluster: str, closure: Closure) -> float:
-        """When it may be opened by this machine's clock, counted from the first look at it."""
+        """When it may open by this machine's clock, counted from the first check of it."""
         wait_s = max(closure.wait_ms, self._closed_for_ms) / 1000
-        # Of this job as a whole, however often it is interrupted and asks again. A server that is
-        # emptied keeps its history, and is closed anew.
+        # One deadline for the whole job, even if it is interrupted and asks again. A server that is
+        # emptied keeps its history, and closes again.
         key = cluster, closure.history, closure.since
         return self._closed_until.setdefault(key, time.monotonic() + wait_s)
 
@@ -164,7 +163,7 @@ class StoreOpener:
         closure = self._ask(cluster)
         if closure is None:
             return
-        # Also a store without a record, for it cannot know what it has forgotten.
+        # A store without records too: it cannot know what it has lost.
         log.warning("rebuilding ownership", cluster=cluster, seconds=closure.wait_ms / 1000)
         self.doubted(cluster, Doubt.UNSTABLE)
         with self._shown.timed(metrics.REBUILD_SECONDS):
@@ -187,11 +186,11 @@ class StoreOpener:
         self._report(cluster, lacking)
 
     def _wait(self, cluster: str, closure: Closure) -> None:
-        """Until the history has been closed for long enough, by the server's clock and by this
+        """Wait until the history has been closed long enough by the server's clock and by this
         machine's: the server's may jump meanwhile."""
         seen: Closure | None = closure
         while seen is not None and seen.history == closure.history:
-            seen = self._gate.open(cluster, self._tenure.generation, "", self._closed_for_ms)
+            seen = self._gate.open(cluster, self._leadership.generation, "", self._closed_for_ms)
             if seen is None:
                 return
             left = max(self._over(cluster, seen) - time.monotonic(), seen.wait_ms / 1000)
@@ -203,7 +202,7 @@ class StoreOpener:
 
     def _lacking(self, cluster: str, closure: Closure, stored: Readable) -> Rebuilt:
         said = self._gate.heard(cluster, closure.history)
-        # Only now: what a relay had in hand when the server died has reached Kafka meanwhile.
+        # Only now: the entries that a relay held when the server died have reached Kafka meanwhile.
         journalled = self._journal(cluster)
         self._warn(cluster, "store", "the store", stored)
         self._warn(cluster, "journal", "the journal topic", Readable(dict(journalled)))
@@ -218,20 +217,20 @@ class StoreOpener:
         )
 
     def _warn(self, cluster: str, kind: str, source: str, read: Readable) -> None:
-        """Tell what of a source does not count: it may be forged, or of another release."""
+        """Report a source's ignored records: they may be forged, or from another release."""
         doubted = doubtful(read.records, self.generation)
         doubted |= dict.fromkeys(read.unreadable, UNREADABLE)
         tell_ignored(self._shown, cluster, kind, source, doubted)
 
     def _outgrow(self, cluster: str, newest: int) -> None:
-        """Claim a generation above that of a record, whose bundle nobody could move otherwise."""
+        """Claim a generation above a record's; otherwise no job could move its bundle."""
         log.warning(
             "records have generations that Kafka does not know: trimtab.generations was made anew",
             cluster=cluster,
             newest=newest,
             generation=self.generation,
         )
-        self._tenure.renew(above=newest)
+        self._leadership.renew(above=newest)
         if self.generation <= newest:
             raise Misconfigured(
                 f"{cluster} has records of generation {newest}, and trimtab.generations gave "
@@ -248,4 +247,4 @@ class StoreOpener:
 
 
 def _untold(_cluster: str, _level: Doubt) -> None:
-    """Nobody wants to know."""
+    """The default callback: does nothing."""

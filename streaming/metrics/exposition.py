@@ -1,4 +1,4 @@
-"""The catalogue as live prometheus-client metrics, served by the driver."""
+"""The metrics catalogue as live prometheus-client metrics, served by the driver."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class PortTaken(RuntimeError):
-    """The metrics cannot be served where they were told to."""
+    """The metrics cannot be served on the configured host and port."""
 
 
 class Exposition:
@@ -52,9 +52,9 @@ class Exposition:
         return live
 
     def serve(self, host: str, port: int) -> WSGIServer:
-        """Answer ``/metrics`` on a thread of its own; the server tells its port.
+        """Serve ``/metrics`` on its own thread; the returned server knows its port.
 
-        Raises PortTaken where it cannot.
+        Raises PortTaken.
         """
         try:
             server, _ = start_http_server(port, host, self.registry)

@@ -1,4 +1,4 @@
-"""Metrics from the rows of a batch."""
+"""Sets the metrics from the rows of a batch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def show_dead_letter(shown: Exposition, letter: DeadLetter) -> None:
 
 
 def show_round(shown: Exposition, record: RoundRecord) -> None:
-    """Gauges of brokers that left the view go with them."""
+    """Show a round; removes the gauges of brokers that left the view."""
     cluster = record.cluster
     shown.count(metrics.ROUNDS, cluster, record.skipped or "planned")
     reasons = [move.reason for move in record.moves] + [split.reason for split in record.splits]
@@ -84,7 +84,7 @@ def _show_shadow(shown: Exposition, cluster: str, shadow: ShadowRecord | None) -
         labels = (cluster, role, side.strategy)
         shown.count(metrics.SHADOW_MOVES, *labels, by=side.moves)
         shown.count(metrics.SHADOW_BOUNCES, *labels, by=side.bounces)
-        # A round that asked no strategy found no range, and says nothing of the one before.
+        # A round that asked no strategy has no range, and leaves the last one as it is.
         if side.range is not None:
             shown.forget(metrics.SHADOW_RANGE, cluster, role)
             shown.set(metrics.SHADOW_RANGE, side.range, *labels)

@@ -66,6 +66,6 @@ class ProgressListener(StreamingQueryListener):
 
 
 def _offsets(text: str | None) -> dict[str, dict[str, int]]:
-    # "null" before a source has offsets; and in a batch that is repeated what is no JSON.
+    # "null" before a source has offsets; not JSON at all in a repeated batch.
     value: Any = json.loads(text) if text and text.startswith("{") else {}
     return value if isinstance(value, dict) else {}

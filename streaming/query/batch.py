@@ -1,7 +1,7 @@
-"""foreachBatch: what the operators decided reaches Redis once and Kafka at least once.
+"""foreachBatch: writes the operators' decisions to Redis once and to Kafka at least once.
 
-A batch that Spark repeats asks with the same ids, and Redis answers with the first run's outcome. A
-sink that is away is waited for here, with the batch uncommitted: nothing is lost or decided twice.
+A batch that Spark repeats uses the same ids, and Redis answers with the first run's outcome. The
+writer waits for an absent sink with the batch uncommitted: nothing is lost or decided twice.
 """
 
 from __future__ import annotations
@@ -61,27 +61,27 @@ class BatchWriter:
         publisher: Publisher,
         opener: StoreOpener,
         offsets: OffsetLog,
-        patience: SinkRetry,
+        retry: SinkRetry,
         server_ms: Callable[[], int | None],
     ) -> None:
-        """``server_ms``: Redis's time by the driver's own clock, None where it is not sure."""
+        """``server_ms``: Redis's time estimated by the driver's clock, None while uncertain."""
         self._store = store
         self._publisher = publisher
         self._opener = opener
         self._offsets = offsets
-        self._patience = patience
+        self._retry = retry
         self._server_ms = server_ms
-        self._shown = patience.shown
+        self._shown = retry.shown
         self.fenced = False
-        """Whether a newer job has taken over: there is no point in another attempt."""
+        """Whether a newer job has taken over: a retry is pointless."""
         self.settings: JobSettings | None = None
-        """What the operators were started with, for whoever runs batches again."""
+        """The operators' settings, recorded for replays."""
         self.explanations: Explanations | None = None
-        """Where rounds are explained."""
+        """The store of rounds' explanations."""
         self._told = False
         self._disbelief = RejectedReportLog()
         self._damaged: dict[tuple[str, str], str] = {}
-        """Cluster and what was not done for it, to why."""
+        """Cluster and the action that failed for it, to the cause."""
 
     def __call__(self, frame: DataFrame, number: int) -> None:
         # One action: a second would run both operators again.
@@ -121,14 +121,14 @@ class BatchWriter:
         for page in split_pages(outgoing):
             self._publish(page)
         self._told = True
-        # Last: brokers wait for commands, nobody for this.
+        # Last: brokers wait for commands; nothing waits for this.
         for row in by_tag[Tag.WHY]:
             self._explain(msgspec.json.decode(row.payload, type=StoredExplanations))
         for page in state_pages(state, batch, self._opener.generation):
             self._publish(page)
 
     def _explain(self, told: StoredExplanations) -> None:
-        """No round waits for this to be possible."""
+        """Store a round's explanations; never waits for Redis."""
         if self.explanations is None:
             return
         problem = told.problem
@@ -146,12 +146,12 @@ class BatchWriter:
         try:
             self.explanations.write(self._opener.generation, told)
         except Fenced as error:
-            # Kafka is asked whether a newer job has claimed.
+            # This asks Kafka whether a newer job has claimed.
             self._opener.open(told.cluster)
             raise Closed(str(error)) from error
 
     def _publish(self, outgoing: list[Outgoing]) -> None:
-        self._patience.attempt("kafka", KafkaUnavailable, lambda: self._publisher.publish(outgoing))
+        self._retry.attempt("kafka", KafkaUnavailable, lambda: self._publisher.publish(outgoing))
 
     def _dead_letters(self, rows: list[Row], at: int) -> list[Outgoing]:
         letters = [msgspec.json.decode(row.payload, type=DeadLetter) for row in rows]
@@ -163,17 +163,17 @@ class BatchWriter:
     def _intake(self, intakes: list[Intake], at: int) -> None:
         for intake in intakes:
             show_intake(self._shown, intake, at)
-        # In every batch: a server that came back is closed to the brokers until the job opens it,
-        # and a cluster in balance gives the job no other reason to look.
+        # In every batch: a restarted server is closed to the brokers until the job opens it, and a
+        # balanced cluster gives the job no other reason to ask.
         clusters = [intake.cluster for intake in intakes]
         for cluster in clusters if len(clusters) > 1 else ():
-            # All that must be rebuilt wait side by side.
+            # All clusters that must be rebuilt wait at the same time.
             self._open(cluster, self._opener.look)
         for cluster in clusters:
             self._open(cluster, self._opener.open)
 
     def _open(self, cluster: str, step: Callable[[str], None]) -> None:
-        attempt = partial(self._patience.attempt, "redis", Unavailable, partial(step, cluster))
+        attempt = partial(self._retry.attempt, "redis", Unavailable, partial(step, cluster))
         self._unless_damaged(cluster, "opened", attempt, None)
 
     def _disposed(self, record: RoundRecord, batch: BatchId) -> list[Outgoing]:
@@ -182,7 +182,7 @@ class BatchWriter:
         )
 
     def _unless_damaged(self, cluster: str, done: str, action: Callable[[], T], otherwise: T) -> T:
-        """What one cluster has in Redis costs no other its moves; later rounds decide anew."""
+        """One cluster's damaged data in Redis must not stop the others; later rounds retry."""
         try:
             result = action()
         except Damaged as error:
@@ -195,15 +195,15 @@ class BatchWriter:
         return result
 
     def _dispose(self, record: RoundRecord, batch: BatchId) -> list[Outgoing]:
-        """Write a round's moves; the copies of its commands for Kafka."""
+        """Write a round's moves; returns the copies of its commands for Kafka."""
         show_round(self._shown, record)
         if record.hints is not None:
             hints, cluster = record.hints, record.cluster
-            self._patience.attempt("redis", Unavailable, lambda: self._opener.hint(cluster, hints))
+            self._retry.attempt("redis", Unavailable, lambda: self._opener.hint(cluster, hints))
         requests = transitions(record, batch)
         if not requests:
             return []
-        done = self._patience.attempt(
+        done = self._retry.attempt(
             "redis", Unavailable, lambda: self._apply(record.cluster, requests, batch)
         )
         show_outcomes(self._shown, record.cluster, requests, done.outcomes)

@@ -1,4 +1,4 @@
-"""Operator ①: one broker's reports become its snapshot; what is poison becomes a dead letter.
+"""Operator ①: turns one broker's reports into its snapshot, and bad ones into dead letters.
 
 A broker that is silent for a day is dropped from state (`trimtab.intake.expiry`).
 """
@@ -24,7 +24,7 @@ from trimtab.intake.snapshot import SCHEMA, IntakeSettings
 
 
 class BrokerOperator(StatefulProcessor):
-    """Keyed by (cluster, broker); rows of a bad key come under two empty strings."""
+    """Keyed by (cluster, broker); rows with a bad key have two empty strings as key."""
 
     def __init__(self, settings: IntakeSettings) -> None:
         self._settings = settings

@@ -1,7 +1,7 @@
-"""Whether a checkpoint is one that this job can go on from, as far as can be told without Spark.
+"""Checks, as far as possible without Spark, that this job can continue from a checkpoint.
 
 A job whose checkpoint is another query's, or damaged, or ahead of its topics, fails in its first
-batch, and after each restart again. It must know before it claims.
+batch, and again after each restart. It must know before it claims.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Ends = Mapping[str, Mapping[str, int]]
 """Topic to partition to the offset after the last one read."""
 
 Watermarks = Mapping[tuple[str, int], tuple[int, int]]
-"""Topic and partition to the first offset that it has, and the one that its next record gets."""
+"""Topic and partition to its first offset, and the offset that its next record gets."""
 
 SOURCES: Final = (keys.LOAD_REPORTS, keys.CONTROL, keys.OWNERSHIP)
 """In the order of the query's sources."""
@@ -27,7 +27,7 @@ _OPERATORS: Final = 2
 _OPERATOR: Final = "transformWithState"
 _PARTITIONS: Final = "spark.sql.shuffle.partitions"
 _QUERY: Final = frozenset({"metadata", "offsets", "commits", "sources", "state"})
-"""What Spark has in a checkpoint."""
+"""Names of Spark's files in a checkpoint."""
 
 ANEW: Final = (
     "move it away or set another `checkpoint`: a job without one starts anew, warms up and moves "
@@ -48,7 +48,7 @@ class Files(Protocol):
 
 
 class _Foreign(ValueError):
-    """Why no query of this job wrote it, or not as it is now."""
+    """The checkpoint was not written by this job, or was changed since; says why."""
 
 
 def check_writable(files: Files) -> None:
@@ -63,10 +63,10 @@ def check_writable(files: Files) -> None:
 
 
 def check_origin(files: Files, watermarks: Callable[[], Watermarks] | None) -> None:
-    """Raise NotReady where there is a checkpoint from which this job cannot go on.
+    """Raise NotReady if there is a checkpoint from which this job cannot continue.
 
-    ``watermarks``: of the topics it reads, asked only where there is a checkpoint; None where the
-    operator lets Spark pass over what Kafka has lost.
+    ``watermarks``: those of its topics, requested only if there is a checkpoint; None if the
+    operator lets Spark skip records that Kafka has lost.
     """
     try:
         ends = _ends(files)
@@ -81,7 +81,7 @@ def check_origin(files: Files, watermarks: Callable[[], Watermarks] | None) -> N
 
 
 def _ends(files: Files) -> list[Ends]:
-    """What the query must find in Kafka; nothing for a new one. Raises _Foreign and FolderError."""
+    """The offsets that Kafka must have; none for a new query. Raises _Foreign and FolderError."""
     if not _QUERY.intersection(files.names()):
         return []
     if not isinstance(_json("metadata", files.read("metadata")).get("id"), str):
@@ -93,12 +93,12 @@ def _ends(files: Files) -> list[Ends]:
     _check_operators(files, conf.get(_PARTITIONS))
     if committed is None or committed == newest:
         return [ends]
-    # The last batch is done again, from where the one before it ended.
+    # The last batch is repeated, from the end of the one before it.
     return [ends, _offsets(files, committed)[0]]
 
 
 def _offsets(files: Files, number: int) -> tuple[Ends, Mapping[str, Any]]:
-    """Where a batch's reading ended, and the session's settings that Spark has put beside it."""
+    """A batch's end offsets, and the session settings that Spark stored with them."""
     name = f"offsets/{number}"
     lines = files.read(name).splitlines()
     if len(lines) < 2 or not lines[0].startswith("v"):
@@ -126,7 +126,7 @@ def _committed(files: Files) -> int | None:
 
 
 def _check_operators(files: Files, partitions: str | None) -> None:
-    """Spark compares them too, but only in the first batch."""
+    """Compare operators and partitions; Spark does so too, but only in the first batch."""
     operators = files.names("state")
     if not set(operators) <= {str(number) for number in range(_OPERATORS)}:
         raise _Foreign(f"its query has {len(operators)} operators with state, not {_OPERATORS}")
@@ -149,7 +149,7 @@ def _check_operators(files: Files, partitions: str | None) -> None:
 
 
 def _compare(ends: Ends, watermarks: Watermarks) -> None:
-    """Whether Kafka still has what comes next."""
+    """Raise _Foreign unless Kafka still has the records that come next."""
     for topic, partitions in ends.items():
         for partition, end in partitions.items():
             low, high = watermarks.get((topic, int(partition)), (0, -1))

@@ -1,4 +1,4 @@
-"""Operator ②: a cluster's snapshots, intents and ownership meet, and its rounds are held."""
+"""Operator ②: collects a cluster's snapshots, intents and ownership, and runs its rounds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from trimtab.wire.rows import Row
 
 
 class ClusterOperator(StatefulProcessor):
-    """Keyed by cluster; rows of no cluster (bad keys) only pass through."""
+    """Keyed by cluster; rows without a cluster (bad keys) pass through."""
 
     def __init__(self, defaults: Settings) -> None:
         self._defaults = defaults
@@ -80,7 +80,7 @@ class ClusterOperator(StatefulProcessor):
 
 
 class _Mapping(MutableMapping[str, bytes]):
-    """Spark's MapState as the mapping that the core works on."""
+    """Wraps Spark's MapState as the mapping that the core uses."""
 
     def __init__(self, state: MapState) -> None:
         self._state = state

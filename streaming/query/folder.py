@@ -1,4 +1,4 @@
-"""A folder on any file system that Spark has."""
+"""A folder on any file system that Spark supports."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from pyspark.errors import IllegalArgumentException
 from pyspark.sql import SparkSession
 
 _PROBE_BYTES: Final = 4096
-"""A full disk still takes empty files."""
+"""Not empty: a full disk still accepts empty files."""
 
 _THROWN: Final = (Py4JJavaError, IllegalArgumentException)
-"""PySpark has a class of its own for Java's IllegalArgumentException: a host that is not known, a
-path that is no URI."""
+"""PySpark has its own class for Java's IllegalArgumentException: an unknown host, a path that is
+not a URI."""
 
 _WRAPPED: Final = re.compile(r"^([\w.$]+(Exception|Error): )+")
 """Hadoop puts one exception's name before the next one's message."""
 
 
 class FolderError(RuntimeError):
-    """What the file system said, in a line."""
+    """The file system's error message, in one line."""
 
 
 class Folder:
@@ -36,7 +36,7 @@ class Folder:
         self._conf: Any = spark.sparkContext._jsc.hadoopConfiguration()
 
     def read(self, name: str) -> str:
-        """A file's text."""
+        """Return a file's text."""
         try:
             stream = self._files().open(self._at(name))
             try:
@@ -47,7 +47,7 @@ class Folder:
             raise FolderError(_said(error)) from error
 
     def names(self, name: str = "") -> list[str]:
-        """What is in a folder in it, hidden files left out; nothing if there is no such folder."""
+        """List a folder inside it without hidden files; empty if there is no such folder."""
         try:
             files, at = self._files(), self._at(name)
             if not files.exists(at):
@@ -58,8 +58,8 @@ class Folder:
         return [each for each in found if not each.startswith(".")]
 
     def try_writing(self) -> None:
-        """Make the folder if it is missing, and do in it as Spark does in every batch: write a file
-        under another name, then give it its own."""
+        """Create the folder if it is missing, and write as Spark does in every batch: a file under
+        a temporary name, then renamed."""
         try:
             draft, final = (self._at(f".trimtab-{uuid.uuid4().hex}") for _ in range(2))
             files = self._files()

@@ -1,4 +1,4 @@
-"""Reads Spark's offset log: what a batch was made of, known before it runs."""
+"""Reads Spark's offset log: a batch's input, known before it runs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Offsets = dict[str, dict[str, int]]
 
 
 _SOURCES: Final = 3
-"""Reports, intents and ownership: each keeps its own log of where it began."""
+"""Reports, intents and ownership: each source logs where it began."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A batch's timestamp (epoch ms) and where its reading ended."""
+    """A batch's timestamp (epoch ms) and end offsets."""
 
     at: int
     ends: Offsets
@@ -28,18 +28,18 @@ class Batch:
 
 @dataclass(slots=True)
 class OffsetLog:
-    """The offsets and metadata of one checkpoint, on any file system Spark has."""
+    """The offsets and metadata of one checkpoint, on any file system that Spark supports."""
 
     spark: SparkSession
     checkpoint: str
     _last: tuple[int, Batch] = field(default=(-1, Batch(0, {})), init=False)
 
     def query_id(self) -> str:
-        """The id that a restart from this checkpoint keeps."""
+        """The query's id, which a restart from this checkpoint keeps."""
         return str(json.loads(self._read("metadata"))["id"])
 
     def ranges(self, batch: int) -> tuple[int, dict[str, dict[str, tuple[int, int]]]]:
-        """The batch timestamp, and first and end offset of each partition that was read."""
+        """The batch timestamp, and the first and end offset of each partition that was read."""
         number, before = self._last
         if number != batch - 1:
             before = self._batch(batch - 1) if batch else Batch(0, {})
@@ -57,16 +57,16 @@ class OffsetLog:
         return this.at, ranges
 
     def _first(self) -> Offsets:
-        """Where the query began to read: not at 0 with "latest", or once retention has passed."""
+        """The query's first offsets: not 0 with "latest", or after retention deleted records."""
         starts: Offsets = {}
         for source in range(_SOURCES):
-            # A zero byte, which very old versions looked for, then a version line.
+            # A zero byte, which very old versions expected, then a version line.
             _, _, offsets = self._read(f"sources/{source}/0").partition("\n")
             starts |= json.loads(offsets)
         return starts
 
     def _batch(self, number: int) -> Batch:
-        # A version line, the metadata, then one line a source ("-" for one that has read nothing).
+        # A version line, the metadata, then a line for each source ("-" if it has read nothing).
         _, metadata, *sources = self._read(f"offsets/{number}").splitlines()
         ends: Offsets = {}
         for source in sources:

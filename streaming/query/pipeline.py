@@ -1,4 +1,4 @@
-"""The streaming query: two operators in a chain, intents and ownership joining between them."""
+"""The streaming query: two operators in a chain; intents and ownership enter between them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trimtab.wire.rows import ROW_SCHEMA, Tag
 
 
 def source_of(kafka: KafkaConfig) -> KafkaSource:
-    """Where the job reads, and how."""
+    """Return the job's Kafka source."""
     return KafkaSource(
         kafka.bootstrap,
         kafka.starting_offsets,
@@ -29,7 +29,7 @@ def source_of(kafka: KafkaConfig) -> KafkaSource:
 def rows(
     spark: SparkSession, source: KafkaSource, intake: IntakeSettings, defaults: Settings
 ) -> DataFrame:
-    """What the sinks are to write, from reports, intents and the ownership journal."""
+    """The rows for the sinks, from reports, intents and the ownership journal."""
     reports = select_reports(source.read(spark, keys.LOAD_REPORTS))
     snapshots = reports.groupBy("cluster", "broker").transformWithState(
         BrokerOperator(intake), ROW_SCHEMA, outputMode="Append", timeMode="ProcessingTime"

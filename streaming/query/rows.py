@@ -1,4 +1,4 @@
-"""The stream's row type as Spark wants it."""
+"""The stream's row type in Spark's form."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ _NAMED: Final = SparkRow(*Row._fields)
 
 
 def spark_row(row: Row) -> SparkRow:
-    """The row with its columns' names, without which Spark cannot place them."""
+    """Return the row with its column names, which Spark needs to place the values."""
     return _NAMED(*row)

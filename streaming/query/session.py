@@ -16,20 +16,20 @@ _ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateSt
 _CHECKPOINTS: Final = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
-"""Spark's other one forks a `readlink` for every file it looks at: 50 a batch on a local disk."""
+"""Spark's other one forks a `readlink` for every file it checks: 50 per batch on a local disk."""
 
 _LOCAL_FILES: Final = "hadoop-bare-naked-local-fs"
-"""Jar of a file system that sets modes itself, where Hadoop's forks a `chmod`: 17 a batch."""
+"""Jar of a file system that sets modes itself; Hadoop's forks a `chmod` for it, 17 per batch."""
 
 _WORKERS: Final = "streaming.query.workers"
-"""Python workers fork from this module: with Spark's own, most of their time went to `gc`."""
+"""Python workers fork from this module: with Spark's own they spent most of their time in `gc`."""
 
 _JAVA: Final = "spark.driver.extraJavaOptions"
 
 
 def spark_session(config: SparkConfig, name: str = "trimtab") -> SparkSession:
-    """A session on loopback with RocksDB state and this interpreter for its workers."""
-    # Workers start with another Python unless they are told.
+    """Build a session on loopback with RocksDB state and this interpreter for its workers."""
+    # Without these, workers may start another Python.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     builder = SparkSession.builder.appName(name).master(config.master)
     conf = {
@@ -43,14 +43,14 @@ def spark_session(config: SparkConfig, name: str = "trimtab") -> SparkSession:
         "spark.sql.shuffle.partitions": str(config.shuffle_partitions),
         "spark.sql.streaming.stateStore.providerClass": _ROCKSDB,
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-        # Keep what a restart or a replay can need, not a hundred batches of it.
+        # Enough for a restart or a replay; the default is a hundred batches.
         "spark.sql.streaming.minBatchesToRetain": "10",
         "spark.sql.streaming.metricsEnabled": "false",
         "spark.sql.adaptive.enabled": "false",
         "spark.redaction.regex": "(?i)secret|password|token|redis.url|sasl",
         "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS,
         "spark.python.daemon.module": _WORKERS,
-        # Workers ask the JVM for each key's state: a pipe answers in two thirds of TCP's time.
+        # Workers ask the JVM for each key's state: a Unix socket needs two thirds of TCP's time.
         "spark.python.unix.domain.socket.enabled": "true",
         **_local_files(config),
         **config.conf,
@@ -58,20 +58,20 @@ def spark_session(config: SparkConfig, name: str = "trimtab") -> SparkSession:
     for key, value in conf.items():
         builder = builder.config(key, value)
     with as_file(files("streaming") / "log4j2.properties") as logging:
-        # Read once, when the JVM starts; a JVM that runs already keeps what it has.
+        # Read once, when the JVM starts; a running JVM keeps its settings.
         # A deep stack: Spark matches a failed batch's whole traceback against a recursive pattern.
         java = f"-Xss4m -Dlog4j2.configurationFile={logging.as_uri()} {config.conf.get(_JAVA, '')}"
         return builder.config(_JAVA, java.strip()).getOrCreate()
 
 
 def _local_files(config: SparkConfig) -> dict[str, str]:
-    """Use the file system that forks less, where driver and executors share this machine's disk."""
+    """Use the file system that forks less if driver and executors share this machine's disk."""
     jars = [str(jar) for jar in config.jars if jar.name.startswith(_LOCAL_FILES)]
     if not jars or not config.master.startswith("local"):
         return {}
     return {
         "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
-        # Needed before spark.jars are: Spark itself reads those through this file system.
+        # On the class path before spark.jars: Spark reads those through this file system.
         "spark.driver.extraClassPath": jars[0],
         "spark.executor.extraClassPath": jars[0],
     }

@@ -1,4 +1,4 @@
-"""State with a version of its own: a new field must not stop a query over an old checkpoint."""
+"""State with its own version: a new field must not stop a query on an old checkpoint."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ STATE: Final = "schema int, payload binary"
 
 
 class ForeignCheckpoint(RuntimeError):
-    """Another version of the job wrote this state; trying again cannot help."""
+    """Another version of the job wrote this state; a retry cannot help."""
 
 
 def payload_of(stored: Any, schema: int, what: str) -> bytes:
-    """The bytes that were stored, empty for none; raises ForeignCheckpoint for another schema."""
+    """Return the stored bytes, empty for none; raises ForeignCheckpoint for another schema."""
     if not stored:
         return b""
     found, payload = stored

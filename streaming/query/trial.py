@@ -1,4 +1,4 @@
-"""Everything that the job needs of Spark and of its checkpoint, tried before it claims."""
+"""Tests everything the job needs from Spark and its checkpoint, before it claims."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from streaming.readiness import NotReady
 from trimtab.wire import keys
 
 _LOSS_ALLOWED: Final = "false"
-"""Of the connector's option ``failOnDataLoss``."""
+"""Value of the connector's option ``failOnDataLoss``."""
 
 
 def start_spark(config: SparkConfig) -> SparkSession:
-    """A session; raises NotReady."""
+    """Start a session; raises NotReady."""
     try:
         return spark_session(config)
     except (PySparkException, Py4JError, OSError) as error:
@@ -34,8 +34,7 @@ def start_spark(config: SparkConfig) -> SparkSession:
 
 
 def check_connector(spark: SparkSession, config: JobConfig) -> None:
-    """Raise NotReady unless Spark reads from Kafka: it has a client of its own, with its own
-    options."""
+    """Raise NotReady unless Spark reads from Kafka: it has its own client with its own options."""
     source = source_of(config.kafka)
     try:
         source.sample(spark, keys.CONTROL)
@@ -47,9 +46,9 @@ def check_connector(spark: SparkSession, config: JobConfig) -> None:
 
 
 def check_checkpoint(spark: SparkSession, config: JobConfig) -> None:
-    """Raise NotReady unless the job can go on from its checkpoint, and write it.
+    """Raise NotReady unless the job can continue from its checkpoint and write it.
 
-    Also KafkaUnavailable and Misconfigured.
+    Also raises KafkaUnavailable and Misconfigured.
     """
     folder = Folder(spark, config.checkpoint)
     check_writable(folder)

@@ -1,8 +1,8 @@
-"""Where Spark's Python workers fork from: what all of them need is imported once and left alone.
+"""The daemon that Spark's Python workers fork from: it imports their modules once and freezes them.
 
 Spark starts it as ``python -m streaming.query.workers``. After every task a worker collects
-garbage; with everything that pyarrow, numpy and pyspark brought that took 40 ms of a core, and
-frozen objects are not looked at. Forked workers also share these pages.
+garbage; over the objects of pyarrow, numpy and pyspark that took 40 ms of a core. The collector
+skips frozen objects. Forked workers also share these pages.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
 """Threads that run between batches: leases, the server's clock, intents, journals, pruning.
 
-What a lost lease leads to is decided in `trimtab.cluster`.
+`trimtab.cluster` decides what follows from a lost lease.
 """

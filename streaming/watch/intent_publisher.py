@@ -1,4 +1,4 @@
-"""The driver's own intents: numbered, in order, and not lost while Kafka is away."""
+"""The driver's own intents: numbered, in order, and kept while Kafka is unavailable."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from trimtab.wire.keys import CONTROL
 log = structlog.get_logger()
 
 _NAMES: Final = 1000
-"""Brokers that one intent names: with the longest names it stays below what a topic takes."""
+"""Most brokers in one intent: with the longest names it stays below a topic's record limit."""
 
 
 class IntentPublisher:
-    """From any thread; ``publish`` from one. An intent that is sent again has the same id."""
+    """Any thread may call it, but only one ``publish``. An intent sent again keeps its id."""
 
     def __init__(
         self, publish: Callable[[Sequence[Outgoing]], None], generation: Callable[[], int]
@@ -35,8 +35,8 @@ class IntentPublisher:
         self._doubts: dict[tuple[str, str], Doubt] = {}
 
     def lost(self, cluster: str, brokers: Sequence[str], late: Sequence[str]) -> None:
-        """Their leases ran out, and others are late; those are named once, whoever is lost."""
-        # The first one's intents name them all: what is decided next knows of everyone.
+        """Announce brokers whose leases expired; ``late`` ones are named once, with the first."""
+        # The first broker's intents name all late ones, so that the next decision knows them all.
         pages = [tuple(late[at : at + _NAMES]) for at in range(0, max(len(late), 1), _NAMES)]
         told = [(broker, page) for broker in brokers[:1] for page in pages]
         told += [(broker, ()) for broker in brokers[1:]]
@@ -44,7 +44,7 @@ class IntentPublisher:
             self._broker(IntentKind.BROKER_LOST, cluster, broker, page, number)
 
     def joined(self, cluster: str, brokers: Iterable[str]) -> None:
-        """They hold leases that they did not hold before."""
+        """Announce brokers that hold leases which they did not hold before."""
         for broker in brokers:
             self._broker(IntentKind.BROKER_JOINED, cluster, broker)
 
@@ -57,7 +57,7 @@ class IntentPublisher:
         log.info("a broker's lease", cluster=cluster, broker=broker, said=kind.value)
 
     def doubt(self, cluster: str, cause: str, level: Doubt) -> None:
-        """Once per change; the first is said whatever it is, for a predecessor may have doubted."""
+        """Announce each change once, and always the first doubt: a predecessor may have had one."""
         with self._lock:
             if self._doubts.get((cluster, cause)) is level:
                 return
@@ -70,7 +70,7 @@ class IntentPublisher:
         log.info(f"ownership is {level.value}", cluster=cluster, cause=cause)
 
     def publish(self) -> None:
-        """Send what waits; raises KafkaUnavailable and Misconfigured, and keeps it."""
+        """Send the waiting intents; on KafkaUnavailable and Misconfigured keeps them and raises."""
         with self._lock:
             intents = list(self._waiting)
         if intents:

@@ -1,13 +1,13 @@
-"""Looks after what nobody reports: brokers whose leases run out, and a clock that jumps.
+"""Detects what no broker reports: leases that expire, and a clock that jumps.
 
 each look:
-  ask Redis for its time; where the clock jumped: doubt, until a lease's time has passed without;
-    else say in Redis that it is right
+  ask Redis for its time; if the clock jumped: doubt, until a lease's time passes without a jump;
+    otherwise confirm in Redis that its clock is right
   for each cluster that is open to this job:
-    at first: its records' owners without a lease are lost, all others have joined
-    later: whoever lost or got a lease since
-  publish what there is to say, in order
-A look that has no answer says nothing of brokers: not to know them is not their absence.
+    at first: record owners without a lease are lost, all brokers with one have joined
+    later: the brokers that lost or got a lease since
+  publish the intents, in order
+A look without an answer announces nothing: an unknown broker is not an absent one.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ REDIS: Final = "redis"
 """Causes of doubt."""
 
 _LATE: Final = 0.55
-"""Of its lease: a broker renews while two thirds are left."""
+"""Share of its lease left below which a broker is late: it renews while two thirds are left."""
 
 
-class Roll(Protocol):
-    """What Redis knows of brokers; raises SinkError."""
+class Scan(Protocol):
+    """Reads the brokers' leases from Redis; raises SinkError."""
 
     def owners(self, cluster: str) -> Owners: ...
 
@@ -49,7 +49,7 @@ class Roll(Protocol):
 
 
 class Opened(Protocol):
-    """What this job has opened, and as whom."""
+    """The clusters that this job has opened, and its generation."""
 
     @property
     def clusters(self) -> Set[str]: ...
@@ -59,31 +59,31 @@ class Opened(Protocol):
 
 
 class LeaseWatcher:
-    """``look`` is for one thread."""
+    """Watches the leases; one thread calls ``look``."""
 
     def __init__(
         self,
-        roll: Roll,
+        scan: Scan,
         clock: ServerClock,
         opened: Opened,
-        announcer: IntentPublisher,
+        intent_publisher: IntentPublisher,
         shown: Exposition,
     ) -> None:
-        self._roll = roll
+        self._scan = scan
         self._clock = clock
         self._opened = opened
-        self._announcer = announcer
+        self._intent_publisher = intent_publisher
         self._shown = shown
         self._known: dict[str, Set[str]] = {}
         self._longest: dict[str, dict[str, float]] = {}
-        """Of each broker's lease, the most that was ever left."""
+        """Cluster to broker to the most that was ever left of its lease."""
         self._unreadable: dict[str, tuple[str, ...]] = {}
-        """Of each cluster, the bundles whose records were told to be ignored."""
+        """Cluster to the bundles whose records were reported as ignored."""
         self._trouble = ""
 
     def look(self) -> None:
         trouble = ""
-        for step in (self._ask, self._announcer.publish):
+        for step in (self._ask, self._intent_publisher.publish):
             try:
                 step()
             except SinkError as error:
@@ -99,45 +99,45 @@ class LeaseWatcher:
         damaged: list[Damaged] = []
         for cluster in sorted(self._opened.clusters):
             if level is not None:
-                self._announcer.doubt(cluster, CLOCK, level)
+                self._intent_publisher.doubt(cluster, CLOCK, level)
             try:
                 self._see(cluster)
             except Damaged as error:
                 damaged.append(error)
         if damaged:
-            # The other clusters have been looked after.
+            # The other clusters have been checked.
             raise damaged[0]
 
     def _see(self, cluster: str) -> None:
         if (server_ms := self._clock.estimate_ms()) is not None:
-            self._roll.vouch(cluster, server_ms)
+            self._scan.vouch(cluster, server_ms)
         self._watch(cluster)
 
     def _watch(self, cluster: str) -> None:
         known = self._known.get(cluster)
-        alive = self._roll.alive(cluster, self._opened.generation, known or ())
+        alive = self._scan.alive(cluster, self._opened.generation, known or ())
         if alive is None:
-            # Closed: after it was rebuilt, nothing of before need be so.
+            # Closed: after a rebuild, earlier knowledge may be wrong.
             self._known.pop(cluster, None)
             return
         if known is None:
             # Once: there may be a million records.
             known = self._owners(cluster)
-            alive = self._roll.alive(cluster, self._opened.generation, known)
+            alive = self._scan.alive(cluster, self._opened.generation, known)
             if alive is None:
                 return
-            self._announcer.doubt(cluster, REDIS, Doubt.STABLE)
+            self._intent_publisher.doubt(cluster, REDIS, Doubt.STABLE)
             joined = set(alive)
         else:
             joined = alive.keys() - known
         late = self._late(cluster, alive)
-        self._announcer.lost(cluster, sorted(known - alive.keys()), late)
-        self._announcer.joined(cluster, sorted(joined))
+        self._intent_publisher.lost(cluster, sorted(known - alive.keys()), late)
+        self._intent_publisher.joined(cluster, sorted(joined))
         self._known[cluster] = set(alive)
         self._shown.set(metrics.LEASES, len(alive), cluster)
 
     def _owners(self, cluster: str) -> Set[str]:
-        owners = self._roll.owners(cluster)
+        owners = self._scan.owners(cluster)
         if owners.unreadable != self._unreadable.get(cluster, ()):
             self._unreadable[cluster] = owners.unreadable
             doubted = dict.fromkeys(owners.unreadable, UNREADABLE)
@@ -145,7 +145,7 @@ class LeaseWatcher:
         return owners.brokers
 
     def _late(self, cluster: str, alive: Mapping[str, float]) -> tuple[str, ...]:
-        """Brokers that have missed a renewal: where many have, it is not they that are gone."""
+        """Brokers that missed a renewal: if many did, the brokers are not the cause."""
         longest = self._longest.get(cluster, {})
         self._longest[cluster] = longest = {
             broker: max(left, longest.get(broker, 0.0)) for broker, left in alive.items()

@@ -1,4 +1,4 @@
-"""Removes the records of bundles that ended long ago, now and then."""
+"""Periodically removes the records of bundles that ended long ago."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from trimtab import metrics
 log = structlog.get_logger()
 
 PAUSE_SECONDS: Final = 3600.0
-"""Reads every record of the cluster: a third of a second of the server for 200,000."""
+"""Pruning reads every record of the cluster: a third of a second of server time for 200,000."""
 
 
 class Pruning:
-    """Of the open clusters of one job; one thread calls it."""
+    """Prunes the open clusters of one job; one thread calls it."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class Pruning:
         self._shown = shown
 
     def look(self) -> None:
-        """What does not succeed can wait for the next time; whom it fences, the heartbeat tells."""
+        """Prune all clusters; failures wait for the next time, the heartbeat reports fencing."""
         for cluster in self._clusters():
             try:
                 pruned = self._pruner.prune(cluster, self._generation())

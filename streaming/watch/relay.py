@@ -16,14 +16,14 @@ from trimtab import metrics
 log = structlog.get_logger()
 
 _PAUSE_SECONDS: Final = 0.1
-"""Between two looks at the journals: a round knows of ownership about so late."""
+"""Time between two reads of the journals: roughly how late a round sees ownership changes."""
 _LONGEST_PAUSE: Final = 100
-"""Looks that a cluster is left out of at most after an error: ten seconds and more."""
+"""Most looks that a cluster skips after an error: ten seconds or more."""
 
 
 @dataclass(slots=True)
 class _Trouble:
-    """Why a cluster's journal was not carried, and how many looks it is left out of."""
+    """Why a cluster's journal was not relayed, and how many looks it skips."""
 
     cause: type[Exception]
     pause: int = 1
@@ -31,8 +31,8 @@ class _Trouble:
 
 
 class RelayThread:
-    """Relays the journals of ``clusters()``; one that cannot be carried waits longer and longer,
-    and the others are carried meanwhile."""
+    """Relays the journals of ``clusters()``; one that fails waits longer each time, while the
+    others are relayed."""
 
     def __init__(
         self, relay: JournalRelay, clusters: Callable[[], Iterable[str]], shown: Exposition
@@ -48,12 +48,12 @@ class RelayThread:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends after what it is carrying; entries left over are relayed by the next job."""
+        """Stop after the page in hand; the next job relays the remaining entries."""
         self._ended.set()
         self._thread.join()
 
     def look(self) -> None:
-        """Carry a page of each cluster's journal."""
+        """Relay a page of each cluster's journal."""
         for cluster in self._clusters():
             if self._ended.is_set():
                 return
@@ -63,7 +63,7 @@ class RelayThread:
                 continue
             try:
                 self._carry(cluster)
-            # Whatever it is, a journal that nobody carries any more must not be its consequence.
+            # Any error: the thread must keep relaying.
             except Exception as error:
                 self._put_off(cluster, error)
             else:

@@ -1,4 +1,4 @@
-"""Compares Redis's clock, by which leases run out, with the driver's own that cannot be set."""
+"""Compares Redis's clock, by which leases expire, with the driver's own monotonic clock."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from trimtab.store.server_time import ServerTime
 
 
 class ServerClock:
-    """``ask`` tells the server's time, ``clock`` the own; all in seconds.
+    """``ask`` returns the server's time, ``clock`` the driver's; all in seconds.
 
-    ``window`` is a lease's time and ``margin`` what brokers allow for within it.
+    ``window`` is a lease's time and ``margin`` the jump that brokers allow for within it.
     """
 
     def __init__(
@@ -26,7 +26,7 @@ class ServerClock:
         self._away_since: float | None = None
 
     def look(self) -> None:
-        """Ask once; raises SinkError where there is no answer."""
+        """Ask once; raises SinkError if there is no answer."""
         before = self._clock()
         try:
             told = self._ask()
@@ -39,20 +39,20 @@ class ServerClock:
 
     @property
     def drift(self) -> float:
-        """By how much the clocks surely disagree on the time that passed within the window."""
+        """The least by which the clocks disagree on the time that passed within the window."""
         return self._time.drift
 
     def level(self) -> Doubt | None:
-        """None for a lease's time after the first look: what was before it is not known."""
+        """The doubt; None for a lease's time after the first look, as earlier jumps are unknown."""
         if self.drift > self._margin:
             return Doubt.UNSTABLE
         return Doubt.STABLE if self._time.watched(self._clock()) else None
 
     def estimate_ms(self) -> int | None:
-        """The server's time by the own clock; None where it jumped, or is not known long enough."""
+        """The server's time by our clock; None if it jumped, or was not watched long enough."""
         return self._time.estimate_ms(self._clock())
 
     def away_seconds(self) -> float:
-        """For how long there has been no answer; 0 if the last look had one."""
+        """How long there has been no answer; 0 if the last look had one."""
         since = self._away_since
         return 0.0 if since is None else self._clock() - since

@@ -184,7 +184,7 @@ def test_what_another_version_kept_gives_1_and_is_no_traceback(
     client.hset(keys.explanations_key(cluster, 9), BROKER, '{"cluster": 1}')
     result = why(redis_server, cluster, BROKER)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert "what round 9 told was kept by another version of trimtab" in result.stderr
+    assert "round 9 was explained by another version of trimtab" in result.stderr
 
 
 def test_the_document_has_every_rule_and_verdict() -> None:

@@ -181,7 +181,7 @@ def test_a_job_of_an_older_version_closes_the_store_to_agents_of_this_one(
 def test_where_the_clock_may_have_jumped_a_process_waits_a_whole_lease_for_one_that_may_serve(
     client: redis.Redis, cluster: str
 ) -> None:
-    leases, roll = Leases(client), LeaseScan(client)
+    leases, lease_scan = Leases(client), LeaseScan(client)
     new = "new:8080"
 
     def asks(session: int, asked_for_ms: int) -> Lease:
@@ -195,11 +195,11 @@ def test_where_the_clock_may_have_jumped_a_process_waits_a_whole_lease_for_one_t
     waits = asks(2, 3_000)
     assert (waits.renewal, waits.detail, waits.ms) == (Renewal.WAITING, "", 7_000)
     assert asks(1, 0).renewal is Renewal.SUPERSEDED
-    roll.vouch(cluster, server_ms(client) + 30_000)
+    lease_scan.vouch(cluster, server_ms(client) + 30_000)
     assert asks(2, 3_000).renewal is Renewal.WAITING
     assert asks(2, 10_000).renewal is Renewal.HELD
     client.delete(keys.lease_key(cluster, new))
-    roll.vouch(cluster, server_ms(client))
+    lease_scan.vouch(cluster, server_ms(client))
     assert asks(3, 0).renewal is Renewal.HELD
     leases.renew(cluster, new, 3, 0)
     client.delete(keys.clock_key(cluster), keys.lease_key(cluster, new))

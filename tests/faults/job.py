@@ -102,27 +102,27 @@ class Job:
         self._read = dict.fromkeys(_READS, 0)
         self._offsets = Offsets(f"{cluster}-query")
         self._ended = threading.Event()
-        self.tenure = Leadership(claims.claim, self.shown)
-        store, roll = OwnershipStore(self.client), LeaseScan(self.client)
+        self.leadership = Leadership(claims.claim, self.shown)
+        store, lease_scan = OwnershipStore(self.client), LeaseScan(self.client)
         self.opener = StoreOpener(
             ClusterGate(self.client, round(1000 * lease_s)),
             store,
             self.journalled,
-            self.tenure,
+            self.leadership,
             self.shown,
             closed_for_ms=round(1100 * lease_s),
         )
         self.opener.ended = self._ended
-        announcer = IntentPublisher(topics.publish, lambda: self.tenure.generation)
-        self.opener.doubted = lambda of, level: announcer.doubt(of, REDIS, level)
+        intent_publisher = IntentPublisher(topics.publish, lambda: self.leadership.generation)
+        self.opener.doubted = lambda of, level: intent_publisher.doubt(of, REDIS, level)
         leases = Leases(self.client)
         clock = ServerClock(
             lambda: leases.server_time() + self.ahead_s, time.monotonic, lease_s, lease_s / 10
         )
-        watcher = LeaseWatcher(roll, clock, self.opener, announcer, self.shown)
-        patience = SinkRetry(self._ended, Progress(), self.shown)
+        watcher = LeaseWatcher(lease_scan, clock, self.opener, intent_publisher, self.shown)
+        retry = SinkRetry(self._ended, Progress(), self.shown)
         self._writer = BatchWriter(
-            store, topics, self.opener, self._offsets, patience, clock.estimate_ms
+            store, topics, self.opener, self._offsets, retry, clock.estimate_ms
         )
         self._writer.explanations = Explanations(self.client)
         self._threads = (

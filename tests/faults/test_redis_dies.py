@@ -130,7 +130,7 @@ def test_a_failover_that_loses_writes(row: Row, tmp_path: Path, seed: int, mode:
         for line in narrow:
             it.client.config_set(*line.split())
         it.await_moves(3)
-        generation = it.job.tenure.generation
+        generation = it.job.leadership.generation
         way.hold()
         moved = it.moves()
         with suppress(AssertionError):
@@ -152,7 +152,7 @@ def test_a_failover_that_loses_writes(row: Row, tmp_path: Path, seed: int, mode:
         row.note("repair s", round(it.await_open(), 1))
         assert lost or narrow
         assert not forgotten(before, it.records())
-        assert it.job.tenure.generation > generation
+        assert it.job.leadership.generation > generation
         it.await_moves(2)
         it.check()
 

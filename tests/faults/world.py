@@ -103,7 +103,7 @@ class World:
         done = OwnershipStore(self.client).apply_batch(
             self.cluster,
             [request],
-            generation=self.job.tenure.generation,
+            generation=self.job.leadership.generation,
             query_id="operator",
             batch=1,
         )

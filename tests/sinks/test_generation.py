@@ -214,11 +214,13 @@ def test_after_the_topic_was_made_anew_a_claim_begins_where_redis_says(
     """What the job does when the store is open to a generation above its own."""
     claim(own_kafka.bootstrap, "job", above=500).close()
     make_anew(own_kafka.bootstrap, keys.GENERATIONS)
-    tenure = Leadership(lambda above: claim(own_kafka.bootstrap, "job", above=above), Exposition())
-    assert tenure.generation < 500
-    tenure.renew(above=501)
-    assert tenure.generation == 502
-    tenure.close()
+    leadership = Leadership(
+        lambda above: claim(own_kafka.bootstrap, "job", above=above), Exposition()
+    )
+    assert leadership.generation < 500
+    leadership.renew(above=501)
+    assert leadership.generation == 502
+    leadership.close()
 
 
 def transactional(bootstrap: str) -> Producer:

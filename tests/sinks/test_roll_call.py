@@ -18,12 +18,12 @@ def test_those_who_hold_a_lease_are_alive_whether_known_or_not(
     client: redis.Redis, cluster: str
 ) -> None:
     let_in(client, cluster, GENERATION)
-    roll = LeaseScan(client)
+    lease_scan = LeaseScan(client)
     keep_alive(client, cluster, ["known:1", "new:1"])
 
-    found = roll.alive(cluster, GENERATION, ["known:1", "gone:1"]) or {}
+    found = lease_scan.alive(cluster, GENERATION, ["known:1", "gone:1"]) or {}
     while "new:1" not in found:
-        found |= roll.alive(cluster, GENERATION, ["known:1", "gone:1"]) or {}
+        found |= lease_scan.alive(cluster, GENERATION, ["known:1", "gone:1"]) or {}
 
     assert set(found) == {"known:1", "new:1"}
     assert 599 < found["known:1"] <= 600

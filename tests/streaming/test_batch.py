@@ -41,8 +41,10 @@ class Job:
         self.client, self.cluster = client, cluster
         self.store = OwnershipStore(client)
         self.shown = shown = Exposition()
-        self._tenure = Leadership(Claims().claim, shown)
-        opener = StoreOpener(ClusterGate(client), self.store, lambda _: {}, self._tenure, shown, 0)
+        self._leadership = Leadership(Claims().claim, shown)
+        opener = StoreOpener(
+            ClusterGate(client), self.store, lambda _: {}, self._leadership, shown, 0
+        )
         self._number = 0
         self._writer = BatchWriter(
             self.store,

@@ -40,10 +40,10 @@ class Job:
         self.client, self.cluster, self.topics = redis_client(url), cluster, Topics()
         self.shown, self._number = Exposition(), 0
         self.claims = Claims()
-        store, tenure = OwnershipStore(self.client), Leadership(self.claims.claim, self.shown)
-        opener = StoreOpener(ClusterGate(self.client), store, lambda _: {}, tenure, self.shown)
-        patience = SinkRetry(threading.Event(), Progress(), self.shown)
-        self.writer = BatchWriter(store, self.topics, opener, Offsets("q"), patience, lambda: None)
+        store, leadership = OwnershipStore(self.client), Leadership(self.claims.claim, self.shown)
+        opener = StoreOpener(ClusterGate(self.client), store, lambda _: {}, leadership, self.shown)
+        retry = SinkRetry(threading.Event(), Progress(), self.shown)
+        self.writer = BatchWriter(store, self.topics, opener, Offsets("q"), retry, lambda: None)
         self.kept = self.writer.explanations = Explanations(self.client)
 
     def tell(self, problem: str = "") -> None:

@@ -68,9 +68,9 @@ class Job:
         opener = StoreOpener(
             ClusterGate(client), store, lambda _: {}, Leadership(Claims().claim, shown), shown
         )
-        patience = SinkRetry(threading.Event(), Progress(), shown)
+        retry = SinkRetry(threading.Event(), Progress(), shown)
         self._writer = BatchWriter(
-            store, topics, opener, Offsets("q"), patience, lambda: server_ms(client)
+            store, topics, opener, Offsets("q"), retry, lambda: server_ms(client)
         )
 
     def write(self, record: RoundRecord) -> None:

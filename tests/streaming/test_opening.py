@@ -38,9 +38,9 @@ def claims() -> Claims:
 @pytest.fixture
 def opener(client: redis.Redis, claims: Claims) -> StoreOpener:
     """Of the first claim there is, as in a topic that was made anew."""
-    tenure = Leadership(claims.claim, Exposition())
+    leadership = Leadership(claims.claim, Exposition())
     return StoreOpener(
-        ClusterGate(client), OwnershipStore(client), lambda _: {}, tenure, Exposition(), 0
+        ClusterGate(client), OwnershipStore(client), lambda _: {}, leadership, Exposition(), 0
     )
 
 
@@ -100,9 +100,9 @@ def test_hints_are_set_on_a_store_that_closes_in_between(
 def test_a_wait_that_was_interrupted_is_not_cut_short_by_a_jump_of_the_clock(
     client: redis.Redis, claims: Claims
 ) -> None:
-    tenure = Leadership(claims.claim, Exposition())
+    leadership = Leadership(claims.claim, Exposition())
     opener = StoreOpener(
-        ClusterGate(client), OwnershipStore(client), lambda _: {}, tenure, Exposition(), 60_000
+        ClusterGate(client), OwnershipStore(client), lambda _: {}, leadership, Exposition(), 60_000
     )
     opener.ended.set()
     for _ in range(2):
@@ -229,7 +229,7 @@ def test_a_cluster_that_is_open_is_left_to_the_job_that_holds_it(
     client: redis.Redis, opener: StoreOpener
 ) -> None:
     let_in(client, CLUSTER, 1)
-    opener._tenure.renew()
+    opener._leadership.renew()
     opener.look_ahead(lambda: [CLUSTER])
     assert client.hget(open_key(CLUSTER), "generation") == b"1"
 

@@ -71,12 +71,12 @@ class Job:
     def open(self) -> list[Any]:
         """Open it without waiting for anybody; what was logged."""
         given = iter(self.generations)
-        self.tenure = Leadership(lambda *_: Claimed(next(given)), self.shown)
+        self.leadership = Leadership(lambda *_: Claimed(next(given)), self.shown)
         opener = StoreOpener(
             ClusterGate(self.client),
             self.store,
             lambda _: self.journal,
-            self.tenure,
+            self.leadership,
             self.shown,
             closed_for_ms=0,
         )
@@ -111,7 +111,7 @@ def test_above_generations_that_kafka_forgot_a_new_one_is_claimed(job: Job) -> N
 
     said = job.open()
 
-    assert job.tenure.generation == 900
+    assert job.leadership.generation == 900
     assert job.store.records(job.cluster) == {LOW: owned(300), HIGH: owned(700)}
     assert job.moves(HIGH, Epoch(700, 7))
     told = [each for each in said if "generations" in each["event"]]
@@ -150,7 +150,7 @@ def test_what_a_broker_says_of_a_generation_beyond_all_is_ignored_and_told(job: 
 
     said = job.open()
 
-    assert job.tenure.generation == 5
+    assert job.leadership.generation == 5
     assert job.store.records(job.cluster) == {LOW: owned(3), HIGH: owned(4)}
     [told] = [each for each in said if each["event"] == "records ignored"]
     assert (told["source"], told["number"]) == (B, 1)

@@ -48,19 +48,19 @@ def shown() -> Exposition:
 
 
 @pytest.fixture
-def tenure(claims: list[FakeClaim], shown: Exposition) -> Leadership:
+def leadership(claims: list[FakeClaim], shown: Exposition) -> Leadership:
     made: Iterator[FakeClaim] = iter(claims)
     return Leadership(lambda _above: next(made), shown)
 
 
 def test_the_newest_claim_counts(
-    tenure: Leadership, claims: list[FakeClaim], shown: Exposition
+    leadership: Leadership, claims: list[FakeClaim], shown: Exposition
 ) -> None:
-    tenure.beat()
-    tenure.renew()
-    tenure.beat()
+    leadership.beat()
+    leadership.renew()
+    leadership.beat()
 
-    assert tenure.generation == 8
+    assert leadership.generation == 8
     assert [claim.said for claim in claims] == [["alive", "alive", "closed"], ["alive"]]
     assert shown.registry.get_sample_value("trimtab_generation") == 8
 
@@ -86,39 +86,39 @@ def test_a_renewed_claim_is_above_its_own_and_above_that_of_redis(
     assert floors == [0, asked]
 
 
-def test_a_fenced_heartbeat_is_told(tenure: Leadership, claims: list[FakeClaim]) -> None:
+def test_a_fenced_heartbeat_is_told(leadership: Leadership, claims: list[FakeClaim]) -> None:
     claims[0].trouble = Fenced("newer")
     with pytest.raises(Fenced):
-        tenure.beat()
+        leadership.beat()
 
 
 def test_a_fenced_job_does_not_fence_its_successor(
-    tenure: Leadership, claims: list[FakeClaim]
+    leadership: Leadership, claims: list[FakeClaim]
 ) -> None:
     claims[0].trouble = Fenced("newer")
     with pytest.raises(Fenced):
-        tenure.renew()
-    assert tenure.generation == 3
+        leadership.renew()
+    assert leadership.generation == 3
 
 
 @pytest.mark.parametrize("trouble", [KafkaUnavailable("no answer"), Misconfigured("no right")])
 def test_an_absent_kafka_costs_a_heartbeat_and_no_more(
-    tenure: Leadership, claims: list[FakeClaim], trouble: SinkError
+    leadership: Leadership, claims: list[FakeClaim], trouble: SinkError
 ) -> None:
     claims[0].trouble = trouble
-    tenure.beat()
+    leadership.beat()
     claims[0].trouble = None
-    tenure.beat()
+    leadership.beat()
     assert claims[0].said == ["alive"]
 
 
 @pytest.mark.parametrize("trouble", [None, Fenced("newer"), KafkaUnavailable("no answer")])
 def test_it_ends_with_a_farewell_if_anybody_hears(
-    tenure: Leadership, claims: list[FakeClaim], shown: Exposition, trouble: SinkError | None
+    leadership: Leadership, claims: list[FakeClaim], shown: Exposition, trouble: SinkError | None
 ) -> None:
     assert shown.registry.get_sample_value("trimtab_leader") == 1
     claims[0].trouble = trouble
-    tenure.close()
+    leadership.close()
     assert claims[0].said == (["closed"] if trouble else ["farewell", "closed"])
     assert shown.registry.get_sample_value("trimtab_leader") == 0
 
@@ -135,19 +135,19 @@ def test_it_ends_with_a_farewell_if_anybody_hears(
     ],
 )
 def test_a_driver_that_is_not_fit_to_act_ends(
-    tenure: Leadership,
+    leadership: Leadership,
     claims: list[FakeClaim],
     trouble: SinkError | None,
     away: float,
     code: int | None,
 ) -> None:
-    ending = Shutdown()
+    shutdown = Shutdown()
     claims[0].trouble = trouble
-    Heartbeat(tenure, lambda: away, 30.0, ending).beat()
-    assert (ending.code if ending.is_set() else None) == code
+    Heartbeat(leadership, lambda: away, 30.0, shutdown).beat()
+    assert (shutdown.code if shutdown.is_set() else None) == code
 
 
-def test_a_driver_that_is_alone_waits_for_redis_for_ever(tenure: Leadership) -> None:
-    ending = Shutdown()
-    Heartbeat(tenure, lambda: 1e9, 0.0, ending).beat()
-    assert not ending.is_set()
+def test_a_driver_that_is_alone_waits_for_redis_for_ever(leadership: Leadership) -> None:
+    shutdown = Shutdown()
+    Heartbeat(leadership, lambda: 1e9, 0.0, shutdown).beat()
+    assert not shutdown.is_set()

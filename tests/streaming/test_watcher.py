@@ -49,9 +49,9 @@ class World:
 
     def __post_init__(self) -> None:
         self.shown = Exposition()
-        self.announcer = IntentPublisher(self.publish, lambda: self.generation)
+        self.intent_publisher = IntentPublisher(self.publish, lambda: self.generation)
         clock = ServerClock(self.time, lambda: self.now, WINDOW, MARGIN)
-        self.watcher = LeaseWatcher(self, clock, self, self.announcer, self.shown)
+        self.watcher = LeaseWatcher(self, clock, self, self.intent_publisher, self.shown)
 
     def time(self) -> float:
         if self.away is not None:
@@ -248,7 +248,7 @@ def test_ids_are_the_generations_and_in_order() -> None:
 def test_a_doubt_is_said_once_a_change() -> None:
     world = settled()
     for level in (Doubt.STABLE, Doubt.UNSTABLE, Doubt.UNSTABLE, Doubt.STABLE):
-        world.announcer.doubt("c", REDIS, level)
+        world.intent_publisher.doubt("c", REDIS, level)
     assert world.look() == ["redis unstable", "redis stable"]
 
 

@@ -1,4 +1,4 @@
--- Replaces a cluster's placement hints; what was placed by the old ones is in their figures now.
+-- Replaces a cluster's placement hints; the new hints' loads include what the old ones placed.
 --
 -- KEYS: open, hints, placed.
 -- ARGV: the job's generation; the hints as JSON.

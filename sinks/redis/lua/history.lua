@@ -1,7 +1,7 @@
--- Which history of the data this server writes. Shared by the scripts, which stand below it.
+-- Finds which history of the data this server writes. Prepended to the scripts that share it.
 --
--- A history is one reign of one process as a master. `master_replid` names it: a server that
--- restarts, or becomes a master, draws a new one. A replica has its master's, but is no master.
+-- A history is one period of one process as master. `master_replid` names it: a server that restarts,
+-- or becomes a master, draws a new one. A replica has its master's, but is not a master.
 --
 -- Rendered above from Python: REPLICA_LAG_S.
 
@@ -14,18 +14,18 @@ local function history_of(here)
   return string.find(here, "role:master", 1, true) and string.match(here, "master_replid:(%x+)")
 end
 
--- The same question of one history; a plain search costs less than half.
+-- Whether this is the master on a given history; a plain search costs less than half.
 local function is_of(here, history)
   return string.find(here, "role:master", 1, true)
     and string.find(here, "master_replid:" .. history, 1, true)
 end
 
--- How many replicas are connected, and how many of them are near: they have acknowledged within
--- REPLICA_LAG_S by this server's clock, and all that was written up to `offset`.
+-- How many replicas are connected, and how many of them are near: they acknowledged within
+-- REPLICA_LAG_S by this server's clock, and everything written up to `offset`.
 local function replicas_of(here, offset)
   local online, near = 0, 0
-  -- Port 0: redis-cli --replica, which acknowledges nothing and is no server. A negative lag is of a
-  -- clock that went back.
+  -- Port 0: redis-cli --replica, which acknowledges nothing and is not a server. A negative lag means
+  -- that the clock went back.
   local a_server = "port=[1-9]%d*,state=online,offset=(%d+),lag=(%-?%d+)"
   for acked, lag in string.gmatch(here, a_server) do
     online = online + 1
@@ -37,20 +37,20 @@ local function replicas_of(here, offset)
   return online, near
 end
 
--- Whether it was a replica until this history began. A master that restarts from its AOF, or that has had no
--- replica for so long that it begins another history, remembers none before; one that restarts from a
--- snapshot cannot be told from a replica that was promoted.
+-- Whether it was a replica until this history began. A master that restarts from its AOF, or that starts
+-- another history after a long time without replicas, remembers no earlier one; a master that restarts
+-- from a snapshot looks the same as a promoted replica.
 local function was_promoted(here)
   return not string.find(here, "master_replid2:00000000", 1, true)
 end
 
--- How many replicas make a majority of the servers, with their master.
+-- How many replicas make, with their master, a majority of the servers.
 local function majority_of(online)
   return math.floor((online + 1) / 2)
 end
 
--- What was noted of the replicas on this history: how many were connected at most, and at which
--- offset too few were near; nil without one.
+-- The note about replicas on this history: the most that were connected, and the offset at which too few
+-- were near; nil without one.
 local function noted_replicas(replicas, history)
   local noted = redis.call("HMGET", replicas, "on", "online", "alone")
   if noted[1] ~= history then
@@ -62,7 +62,7 @@ end
 local function note_replicas(replicas, history, online, alone)
   local noted = redis.call("HMGET", replicas, "on", "online", "before")
   if noted[1] and noted[1] ~= history then
-    -- For the job's next look: the master before had more than the last look may have found.
+    -- For the job's next open: the master before may have had more replicas than its last open found.
     local before = math.max(tonumber(noted[2] or "") or 0, tonumber(noted[3] or "") or 0)
     redis.call("HSET", replicas, "before", string.format("%.0f", before))
   end
@@ -70,17 +70,17 @@ local function note_replicas(replicas, history, online, alone)
     "alone", alone and string.format("%.0f", alone) or "")
 end
 
--- "1 of 2" where fewer replicas are near than must be, else nil: another server may have been made
--- the master, and this one would not know. Replicas that join count from the next script on. `wanted`:
--- how many the open hash asks for; `fixed`: not nil where an operator has said so.
+-- "1 of 2" if fewer replicas are near than must be, else nil: another server may have become the master
+-- without this one knowing. New replicas count from the next script on. `wanted`: how many the open hash
+-- requires; `fixed`: not nil if an operator set that number.
 local function short_of_replicas(replicas, here, history, wanted, fixed)
   local least = tonumber(wanted) or 0
-  -- With its first replica a master begins a backlog, and with that another history.
+  -- With its first replica a master starts a backlog, and with that another history.
   if least == 0 and string.find(here, "repl_backlog_active:0", 1, true) then
     return nil
   end
   local most, alone = noted_replicas(replicas, history)
-  -- What was acknowledged before this server was alone proves nothing, whatever its clock shows now.
+  -- Acknowledgements from before this server was alone prove nothing, even if its clock shows otherwise.
   local online, near = replicas_of(here, alone or 0)
   if not fixed then
     least = math.max(least, majority_of(most), majority_of(online))

@@ -1,19 +1,19 @@
 -- Renews a broker's lease, gives it up, or takes it over from an older process of the same name.
 --
--- KEYS: open, lease, successor, sessions, clock, replicas, the assertions' common beginning.
+-- KEYS: open, lease, successor, sessions, clock, replicas, the assertions' common prefix.
 -- ARGV: session (ms, larger for a process that started later); for how long (ms), 0 to give it up,
---       -1 to leave what is left of it to the next process of this name; the broker; what it saw of
---       the records, as JSON, or ""; for how long it has asked for the lease, by its own clock (ms).
+--       -1 to leave the rest of it to the next process of this name; the broker; its assertion of the
+--       records that it saw, as JSON, or ""; how long it has asked for the lease, by its own clock (ms).
 -- Returns {status, detail, ms, this server's time (ms), the history of its data, how much of a lease
--- from another history must be left (ms) if it is to go on here}:
+-- from another history must be left (ms) if it is to continue here}:
 --   held      detail: the session before, or ""; ms granted
 --   asserted  the same while the store is closed
---   assert    detail: this history; it is closed, and this broker has not said what it saw
+--   assert    detail: this history; it is closed, and this broker has sent no assertion
 --   waiting   detail: the older session that has ms left; it cannot renew any more. Or "": the last
---             process of this name did not say that it ended, and this clock may have jumped: ms to wait
+--             process of this name did not report its end, and this clock may have jumped: ms to wait
 --   superseded  detail: the later session
 --   isolated  detail: how many replicas have acknowledged lately, of how many
---   replica   this server is no master
+--   replica   this server is not a master
 --   outdated  a job of an older version has opened the store: no lease for a process without one
 --   released  detail: the session before, or ""
 --
@@ -25,9 +25,9 @@ local REPLICAS, ASSERTIONS = KEYS[6], KEYS[7]
 local session, asked, broker, said = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 -- The name is reserved until this lease ends, for a process that has not started yet.
 local NO_SESSION = "0"
--- A process that waits asks again within two seconds.
+-- A waiting process asks again within two seconds.
 local TAKE_OVER_MS = 3000
--- A number to agents of older versions as well, whose leases lack the sign: they are given nothing.
+-- Agents of older versions also read this as a number; their own leases lack the sign: they get no bundles.
 local MINE = "+" .. session
 
 local clock = redis.call("TIME")
@@ -36,7 +36,7 @@ local now = string.format("%.0f", now_ms)
 local here = server()
 local history = history_of(here)
 local opened = redis.call("HMGET", OPEN, "replid", "replicas", "replicas_set", "run_id", "replicated", "lease_ms")
--- Behind a master that was left behind it may be given up there before that one notices.
+-- On a master that was left behind, the old lease may be given up before that master notices.
 local must_have_left = opened[5] and string.format("%.0f", REPLICA_WAIT_MS) or "0"
 local function session_of(lease)
   return string.match(lease or "", "%d*$")
@@ -53,13 +53,13 @@ if asked <= 0 then
     if asked < 0 then
       redis.call("SET", LEASE, NO_SESSION, "KEEPTTL")
     else
-      -- A process that waits must see that this one has ended, and did not just run out of time.
+      -- A waiting process must see that this one ended, and did not only let its lease expire.
       redis.call("SET", LEASE, NO_SESSION, "PX", successor and 1000 or 1)
     end
   end
   return answer("released", session_of(before), 0)
 end
--- The session that waits for an older one, and when that one's lease is over.
+-- The session that waits for an older one, and when the older one's lease ends.
 local waits, over = string.match(successor or "", "^(%d+) (%d+)$")
 for _, later in ipairs({ before or NO_SESSION, waits or NO_SESSION }) do
   if tonumber(later) > tonumber(session) then
@@ -80,29 +80,29 @@ local function waits_until(ms)
 end
 
 if before and before ~= MINE and before ~= NO_SESSION then
-  -- An older process of this name may serve until its lease is over, and must not renew it.
+  -- An older process of this name may serve until its lease ends, and must not renew it.
   if waits ~= session then
     local left = redis.call("PTTL", LEASE)
     over = now_ms + (left < 0 and LONGEST_LEASE_MS or left)
   end
-  -- No lease is longer; a clock that went back made it seem so.
+  -- No lease is longer; it only seems so if the clock went back.
   over = math.min(tonumber(over), now_ms + LONGEST_LEASE_MS)
   local left = over - now_ms
   if left > 0 then
     waits_until(over)
-    -- For a moment longer the name counts as alive: its bundles wait for the process that waits.
+    -- The name counts as alive a little longer: its bundles wait for the waiting process.
     redis.call("SET", LEASE, before, "PX", left + TAKE_OVER_MS)
     return answer("waiting", session_of(before), left)
   end
 end
 
--- The job's note holds for a second. It outlasts that where the clock went back.
+-- The job's note is valid for a second. The key lasts longer if the clock went back.
 local function vouched()
   local noted = tonumber(redis.call("GET", CLOCK) or "")
   return noted and noted <= now_ms and now_ms - noted <= 1000
 end
 
--- Another process of this name that has not said that it ended: its lease may only seem to be over.
+-- Another process of this name that did not report its end: its lease may only seem to have ended.
 local last
 if not before then
   last = redis.call("HGET", SESSIONS, broker)
@@ -110,7 +110,7 @@ elseif before ~= MINE and before ~= NO_SESSION then
   last = session_of(before)
 end
 if last and tonumber(last) > tonumber(session) then
-  -- Its lease only seems to be over, or it was killed: an older process does not come back.
+  -- Its lease only seems to have ended, or it was killed: an older process does not come back.
   return answer("superseded", last, 0)
 end
 local asked_for = tonumber(ARGV[5])
@@ -128,7 +128,7 @@ if opened[4] and before ~= MINE then
 end
 local status = "held"
 if opened[1] ~= history or opened[4] then
-  -- A lease of a broker that has said nothing must run out before the records are believed again.
+  -- The lease of a broker without an assertion must expire before the records are trusted again.
   local key = ASSERTIONS .. history .. ":" .. broker
   if said ~= "" then
     redis.call("SET", key, said, "PX", KEPT_MS)

@@ -1,10 +1,10 @@
--- Lets a generation of the job write to one cluster, on this history of the data, once the records
--- are known to be complete.
+-- Lets a generation of the job write to one cluster, on this history of the data, once the records are
+-- known to be complete.
 --
 -- KEYS: open, replicas.
--- ARGV: generation; the history it was opened on before, "" if it was not; the longest lease (ms); the
---       history that the caller has rebuilt the records on, "" if none; how long that one must have
---       been closed by then (ms); how many replicas must acknowledge, "" for a majority's.
+-- ARGV: generation; the history it was opened on before, "" if none; the longest lease (ms); the history
+--       on which the caller has rebuilt the records, "" if none; how long that one must have been closed
+--       by then (ms); how many replicas must acknowledge, "" for enough for a majority.
 -- Returns {"opened", this history}, {"fenced", the higher generation}, {"spent", this history},
 --       {"replica", ""}, or {"rebuild", this history, ms to wait at least, when it was closed}: no
 --       record can be changed until it is opened.
@@ -30,8 +30,8 @@ if generation and tonumber(generation) > tonumber(wanted) then
   return { "fenced", generation }
 end
 local is_open = opened_on == history and not by_older_job
--- This generation was opened on other data, or on data that is gone: its epochs may not be given out
--- again. Closed at once, for this server may be left and come back before the next generation is.
+-- This generation was opened on other data, or on data that is gone: its epochs must not be used again.
+-- Close at once, as this server may lose its role and return before the next generation opens it.
 local lost = not is_open or generation ~= wanted
 if (known ~= "" and (known ~= history or lost))
   or (generation == wanted and opened_on and not is_open) then
@@ -39,11 +39,11 @@ if (known ~= "" and (known ~= history or lost))
   return { "spent", history }
 end
 
--- Of this history nothing falls: this server cannot tell a replica that is gone from one that rules.
+-- On one history the counts never fall: this server cannot tell a lost replica from a promoted one.
 local looked_at = is_open or stored[3] == history
 local online, near = replicas_of(here, 0)
--- How many there were at most on the histories since it was last opened with enough of them. Brokers'
--- requests may have found more than the job's looks.
+-- The most replicas on the histories since it was last opened with enough of them. Brokers' requests may
+-- have seen more than the job's calls.
 local noted = redis.call("HMGET", REPLICAS, "on", "online", "before")
 local before = math.max(tonumber(stored[9]) or 0, tonumber(noted[3] or "") or 0,
   not looked_at and tonumber(stored[8]) or 0, noted[1] ~= history and tonumber(noted[2] or "") or 0)
@@ -54,8 +54,8 @@ local function required()
   if replicas then
     return replicas
   end
-  -- A master that was left behind may keep a majority of its replicas, and has lost at least the promoted
-  -- one: the others are too few. One that restarted may itself be the one that was left behind.
+  -- A master that was left behind may keep a majority of its replicas, but has lost at least the promoted
+  -- one: the others are too few. A restarted master may itself be the one that was left behind.
   local others = was_promoted(here) and math.floor(before / 2) or majority_of(before)
   others = math.max(others, looked_at and tonumber(stored[5]) or 0)
   return math.max(majority_of(connected), others)
@@ -63,7 +63,7 @@ end
 
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
--- While it is closed as well: brokers hold leases on what the last look has found.
+-- Also while it is closed: brokers' leases depend on what the last call found.
 redis.call("HSET", OPEN, "generation", wanted, "lease_ms", lease_ms,
   "replicas", string.format("%.0f", required()), "connected", string.format("%.0f", connected),
   "before", string.format("%.0f", before))
@@ -76,12 +76,12 @@ if replicated or required() > 0 then
   redis.call("HSET", OPEN, "replicated", "1")
 end
 if not is_open then
-  -- Not from a time to come: this clock may have gone back.
+  -- Not in the future: this clock may have gone back.
   local since = stored[3] == history and tonumber(stored[4])
   since = since and math.min(since, now + REPLICA_WAIT_MS)
   if not since then
-    -- A master that was left behind grants leases until it notices that its replicas are gone. Of a
-    -- store that remembers nothing it is not known whether there was one.
+    -- A master that was left behind grants leases until it notices that its replicas are gone. A store
+    -- that remembers nothing cannot exclude that there was one.
     local left_behind = closed_for > 0 and (not generation or replicated)
     since = now + (left_behind and REPLICA_WAIT_MS or 0)
   end

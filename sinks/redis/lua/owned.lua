@@ -1,8 +1,7 @@
--- Notes what brokers own and which bundles there are, as the records say; only while their cluster is
--- closed and being rebuilt. What is noted and is no longer so does no harm: who reads it looks at the
--- record.
+-- Indexes what brokers own and which bundles exist, from the records; only while their cluster is closed
+-- and being rebuilt. Outdated entries do no harm: readers check the record.
 --
--- KEYS: open, ownership, bundles, the common beginning of what brokers own.
+-- KEYS: open, ownership, bundles, the common prefix of brokers' owned sets.
 -- ARGV: the job's generation; then bundles.
 -- Returns {"noted", ""}, {"fenced", the higher generation}, or {"refused", why}.
 --

@@ -17,7 +17,7 @@ if tonumber(opened[1] or 0) < caller or opened[3] or opened[2] ~= history_of(ser
   return { "closed", "it is not open to this generation" }
 end
 if redis.call("SCARD", UNJOURNALLED) > 0 then
-  -- The journal would have the end of a record before the record.
+  -- The journal would hold the end of a bundle before its last record.
   return { "pruned", "0" }
 end
 

@@ -1,9 +1,9 @@
--- Puts the newest records of bundles whose changes the full journal left out into the journal.
+-- Adds to the journal the newest records of bundles whose changes it left out while it was full.
 --
 -- KEYS: ownership, journal, unjournalled.
 -- ARGV: cluster; how many bundles at most.
--- Returns {how many were put there}. In one step: a change that comes between is journalled after
---       what it follows, or its bundle is left out, and put there, once more.
+-- Returns {how many were added}. Atomic: a change in between is journalled after the record that it
+--       follows, or its bundle is left out and added again.
 
 local OWNERSHIP, JOURNAL, UNJOURNALLED = KEYS[1], KEYS[2], KEYS[3]
 local cluster, most = ARGV[1], ARGV[2]
@@ -19,7 +19,7 @@ for _, bundle in ipairs(redis.call("SPOP", UNJOURNALLED, most)) do
     local added = redis.pcall("XADD", JOURNAL, "*", "change", '{"cluster":' .. quoted(cluster)
       .. ',"bundle":' .. quoted(bundle) .. ',"event":"restore","record":' .. record .. "}")
     if type(added) == "table" and added.err then
-      -- Kept for when the journal takes something again.
+      -- Kept until the journal takes entries again.
       redis.call("SADD", UNJOURNALLED, bundle)
       refused = added
     else

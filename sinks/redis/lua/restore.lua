@@ -1,9 +1,9 @@
 -- Writes records that the store has lost; only while its cluster is closed and being rebuilt.
 --
--- KEYS: open, ownership, journal, bundles, the common beginning of what brokers own, unjournalled.
+-- KEYS: open, ownership, journal, bundles, the common prefix of brokers' owned sets, unjournalled.
 -- ARGV: cluster; the job's generation; the records as JSON: {bundle, record as JSON, whether the
 --       journal topic lacks it}.
--- Returns {"restored", how many were newer than what stood here}, {"fenced", the open generation}, or
+-- Returns {"restored", how many were newer than the stored ones}, {"fenced", the open generation}, or
 --       {"refused", why}.
 --
 -- From history.lua: server, history_of.
@@ -28,7 +28,7 @@ local function older(mine, theirs)
   return mine[1] < theirs[1] or mine[1] == theirs[1] and mine[2] < theirs[2]
 end
 
--- What stands here; nil where there is nothing, or nothing that a request of the caller's could change.
+-- The stored record; nil if there is none, or none that a request of the caller could change.
 local function known_of(text)
   local readable, known = pcall(cjson.decode, text or "")
   local epoch = readable and type(known) == "table" and known.epoch
@@ -59,7 +59,7 @@ for _, entry in ipairs(cjson.decode(ARGV[3])) do
       local added = redis.pcall("XADD", JOURNAL, "*", "change", '{"cluster":' .. quoted(cluster)
         .. ',"bundle":' .. quoted(bundle) .. ',"event":"restore","record":' .. text .. "}")
       if type(added) == "table" and added.err then
-        -- The relay puts it into the journal once that takes something again.
+        -- The relay adds it to the journal once that takes entries again.
         redis.call("SADD", UNJOURNALLED, bundle)
       end
     end

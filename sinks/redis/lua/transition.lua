@@ -1,41 +1,41 @@
 -- Applies a list of transitions to one cluster's ownership records, all in this one step: a page of a
--- batch of the job's, or what a broker asks for.
+-- batch of the job, or a broker's requests.
 --
--- KEYS: open, ownership, journal, applied, bundles, placed, the leases' common beginning, that of what
---       brokers own, unjournalled, replicas, then every command stream a transition may append to.
+-- KEYS: open, ownership, journal, applied, bundles, placed, the leases' common prefix, that of brokers'
+--       owned sets, unjournalled, replicas, then every command stream a transition may append to.
 -- ARGV: cluster; the job's generation, query id and page ("", "", "" from a broker), a page being
 --       "batch/how many transitions come before it/digest of the whole batch"; the transitions as JSON:
 --       {id, bundle, event, expect, broker, actor, session, within, commands, neighbour, children,
 --       candidates, each}, each command being {index of its stream in KEYS, its broker, its JSON
 --       without the stamps}, each candidate {broker, load}, a neighbour {bundle, expect}; this server's
---       time (ms) by the caller's own clock, "" where the caller is not sure of it.
+--       time (ms) by the caller's own clock, "" if the caller is not certain of it.
 -- Returns {status, detail}: applied with the outcomes as JSON, or repeated with those of the page that
---       was applied from this place on, however long that was; closed with why; isolated with how many
---       replicas have acknowledged lately; fenced with the open generation; older with the batch that
---       was applied last.
+--       was applied from this place on, of any length; closed with why; isolated with how many replicas
+--       have acknowledged lately; fenced with the open generation; older with the batch that was applied
+--       last.
 --
--- The applied hash has of each query its last batch: field "query" is "batch digest count outcomes" of
--- the first page, "query#place" the same of another. Commit 8a0b0fc wrote "query" as "batch outcomes" of a
--- whole batch. Field "" names the newest queries, newest first, one a line.
+-- The applied hash holds each query's last batch: field "query" is "batch digest count outcomes" of the
+-- first page, "query#place" the same of another. Commit 8a0b0fc wrote "query" as "batch outcomes" of a
+-- whole batch. Field "" lists the newest queries, newest first, one a line.
 --
 -- Rendered from Python: EFFECTS (";state event=state owner-rule given;..."), BROKER_EVENTS, JOB_EVENTS,
--- STREAK_ENDS, SOON_MS, MOST_FALLS, CLOCK_MARGIN_MS; what follows "REFUSED." as its text. From
+-- STREAK_ENDS, SOON_MS, MOST_FALLS, CLOCK_MARGIN_MS; a name after "REFUSED." becomes its text. From
 -- history.lua: server, is_of, short_of_replicas.
--- JSON is put together by hand: cjson writes an empty list as {} and long integers as 1.7e+12.
+-- JSON is built by hand: cjson writes an empty list as {} and long integers as 1.7e+12.
 
--- A broker this far behind has missed the deadline of what is dropped.
+-- A broker this far behind has missed the deadlines of the commands that are trimmed.
 local LONGEST_COMMAND_STREAM = 10000
--- A command is of no use after minutes: a stream that gets none for so long is of a broker that is gone.
+-- A command is useless after minutes: a stream without one for so long belongs to a broker that is gone.
 local COMMANDS_KEPT_S = 86400
--- Queries whose last batch is remembered.
+-- How many queries' last batches are remembered.
 local MOST_QUERIES = 8
 
--- Some hours of a busy fleet while Kafka is away, and about 50 MB. Fewer: an audit has gaps after a
--- shorter outage; more: the server is full before.
+-- Some hours of a busy fleet while Kafka is down, and about 50 MB. Fewer: an audit has gaps after a
+-- shorter outage; more: the server runs out of memory first.
 local MOST_JOURNAL = 100000
 
 local OPEN, OWNERSHIP, JOURNAL, APPLIED = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
--- A lease's key has the same hash tag as its beginning, so it is on the same node.
+-- A lease's key has the same hash tag as its prefix, so it is on the same node.
 local BUNDLES, PLACED, LEASES, OWNED = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local UNJOURNALLED, REPLICAS = KEYS[9], KEYS[10]
 local cluster, caller, query, page = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -43,8 +43,8 @@ local by_broker = caller == ""
 local batch, place, digest = string.match(page, "^(%d+)/(%d+)/(%x+)$")
 place = tonumber(place)
 
--- The batch, its digest, how many outcomes and the outcomes that a field of the applied hash holds; nil
--- without one.
+-- The batch, its digest, the number of outcomes and the outcomes in a field of the applied hash; nil if
+-- there is none.
 local function applied(field)
   local stored = redis.call("HGET", APPLIED, field)
   return string.match(stored or "", "^(%d+) (%x*) ?(%d*) ?(%[.*)$")
@@ -54,7 +54,7 @@ local function field_of(of, at)
   return at == 0 and of or of .. "#" .. at
 end
 
--- What to answer instead of applying the page; nil where it is the next of its batch.
+-- The answer instead of applying the page; nil if it is the next of its batch.
 local function known_page()
   local last, of = applied(query)
   local ahead = tonumber(last or -1) - tonumber(batch)
@@ -66,12 +66,12 @@ local function known_page()
     return outcomes and "repeated", outcomes
   end
   if place > 0 then
-    -- The store has lost what came before: the batch is to be asked for from its beginning.
+    -- The store has lost the pages before it: the caller must send the batch from its start.
     return "closed", "it does not know the batch's first page"
   end
 end
 
--- Forget what a query was answered from this place on; its pages follow one another.
+-- Forget a query's outcomes from this place on; its pages follow one another.
 local function forget(of, at)
   local batch_there, _, count = applied(field_of(of, at))
   while batch_there do
@@ -81,7 +81,7 @@ local function forget(of, at)
   end
 end
 
--- Note that the query is the newest; those that went out of use long ago are forgotten.
+-- Note that the query is the newest; forgets those that were not used for long.
 local function renew()
   local kept, known = { query }, redis.call("HGET", APPLIED, "") or ""
   if string.match(known, "^[^\n]*") == query then
@@ -99,7 +99,7 @@ end
 
 local function remember(count, outcomes)
   if place == 0 then
-    -- The first page of the batch before is about to be written over.
+    -- The first page of the batch before is about to be overwritten.
     local _, _, first = applied(query)
     forget(query, tonumber(first) or 1)
     renew()
@@ -125,7 +125,7 @@ if isolated then
   return { "isolated", isolated }
 end
 if not by_broker then
-  -- A caller above the open generation has claimed but not opened yet.
+  -- A caller above the open generation has claimed it but not opened the store yet.
   if tonumber(caller) > tonumber(generation) then
     return { "closed", "it is open to generation " .. generation }
   end
@@ -140,7 +140,7 @@ end
 
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
--- A lease that has run out tells of time that has passed only if this clock did not jump.
+-- An expired lease proves that time has passed only if this clock did not jump.
 local vouched = math.abs(now - (tonumber(ARGV[6]) or math.huge)) <= CLOCK_MARGIN_MS
 
 local function quoted(text)
@@ -156,26 +156,26 @@ local function holds_lease(broker)
   return redis.call("EXISTS", LEASES .. broker) == 1
 end
 
--- Whether it may be given a bundle: its process has not ended, and its agent knows these scripts.
+-- Whether it may get a bundle: its process has not ended, and its agent knows these scripts.
 local function can_serve(broker)
   local lease = redis.call("GET", LEASES .. broker)
   return lease and string.sub(lease, 1, 1) == "+"
 end
 
--- Whether its agent is of an older version: it would stop serving what it is told to give away, and only
--- then learn that to it the store is closed.
+-- Whether its agent is of an older version: told to give a bundle away, it would stop serving it and only
+-- then learn that the store is closed to it.
 local function outdated(broker)
   local lease = redis.call("GET", LEASES .. broker)
   return lease and string.match(lease, "^[1-9]")
 end
 
--- A process that was replaced by a later one of its name asks for what it no longer knows.
+-- False for a process that a later one of its name replaced: its requests are out of date.
 local function speaks_for(request)
   return not request.session or redis.call("GET", LEASES .. request.actor) == "+" .. request.session
 end
 
--- The namespace, beginning and end of a bundle; nil where the name is none. Of this form alone
--- ranges compare as text.
+-- The namespace, start and end of a bundle; nil if the name is not one. Only in this form do ranges
+-- compare as text.
 local function range_of(bundle)
   local namespace, low, high =
     string.match(bundle, "^([^/%s]+/%S+)/0x([%da-f]+)_0x([%da-f]+)$")
@@ -184,7 +184,7 @@ local function range_of(bundle)
   end
 end
 
--- The least loaded candidate that holds a lease, counting what was placed since the hints.
+-- The least loaded candidate that holds a lease, including bundles placed since the hints.
 local function best_of(candidates, each)
   local best, least
   for _, candidate in ipairs(candidates) do
@@ -225,7 +225,7 @@ local function broker_refusal(request, record, owner)
   end
 end
 
--- A record, and its text if it stands. One that somebody has damaged costs only its own bundle.
+-- A record, and its text if it exists. A damaged record affects only its own bundle.
 local function record_of(bundle)
   local text = redis.call("HGET", OWNERSHIP, bundle)
   if not text then
@@ -239,13 +239,13 @@ local function record_of(bundle)
   return record, text
 end
 
--- Where the next part ends that begins at a place, nil where this bundle is not it.
+-- The end of a bundle that starts at a place in the namespace; nil if it does not start there.
 local function past(part, namespace, at)
   local of, from, to = range_of(part)
   return of == namespace and from == at and to or nil
 end
 
--- Whether the children cover a part of the ring exactly once, and none of them stands already.
+-- Whether the children cover a part of the ring exactly once, and none of them exists already.
 local function tile(namespace, low, high, children)
   local at = low
   for _, child in ipairs(children) do
@@ -258,8 +258,8 @@ local function tile(namespace, low, high, children)
   return at == high
 end
 
--- Whether the request names what its step needs: a neighbour where two are merged, children where
--- bundles end. With the neighbour, one child has all of their range.
+-- Whether the request names what its step needs: a neighbour if two are merged, children if bundles end.
+-- With the neighbour, one child has the whole range of both.
 local function fits(request, before, after)
   local neighbour, children = request.neighbour, request.children or {}
   local ends = after == "Deleted"
@@ -277,8 +277,8 @@ local function fits(request, before, after)
   return not ends or tile(namespace, low, high, children)
 end
 
--- The nearest bundle of the namespace in the index, below (or above) a name: {low, high}. What else
--- is in between, as bundles of longer namespaces, is passed over.
+-- The nearest bundle of the namespace in the index, below (or above) a name: {low, high}. Skips other
+-- names in between, such as bundles of longer namespaces.
 local function nearest(namespace, command, from, bound)
   while true do
     local name = redis.call(command, BUNDLES, "(" .. from, bound, "LIMIT", 0, 1)[1]
@@ -293,8 +293,8 @@ local function nearest(namespace, command, from, bound)
   end
 end
 
--- Whether a bundle that does not stand yet would overlap one that does. What is in the index does not
--- overlap, and stands in the order of the ring: the two beside it tell.
+-- Whether a bundle that does not exist yet would overlap one that does. Bundles in the index do not
+-- overlap, and are in ring order: checking its two neighbours is enough.
 local function overlaps(bundle)
   local namespace, low, high = range_of(bundle)
   local first, last = namespace .. "/0x", namespace .. "/1"
@@ -303,13 +303,13 @@ local function overlaps(bundle)
   return before and before[2] > low or after and after[1] < high
 end
 
--- Owners in a row that died soon after getting the bundle, this one included.
+-- How many owners in a row died soon after getting the bundle, including this one.
 local function falls_of(record)
   return now - (record.since or 0) < SOON_MS and (record.falls or 0) + 1 or 0
 end
 
--- What the request makes of the record: {state, owner, destination, falls}; nil where it is refused,
--- or not nil as well where the bundle is quarantined instead; and why not.
+-- The record after the request: {state, owner, destination, falls}, or nil; and why it is refused, if it
+-- is. Both are returned if the bundle is quarantined instead.
 local function judge(request, record, known)
   local expect = request.expect
   if not (by_broker and BROKER_EVENTS or JOB_EVENTS)[request.event] then
@@ -380,8 +380,8 @@ local function judge(request, record, known)
   return { state = state, owner = owner, destination = destination, falls = falls }
 end
 
--- The same request of the neighbour above, with its record and what becomes of that; nil where it is
--- refused, and why.
+-- The same request for the neighbour above, with its record before and after; nil if it is refused, and
+-- why.
 local function upper_of(request, lower)
   local bundle, expect = request.neighbour[1], request.neighbour[2]
   local upper = { id = request.id, bundle = bundle, event = request.event, expect = expect,
@@ -391,20 +391,20 @@ local function upper_of(request, lower)
   if after and record.owner ~= lower.owner then
     return nil, REFUSED.NOT_OWNER
   end
-  -- Of another merge, or being divided: it may have been kept and used for something else since.
+  -- In another merge, or being split: it may have been kept and used for something else since.
   if after and request.event == "retire" and record.by ~= lower.by then
     return nil, REFUSED.ILLEGAL
   end
   return after and { request = upper, record = record, after = after }, refused
 end
 
--- From when the journal is full until all that it left out is in it again: a reader finds what is
--- left out of one moment after all that came before it, and before all that comes after.
+-- True from when the journal is full until everything it left out is in it again: a reader then finds a
+-- change that was left out after all earlier ones, and before all later ones.
 local leaves_out = redis.call("XLEN", JOURNAL) >= MOST_JOURNAL
   or redis.call("SCARD", UNJOURNALLED) > 0
 
--- What one record becomes: {bundle, its text, epoch, event, owner before and after, whether it stood
--- before and stands after}.
+-- The change of one record: {bundle, its text, epoch, event, owner before and after, whether it existed
+-- before and exists after}.
 local function change(request, bundle, known, record, counter, after)
   local epoch = string.format("[%s,%.0f]", generation, counter)
   local falls = (after.falls or 0) > 0 and string.format(',"falls":%.0f', after.falls) or ""
@@ -416,9 +416,9 @@ local function change(request, bundle, known, record, counter, after)
     stood = known and record.state ~= "Deleted", stands = after.state ~= "Deleted" }
 end
 
--- An error, of a right that was taken away or a key that somebody spoiled, ends a script but undoes
--- nothing. So the records come in one call; before it what does no harm without them, after it
--- what is mended without them.
+-- An error, from a revoked right or a damaged key, ends a script but undoes nothing. So the records are
+-- written in one call; before it come writes that do no harm without them, after it writes that are
+-- repaired without them.
 local function commit(changes)
   local records = {}
   for _, each in ipairs(changes) do
@@ -446,7 +446,7 @@ local function journal(changes)
   for _, each in ipairs(changes) do
     local left_out = leaves_out
     if not left_out then
-      -- A stream whose last id somebody has used up takes nothing more.
+      -- A stream whose ids a client has exhausted takes no more entries.
       local added = redis.pcall("XADD", JOURNAL, "*", "change", '{"cluster":' .. quoted(cluster)
         .. member("bundle", each.bundle) .. member("event", each.event)
         .. ',"record":' .. each.text .. "}")
@@ -463,7 +463,8 @@ local function born(request, owner, above)
   local children = {}
   for _, child in ipairs(request.children or {}) do
     local known, text = record_of(child)
-    -- Above what ends as well: a broker tells late commands by it, and a rebuild what stands.
+    -- Also above the ended bundles: brokers use it to detect late commands, and a rebuild to find the
+    -- current bundles.
     local counter = math.max(known.epoch[2], above) + 1
     local after = { state = "Owned", owner = owner }
     children[#children + 1] = change(request, child, text, known, counter, after)
@@ -477,10 +478,10 @@ local function send(request, after, epoch)
     if not request.candidates or command[2] == after.owner then
       local stamps = '{"epoch":' .. epoch .. ',"generation":' .. generation
         .. string.format(',"issuedAt":%.0f', now) .. deadline .. ","
-      -- Not call: what a stream that its broker has spoiled does not take passes its deadline.
+      -- pcall, not call: if its broker has damaged the stream, the command just misses its deadline.
       redis.pcall("XADD", KEYS[command[1]], "MAXLEN", "~", LONGEST_COMMAND_STREAM, "*",
         "command", stamps .. string.sub(command[3], 2))
-      -- Nor here: callers of an older version lack this right.
+      -- pcall here too: callers of an older version lack this right.
       redis.pcall("EXPIRE", KEYS[command[1]], COMMANDS_KEPT_S)
     end
   end
@@ -510,7 +511,7 @@ local function write(request, record, known, after, upper)
   return changes[1].text
 end
 
--- The other bundles that a request names, as they stand.
+-- The current records of the other bundles that a request names.
 local function others(request)
   local names, found = { unpack(request.children or {}) }, {}
   names[#names + 1] = request.neighbour and request.neighbour[1]

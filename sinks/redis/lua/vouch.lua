@@ -1,5 +1,5 @@
--- Notes that this server's clock is right, as a clock says that cannot be set, and when: it is believed
--- for a second. If this one jumps by more, either way, it is not believed any more.
+-- Notes that this server's clock agrees with a monotonic clock, and when: the note is valid for a second.
+-- If this clock jumps by more, either way, the note is no longer valid.
 --
 -- KEYS: clock.
 -- ARGV: this server's time (ms) by the caller's own clock.

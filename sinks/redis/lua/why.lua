@@ -1,11 +1,11 @@
--- Keeps a round's explanations, and the index of who is explained where, for the newest rounds.
+-- Stores a round's explanations, and the index from subjects to rounds, for the newest rounds.
 --
--- KEYS: open, the index, the rounds, the common beginning of the rounds' keys.
+-- KEYS: open, the index, the rounds, the common prefix of the rounds' keys.
 -- ARGV: the job's generation; the round; its time in milliseconds; how many rounds to keep; for how
 --       many seconds at most; then subjects and explanations in turn.
 -- Returns {"kept", how many rounds}, {"fenced", the open generation, a higher one}, or {"closed", why}.
 
--- Rounds that the index names of one subject.
+-- Most rounds that the index lists for one subject.
 local NAMED = 20
 
 local OPEN, INDEX, ROUNDS, ROUND = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -22,7 +22,7 @@ if generation ~= ARGV[1] then
   return { "closed", "it is open to generation " .. generation }
 end
 
--- The rounds that the index has of a subject, without one of them.
+-- The rounds that the index lists for a subject, without one of them.
 local function others(subject, round)
   local found = {}
   for each in string.gmatch(redis.call("HGET", INDEX, subject) or "", "%d+") do
@@ -34,7 +34,7 @@ local function others(subject, round)
 end
 
 local function forget(round)
-  -- The beginning has the same hash tag as the key, so it is on the same node.
+  -- The prefix has the same hash tag as the key, so it is on the same node.
   for _, subject in ipairs(redis.call("HKEYS", ROUND .. round)) do
     local left = others(subject, round)
     if #left > 0 then
@@ -47,7 +47,7 @@ local function forget(round)
   redis.call("ZREM", ROUNDS, round)
 end
 
--- Of a checkpoint that began anew, or went back, another round may have this number.
+-- After a new or older checkpoint, another round may have this number.
 forget(number)
 for i = 6, #ARGV, 2 do
   local subject = ARGV[i]

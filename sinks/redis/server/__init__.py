@@ -1,4 +1,4 @@
-"""The Redis server itself: its address, Sentinels, connections, what its errors mean, its replicas.
+"""The Redis server itself: its address, Sentinels, connections, errors and replicas.
 
-What trimtab stores there is in `sinks.redis`.
+trimtab's data in it is in `sinks.redis`.
 """

@@ -1,4 +1,4 @@
-"""Redis addresses: one server, or a master that Sentinels watch; what may stand in them.
+"""Redis addresses: one server, or a master that Sentinels watch; checks their options.
 
 redis://user:password@host:6379/0                     rediss:// for TLS
 redis+sentinel://user:password@s1:26379,s2:26379,s3:26379/master-name/0
@@ -18,7 +18,7 @@ from sinks.errors import Misconfigured
 from sinks.tls_files import check_ca, check_pair
 
 TIMEOUT_SECONDS: Final = 1.0
-"""Longest wait for one answer: longer, and a hung server would cost a broker its lease."""
+"""Longest wait for one answer: with more, a hung server would cost a broker its lease."""
 
 SENTINEL_PORT: Final = 26379
 
@@ -38,7 +38,7 @@ _ALLOWED: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class Host(NamedTuple):
-    """A server's or a Sentinel's."""
+    """The host and port of a server or a Sentinel."""
 
     name: str
     port: int
@@ -48,37 +48,37 @@ class Host(NamedTuple):
 
 
 class SentinelAddress(NamedTuple):
-    """A parsed address of Sentinels. Carries passwords: never log it."""
+    """A parsed address of Sentinels. It holds passwords: never log it."""
 
     hosts: tuple[Host, ...]
     master: str
     tls: bool
     # Any: redis-py's keyword arguments are of many types.
     to_master: dict[str, Any]
-    """redis-py's arguments of a connection to the master."""
+    """redis-py's arguments for a connection to the master."""
     to_sentinel: dict[str, Any]
 
 
 def connection_options() -> dict[str, Any]:
-    """What every connection of ours is made with.
+    """The options of all our connections.
 
-    redis-py 8 repeats a timed-out command up to ten times: an INCR was seen applied twice.
+    redis-py 8 retries a timed-out command up to ten times: an INCR was seen applied twice.
     """
     return {
         "socket_timeout": TIMEOUT_SECONDS,
         "socket_connect_timeout": TIMEOUT_SECONDS,
         "retry": Retry(NoBackoff(), 0),
         "decode_responses": False,
-        # RESP3 gives maps where RESP2 gives lists: one shape for every server.
+        # RESP3 returns maps where RESP2 returns lists: use one shape for every server.
         "protocol": 2,
-        # Telling the server who we are takes a right that is needed for nothing else.
+        # Naming our driver to the server would need a right that nothing else needs.
         "driver_info": None,
     }
 
 
 def check_options(url: str) -> None:
-    """Raise BadTlsFile, and Misconfigured for any other option: it could switch off what we need,
-    the timeouts or the checking of certificates."""
+    """Raise BadTlsFile, and Misconfigured for any other option: it could disable what we rely on,
+    the timeouts or the certificate checks."""
     parts = urlsplit(url)
     options = _options(parts)
     allowed = _ALLOWED.get(parts.scheme, ())
@@ -94,12 +94,12 @@ def check_options(url: str) -> None:
 
 
 def names_sentinels(url: str) -> bool:
-    """Whether the address is one of Sentinels."""
+    """Whether the address names Sentinels."""
     return urlsplit(url).scheme in ("redis+sentinel", "rediss+sentinel")
 
 
 def sentinel_address(url: str) -> SentinelAddress:
-    """The parts of an address of Sentinels; raises ValueError where one is missing or wrong."""
+    """Parse an address of Sentinels; raises ValueError if a part is missing or wrong."""
     parts = urlsplit(url)
     options = _options(parts)
     login, _, hosts = parts.netloc.rpartition("@")
@@ -108,7 +108,7 @@ def sentinel_address(url: str) -> SentinelAddress:
     if not master:
         raise ValueError("no name of a master")
     tls = parts.scheme == "rediss+sentinel"
-    # One set of files for both: the same authority signs servers and Sentinels.
+    # The same files for both: one authority signs servers and Sentinels.
     files: dict[str, str] = {name: options[name] for name in _FILES if name in options}
     return SentinelAddress(
         hosts=tuple(_host(host) for host in hosts.split(",")),

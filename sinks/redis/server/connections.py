@@ -1,4 +1,4 @@
-"""Connections to Redis that fail fast, repeat no write by themselves, and show no password."""
+"""Connections to Redis that fail fast, never retry a write themselves, and show no password."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 
 
 def redis_client(url: str) -> redis.Redis:
-    """A client whose answers are bytes; raises Misconfigured where the address cannot be one.
+    """A client whose answers are bytes; raises Misconfigured if the address is invalid.
 
     redis+sentinel://s1:26379,s2:26379/name/0 follows the master of that name through failovers;
     &sentinel_username= and &sentinel_password= are for the Sentinels themselves.
@@ -51,7 +51,7 @@ def redis_client(url: str) -> redis.Redis:
 
 
 def address(client: redis.Redis) -> str:
-    """Where a client connects to, without user or password."""
+    """A client's address, without user or password."""
     pool = client.connection_pool
     if isinstance(pool, MasterPool):
         return str(pool.sentinels)
@@ -60,9 +60,9 @@ def address(client: redis.Redis) -> str:
 
 
 def look_again(client: redis.Redis) -> None:
-    """Find out anew where the address leads before the next command.
+    """Resolve the address again before the next command.
 
-    For an answer that says that this server has been replaced, or is cut off from its replicas: its
+    For an answer which shows that this server was replaced, or is cut off from its replicas: its
     connections do not break by themselves. Commands of other threads are not disturbed.
     """
     pool = client.connection_pool
@@ -73,9 +73,9 @@ def look_again(client: redis.Redis) -> None:
 
 
 def replace_error(client: redis.Redis, why: str) -> StoreUnavailable:
-    """The error for an answer by which this server is not the master, or cut off from its replicas.
+    """The error for a server that is not the master, or is cut off from its replicas.
 
-    Where the address leads is found out anew before the next command.
+    The address is resolved again before the next command.
     """
     look_again(client)
     return StoreUnavailable(f"Redis at {address(client)} {why}")
@@ -83,12 +83,12 @@ def replace_error(client: redis.Redis, why: str) -> StoreUnavailable:
 
 @contextmanager
 def translate_errors(client: redis.Redis) -> Iterator[None]:
-    """Raise redis-py's errors as StoreUnavailable, Misconfigured or Damaged; those of a programmer
-    pass."""
+    """Raise redis-py's errors as StoreUnavailable, Misconfigured or Damaged; programming errors
+    pass unchanged."""
     try:
         yield
     except redis.RedisError as error:
-        told = sink_error(f"Redis at {address(client)}", error)
-        if told is None:
+        translated = sink_error(f"Redis at {address(client)}", error)
+        if translated is None:
             raise
-        raise told from error
+        raise translated from error

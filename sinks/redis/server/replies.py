@@ -1,4 +1,4 @@
-"""Sorts the errors of redis-py: those to wait for, and those that an operator must fix."""
+"""Sorts redis-py's errors: those to retry, and those that an operator must fix."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ _AWAY: Final = (
     MasterDownError,
 )
 _DENIED: Final = (AuthenticationError, AuthorizationError, NoPermissionError)
-# AskError is MovedError's base. MasterDownError is a ClusterDownError, and of a replica.
+# AskError is MovedError's base. MasterDownError is a ClusterDownError, and comes from a replica.
 _OF_CLUSTERS: Final = (AskError, ClusterDownError, ClusterCrossSlotError, TryAgainError)
 
 _PASSING: Final = ("NOREPLICAS ", "MISCONF ", "BUSY ", "MASTERDOWN ", "UNBLOCKED ", "NOGROUP ")
-"""Codes of replies that redis-py has no class for and that end without our doing."""
+"""Codes of replies that redis-py has no class for and that pass without our action."""
 
 _REFUSED: Final = {
-    # How Redis 7.0, and later servers, say that a script lacks a right of its caller's.
+    # Redis 7.0's text, and later servers', for a script whose caller lacks a right.
     "The user executing the script can't ": RIGHTS,
     "ACL failure in script: ": RIGHTS,
     "DENIED ": "give the server a password, or bind it to the interface that clients use",
@@ -58,7 +58,7 @@ _REFUSED: Final = {
     "Unknown command called from script": "the server must rename no command",
     "Unknown Redis command called from script": "the server must rename no command",
 }
-"""Beginnings of replies that redis-py has no class for and no repetition fixes; what to do."""
+"""Beginnings of replies that redis-py has no class for and no retry fixes; and what to do."""
 
 _TLS_STEPS: Final = {
     "CERTIFICATE_VERIFY_FAILED": "ssl_ca_certs must hold the authority that signed the server's "
@@ -68,7 +68,7 @@ _TLS_STEPS: Final = {
     "SSLV3_ALERT_HANDSHAKE_FAILURE": "the server asks for ssl_certfile and ssl_keyfile",
     "TLSV1_ALERT_UNKNOWN_CA": "the server does not trust the authority that signed ssl_certfile",
 }
-"""OpenSSL's reasons that no repetition fixes, and what to do."""
+"""OpenSSL's reasons that no retry fixes, and what to do."""
 
 REPAIR: Final = (
     "a key of this cluster is not as trimtab writes it: see who else may write to "
@@ -77,16 +77,16 @@ REPAIR: Final = (
 )
 
 _OF_SCRIPTS: Final = "user_script:"
-"""In each reply to a script that failed, before the line."""
+"""Text in each reply to a failed script, before the line number."""
 
 _PIPELINED: Final = re.compile(r"^Command # \d+ \(.*?\) of pipeline caused error: ", re.DOTALL)
-"""What redis-py writes before a reply to one of several commands."""
+"""redis-py's prefix to a reply to one of several commands."""
 
 
 def sink_error(where: str, error: redis.RedisError, rights: str = RIGHTS) -> SinkError | None:
-    """The error to raise instead; None for a programmer's. ``where`` is as "Redis at host:port".
+    """The error to raise instead; None for a programming error. ``where``: "Redis at host:port".
 
-    ``rights`` is what to do about a refusal.
+    ``rights`` says what to do about a refusal.
     """
     if isinstance(error, _DENIED):
         return Misconfigured(f"{where} refuses us: {error}; {rights}")
@@ -106,18 +106,18 @@ def _by_text(where: str, error: ResponseError) -> SinkError | None:
             return Misconfigured(f"{where} refuses us: {text}; {next_step}")
     if text.startswith(_PASSING):
         return StoreUnavailable(f"{where}: {text}")
-    # Of a single command all else is a programmer's error. Scripts were tried on what they write.
+    # For a single command all else is a programming error. Scripts are tested on what they write.
     if text.startswith("WRONGTYPE") or _OF_SCRIPTS in text:
         return Damaged(f"{where}: {text}; {REPAIR}")
     return None
 
 
 def reply(error: ResponseError) -> str:
-    """The server's words, without its code where redis-py has a class for that."""
+    """The server's text, without its code if redis-py has a class for that."""
     return _PIPELINED.sub("", str(error))
 
 
 def _tls_reason(error: Exception) -> str:
-    """OpenSSL's word for why TLS failed, "" if it did not; redis-py hides the error in its own."""
+    """OpenSSL's reason why TLS failed, "" if it did not; redis-py wraps the error in its own."""
     cause = error.__context__
     return (cause.reason or "") if isinstance(cause, ssl.SSLError) else ""

@@ -1,13 +1,13 @@
-"""The present master, as Redis Sentinels tell it, and connections that go there.
+"""Finds the present master from Redis Sentinels, and connects to it.
 
 connect:
-  ask Sentinels, those first that answered last, until most have answered; the newest failover wins
-  connect to the server they name; it must say that it is a master
+  ask Sentinels, those that answered last time first, until most answered; the newest failover wins
+  connect to the server they name; it must report the role of master
 use a connection: on an answer that only a former master gives, close it
-give it back: close it unless it goes to the master that was named last
+return it to the pool: close it unless it goes to the master that was named last
 
-redis-py's own SentinelConnectionPool believes the first Sentinel that answers, takes a wrong name
-or password for an absent master, and reconnects a closed connection to the server it had before.
+redis-py's own SentinelConnectionPool trusts the first Sentinel that answers, reports a wrong name
+or password as an absent master, and reconnects a closed connection to its previous server.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ _RIGHTS: Final = (
 )
 
 _FORMER: Final = "NOREPLICAS "
-"""How a reply begins, beside READONLY and MASTERDOWN, of a master that may have been replaced: cut
+"""Start of a reply, besides READONLY and MASTERDOWN, of a master that may have been replaced: cut
 off from its replicas it would refuse us for ever, and no connection would break."""
 
 
 class _View(NamedTuple):
-    """What one Sentinel says: ordered by how new its failover is."""
+    """One Sentinel's answer, with the number of its newest failover."""
 
     failover: int
     master: Host
 
 
 class Sentinels:
-    """Those that watch one master; for any number of threads."""
+    """The Sentinels of one master; any number of threads may use it."""
 
     def __init__(self, address: SentinelAddress) -> None:
         self._given = address
@@ -55,9 +55,9 @@ class Sentinels:
         return f"{','.join(map(str, self._given.hosts))}/{self._given.master}"
 
     def master(self) -> Host:
-        """Where the master is.
+        """The master's address.
 
-        Raises StoreUnavailable, and Misconfigured where most Sentinels refuse us.
+        Raises StoreUnavailable, and Misconfigured if most Sentinels refuse us.
         """
         views: list[_View] = []
         failures: list[SinkError] = []
@@ -78,7 +78,7 @@ class Sentinels:
         return max(views, key=lambda view: view.failover).master
 
     def each(self) -> dict[Host, Host | SinkError]:
-        """What every one of them says: where the master is, or why it names none."""
+        """Each Sentinel's answer: the master's address, or why it names none."""
         return {host: self._tried(host) for host in self._given.hosts}
 
     def _tried(self, host: Host) -> Host | SinkError:
@@ -98,7 +98,7 @@ class Sentinels:
         return StoreUnavailable(f"no Sentinel of {self} names a master: {causes}")
 
     def _ask(self, host: Host) -> _View:
-        """What the Sentinel says; raises SinkError."""
+        """Ask one Sentinel; raises SinkError."""
         given = self._given
         pool = redis.ConnectionPool(
             SSLConnection if given.tls else Connection,
@@ -107,14 +107,14 @@ class Sentinels:
             **connection_options(),
             **given.to_sentinel,
         )
-        # A connection for each question: it is asked once a failover, and may be gone by then.
+        # A new connection each time: we ask once per failover, and an old one may be gone by then.
         with redis.Redis.from_pool(pool) as sentinel:
             try:
                 # Any: redis-py's answer is a union over protocols.
-                told: Any = sentinel.sentinel_master(given.master)
+                answer: Any = sentinel.sentinel_master(given.master)
             except redis.RedisError as error:
                 raise self._translated(host, error) from error
-        return _View(int(told["config-epoch"]), Host(str(told["ip"]), int(told["port"])))
+        return _View(int(answer["config-epoch"]), Host(str(answer["ip"]), int(answer["port"])))
 
     def _translated(self, host: Host, error: redis.RedisError) -> SinkError:
         where, said = f"Sentinel at {host}", str(error)
@@ -158,7 +158,7 @@ class _ToMaster(Connection):
             return base.read_response(*how, **more)
         except ResponseError as error:
             if _of_former_master(error):
-                # Of this class, so that redis-py closes the connection and a pipeline ends with it.
+                # This class makes redis-py close the connection and end its pipeline.
                 raise redis.ConnectionError(f"{self.host}:{self.port}: {error}") from error
             raise
 
@@ -174,33 +174,33 @@ class MasterPool(redis.ConnectionPool):
     def __init__(self, sentinels: Sentinels, *, tls: bool, **options: Any) -> None:
         self.sentinels = sentinels
         self.master: Host | None = None
-        """Named last; None: Sentinels are asked before the next command."""
+        """The master named last; None: ask the Sentinels before the next command."""
         super().__init__(_ToMasterByTls if tls else _ToMaster, find=self._found, **options)
 
     def __repr__(self) -> str:
         return f"<MasterPool {self.sentinels}>"
 
     def owns_connection(self, connection: Connection) -> bool:
-        """False for a connection to a former master: it is closed when it is given back."""
+        """False for a connection to a former master: it is closed when it is returned."""
         ours = bool(super().owns_connection(connection))
         return ours and (connection.host, connection.port) == self.master
 
     def look_again(self) -> None:
-        """Ask Sentinels before the next command; what is under way is not disturbed."""
+        """Ask Sentinels before the next command; does not disturb commands in progress."""
         self.master = None
         self.disconnect(inuse_connections=False)
 
     def _found(self) -> Host:
         master = self.sentinels.master()
         if master != self.master:
-            # The others that wait in the pool go to a server that others have left.
+            # The idle connections in the pool go to the former master.
             self.look_again()
             self.master = master
         return master
 
 
 def master_client(address: SentinelAddress) -> redis.Redis:
-    """A client of the master that the Sentinels of an address watch."""
+    """A client of the master that an address's Sentinels watch."""
     pool = MasterPool(
         Sentinels(address), tls=address.tls, **connection_options(), **address.to_master
     )

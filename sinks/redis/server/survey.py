@@ -1,4 +1,4 @@
-"""What a Redis server is: a single master or something else, and which replicas it has."""
+"""Surveys a Redis server: whether it is a single master, and its replicas."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from trimtab.ownership import REPLICA_LAG_S
 
 
 class Replica(NamedTuple):
-    """As its master sees it."""
+    """A replica as its master sees it."""
 
     where: str
     online: bool
-    """In step or catching up; not while it takes its first copy of the data."""
+    """In sync or catching up; False while it loads its first copy of the data."""
     lag_s: int
-    """Since its last acknowledgement; it sends one a second. Negative before the first one."""
+    """Time since its last acknowledgement; it sends one a second. Negative before the first."""
 
     @property
     def counts(self) -> bool:
-        """Whether the master may rely on it now."""
+        """Whether the master can rely on it now."""
         return self.online and 0 <= self.lag_s <= REPLICA_LAG_S
 
     def __str__(self) -> str:
@@ -37,20 +37,20 @@ class Replica(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """One look at a server."""
+    """A server's state at one moment."""
 
     mode: str
     """standalone, sentinel or cluster."""
     role: str
     """master or slave."""
     version: str
-    """Of Redis; of a Valkey server, the one that it is compatible with."""
+    """Redis's version; for Valkey, the Redis version that it is compatible with."""
     replicas: tuple[Replica, ...] = ()
     master: str = ""
-    """Whose replica it is; "" for a master."""
+    """The replica's master; "" for a master."""
 
     def required(self, setting: int | None) -> int:
-        """How many replicas must acknowledge, by the number of those that are online."""
+        """How many replicas must acknowledge, given how many are online."""
         return required_replicas(sum(replica.online for replica in self.replicas), setting)
 
     def rule(self, setting: int | None) -> str:
@@ -64,7 +64,7 @@ class Survey(NamedTuple):
         return words
 
     def shortage(self, setting: int | None) -> str:
-        """Why leases would not be renewed now, or soon; "" if they are."""
+        """Why leases are not renewed now, or soon will not be; "" if they are."""
         behind = [str(replica) for replica in self.replicas if not replica.counts]
         missing = self.required(setting) - (len(self.replicas) - len(behind))
         if missing > 0:
@@ -73,7 +73,7 @@ class Survey(NamedTuple):
 
 
 def required_replicas(replicas: int, setting: int | None) -> int:
-    """How many must acknowledge, of so many: with the master they are a majority of the servers.
+    """How many of the replicas must acknowledge to be, with the master, a majority of the servers.
 
     ``setting`` is the job's ``redis_replicas``, and overrides.
     """
@@ -81,10 +81,10 @@ def required_replicas(replicas: int, setting: int | None) -> int:
 
 
 def survey(client: redis.Redis) -> Survey:
-    """Look at the server; raises StoreUnavailable and Misconfigured."""
+    """Survey the server; raises StoreUnavailable and Misconfigured."""
     server, found = _info(client, "server"), _info(client, "replication")
     if unfit(mode := _mode(server)):
-        # A Sentinel has no section on replication.
+        # A Sentinel's INFO has no replication section.
         return Survey(mode, "", str(server["redis_version"]))
     master = f"{found['master_host']}:{found['master_port']}" if "master_host" in found else ""
     return Survey(
@@ -97,16 +97,16 @@ def survey(client: redis.Redis) -> Survey:
 
 
 def replicas_of(replication: Mapping[str, Any]) -> tuple[Replica, ...]:
-    """Those that an INFO replication lists, but for clients that only read along: they have no
+    """The replicas in an INFO replication, except clients that only follow the stream: they have no
     port, and hold no data."""
     rows = (replication.get(f"slave{n}") for n in range(int(replication["connected_slaves"])))
     return tuple(_replica(row) for row in rows if row is not None and int(row["port"]))
 
 
 def check_mode(client: redis.Redis) -> None:
-    """Raise Misconfigured for a server that trimtab cannot work on.
+    """Raise Misconfigured for a server that trimtab cannot use.
 
-    One that does not answer yet may be any: what it is, its answers tell when it comes.
+    A server that does not answer yet passes: later calls check its answers.
     """
     with suppress(StoreUnavailable):
         if refusal := unfit(_mode(_info(client, "server"))):
@@ -114,9 +114,9 @@ def check_mode(client: redis.Redis) -> None:
 
 
 def check_survey(client: redis.Redis) -> Survey:
-    """The same as `survey`, of a single master.
+    """The same as `survey`, but only for a single master.
 
-    Raises Misconfigured for what is none, and StoreUnavailable for a replica: it may be promoted.
+    Raises Misconfigured for other servers, and StoreUnavailable for a replica: it may be promoted.
     """
     found = survey(client)
     if refusal := unfit(found.mode):
@@ -130,7 +130,7 @@ def check_survey(client: redis.Redis) -> Survey:
 
 
 def unfit(mode: str) -> str:
-    """Why trimtab cannot work on a server of that mode; "" if it can."""
+    """Why trimtab cannot use a server of that mode; "" if it can."""
     if mode == "cluster":
         return NO_CLUSTER
     if mode == "sentinel":
@@ -141,18 +141,18 @@ def unfit(mode: str) -> str:
 # Any: redis-py's answers are unions over protocols; ours is RESP2.
 def _info(client: redis.Redis, section: str) -> dict[str, Any]:
     with translate_errors(client):
-        told: Any = client.info(section)
-    return dict(told)
+        info: Any = client.info(section)
+    return dict(info)
 
 
 def _mode(server: Mapping[str, Any]) -> str:
-    # Valkey says server_mode, and redis_mode too where it is told to look like Redis.
+    # Valkey reports server_mode, and also redis_mode if configured to look like Redis.
     return str(server.get("redis_mode", server.get("server_mode", "standalone")))
 
 
-def _replica(told: Mapping[str, Any]) -> Replica:
+def _replica(info: Mapping[str, Any]) -> Replica:
     return Replica(
-        where=f"{told['ip']}:{told['port']}",
-        online=told["state"] == "online",
-        lag_s=int(told["lag"]),
+        where=f"{info['ip']}:{info['port']}",
+        online=info["state"] == "online",
+        lag_s=int(info["lag"]),
     )
