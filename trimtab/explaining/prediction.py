@@ -5,6 +5,7 @@ The figures come from the planner's model, which every strategy's moves are revi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -70,35 +71,60 @@ class Prediction:
         """(n,) usage as the strategy saw it: with everything in flight or urgent landed."""
         scene = self._scene
         predicted = usage(scene.shown.brokers.resources, scene.settings.weights)
+        # Brokers that the strategy did not see have their reports' usage, with drained bundles.
+        for source, _, load in self._urgent:
+            if source is not None:
+                predicted[source] = max(0.0, predicted[source] - load * self._gain[source])
         predicted[scene.seen_brokers] = self._fleet.usage
         return predicted
 
     @cached_property
     def before(self) -> Floats:
         """(n,) usage without the urgent changes."""
-        if not any(move.reason is Reason.DRAINED for move in self._scene.plan.moves):
-            return self.usage
-        return self._moved(self.usage, -1.0, urgent=True)
+        return self._moved(self.usage, -1.0, self._urgent)
 
     @cached_property
     def after(self) -> Floats:
         """(n,) usage with the whole plan."""
-        return self._moved(self.usage, 1.0, urgent=False)
+        rows = self._scene.broker_rows
+        moves = [
+            (rows[move.source], rows[move.destination], self._load(row))
+            for move in self._scene.plan.moves
+            if move.reason != Reason.DRAINED
+            and (row := self._scene.bundle_row(move.bundle)) is not None
+        ]
+        return self._moved(self.usage, 1.0, moves)
 
     def range(self, of: Floats) -> float:
         """The range of ``of`` over the available brokers."""
         taking = of[self._scene.seen_brokers]
         return float(np.ptp(taking)) if taking.size else 0.0
 
-    def _moved(self, start: Floats, sign: float, *, urgent: bool) -> Floats:
-        scene, result, gain = self._scene, start.copy(), self._gain
-        for move in scene.plan.moves:
-            row = scene.bundle_row(move.bundle)
-            if (move.reason is Reason.DRAINED) is urgent and row is not None:
-                load = sign * self._load(row)
-                source, to = scene.broker_rows[move.source], scene.broker_rows[move.destination]
-                result[source] -= load * gain[source]
-                result[to] += load * gain[to]
+    @cached_property
+    def _urgent(self) -> list[tuple[int | None, int, float]]:
+        """Source, destination and load of each bundle that is drained or given a new owner; the
+        source is None where no broker serves it."""
+        scene, plan = self._scene, self._scene.plan
+        given = [
+            (scene.broker_rows[move.source], move.destination, move.bundle)
+            for move in plan.moves
+            if move.reason == Reason.DRAINED
+        ]
+        assigned = [(None, each.broker, each.bundle) for each in plan.repairs if each.broker]
+        return [
+            (source, scene.broker_rows[to], self._load(row))
+            for source, to, bundle in [*given, *assigned]
+            if (row := scene.bundle_row(bundle)) is not None and to in scene.broker_rows
+        ]
+
+    def _moved(
+        self, start: Floats, sign: float, moves: Sequence[tuple[int | None, int, float]]
+    ) -> Floats:
+        result, gain = start.copy(), self._gain
+        for source, to, load in moves:
+            if source is not None:
+                result[source] -= sign * load * gain[source]
+            result[to] += sign * load * gain[to]
         return result
 
 
