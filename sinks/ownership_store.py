@@ -14,7 +14,7 @@ from redis.exceptions import NoScriptError
 
 from sinks.connections import replaced, translated
 from sinks.errors import Closed, Fenced, SinkError
-from sinks.readable import MALFORMED, Readable, readable
+from sinks.readable import Readable, readable
 from sinks.scripts import NO_MASTER, run, run_loaded, transition_script
 from trimtab.model import NO_EPOCH, Epoch, is_bundle
 from trimtab.ownership import Event
@@ -43,7 +43,8 @@ from trimtab.wire.ownership import (
 
 
 class _RawOutcome(msgspec.Struct, frozen=True):
-    """`trimtab.wire.ownership.Outcome` with its records as they are."""
+    """`trimtab.wire.ownership.Outcome` with its records as they are: texts, and objects in what
+    earlier versions have kept of a batch."""
 
     id: str
     bundle: str
@@ -59,8 +60,8 @@ _PAGE: Final = 1000
 PAGE: Final = 200
 """Transitions of one script run: nobody else is served meanwhile, for some 10 ms."""
 
-_outcomes = msgspec.json.Decoder(tuple[Outcome, ...])
 _raw_outcomes = msgspec.json.Decoder(tuple[_RawOutcome, ...])
+_text = msgspec.json.Decoder(str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,15 +284,12 @@ def _call(
 
 def _decoded(answer: str) -> tuple[Outcome, ...]:
     """The script's outcomes, without the records in them that cannot be read."""
-    try:
-        return _outcomes.decode(answer)
-    except MALFORMED:
-        return tuple(map(_readable_outcome, _raw_outcomes.decode(answer)))
+    return tuple(map(_readable_outcome, _raw_outcomes.decode(answer)))
 
 
 def _readable_outcome(raw: _RawOutcome) -> Outcome:
-    texts = [(bundle.encode(), bytes(text)) for bundle, text in raw.others.items()]
-    mine = [(raw.bundle.encode(), bytes(raw.record))]
+    texts = [(bundle.encode(), _bare(text)) for bundle, text in raw.others.items()]
+    mine = [(raw.bundle.encode(), _bare(raw.record))]
     return Outcome(
         id=raw.id,
         bundle=raw.bundle,
@@ -300,6 +298,12 @@ def _readable_outcome(raw: _RawOutcome) -> Outcome:
         record=readable(mine).records.get(raw.bundle),
         others=readable(texts).records,
     )
+
+
+def _bare(record: msgspec.Raw) -> bytes:
+    """A record's JSON, out of the text that it stands in."""
+    text = bytes(record)
+    return _text.decode(text).encode() if text.startswith(b'"') else text
 
 
 def _digest(transitions: Sequence[Transition]) -> str:
