@@ -15,7 +15,8 @@ BundleId = NewType("BundleId", str)
 
 FULL_RANGE_END = 0xFFFFFFFF
 
-_BUNDLE = re.compile(r"([^/\s]+/[^\s]+)/0x([0-9a-f]{8})_0x([0-9a-f]{8})")
+# ASCII: what is a space must be one to the scripts as well.
+_BUNDLE = re.compile(r"([^/\s]+/[^\s]+)/0x([0-9a-f]{8})_0x([0-9a-f]{8})", re.ASCII)
 
 SUBJECT_PATTERN = "([!-.0-z|~]{1,128})/([!-.0-z|~]{1,256})"
 """``cluster/broker`` in printable ASCII; the JVM runs the same pattern.

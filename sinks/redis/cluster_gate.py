@@ -128,7 +128,8 @@ class ClusterGate:
             together.hget(names[1], "online")
             # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
             opened, online = together.execute()
-        return any(int(number) for number in (*opened, online) if number)
+        # What is no number was spoiled; brokers may write the second.
+        return any(number not in (None, b"0") for number in (*opened, online))
 
     def restore(
         self, cluster: str, generation: int, records: Mapping[str, Record], unjournalled: Set[str]

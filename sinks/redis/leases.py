@@ -149,6 +149,12 @@ class Leases:
                 return Lease(Renewal.ASSERT, history, 0, now, history)
             granted = min(max(1, ttl_ms), LONGEST_LEASE_MS)
             self._client.set(key, f"+{session}", px=granted)
+            # After it: a later process that came before has not counted this lease, one that comes
+            # now does.
+            successor: Any = self._client.get(successor_key(cluster, broker))
+        later = _waiting_session(successor)
+        if later > session:
+            return Lease(Renewal.SUPERSEDED, str(later), 0, now, history)
         must_have_left = 0 if opened[2] is None else REPLICA_WAIT_MS
         held_before = _session_of(before)
         return Lease(Renewal.ASSERTED, held_before, granted, now, history, must_have_left)
@@ -211,6 +217,12 @@ def _replicas(replication: Mapping[str, Any]) -> tuple[int, int]:
     """How many are connected, and how many of them have acknowledged lately."""
     online = [replica for replica in replicas_of(replication) if replica.online]
     return len(online), sum(replica.counts for replica in online)
+
+
+def _waiting_session(successor: bytes | None) -> int:
+    """Of the later process that waits; 0 for none. ``lease.lua`` has the form."""
+    session = (successor or b"").split(b" ")[0]
+    return int(session) if session.isdigit() else 0
 
 
 def _session_of(lease: bytes | None) -> str:

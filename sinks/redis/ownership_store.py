@@ -13,7 +13,7 @@ import redis
 from redis.exceptions import NoScriptError
 
 from sinks.errors import Closed, Fenced, SinkError
-from sinks.kafka.readable import MALFORMED, Readable, readable
+from sinks.kafka.readable import Readable, readable
 from sinks.redis.scripts import NO_MASTER, run, run_loaded, transition_script
 from sinks.redis.server.connections import replace_error, translate_errors
 from trimtab.model import NO_EPOCH, Epoch, is_bundle
@@ -43,7 +43,8 @@ from trimtab.wire.ownership import (
 
 
 class _RawOutcome(msgspec.Struct, frozen=True):
-    """`trimtab.wire.ownership.TransitionOutcome` with undecoded records."""
+    """`trimtab.wire.ownership.TransitionOutcome` with undecoded records: texts, or objects in what
+    earlier versions have kept of a batch."""
 
     id: str
     bundle: str
@@ -59,8 +60,8 @@ _PAGE: Final = 1000
 PAGE: Final = 200
 """Transitions in one script run: it blocks the server for some 10 ms."""
 
-_outcomes = msgspec.json.Decoder(tuple[TransitionOutcome, ...])
 _raw_outcomes = msgspec.json.Decoder(tuple[_RawOutcome, ...])
+_text = msgspec.json.Decoder(str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,15 +286,12 @@ def _call(
 
 def _decoded(answer: str) -> tuple[TransitionOutcome, ...]:
     """The script's outcomes, without their unreadable records."""
-    try:
-        return _outcomes.decode(answer)
-    except MALFORMED:
-        return tuple(map(_readable_outcome, _raw_outcomes.decode(answer)))
+    return tuple(map(_readable_outcome, _raw_outcomes.decode(answer)))
 
 
 def _readable_outcome(raw: _RawOutcome) -> TransitionOutcome:
-    texts = [(bundle.encode(), bytes(text)) for bundle, text in raw.others.items()]
-    mine = [(raw.bundle.encode(), bytes(raw.record))]
+    texts = [(bundle.encode(), _bare(text)) for bundle, text in raw.others.items()]
+    mine = [(raw.bundle.encode(), _bare(raw.record))]
     return TransitionOutcome(
         id=raw.id,
         bundle=raw.bundle,
@@ -302,6 +300,12 @@ def _readable_outcome(raw: _RawOutcome) -> TransitionOutcome:
         record=readable(mine).records.get(raw.bundle),
         others=readable(texts).records,
     )
+
+
+def _bare(record: msgspec.Raw) -> bytes:
+    """A record's JSON, out of the text that it stands in."""
+    text = bytes(record)
+    return _text.decode(text).encode() if text.startswith(b'"') else text
 
 
 def _digest(transitions: Sequence[Transition]) -> str:

@@ -14,7 +14,8 @@ from typing import Any
 import redis
 from redis.exceptions import NoScriptError
 
-from sinks.redis.server.connections import translate_errors
+from sinks.errors import StoreUnavailable
+from sinks.redis.server.connections import address, translate_errors
 from trimtab.ownership import (
     BROKER_EVENTS,
     CLOCK_MARGIN_MS,
@@ -39,6 +40,10 @@ _REFUSED = re.compile(r"REFUSED\.(\w+)")
 
 ASSERTION_KEPT_MS = 24 * 3600 * 1000
 """How long assertions are kept: they are useless once the history is open."""
+
+MOST_JOURNAL = 100_000
+"""Some hours of a busy fleet while Kafka is away, and about 50 MB. Fewer: an audit has gaps after a
+shorter outage; more: the server is full before."""
 
 NO_MASTER = MappingProxyType(
     {
@@ -69,7 +74,13 @@ def run(
     except NoScriptError:
         with translate_errors(client):
             client.script_load(script.text)
+    try:
         return run_loaded(client, script, keys, arguments)
+    except NoScriptError as error:
+        raise StoreUnavailable(
+            f"Redis at {address(client)} forgot a script at once: it restarted, or somebody calls "
+            "SCRIPT FLUSH"
+        ) from error
 
 
 def run_loaded(
@@ -90,17 +101,17 @@ def open_script() -> Script:
 
 @cache
 def restore_script() -> Script:
-    return _of_history(_SHEBANG, "", "restore.lua")
+    return _of_history(_SHEBANG, _most_journal(), "records.lua", "restore.lua")
 
 
 @cache
 def owned_script() -> Script:
-    return _of_history(_SHEBANG, "", "owned.lua")
+    return _of_history(_SHEBANG, "", "records.lua", "owned.lua")
 
 
 @cache
 def prune_script() -> Script:
-    return _script(_SHEBANG, _source("history.lua"), _source("prune.lua"))
+    return _script(_SHEBANG, _most_journal(), _source("history.lua"), _source("prune.lua"))
 
 
 @cache
@@ -150,8 +161,9 @@ def transition_script() -> Script:
         _set("STREAK_ENDS", STREAK_ENDS),
         f"local SOON_MS, MOST_FALLS = {SOON_MS}, {MOST_FALLS}",
         f"local CLOCK_MARGIN_MS = {CLOCK_MARGIN_MS}",
+        _most_journal(),
     )
-    script = _of_history(_SHEBANG, "\n".join(tables), "transition.lua")
+    script = _of_history(_SHEBANG, "\n".join(tables), "records.lua", "transition.lua")
     return _script(_REFUSED.sub(lambda name: f'"{Refused[name[1]].value}"', script.text))
 
 
@@ -159,10 +171,14 @@ BROKERS_SCRIPTS = (transition_script, lease_script)
 """Scripts that brokers run but may not load."""
 
 
-def _of_history(first: str, constants: str, name: str) -> Script:
-    """Build a script that checks the history of the data."""
+def _of_history(first: str, constants: str, *names: str) -> Script:
+    """Build a script from files, which checks the history of the data."""
     lag = f"local REPLICA_LAG_S = {REPLICA_LAG_S}"
-    return _script(first, constants, lag, _source("history.lua"), _source(name))
+    return _script(first, constants, lag, _source("history.lua"), *map(_source, names))
+
+
+def _most_journal() -> str:
+    return f"local MOST_JOURNAL = {MOST_JOURNAL}"
 
 
 def _script(*parts: str) -> Script:

@@ -10,8 +10,10 @@ import pytest
 import redis
 
 from deploy.redis_server import RedisServer
-from sinks.errors import Closed, Fenced, GenerationSpent
+from sinks.errors import Closed, Fenced, GenerationSpent, StoreUnavailable
 from sinks.redis.ownership_store import BatchOutcome, OwnershipStore
+from sinks.redis.scripts import Script
+from sinks.redis.scripts import run as run_script
 from sinks.redis.server.connections import redis_client
 from tests.contracts.asking import BUNDLE, GENERATION, broker, command, commands, job, journal
 from tests.support.opening import keep_alive, let_in
@@ -118,7 +120,20 @@ def test_later_requests_of_a_batch_see_the_earlier_ones(
     assert (record.owner, record.epoch) == (B, Epoch(GENERATION, 2))
 
 
-@pytest.mark.parametrize("text", ["{", "7", '{"epoch":["9",{}]}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "7",
+        '{"epoch":["9",{}]}',
+        '{"epoch":[1,1]}',
+        '{"state":{},"epoch":[1,1]}',
+        '{"state":"Owned","epoch":[1,1],"owner":{}}',
+        '{"state":"Releasing","epoch":[1,1],"owner":"a:8080","destination":[1]}',
+        '{"state":"Owned","epoch":[1,1],"owner":"gone:8080","since":"x"}',
+        '{"state":"Owned","epoch":[1,1],"owner":"gone:8080","falls":"x"}',
+    ],
+)
 def test_a_damaged_record_costs_no_other_bundle_of_the_page(
     store: OwnershipStore, client: redis.Redis, cluster: str, text: str
 ) -> None:
@@ -132,6 +147,50 @@ def test_a_damaged_record_costs_no_other_bundle_of_the_page(
     assert [outcome.reason for outcome in ran.outcomes] == [Refused.UNREADABLE, None]
     assert store.record(cluster, BUNDLE) is None
     assert store.records_of(cluster, A, [BUNDLE]).keys() == {other}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param('"x":nan', id="no number"),
+        pytest.param('"since":0x1', id="hexadecimal"),
+        pytest.param('"by":"a\nb"', id="a line's end"),
+        pytest.param('"x":' + "[" * 900 + "]" * 900, id="deep"),
+    ],
+)
+def test_what_only_the_scripts_can_read_costs_no_answer(
+    store: OwnershipStore, client: redis.Redis, cluster: str, more: str
+) -> None:
+    """It is refused by its epoch, and changed like any other."""
+    text = f'{{"state":"Free","epoch":[1,1],{more}}}'
+    client.hset(keys.ownership_key(cluster), BUNDLE, text)
+
+    [refused] = run(store, cluster, 1, assign(A)).outcomes
+    assert refused.reason is Refused.STALE_EPOCH
+    [repeated] = run(store, cluster, 1, assign(A)).outcomes
+    assert repeated == refused
+
+    [given] = run(store, cluster, 2, assign(A, Epoch(1, 1), "again")).outcomes
+    assert given.accepted
+    assert store.record(cluster, BUNDLE) == given.record
+
+
+def test_a_record_that_says_null_for_nobody_is_one(
+    store: OwnershipStore, client: redis.Redis, cluster: str
+) -> None:
+    text = '{"state":"Owned","epoch":[1,1],"owner":null,"destination":null}'
+    client.hset(keys.ownership_key(cluster), BUNDLE, text)
+    unload = Transition(id="unload", bundle=BUNDLE, event=Event.UNLOAD, expect=Epoch(1, 1))
+
+    [outcome] = run(store, cluster, 1, unload).outcomes
+
+    assert outcome.accepted
+
+
+def test_a_server_that_forgets_a_script_at_once_is_asked_again_later(client: redis.Redis) -> None:
+    """It restarted between the loading and the call."""
+    with pytest.raises(StoreUnavailable, match="SCRIPT FLUSH"):
+        run_script(client, Script("return {}", "0" * 40), [], [])
 
 
 def test_an_older_job_is_fenced(store: OwnershipStore, client: redis.Redis, cluster: str) -> None:

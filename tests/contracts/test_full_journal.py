@@ -155,3 +155,15 @@ def test_where_the_journal_cannot_be_written_no_record_is(
     with pytest.raises(Damaged, match="WRONGTYPE"):
         ask(store, cluster, broker(A, Event.CLAIM))
     assert store.records(cluster) == {}
+
+
+def test_where_the_records_cannot_be_read_it_is_still_known_what_was_left_out(
+    client: redis.Redis, cluster: str, relay: JournalRelay
+) -> None:
+    client.sadd(keys.unjournalled_key(cluster), BUNDLE)
+    client.set(keys.ownership_key(cluster), "x")
+
+    with pytest.raises(Damaged):
+        relay.refill(cluster)
+
+    assert left_out(client, cluster) == {BUNDLE}

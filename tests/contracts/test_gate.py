@@ -14,6 +14,7 @@ from sinks.kafka.readable import ALL, Readable
 from sinks.redis.cluster_gate import Closure, ClusterGate
 from sinks.redis.leases import Leases
 from sinks.redis.ownership_store import OwnershipStore
+from sinks.redis.scripts import MOST_JOURNAL
 from tests.contracts.asking import BUNDLE, HALVES, broker, journal
 from tests.support.opening import close, keep_alive, let_in
 from trimtab.model import Epoch
@@ -335,6 +336,8 @@ def test_what_hundreds_of_brokers_said_is_heard(
         pytest.param("{", id="no JSON"),
         pytest.param("7", id="no record"),
         pytest.param('{"epoch":["9",{}]}', id="no epoch"),
+        pytest.param('{"state":"Owned","epoch":[1,1],"owner":{}}', id="no owner"),
+        pytest.param('{"state":7,"epoch":[1,1]}', id="no state"),
         pytest.param('{"state":"Owned","epoch":[9000000000000000,1]}', id="a generation to come"),
     ],
 )
@@ -346,6 +349,42 @@ def test_what_stands_and_cannot_be_a_record_gives_way(
     client.hset(keys.ownership_key(cluster), BUNDLE, stored)
     assert gate.restore(cluster, 5, {BUNDLE: OWNED}, frozenset()) == 1
     assert OwnershipStore(client).records(cluster) == {BUNDLE: OWNED}
+
+
+@pytest.mark.usefixtures("closure")
+def test_a_record_that_says_null_for_nobody_stops_no_rebuild(
+    gate: ClusterGate, client: redis.Redis, cluster: str
+) -> None:
+    text = '{"state":"Free","epoch":[1,1],"owner":null}'
+    client.hset(keys.ownership_key(cluster), BUNDLE, text)
+
+    gate.note_owned(cluster, 5, [BUNDLE])
+
+    assert client.zscore(keys.bundles_key(cluster), BUNDLE) == 0.0
+    assert gate.restore(cluster, 5, {BUNDLE: OWNED}, frozenset()) == 1
+
+
+def test_what_is_no_number_of_replicas_counts_as_some(
+    gate: ClusterGate, client: redis.Redis, cluster: str
+) -> None:
+    """Brokers may write it; the job looks at all clusters before it begins."""
+    client.hset(keys.replicas_key(cluster), "online", "many")
+    assert gate.was_replicated(cluster)
+
+
+@pytest.mark.usefixtures("closure")
+def test_a_rebuild_fills_the_journal_no_further_than_requests_do(
+    gate: ClusterGate, client: redis.Redis, cluster: str
+) -> None:
+    with client.pipeline() as together:
+        for _ in range(MOST_JOURNAL):
+            together.xadd(keys.journal_key(cluster), {"x": "y"})
+        together.execute()
+
+    gate.restore(cluster, 5, {BUNDLE: OWNED}, {BUNDLE})
+
+    assert client.xlen(keys.journal_key(cluster)) == MOST_JOURNAL
+    assert client.smembers(keys.unjournalled_key(cluster)) == {BUNDLE.encode()}
 
 
 @pytest.mark.usefixtures("closure")

@@ -6,9 +6,10 @@ import msgspec
 import pytest
 import redis
 
-from sinks.errors import Closed, Fenced
+from sinks.errors import Closed, Damaged, Fenced
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.pruning import KEPT_MS, Pruner
+from sinks.redis.scripts import MOST_JOURNAL
 from tests.contracts.asking import ABOVE, BUNDLE, GENERATION, HALVES, ask, broker, job, journal
 from tests.support.opening import close, let_in
 from trimtab.model import NO_EPOCH, Epoch
@@ -154,3 +155,30 @@ def test_while_the_journal_lacks_changes_nothing_is_forgotten(
     client.sadd(keys.unjournalled_key(cluster), BUNDLE)
     assert pruner.prune(cluster, LATER, kept_ms=-DAY_MS) == 0
     assert BUNDLE in store.records(cluster)
+
+
+@pytest.mark.usefixtures("ended")
+def test_what_the_journal_does_not_take_is_not_forgotten(
+    store: OwnershipStore, client: redis.Redis, cluster: str, pruner: Pruner
+) -> None:
+    let_in(client, cluster, LATER)
+    before = store.records(cluster)
+    client.set(keys.journal_key(cluster), "spoiled")
+
+    with pytest.raises(Damaged):
+        pruner.prune(cluster, LATER, kept_ms=-DAY_MS)
+
+    assert store.records(cluster) == before
+
+
+@pytest.mark.usefixtures("ended")
+def test_nothing_is_forgotten_while_the_journal_is_full(
+    client: redis.Redis, cluster: str, pruner: Pruner
+) -> None:
+    let_in(client, cluster, LATER)
+    with client.pipeline() as together:
+        for _ in range(MOST_JOURNAL):
+            together.xadd(keys.journal_key(cluster), {"x": "y"})
+        together.execute()
+
+    assert pruner.prune(cluster, LATER, kept_ms=-DAY_MS) == 0

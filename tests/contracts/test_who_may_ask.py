@@ -15,7 +15,7 @@ from sinks.redis.ownership_store import OwnershipStore
 from tests.contracts.asking import BUNDLE, GENERATION, HALVES, broker
 from tests.contracts.conftest import BROKERS
 from tests.support.opening import server_ms
-from trimtab.model import NO_EPOCH, namespace_of
+from trimtab.model import NO_EPOCH, is_bundle, namespace_of
 from trimtab.ownership import Event
 from trimtab.wire import keys
 from trimtab.wire.ownership import Candidate, Refused, Transition
@@ -261,3 +261,16 @@ def test_a_clock_that_went_back_makes_no_wait_longer_than_a_lease(
     assert asks(client, cluster, 2).ms == 10_000
     _, over = client.get(keys.successor_key(cluster, NEW)).split()  # type: ignore[union-attr]  # bytes
     assert int(over) <= server_ms(client) + 10_000
+
+
+@pytest.mark.parametrize("space", ["\u00a0", "\u2003", "\x1f", "\n", "\t", " "])
+def test_a_name_is_a_bundles_to_the_script_where_it_is_to_its_readers(
+    store: OwnershipStore, cluster: str, space: str
+) -> None:
+    """Otherwise it would be served and never be journalled."""
+    name = f"tenant/n{space}s/0x00000000_0xffffffff"
+    claim = Transition(
+        id="claim", bundle=name, event=Event.CLAIM, expect=NO_EPOCH, broker=A, actor=A
+    )
+
+    assert store.apply(cluster, claim).accepted == is_bundle(name)

@@ -303,3 +303,16 @@ def test_clusters_whose_names_look_like_patterns_are_kept_apart(
     leases.renew("ab", "other:8080", 1, LONG_MS)
 
     assert leases.alive(name) == {"mine:8080"}
+
+
+def test_a_server_that_forgot_its_scripts_renews_no_lease_that_a_later_process_waits_for(
+    leases: Leases, client: redis.Redis, cluster: str
+) -> None:
+    """SCRIPT FLUSH: the later one waits for what was left of it before."""
+    leases.renew(cluster, A, 1, LONG_MS)
+    assert leases.renew(cluster, A, 2, LONG_MS).renewal is Renewal.WAITING
+    client.script_flush()
+
+    older = leases.renew(cluster, A, 1, LONG_MS, Assertion(records={}))
+
+    assert answered(older) == (Renewal.SUPERSEDED, "2", 0)

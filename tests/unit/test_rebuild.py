@@ -185,6 +185,22 @@ def test_what_no_job_can_have_given_out_counts_for_nothing(epoch: Epoch, source:
     assert doubtful(known, NEW) == {}
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        pytest.param(Record(state=State.OWNED, epoch=Epoch(1, -3), owner="a"), id="counter"),
+        pytest.param(Record(state=State.OWNED, epoch=Epoch(-1, 3), owner="a"), id="generation"),
+        pytest.param(Record(state=State.OWNED, epoch=Epoch(1, 3), owner="a", since=-1), id="time"),
+        pytest.param(
+            Record(state=State.OWNED, epoch=Epoch(1, 3), owner="a", since=1 << 60), id="late"
+        ),
+    ],
+)
+def test_what_the_journal_would_not_carry_counts_for_nothing(odd: Record) -> None:
+    assert rebuild_records({}, {Y: record(2)}, [{X: odd}], NEW).records == {Y: record(2)}
+    assert list(doubtful({X: odd}, NEW)) == [X]
+
+
 def test_what_is_just_within_reach_is_believed() -> None:
     far = {X: record(1, generation=NEW + REACH), Y: record(HIGHEST - 1)}
     assert rebuild_records({}, far, [], NEW).records == far

@@ -26,6 +26,7 @@ from trimtab.model import (
     parse_bundle,
 )
 from trimtab.ownership import State
+from trimtab.wire.command import LARGEST
 from trimtab.wire.ownership import Record
 
 Records = Mapping[str, Record]
@@ -44,7 +45,7 @@ follows a record has a higher epoch."""
 
 def is_believable(epoch: Epoch, generation: int) -> bool:
     """Whether a job can have issued this epoch, judged by one that claimed ``generation``."""
-    return epoch.generation <= generation + REACH and max(epoch) < HIGHEST
+    return epoch.generation <= generation + REACH and max(epoch) < HIGHEST and min(epoch) >= 0
 
 
 def doubtful(records: Records, generation: int) -> dict[str, str]:
@@ -53,6 +54,8 @@ def doubtful(records: Records, generation: int) -> dict[str, str]:
     for bundle, record in records.items():
         if not is_believable(record.epoch, generation):
             found[bundle] = f"its epoch {tuple(record.epoch)} is beyond any that was given out"
+        elif not 0 <= record.since < LARGEST:
+            found[bundle] = f"its time {record.since} is none"
         elif not is_bundle(bundle):
             found[bundle] = "its name is not a range of the ring"
     return found

@@ -5,7 +5,7 @@
 -- ARGV: the job's generation; then bundles.
 -- Returns {"noted", ""}, {"fenced", the higher generation}, or {"refused", why}.
 --
--- From history.lua: server, history_of.
+-- From history.lua: server, history_of. From records.lua: readable_record.
 
 local OPEN, OWNERSHIP, BUNDLES, OWNED = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local opened = redis.call("HMGET", OPEN, "generation", "replid", "rebuild_on", "run_id")
@@ -18,12 +18,11 @@ if refused or opened[3] ~= history_of(server()) then
 end
 
 for i = 2, #ARGV do
-  local text = redis.call("HGET", OWNERSHIP, ARGV[i])
-  local record = text and cjson.decode(text) or {}
-  if record.owner then
+  local record = readable_record(redis.call("HGET", OWNERSHIP, ARGV[i]) or nil)
+  if record and record.owner then
     redis.call("SADD", OWNED .. record.owner, ARGV[i])
   end
-  if record.state and record.state ~= "Deleted" then
+  if record and record.state ~= "Deleted" then
     redis.call("ZADD", BUNDLES, 0, ARGV[i])
   end
 end

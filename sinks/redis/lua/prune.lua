@@ -4,7 +4,7 @@
 -- ARGV: cluster; the job's generation; how long ago (ms); then bundles.
 -- Returns {"pruned", how many}, {"closed", why}, or {"fenced", the higher generation}.
 --
--- From history.lua: server, history_of.
+-- Rendered above from Python: MOST_JOURNAL. From history.lua: server, history_of.
 
 local OPEN, OWNERSHIP, JOURNAL, UNJOURNALLED = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local cluster, caller, kept_ms = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -16,8 +16,8 @@ end
 if tonumber(opened[1] or 0) < caller or opened[3] or opened[2] ~= history_of(server()) then
   return { "closed", "it is not open to this generation" }
 end
-if redis.call("SCARD", UNJOURNALLED) > 0 then
-  -- The journal would hold the end of a bundle before its last record.
+if redis.call("SCARD", UNJOURNALLED) > 0 or redis.call("XLEN", JOURNAL) >= MOST_JOURNAL then
+  -- The journal would hold the end of a bundle before its last record, or it has no room.
   return { "pruned", "0" }
 end
 
@@ -34,9 +34,10 @@ for i = 4, #ARGV do
   local text = redis.call("HGET", OWNERSHIP, bundle)
   local record = text and cjson.decode(text)
   if record and record.state == "Deleted" and record.epoch[1] < caller and (record.since or 0) < before then
-    redis.call("HDEL", OWNERSHIP, bundle)
+    -- First what may fail: a record that is told of twice does no harm.
     redis.call("XADD", JOURNAL, "*", "change", '{"cluster":' .. quoted(cluster)
       .. ',"bundle":' .. quoted(bundle) .. ',"event":"retire","record":' .. text .. ',"pruned":true}')
+    redis.call("HDEL", OWNERSHIP, bundle)
     pruned = pruned + 1
   end
 end

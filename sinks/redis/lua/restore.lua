@@ -6,7 +6,7 @@
 -- Returns {"restored", how many were newer than the stored ones}, {"fenced", the open generation}, or
 --       {"refused", why}.
 --
--- From history.lua: server, history_of.
+-- Rendered above from Python: MOST_JOURNAL. From history.lua: server, history_of. From records.lua: readable_record.
 
 local OPEN, OWNERSHIP, JOURNAL, BUNDLES, OWNED = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local UNJOURNALLED = KEYS[6]
@@ -30,14 +30,13 @@ end
 
 -- The stored record; nil if there is none, or none that a request of the caller could change.
 local function known_of(text)
-  local readable, known = pcall(cjson.decode, text or "")
-  local epoch = readable and type(known) == "table" and known.epoch
-  if type(epoch) ~= "table" or type(epoch[1]) ~= "number" or type(epoch[2]) ~= "number" then
-    return nil
-  end
-  return epoch[1] <= tonumber(caller) and known or nil
+  local known = readable_record(text)
+  return known and known.epoch[1] <= tonumber(caller) and known or nil
 end
 
+-- A journal of the wrong type has none either.
+local length = redis.pcall("XLEN", JOURNAL)
+local has_room = type(length) == "number" and length < MOST_JOURNAL
 local restored = 0
 for _, entry in ipairs(cjson.decode(ARGV[3])) do
   local bundle, text = entry[1], entry[2]
@@ -56,9 +55,9 @@ for _, entry in ipairs(cjson.decode(ARGV[3])) do
       redis.call("ZADD", BUNDLES, 0, bundle)
     end
     if entry[3] then
-      local added = redis.pcall("XADD", JOURNAL, "*", "change", '{"cluster":' .. quoted(cluster)
+      local added = has_room and redis.pcall("XADD", JOURNAL, "*", "change", '{"cluster":' .. quoted(cluster)
         .. ',"bundle":' .. quoted(bundle) .. ',"event":"restore","record":' .. text .. "}")
-      if type(added) == "table" and added.err then
+      if not added or type(added) == "table" and added.err then
         -- The relay adds it to the journal once that takes entries again.
         redis.call("SADD", UNJOURNALLED, bundle)
       end

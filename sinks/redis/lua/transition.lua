@@ -19,8 +19,8 @@
 -- whole batch. Field "" lists the newest queries, newest first, one a line.
 --
 -- Rendered from Python: EFFECTS (";state event=state owner-rule given;..."), BROKER_EVENTS, JOB_EVENTS,
--- STREAK_ENDS, SOON_MS, MOST_FALLS, CLOCK_MARGIN_MS; a name after "REFUSED." becomes its text. From
--- history.lua: server, is_of, short_of_replicas.
+-- STREAK_ENDS, SOON_MS, MOST_FALLS, CLOCK_MARGIN_MS, MOST_JOURNAL; a name after "REFUSED." becomes its text. From
+-- history.lua: server, is_of, short_of_replicas. From records.lua: readable_record.
 -- JSON is built by hand: cjson writes an empty list as {} and long integers as 1.7e+12.
 
 -- A broker this far behind has missed the deadlines of the commands that are trimmed.
@@ -29,10 +29,6 @@ local LONGEST_COMMAND_STREAM = 10000
 local COMMANDS_KEPT_S = 86400
 -- How many queries' last batches are remembered.
 local MOST_QUERIES = 8
-
--- Some hours of a busy fleet while Kafka is down, and about 50 MB. Fewer: an audit has gaps after a
--- shorter outage; more: the server runs out of memory first.
-local MOST_JOURNAL = 100000
 
 local OPEN, OWNERSHIP, JOURNAL, APPLIED = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 -- A lease's key has the same hash tag as its prefix, so it is on the same node.
@@ -231,9 +227,8 @@ local function record_of(bundle)
   if not text then
     return { state = "Free", epoch = { 0, 0 } }
   end
-  local readable, record = pcall(cjson.decode, text)
-  local epoch = readable and type(record) == "table" and record.epoch
-  if type(epoch) ~= "table" or type(epoch[1]) ~= "number" or type(epoch[2]) ~= "number" then
+  local record = readable_record(text)
+  if not record then
     return { state = "unreadable", epoch = {} }
   end
   return record, text
@@ -364,7 +359,7 @@ local function judge(request, record, known)
     return nil, refused
   end
   local must_act = not by_broker and string.sub(rule, 1, 4) == "keep" and state ~= "Owned"
-  if must_act and outdated(owner) then
+  if must_act and owner and outdated(owner) then
     return nil, REFUSED.OUTDATED
   end
   local newcomer = gains and owner or destination
@@ -518,16 +513,17 @@ local function others(request)
   for _, name in ipairs(names) do
     local _, text = record_of(name)
     if text then
-      found[#found + 1] = quoted(name) .. ":" .. text
+      found[#found + 1] = quoted(name) .. ":" .. quoted(text)
     end
   end
   return #found > 0 and ',"others":{' .. table.concat(found, ",") .. "}" or ""
 end
 
+-- Records as texts: cjson reads what is no JSON to others, and that would cost the whole answer.
 local function outcome(request, refused, text)
   return '{"id":' .. quoted(request.id) .. member("bundle", request.bundle)
     .. (refused and ',"accepted":false,"reason":"' .. refused .. '"' or ',"accepted":true')
-    .. (text and ',"record":' .. text or "") .. others(request) .. "}"
+    .. member("record", text) .. others(request) .. "}"
 end
 
 local function apply(request)

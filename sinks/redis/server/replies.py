@@ -72,8 +72,8 @@ _TLS_STEPS: Final = {
 
 REPAIR: Final = (
     "a key of this cluster is not as trimtab writes it: see who else may write to "
-    "trimtab:{cluster}:*, delete that key, and have the records rebuilt: "
-    "HDEL trimtab:{cluster}:open replid"
+    "trimtab:{cluster}:*, close the cluster, so that its records are rebuilt, and delete that key "
+    "in the same step: MULTI, HDEL trimtab:{cluster}:open replid, DEL key, EXEC"
 )
 
 _OF_SCRIPTS: Final = "user_script:"
