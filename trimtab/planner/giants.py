@@ -42,8 +42,8 @@ _RESTING: Final = 0.1
 """The part of the load that may be immovable: with more, a move that is impossible now may become
 possible later, and no bundle is a giant for lack of moves."""
 _WAIT: Final = 3.5
-"""Rounds that a pool waits for a split. Lower: its other bundles move in vain; higher: an owner that
-does not split blocks the pool."""
+"""Rounds that a pool waits for a split. Lower: its other bundles move in vain; higher: an owner
+that does not split blocks the pool."""
 _TWO: Final = 2
 """The fewest topics, and the smallest range, that can be split."""
 

@@ -18,7 +18,7 @@ from trimtab.view import View
 
 CLEARLY: Final = 1.1
 """A range that a single bundle forces is acted on only above this multiple of it. Lower: moves that
-gain almost nothing; higher: a real skew beside a large bundle stays."""
+gain almost nothing; higher: a real skew next to a large bundle stays."""
 _TWO: Final = 2
 """The fewest brokers that have a range."""
 
