@@ -91,7 +91,7 @@ class Merge:
 
 
 def parts_of(merges: Iterable[Merge]) -> set[str]:
-    """The bundles that are to be merged."""
+    """All bundles of these merges."""
     return {part for merge in merges for part in merge.parts}
 
 

@@ -1,4 +1,4 @@
-"""What is believed of load: estimates of each bundle, costs of traffic, and how sure they are.
+"""The load model: estimates of each bundle, costs of traffic, and their uncertainty.
 
-How moves are chosen from it is in `trimtab.planner`.
+`trimtab.planner` chooses moves from it.
 """

@@ -1,10 +1,10 @@
-"""What traffic costs on each kind of broker, learned from what brokers report.
+"""Learn the cost of traffic on each kind of broker from brokers' reports.
 
-A kind is what brokers have in common that report the same limits. Of each kind:
+A kind is the set of brokers that report the same limits. For each kind:
 
 usage = base + cost * traffic     least squares over its brokers' reports, old ones fading,
                                   drawn towards a line through the origin while all carry alike
-A kind that carries nothing is taken to cost what others do, by processors.
+A kind without traffic gets the usual cost of the others, scaled by processors.
 """
 
 from __future__ import annotations
@@ -21,36 +21,36 @@ COUNT, TRAFFIC, USAGE, SQUARES, PRODUCTS = range(5)
 """Rows of the sums of a kind."""
 
 _ALIKE: Final = 0.05
-"""Relative deviation of traffic between brokers below which their line tells little of its slope.
-"""
+"""Relative deviation of traffic between brokers below which a fit says little about the slope.
+Lower: noise sets the slope; higher: idle usage counts as a cost of traffic."""
 _KINDS: Final = 256
-"""More than a fleet has: limits that change with every report would be kinds without end."""
+"""More kinds than a fleet has: bounds the table if limits change with every report."""
 _LEAST: Final = 1e-6
-"""Bytes/s of a broker, on average, below which traffic tells nothing of its costs; and percent of
-its processors, below which they do not say how strong it is."""
-_FEWEST: Final = 0.5
-"""A slope is believed from this part of the ratio of usage to traffic on: what a broker uses
-without any traffic is taken to be less than the rest."""
+"""Average bytes/s of a broker below which traffic says nothing about its cost, and percent of
+processors below which they say nothing about its strength: both only exclude zero."""
+_LEAST_SLOPE: Final = 0.5
+"""The smallest believed slope, as a part of the ratio of usage to traffic: a broker's usage without
+traffic is assumed to be at most half."""
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Sums over reports, fading, by kind; figures of traffic in bytes/s."""
+    """Fading sums over reports, by kind; traffic is in bytes/s."""
 
     sums: dict[str, tuple[float, float, float, float, float]] = field(default_factory=dict)
     reported_ms: dict[str, int] = field(default_factory=dict)
-    """Broker to the report that was last counted."""
+    """Broker to the time of its last counted report."""
 
 
 def kinds(limits: Floats) -> tuple[tuple[str, ...], Ints]:
-    """Names of the kinds, and (n,) which one each broker is; ``limits`` are (5, n)."""
+    """The names of the kinds, and (n,) the kind of each broker; ``limits`` are (5, n)."""
     found, kind = np.unique(limits, axis=1, return_inverse=True)
     names = tuple(":".join(f"{value:g}" for value in column) for column in found.T.tolist())
     return names, kind.reshape(-1)
 
 
 def count_reports(past: Costs, kind: str, usage: Floats, traffic: Floats, kept: float) -> Costs:
-    """The reports of brokers of a kind added; what was known weighs ``kept`` of what it did."""
+    """Add the reports of brokers of a kind; the old sums are multiplied by ``kept``."""
     new = np.array(
         [
             len(usage),
@@ -66,14 +66,14 @@ def count_reports(past: Costs, kind: str, usage: Floats, traffic: Floats, kept: 
 
 
 def drop_strays(costs: Costs, names: Collection[str]) -> Costs:
-    """Without kinds that no broker is of now, where there are very many."""
+    """Drop kinds without a broker, if there are very many kinds."""
     if len(costs.sums) <= _KINDS:
         return costs
     return replace(costs, sums={name: s for name, s in costs.sums.items() if name in names})
 
 
 def per_byte(costs: Costs, names: tuple[str, ...], limits: Floats) -> Floats:
-    """(kinds,) usage a byte/s costs; ``limits`` (5, kinds). 0 where nothing is known at all."""
+    """(kinds,) usage per byte/s; ``limits`` are (5, kinds). 0 if nothing is known at all."""
     slopes = np.array([_slope(costs.sums.get(name)) for name in names])
     known = slopes > 0
     if known.all() or not known.any():
@@ -92,4 +92,4 @@ def _slope(sums: tuple[float, ...] | None) -> float:
     together = products / count - mean * used / count
     prior = (_ALIKE * mean) ** 2
     slope = (together + prior * ratio) / (max(variance, 0.0) + prior)
-    return min(max(slope, _FEWEST * ratio), ratio)
+    return min(max(slope, _LEAST_SLOPE * ratio), ratio)

@@ -1,4 +1,4 @@
-"""What is believed of each bundle: its share of the fleet's traffic, and how sure that is."""
+"""The estimate of each bundle: its share of the fleet's traffic, and how certain that is."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from trimtab.arrays import Bools, Floats, Ints
 Keys = NDArray[np.uint64]
 
 _SETTLED: Final = 10.0
-"""Samples after which a step is history."""
+"""Samples for which the noise of a bundle that leapt does not count. Lower: a plan for the leap
+waits; higher: noise is acted on."""
 _JUST: Final = 7.0
-"""Samples up to which it may be one event with others."""
-
-
+"""Samples for which leaps are one event, in which the target alone counts. Lower: a plan for it
+waits; higher: noise is acted on."""
 _JOINED: Final = 4.0
-"""Samples up to which others that leap with it are yet to be found."""
+"""Samples for which a leap lowers the bound for others. Lower: slow reporters miss the event;
+higher: noise long after an event counts as a level shift."""
 
 
 def _none() -> Floats:
@@ -28,38 +29,38 @@ def _none() -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimates:
-    """(m,) columns, ascending by ``keys`` (`trimtab.names.identities`)."""
+    """(m,) columns of estimates, ascending by ``keys`` (`trimtab.names.identities`)."""
 
     keys: Keys = field(default_factory=lambda: np.zeros(0, np.uint64))
     at_ms: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     """When the report of the newest sample was appended."""
     sample: Floats = field(default_factory=_none)
-    """The newest, as reported."""
+    """The newest sample, as reported."""
     level: Floats = field(default_factory=_none)
     """Average share of the fleet's traffic."""
     weight: Floats = field(default_factory=_none)
-    """Sum of the samples' weights in it."""
+    """Sum of the samples' weights in ``level``."""
     squares: Floats = field(default_factory=_none)
-    """Sum of their squares."""
+    """Sum of the squared weights."""
     variance: Floats = field(default_factory=_none)
-    """Of a sample's logarithm, pooled; 0 before there was a second sample."""
+    """Variance of a sample's logarithm, pooled; 0 before the second sample."""
     seen: Floats = field(default_factory=_none)
-    """Residuals in ``variance``."""
+    """Number of residuals in ``variance``."""
     up: Floats = field(default_factory=_none)
     down: Floats = field(default_factory=_none)
     rise: Floats = field(default_factory=_none)
     """Sum of the samples since ``up`` was zero."""
     rising: Floats = field(default_factory=_none)
-    """How many those are."""
+    """Number of the samples since ``up`` was zero."""
     fall: Floats = field(default_factory=_none)
     falling: Floats = field(default_factory=_none)
-    """The same of ``down``."""
+    """``fall`` and ``falling`` are the same for ``down``."""
     age: Floats = field(default_factory=_none)
-    """Samples since it leapt, which is to step by far, not as a wave does again and again; infinite
-    where it did not."""
+    """Samples since its last leap, a large level shift unlike those of a wave; infinite if there
+    was none."""
 
     def __post_init__(self) -> None:
-        # A state stored before ages were kept has none.
+        # State from before ages were kept has none.
         if len(self.age) != len(self.keys):
             object.__setattr__(self, "age", np.full(len(self.keys), np.inf))
 
@@ -71,22 +72,22 @@ class Estimates:
 
     @property
     def stepped(self) -> Bools:
-        """(m,) whether it leapt a short while ago."""
+        """(m,) whether the bundle leapt a short while ago."""
         return self.age < _SETTLED
 
     @property
     def struck(self) -> int:
-        """How many have just leapt."""
+        """How many bundles have just leapt."""
         return int(np.count_nonzero(self.age <= _JUST))
 
     @property
     def leaping(self) -> int:
-        """How many leap at the moment, so that others may with them."""
+        """How many bundles leapt so recently that others may be about to."""
         return int(np.count_nonzero(self.age <= _JOINED))
 
     @property
     def chance(self) -> Floats:
-        """(m,) variance of ``level``; 0 of a bundle that has stepped, for that was no chance."""
+        """(m,) variance of ``level`` by chance; 0 for a bundle that leapt, which was not chance."""
         chance: Floats = np.where(self.stepped, 0.0, self.spread)
         return chance
 
@@ -107,12 +108,12 @@ class Samples(NamedTuple):
 
 
 def take_rows(all_of: Estimates, at: Ints) -> Estimates:
-    """The rows ``at`` these places, in that order."""
+    """The rows at the places ``at``, in that order."""
     return Estimates(**{each.name: getattr(all_of, each.name)[at] for each in fields(Estimates)})
 
 
 def locate_keys(all_of: Estimates, keys: Keys) -> tuple[Ints, Bools]:
-    """Places of ``keys`` in the estimates, and which of them are there."""
+    """The places of ``keys`` in the estimates, and which of them are present."""
     if np.array_equal(all_of.keys, keys):
         return np.arange(len(keys)), np.ones(len(keys), np.bool_)
     if not len(all_of.keys):
@@ -122,7 +123,7 @@ def locate_keys(all_of: Estimates, keys: Keys) -> tuple[Ints, Bools]:
 
 
 def join_rows(some: Estimates, others: Estimates) -> Estimates:
-    """The rows of both."""
+    """The rows of both, ascending by key."""
     whole = {
         each.name: np.concatenate((getattr(some, each.name), getattr(others, each.name)))
         for each in fields(Estimates)

@@ -1,12 +1,12 @@
-"""Bundles that leap together: an event, which says of each what its few samples cannot.
+"""Bundles that leap together: an event, which says more about each than its few samples.
 
 factor = logarithm of the level after a leap over the one before; its variance is that of a sample's
-         logarithm over the samples
-common = mean of the factors, each weighing one over its variance
+         logarithm, divided by the number of samples
+common = mean of the factors, each weighted by one over its variance
 spread = variance of the factors beyond chance (DerSimonian and Laird 1986)
-Each factor is drawn towards the common one as far as chance may be what sets it apart (empirical
-Bayes, Morris 1983): tenants that all get six times as busy are soon known to, and where each leaps
-by a factor of its own nothing changes.
+Each factor is drawn towards the common one as far as chance may explain the difference (empirical
+Bayes, Morris 1983): if all tenants get six times as busy, that is soon known; if each leaps by its
+own factor, nothing changes.
 """
 
 from __future__ import annotations
@@ -18,24 +18,25 @@ import numpy as np
 from trimtab.arrays import Floats
 
 _MOST: Final = 20.0
-"""Samples that a level is worth at most: what comes next must still be seen."""
+"""The most samples that a level counts as. Lower: an event teaches little; higher: later samples
+hardly change the level."""
 
 
 class Leaps(NamedTuple):
     """(k,) columns, all above 0."""
 
     before: Floats
-    """Level."""
+    """Level before the leap."""
     after: Floats
-    """Mean of the samples since."""
+    """Mean of the samples since the leap."""
     samples: Floats
-    """How many those are."""
+    """Number of the samples since the leap."""
     variance: Floats
-    """Of one sample's logarithm."""
+    """Variance of one sample's logarithm."""
 
 
 def draw_leaps(leaps: Leaps) -> tuple[Floats, Floats]:
-    """(k,) levels after an event, and how many samples each is worth; at least two leap."""
+    """(k,) levels after an event, and how many samples each counts as; needs at least two leaps."""
     factor, chance = np.log(leaps.after / leaps.before), leaps.variance / leaps.samples
     weight = 1.0 / chance
     certainty = float(weight.sum())

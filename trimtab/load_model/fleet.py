@@ -1,7 +1,7 @@
-"""The fleet as it will be: predicted usage of every broker, and what each bundle adds to it.
+"""The predicted fleet: the usage of every broker, and what each bundle adds to it.
 
-usage(broker) = what its traffic does not explain + gain(broker) * sum of sizes of the bundles that
-                will be there once everything in flight has landed
+usage(broker) = usage that its traffic does not explain + gain(broker) * sum of sizes of the bundles
+                that will be there after everything in flight has landed
 size          = a bundle's average share of the fleet's traffic
 gain          = the fleet's traffic * cost of traffic on that kind of broker
 """
@@ -26,8 +26,10 @@ from trimtab.settings import Settings
 from trimtab.view import View
 
 _TINY = 1e-9
+"""Floor of total size and gain, which are divided by."""
 MESSAGE_BYTES = 1024.0
-"""What handling a message costs beside its bytes, in bytes."""
+"""The cost of handling a message besides its bytes, in bytes. Lower: bundles of small messages look
+too light; higher: those of large messages do."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,26 +37,26 @@ class Fleet:
     """n brokers and m bundles, by the rows of the view."""
 
     usage: Floats
-    """(n,) predicted, a fraction."""
+    """(n,) predicted usage, a fraction."""
     gain: Floats
     """(n,) usage that a bundle of size 1 adds; above 0."""
     size: Floats
     """(m,) share of the fleet's traffic."""
     where: Ints
-    """(m,) broker row that each will be on."""
+    """(m,) the broker row of each bundle after moves in flight have landed."""
     movable: Bools
     variance: Floats
-    """(n,) of ``usage``, by chance."""
+    """(n,) variance of ``usage`` by chance."""
     ready: bool
-    """Whether something is known of the noise."""
+    """Whether the noise of any bundle is known."""
     struck: bool
-    """Whether several bundles have just stepped together."""
+    """Whether several bundles have just leapt together."""
 
 
 def observe_fleet(
     view: View, past: PlannerHistory, settings: Settings
 ) -> tuple[Fleet, PlannerHistory]:
-    """The fleet by the reports in the view, and the history with them counted."""
+    """The fleet predicted from the view's reports, and the history that counts them."""
     planner, interval = settings.planner, settings.round.interval
     traffic = traffic_of(view.bundles.stats)
     keys = identities(view.bundles.names)
@@ -65,11 +67,11 @@ def observe_fleet(
     known = drop_ancestors(past.estimates, view.bundles.names, samples.keys, order)
     estimates = follow_samples(known, samples, planner.half_life, limit)
     history = _costed(view, replace(past, estimates=estimates), settings)
-    # Looked for in their own order, where they mostly are all of the estimates.
+    # Looked up in key order: then they are mostly exactly the estimates' keys, a fast path.
     at = np.empty_like(order)
     at[order] = locate_keys(estimates, keys[order])[0]
     size, where = estimates.level[at], view.intended
-    # Of bundles that nobody reports at the moment the traffic is not known, but their share is.
+    # For bundles that no broker reports now the share is known, but not the traffic.
     gain = float(traffic.sum()) / max(float(size.sum()), _TINY) * cost_of(view, history)
     gain = np.maximum(gain, _TINY)
     n = len(gain)
@@ -86,20 +88,20 @@ def observe_fleet(
     )
     columns = (fleet.usage.tolist(), gain.tolist(), fleet.variance.tolist())
     foreseen = dict(zip(view.brokers.names, map(Foreseen, *columns), strict=True))
-    # How the load of another fleet swung is no reason to leave this one as it is.
+    # Plans for another set of brokers are no reason to leave this one as it is.
     unrest = history.unrest if foreseen.keys() == past.foreseen.keys() else 0.0
     return fleet, replace(history, foreseen=foreseen, unrest=unrest)
 
 
 def traffic_of(stats: Floats) -> Floats:
-    """(m,) bytes/s of statistics (4, m) of bundles or brokers, messages counted too."""
+    """(m,) bytes/s from statistics (4, m) of bundles or brokers, plus the cost of messages."""
     messages = stats[RATE_IN] + stats[RATE_OUT]
     traffic: Floats = stats[THROUGHPUT_IN] + stats[THROUGHPUT_OUT] + MESSAGE_BYTES * messages
     return traffic
 
 
 def cost_of(view: View, history: PlannerHistory) -> Floats:
-    """(n,) usage that a byte/s costs on each broker."""
+    """(n,) usage per byte/s on each broker."""
     names, kind = kinds(view.brokers.limits)
     first = np.array([np.flatnonzero(kind == each)[0] for each in range(len(names))], np.int64)
     own = np.array([history.corrections.get(name, 1.0) for name in view.brokers.names])
@@ -107,10 +109,9 @@ def cost_of(view: View, history: PlannerHistory) -> Floats:
 
 
 def _costed(view: View, history: PlannerHistory, settings: Settings) -> PlannerHistory:
-    """The history with costs and unexplained usage by the brokers' new reports."""
+    """The history with costs and unexplained usage updated from the brokers' new reports."""
     brokers, planner = view.brokers, settings.planner
-    # As it stands in the report that says the usage: who has a bundle in the view may have got it
-    # since.
+    # From the same report as the usage: a bundle's broker in the view may have got it since.
     carried = traffic_of(brokers.traffic)
     used = usage(brokers.resources, settings.weights)
     known = np.array([history.costs.reported_ms.get(name, 0) for name in brokers.names])

@@ -1,4 +1,4 @@
-"""What the planner remembers from one round to the next."""
+"""The planner's memory from one round to the next."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from trimtab.load_model.estimates import Estimates
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """A bundle's share of the fleet's traffic, and when (ms) it was looked at."""
+    """A bundle's share of the fleet's traffic, and the time (ms) of that figure."""
 
     size: float
     at_ms: int
 
 
 class Foreseen(NamedTuple):
-    """Of a broker, by the view that was looked at last: see `trimtab.load_model.fleet.Fleet`."""
+    """A broker's prediction from the last view; see `trimtab.load_model.fleet.Fleet`."""
 
     usage: float
     gain: float
@@ -27,29 +27,28 @@ class Foreseen(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PlannerHistory:
-    """Replaced, never changed."""
+    """The planner's memory; replaced each round, never changed."""
 
     estimates: Estimates = field(default_factory=Estimates)
     costs: Costs = field(default_factory=Costs)
     unexplained: dict[str, float] = field(default_factory=dict)
     """Broker to the usage (fraction, fading average) that its bundles' traffic does not explain."""
     strays: dict[str, float] = field(default_factory=dict)
-    """Broker to how far a report's unexplained usage is from that average, as a standard deviation.
-    """
+    """Broker to the standard deviation of a report's unexplained usage around that average."""
     unrest: float = 0.0
-    """Plans, fading by half in `trimtab.planner.trigger.HALF_LIFE_MS`, as of ``planned_ms``."""
+    """Number of recent plans at ``planned_ms``; each counts half as much after
+    `trimtab.planner.trigger.HALF_LIFE_MS`."""
     planned_ms: int = 0
     """When the last of them was made."""
     sent: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """Bundle to the broker a plan sent it to, and when (ms), for a while."""
+    """Bundle to the broker that a plan sent it to, and when (ms); kept for a while."""
     foreseen: dict[str, Foreseen] = field(default_factory=dict)
     corrections: dict[str, float] = field(default_factory=dict)
-    """Broker to how many times its kind's cost its own is, as moves have shown; 1 where none is
-    named."""
+    """Broker to its own cost as a multiple of its kind's, learned from moves; 1 where absent."""
     giants: dict[str, Weighed] = field(default_factory=dict)
-    """Bundles that no plan made room for in the last round, by when that was seen first
+    """Bundles that no plan made room for in the last round, with the time when each was first found
     (`trimtab.planner.giants`)."""
     looked_ms: int = 0
-    """When giants were last looked for."""
+    """When giants were last searched for."""
     divided: dict[str, Weighed] = field(default_factory=dict)
-    """Giants that were to be divided (`trimtab.splitting.triggers.planned`)."""
+    """Giants whose split was requested (`trimtab.splitting.triggers.planned`)."""

@@ -1,7 +1,7 @@
-"""Bundles that a plan sent off and that nobody reports at the moment.
+"""Bundles that a plan moved and that no broker reports at the moment.
 
-Their old broker reports them no longer, or is not believed, and their new one does not yet: for a
-report or two they are not in the view, but the broker they go to will carry them.
+Their old broker no longer reports them, or is not believed, and their new one does not yet: for one
+or two reports they are not in the view, but their destination will carry them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from trimtab.names import identities
 from trimtab.view import View
 
 _AT_MOST_MS: Final = 600_000
-"""How long a bundle that is not seen is thought to be on its way."""
+"""How long an unreported bundle counts as in transit; as long as `sampling` keeps its share."""
 
 Sent = Mapping[str, tuple[str, int]]
 """Bundle to the broker it was sent to, and when (ms)."""
@@ -26,8 +26,7 @@ Sent = Mapping[str, tuple[str, int]]
 def send_off(
     sent: Sent, moves: Iterable[tuple[int, int]], view: View
 ) -> dict[str, tuple[str, int]]:
-    """With a plan's moves, rows of bundle and destination; what has had time to arrive is
-    forgotten."""
+    """Add a plan's moves, rows of bundle and destination; drop those that had time to arrive."""
     horizon, brokers, bundles = view.now_ms - _AT_MOST_MS, view.brokers.names, view.bundles.names
     kept = {bundle: (to, at) for bundle, (to, at) in sent.items() if at >= horizon}
     return kept | {
@@ -36,8 +35,8 @@ def send_off(
 
 
 def arriving(sent: Sent, view: View, keys: Keys, estimates: Estimates) -> Floats:
-    """(n,) sizes, together, of the bundles each broker has been sent and nobody reports; ``keys``
-    are of the bundles in the view."""
+    """(n,) total size of the unreported bundles that were sent to each broker; ``keys`` are those
+    of the bundles in the view."""
     total = np.zeros(len(view.brokers.names))
     horizon = view.now_ms - _AT_MOST_MS
     row_of = {broker: row for row, broker in enumerate(view.brokers.names)}

@@ -1,11 +1,11 @@
-"""A sample of each bundle, told apart: chance, or a step.
+"""Classify each bundle's new sample: chance, or a level shift.
 
 residual = log(sample / level), less the median residual of the fleet
 z        = residual / its standard deviation
 level    = average of the samples, a sample's weight halving each half-life
-up, down = sums of z beyond a drift (Page's CUSUM); one that passes the bound says that the bundle
-           has stepped: its level starts anew with the samples since the sum was last zero;
-           where several have just stepped, a lower one says so
+up, down = sums of z beyond a drift (Page's CUSUM); when one passes the bound, the bundle's level
+           has shifted: it restarts with the samples since the sum was last zero; where several
+           bundles have just shifted, a lower bound is enough
 """
 
 from __future__ import annotations
@@ -20,30 +20,33 @@ from trimtab.load_model.events import Leaps, draw_leaps
 from trimtab.load_model.odds import DRIFT, TOGETHER, bound_in_event
 
 _RECENT_MS: Final = 60_000
-"""A sample that repeats the last one counts only so long after it: brokers repeat a statistic until
-they refresh it (Pulsar each 60 s)."""
+"""A sample equal to the last one counts only after this time: brokers repeat a statistic until they
+refresh it (Pulsar every 60 s)."""
 _TINY: Final = 1e-3
-"""Of an average bundle's share: below it, ups and downs are of no interest."""
+"""A part of the average share, added to each share: changes of bundles below it hardly count."""
 _PRIOR: Final = 10.0
-"""Samples after which a bundle's own variance outweighs that of all."""
+"""Samples after which a bundle's own variance outweighs the fleet's. Lower: few samples decide;
+higher: a noisy bundle counts as a quiet one for long."""
 _LEAST_DEVIATION: Final = 0.005
+"""Floor of the log deviation: without it every change of a steady bundle is a level shift."""
 _MOST_DEVIATION: Final = 10.0
-"""Of a logarithm: what comes and goes altogether is no more certain to."""
+"""Cap on the log deviation: reached by bundles whose load comes and goes completely."""
 _CLIPPED: Final = 3.0
-"""Standard deviations beyond which a residual tells nothing of the variance."""
+"""Standard deviations at which a residual is clipped: one outlier must not set the variance."""
 _MAD: Final = 1.4826
-"""Standard deviations in a median absolute deviation, of a normal distribution."""
+"""Standard deviations per median absolute deviation, of a normal distribution."""
 _LEAP: Final = 0.4
-"""Of the logarithm."""
+"""Change of the logarithm, a factor of 1.5, above which a shift is a leap. Lower: a wave leaps
+again and again; higher: events of smaller factors are found one bundle at a time."""
 _NOTHING: Final = 1e-9
-"""Of all traffic."""
+"""A share of all traffic too small to divide by."""
 
 
 def add_sample(
     old: Estimates, samples: Samples, shares: Floats, half_life: float, bound: float
 ) -> Estimates:
-    """With a sample of each bundle, of which (m,) ``shares`` are the fleet's; ``half_life`` in
-    seconds."""
+    """Add a sample of each bundle; (m,) ``shares`` are the samples' parts of the fleet's traffic,
+    ``half_life`` is in seconds."""
     first, elapsed_ms = old.weight == 0, samples.at_ms - old.at_ms
     repeated = (samples.traffic == old.sample) & (elapsed_ms < _RECENT_MS)
     news = (elapsed_ms > 0) & ~repeated & ~first
@@ -61,40 +64,40 @@ def add_sample(
     struck = old.leaping + int(np.count_nonzero(leap & runs.beyond(bound)))
     if struck >= TOGETHER:
         bound = bound_in_event(len(shares), struck)
-    step = news & runs.beyond(bound)
+    shifted = news & runs.beyond(bound)
     begun, length = runs.mean(bound)
-    worth, together = length.copy(), np.flatnonzero(step & leap)
+    worth, together = length.copy(), np.flatnonzero(shifted & leap)
     if len(together) >= TOGETHER:
         columns = (before + tiny, begun + tiny, length, variance)
         level, worth[together] = draw_leaps(Leaps(*(each[together] for each in columns)))
         begun[together] = np.clip(level - tiny, 0.0, 1.0)
     counted = news | first
     weight = np.where(counted, old.weight * fading + 1, old.weight)
-    level = _yielding(old.level, shares, news & ~step) if step.any() else old.level
+    level = _rescale(old.level, shares, news & ~shifted) if shifted.any() else old.level
     level = np.where(counted, level + (shares - level) / weight, level)
     squares = np.where(counted, old.squares * fading**2 + 1, old.squares)
     return Estimates(
         keys=old.keys,
         at_ms=np.where(counted, samples.at_ms, old.at_ms),
         sample=np.where(counted, samples.traffic, old.sample),
-        level=np.where(step, begun, level),
-        weight=np.where(step, worth, weight),
-        squares=np.where(step, worth, squares),
-        variance=np.where(step, old.variance, variance),
-        seen=np.where(step, old.seen, seen),
-        **{name: np.where(step, 0.0, each) for name, each in runs._asdict().items()},
-        age=np.where(step & leap, length, old.age + counted),
+        level=np.where(shifted, begun, level),
+        weight=np.where(shifted, worth, weight),
+        squares=np.where(shifted, worth, squares),
+        variance=np.where(shifted, old.variance, variance),
+        seen=np.where(shifted, old.seen, seen),
+        **{name: np.where(shifted, 0.0, each) for name, each in runs._asdict().items()},
+        age=np.where(shifted & leap, length, old.age + counted),
     )
 
 
-def _yielding(level: Floats, shares: Floats, others: Bools) -> Floats:
-    """The levels after a step, of which all ``others`` bear what it takes from their shares."""
+def _rescale(level: Floats, shares: Floats, others: Bools) -> Floats:
+    """The levels, scaled by how a level shift changed the total share of all ``others``."""
     known, now = float(level[others].sum()), float(shares[others].sum())
     return level * (now / known) if known > _NOTHING else level
 
 
 class _Runs(NamedTuple):
-    """(m,) columns of `Estimates`, one sample later."""
+    """(m,) run columns of `Estimates`, one sample later."""
 
     up: Floats
     rise: Floats
@@ -109,14 +112,14 @@ class _Runs(NamedTuple):
         return beyond
 
     def mean(self, bound: float) -> tuple[Floats, Floats]:
-        """(m,) mean and number of the samples in the run of the sum that has passed the bound."""
+        """(m,) mean and number of the samples in the run of the sum that passed the bound."""
         rises = self.up > bound
         length = np.where(rises, self.rising, self.falling)
         return np.where(rises, self.rise, self.fall) / np.maximum(length, 1), length
 
 
 def _runs(old: Estimates, z: Floats, shares: Floats, news: Bools) -> _Runs:
-    """The sums with ``z``, the residuals in standard deviations."""
+    """The sums after ``z``, the residuals in standard deviations."""
     up = np.where(news, np.maximum(old.up + z - DRIFT, 0.0), old.up)
     down = np.where(news, np.maximum(old.down - z - DRIFT, 0.0), old.down)
     return _Runs(
@@ -139,8 +142,8 @@ def _run(
 
 
 def _before_run(old: Estimates) -> Floats:
-    """(m,) the level without the samples of the run: what has stepped must not hide behind what it
-    has done to its own average."""
+    """(m,) the level without the samples of the run: a shift must not hide behind its own effect on
+    the average."""
     rises = old.up > old.down
     run, length = np.where(rises, old.rise, old.fall), np.where(rises, old.rising, old.falling)
     weight = old.weight - length
@@ -151,13 +154,14 @@ def _before_run(old: Estimates) -> Floats:
 
 
 def _spread(old: Estimates) -> Floats:
-    """(m,) variance of a residual in units of a sample's: the level it is held against errs too."""
+    """(m,) variance of a residual relative to a sample's: the level has errors too."""
     spread: Floats = 1.0 + old.squares / np.maximum(old.weight, 1.0) ** 2
     return spread
 
 
 def _variance(old: Estimates, residual: Floats, news: Bools) -> tuple[Floats, Floats]:
-    """Each bundle's, drawn towards what is usual in the fleet while it has few samples."""
+    """(m,) variance of each bundle, drawn towards the fleet's median while it has few samples, and
+    the number of residuals in it."""
     if not news.any():
         return old.variance, old.seen
     whole = residual / np.sqrt(_spread(old))

@@ -1,7 +1,7 @@
-"""Bundles that are there no longer because they were divided or merged.
+"""Bundles that no longer exist because they were split or merged.
 
-As of one that is on its way, nobody reports them at the moment; but what they carried is in others,
-and would be counted twice.
+Like bundles in transit, no broker reports them; but other bundles now have their load, which would
+be counted twice.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from trimtab.model import HashRange, parse_bundle
 from trimtab.names import identities
 
 _MOST: Final = 1_000
-"""Bundles that appear in one round: more are a fleet that was not known."""
+"""New bundles in one round above which the fleet itself counts as new, without ancestors."""
 _PARTS: Final = 8
-"""Of a division."""
+"""Neighbours that are tried as children of one split. Lower: splits into more are not recognised;
+higher: more names to look up."""
 
 
 def drop_ancestors(past: Estimates, names: Sequence[str], keys: Keys, order: Ints) -> Estimates:
-    """``past`` without the bundles that those which are new were divided from, or merged of.
+    """Drop from ``past`` the bundles that new bundles were split from or merged from.
 
-    ``keys`` (m,) ascend, and are of the rows ``order`` of ``names``.
+    ``keys`` (m,) ascend and belong to the rows ``order`` of ``names``.
     """
     if not len(past.keys) or np.array_equal(past.keys, keys):
         return past
@@ -40,7 +41,7 @@ def drop_ancestors(past: Estimates, names: Sequence[str], keys: Keys, order: Int
 
 
 def _relatives(bundles: Sequence[str]) -> Iterator[str]:
-    """The halves of each, and whatever neighbours make together."""
+    """The children of each bundle, and the merged range of each run of neighbours."""
     parsed = sorted(parse_bundle(name) for name in bundles)
     for at, (namespace, (low, high)) in enumerate(parsed):
         middle = low + (high - low) // 2

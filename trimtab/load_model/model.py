@@ -1,4 +1,4 @@
-"""What the planner made of the view it was shown last, for those who hold it against the world."""
+"""The planner's model of the last view, for modules that compare it with what happened."""
 
 from __future__ import annotations
 
@@ -19,41 +19,41 @@ from trimtab.view import View
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Model:
-    """Of the n brokers of a view; figures of usage are fractions."""
+    """The model of the n brokers of a view; usage is in fractions."""
 
     usage: Floats
-    """(n,) predicted, once everything in flight has landed."""
+    """(n,) predicted, after everything in flight has landed."""
     gain: Floats
     """(n,) usage that a bundle of size 1 adds."""
     variance: Floats
-    """(n,) of ``usage``, by chance."""
+    """(n,) variance of ``usage`` by chance."""
     used: Floats
-    """(n,) as last reported."""
+    """(n,) usage as last reported."""
     traffic: Floats
-    """(n,) bytes/s by the same report, messages counted too."""
+    """(n,) bytes/s in the same report, messages included (`traffic_of`)."""
     rest: Floats
     """(n,) usage that traffic does not explain."""
     cost: Floats
-    """(n,) usage of a byte/s."""
+    """(n,) usage per byte/s."""
     strays: Floats
-    """(n,) standard deviation of a report's usage about what the model makes of its traffic."""
+    """(n,) standard deviation of reported usage around what the model predicts from traffic."""
     estimates: Estimates
 
     def sizes(self, names: Sequence[str]) -> Floats:
-        """(k,) shares of the fleet's traffic, 0 of bundles that are not known."""
+        """(k,) shares of the fleet's traffic; 0 for unknown bundles."""
         at, known = locate_keys(self.estimates, identities(names))
         sizes = np.zeros(len(names))
         sizes[known] = self.estimates.level[at[known]]
         return sizes
 
     def typical(self, names: Sequence[str], before: Mapping[str, float]) -> float:
-        """A broker's ``strays`` as most have them; ``before`` says what those of some were before
-        something happened to them."""
+        """The median of ``strays``; ``before`` has the earlier values of brokers that something
+        happened to since."""
         return float(np.median([before.get(n, s) for n, s in zip(names, self.strays, strict=True)]))
 
 
 def build_model(view: View, history: PlannerHistory, settings: Settings) -> Model:
-    """The model, by a history that the reports in the view are counted in."""
+    """Build the model from a history that already counts the reports in the view."""
     names = view.brokers.names
     foreseen = np.array([history.foreseen[name] for name in names]).reshape(-1, 3).T
     return Model(

@@ -1,8 +1,8 @@
-"""How far apart brokers, or a bundle and its past, must be for chance to explain it rarely.
+"""Thresholds beyond which a difference, of two brokers or of a bundle and its past, is not chance.
 
-The false-move rate is shared out over everything that is looked at: every ordered pair of brokers,
-or every bundle, in every round of a month. What strikes several bundles together is no chance: from
-then on the others are held to what is usual in such an event.
+The false-move rate is shared over all comparisons: every ordered pair of brokers, or every bundle,
+in every round of a month. A level shift of several bundles together is not chance: then a lower
+threshold applies to the other bundles.
 """
 
 from __future__ import annotations
@@ -12,38 +12,40 @@ from statistics import NormalDist
 from typing import Final
 
 MONTH_S: Final = 30 * 86_400.0
+"""Seconds of a month, the unit of ``planner.false_moves``."""
 DRIFT: Final = 1.8
-"""Of the CUSUM, in standard deviations: best against steps of twice as much (Page 1954)."""
+"""The CUSUM's drift, in standard deviations: best for shifts of twice that size (Page 1954)."""
 _OVERSHOOT: Final = 1.166
-"""By how much a sum is past its bound when it is looked at (Siegmund 1985, ch. 10)."""
+"""How far a sum is beyond its bound when it is checked (Siegmund 1985, ch. 10)."""
 _SHORTER: Final = 10.0
-"""Runs are so many times shorter than Siegmund's formula has them (simulated): the level that
-samples are held against errs too, all through a run, and two sums are watched."""
-_STEPS_A_MOVE: Final = 0.4
-"""False steps that may happen for each false plan that may: one step often causes two plans, the
-second when it turns out to have been none."""
+"""Runs are this many times shorter than by Siegmund's formula (simulated): the level that samples
+are compared with has errors too, all through a run, and two sums are watched."""
+_SHIFTS_PER_PLAN: Final = 0.4
+"""False level shifts allowed per allowed false plan: one shift often causes two plans, the second
+when it turns out to be false."""
 TOGETHER: Final = 3
-"""Bundles that step within a few rounds of each other, never by chance."""
-_SURE: Final = 20.0
-"""Odds that are asked for in an event."""
+"""Bundles that shift within a few rounds of each other, never by chance. Lower: two false shifts
+are an event; higher: events of few bundles are missed."""
+_EVENT_ODDS: Final = 20.0
+"""The odds required of a shift during an event. Lower: more false shifts; higher: slower to act."""
 
 
 def deviations(brokers: int, interval: float, a_month: float) -> float:
-    """Standard deviations of a difference that chance reaches ``a_month`` times in rounds each
-    ``interval`` seconds; 5.4 for 30 brokers, a minute and once."""
+    """How many standard deviations of a difference chance reaches ``a_month`` times, with a round
+    every ``interval`` seconds; 5.4 for 30 brokers, a minute and once."""
     looks = max(brokers * (brokers - 1), 1) * MONTH_S / max(interval, 1.0)
-    # The lower tail: one less a probability as small as these is one.
+    # The lower tail: for probabilities this small, 1 - p rounds to 1.
     return abs(NormalDist().inv_cdf(min(a_month / looks, 0.5)))
 
 
 def bound(bundles: int, interval: float, a_month: float) -> float:
-    """What a sum of ``bundles`` must pass, for as few false steps (Siegmund's run length)."""
+    """The bound of a sum, for so few false shifts among ``bundles`` (Siegmund's run length)."""
     looks = max(bundles, 1) * MONTH_S / max(interval, 1.0)
-    run = looks * _SHORTER / (a_month * _STEPS_A_MOVE)
+    run = looks * _SHORTER / (a_month * _SHIFTS_PER_PLAN)
     return max(math.log(run * 2 * DRIFT**2) / (2 * DRIFT) - _OVERSHOOT, 1.0)
 
 
 def bound_in_event(bundles: int, struck: int) -> float:
-    """What a sum must pass once so many of ``bundles`` have stepped: a sum is the logarithm of the
-    odds that its bundle has, but for a factor (Page 1954), and as many more may have."""
-    return max(math.log(_SURE * bundles / struck) / (2 * DRIFT), 0.5)
+    """The bound of a sum after ``struck`` of ``bundles`` have shifted: a sum is, up to a factor,
+    the logarithm of the odds of a shift (Page 1954), and as many more bundles may have shifted."""
+    return max(math.log(_EVENT_ODDS * bundles / struck) / (2 * DRIFT), 0.5)

@@ -1,7 +1,7 @@
-"""What a round's reports change of the estimates.
+"""Update the estimates from a round's reports.
 
-A bundle is followed as a share of the fleet's traffic, so that what all do together (a day's wave)
-changes nothing. One that nobody reports at the moment keeps what is known of it for a while.
+A bundle is tracked as a share of the fleet's traffic, so a change that all share (a daily wave)
+changes nothing. A bundle that no broker reports at the moment keeps its estimate for a while.
 """
 
 from __future__ import annotations
@@ -15,14 +15,17 @@ from trimtab.load_model.estimates import Estimates, Samples, join_rows, locate_k
 from trimtab.load_model.level_shifts import add_sample
 
 _FORGET_MS: Final = 3_600_000
-"""A bundle that nobody has reported for so long is forgotten."""
+"""An estimate not reported for this long is dropped. Shorter: a long outage loses estimates;
+longer: deleted bundles stay in state."""
 _AWAY_MS: Final = 600_000
-"""A bundle that is moved, or whose owner is lost, is back by then."""
+"""A bundle that is moved, or whose owner is lost, is reported again within this time. Shorter: the
+others' shares look too large; longer: a deleted bundle makes them look too small."""
 _MOST_UNSEEN: Final = 0.5
+"""The largest total share that unreported bundles keep: most of the traffic is assumed seen."""
 
 
 def follow_samples(past: Estimates, samples: Samples, half_life: float, bound: float) -> Estimates:
-    """One round later. ``half_life`` in seconds, ``bound`` of the sums
+    """The estimates one round later; ``half_life`` is in seconds, ``bound`` is that of the sums
     (`trimtab.load_model.odds.bound`)."""
     known, kept = _carried(past, samples)
     total = float(samples.traffic.sum())
@@ -34,7 +37,7 @@ def follow_samples(past: Estimates, samples: Samples, half_life: float, bound: f
 
 
 def _carried(past: Estimates, samples: Samples) -> tuple[Estimates, Estimates | None]:
-    """A row for each sample, and the rows of bundles that nobody reports at the moment."""
+    """A row for each sample, and the rows of bundles that no broker reports at the moment."""
     keys = samples.keys
     if np.array_equal(past.keys, keys):
         return past, None
@@ -55,7 +58,7 @@ def _carried(past: Estimates, samples: Samples) -> tuple[Estimates, Estimates | 
 
 
 def _unseen(absent: Estimates, now_ms: int) -> float:
-    """The share of bundles that were reported a short while ago and are not any more."""
+    """The total share of bundles that were reported a short while ago and no longer are."""
     recent = absent.at_ms >= now_ms - _AWAY_MS
     return min(float(absent.level[recent].sum()), _MOST_UNSEEN)
 

@@ -1,14 +1,14 @@
-"""trimtab's own strategy: source, destination and order of every move chosen together.
+"""trimtab's own strategy: chooses source, destination and order of all moves together.
 
 shed(view):
-  follow every bundle's share of the load, and what traffic costs on each kind of broker
-  predict the usage of every broker once all that is in flight has landed
+  track every bundle's share of the load, and the cost of traffic on each kind of broker
+  predict the usage of every broker after everything in flight has landed
   spread the anti-affinity groups (`trimtab.planner.groups`)
-  for the brokers of each isolation policy, and those of bundles under none:
-    leave it if the range of usage is accepted, or may be chance, or a single bundle forces it, or
-      one that does is about to be divided (`trimtab.planner.giants`)
+  for the brokers of each isolation policy, and those of bundles without a policy:
+    move nothing if the range of usage is accepted, or may be chance, or a single bundle forces it,
+      or a bundle that does is about to be split (`trimtab.planner.giants`)
     plan the fewest moves that bring the range to the target (`trimtab.planner.search`)
-    leave it if they gain too little
+    move nothing if they gain too little
 """
 
 from __future__ import annotations
@@ -33,21 +33,22 @@ from trimtab.settings import Settings
 from trimtab.view import View
 
 _WORTH: Final = 0.1
-"""Of what the range is too wide by: a plan must gain that much."""
+"""The part of a range's excess over the target that a plan must gain. Lower: moves for little;
+higher: a fleet that can improve only slowly stays as it is."""
 
 
 def shed(
     view: View, history: PlannerHistory, settings: Settings
 ) -> tuple[Sequence[ShedWish], PlannerHistory]:
-    """The plan's moves, in its order, each with its destination."""
+    """The moves of the plan, in order, each with its destination."""
     outlook, history = look_ahead(view, history, settings)
     draft = Draft(view, outlook.fleet, settings)
     spreading, balancing, giants = part(draft), list[BoardMove](), list[int]()
     for each in outlook.prospects:
-        steps, rows = _divided_or_balanced(draft, each, outlook.unrest, history)
+        steps, rows = _plan_pool(draft, each, outlook.unrest, history)
         balancing += steps
         giants += rows
-    # What is only shown leaves nothing to be wary of.
+    # A plan that is only shown makes no later plan wait.
     if balancing and swung(history, settings, view.now_ms) and not settings.round.observe_only:
         history = replace(history, unrest=outlook.unrest + 1.0, planned_ms=view.now_ms)
     moves = [(step.bundle, step.destination) for step in (*spreading, *balancing)]
@@ -62,23 +63,23 @@ def _wish(step: BoardMove, reason: Reason) -> ShedWish:
     return ShedWish(step.bundle, step.source, reason, step.destination)
 
 
-def _divided_or_balanced(
+def _plan_pool(
     draft: Draft, found: Prospect, unrest: float, history: PlannerHistory
 ) -> tuple[list[BoardMove], list[int]]:
-    """The moves of one pool, and its bundles that should be divided."""
+    """The moves of one pool, and its bundles that should be split."""
     if not divides(draft.settings):
-        return _balanced(draft, found, unrest), []
+        return _balance(draft, found, unrest), []
     giants = forcing(draft, found, history.estimates)
     if is_awaited(draft, giants, found.pair.hot, history):
         return [], giants
-    steps = _balanced(draft, found, unrest)
+    steps = _balance(draft, found, unrest)
     if found.beyond > 0 and not steps:
         giants += stuck(draft, found.ground, history.estimates)
     return steps, giants
 
 
-def _balanced(draft: Draft, before: Prospect, unrest: float) -> list[BoardMove]:
-    """The moves of one pool, which the draft has from now on."""
+def _balance(draft: Draft, before: Prospect, unrest: float) -> list[BoardMove]:
+    """Plan the moves of one pool and add them to the draft."""
     # Moves of other bundles between the same brokers count.
     found = prospect(draft, before.pool, unrest) if draft.moved else before
     if found is None or found.beyond <= 0:

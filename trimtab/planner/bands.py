@@ -1,6 +1,6 @@
-"""Bring every broker into a band of usage with few moves: largest bundles first, what fits best.
+"""Bring every broker into a band of usage with few moves: largest bundles first, best fit.
 
-while the hottest broker stands above the band, or the coldest below:
+while the hottest broker is above the band, or the coldest below:
   hottest above: give the coldest the smallest bundle that brings both, or else the hottest, into
                  the band; or else the largest that takes neither past it, or that brings both
                  nearer to the middle; or else one so big that its host drops below the band
@@ -22,25 +22,30 @@ from trimtab.planner.outsized import send_misplaced, send_outsized
 from trimtab.planner.trial import Trial, keep_least, load_of, trial_of
 
 _EPSILON: Final = 1e-12
+"""Tolerance for rounding: a broker at the edge of the band is in it."""
 _GIVERS: Final = 8
-"""Brokers that are asked for what a cold one lacks."""
+"""Hottest brokers that may fill a cold one. Lower: what fits best is missed; higher: effort."""
 _OVERSHOOT: Final = 1.4
+"""Multiple of what a host can spare that a bold trial lets go. Lower: as without the habit; higher:
+the host needs many bundles to be filled again."""
 _MUCH: Final = 1.5
+"""How many times as large as the usual choice a bundle must be to be preferred by a bold trial: a
+smaller gain does not pay for filling the host again."""
 
 
 class Habit(NamedTuple):
-    """How a trial chooses where several bundles would do."""
+    """How a trial chooses where several bundles are possible."""
 
     thrifty: bool
-    """What a receiver lacks is of no interest while the hottest can be helped with less."""
+    """Ignore what a receiver lacks if a smaller bundle is enough for the hottest broker."""
     bold: bool
-    """A far larger bundle is preferred although its host drops below the band, and goes first where
-    many small ones would have to."""
+    """Prefer a far larger bundle although its host drops below the band, and move it first where
+    otherwise many small ones would go."""
     nearer: bool = False
-    """The largest is preferred that brings both nearer to the middle of the band, past it or not:
-    where bundles are larger than the band is wide, smaller ones then set right what is left."""
+    """Prefer the largest bundle that brings both brokers nearer to the middle of the band, past it
+    or not: if bundles are larger than the band is wide, smaller ones then correct the rest."""
     leaping: bool = False
-    """A bundle that fits nowhere goes to a host that makes room for it with smaller ones."""
+    """Move a bundle that fits nowhere to a broker that makes room for it with smaller ones."""
 
 
 HABITS: Final = (
@@ -51,10 +56,12 @@ HABITS: Final = (
     Habit(thrifty=False, bold=False, nearer=True),
     Habit(thrifty=False, bold=False, leaping=True),
 )
+"""The habits tried for each band; each costs a further trial per band. ``nearer`` reduces the moves
+of the bimodal scenario from 44.8 to 39.2 on average (seeds 1 to 20)."""
 
 
 def run_trial(ground: Ground, keeps: list[int], band: Band, habit: Habit) -> Trial:
-    """One trial."""
+    """Try one band with one habit."""
     board = Board(ground, keeps)
     send_misplaced(board, ground, band)
     if habit.bold:
@@ -64,10 +71,10 @@ def run_trial(ground: Ground, keeps: list[int], band: Band, habit: Habit) -> Tri
         effort += 1
         hot, cold = board.hottest(), board.coldest()
         if hot is not None and board.usage[hot] > band.high + _EPSILON:
-            if cold is None or not _relieved(board, hot, cold, band, habit):
+            if cold is None or not _relieve(board, hot, cold, band, habit):
                 board.set_aside_hottest()
         elif cold is not None and board.usage[cold] < band.low - _EPSILON:
-            if not _filled(board, cold, band):
+            if not _fill(board, cold, band):
                 board.set_aside_coldest()
         else:
             break
@@ -79,18 +86,18 @@ def run_trial(ground: Ground, keeps: list[int], band: Band, habit: Habit) -> Tri
     return Trial(steps, high - low, load_of(ground.fleet, steps), effort)
 
 
-def _relieved(board: Board, hot: int, cold: int, band: Band, habit: Habit) -> bool:
+def _relieve(board: Board, hot: int, cold: int, band: Band, habit: Habit) -> bool:
     if hot == cold or not board.may_give(hot):
         return False
-    at = _chosen(board, hot, cold, band, habit)
+    at = _choose(board, hot, cold, band, habit)
     if at is None:
         return False
     board.move(at, hot, cold)
     return True
 
 
-def _chosen(board: Board, hot: int, cold: int, band: Band, habit: Habit) -> int | None:
-    """The place on the shelf of the hot one of what goes to the cold one."""
+def _choose(board: Board, hot: int, cold: int, band: Band, habit: Habit) -> int | None:
+    """The place on the hot broker's shelf of the bundle that goes to the cold one."""
     shelf = board.shelf(hot)
     need, spare = board.above(hot, band.high), board.above(hot, band.low)
     lack, room = board.below(cold, band.low), board.below(cold, band.high)
@@ -107,26 +114,26 @@ def _chosen(board: Board, hot: int, cold: int, band: Band, habit: Habit) -> int 
         at = shelf.largest(most)
         if habit.bold:
             at = _bolder(shelf, at, spare, room)
-    # Else its host drops below the band, and is filled again with smaller ones.
+    # The last resort: the host drops below the band, and is filled again with smaller ones.
     return at if at is not None else shelf.fitting(need, room)
 
 
 def _leaping(shelf: Shelf, other: Shelf, room: float, spare: float) -> int | None:
-    """The smallest that does not fit the ``other`` host as it is, but if that gives away others."""
+    """The smallest bundle that fits the ``other`` broker only after that gives away bundles."""
     at = shelf.fitting(room, spare)
     return at if at is None or shelf.sizes[at] <= room + sum(other.sizes) else None
 
 
 def _bolder(shelf: Shelf, at: int | None, spare: float, room: float) -> int | None:
-    """A much larger bundle than what stands ``at``, if most of it is to leave anyway: its host
-    drops below the band, and is filled again."""
+    """A much larger bundle than the one ``at`` this place, if most of that load must leave anyway:
+    its host drops below the band, and is filled again."""
     larger = shelf.largest(min(room, spare * _OVERSHOOT))
     if larger is None or at is None or shelf.sizes[larger] < _MUCH * shelf.sizes[at]:
         return at if at is not None else larger
     return larger
 
 
-def _filled(board: Board, cold: int, band: Band) -> bool:
+def _fill(board: Board, cold: int, band: Band) -> bool:
     lack, room = board.below(cold, band.low), board.below(cold, band.high)
     best: tuple[float, int, int] | None = None
     for giver in board.givers(_GIVERS):
@@ -148,7 +155,7 @@ def _filled(board: Board, cold: int, band: Band) -> bool:
 
 
 def _needed(board: Board, ground: Ground) -> tuple[BoardMove, ...]:
-    """The steps without those whose undoing leaves the range no wider; smallest looked at first."""
+    """Drop the steps that can be undone without a wider range; smallest bundles first."""
     usage, gain = board.usage, board.gain
     sizes = ground.fleet.size[[step.bundle for step in board.steps]].tolist()
     low, high = board.reach()
@@ -163,8 +170,8 @@ def _needed(board: Board, ground: Ground) -> tuple[BoardMove, ...]:
 
 
 def positions(low: float, high: float, mean: float, width: float, count: int) -> list[Band]:
-    """Bands of this width around the mean usage, the middle one first; ``low`` and ``high`` are
-    the fleet's own, which a band need not pass."""
+    """Bands of this width around the mean usage, the middle one first; ``low`` and ``high`` are the
+    fleet's least and greatest usage, which a band need not exceed."""
     places = [0.5] + [
         0.5 + sign * step / (count + 1) for step in range(1, count // 2 + 1) for sign in (1, -1)
     ]
@@ -173,8 +180,8 @@ def positions(low: float, high: float, mean: float, width: float, count: int) ->
 
 
 def mean_of(ground: Ground) -> float:
-    """Usage of every broker, were the load spread evenly; those that stand below and can be given
-    nothing are left out."""
+    """The usage of every broker if the load were spread evenly; brokers below it that may not
+    receive are left out."""
     brokers = ground.brokers
     level = _level(ground.fleet, brokers)
     if len(ground.receivers) < len(brokers):
@@ -188,6 +195,6 @@ def _level(fleet: Fleet, brokers: Ints) -> float:
     carried = np.bincount(fleet.where, fleet.size, len(fleet.usage))[brokers]
     gain: Floats = fleet.gain[brokers]
     rest = fleet.usage[brokers] - gain * carried
-    # All at one usage u: each carries (u - rest) / gain, together what there is.
+    # All at one usage u: each carries (u - rest) / gain, together the whole load.
     speed = 1.0 / gain
     return float((carried.sum() + (rest * speed).sum()) / speed.sum())

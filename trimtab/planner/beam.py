@@ -1,9 +1,8 @@
-"""Look for fewer moves where few are needed: the best so many states, move by move.
+"""Beam search for plans with fewer moves: keeps the best states after each move.
 
-Whoever narrows the range must touch the hottest broker or the coldest, and the order of moves does
-not matter to where they lead: so each state is followed by the moves off its hottest broker, and
-by those onto its coldest. Brokers that are neither among the hottest nor the coldest stay as they
-are.
+To narrow the range, a move must touch the hottest or the coldest broker, and the order of moves
+does not change their result: so each state is followed by the moves off its hottest broker, and by
+those onto its coldest. Brokers that are neither among the hottest nor the coldest stay as they are.
 """
 
 from __future__ import annotations
@@ -16,18 +15,19 @@ from trimtab.arrays import Floats, Ints
 from trimtab.planner.board import BoardMove, Ground
 
 _TRIES: Final = 30_000
-"""States that are looked at in all."""
+"""States tried in all. Lower: a narrower beam misses plans; higher: a plan takes longer."""
 _ENDS: Final = 6
-"""Brokers of either end that take part."""
+"""Brokers at either end that take part. Lower: moves in the middle are missed; higher: a narrower
+beam."""
 _OTHERS: Final = 4
-"""Brokers at the other end of a move that are tried."""
+"""Brokers that are tried at the other end of a move; the same trade-off."""
 _BUNDLES: Final = 12
-"""Bundles of a broker that are tried, the largest ones."""
+"""Bundles of a broker that are tried, largest first; the same trade-off."""
 
 
 class _State(NamedTuple):
     usage: Floats
-    """(k,) of the brokers that take part."""
+    """(k,) usage of the brokers that take part."""
     steps: tuple[tuple[int, int, int], ...]
     """Bundle row, and source and destination among those that take part."""
     beyond: float
@@ -36,7 +36,7 @@ class _State(NamedTuple):
 def search_beam(
     ground: Ground, keeps: list[int], width: float, depth: int
 ) -> list[tuple[BoardMove, ...]]:
-    """The best found with 1, 2, ... ``depth`` moves; it ends with the first whose range is at most
+    """The best plans with 1, 2, ... ``depth`` moves; stops at the first with a range of at most
     ``width``."""
     search = _Search(ground, keeps, width, depth)
     beam = [search.first]
@@ -75,17 +75,17 @@ class _Search:
         self.first = _State(fleet.usage[self._brokers], (), np.inf)
 
     def range(self, usage: Floats) -> float:
-        """Of all brokers, those at rest too."""
+        """The range of all brokers, including those that do not take part."""
         high = max(usage.max(), self._most)
         return float(high - min(usage[self._receives].min(initial=high), self._least))
 
     def steps(self, state: _State) -> tuple[BoardMove, ...]:
-        """The state's moves by rows of the view."""
+        """The state's moves in rows of the view."""
         names = self._brokers
         return tuple(BoardMove(row, names[at], names[to]) for row, at, to in state.steps)
 
     def next(self, beam: list[_State]) -> list[_State]:
-        """The best states one move later, each once."""
+        """The best states one move later, without duplicates."""
         seen: dict[bytes, _State] = {}
         for state in beam:
             moves = self._moves(state)
@@ -102,15 +102,15 @@ class _Search:
                 if key not in seen:
                     steps = (*state.steps, moves[place])
                     seen[key] = _State(usage[place], steps, float(beyond[place]))
-        # Where no band can be reached, what narrows the range is not what is closest to one.
+        # Where no band is reachable, the state closest to one is not the one with the least range.
         found = list(seen.values())
         by_band = sorted(found, key=lambda state: state.beyond)[: self._width]
         by_range = sorted(found, key=lambda state: self.range(state.usage))[: self._width]
         return [*by_band, *(s for s in by_range if not any(s is other for other in by_band))]
 
     def _beyond(self, usage: Floats) -> Floats:
-        """(rows,) how far the brokers are from a band around the median and from one around the
-        middle of their range, together."""
+        """(rows,) the brokers' total distance from a band around the median, plus that from a band
+        around the middle of their range."""
         middle = (usage.max(axis=1) + usage.min(axis=1)) / 2
         apart = np.maximum(np.abs(usage - self._middle) - self._half, 0.0).sum(axis=1)
         around = np.abs(usage - middle[:, np.newaxis]) - self._half

@@ -1,4 +1,4 @@
-"""A fleet while a plan is tried on it: the one value of the planner that changes."""
+"""A fleet on which a plan is tried: the planner's only mutable value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trimtab.load_model.fleet import Fleet
 
 
 class BoardMove(NamedTuple):
-    """Rows of a bundle, of the broker it leaves and of the one it goes to."""
+    """Rows of a bundle, its source broker and its destination broker."""
 
     bundle: int
     source: int
@@ -23,7 +23,7 @@ class BoardMove(NamedTuple):
 
 
 class Band(NamedTuple):
-    """Usage, as fractions."""
+    """A band of usage, in fractions."""
 
     low: float
     high: float
@@ -31,32 +31,32 @@ class Band(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ground:
-    """What every trial on a fleet starts from; ``brokers`` (k,) are the rows that take part."""
+    """The common start of all trials on a fleet; ``brokers`` (k,) are the rows that take part."""
 
     fleet: Fleet
     brokers: Ints
     receivers: Ints
-    """Those of ``brokers`` that may be given bundles; the others only give."""
+    """Those of ``brokers`` that may receive bundles; the others only give."""
     order: Ints
-    """Rows of the bundles that may go, by broker and ascending in size."""
+    """Rows of the bundles that may move, by broker and ascending in size."""
     ends: Ints
-    """(n + 1,) where each broker's begin in ``order``."""
+    """(n + 1,) where the bundles of each broker begin in ``order``."""
     fixed: Floats
-    """(n,) usage of each broker by what may not go."""
+    """(n,) usage of each broker without the bundles that may move."""
     largest: Floats
-    """(n,) size of the largest bundle of each that may; 0 where none may."""
+    """(n,) size of each broker's largest bundle that may move; 0 if none may."""
 
     @classmethod
     def of(
         cls, fleet: Fleet, taking_part: Bools, may_go: Bools, receives: Bools | None = None
     ) -> Ground:
-        """Of the brokers (n,) that take part and the bundles (m,) that may go between them.
+        """Build it for the brokers (n,) that take part and the bundles (m,) that may move.
 
-        All that take part may receive, unless ``receives`` (n,) says which of them.
+        All brokers that take part may receive, unless ``receives`` (n,) selects some.
         """
         rows = np.flatnonzero(may_go & fleet.movable & taking_part[fleet.where])
         rows = rows[np.argsort(fleet.size[rows], kind="stable")]
-        # NumPy sorts two bytes by radix, in a tenth of the time.
+        # NumPy sorts 16-bit integers by radix, in a tenth of the time.
         brokers = fleet.where[rows].astype(np.uint16 if len(fleet.usage) < 1 << 16 else np.int64)
         rows = rows[np.argsort(brokers, kind="stable")]
         hosts, sizes = fleet.where[rows], fleet.size[rows]
@@ -69,28 +69,28 @@ class Ground:
         return cls(fleet, taking, receivers, rows, ends, fixed, largest)
 
     def reach(self, usage: Floats) -> tuple[float, float]:
-        """Least and greatest ``usage`` (n,) of those that take part; that one which nothing may be
-        given to is idle is no fault of the others."""
+        """Least and greatest ``usage`` (n,) of the brokers that take part; the least only of
+        receivers: an idle broker that may not receive does not count."""
         high = float(usage[self.brokers].max(initial=-np.inf))
         return min(float(usage[self.receivers].min(initial=np.inf)), high), high
 
     @property
     def held(self) -> Bools:
-        """(m,) which bundles are on brokers that take part."""
+        """(m,) whether each bundle is on a broker that takes part."""
         here = np.zeros(len(self.fleet.usage), np.bool_)
         here[self.brokers] = True
         return here[self.fleet.where]
 
 
 def shift(usage: Floats, fleet: Fleet, steps: Sequence[BoardMove]) -> None:
-    """Change ``usage`` (n,) by what the steps move."""
+    """Apply the steps to ``usage`` (n,)."""
     for row, source, destination in steps:
         usage[source] -= fleet.size[row] * fleet.gain[source]
         usage[destination] += fleet.size[row] * fleet.gain[destination]
 
 
 class Shelf:
-    """What a broker may give away, ascending in size."""
+    """The bundles that a broker may give away, ascending in size."""
 
     def __init__(self, ground: Ground, broker: int) -> None:
         rows = ground.order[ground.ends[broker] : ground.ends[broker + 1]]
@@ -98,31 +98,31 @@ class Shelf:
         self.sizes: list[float] = ground.fleet.size[rows].tolist()
 
     def fitting(self, least: float, most: float) -> int | None:
-        """Place of the smallest from ``least`` to ``most``."""
+        """Place of the smallest bundle from ``least`` to ``most``."""
         at = bisect_left(self.sizes, least)
         return at if at < len(self.sizes) and self.sizes[at] <= most else None
 
     def largest(self, most: float) -> int | None:
-        """Place of the largest that is not above ``most``."""
+        """Place of the largest bundle not above ``most``."""
         at = bisect_right(self.sizes, most) - 1
         return at if at >= 0 else None
 
     def take(self, at: int) -> tuple[int, float]:
-        """Row and size of what stands there, which is there no longer."""
+        """Remove the bundle at a place; returns its row and size."""
         return self.rows.pop(at), self.sizes.pop(at)
 
 
 class Board:
-    """One trial. What a broker is given stays: a bundle moves once in a plan."""
+    """One trial. A bundle moves only once in a plan: it stays where it arrived."""
 
     def __init__(self, ground: Ground, keeps: Sequence[int]) -> None:
-        """``keeps``: (n,) how many bundles each broker must keep, for it may not lose its last."""
+        """``keeps``: (n,) how many bundles each broker must keep: it may not lose its last one."""
         self._ground, self._keeps = ground, keeps
         self.gain: list[float] = ground.fleet.gain.tolist()
         self.usage: list[float] = ground.fleet.usage.tolist()
         self.steps: list[BoardMove] = []
         self._shelves: dict[int, Shelf] = {}
-        # Entries whose usage is no longer the broker's are dropped when they come to the top.
+        # Entries with an outdated usage are dropped when they come to the top.
         self._hot = [(-self.usage[b], b) for b in ground.brokers.tolist()]
         self._cold = [(self.usage[b], b) for b in ground.receivers.tolist()]
         self._receivers = set(ground.receivers.tolist())
@@ -130,38 +130,38 @@ class Board:
         heapify(self._cold)
 
     def shelf(self, broker: int) -> Shelf:
-        """What the broker may still give."""
+        """The bundles that the broker may still give."""
         found = self._shelves.get(broker)
         if found is None:
             found = self._shelves[broker] = Shelf(self._ground, broker)
         return found
 
     def hottest(self) -> int | None:
-        """Of those that are not set aside."""
+        """The hottest broker that is not set aside."""
         while self._hot and -self._hot[0][0] != self.usage[self._hot[0][1]]:
             heappop(self._hot)
         return self._hot[0][1] if self._hot else None
 
     def coldest(self) -> int | None:
-        """Of those that are not set aside."""
+        """The coldest receiver that is not set aside."""
         while self._cold and self._cold[0][0] != self.usage[self._cold[0][1]]:
             heappop(self._cold)
         return self._cold[0][1] if self._cold else None
 
     def set_aside_hottest(self) -> None:
-        """It can give nothing that helps, until something else comes to it."""
+        """Skip the hottest broker, which can give nothing that helps, until its usage changes."""
         heappop(self._hot)
 
     def set_aside_coldest(self) -> None:
-        """Nothing fits it, until something leaves it."""
+        """Skip the coldest broker, which nothing fits, until its usage changes."""
         heappop(self._cold)
 
     def above(self, broker: int, level: float) -> float:
-        """Load that the broker has above a level of usage; less than 0 is what it lacks."""
+        """The broker's load above a level of usage; negative if it is below."""
         return (self.usage[broker] - level) / self.gain[broker]
 
     def below(self, broker: int, level: float) -> float:
-        """Load that the broker lacks of a level of usage; less than 0 is what it has above."""
+        """The load that the broker lacks to a level of usage; negative if it is above."""
         return -self.above(broker, level)
 
     def givers(self, most: int) -> list[int]:
@@ -170,11 +170,11 @@ class Board:
         return nsmallest(most, brokers, key=lambda broker: (-self.usage[broker], broker))
 
     def may_give(self, broker: int) -> bool:
-        """Whether the broker has more than it must keep."""
+        """Whether the broker has more bundles than it must keep."""
         return len(self.shelf(broker).rows) > self._keeps[broker]
 
     def move(self, at: int, source: int, destination: int) -> None:
-        """Let what stands at a place of the source's shelf go."""
+        """Move the bundle at a place of the source's shelf."""
         row, size = self.shelf(source).take(at)
         self.steps.append(BoardMove(row, source, destination))
         self.usage[source] -= size * self.gain[source]

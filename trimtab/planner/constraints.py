@@ -1,10 +1,10 @@
-"""Who may go where: pools of brokers, and what the round will say of a plan's moves.
+"""Which bundles may go where: pools of brokers, and the moves that the round will grant.
 
-pool     = the brokers that some namespaces may be on, those under one isolation policy or under
-           none; its bundles are planned among its brokers
-receives = those of a pool that the round lets a shedder choose: within the topic cap, of the wanted
-           load manager, of the latest version (`trimtab.filters.CAPS`)
-What a namespace's anti-affinity group demands is said in `trimtab.planner.groups`.
+pool     = the brokers that the namespaces under one isolation policy, or under none, may be on; its
+           bundles are planned among its brokers
+receives = the brokers of a pool that the round lets a shedder choose: within the topic cap, of the
+           wanted load manager, of the latest version (`trimtab.filters.CAPS`)
+`trimtab.planner.groups` handles anti-affinity groups.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class Pool:
 
     brokers: Bools
     free: Bools
-    """Bundles of namespaces under no anti-affinity group."""
+    """Bundles of namespaces without an anti-affinity group."""
     grouped: Bools | None
-    """Bundles of namespaces under one; None where there are no groups."""
+    """Bundles of namespaces in a group; None if there are no groups."""
 
 
 def pools(view: View) -> Iterator[Pool]:
-    """That of bundles under no isolation policy first, then one for each policy that is used;
-    policies with the same brokers share one."""
+    """The pool of bundles without an isolation policy, then one for each policy in use; policies
+    with the same brokers share a pool."""
     bundles, policies = view.bundles, view.policies
     grouped: Bools | None = None
     if policies.groups:
@@ -51,7 +51,7 @@ def pools(view: View) -> Iterator[Pool]:
 
 
 def _shares(view: View) -> Iterator[tuple[Bools, Bools]]:
-    """Brokers (n,), and the bundles (m,) that may be on them and nowhere else."""
+    """Pairs of brokers (n,) and the bundles (m,) that may be on them and nowhere else."""
     bundles, policies = view.bundles, view.policies
     permits, available = Permits(view), view.brokers.available
     if not policies.isolation:
@@ -75,15 +75,15 @@ def _shares(view: View) -> Iterator[tuple[Bools, Bools]]:
 
 
 class Draft:
-    """A plan in the making: the fleet after its moves, and what the round will say of the next."""
+    """A plan being built: the fleet after its moves, and what else the round would grant."""
 
     def __init__(self, view: View, fleet: Fleet, settings: Settings) -> None:
         self.view, self.fleet, self.settings = view, fleet, settings
         self.projection = Projection(view)
         self.peak = float(fleet.usage.max(initial=0.0)) + 1e-9
-        """Usage that no move may lift a broker above."""
+        """No move may raise a broker's usage above this."""
         self.staying = own_bundles(view)
-        """(n,) bundles each broker will have that count as its own."""
+        """(n,) bundles each broker will have, without heartbeat and SLA bundles."""
         self.moved: set[int] = set()
         """Rows of the bundles that the plan moves."""
         self.bound = bool(view.policies.isolation or view.policies.groups)
@@ -92,17 +92,17 @@ class Draft:
         self._choosy = bool(placement.load_manager) or placement.prefer_later_versions
 
     def ground(self, pool: Pool) -> Ground:
-        """What a pool's plan starts from."""
+        """The start of a pool's plan."""
         return Ground.of(self.fleet, pool.brokers, pool.free, self._receives(pool))
 
     def keeps(self, ground: Ground) -> list[int]:
-        """(n,) bundles a broker must keep of those it could give: one if it has no others."""
+        """(n,) bundles each broker must keep of those it could give: one if it has no others."""
         last = (self.staying > 0) & (self.staying <= np.diff(ground.ends))
         keeps: list[int] = last.astype(np.int64).tolist()
         return keeps
 
     def destinations(self, row: int) -> Bools:
-        """(n,) brokers to which the round would let a shedder send a bundle, from where it is."""
+        """(n,) brokers to which the round would let a shedder move a bundle from its broker."""
         request = request_of(self.view, self.projection, row, int(self.fleet.where[row]))
         allowed = reachable(request)
         if not allowed.any() or not may_unload(request):
@@ -115,7 +115,7 @@ class Draft:
         return self.view.policies.group_of(bundles.namespaces[bundles.namespace[row]])
 
     def granted(self, steps: Sequence[BoardMove]) -> tuple[BoardMove, ...]:
-        """Those of the steps that the round would grant one after the other, in such an order."""
+        """The steps that the round would grant one after the other, in a suitable order."""
         kept = tuple(steps)
         while kept and self._capped(kept):
             refused = self._refused(kept)
@@ -125,26 +125,26 @@ class Draft:
         return kept
 
     def add(self, steps: Sequence[BoardMove]) -> None:
-        """Let the steps be part of the plan."""
+        """Add the steps to the plan."""
         if steps and not self.moved:
-            # From here on its columns are the draft's own.
+            # Copy on first write: until now the columns were the caller's.
             usage, where = self.fleet.usage.copy(), self.fleet.where.copy()
             movable = self.fleet.movable.copy()
             self.fleet = replace(self.fleet, usage=usage, where=where, movable=movable)
         shift(self.fleet.usage, self.fleet, steps)
         for step in steps:
-            # What moved stays where it is.
+            # A bundle moves only once in a plan.
             self.fleet.where[step.bundle] = step.destination
             self.fleet.movable[step.bundle] = False
             self.staying[step.source] -= 1
             self.staying[step.destination] += 1
             self.moved.add(step.bundle)
-            # Without policies all moves are planned at once.
+            # Without policies all moves are planned in one go, and nothing is projected.
             if self.bound:
                 self.projection.add(*step)
 
     def _receives(self, pool: Pool) -> Bools:
-        """The part of a pool's brokers that a bundle of its hottest one may go to."""
+        """The part of a pool's brokers that a bundle of its hottest broker may go to."""
         rows = np.flatnonzero(pool.free)
         most = self.settings.placement.max_topics
         if not rows.size or not (self._choosy or self.projection.most_topics > most):
@@ -156,7 +156,7 @@ class Draft:
         return narrow(request, allowed, CAPS, self.settings)
 
     def _capped(self, steps: Sequence[BoardMove]) -> bool:
-        """Whether a filter may have a say in one of the steps."""
+        """Whether a filter may refuse one of the steps."""
         rows, _, to = np.array(steps).T
         brokers, topics = self.view.brokers, self.view.bundles.counts[TOPICS, rows]
         arriving = np.bincount(to, topics, len(brokers.names)) + self.projection.topics
@@ -177,8 +177,8 @@ class Draft:
 
 
 def find_forced_range(ground: Ground, pool: Pool) -> float:
-    """Range that the pool has at least because of what cannot move: its hottest broker by that
-    alone, against all the others if they had everything that can move."""
+    """The range that immovable load forces on the pool: its hottest broker with only that load,
+    against all other brokers with everything that can move."""
     fleet, brokers = ground.fleet, ground.brokers
     may_go = (pool.free if pool.grouped is None else pool.free | pool.grouped) & fleet.movable
     offered = np.bincount(fleet.where[may_go], fleet.size[may_go], len(fleet.usage))[brokers]
@@ -191,7 +191,7 @@ def find_forced_range(ground: Ground, pool: Pool) -> float:
 
 
 def find_range_after(ground: Ground, fleet: Fleet, steps: Sequence[BoardMove]) -> float:
-    """The range once the steps are done."""
+    """The range after the steps."""
     usage = fleet.usage.copy()
     shift(usage, fleet, steps)
     low, high = ground.reach(usage)

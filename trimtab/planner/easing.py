@@ -1,10 +1,10 @@
-"""Bundles of anti-affinity groups that move for balance, after the others have done what they can.
+"""Move bundles of anti-affinity groups for balance, after all other moves are planned.
 
 while the pool's range is above the aim:
-  of the hottest brokers' largest such bundles, each to the coldest broker that the round allows and
-  that then has no more of the group than it need:
-    take the one that lowers the busier of the two most, if that is worth a move
-One bundle of a group moves in a plan.
+  for the largest such bundles of the hottest brokers, each with the coldest broker that the round
+  allows and that then has no more of the group than it needs:
+    take the move that lowers the busier of the two brokers most, if that is worth a move
+At most one bundle of a group moves in a plan.
 """
 
 from __future__ import annotations
@@ -22,23 +22,24 @@ from trimtab.planner.constraints import Draft, Pool
 from trimtab.planner.groups import count_needed
 
 _HOTTEST: Final = 4
-"""Brokers whose bundles are tried."""
+"""Brokers whose bundles are tried. Lower: a possible move is missed; higher: each move takes longer
+to find, as the filters judge every bundle."""
 _LARGEST: Final = 8
-"""Bundles of each."""
+"""Bundles of each broker that are tried; the same trade-off."""
 _MOST: Final = 64
-"""Such moves in a plan."""
+"""The most such moves in a plan: each is found by a search of its own."""
 
 
 class _Relief(NamedTuple):
     gain: float
-    """By how much the usage of the busier of the two becomes less."""
+    """By how much the usage of the busier of the two brokers falls."""
     step: BoardMove
 
 
 def ease(draft: Draft, pool: Pool, ground: Ground, aim: float, worth: float) -> list[BoardMove]:
-    """Moves of a pool's bundles towards a range of ``aim``, which the draft has from now on.
+    """Plan moves of a pool's bundles towards a range of ``aim`` and add them to the draft.
 
-    Each lowers the busier of its two brokers by ``worth`` of what the range is too wide by.
+    Each lowers the busier of its two brokers by at least ``worth`` of the range's excess.
     """
     steps: list[BoardMove] = []
     if pool.grouped is None:
@@ -85,8 +86,8 @@ def _relief(draft: Draft, row: int, source: int) -> _Relief | None:
 
 
 def _room(draft: Draft, row: int, source: int) -> Bools:
-    """(n,) brokers that then have no more of the bundle's group than they need, nor their failure
-    domain where it is heeded."""
+    """(n,) brokers that would then have no more of the bundle's group than they need, nor would
+    their failure domain if domains count."""
     view, projection = draft.view, draft.projection
     request = request_of(view, projection, row, source)
     held = counts(request, GroupCount.NAMESPACES)

@@ -2,12 +2,12 @@
 
 giant = the largest bundle of its broker, if
           the range that it forces (`trimtab.planner.search.floor_at`) is above the target
-          or a plan was wanted, none helps, and the coldest broker would be as hot with the bundle
-            as its own is; but not while much of the load rests after moves
-        by the size that it has at least (less SURELY deviations): a false one costs a division, and
-        only once, so that not as much certainty is asked for as of a move
-While a giant waits to be divided, its pool is left alone for a few rounds: to move the others away
-from it would be in vain.
+          or a plan is needed, none helps, and the coldest broker would be as hot with the bundle as
+            its own broker is; but not while much of the load may not move after earlier moves
+        judged by a cautious size (SURELY deviations below its level): a false giant costs one
+        split, and only once, so less certainty is required than for a move
+While a giant waits for its split, its pool is left alone for a few rounds: it would be in vain to
+move the other bundles away from it.
 """
 
 from __future__ import annotations
@@ -31,24 +31,30 @@ from trimtab.settings import Settings
 from trimtab.view import View
 
 SURELY: Final = 1.0
+"""Standard deviations below its level at which a giant's size is judged. Lower: noise splits
+bundles; higher: a real giant stays whole for longer."""
 _MOST: Final = 10
-"""Giants of a pool at a time."""
+"""Giants of a pool at a time. Lower: many rounds; higher: many clients reconnect at once."""
 _LOOKED_AT: Final = 64
-"""Bundles of a pool that are looked at, the largest."""
+"""The largest bundles of a pool that are checked: bounds the time. More than _MOST, as several may
+be on one broker."""
 _RESTING: Final = 0.1
-"""Of the load: more of it than that rests, and what cannot be moved now may be moved later."""
+"""The part of the load that may be immovable: with more, a move that is impossible now may become
+possible later, and no bundle is a giant for lack of moves."""
 _WAIT: Final = 3.5
-"""Rounds that a pool waits for a division."""
+"""Rounds that a pool waits for a split. Lower: its other bundles move in vain; higher: an owner
+that does not split blocks the pool."""
 _TWO: Final = 2
+"""The fewest topics, and the smallest range, that can be split."""
 
 
 def divides(settings: Settings) -> bool:
-    """Whether giants are to be divided."""
+    """Whether giants are split."""
     return settings.split.enabled and settings.split.trigger == "planned"
 
 
 def forcing(draft: Draft, pool: Prospect, estimates: Estimates) -> list[int]:
-    """Rows of the giants that force a pool's range, one a broker; the largest first."""
+    """Rows of the giants that force a pool's range, one per broker; the largest first."""
     ground, found = pool.ground, dict[int, int]()
     target = draft.settings.planner.target
     if pool.floor <= target:
@@ -63,7 +69,7 @@ def forcing(draft: Draft, pool: Prospect, estimates: Estimates) -> list[int]:
 
 
 def stuck(draft: Draft, ground: Ground, estimates: Estimates) -> list[int]:
-    """The row of the bundle that keeps the hottest broker hot, where no move helps."""
+    """The row of the bundle that keeps the hottest broker hot, if no move helps."""
     fleet, movable = draft.fleet, draft.view.bundles.movable
     carried = np.where(ground.held, fleet.size, 0.0)
     if carried[~movable].sum() > _RESTING * carried.sum():
@@ -79,7 +85,7 @@ def stuck(draft: Draft, ground: Ground, estimates: Estimates) -> list[int]:
 
 
 def note_giants(history: PlannerHistory, draft: Draft, rows: list[int]) -> PlannerHistory:
-    """The history with the giants of this round; one that was known keeps the time it was found."""
+    """The history with the giants of this round; a known one keeps the time it was found."""
     names, sizes, now_ms = draft.view.bundles.names, draft.fleet.size, draft.view.now_ms
     found = {}
     for row in rows:
@@ -90,8 +96,8 @@ def note_giants(history: PlannerHistory, draft: Draft, rows: list[int]) -> Plann
 
 
 def is_awaited(draft: Draft, rows: list[int], hot: int, history: PlannerHistory) -> bool:
-    """Whether one of the giants ``rows`` is about to be divided, or a large one of the ``hot``
-    broker is at it."""
+    """Whether one of the giants ``rows`` is about to be split, or a large bundle of the ``hot``
+    broker is being split."""
     names, fleet = draft.view.bundles.names, draft.fleet
     sizes = [fleet.size[r] for r in rows_of(names, draft.view.splitting) if fleet.where[r] == hot]
     if fleet.gain[hot] * max(sizes, default=0.0) > draft.settings.planner.target:
@@ -107,7 +113,7 @@ def is_awaited(draft: Draft, rows: list[int], hot: int, history: PlannerHistory)
 
 
 def divisible(view: View, row: int) -> bool:
-    """Whether a bundle has topics, and a range, for two."""
+    """Whether a bundle has at least two topics, and a range that can be split."""
     low, high = parse_bundle(view.bundles.names[row])[1]
     return bool(view.bundles.counts[TOPICS, row] >= _TWO and high - low >= _TWO)
 
@@ -117,7 +123,7 @@ def _descends(bundle: str, history: PlannerHistory) -> bool:
 
 
 def _largest(ground: Ground) -> Ints:
-    """Rows of the largest bundles that the brokers have, largest first."""
+    """Rows of the largest bundles on the brokers, largest first."""
     fleet = ground.fleet
     rows = np.flatnonzero(ground.held)
     if len(rows) > _LOOKED_AT:
@@ -127,7 +133,7 @@ def _largest(ground: Ground) -> Ints:
 
 
 def _surely(view: View, row: int, estimates: Estimates) -> float:
-    """The size that a bundle has at least."""
+    """A bundle's size less SURELY standard deviations; 0 if it is unknown."""
     at, known = locate_keys(estimates, identities([view.bundles.names[row]]))
     if not known[0]:
         return 0.0

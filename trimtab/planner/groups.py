@@ -1,13 +1,13 @@
-"""Keeps the namespaces of an anti-affinity group apart.
+"""Keep the namespaces of an anti-affinity group apart.
 
-for each group of which a broker has several namespaces, or a failure domain where they are heeded:
-  of the broker that has most, take the namespace of the smallest load: each of its bundles goes to
-  one of the brokers that have least of the group, that with the lowest predicted usage, if all of
-  them together spread the group better
-  until nothing does
-spread better = the sum of the squares of what the domains have, and then the brokers, is less
-No broker is lifted above the start's peak while there is another way; after that, only not above
-the limit of overload: where all brokers are alike every move passes the peak a little.
+for each group with several namespaces on one broker, or, where domains count, in one domain:
+  from the broker with the most, take the namespace with the smallest load: each of its bundles goes
+  to one of the brokers with the least of the group, the one with the lowest predicted usage, if
+  these moves together spread the group better
+  repeat until no such move does
+spread better = a smaller sum of the squared counts of the domains, and then of the brokers
+No broker is raised above the start's peak while there is another way; after that only the overload
+limit counts: where all brokers are alike, every move exceeds the peak a little.
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ from trimtab.planner.board import BoardMove
 from trimtab.planner.constraints import Draft
 
 _TRIES: Final = 2_000
-"""Namespaces of a broker that are looked at in a round."""
+"""Pairs of a namespace and a broker tried in a round: bounds its time; the rest waits for later
+rounds."""
 _MOST: Final = 500
-"""Bundles that are moved for it in a round, or a few more."""
+"""Moves in a round, or a few more. Lower: a spread takes many rounds; higher: many clients must
+reconnect at once."""
 
 
 def part(draft: Draft) -> list[BoardMove]:
-    """The moves that spread the groups; the draft has them from now on."""
+    """Plan the moves that spread the groups and add them to the draft."""
     if not draft.view.policies.groups:
         return []
     limit = max(draft.peak, draft.settings.round.overloaded_threshold)
@@ -47,13 +49,13 @@ def part(draft: Draft) -> list[BoardMove]:
 
 
 def _domains(draft: Draft) -> Ints | None:
-    """(n,) failure domain of each broker; None where they are not heeded."""
+    """(n,) failure domain of each broker; None if domains do not count."""
     policies, placement = draft.view.policies, draft.settings.placement
     return domain_of(draft.view) if placement.failure_domains and policies.domains else None
 
 
 def _crowded(draft: Draft, domain: Ints | None) -> Iterator[Ints]:
-    """Rows of the bundles of each group of which a broker, or a domain, has several namespaces."""
+    """Bundle rows of each group that has several namespaces on one broker or in one domain."""
     bundles, where = draft.view.bundles, draft.fleet.where
     n, group_of = len(draft.view.brokers.names), draft.view.policies.group_of
     numbers: dict[str | None, int] = {None: -1}
@@ -66,35 +68,35 @@ def _crowded(draft: Draft, domain: Ints | None) -> Iterator[Ints]:
     crowded = np.unique(cells[held > 1] // n)
     of_group = number[bundles.namespace[rows]]
     rows, of_group = rows[np.argsort(of_group, kind="stable")], np.sort(of_group)
-    # Another is the first in each round: what is left for later is not left for ever.
+    # Each round starts with another group, so that none is postponed for ever.
     first = draft.view.now_ms // 1000 % max(len(crowded), 1)
     for each in np.roll(crowded, -first).tolist():
         yield rows[slice(*np.searchsorted(of_group, [each, each + 1]))]
 
 
 class _Held(NamedTuple):
-    """Namespaces of a group that each broker has, and each domain where they are heeded."""
+    """Namespaces of a group on each broker and, if domains count, in each domain."""
 
     brokers: Ints
     domains: Ints | None
 
     @property
     def crowding(self) -> tuple[int, int]:
-        """The less the better is the group spread."""
+        """How crowded the group is; less is better."""
         domains = 0 if self.domains is None else int((self.domains**2).sum())
         return domains, int((self.brokers**2).sum())
 
 
 class _Group:
-    """``rows`` are all bundles of one group; what the draft does shows in it."""
+    """One group: ``rows`` are all its bundles; their place is read from the draft."""
 
     def __init__(self, draft: Draft, rows: Ints, domain: Ints | None) -> None:
         self._draft, self._rows, self._domain = draft, rows, domain
         self._namespaces = len(np.unique(draft.view.bundles.namespace[rows]))
 
     def better(self, ceiling: float, tries: Iterator[int]) -> list[BoardMove]:
-        """Moves of one namespace off one broker that spread the group better; none if no such do
-        without lifting a broker above ``ceiling``, or ``tries`` are used up."""
+        """Moves of one namespace off one broker that spread the group better; none if all would
+        raise a broker above ``ceiling``, or ``tries`` are used up."""
         held = self._held()
         of_brokers = ((rows, at) for at in self._sources(held) for rows in self._namespaces_on(at))
         for (rows, source), _ in zip(of_brokers, tries, strict=False):
@@ -113,7 +115,7 @@ class _Group:
         return _Held(brokers, np.bincount(self._domain, brokers).astype(np.int64))
 
     def _sources(self, held: _Held) -> list[int]:
-        """Brokers that may have more than they need; those that have most first."""
+        """Brokers that may have more of the group than needed; those with the most first."""
         brokers = held.brokers
         much, of_domain = self._much(brokers), np.zeros_like(brokers)
         if held.domains is not None and self._domain is not None:
@@ -129,7 +131,7 @@ class _Group:
         return much
 
     def _namespaces_on(self, source: int) -> list[Ints]:
-        """Rows of the bundles of each namespace that a broker has, the smallest load first."""
+        """Bundle rows of each namespace on a broker, the smallest load first."""
         fleet, bundles = self._draft.fleet, self._draft.view.bundles
         here = self._rows[fleet.where[self._rows] == source]
         spaces = bundles.namespace[here]
@@ -137,7 +139,7 @@ class _Group:
         return sorted(each, key=lambda rows: float(fleet.size[rows].sum()))
 
     def _parted(self, rows: Ints, source: int, held: _Held, ceiling: float) -> list[BoardMove]:
-        """The bundles ``rows`` of a namespace off their broker, if that is for the better."""
+        """Moves of a namespace's bundles ``rows`` off their broker, if that improves the spread."""
         draft = self._draft
         movable = draft.view.bundles.movable[rows].all()
         if not movable or not draft.moved.isdisjoint(rows.tolist()):
@@ -151,7 +153,7 @@ class _Group:
         return steps if better else []
 
     def _scattered(self, rows: Ints, source: int, ceiling: float) -> list[BoardMove]:
-        """Moves of as many of the bundles as find a broker; they are counted in the projection."""
+        """Moves of as many of the bundles as find a broker; the projection counts them."""
         draft, fleet = self._draft, self._draft.fleet
         usage, steps = fleet.usage.copy(), []
         for row in rows[np.argsort(-fleet.size[rows], kind="stable")].tolist():
@@ -170,14 +172,14 @@ class _Group:
         allowed = draft.destinations(row) & (arrived <= ceiling)
         if not allowed.any():
             return None
-        # Where its namespace is already, the group grows by nothing.
+        # Where the namespace already is, the group does not grow.
         at_home = allowed & (draft.projection.ranges(int(draft.view.bundles.namespace[row])) > 0)
         if at_home.any():
             allowed = at_home
         return int(np.argmin(np.where(allowed, arrived, np.inf)))
 
     def _better(self, before: _Held, steps: list[BoardMove]) -> bool:
-        """Whether the moves that are counted in the projection are worth it."""
+        """Whether the moves that the projection counts are worth it."""
         held = self._held()
         if held.crowding >= before.crowding:
             return False
@@ -198,10 +200,10 @@ class _Group:
 
 
 def count_needed(namespaces: int, places: int) -> int:
-    """Namespaces of a group that a place has if they are spread as evenly as can be."""
+    """Namespaces of a group that one place needs to have if they are spread evenly."""
     return -(-namespaces // max(places, 1))
 
 
 def _more(held: Ints, source: int, to: list[int], most: int) -> bool:
-    """Whether ``source`` has more than it need, or two more than where its bundles go."""
+    """Whether ``source`` has more than it needs, or two more than a destination."""
     return bool(held[source] > most or held[source] >= held[to].min() + 2)

@@ -1,8 +1,9 @@
-"""The least load that must move for a range of usage.
+"""The least load that must move to reach a range of usage.
 
-All that count end with usage in a band [x, x + range]. out(x) is what must leave those above it,
-in(x) what must come to those below it; the least is that of max(out, in) over all x. out falls and
-in rises with x, both in straight pieces, so it is where they cross.
+All brokers that count end in a band [x, x + range]. out(x) is the load that must leave the brokers
+above it, in(x) the load that must come to those below it; the least load is the minimum of
+max(out, in) over all x. out falls and in rises with x, both piecewise linear, so it is where they
+cross.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from trimtab.arrays import Bools, Floats
 def least_moved(
     usage: Floats, speed: Floats, within: float, receives: Bools | None = None
 ) -> float:
-    """Load that any plan moves which ends with usages ``within`` of one another.
+    """The load that every plan must move whose final usages are ``within`` of each other.
 
-    (n,) ``usage`` before the plan, ``speed``: the load that makes a usage of 1, and who
-    ``receives`` (None: all); one that does not may stay below. Exact where bundles are small.
+    (n,) ``usage`` is before the plan, ``speed`` is the load that causes a usage of 1, ``receives``
+    (None: all) says which brokers receive; the others may stay below. Exact if bundles are small.
     """
     taken = speed if receives is None else speed * receives
 
@@ -28,7 +29,7 @@ def least_moved(
         return float((speed * np.maximum(usage - within - x, 0.0)).sum())
 
     def lacks(x: float) -> float:
-        """in(x) less out(x)."""
+        """in(x) minus out(x)."""
         return float((taken * np.maximum(x - usage, 0.0)).sum()) - out(x)
 
     corners = np.unique(np.concatenate((usage, usage - within)))

@@ -1,4 +1,4 @@
-"""What the planner looks at before it plans, and whether it then rests."""
+"""The situation of each pool before a plan, and whether the planner rests."""
 
 from __future__ import annotations
 
@@ -17,58 +17,60 @@ from trimtab.settings import Settings
 from trimtab.view import View
 
 CLEARLY: Final = 1.1
-"""A range that a single bundle forces is not acted on until it is so many times that."""
+"""A range that a single bundle forces is acted on only above this multiple of it. Lower: moves that
+gain almost nothing; higher: a real skew next to a large bundle stays."""
 _TWO: Final = 2
+"""The fewest brokers that have a range."""
 
 
 class Prospect(NamedTuple):
-    """What becomes of one pool."""
+    """The situation of one pool."""
 
     pool: Pool
     ground: Ground
     pair: Pair
-    """The two brokers that are furthest beyond what is accepted."""
+    """The two brokers whose difference is furthest beyond what is accepted."""
     floor: float
-    """Range that its largest bundle forces wherever it is, or what cannot move does."""
+    """The range that the largest bundle forces wherever it is, or that immovable load forces."""
 
     @property
     def beyond(self) -> float:
-        """How far the range is above what is left alone."""
+        """How far the range is above the one that the planner leaves alone."""
         return self.pair.range - max(self.pair.accepted, CLEARLY * self.floor)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outlook:
-    """All pools; ``ground``, ``pair`` and ``floor`` are of the one that is furthest beyond what is
-    left alone, None and 0 where there is nothing to compare."""
+    """All pools; ``ground``, ``pair`` and ``floor`` belong to the foremost pool, with the largest
+    `Prospect.beyond`; None and 0 if there is nothing to compare."""
 
     fleet: Fleet
     unrest: float = 0.0
-    """Recent plans."""
+    """The number of recent plans."""
     prospects: tuple[Prospect, ...] = ()
 
     @property
     def ground(self) -> Ground | None:
-        """Who may go where in it."""
+        """The brokers and bundles of the foremost pool."""
         return self._foremost.ground if self.prospects else None
 
     @property
     def pair(self) -> Pair | None:
-        """Its two brokers that are furthest apart."""
+        """The pair of brokers of the foremost pool."""
         return self._foremost.pair if self.prospects else None
 
     @property
     def floor(self) -> float:
-        """See `Prospect.floor`."""
+        """The floor of the foremost pool, see `Prospect.floor`."""
         return self._foremost.floor if self.prospects else 0.0
 
     @property
     def rests(self) -> bool:
-        """Whether nothing is to be planned."""
+        """Whether there is nothing to plan."""
         return all(prospect.beyond <= 0 for prospect in self.prospects)
 
     def under(self, settings: Settings) -> Outlook:
-        """The same fleet with other settings of what is accepted."""
+        """The outlook on the same fleet under other settings of what is accepted."""
         changed = (
             each._replace(pair=widest(each.ground, settings, self.unrest))
             for each in self.prospects
@@ -83,8 +85,8 @@ class Outlook:
 def look_ahead(
     view: View, history: PlannerHistory, settings: Settings
 ) -> tuple[Outlook, PlannerHistory]:
-    """The outlook, and the history with the view's reports counted; to look again at the same view
-    with that history gives the same."""
+    """The outlook, and the history that counts the view's reports; a second call with the same view
+    and that history gives the same result."""
     fleet, history = observe_fleet(view, history, settings)
     unrest = unrest_of(history, view.now_ms)
     if not fleet.ready or len(fleet.usage) < _TWO:
@@ -95,7 +97,7 @@ def look_ahead(
 
 
 def prospect(draft: Draft, pool: Pool, unrest: float) -> Prospect | None:
-    """A pool after the draft's moves; None where nothing can move."""
+    """The situation of a pool after the draft's moves; None if nothing can move."""
     if np.count_nonzero(pool.brokers) < _TWO:
         return None
     ground = draft.ground(pool)
@@ -108,12 +110,12 @@ def prospect(draft: Draft, pool: Pool, unrest: float) -> Prospect | None:
 
 
 def swung(history: PlannerHistory, settings: Settings, now_ms: int) -> bool:
-    """Whether a plan is for another swing: what could not be done at once is done within the
-    cool-down, and is none."""
+    """Whether a plan answers another swing of the load: plans within one cool-down continue the
+    first, and count as one."""
     return now_ms - history.planned_ms >= 1000 * settings.round.grace_period
 
 
 def unrest_of(history: PlannerHistory, now_ms: int) -> float:
-    """How many plans there were of late."""
+    """The number of recent plans, faded to now."""
     elapsed_ms = max(now_ms - history.planned_ms, 0)
     return float(history.unrest * 0.5 ** (elapsed_ms / HALF_LIFE_MS))

@@ -1,14 +1,13 @@
-"""Bundles that must go before others can be chosen: what they leave behind is filled again.
+"""Bundles that must move before others are chosen; their hosts are filled again afterwards.
 
-misplaced = above the band even alone on its broker: the largest first, to the broker of those on
-            which it weighs less that it makes the least busy, if that can have it and all that are
-            as large in the band; the smaller ones make room. Its host may be left with nothing
-            meanwhile.
-outsized  = so large that many small ones would have to leave in its stead:
+misplaced = above the band even alone on its broker: largest first, to the stronger broker that it
+            makes least busy, if that stays in the band with it and all bundles as large; smaller
+            bundles make room. Its host may be empty meanwhile.
+outsized  = so large that otherwise many small ones would have to leave:
   for each broker above the band whose largest bundle is more than it can spare, largest first:
     if the others it can spare do not bring it into the band, or too many of them would have to go:
       the largest goes to the coldest broker, if that stays in the band or can make room with a few
-  Its host drops below the band, and is filled again with larger ones than would have left.
+  Its host drops below the band, and is filled again with larger bundles than would have left.
 """
 
 from __future__ import annotations
@@ -22,13 +21,17 @@ from trimtab.arrays import Floats, Ints
 from trimtab.planner.board import Band, Board, Ground, Shelf
 
 _MANY: Final = 6
+"""Small bundles instead of which the largest goes. Lower: hosts drop below the band for little;
+higher: more moves."""
 _FEW: Final = 4
+"""Bundles that the coldest broker may give away to make room. Lower: the largest stays; higher: as
+many moves as it should save."""
 _LOOKED_AT: Final = 32
-"""Brokers that are asked whether they can have a bundle."""
+"""Stronger brokers that are tried for a misplaced bundle: bounds the time on large fleets."""
 
 
 def send_misplaced(board: Board, ground: Ground, band: Band) -> None:
-    """Move the misplaced on the board."""
+    """Move the misplaced bundles on the board."""
     largest, gain = ground.largest, ground.fleet.gain
     above = (ground.fixed + gain * largest > band.high)[ground.brokers]
     hosts = ground.brokers[above & (largest[ground.brokers] > 0)]
@@ -48,7 +51,7 @@ def send_misplaced(board: Board, ground: Ground, band: Band) -> None:
 
 
 def _least_busy(busy: Floats, rows: Ints) -> list[int]:
-    """Some of the ``rows`` of brokers, the least ``busy`` first."""
+    """At most _LOOKED_AT of the broker ``rows``, the least ``busy`` first."""
     if len(rows) > _LOOKED_AT:
         some = np.argpartition(busy, _LOOKED_AT)[:_LOOKED_AT]
         busy, rows = busy[some], rows[some]
@@ -57,7 +60,7 @@ def _least_busy(busy: Floats, rows: Ints) -> list[int]:
 
 
 def send_outsized(board: Board, brokers: Ints, band: Band) -> None:
-    """Move them on the board; ``brokers`` are the rows that take part."""
+    """Move the outsized bundles on the board; ``brokers`` are the rows that take part."""
     hosts = [
         (-board.shelf(broker).sizes[-1], broker)
         for broker in brokers.tolist()
@@ -80,8 +83,8 @@ def _outsized(board: Board, broker: int, band: Band) -> bool:
 
 
 def _count(shelf: Shelf, need: float, spare: float) -> int:
-    """How many must leave, largest first, for ``need`` without taking more than ``spare``; _MANY if
-    that is not to be had with fewer."""
+    """How many must leave, largest first, to cover ``need`` without exceeding ``spare``; _MANY if
+    that is unreachable with fewer."""
     at, taken, count = shelf.largest(spare), 0.0, 0
     while at is not None and at >= 0 and taken < need and count < _MANY:
         if taken + shelf.sizes[at] <= spare:

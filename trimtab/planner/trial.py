@@ -1,4 +1,4 @@
-"""A trial at a plan: its steps, and what they come to."""
+"""A candidate plan: its steps and their result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trimtab.planner.board import BoardMove, Ground, shift
 
 
 class Trial(NamedTuple):
-    """Steps in order, the range they leave, the load they move, and what finding them took."""
+    """Steps in order, the range that they leave, the load that they move, and the effort spent."""
 
     steps: tuple[BoardMove, ...]
     range: float
@@ -20,7 +20,7 @@ class Trial(NamedTuple):
 
 
 def trial_of(ground: Ground, steps: tuple[BoardMove, ...], effort: int = 0) -> Trial:
-    """What the steps come to."""
+    """The trial that these steps make."""
     fleet, usage = ground.fleet, ground.fleet.usage.copy()
     shift(usage, fleet, steps)
     low, high = ground.reach(usage)
@@ -28,15 +28,15 @@ def trial_of(ground: Ground, steps: tuple[BoardMove, ...], effort: int = 0) -> T
 
 
 def load_of(fleet: Fleet, steps: Sequence[BoardMove]) -> float:
-    """The load that the steps move, in sizes of bundles."""
+    """The load that the steps move, as a sum of bundle sizes."""
     return float(fleet.size[[step.bundle for step in steps]].sum())
 
 
 def keep_least(
     ground: Ground, keeps: Sequence[int], steps: tuple[BoardMove, ...]
 ) -> tuple[BoardMove, ...]:
-    """The steps without those from brokers that would be left with less than they must keep; what
-    comes to them counts."""
+    """Drop the steps from brokers that would have fewer bundles than they must keep; arrivals
+    count."""
     while True:
         come = Counter(step.destination for step in steps)
         come.subtract(step.source for step in steps)

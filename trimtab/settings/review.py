@@ -17,7 +17,7 @@ class LedgerSettings:
         True,
         "",
         None,
-        "Off: nobody says how good the predictions are, they do not learn from it, and the breaker "
+        "Off: the error of predictions is unknown, they do not learn from it, and the breaker "
         "sees nothing.",
     )
     settle: float = setting(
@@ -44,7 +44,7 @@ class BreakerSettings:
         600.0,
         "s",
         (0.0, 30 * DAY),
-        "How long no strategy is asked after a plan that did harm; repairs, drains and divisions "
+        "How long no strategy is asked after a plan that did harm; repairs, drains and splits "
         "go on. Short: the same plan is tried again; long: a skew stays while nobody looks.",
     )
     worse: float = setting(

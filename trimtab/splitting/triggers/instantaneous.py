@@ -71,7 +71,7 @@ def _granted(
     places = Places(view, limits)
     busy = Busy(view)
     for row, reason in ready.items():
-        if places.free(row) and not busy.beside(row) and divisible(row):
+        if places.free(row) and not busy.involves(row) and divisible(row):
             places.take(row)
             yield SplitWish(row, reason)
 

@@ -73,7 +73,7 @@ class Busy:
         self._names = view.bundles.names
         self._ends = {end for bundle in view.splitting for end in _ends(bundle)}
 
-    def beside(self, row: int) -> bool:
+    def involves(self, row: int) -> bool:
         """Whether a bundle, or the bundle it came from, is being split."""
         return bool(self._ends) and not self._ends.isdisjoint(_ends(self._names[row]))
 

@@ -80,7 +80,7 @@ def _giants(view: View, history: PlannerHistory, settings: Settings) -> dict[int
     return {
         row_of[name]: Weighed(giant.size, view.now_ms)
         for name, giant in sorted(known.items(), key=lambda each: (-each[1].size, each[0]))
-        if name in row_of and view.bundles.movable[row_of[name]] and not busy.beside(row_of[name])
+        if name in row_of and view.bundles.movable[row_of[name]] and not busy.involves(row_of[name])
     }
 
 
