@@ -240,7 +240,7 @@ def replay(  # noqa: PLR0913 - the options of a command line
     cluster: Annotated[str | None, typer.Option(help="Only this one.")] = None,
     query: Annotated[str | None, typer.Option(help="Id, where batches of several match.")] = None,
     strategy: Annotated[
-        str, typer.Option(parser=strategy_of, help="Show beside it what this one would do.")
+        str, typer.Option(parser=strategy_of, help="Also show what this strategy would do.")
     ] = "",
     config: Config = None,
 ) -> None:

@@ -125,7 +125,7 @@ def _typed(text: str, kind: type, *, whole: bool) -> object:
         return text
     if kind is bool:
         if text.lower() not in ("true", "false"):
-            raise ValueError("must be true or false; Pulsar takes it for false")
+            raise ValueError("must be true or false; Pulsar reads it as false")
         return text.lower() == "true"
     if whole:
         if not _WHOLE.fullmatch(text):

@@ -83,7 +83,7 @@ class Demo:
         started.enter_context(stack)
         step("making the topics")
         ensure_topics(stack.kafka_bootstrap)
-        step("starting the fleet, and the job beside it")
+        step("starting the fleet and the job")
         port = processes.metrics_port()
         job = processes.job(self._folder, stack, port)
         fleet = processes.fleet(self._folder, stack, profile)

@@ -21,11 +21,11 @@ def merge(obeyer: Obeyer, command: Command) -> Obeyed:
     lower, upper = command.bundle, command.neighbour
     if upper is None:
         return obeyer.report(command, Event.DECLINE)
-    beside, whole = obeyer.store.record(obeyer.cluster, upper), merge_names(lower, upper)
-    if beside is not None:
+    upper_record, whole = obeyer.store.record(obeyer.cluster, upper), merge_names(lower, upper)
+    if upper_record is not None:
         # From here on no older record gives it back to this broker.
-        obeyer.seen.note(upper, beside)
-    neighbour = Neighbour(upper, NO_EPOCH if beside is None else beside.epoch)
+        obeyer.seen.note(upper, upper_record)
+    neighbour = Neighbour(upper, NO_EPOCH if upper_record is None else upper_record.epoch)
     outcome = obeyer.retire(command, (whole,), neighbour)
     if not outcome.accepted:
         return _decline(obeyer, command, outcome)

@@ -77,7 +77,9 @@ class Claims:
             candidates = candidates_for(namespace_of(bundle), hints)
             untried = [candidate for candidate in candidates if candidate.broker not in besides]
             if not untried:
-                why = f"none of {len(candidates)} took it" if candidates else "nobody may take it"
+                why = (
+                    f"none of {len(candidates)} took it" if candidates else "no broker may take it"
+                )
                 raise NoPlace(Cause.NO_CANDIDATE, f"{bundle}: {why}")
             return Drawn(draw(untried, placed, hints.each, self._rng), hints.each)
 
