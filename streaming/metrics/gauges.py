@@ -1,4 +1,4 @@
-"""Sets the metrics from the rows of a batch."""
+"""Metrics from the rows of a batch."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _show_shadow(shown: Exposition, cluster: str, shadow: ShadowRecord | None) -
         labels = (cluster, side, contender.strategy)
         shown.count(metrics.SHADOW_MOVES, *labels, by=contender.moves)
         shown.count(metrics.SHADOW_BOUNCES, *labels, by=contender.bounces)
-        # A round that asked no strategy has no range, and leaves the last one as it is.
+        # A round that asked no strategy found no range, and says nothing of the one before.
         if contender.range is not None:
             shown.forget(metrics.SHADOW_RANGE, cluster, side)
             shown.set(metrics.SHADOW_RANGE, contender.range, *labels)
