@@ -1,4 +1,4 @@
-"""The commands of `trimtab`: a file a command family, a package where it takes more.
+"""The commands of `trimtab`: one file, or one package, for each command family.
 
-What brokers or the job run is in `agent` and `streaming`.
+Code that brokers or the job run is in `agent` and `streaming`.
 """

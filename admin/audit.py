@@ -1,6 +1,6 @@
-"""Reads for the auditor what a cluster wrote: its journal and commands, and its records in Redis.
+"""Reads a cluster's journal and commands, and its records in Redis, for the auditor.
 
-Kafka has the journal up to what the relay has carried; the rest is still in Redis, in a stream.
+Kafka has the journal as far as it was relayed; the rest is still in a Redis stream.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from trimtab.wire.command import Command
 from trimtab.wire.ownership import Change, Record
 
 PAUSE_SECONDS: Final = 10.0
-"""Between two readings of one that follows."""
+"""Time between two reads with --follow."""
 
 _PAGE: Final = 1000
 
@@ -37,7 +37,7 @@ _command = msgspec.json.Decoder(Command)
 
 
 class Auditor:
-    """Of every cluster of one Kafka, or of ``cluster`` alone; ``client``: its Redis, to compare.
+    """Audits every cluster of one Kafka, or only ``cluster``; ``client``: its Redis, to compare.
 
     Its methods raise KafkaUnavailable, StoreUnavailable and Misconfigured.
     """
@@ -52,36 +52,36 @@ class Auditor:
         self.audit = Audit(grace_ms)
         self.changes = self.commands = 0
         self.unreadable = 0
-        """Entries that are neither changes nor commands, which the job writes to dead letters, and
-        records in Redis."""
+        """Count of entries that are neither changes nor commands, which the job writes to dead
+        letters, and of unreadable records in Redis."""
         self._damaged: set[tuple[str, str]] = set()
-        """Clusters and bundles of those records."""
+        """Cluster and bundle of each such record."""
         self.closed: set[str] = set()
-        """Clusters that were being rebuilt, and were not compared, when last looked at."""
+        """Clusters that were being rebuilt at the last check, and were not compared."""
         self._client = client
         self._cluster = cluster
         self._journal = _Tail(bootstrap, keys.OWNERSHIP)
         self._commands = _Tail(bootstrap, keys.COMMANDS)
 
     def check(self) -> list[Violation]:
-        """Read to the present end; what was found since the last call."""
+        """Read to the present end; returns the violations found since the last call."""
         self._read_topics()
         if self._client is None:
-            # The relay may stand still: what the journal's clock has not passed may be on its way.
+            # The relay may have stopped: entries after the journal's clock may be on their way.
             return self.audit.settle(self.audit.clock)
         return self._compared(self._client)
 
     def _compared(self, client: redis.Redis) -> list[Violation]:
-        """Read Redis in an order in which a running job gives no false alarm.
+        """Read Redis in an order that gives no false alarms while a job runs.
 
-        A script writes a record and its entry of the stream in one step; the relay takes an entry
-        off the stream only once the topic has it. So a record that is read before the stream, and
-        the stream before the topic's end, has its entry in one of them: if not, nobody journalled
-        it. And a record that is read after the topic and the stream is as new as what they had: if
-        not, the store has forgotten it. Hence topic, records, stream, topic. All that was changed
-        before the clock was read has been seen by then. What a full journal left out has its
-        bundle in a set from which it comes to the stream: the set is read before the stream, and
-        the records that it names count as journalled.
+        A script writes a record and its stream entry in one step; the relay deletes an entry only
+        once the topic has it. So if a record is read before the stream, and the stream before the
+        topic's end, its entry is in one of them: if not, it was never journalled. And a record read
+        after the topic and the stream is at least as new as their entries: if not, the store has
+        lost it. Hence topic, records, stream, topic. All changes made before the clock was read
+        have been seen by then. The bundles that a full journal left out are in a set, and come from
+        there to the stream: the set is read before the stream, and the records that it names count
+        as journalled.
         """
         now = _milliseconds(client)
         found: list[Violation] = []
@@ -92,7 +92,7 @@ class Auditor:
             opened = _opened(client, cluster)
             records, damaged = OwnershipStore(client).readable_records(cluster)
             if opened is None or _opened(client, cluster) != opened:
-                # It may have lost what the job is about to restore.
+                # It may have lost records that the job is about to restore.
                 self.closed.add(cluster)
             else:
                 pictures[cluster] = records
@@ -113,7 +113,7 @@ class Auditor:
             self._journal.fresh(), self._commands.fresh(), key=lambda entry: entry.at
         ):
             if entry.topic == keys.OWNERSHIP:
-                # The change before a tombstone says what was forgotten.
+                # The change before a tombstone says what was removed.
                 if entry.value is not None:
                     self._take_change(entry.value)
             else:
@@ -179,19 +179,19 @@ class Auditor:
 
 
 def follow(auditor: Auditor) -> Iterator[Violation]:
-    """What is found, once each, for as long as it is asked for."""
-    told = set()
+    """Yield each violation once, without end."""
+    shown = set()
     while True:
         for violation in auditor.check():
             name = (violation.kind, violation.cluster, violation.bundle, violation.detail)
-            if name not in told:
-                told.add(name)
+            if name not in shown:
+                shown.add(name)
                 yield violation
         time.sleep(PAUSE_SECONDS)
 
 
 class _Tail:
-    """A topic from its beginning on, as much at a time as there is."""
+    """Reads a topic from its beginning, each time up to its present end."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self._topic = topic
@@ -199,7 +199,7 @@ class _Tail:
         self._next: dict[int, int] = {}
 
     def fresh(self) -> Iterator[Entry]:
-        """What came since the last call."""
+        """The records since the last call."""
         partitions = self._topics.partitions(self._topic)
         if not partitions:
             raise Misconfigured(f"there is no topic {self._topic}")

@@ -1,4 +1,4 @@
-"""`trimtab`: for people at a terminal. What was asked for goes to stdout, all else to stderr."""
+"""`trimtab`: for people at a terminal. Requested output goes to stdout, all else to stderr."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ UNREACHABLE: Final = 5
 FINDINGS: Final = 6
 INTERRUPTED: Final = 130
 
-# Typer's own tracebacks would show local variables, and with them passwords.
+# Typer's own tracebacks would show local variables, including passwords.
 app = typer.Typer(
     name="trimtab",
     help="Keeps a fleet of Pulsar-style brokers balanced with the fewest moves.",
@@ -66,7 +66,7 @@ app.command()(simulate)
 app.command()(why)
 
 Config = Annotated[
-    Path | None, typer.Option(help="A TOML file of settings; TRIMTAB_... variables go over it.")
+    Path | None, typer.Option(help="A TOML file of settings; TRIMTAB_... variables override it.")
 ]
 
 
@@ -130,7 +130,7 @@ def parity() -> None:
         if line.strip():
             decided = decision(line)
             failed += "error" in decided
-            # Whoever asks over a pipe waits for each answer.
+            # A caller on a pipe waits for each answer.
             print(json.dumps(decided), flush=True)
     if failed:
         raise _end(f"{failed} cases have no answer", FAILED)
@@ -139,11 +139,11 @@ def parity() -> None:
 @app.command()
 def job(config: Config = None) -> None:
     """Balance a fleet until stopped: trimtab-job with the connector's jars from the cache."""
-    # Only here: Spark takes a second to import, and doctor must run where it cannot be.
+    # Imported here: Spark takes a second to import, and doctor must run without it.
     from streaming.job import run
 
     try:
-        # Settings that are wrong are run's to tell.
+        # run reports wrong settings.
         with suppress(InvalidConfig):
             if not load_config(config).spark.jars:
                 os.environ["TRIMTAB_SPARK__JARS"] = spark_jars()
@@ -174,7 +174,7 @@ def topics(config: Config = None) -> None:
 @app.command()
 def tell(
     word: Annotated[Word, typer.Argument(help="What the job is to do.")],
-    cluster: Annotated[str, typer.Argument(help="The cluster it is about.")],
+    cluster: Annotated[str, typer.Argument(help="The cluster concerned.")],
     subject: Annotated[
         str | None, typer.Argument(help="The broker (drain, undrain) or bundle (readmit).")
     ] = None,
@@ -200,7 +200,7 @@ def audit(
     redis: Annotated[
         str | None, typer.Option(help="URL, to compare its records.", envvar="TRIMTAB_REDIS_URL")
     ] = None,
-    cluster: Annotated[str | None, typer.Option(help="This one alone.")] = None,
+    cluster: Annotated[str | None, typer.Option(help="Only this one.")] = None,
     follows: Annotated[bool, typer.Option("--follow", help="Go on until interrupted.")] = False,
     json: Annotated[bool, typer.Option("--json", help="A line each, for programs.")] = False,
 ) -> None:
@@ -237,10 +237,10 @@ def replay(  # noqa: PLR0913 - the options of a command line
     kafka: Annotated[
         str | None, typer.Option("--kafka", "--bootstrap", help="Instead of the settings' own.")
     ] = None,
-    cluster: Annotated[str | None, typer.Option(help="This one alone.")] = None,
+    cluster: Annotated[str | None, typer.Option(help="Only this one.")] = None,
     query: Annotated[str | None, typer.Option(help="Id, where batches of several match.")] = None,
     strategy: Annotated[
-        str, typer.Option(parser=strategy_of, help="Show beside it what this one would do.")
+        str, typer.Option(parser=strategy_of, help="Also show what this strategy would do.")
     ] = "",
     config: Config = None,
 ) -> None:
@@ -291,7 +291,7 @@ def _check_metrics_port() -> Finding:
     address = f"127.0.0.1:{METRICS_PORT}"
     if is_free(METRICS_PORT):
         return good("metrics port", f"{address} is free")
-    # Nothing is wrong where a job runs already.
+    # A job that already runs here is fine.
     with (
         suppress(OSError, HTTPException),
         urlopen(f"http://{address}/metrics", timeout=2) as answer,

@@ -1,7 +1,7 @@
-"""Following trimtab.commands: for tools that watch, and never for a broker, which obeys its stream.
+"""Follows trimtab.commands: for tools that watch, never for a broker, which obeys its stream.
 
-Nothing is written, not even how far was read. A batch that Spark repeats repeats its commands: a
-copy has the id of the first and is dropped.
+It writes nothing, not even its position. A batch that Spark repeats repeats its commands: a copy
+has the first one's id and is dropped.
 
     python -m admin.follower --kafka 127.0.0.1:9092 --cluster east --earliest
 """
@@ -24,16 +24,16 @@ from trimtab.wire.command import Command
 from trimtab.wire.keys import COMMANDS
 
 REMEMBERED: Final = 100_000
-"""Ids of commands seen last: more than a batch has, and copies follow within a batch."""
+"""Newest command ids kept: more than a batch has, and copies follow within a batch."""
 
 _command = msgspec.json.Decoder(Command)
 
 
 class Sieve:
-    """Commands of one cluster and broker, or of all; each once."""
+    """Yields commands of one cluster and broker, or of all; each once."""
 
     poisoned = 0
-    """Records that were no command."""
+    """Records that were not commands."""
     repeated = 0
     """Copies that were dropped."""
 
@@ -42,7 +42,7 @@ class Sieve:
         self._ids: dict[str, None] = {}
 
     def commands(self, values: Iterable[bytes | None]) -> Iterator[Command]:
-        """What is asked for among a topic's records, in their order."""
+        """The wanted commands among a topic's records, in order."""
         for value in values:
             command = self._parsed(value)
             if command is not None and self._wanted(command) and self._new(command):
@@ -72,8 +72,8 @@ class Sieve:
 def following(bootstrap: str, *, earliest: bool = False) -> Iterator[Iterator[bytes | None]]:
     """The topic's values, without end: from now on, or from the earliest that Kafka keeps.
 
-    Raises KafkaUnavailable if no broker of ``bootstrap`` answers, and Misconfigured where it turns
-    us away or has no such topic; afterwards it waits for a Kafka that is away.
+    Raises KafkaUnavailable if no broker of ``bootstrap`` answers, and Misconfigured if it refuses
+    us or has no such topic; later it waits while Kafka is unavailable.
     """
     security = security_of_environment()
     # kafka-python cannot tell a wrong password or certificate from an absent server.
@@ -106,7 +106,7 @@ def _place(consumer: Any, bootstrap: str, earliest: bool) -> None:
     consumer.assign(places)
     (consumer.seek_to_beginning if earliest else consumer.seek_to_end)(*places)
     for place in places:
-        # Asks for the offset now: seeking alone leaves it to the first read.
+        # Fetch the offset now: seeking alone leaves that to the first read.
         consumer.position(place)
 
 
@@ -115,7 +115,7 @@ def _values(consumer: Any, bootstrap: str) -> Iterator[bytes | None]:
         for record in consumer:
             yield record.value
     except KafkaError as error:
-        # What passes it waits out by itself: this is a right that was taken, a codec not installed.
+        # It retries passing errors itself: this is a revoked right, or a codec not installed.
         raise Misconfigured(f"Kafka at {bootstrap}, reading {COMMANDS}: {error}") from error
 
 

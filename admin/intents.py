@@ -1,4 +1,4 @@
-"""An operator's word to the job: what `trimtab tell` puts on trimtab.control."""
+"""An operator's intents for the job, which `trimtab tell` puts on trimtab.control."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trimtab.wire.keys import CONTROL
 
 
 class Word(StrEnum):
-    """The intents that need no more than a word and whom it is about."""
+    """The intents that need only a word and a subject."""
 
     PAUSE = "pause"
     RESUME = "resume"
@@ -28,7 +28,7 @@ _SUBJECTS = {Word.DRAIN: "broker", Word.UNDRAIN: "broker", Word.READMIT: "bundle
 
 
 def intent_of(word: Word, cluster: str, subject: str | None) -> Intent:
-    """Raises ValueError where the subject is missing, or one too many."""
+    """Make an intent; raises ValueError if the subject is missing, or not expected."""
     member = _SUBJECTS.get(word)
     if member is not None and subject is None:
         raise ValueError(f"{word}: say which {member}")

@@ -1,4 +1,4 @@
-"""`trimtab replay`: a recorded span once more, and how it compares with what was recorded."""
+"""`trimtab replay`: replays a recorded span and compares it with the recording."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from trimtab.shedding import SHEDDERS
 from trimtab.wire.rows import RoundRecord, ShadowSide
 
 MOST_ROUNDS: Final = 40
-"""Of two strategies side by side; the sums count all."""
+"""Most rounds shown of two strategies side by side; the sums count all."""
 
 
 class Impossible(LookupError):
-    """The span cannot be run again; says why, and what to do."""
+    """The span cannot be replayed; says why, and what to do."""
 
 
 def bound_of(text: str) -> Bound:
-    """A batch's number, or a time as ISO 8601 has it, in UTC unless it says otherwise."""
+    """Parse a batch's number, or an ISO 8601 time, in UTC unless it says otherwise."""
     if text.isdecimal():
         return Bound(int(text), is_number=True)
     try:
@@ -42,7 +42,7 @@ def bound_of(text: str) -> Bound:
 
 
 def strategy_of(text: str) -> str:
-    """One that there is."""
+    """Check that the strategy exists."""
     if text and text not in SHEDDERS:
         raise typer.BadParameter(f"{text}: no such strategy; there are {', '.join(SHEDDERS)}")
     return text
@@ -51,7 +51,7 @@ def strategy_of(text: str) -> str:
 def run_replay(
     opened: Callable[[], RecordedTopics], asked: Asked, shadow: str = ""
 ) -> ReplayVerdict:
-    """Run the span; raises Impossible, KafkaUnavailable and Misconfigured."""
+    """Replay the span; raises Impossible, KafkaUnavailable and Misconfigured."""
     with Readers(opened) as readers:
         try:
             return judge_run(readers, asked, shadow)
@@ -62,15 +62,15 @@ def run_replay(
 
 
 def show(console: Console, verdict: ReplayVerdict, shadow: str = "") -> None:
-    """The whole of it."""
+    """Print the whole verdict."""
     table = Table(show_header=False, box=None, pad_edge=False)
-    for name, said in _figures(verdict):
-        table.add_row(name, escape(said))
+    for name, text in _figures(verdict):
+        table.add_row(name, escape(text))
     console.print(table, highlight=False)
     if shadow:
         _show_shadow(console, verdict, shadow)
     for line in _trouble(verdict):
-        # Not wrapped, so that both sides stand one above the other.
+        # Not wrapped, so that both sides are one above the other.
         console.print(line, soft_wrap=True, highlight=False, markup=False)
 
 
@@ -109,7 +109,7 @@ def _trouble(verdict: ReplayVerdict) -> Iterator[str]:
 
 
 def _show_shadow(console: Console, verdict: ReplayVerdict, shadow: str) -> None:
-    """Side by side the rounds in which either moved anything."""
+    """Print side by side the rounds in which either strategy moved anything."""
     moved = [each for each in verdict.beside if any(s.moves for s in _sides(each))]
     headings = ("time", "cluster", "range", "moves", f"{shadow}: range", "moves")
     table = Table(*headings, box=None, pad_edge=False)

@@ -1,4 +1,4 @@
-"""Settings as the tables of the job's settings file."""
+"""Writes settings as the tables of the job's settings file."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from trimtab.settings import Settings, catalogue
 
 
 def tables(settings: Settings, sources: Mapping[str, str], *, every: bool) -> str:
-    """TOML of the settings that are not at their default, or of every one.
+    """TOML of the settings that are not at their default, or of all.
 
-    Each has its unit in a comment, and the key in ``sources`` or else Pulsar's own for it.
+    Each has a comment with its unit, and its key from ``sources``, or else Pulsar's key.
     """
     values = settings.dumped()
     lines: dict[str, list[str]] = {}
@@ -20,7 +20,7 @@ def tables(settings: Settings, sources: Mapping[str, str], *, every: bool) -> st
             group, name = path.split(".")
             key = sources.get(path) or (known.alias.key if known.alias is not None else "")
             comment = ", ".join(part for part in (known.unit, key) if part)
-            # Of these types, JSON's notation is TOML's: the words are all in ASCII.
+            # For these types JSON is valid TOML: the words are all ASCII.
             lines.setdefault(group, []).append(
                 f"{name} = {json.dumps(values[path])}" + (f"  # {comment}" if comment else "")
             )

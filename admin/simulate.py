@@ -1,4 +1,4 @@
-"""`trimtab simulate`: a scenario under some strategies, side by side."""
+"""`trimtab simulate`: runs a scenario under several strategies and compares them."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def simulate(  # noqa: PLR0913 - the options of a command line
     html: Annotated[Path | None, typer.Option(help="Write a page with pictures.")] = None,
     json: Annotated[Path | None, typer.Option(help="Write every run's figures.")] = None,
     processes: Annotated[int, typer.Option(min=1, help="Side by side.")] = os.cpu_count() or 1,
-    listed: Annotated[bool, typer.Option("--list", help="Say what the library has.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List the library.")] = False,
 ) -> None:
-    """Run a scenario under strategies, without Kafka, Spark or Redis; compare what comes of it."""
+    """Run a scenario under strategies, without Kafka, Spark or Redis; compare the results."""
     if listed or scenario is None:
         _show_library()
         return
@@ -80,7 +80,7 @@ def simulate(  # noqa: PLR0913 - the options of a command line
     if json is not None:
         json.write_bytes(msgspec.json.format(_for_programs(name, outcomes), indent=2) + b"\n")
     if html is not None:
-        # Only here: the library of pictures takes a second to import.
+        # Imported here: the plotting library takes a second to import.
         from simulation.scenarios.report import page
 
         html.write_text(page(outcomes, name, " ".join(["trimtab", *sys.argv[1:]])))
@@ -94,7 +94,7 @@ def _show_library() -> None:
 
 
 def _values(given: Sequence[str]) -> tuple[dict[str, object], dict[str, object]]:
-    """Values of the scenario and of the settings, by dotted name; raises InvalidScenario."""
+    """Scenario values and settings, by dotted name; raises InvalidScenario."""
     scenario: dict[str, object] = {}
     settings: dict[str, object] = {}
     problems = []
@@ -112,7 +112,7 @@ def _values(given: Sequence[str]) -> tuple[dict[str, object], dict[str, object]]
 
 
 def _value(text: str) -> object:
-    """As TOML has it; what is no value there is a word."""
+    """Parse as TOML; text that is not a TOML value stays text."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -132,7 +132,7 @@ def _with(
 
 
 def _seeds(each: Sequence[int] | None, span: str | None) -> list[int]:
-    """Raises ValueError."""
+    """Parse the seeds; raises ValueError."""
     found = list(each or [])
     if span is not None:
         first, dash, last = span.partition("-")
@@ -161,8 +161,8 @@ def _for_programs(name: str, outcomes: Sequence[ScenarioOutcome]) -> bytes:
         {"strategy": o.strategy, "seed": o.scenario.seed, "figures": asdict(o.figures)}
         for o in outcomes
     ]
-    said = {"v": 1, "name": name, "scenario": asdict(outcomes[0].scenario), "runs": runs}
-    return msgspec.json.encode(said)
+    document = {"v": 1, "name": name, "scenario": asdict(outcomes[0].scenario), "runs": runs}
+    return msgspec.json.encode(document)
 
 
 def _end(message: str) -> typer.Exit:

@@ -1,4 +1,4 @@
-"""Slow steps, shown while they last: a spinner on a terminal, a line each elsewhere."""
+"""Shows slow steps while they run: a spinner on a terminal, a line each elsewhere."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElaps
 
 
 class Spinner:
-    """Call it with each step as the step begins, which ends the one before.
+    """Call it with each step as the step begins, which ends the previous one.
 
-    Outside its `with` block a call only prints: whoever was given it may report later too.
+    Outside its `with` block a call only prints, so a holder of it may report later too.
     """
 
     def __init__(self, console: Console, *, plain: bool) -> None:

@@ -1,4 +1,4 @@
-"""The ownership state machine as a picture, made from its table: it cannot say anything else.
+"""Draws the ownership state machine from its table, so that the picture always matches.
 
 ``python -m admin.state_diagram`` writes it into docs/ownership.md, between the two marks.
 """
@@ -23,7 +23,7 @@ _GIVEN: Final = {
 
 
 def diagram() -> str:
-    """Mermaid, and what its marks mean."""
+    """The Mermaid diagram, and a legend of its marks."""
     return "\n".join(
         [
             "```mermaid",
@@ -41,7 +41,7 @@ def diagram() -> str:
 
 
 def write_diagram(document: str) -> str:
-    """The document with the picture as it is now; raises ValueError without the marks."""
+    """The document with the current diagram; raises ValueError without the marks."""
     before, _, rest = document.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not end:
@@ -55,8 +55,8 @@ def _arrows() -> Iterator[str]:
         for target in State:
             events = [e for e, effect in row.items() if effect.state is target]
             if events:
-                said = ", ".join(f"{e}{_GIVEN[row[e].given]}" for e in events)
-                yield f"    {state} --> {target}: {said}"
+                label = ", ".join(f"{e}{_GIVEN[row[e].given]}" for e in events)
+                yield f"    {state} --> {target}: {label}"
 
 
 def _table() -> Iterator[str]:
@@ -64,8 +64,8 @@ def _table() -> Iterator[str]:
     yield "|---|---|---|---|"
     for state, row in TRANSITIONS.items():
         for event, effect in row.items():
-            said = f"{_name(event)}{_GIVEN[effect.given]}"
-            yield f"| {state} | {said} | {effect.state} | {effect.owner} |"
+            label = f"{_name(event)}{_GIVEN[effect.given]}"
+            yield f"| {state} | {label} | {effect.state} | {effect.owner} |"
 
 
 def _name(event: Event) -> str:

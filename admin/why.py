@@ -1,4 +1,4 @@
-"""`trimtab why`: what a round made of a bundle or broker, from Redis or by a replay."""
+"""`trimtab why`: explains a round's decision on a bundle or broker, from Redis or by a replay."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ UNKNOWN: Final = 1
 USAGE: Final = 2
 UNREACHABLE: Final = 5
 _MOST: Final = 5
-"""Other rounds that are named."""
+"""Most other rounds named."""
 
 
 def round_of(text: str) -> Bound:
-    """The number of a round, or a time."""
+    """Parse the number of a round, or a time."""
     if text != "0":
         with suppress(typer.BadParameter):
             return bound_of(text)
@@ -44,13 +44,13 @@ def round_of(text: str) -> Bound:
 
 def why(  # noqa: PLR0913 - the options of a command line
     subject: Annotated[str, typer.Argument(help="A bundle or a broker.")],
-    cluster: Annotated[str, typer.Option(help="Whose it is.")],
+    cluster: Annotated[str, typer.Option(help="Its cluster.")],
     wanted: Annotated[
         Bound | None,
         typer.Option(
             "--round",
             parser=round_of,
-            help="A number, or a time (ISO): the last one then. Else the newest that tells.",
+            help="A number, or a time (ISO): the last one then. Default: the newest with it.",
         ),
     ] = None,
     redis: Annotated[
@@ -63,7 +63,7 @@ def why(  # noqa: PLR0913 - the options of a command line
     query: Annotated[str | None, typer.Option(help="Of a replay, where several match.")] = None,
     json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
     config: Annotated[
-        Path | None, typer.Option(help="A TOML file of settings; TRIMTAB_... go over it.")
+        Path | None, typer.Option(help="A TOML file of settings; TRIMTAB_... override it.")
     ] = None,
 ) -> None:
     """Say why a bundle moved or stayed, or what a broker gave and got; 1 if nothing is kept of it
@@ -87,7 +87,7 @@ def why(  # noqa: PLR0913 - the options of a command line
 def show(
     console: Console, answer: Answer, found: Found | None = None, *, asked: bool = False
 ) -> None:
-    """In words; ``found`` is what Redis has of the subject, ``asked`` whether for this round."""
+    """Print it; ``found`` is Redis's data on the subject, ``asked`` if this round was requested."""
     explanation = answer.explanation
     for line in _lines(answer):
         console.print(line, soft_wrap=True, highlight=False, markup=False)
@@ -124,7 +124,7 @@ def _replayed(  # noqa: PLR0913 - the options of a command line
 def _stored(
     subject: str, cluster: str, wanted: Bound | None, redis: str | None, config: Path | None
 ) -> tuple[int | None, Found]:
-    """The number of the round that was asked of, and what is kept of it."""
+    """The number of the requested round, and its stored data."""
     url = redis or load_config(config).redis_url.get_secret_value()
     with redis_client(url) as client:
         kept, number = Explanations(client), None
@@ -133,7 +133,7 @@ def _stored(
             if number is None:
                 then = iso(wanted.at)
                 raise _end(
-                    f"no round of {cluster} is kept that was held until {then}\n"
+                    f"no round of {cluster} at or before {then} is stored\n"
                     f"Next: trimtab why {subject} --cluster {cluster} --round {then} --replay",
                     UNKNOWN,
                 )
@@ -154,49 +154,50 @@ def _answer(found: Found, subject: str, cluster: str, number: int | None) -> Ans
     first, last = found.kept
     where = f"round {number}" if number is not None else f"rounds {first} to {last}"
     named = ", ".join(map(str, found.rounds))
-    other = f"; rounds {named} tell of it" if found.rounds else ""
+    other = f"; rounds {named} explain it" if found.rounds else ""
     raise _end(
-        f"{where} kept nothing of {subject}{other}: a round tells unasked only of what it moved "
-        "or refused, and of the brokers involved\n"
+        f"{where} kept nothing of {subject}{other}: a round stores only what it moved "
+        "or refused, and the brokers involved\n"
         f"Next: trimtab why {subject} --cluster {cluster} --round {wanted} --replay",
         UNKNOWN,
     )
 
 
 def _lines(answer: Answer) -> Iterator[str]:
-    told = answer.explanation
-    yield f"{told.subject} in {told.cluster}, round {told.round} of {iso(told.at)}"
+    explanation = answer.explanation
+    place = f"{explanation.subject} in {explanation.cluster}"
+    yield f"{place}, round {explanation.round} of {iso(explanation.at)}"
     ends = ""
-    if told.source is not None and told.destination is not None:
-        ends = f" from {told.source} to {told.destination}"
-    yield f"{told.verdict}{ends}: {told.rule} ({told.strategy})"
-    yield told.why
-    yield from _figures(told)
+    if explanation.source is not None and explanation.destination is not None:
+        ends = f" from {explanation.source} to {explanation.destination}"
+    yield f"{explanation.verdict}{ends}: {explanation.rule} ({explanation.strategy})"
+    yield explanation.why
+    yield from _figures(explanation)
     yield from _otherwise(answer)
-    if told.until:
-        yield f"this ends by itself at {iso(told.until)}"
+    if explanation.until:
+        yield f"this ends by itself at {iso(explanation.until)}"
     if not answer.as_recorded:
         yield "the replayed round is not what was recorded: trimtab replay says where they differ"
 
 
-def _elsewhere(told: Explanation, found: Found, *, asked: bool) -> Iterator[str]:
-    newest = found.kept[1] if found.kept is not None else told.round
-    if not asked and newest != told.round:
+def _elsewhere(explanation: Explanation, found: Found, *, asked: bool) -> Iterator[str]:
+    newest = found.kept[1] if found.kept is not None else explanation.round
+    if not asked and newest != explanation.round:
         yield (
             f"the newest round is {newest}, which kept nothing of it: --round {newest} --replay "
-            "says what holds there"
+            "explains it there"
         )
-    others = [str(each) for each in found.rounds if each != told.round]
+    others = [str(each) for each in found.rounds if each != explanation.round]
     if others:
         more = f" and {len(others) - _MOST} more" if len(others) > _MOST else ""
-        yield f"rounds {', '.join(others[:_MOST])}{more} tell of it too (--round)"
+        yield f"rounds {', '.join(others[:_MOST])}{more} explain it too (--round)"
 
 
-def _figures(told: Explanation) -> Iterator[str]:
-    for broker, (before, after) in told.usage.items():
+def _figures(explanation: Explanation) -> Iterator[str]:
+    for broker, (before, after) in explanation.usage.items():
         yield f"usage of {broker}: {_change(before, after)} %"
-    if told.range is not None:
-        yield f"range of the fleet: {_change(*told.range)} points"
+    if explanation.range is not None:
+        yield f"range of the fleet: {_change(*explanation.range)} points"
 
 
 def _otherwise(answer: Answer) -> Iterator[str]:
@@ -218,10 +219,10 @@ def _setting(nearest: Nearest) -> str:
     return f"{nearest.setting} = {then}{beyond}, instead of {now}"
 
 
-def _options(told: Explanation) -> Table:
+def _options(explanation: Explanation) -> Table:
     table = Table("could go to", "usage with it", "", box=None, pad_edge=False)
     table.columns[1].justify = "right"
-    for each in told.options:
+    for each in explanation.options:
         usage = "" if each.usage is None else f"{100 * each.usage:.1f} %"
         table.add_row(escape(each.broker), usage, "chosen" if each.chosen else each.bar)
     return table

@@ -1,4 +1,4 @@
-"""What runs beside each broker: it reports load, holds the lease, agrees on ownership and obeys.
+"""The agent in each broker: it reports load, holds the lease, agrees on ownership, obeys commands.
 
-What Redis and Kafka are asked is in `sinks`; what a request may do, in `trimtab.ownership`.
+Requests to Redis and Kafka are in `sinks`; what a request may do is in `trimtab.ownership`.
 """

@@ -1,13 +1,12 @@
-"""The loop beside a broker: hold the lease, agree on ownership, obey, report.
+"""The agent's loop in a broker: hold the lease, agree on ownership, obey, report.
 
 each turn:
   report, when a report is due                            Kafka; never waits
   renew the lease, when a third of it has passed          Redis
-  if the lease had lapsed: serve nothing, then agree anew on what is owned
-  obey the commands left over, else wait for new ones and obey those; none while the store is closed
-A turn that finds the store absent, closed or forbidden ends early and is tried again after a
-growing pause. An older process of the same name may still serve: this one waits for the end of its
-lease.
+  if the lease had lapsed: serve nothing, then agree on ownership again
+  obey remaining commands, else wait for new ones and obey those; none while the store is closed
+A turn that finds the store absent, closed or forbidden ends early and is retried after a growing
+pause. An older process of the same name may still serve: this one waits until that lease ends.
 """
 
 from __future__ import annotations
@@ -36,15 +35,15 @@ from trimtab.wire.command import Command, CommandKind
 
 FIRST_PAUSE_S: Final = 0.1
 LONGEST_PAUSE_S: Final = 2.0
-"""The job counts the seconds of a hand-over: a broker must be back soon after the store is."""
+"""Hand-overs have deadlines: a broker must be back soon after the store is."""
 
 
 class Superseded(Exception):
-    """A process that started later uses this broker's name: this one must end."""
+    """A later process uses this broker's name: this one must end."""
 
 
 class Agent:
-    """One broker's agent. ``serves`` may be asked from any thread; the rest belongs to its own."""
+    """One broker's agent. Any thread may call ``serves``; the rest is for the agent's thread."""
 
     def __init__(self, broker: Broker, settings: AgentSettings, links: Links) -> None:
         self._settings = settings
@@ -63,22 +62,22 @@ class Agent:
         self._backlog: deque[tuple[str, Command]] = deque()
         self._seeded = False
         self._was_closed = False
-        """Whether the store was closed since its records were looked at last."""
+        """Whether the store was closed since its records were last checked."""
         self._lapses = 0
         self._history = ""
-        """Of the store's data, at the last renewal."""
-        self._said = "", -1
-        """To which history this broker said what it saw, and after how many changes of that."""
+        """The history of the store's data at the last renewal."""
+        self._asserted = "", -1
+        """The history that got the last assertion, and the change count of ``seen`` then."""
         self._first_asked = math.inf
-        """When the first answer had come to its asking for a lease that it does not hold."""
+        """When the first answer came to its requests for a lease that it does not hold yet."""
         self._serve_from = -math.inf
         """An older process of this name may serve until then."""
         self._renew_at = links.clock()
         self._report_at = links.clock() + settings.report_offset
         self._pause = 0.0
         self._complaints: set[str] = set()
-        """What has been said of the store since the last turn that went well, without its numbers.
-        What is waited for in the end, such as an upgrade of the job, may not be what it was first.
+        """Causes logged since the last successful turn, without their numbers. The last cause, such
+        as an upgrade of the job, may differ from the first.
         """
         self._drain_until = -math.inf
         self._stopping = threading.Event()
@@ -91,32 +90,32 @@ class Agent:
     def stop(self, drain_s: float = 0.0) -> None:
         """Ask the loop to end; ``join`` waits for it.
 
-        With time to drain it first gives its bundles away and then its lease up. Without, as for a
-        restart, it stops serving and leaves what is left of its lease to the next process of this
-        broker, which takes its bundles up again.
+        With time to drain it first gives its bundles away, then its lease up. Without, as for a
+        restart, it stops serving and leaves the rest of its lease to this broker's next process,
+        which takes its bundles again.
         """
         self._drain_until = self._links.clock() + drain_s
         self._stopping.set()
 
     @property
     def alive(self) -> bool:
-        """Whether the loop runs; it ends when it is superseded, or the broker's own code fails."""
+        """Whether the loop runs; it ends when superseded, or when the broker's own code fails."""
         return self._thread.is_alive()
 
     def join(self, timeout_s: float) -> None:
         self._thread.join(timeout_s)
 
     def serves(self, bundle: str) -> bool:
-        """Whether clients of this bundle may be served now: it is owned and the lease holds."""
+        """Whether clients of this bundle may be served now: it is owned and the lease is valid."""
         return self._seeded and self._holdings.serves(bundle)
 
     def token(self, bundle: str) -> Epoch | None:
-        """What fences this broker's writes to storage below: None where it may not serve.
+        """The fencing token for this broker's writes to storage: None if it may not serve.
 
-        ``serves`` is true of the moment it is asked. A process that is stopped after that, for
-        longer than its lease, writes when another broker serves. Storage that remembers the highest
-        token it was shown for a topic, and refuses lower ones, refuses that write: each owner's
-        epoch is above those of all before it (as Pulsar fences a ledger before another writes).
+        ``serves`` is true only at the moment of the call. A process that is paused after that, for
+        longer than its lease, writes while another broker serves. Storage that remembers a topic's
+        highest token, and refuses lower ones, refuses that write: each owner's epoch is above all
+        earlier ones (as Pulsar fences a ledger before another writes).
         """
         return self._holdings.epoch(bundle) if self._seeded else None
 
@@ -126,22 +125,22 @@ class Agent:
         return self._seeded
 
     def obeyed(self) -> dict[tuple[CommandKind, Obeyed], int]:
-        """How many commands of each kind have ended how."""
+        """Counts of commands by kind and result."""
         return dict(self._obeyer.counts)
 
     def turn(self) -> float:
-        """One turn of the loop; how many seconds to pause before the next. Raises Superseded."""
+        """Run one turn; returns the seconds to pause before the next. Raises Superseded."""
         try:
             self._report_if_due()
             self._renew_if_due()
             if not self._seeded:
                 self._seed()
             elif self._was_closed:
-                # A bundle that is to leave would be served by nobody until the store is open again.
+                # Before commands: a bundle that leaves would stay unserved until the store opens.
                 self._look_again()
             self._obey()
         except (Unavailable, Closed, Misconfigured) as error:
-            # A right that was taken away may be given back.
+            # Misconfigured too: a revoked right may be granted again.
             self._complain(str(error))
             self._pause = min(max(2 * self._pause, FIRST_PAUSE_S), LONGEST_PAUSE_S)
         else:
@@ -150,7 +149,7 @@ class Agent:
         return min(self._pause, max(0.0, self._report_at - self._links.clock()))
 
     def _complain(self, cause: str) -> None:
-        # It is tried again every two seconds, and the seconds that are left are others each time.
+        # Retried every two seconds, and the remaining seconds in the text differ each time.
         complaint = re.sub(r"\d+", "", cause)
         if complaint not in self._complaints:
             self._complaints.add(complaint)
@@ -168,16 +167,16 @@ class Agent:
             self._log.exception("failed")
             raise
         finally:
-            # Also when a broker's own code failed: without this loop nothing may be served.
+            # Also if the broker's own code failed: without this loop nothing may be served.
             self._holdings.clear()
 
     def end(self) -> None:
-        """What the loop does last: it leaves, if there is time for that, and gives up its lease."""
+        """End the loop: leave if there is time for that, and give up the lease."""
         try:
             leaves = self._in_time()
             if leaves:
                 self._leave()
-            # Before the lease is another's.
+            # Before another process has the lease.
             self._serve_nothing()
             self._ask_for(0 if leaves else FOR_THE_NEXT)
         except (Unavailable, Closed, Misconfigured) as error:
@@ -186,7 +185,7 @@ class Agent:
             self._serve_nothing()
 
     def give_way(self) -> None:
-        """The later process need not wait for what is left of the lease."""
+        """Give the lease up, so that the later process need not wait for the rest of it."""
         self._serve_nothing()
         with suppress(Unavailable, Misconfigured):
             self._ask_for(0)
@@ -205,7 +204,7 @@ class Agent:
         now = self._links.clock()
         if now < self._report_at:
             return
-        # Kept to its beat: a late report does not shift the ones after it, but is not made up for.
+        # Fixed schedule: a late report does not shift later ones, and missed ones are skipped.
         interval = self._settings.report_interval
         self._report_at += interval * (1 + (now - self._report_at) // interval)
         self._links.reporter.offer(self._broker.load_report(), now)
@@ -222,27 +221,27 @@ class Agent:
             self._serve_nothing()
         self._history = lease.history
         self._was_closed |= lease.renewal is Renewal.ASSERTED
-        # Counted from before the request left: in Redis the lease began later, so it ends later.
+        # Counted from before the request: the lease began later in Redis, so it ends later there.
         granted = lease.ms / 1000
         self._holdings.extend(asked_at + granted - self._settings.lease_margin)
         self._renew_at = asked_at + granted / 3
         return lease
 
     def _without_a_gap(self, lease: Lease) -> bool:
-        """Whether no other broker can have been given a bundle since the last renewal."""
+        """Whether no bundle can have gone to another broker since the last renewal."""
         elsewhere = lease.history != self._history
         if not self._holdings.leased(lease.must_have_left_ms / 1000 if elsewhere else 0.0):
             return False
         if lease.detail == str(self._settings.session):
             return True
-        # A store that has forgotten the lease is closed until it is rebuilt.
+        # A store that lost the lease is closed until it is rebuilt.
         return lease.renewal is Renewal.ASSERTED and lease.detail == "" and elsewhere
 
     def _seed(self) -> None:
-        """Agree on ownership; raises Closed unless the store is open, and the lease held without a
-        gap, from before to after.
+        """Agree on ownership; raises Closed unless the store was open, and the lease held without a
+        gap, the whole time.
 
-        From a store that has forgotten everything a new process would learn that it owns nothing.
+        From a store that lost everything a new process would learn that it owns nothing.
         """
         lease = self._renew()
         self._require_open(lease)
@@ -275,14 +274,14 @@ class Agent:
             raise Closed(f"the lease of {self._settings.broker} ran out before it had its bundles")
 
     def _granted(self) -> Lease:
-        """A lease that is held, a closed store having been told what was seen; raises Closed where
-        it is not held, and Superseded where it never will be."""
+        """Get a lease, sending the assertion to a closed store; raises Closed if it is not held,
+        and Superseded if it never will be."""
         lease = self._ask_for(round(1000 * self._settings.lease))
-        if self._has_to_say(lease):
+        if self._must_assert(lease):
             changes = self._links.seen.changes
-            said = Assertion(records=self._links.seen.all())
-            lease = self._ask_for(round(1000 * self._settings.lease), said)
-            self._said = lease.history, changes
+            assertion = Assertion(records=self._links.seen.all())
+            lease = self._ask_for(round(1000 * self._settings.lease), assertion)
+            self._asserted = lease.history, changes
         match lease.renewal:
             case Renewal.SUPERSEDED:
                 self._serve_nothing()
@@ -297,40 +296,40 @@ class Agent:
                     f"{self._settings.broker} for {lease.ms / 1000:.1f} s more"
                 )
         if lease.detail == NO_SESSION:
-            # The older process has said that it serves no longer.
+            # The older process has reported that it no longer serves.
             self._serve_from = -math.inf
         return lease
 
-    def _has_to_say(self, lease: Lease) -> bool:
-        """Whether the store is closed, and has not heard all that was seen: a master that was left
+    def _must_assert(self, lease: Lease) -> bool:
+        """Whether the store is closed and lacks some of what was seen: a master that was left
         behind may have changed a record since."""
         if lease.renewal is Renewal.ASSERTED:
-            return self._said != (lease.history, self._links.seen.changes)
+            return self._asserted != (lease.history, self._links.seen.changes)
         return lease.renewal is Renewal.ASSERT
 
     def _wait_for_the_older(self, lease: Lease) -> None:
-        """By this clock, for the server's may jump and end the other's lease early."""
+        """Wait by this clock: the server's may jump and end the other's lease early."""
         self._serve_nothing()
         if lease.detail and self._links.clock() >= self._serve_from:
-            # Also after a wait that is over: the older one had its lease again meanwhile.
+            # Also after a completed wait: the older process had its lease again meanwhile.
             self._first_asked = self._links.clock()
             self._serve_from = self._links.clock() + lease.ms / 1000
 
-    def _ask_for(self, ttl_ms: int, said: Assertion | None = None) -> Lease:
+    def _ask_for(self, ttl_ms: int, assertion: Assertion | None = None) -> Lease:
         settings, links = self._settings, self._links
         before = links.clock()
         asked_for_ms = round(1000 * max(0.0, before - self._first_asked))
         lease = links.leases.renew(
-            settings.cluster, settings.broker, settings.session, ttl_ms, said, asked_for_ms
+            settings.cluster, settings.broker, settings.session, ttl_ms, assertion, asked_for_ms
         )
         held = lease.renewal in (Renewal.HELD, Renewal.ASSERTED)
-        # What it waited before it had the lease says nothing of who has it after it.
+        # Time waited before this process held the lease proves nothing about the next holder.
         self._first_asked = math.inf if held else min(self._first_asked, links.clock())
         links.server_time.look(before, lease.server_ms / 1000, links.clock())
         return lease
 
     def _serve_nothing(self) -> None:
-        """Until it is known again what this broker owns."""
+        """Serve nothing until it is known again what this broker owns."""
         self._lapses += 1
         self._holdings.clear()
         self._seeded = False
@@ -338,7 +337,7 @@ class Agent:
     def _obey(self) -> None:
         if not self._backlog:
             self._backlog.extend(self._links.commands.read(self._block_ms()))
-        # A long backlog must cost neither the lease nor a report: the next turn goes on with it.
+        # A long backlog must not delay the lease or a report: the next turn continues it.
         while self._backlog and self._links.clock() < self._due():
             entry, command = self._backlog[0]
             obeyed = obey(self._obeyer, command)
@@ -347,7 +346,7 @@ class Agent:
             self._log.debug("command", kind=command.kind, bundle=command.bundle, obeyed=obeyed)
 
     def _block_ms(self) -> int:
-        # Redis waits for ever at 0.
+        # With 0 Redis would wait for ever.
         free = min(self._due() - self._links.clock(), self._settings.longest_wait)
         return max(1, round(1000 * free))
 

@@ -1,4 +1,4 @@
-"""What a broker must offer to the agent beside it."""
+"""The interface that a broker must offer to its agent."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from trimtab.wire.load_report import LocalBrokerData
 
 
 class CannotLoad(Exception):
-    """Raised by ``Broker.load``: the bundle cannot be served here now, somebody else should."""
+    """Raised by ``Broker.load``: the bundle cannot be served here now, another broker should."""
 
 
 class Broker(Protocol):
-    """The embedding broker. One thread, the agent's, makes all calls, one at a time.
+    """The embedding broker. The agent's thread makes all calls, one at a time.
 
-    ``prepare``, ``load``, ``unload``, ``split`` and ``merge`` must be harmless when repeated, for a
-    command whose answer was lost is obeyed again; and they hold up the agent's loop, so one that
-    takes longer than the lease costs the broker its bundles. Whatever serves clients asks
+    ``prepare``, ``load``, ``unload``, ``split`` and ``merge`` must be harmless when repeated, as a
+    command whose answer was lost is obeyed again. They block the agent's loop, so one that takes
+    longer than the lease costs the broker its bundles. Code that serves clients must ask
     ``Agent.serves`` first.
     """
 
@@ -26,11 +26,11 @@ class Broker(Protocol):
         ...
 
     def load_report(self) -> LocalBrokerData:
-        """Figures of this moment; ``start_timestamp`` is the same for the life of the process."""
+        """Current figures; ``start_timestamp`` is the same for the life of the process."""
         ...
 
     def prepare(self, bundle: str) -> None:
-        """Warm up for a bundle that is on its way here: caches, connections, nothing served."""
+        """Warm up for a bundle on its way here: caches, connections; serve nothing."""
         ...
 
     def load(self, bundle: str) -> None:
@@ -38,18 +38,18 @@ class Broker(Protocol):
         ...
 
     def unload(self, bundle: str) -> None:
-        """Drain a bundle and close its topics; returns when nothing of it is written here."""
+        """Drain a bundle and close its topics; returns once nothing of it is written here."""
         ...
 
     def topics(self, bundle: str) -> Mapping[int, Sequence[float]]:
-        """A bundle's topics by their position (`trimtab.store.ring.position`), each with its
-        messages/s in and out and bytes/s in and out; zeros where they are not known."""
+        """A bundle's topics by position (`trimtab.store.ring.position`), each with its messages/s
+        in and out and bytes/s in and out; zeros if unknown."""
         ...
 
     def split(self, bundle: str, children: Sequence[str]) -> None:
-        """Know the topics of a loaded bundle by its children from now on; they stay open."""
+        """Assign the topics of a loaded bundle to its children; they stay open."""
         ...
 
     def merge(self, parts: Sequence[str], whole: str) -> None:
-        """Know the topics of loaded neighbours by what they are together; they stay open."""
+        """Assign the topics of loaded neighbours to their merged bundle; they stay open."""
         ...

@@ -1,5 +1,5 @@
-"""A broker with its agent inside: a topic counts the messages it gets, and stores none. A line is a
-message to the topic it names; the answer is its count, or whom to ask. docs/agent.md starts one."""
+"""A broker with its agent inside: a topic counts its messages, and stores none. A line is a message
+to the topic it names; the answer is its count, or which broker to ask. docs/agent.md starts one."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ExampleBroker:
         self._loaded = (self._loaded - set(parts)) | {whole}
 
     def count(self, topic: str, serves: Callable[[str], bool]) -> int:
-        """How many messages a topic has had, with this one; 0 where it is not served here."""
+        """How many messages a topic has had, with this one; 0 if it is not served here."""
         with self._lock:
             served = any(serves(bundle) for bundle in self._loaded if holds(bundle, topic))
             self._counts.update([topic] if served else [])
@@ -73,12 +73,12 @@ class ExampleBroker:
 
 def holds(bundle: str, topic: str) -> bool:
     namespace, (low, high) = parse_bundle(bundle)
-    where = min(position(topic), FULL_RANGE_END - 1)  # The end of the ring is the last one's.
+    where = min(position(topic), FULL_RANGE_END - 1)  # The end of the ring is in the last bundle.
     return topic.startswith(f"persistent://{namespace}/") and low <= where < high
 
 
 def run(cluster: str, broker: str, kafka: str, redis: str, own: list[str] | None = None) -> None:
-    """Serve until SIGTERM or Ctrl-C; ``own`` are bundles to start with."""
+    """Serve until SIGTERM or Ctrl-C; ``own`` are the initial bundles."""
     mine, client = ExampleBroker(own or ()), redis_client(redis)
     lookup = Lookup(LookupSettings(cluster, broker), client, np.random.default_rng()).lookup
 

@@ -1,4 +1,4 @@
-"""What this broker may serve: the bundles its records give it, while its lease holds."""
+"""What this broker may serve: the bundles that its records grant it, while its lease is valid."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from trimtab.model import Epoch
 
 
 class Holdings:
-    """Written by the agent's thread, asked by the threads that serve clients.
+    """Written by the agent's thread, read by the threads that serve clients.
 
-    Those threads take no lock: each question is one look at a dict and one at a float.
+    Those threads take no lock: each call reads one dict and one float.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -24,12 +24,12 @@ class Holdings:
         return bundle in self._epochs and self.leased()
 
     def epoch(self, bundle: str) -> Epoch | None:
-        """Since which epoch this broker serves the bundle; None where it may not be served."""
+        """The epoch since which this broker serves the bundle; None if it may not be served."""
         epoch = self._epochs.get(bundle)
         return epoch if self.leased() else None
 
     def leased(self, seconds: float = 0.0) -> bool:
-        """Whether the lease still holds, for so long at least, by this machine's own clock."""
+        """Whether the lease is valid for at least ``seconds``, by this machine's own clock."""
         return self._clock() + seconds < self._until
 
     def bundles(self) -> tuple[str, ...]:
@@ -37,15 +37,15 @@ class Holdings:
         return tuple(self._epochs.copy())
 
     def extend(self, until: float) -> None:
-        """The lease was renewed; ``until`` is on this machine's clock, seconds."""
+        """Set the end of the renewed lease; ``until`` is on this machine's clock, seconds."""
         self._until = until
 
     def hold(self, bundle: str, epoch: Epoch) -> None:
-        """The record at ``epoch`` lets this broker serve the bundle."""
+        """Let this broker serve the bundle, by its record at ``epoch``."""
         self._epochs[bundle] = epoch
 
     def drop(self, bundle: str) -> None:
-        """Stop serving the bundle; harmless when it is not held."""
+        """Stop serving the bundle; harmless if it is not held."""
         self._epochs.pop(bundle, None)
 
     def clear(self) -> None:

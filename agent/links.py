@@ -1,4 +1,4 @@
-"""What an agent is told at its start: its settings, and the ways to everything it speaks to."""
+"""What an agent gets at its start: its settings, and its connections."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ class AgentSettings:
     cluster: str
     broker: str
     session: int
-    """When the broker started, epoch milliseconds: its reports' ``start_timestamp``."""
+    """The broker's start, epoch milliseconds: its reports' ``start_timestamp``."""
     report_interval: float = 5.0
-    """Pulsar's shortest. Longer: a hot broker is seen late; shorter: more work for everybody."""
+    """Pulsar's shortest. Longer: a hot broker is noticed late; shorter: more work everywhere."""
     report_offset: float = 0.0
-    """Of the first report: a fleet started at once should not report at once."""
+    """Delay of the first report: a fleet started at once should not report at once."""
     lease: float = 10.0
     """Longer: a dead broker's bundles wait; shorter: a pause of the process costs its bundles."""
     lease_margin: float = 1.0
     """Serving stops here this long before the lease ends in Redis: for drift between the clocks."""
     longest_wait: float = 0.5
-    """For commands, at once; must stay below the Redis client's timeout."""
+    """Longest single wait for commands; must stay below the Redis client's timeout."""
     state: Path | None = None
-    """File that keeps what was seen of the records; without one a restart forgets it."""
+    """File that keeps the records seen; without one a restart forgets them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """What the agent speaks to, and the clock it tells its own time by."""
+    """The agent's connections, and its own clock."""
 
     store: Store
     leases: LeaseKeeper
@@ -57,7 +57,7 @@ class Links:
     claims: Claims
     clock: Callable[[], float]
     server_time: ServerTime
-    """Redis's clock, as this machine's sees it; told of each renewal."""
+    """Redis's clock as seen by this machine's; updated at each renewal."""
 
     @classmethod
     def of(
@@ -67,7 +67,7 @@ class Links:
         outbox: Outbox,
         cadence: Cadence | None = None,
     ) -> Links:
-        """The real ones; ``client`` belongs to this agent alone, for it waits in reading."""
+        """Build the real links; ``client`` is this agent's alone, as it blocks while reading."""
         store = OwnershipStore(client)
         server_time = watch_server_time()
         claims = Claims(
@@ -92,11 +92,11 @@ class Links:
 
 
 def watch_server_time() -> ServerTime:
-    """To be told of each look; sure of itself after a lease's time."""
+    """A ServerTime to update at each look; certain after a lease's time."""
     return ServerTime(LONGEST_LEASE_MS / 1000, CLOCK_MARGIN_MS / 1000)
 
 
 def boot_clock() -> float:
-    """Seconds that also pass while the machine sleeps, where the system can tell."""
+    """Seconds that include the machine's sleep, if the system can tell."""
     clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
     return time.clock_gettime(clock)

@@ -1,4 +1,4 @@
-"""Logs of an agent's process: stdout is for what was asked for, so they go to stderr."""
+"""Logging of an agent's process: to stderr, as stdout is for requested output."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import structlog
 
 
 def log_to_stderr(level: int = logging.INFO) -> None:
-    """Once, at the start of a process; the job's commands, one by one, are at DEBUG."""
+    """Configure logging once, at the start of a process; each command is logged at DEBUG."""
     structlog.configure(
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         wrapper_class=structlog.make_filtering_bound_logger(level),

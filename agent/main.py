@@ -1,4 +1,4 @@
-"""``trimtab-agent``: the agent beside a broker that serves nothing, to watch commands arrive."""
+"""``trimtab-agent``: an agent with a broker that serves nothing, to watch commands arrive."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from trimtab.wire.load_report import BundleStats, LocalBrokerData
 
 
 class IdleBroker:
-    """Holds the bundles it is given and says what it is told; every bundle is without traffic."""
+    """Holds the bundles it gets and prints its commands; no bundle has traffic."""
 
     def __init__(self, started_ms: int, host: HostSampler) -> None:
         self.started_ms = started_ms
@@ -83,7 +83,7 @@ def run(  # noqa: PLR0913 - the options of the command
         float, typer.Option(min=0.0, help="At most, to give the bundles away at the end.")
     ] = 0.0,
 ) -> None:
-    """Run an agent beside a demonstration broker until SIGTERM or Ctrl-C."""
+    """Run an agent with a demonstration broker until SIGTERM or Ctrl-C."""
     log_to_stderr()
     idle = IdleBroker(time.time_ns() // 1_000_000, HostSampler(nic_speed_gbits))
     settings = AgentSettings(cluster, broker, idle.started_ms, report_interval, state=state)

@@ -1,4 +1,4 @@
-"""What an agent asks of the world: the store, its lease, its commands, Kafka. Real or simulated."""
+"""The agent's interfaces to the store, its lease, its commands and Kafka, real or simulated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An agent for as long as a block lasts, and a process that lasts until it is told to end."""
+"""Runs an agent for the duration of a block, and a process until it is told to end."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from sinks.redis.server.survey import check_mode
 def running(
     broker: Broker, settings: AgentSettings, kafka: str, redis: str, drain_s: float = 0.0
 ) -> Iterator[Agent]:
-    """The broker's agent, started; ``kafka`` are bootstrap servers, ``redis`` is a URL.
+    """Start the broker's agent; ``kafka`` are bootstrap servers, ``redis`` is a URL.
 
-    Neither need be there yet. How Kafka is spoken to in secret is in the environment, as for the
-    job. Raises Misconfigured and `agent.seen.Unusable`, before anything is started.
+    Neither needs to be up yet. Kafka's TLS and SASL settings come from the environment, as for the
+    job. Raises Misconfigured and `agent.seen.Unusable` before anything is started.
     """
     outbox = Outbox(partial(kafka_producer, kafka, security_of_environment()))
     client = redis_client(redis)
@@ -43,9 +43,9 @@ def running(
 
 
 def wait_for_the_end(agent: Agent) -> None:
-    """Until SIGTERM or Ctrl-C, or until the agent has ended by itself; only in the main thread."""
-    told = threading.Event()
+    """Wait until SIGTERM or Ctrl-C, or until the agent ends by itself; only in the main thread."""
+    stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: told.set())
-    while agent.alive and not told.wait(1.0):
+        signal.signal(number, lambda *_: stopped.set())
+    while agent.alive and not stopped.wait(1.0):
         pass

@@ -1,14 +1,14 @@
-"""Agreeing with the store on who owns what, before a broker serves and after its lease lapsed.
+"""Agrees with the store on ownership, before a broker serves and after its lease lapsed.
 
 for each bundle that is held here, or whose record names this broker as owner:
-  claim it from where its record stands
+  claim it at its record's epoch
   accepted: load it and serve
   refused since another has it: unload it
-A claim of what is this broker's already gives it a new epoch. So nothing that was asked before, and
-may yet arrive, can take from it what it serves from now on.
+A claim gives a bundle a new epoch even if this broker owns it already. So no earlier request that
+arrives late can take away a bundle that it serves from now on.
 
-Bundles are claimed by the page, and the lease is renewed between bundles: loading may take longer
-than it lasts.
+Bundles are claimed in pages, and the lease is renewed between bundles: loading may take longer than
+the lease.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from trimtab.ownership import Event, State
 from trimtab.wire.ownership import Record, Transition
 
 PAGE: Final = 16
-"""Claims a call: a millisecond in which the server serves no other broker. Where all brokers of a
-fleet begin at once each waits for all others' pages: longer ones, and a thousand brokers would not
-get their answers before they stop waiting."""
+"""Claims in a call: it blocks the server for a millisecond. If a whole fleet starts at once each
+broker waits for all others' pages: with longer ones, a thousand brokers would time out before they
+get their answers."""
 
 _KEPT_MS: Final = 3_600_000
 
@@ -32,10 +32,10 @@ Records = Mapping[str, Record]
 
 
 def seed(obeyer: Obeyer, now_ms: int, renew: Callable[[], object]) -> None:
-    """Bring broker and records together; raises StoreUnavailable or Closed, and may be repeated.
+    """Make broker and records agree; raises StoreUnavailable or Closed, and may be repeated.
 
-    ``now_ms`` is the store's time. ``renew`` is called between bundles, and renews the lease where
-    that is due; what it raises ends the seeding.
+    ``now_ms`` is the store's time. ``renew`` is called between bundles, and renews the lease if
+    due; its errors end the seeding.
     """
     held = set(obeyer.broker.bundles())
     seen = obeyer.seen.all()
@@ -48,9 +48,9 @@ def seed(obeyer: Obeyer, now_ms: int, renew: Callable[[], object]) -> None:
 
 
 def look_again(obeyer: Obeyer, renew: Callable[[], object]) -> None:
-    """Stop serving what a rebuilt store gives to others; raises StoreUnavailable or Closed.
+    """Stop serving bundles that a rebuilt store gives to others; raises StoreUnavailable or Closed.
 
-    Somebody may have told it of a newer record than this broker knew.
+    The store may have got a newer record than this broker knew.
     """
     held = obeyer.holdings.bundles()
     records = obeyer.store.records_of(obeyer.cluster, obeyer.broker_id, held)
@@ -66,7 +66,7 @@ def look_again(obeyer: Obeyer, renew: Callable[[], object]) -> None:
 def _agree(
     obeyer: Obeyer, bundles: list[str], records: Records, renew: Callable[[], object]
 ) -> None:
-    """Claim a page of bundles, then make the broker follow what the store answers."""
+    """Claim a page of bundles, then make the broker follow the store's answers."""
     asked = []
     for bundle in bundles:
         renew()
@@ -77,7 +77,7 @@ def _agree(
 
 
 def _forget(obeyer: Obeyer, records: Records, mine: set[str], now_ms: int) -> None:
-    """What others have had for long: by now the journal topic has it, and this broker need not."""
+    """Forget bundles that others have had for long: the journal topic has their records by now."""
     obeyer.seen.forget(
         bundle
         for bundle, seen in obeyer.seen.all().items()
@@ -89,10 +89,10 @@ def _forget(obeyer: Obeyer, records: Records, mine: set[str], now_ms: int) -> No
 
 
 def _claim(obeyer: Obeyer, bundle: str, known: Record | None) -> Transition:
-    """The broker's request for a bundle, or its answer that it cannot load what it was assigned."""
+    """The broker's request for a bundle, or its answer that it cannot load an assigned one."""
     event = Event.CLAIM
     if known is not None and known.owner == obeyer.broker_id and known.state is State.ASSIGNING:
-        # Its command waits in the stream, or is lost with the store's last writes.
+        # Its command is still in the stream, or was lost with the store's last writes.
         try:
             obeyer.load(bundle)
         except CannotLoad:

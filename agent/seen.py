@@ -1,7 +1,7 @@
-"""The newest record that a broker saw of each bundle, kept on disk: an older one is not believed.
+"""The newest record that a broker saw of each bundle, kept on disk: older ones are not trusted.
 
-A file outlives ``kill -9`` and a crash of the machine; the latter may cost the last notes, never
-the others. It belongs to one process at a time, and to one broker of one cluster for good.
+The file survives ``kill -9`` and a crash of the machine; a crash may lose the last records, never
+the others. It belongs to one process at a time, and permanently to one broker of one cluster.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from trimtab.model import NO_EPOCH, Epoch
 from trimtab.wire.ownership import Record
 
 _PREPARE: Final = (
-    # Two agents with one file would each miss what the other noted.
+    # Two agents with one file would each miss the other's records.
     "PRAGMA locking_mode = EXCLUSIVE",
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = NORMAL",
@@ -29,9 +29,9 @@ _PREPARE: Final = (
     "(one INTEGER PRIMARY KEY CHECK (one = 1), cluster TEXT NOT NULL, broker TEXT NOT NULL)",
 )
 _OWN: Final = "INSERT OR IGNORE INTO whose VALUES (1, ?, ?)"
-"""A file of an older version names nobody: it is its next reader's."""
+"""A file of an older version names no broker: it goes to its next reader."""
 
-# As bytes: of what is no text SQLite would say that the file is in use, or cannot be written.
+# As bytes: for invalid text SQLite would report that the file is in use, or cannot be written.
 _READ: Final = "SELECT CAST(bundle AS BLOB), CAST(record AS BLOB) FROM seen"
 _KEEP: Final = "INSERT OR REPLACE INTO seen VALUES (?, ?)"
 _DROP: Final = "DELETE FROM seen WHERE bundle = ?"
@@ -44,13 +44,13 @@ class Unusable(RuntimeError):
 
 
 class Seen:
-    """May be used by any thread; reading is a look at a dict. Methods that write raise Unusable."""
+    """Any thread may use it; a read is a look at a dict. Methods that write raise Unusable."""
 
     def __init__(self, path: Path | None, cluster: str = "", broker: str = "") -> None:
-        """In memory where no path is given. Raises Unusable, also of another broker's file."""
+        """In memory if no path is given. Raises Unusable, also for another broker's file."""
         self._path = path
         self.changes = 0
-        """How often what was seen has changed, in this process."""
+        """How often the records have changed, in this process."""
         self._lock = threading.Lock()
         with self._explained():
             self._file = sqlite3.connect(
@@ -71,21 +71,21 @@ class Seen:
             raise
 
     def epoch(self, bundle: str) -> Epoch:
-        """NO_EPOCH where no record of it was seen."""
+        """The newest epoch seen; NO_EPOCH if no record was seen."""
         record = self._records.get(bundle)
         return NO_EPOCH if record is None else record.epoch
 
     def record(self, bundle: str) -> Record | None:
-        """The newest that was seen."""
+        """The newest record seen."""
         return self._records.get(bundle)
 
     def all(self) -> dict[str, Record]:
-        """A copy."""
+        """A copy of all records."""
         with self._lock:
             return self._records.copy()
 
     def note(self, bundle: str, record: Record) -> bool:
-        """Keep ``record`` if it is newer than what is known; False where it is older."""
+        """Keep ``record`` if it is newer than the known one; False if it is older."""
         with self._lock:
             known = self.epoch(bundle)
             if record.epoch > known:
@@ -93,14 +93,14 @@ class Seen:
             return record.epoch >= known
 
     def note_all(self, records: Mapping[str, Record]) -> None:
-        """Keep those that are newer than what is known: all of them, or on an error none."""
+        """Keep the records that are newer than the known ones: all of them, or none on an error."""
         with self._lock:
             newer = {b: record for b, record in records.items() if record.epoch > self.epoch(b)}
             if newer:
                 self._keep(newer)
 
     def forget(self, bundles: Iterable[str]) -> None:
-        """As if they had never been seen; all of them, or on an error none."""
+        """Forget the records of some bundles: all of them, or none on an error."""
         with self._lock:
             known = {bundle for bundle in bundles if bundle in self._records}
             if not known:
@@ -112,12 +112,12 @@ class Seen:
             self.changes += 1
 
     def close(self) -> None:
-        """Nothing can be noted any more."""
+        """Close the file; no more records can be kept."""
         with self._lock:
             self._file.close()
 
     def _keep(self, records: Mapping[str, Record]) -> None:
-        # First on disk: what was believed before a crash must be known after it.
+        # Disk first: records trusted before a crash must be known after it.
         rows = [(bundle, msgspec.json.encode(record)) for bundle, record in records.items()]
         with self._explained():
             if len(rows) == 1:
@@ -129,7 +129,7 @@ class Seen:
         self.changes += 1
 
     def _belong_to(self, cluster: str, broker: str) -> None:
-        """Raises Unusable where another broker has seen what the file holds."""
+        """Raise Unusable if the file holds another broker's records."""
         self._file.execute(_OWN, (cluster, broker))
         [(of, by)] = self._file.execute("SELECT cluster, broker FROM whose")
         if (of, by) != (cluster, broker):
@@ -153,7 +153,7 @@ class Seen:
         try:
             yield
         except sqlite3.OperationalError as error:
-            # Locked, full, not to be written, not there.
+            # Locked, full, read-only or missing.
             raise Unusable(
                 f"what this broker saw cannot be kept in {self._path}: {error}; see that no other "
                 "agent uses the file, and that its folder exists, is writable and not full"

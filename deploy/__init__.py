@@ -1,1 +1,1 @@
-"""What has to be there before trimtab runs: jars, an embedded Kafka and Redis, the doctor."""
+"""The prerequisites of trimtab: jars, an embedded Kafka and Redis, and the doctor's checks."""

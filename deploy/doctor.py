@@ -1,4 +1,4 @@
-"""What is missing before trimtab can run, each with the next command to type."""
+"""Checks what is missing before trimtab can run, each with the next command to type."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Finding", "examine"]
 OLDEST_PYTHON = (3, 11)
 OLDEST_JAVA = 17
 INSTALL_JDK = "sudo apt-get install openjdk-17-jdk-headless"
-# A demo's checkpoints, Kafka log and Redis file; a full disk stops all three in the same minute.
+# For a demo's checkpoints, Kafka log and Redis file; a full disk stops all three at once.
 DISK_BYTES = 2 * 1024**3
 
 _LOCKED = re.compile(r"^([a-z0-9._-]+)==([^ ;\\]+)( ;)?", re.MULTILINE)
@@ -35,7 +35,7 @@ def examine(
     redis_replicas: int | None = None,
     run_dir: Path | None = None,
 ) -> list[Finding]:
-    """`kafka` and `redis` as for Stack: an address to use, or a port to start at.
+    """Run all checks; `kafka` and `redis` as for Stack: an address to use, or a port to start at.
 
     `redis_replicas` is the job's setting of that name.
     """
@@ -60,26 +60,26 @@ def check_python() -> Finding:
 def check_jdk() -> Finding:
     home = os.environ.get("JAVA_HOME")
     try:
-        # One call tells the version and whether this is a trimmed runtime.
-        said = subprocess.run(
+        # One call shows the version and whether this is a trimmed runtime.
+        output = subprocess.run(
             [java(), "--list-modules"], capture_output=True, text=True, check=False, timeout=30
         ).stdout
     except OSError:
         if home:
             return bad("JDK", f"JAVA_HOME={home} has no bin/java", "unset JAVA_HOME")
         return bad("JDK", "no java on the PATH", INSTALL_JDK)
-    found = re.search(r"^java\.base@((\d+)\S*)", said, re.MULTILINE)
+    found = re.search(r"^java\.base@((\d+)\S*)", output, re.MULTILINE)
     if not found or int(found[2]) < OLDEST_JAVA:
         return bad(
             "JDK", f"{found[1] if found else 'something else'}, needs 17 or newer", INSTALL_JDK
         )
-    if "jdk.incubator.vector@" not in said:
+    if "jdk.incubator.vector@" not in output:
         return bad("JDK", f"{found[1]} lacks jdk.incubator.vector, which Spark loads", INSTALL_JDK)
     return good("JDK", f"{found[1]} at {shutil.which(java())}")
 
 
 def check_packages() -> Finding:
-    """The locked set is the one that was tried: PySpark's own bounds let broken pairs through."""
+    """Compare with the locked set, which was tested: PySpark's own bounds allow broken pairs."""
     lock = files("deploy").joinpath("requirements.lock")
     wrong = list(_differences(lock.read_text("utf-8"))) or list(_unloadable())
     if wrong:
@@ -125,7 +125,7 @@ def _differences(lock: str) -> Iterator[str]:
 
 
 def _unloadable() -> Iterator[str]:
-    """Without these a Python worker of Spark only says that it failed to connect back."""
+    """Packages without which Spark's Python worker only reports that it could not connect back."""
     for name in ("pandas", "pyarrow", "google.protobuf"):
         try:
             import_module(name)

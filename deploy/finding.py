@@ -1,4 +1,4 @@
-"""What one check of the doctor found."""
+"""The result of one check of the doctor."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Finding:
     ok: bool
     detail: str
     next_command: str = ""
-    """What to type; empty where nothing is wrong."""
+    """What to type; empty if nothing is wrong."""
 
 
 def good(name: str, detail: str) -> Finding:

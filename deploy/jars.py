@@ -1,10 +1,10 @@
-"""The jars that Spark and the embedded Kafka need: locked by hash, fetched once, checked always.
+"""The jars that Spark and the embedded Kafka need: locked by hash, fetched once, always checked.
 
 jars.lock names every file, so a fetch resolves nothing. A file gets its name in the cache only
-after its hash was right: an interrupted fetch leaves nothing that could pass for a jar.
+after its hash is verified: an interrupted fetch leaves nothing that looks like a jar.
 
-    python -m deploy.jars      fetch what is missing or damaged
-    python -m deploy.relock    resolve the requirements anew and rewrite jars.lock
+    python -m deploy.jars      fetch missing or damaged jars
+    python -m deploy.relock    resolve the requirements again and rewrite jars.lock
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FETCH = f"{sys.executable} -m deploy.jars"
 
 
 class JarError(RuntimeError):
-    """A jar is not there or not what was locked; the message says what to type."""
+    """A jar is missing or not the locked one; the message says what to type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +58,13 @@ def cache_dir() -> Path:
 
 
 def list_locked(*parts: str) -> list[Jar]:
-    """The jars of the named parts ("connector", "kafka"), or of all of them."""
+    """The jars of the named parts ("connector", "kafka"), or of all."""
     lock = tomllib.loads(files("deploy").joinpath("jars.lock").read_text("utf-8"))
     return [Jar(name, **entry) for part in parts or lock for name, entry in lock[part].items()]
 
 
 def connector_jars() -> list[Path]:
-    """What `spark.jars` must name: the Kafka connector, and a local file system that forks less."""
+    """The jars for `spark.jars`: the Kafka connector, and a local file system that forks less."""
     return _present("connector")
 
 
@@ -74,13 +74,13 @@ def kafka_jars() -> list[Path]:
 
 
 def verify(jars: Sequence[Jar] | None = None) -> list[Problem]:
-    """Every one of ``jars`` (of the lock) that is missing or is not the locked one."""
+    """The jars (default: all of the lock) that are missing or not the locked ones."""
     jars = list_locked() if jars is None else jars
     return [Problem(jar, what) for jar in jars if (what := _damage(jar.path, jar.sha256))]
 
 
 def fetch(progress: Progress | None = None, jars: Sequence[Jar] | None = None) -> list[Jar]:
-    """Make the cache match ``jars`` (the lock); returns those that had to be fetched."""
+    """Make the cache match ``jars`` (default: the lock); returns the fetched ones."""
     wanted = [problem.jar for problem in verify(jars)]
     if not wanted:
         return wanted

@@ -24,7 +24,7 @@ _START_SECONDS = 60.0
 
 
 class KafkaServer(Server):
-    """Starts, stops, and starts again on the same data and the same port."""
+    """Starts, stops, and restarts on the same data and the same port."""
 
     def __init__(
         self,
@@ -34,9 +34,9 @@ class KafkaServer(Server):
         heap: str = "512m",
         secured: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
     ) -> None:
-        """``secured``: security protocol to the properties of a listener that speaks it.
+        """``secured``: security protocol to the properties of a listener for it.
 
-        Each listens beside the plain one, which stays for whoever looks after the server.
+        Each listens next to the plain one, which stays for administration.
         """
         self.folder = folder.resolve()
         self.port = port or free_port()
@@ -58,7 +58,7 @@ class KafkaServer(Server):
         return f"{LOOPBACK}:{self.port}"
 
     def start(self) -> None:
-        """Returns once the broker answers metadata requests."""
+        """Start; returns once the broker answers metadata requests."""
         if not shutil.which(self._java[0]):
             raise ServerError(
                 f"{self._java[0]} is not there: Kafka needs a JDK. Type: trimtab doctor"
@@ -117,7 +117,7 @@ class KafkaServer(Server):
             raise ServerError(f"Kafka's storage cannot be formatted: {done.stdout}{done.stderr}")
 
     def _answers(self) -> bool:
-        # librdkafka complains on stderr about a port that nobody listens on yet.
+        # librdkafka complains on stderr about a port without a listener.
         if not answers(LOOPBACK, self.port):
             return False
         try:

@@ -1,4 +1,4 @@
-"""The two things asked of Maven Central: what a coordinate needs, and one file of it."""
+"""The two requests to Maven Central: a coordinate's dependencies, and one of its files."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from jgo.maven import Artifact, Dependency, MavenContext, PythonResolver
 
 
 class MavenError(RuntimeError):
-    """A repository did not answer, or does not have the file: try again, or see the network."""
+    """A repository did not answer, or lacks the file: try again, or check the network."""
 
 
 def resolve(coordinates: Iterable[str], scratch: Path) -> list[str]:
-    """The coordinates of everything these need at run time, themselves included."""
+    """The coordinates of everything these need at run time, including themselves."""
     context = _context(scratch)
-    # raw: a coordinate given here holds for itself; it must not manage the versions of the others.
+    # raw: a coordinate given here must not manage the versions of the others.
     roots = [Dependency(_artifact(context, name), raw=True) for name in coordinates]
     needed, transitive = context.resolver.resolve(roots)
     return sorted(f"{d.groupId}:{d.artifactId}:{d.version}" for d in [*needed, *transitive])
@@ -26,13 +26,13 @@ def resolve(coordinates: Iterable[str], scratch: Path) -> list[str]:
 
 @stamina.retry(on=MavenError, attempts=3)
 def download(coordinate: str, scratch: Path) -> Path:
-    """Fetch one jar below `scratch`; nothing promises yet that it is the right one."""
+    """Fetch one jar below `scratch`; the caller must verify it."""
     artifact = _artifact(_context(scratch), coordinate)
     try:
         return artifact.resolve()
     # jgo lets requests' errors (OSErrors) through, and raises RuntimeError for any other status.
     except (OSError, RuntimeError) as error:
-        # It writes in place: what a broken connection left would pass for the file next time.
+        # It writes in place: a partial file would look complete next time.
         if artifact.cached_path:
             artifact.cached_path.unlink(missing_ok=True)
         raise MavenError(f"{coordinate} cannot be fetched: {error}") from error

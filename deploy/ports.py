@@ -9,10 +9,10 @@ LOOPBACK = "127.0.0.1"
 
 
 def free_port() -> int:
-    """A port nobody listens on, from below the range that outgoing connections are given.
+    """A port without a listener, from below the range of outgoing connections.
 
     The system's own choice (port 0) comes from that range: another process may then be using it
-    for a connection when a killed server wants it back.
+    for a connection when a killed server needs it again.
     """
     for port in random.sample(range(20_000, 32_000), 200):
         if is_free(port):
@@ -22,7 +22,7 @@ def free_port() -> int:
 
 def is_free(port: int) -> bool:
     with socket.socket() as probe:
-        # As a server does: connections in TIME_WAIT must not count as a listener.
+        # As servers do: connections in TIME_WAIT must not count as a listener.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((LOOPBACK, port))

@@ -1,7 +1,7 @@
-"""A server as a child process: its own session, its own log, and never an orphan.
+"""Runs a server as a child process: its own session, its own log, and never an orphan.
 
 A child is ended by stop() or kill(), at the interpreter's exit, and on Linux by the kernel when
-this process dies without a word (kill -9).
+this process is killed (kill -9).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Self
 
 
 class ServerError(RuntimeError):
-    """A server did not start, or is not what is needed; the message says what to look at."""
+    """A server did not start, or is not suitable; the message says what to look at."""
 
 
 class Process:
@@ -35,7 +35,7 @@ class Process:
         log: Path,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """`environment`: all of it; without one the child has this process's."""
+        """`environment`: the whole environment; by default the child has this process's."""
         self.name = name
         self.log = log
         self.command = command
@@ -53,26 +53,26 @@ class Process:
             raise ServerError(f"{self.name} is not running; its log is {self.log}")
         return self._child.pid
 
-    def start(self, ready: Callable[[], bool], patience: float) -> None:
-        """Returns once `ready`; whatever goes wrong before that, nothing stays behind."""
+    def start(self, ready: Callable[[], bool], timeout_s: float) -> None:
+        """Start; returns once `ready`; on any error before that the child is killed."""
         if self.running:
             return
         _started.add(self)
         self._spawn()
         try:
-            self._wait(ready, patience)
+            self._wait(ready, timeout_s)
         except BaseException:
             self.kill()
             raise
 
-    def wait(self, patience: float) -> int:
-        """Its exit code, once it has ended by itself; raises TimeoutExpired."""
+    def wait(self, timeout_s: float) -> int:
+        """Return its exit code once it has ended by itself; raises TimeoutExpired."""
         if self._child is None:
             raise ServerError(f"{self.name} was not started")
-        return self._child.wait(patience)
+        return self._child.wait(timeout_s)
 
     def stop(self, grace: float = 15.0) -> None:
-        """SIGTERM, and SIGKILL where that is not heeded in `grace` seconds."""
+        """Send SIGTERM, and SIGKILL if it has not ended after `grace` seconds."""
         if self._child is None:
             return
         self._child.terminate()
@@ -81,7 +81,7 @@ class Process:
         self.kill()
 
     def kill(self) -> None:
-        """SIGKILL, to the child alone or whatever is left of it."""
+        """Send SIGKILL to the child alone, if it still exists."""
         if self._child is not None:
             self._child.kill()
             self._child.wait()
@@ -97,19 +97,21 @@ class Process:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                # Ctrl-C in the terminal is ours to handle: the children end in the order we choose.
+                # We handle Ctrl-C in the terminal, so that the children end in our order.
                 start_new_session=True,
             )
 
-    def _wait(self, ready: Callable[[], bool], patience: float) -> None:
-        deadline = time.monotonic() + patience
+    def _wait(self, ready: Callable[[], bool], timeout_s: float) -> None:
+        deadline = time.monotonic() + timeout_s
         while not ready():
             if not self.running:
                 lines = self.log.read_text("utf-8", errors="replace").splitlines()
                 end = "\n".join(lines[-12:])
                 raise ServerError(f"{self.name} stopped; the end of {self.log}:\n{end}")
             if time.monotonic() > deadline:
-                raise ServerError(f"{self.name} did not answer in {patience:.0f} s: see {self.log}")
+                raise ServerError(
+                    f"{self.name} did not answer in {timeout_s:.0f} s: see {self.log}"
+                )
             time.sleep(0.05)
 
 
@@ -132,13 +134,13 @@ class Server(ABC):
 
     @abstractmethod
     def start(self) -> None:
-        """Returns once it answers."""
+        """Start; returns once it answers."""
 
     def stop(self) -> None:
         self._process.stop()
 
     def kill(self) -> None:
-        """As a crash would: nothing is saved, nobody is told."""
+        """End it like a crash: nothing is saved, no one is notified."""
         self._process.kill()
 
     def __enter__(self) -> Self:
@@ -159,10 +161,10 @@ def _stop_all() -> None:
 
 
 def _tied_to_parent() -> list[str]:
-    """A prefix that has the kernel end the child when this process is gone.
+    """A prefix that makes the kernel end the child when this process is gone.
 
-    The kernel watches the *thread* that forked, so from any other than the main one the child would
-    end with it. setpriv replaces itself by the command: the pid is the command's.
+    The kernel watches the *thread* that forked, so a child of any but the main thread would end
+    with that thread. setpriv replaces itself by the command: the pid is the command's.
     """
     setpriv = shutil.which("setpriv")
     if os.uname().sysname == "Linux" and setpriv and _in_main_thread():

@@ -1,10 +1,10 @@
-"""Redis users for the job, for each broker and for readers: lines of an ACL file.
+"""Makes the ACL file lines of Redis users for the job, for each broker and for readers.
 
     python -m deploy.redis_acl job --cluster east < password >> users.acl
     python -m deploy.redis_acl broker --cluster east --broker a:8080 < password >> users.acl
     python -m deploy.redis_acl reader --cluster east < password >> users.acl
 
-What a role may do stands in deploy/acl/, and why in docs/security.md. The password is a line of
+The rights of a role are in deploy/acl/, the reasons in docs/security.md. The password is a line of
 stdin or in TRIMTAB_REDIS_PASSWORD; only its SHA-256 is written.
 """
 
@@ -30,12 +30,12 @@ from trimtab.wire import keys
 PASSWORD_VARIABLE: Final = "TRIMTAB_REDIS_PASSWORD"
 
 SHORTEST_PASSWORD: Final = 16
-"""Redis lets anybody guess as fast as it answers, and keeps an unsalted hash."""
+"""Redis does not slow down password guessing, and keeps an unsalted hash."""
 
 _ANY_RUN: Final = "?" * 40
-"""A history. Of its very width, or ``*:a`` would also be the assertions of ``x:a``."""
+"""Matches a history. Of exact width: ``*:a`` would also match the assertions of ``x:a``."""
 
-# Redis would end, split or unquote a rule at these.
+# Characters at which Redis would end, split or unquote a rule.
 _UNSAFE: Final = re.compile(r"[\"'()]")
 
 _COMMENT: Final = re.compile(r"^#.*$", re.MULTILINE)
@@ -49,12 +49,12 @@ class Role(StrEnum):
 
 
 def user_name(role: Role, clusters: Sequence[str], broker: str = "") -> str:
-    """As ``job-east`` and ``broker-east/a:8080``."""
+    """The user's name, such as ``job-east`` and ``broker-east/a:8080``."""
     return f"{role}-{','.join(clusters)}" + (f"/{broker}" if broker else "")
 
 
 def acl_line(role: Role, clusters: Sequence[str], password_hash: str, broker: str = "") -> str:
-    """The user that may do in ``clusters`` what its role needs; ``broker`` is whose user it is.
+    """The ACL line of a user with its role's rights in ``clusters``; ``broker``: its broker.
 
     ``password_hash``: SHA-256 in hexadecimal. Raises InvalidName.
     """
@@ -82,7 +82,7 @@ def _check(role: Role, clusters: Sequence[str], broker: str) -> None:
 
 
 def _patterns(cluster: str, broker: str) -> dict[str, str]:
-    """The templates' words; both names are escaped."""
+    """The values for the templates' placeholders; both names are already escaped."""
     commands, lease = keys.command_stream(cluster, ""), keys.lease_key(cluster, "")
     owned = keys.owned_key(cluster, "")
     return {

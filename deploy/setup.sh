@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What make cannot say cleanly: find or install a JDK, and build .venv from the lock.
-#   deploy/setup.sh jdk     a full JDK >= 17, installed with apt-get where that is allowed
+# Steps too long for make: find or install a JDK, and build .venv from the lock.
+#   deploy/setup.sh jdk     a full JDK >= 17, installed with apt-get if that is allowed
 #   deploy/setup.sh venv    .venv with the locked packages and the project itself, editable
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -74,7 +74,7 @@ venv() {
     local python version
     python=$(newest_python)
     version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-    # Debian splits ensurepip off into a package of its own.
+    # Debian has ensurepip in a separate package.
     if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
         apt_install "python$version-venv" python3-venv && "$python" -c 'import ensurepip' || {
             say "$python cannot make environments. Type: sudo apt-get install python$version-venv"

@@ -1,4 +1,4 @@
-"""What the job stands on, for a demo or a test: Kafka and Redis, embedded or the user's own."""
+"""The job's services for a demo or a test: Kafka and Redis, embedded or the user's own."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from deploy.redis_server import RedisServer
 class Stack:
     """Starts the services whose address was not given, and stops only those.
 
-    With a run directory the data stay there and a later start finds them again; without one they
-    live in a temporary folder. `report` is told each slow step as it begins.
+    With a run directory the data stay there for a later start; without one they are in a temporary
+    folder. `report` is called with each slow step as it begins.
     """
 
     kafka_bootstrap: str
     redis_url: str
-    """Carries the password: never log it."""
+    """Includes the password: never log it."""
 
     def __init__(
         self,
@@ -101,9 +101,9 @@ def _scratch() -> Iterator[str]:
 
 @contextmanager
 def _exit_on_termination() -> Iterator[None]:
-    """Let SIGTERM and a closed terminal unwind the stack as Ctrl-C does.
+    """Make SIGTERM and a closed terminal unwind the stack as Ctrl-C does.
 
-    Only where nobody else has an opinion on them, and only in the main thread, as Python demands.
+    Only if no other handler is set, and only in the main thread, as Python requires.
     """
     mine = []
     for number in (signal.SIGTERM, signal.SIGHUP):

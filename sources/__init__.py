@@ -1,1 +1,1 @@
-"""Kafka in: load reports, control intents and the ownership journal as Spark readers."""
+"""Kafka input: load reports, control intents and the ownership journal as Spark readers."""

@@ -1,6 +1,6 @@
-"""What becomes of a broker's records on trimtab.load-reports: arrivals, a snapshot, dead letters.
+"""Turns a broker's records on trimtab.load-reports into arrivals, a snapshot and dead letters.
 
-The same functions run in operator ① and in a replay of what it read.
+Operator ① and replays use the same functions.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from trimtab.wire.load_report import Poison, PoisonReport
 from trimtab.wire.rows import HEAD, DeadLetter, Row, Tag, brief, head_of
 
 SIZE_LIMIT: Final = 1 << 20
-"""Bytes of a report; only the first HEAD bytes of a larger one cross to Python."""
+"""Most bytes of a report; only the first HEAD bytes of a larger one reach Python."""
 
 NOBODY: Final = ("", "")
-"""Cluster and broker of a record whose key names none."""
+"""Cluster and broker of a record whose key is invalid."""
 
 _HEADER_DIGITS: Final = 18
-"""More would not fit the 64 bits of the state."""
+"""More digits would not fit the state's 64 bits."""
 
 
 class ReportRow(Protocol):
-    """A record as `sources.load_reports.select_reports` shows it to operator ①."""
+    """A record as `sources.load_reports.select_reports` passes it to operator ①."""
 
     @property
     def value(self) -> bytes | bytearray:
-        """All of it, or the first HEAD bytes of one above SIZE_LIMIT."""
+        """The whole value, or the first HEAD bytes of one above SIZE_LIMIT."""
 
     @property
     def size(self) -> int: ...
 
     @property
     def key(self) -> bytes | bytearray | None:
-        """Only of a record whose key is not cluster/broker."""
+        """The key, only if it is not cluster/broker."""
 
     @property
     def session(self) -> bytes | bytearray | None: ...
@@ -58,14 +58,14 @@ class ReportRow(Protocol):
 
 
 class Taken(NamedTuple):
-    """What a batch's reports of one broker come to."""
+    """The result of a batch's reports of one broker."""
 
     rows: list[Row]
-    """That go on."""
+    """Output rows."""
     payload: bytes
-    """The packed snapshot afterwards; empty if it stays as it was."""
+    """The packed new snapshot; empty if unchanged."""
     look_ms: int
-    """When to look whether the broker is forgotten (batch timestamp); 0: as was said before."""
+    """When to check whether the broker is forgotten (batch timestamp); 0: as set before."""
 
 
 def take_reports(
@@ -75,8 +75,8 @@ def take_reports(
     settings: IntakeSettings,
     now_ms: int,
 ) -> Taken:
-    """A batch of one broker's reports. ``stored`` is the packed snapshot before, empty for none;
-    ``now_ms`` the batch timestamp."""
+    """Take a batch of one broker's reports. ``stored`` is the packed snapshot before, empty for
+    none; ``now_ms`` is the batch timestamp."""
     arrivals, out = _sift(subject, rows)
     if not arrivals:
         return Taken(out, b"", 0)
@@ -107,7 +107,7 @@ def _look(before: Snapshot | None, after: Snapshot | None) -> int:
 
 
 def _sift(subject: tuple[str, str], rows: Iterable[ReportRow]) -> tuple[list[Arrival], list[Row]]:
-    """Checked reports, and a dead letter for each of the others."""
+    """Separate valid reports from the others, which become dead letters."""
     arrivals, letters = [], []
     for row in rows:
         try:
@@ -145,7 +145,7 @@ def _whole(header: bytes | bytearray | None) -> int | None:
 
 
 def _dead_letter(subject: tuple[str, str], row: ReportRow, error: PoisonReport) -> Row:
-    """The row that tells the sinks what was rejected, where it stands and why."""
+    """The row for the sinks about a rejected record: its content, its place and the cause."""
     key = "/".join(subject)
     if subject == NOBODY:
         key = bytes(row.key or b"").decode(errors="replace")[:HEAD]

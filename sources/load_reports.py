@@ -1,4 +1,4 @@
-"""trimtab.load-reports as Spark reads it: the columns of a record and the key it is grouped by."""
+"""Reads trimtab.load-reports with Spark: a record's columns and its grouping key."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from trimtab.wire.rows import HEAD
 
 
 def select_reports(records: DataFrame) -> DataFrame:
-    """Report rows with their grouping key; one of a bad key has ``cluster`` and ``broker`` empty.
+    """Report rows with their grouping key; a bad key gives empty ``cluster`` and ``broker``.
 
     ``records`` is a Kafka source read with ``includeHeaders``.
     """
     subject = f.coalesce(f.col("key").cast("string"), f.lit(""))
-    # Not "$": in Java that also stands before a last line feed, and "a/b\n" is not broker a/b.
+    # Not "$": in Java that also matches before a last line feed, and "a/b\n" is not broker a/b.
     pattern = rf"^{SUBJECT_PATTERN}\z"
     size = f.coalesce(f.length("value"), f.lit(0))
     value = f.when(size <= SIZE_LIMIT, f.col("value")).otherwise(f.substring("value", 1, HEAD))
@@ -36,6 +36,6 @@ def select_reports(records: DataFrame) -> DataFrame:
 
 
 def _header(name: str) -> Column:
-    # Bytes, not a string: what is not UTF-8 would fail the whole batch on its way to Python.
+    # Bytes, not a string: invalid UTF-8 would fail the whole batch on its way to Python.
     values = f.filter("headers", lambda header: header.key == f.lit(name))
     return f.try_element_at(values, f.lit(-1)).getField("value")

@@ -1,4 +1,4 @@
-"""Kafka records as the operators get them, made without Spark: twins of the readers' columns."""
+"""Kafka records as the operators get them, built without Spark: twins of the readers' columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trimtab.wire import keys
 from trimtab.wire.rows import HEAD, Row, Tag
 
 CLUSTER_PATTERN: Final = f"{SUBJECT_PATTERN.split('/')[0]}(/[^\\n]*)?"
-"""Key of an intent or an ownership record: the cluster, perhaps with more behind a slash."""
+"""Key of an intent or an ownership record: the cluster, optionally a slash and more."""
 
 _CLUSTER: Final = re.compile(CLUSTER_PATTERN)
 
@@ -33,7 +33,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A `sources.arrivals.ReportRow`."""
+    """Implements `sources.arrivals.ReportRow`."""
 
     value: bytes
     size: int
@@ -46,7 +46,7 @@ class Report:
 
 
 def report_of(record: Record) -> tuple[tuple[str, str], Report]:
-    """As `sources.load_reports.select_reports`: cluster and broker, and the row."""
+    """Like `sources.load_reports.select_reports`: cluster and broker, and the row."""
     value = record.value or b""
     subject = _subject(record.key)
     row = Report(
@@ -63,7 +63,7 @@ def report_of(record: Record) -> tuple[tuple[str, str], Report]:
 
 
 def row_of(record: Record, tag: Tag) -> Row:
-    """As `sources.topics.select_rows`."""
+    """Like `sources.topics.select_rows`."""
     match = _CLUSTER.fullmatch(_text(record.key))
     where = f"{record.topic}/{record.partition}/{record.offset}"
     return Row(match[1] if match else "", tag, where, record.value or b"", record.at)

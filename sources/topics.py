@@ -1,4 +1,4 @@
-"""The Kafka source: one reader a topic, all with the same options."""
+"""The Kafka source: one reader per topic, all with the same options."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from trimtab.wire.rows import Tag
 
 @dataclass(frozen=True, slots=True)
 class KafkaSource:
-    """Where to read and how; ``options`` are the connector's own, ``kafka.``-prefixed ones too."""
+    """Where to read and how; ``options`` are the connector's, also those prefixed ``kafka.``."""
 
     bootstrap: str
     starting_offsets: str = "earliest"
     fetch_wait_ms: int = 10
-    """Longest poll of the consumer; its default of 500 ms stands still in every batch."""
+    """Longest poll of the consumer; its default of 500 ms delays every batch."""
     max_offsets: int = 20_000
-    """Records of each topic a batch at most."""
+    """Most records of each topic in a batch."""
     options: Mapping[str, str] = field(default_factory=dict)
 
     def read(self, spark: SparkSession, topic: str) -> DataFrame:
@@ -40,7 +40,7 @@ class KafkaSource:
         )
 
     def sample(self, spark: SparkSession, topic: str) -> None:
-        """Read one record, if there is any, by the same client; raises what the stream would."""
+        """Read one record, if there is any, with the same client; raises the stream's errors."""
         (
             spark.read.format("kafka")
             .option("kafka.bootstrap.servers", self.bootstrap)
@@ -56,7 +56,7 @@ class KafkaSource:
 def select_rows(records: DataFrame, tag: Tag) -> DataFrame:
     """Records of trimtab.control or trimtab.ownership as rows; the key's first part is the cluster.
 
-    A record whose key cannot be one goes to the cluster "" and from there to the dead letters.
+    A record with an invalid key goes to the cluster "" and from there to the dead letters.
     """
     subject = f.coalesce(f.col("key").cast("string"), f.lit(""))
     return records.select(

@@ -20,7 +20,7 @@ from streaming.config import JobConfig
 from streaming.failure import BatchFailed, Failure, FatalCause, drop_frames, failure_of
 from streaming.metrics.exposition import Exposition
 from streaming.query.batch import BatchWriter
-from streaming.query.checkpoint import ANEW
+from streaming.query.checkpoint import START_OVER
 from streaming.query.pipeline import rows, source_of
 from streaming.query.trial import check_checkpoint
 from streaming.readiness import NotReady
@@ -112,9 +112,11 @@ class QueryRunner:
         path = self._config.checkpoint
         match failure.trouble:
             case FatalCause.VERSION:
-                return f"another version wrote the checkpoint {path}: start that one, or {ANEW}"
+                return (
+                    f"another version wrote the checkpoint {path}: start that one, or {START_OVER}"
+                )
             case FatalCause.CHECKPOINT:
-                return f"the checkpoint {path} cannot be read: {ANEW}"
+                return f"the checkpoint {path} cannot be read: {START_OVER}"
         try:
             check_checkpoint(self._spark, self._config)
         except NotReady as error:
@@ -125,7 +127,7 @@ class QueryRunner:
         self._in_vain += not self._works
         if not self._works and self._in_vain >= _MOST_IN_VAIN:
             attempts = f"no batch was done in {self._in_vain} attempts"
-            return f"{attempts}; if it is for the checkpoint {path}: {ANEW}"
+            return f"{attempts}; if the checkpoint {path} is the cause: {START_OVER}"
         return ""
 
     def _start(self) -> StreamingQuery:

@@ -1,4 +1,4 @@
 """Reads Pulsar's broker.conf and writes trimtab's settings.
 
-What a setting means is in `trimtab.settings`.
+The settings are defined in `trimtab.settings`.
 """

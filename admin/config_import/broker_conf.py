@@ -1,9 +1,9 @@
-"""A Pulsar broker.conf as trimtab's settings.
+"""Turns a Pulsar broker.conf into trimtab's settings.
 
-of the keys that are set to something, those that trimtab has a setting for:
-  the text becomes what Pulsar reads it as; trimtab.settings converts units and names
+for each key with a value and a setting in trimtab:
+  parse the text as Pulsar does; trimtab.settings converts units and names
 loadBalancerEnabled=false: neither rounds nor splits
-the extensible manager: its own strategies, for it runs no others
+the extensible manager: its own strategies, as it runs no others
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from trimtab.settings.setting import Alias, InvalidSettings
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """Settings, and what there is to say of how a file came to mean them."""
+    """Settings, and notes on how the file led to them."""
 
     settings: Settings
     sources: Mapping[str, str]
-    """Pulsar's key for each setting that the file decides, by dotted name."""
+    """Dotted name of each setting that the file decides, to Pulsar's key."""
     notes: tuple[str, ...]
     not_imported: int
     ignored: int
-    """Keys of other parts of Pulsar."""
+    """Number of keys of other parts of Pulsar."""
 
     @property
     def changed(self) -> int:
-        """How many of the settings differ from Pulsar's default, which is trimtab's too."""
+        """How many settings differ from Pulsar's default, which is also trimtab's."""
         values, defaults = self.settings.dumped(), Settings().dumped()
         return sum(values[path] != defaults[path] for path in self.sources)
 
 
 class _Known(NamedTuple):
-    """The setting that a key of Pulsar's means."""
+    """The setting for a Pulsar key."""
 
     path: str
     kind: type
@@ -72,11 +72,11 @@ _TOGETHER: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "round.placement": (_SHEDDING, "loadBalancerLoadPlacementStrategy"),
 }
-"""The keys that can contradict one another, by the setting that the complaint names."""
+"""The keys that can contradict one another, by the setting that the error names."""
 
 
 def import_conf(entries: Mapping[str, Entry]) -> Imported:
-    """What a file means; raises InvalidSettings, each problem with its key and line."""
+    """Import a file; raises InvalidSettings, each problem with its key and line."""
     stripped = {key: Entry(entry.value.strip(), entry.line) for key, entry in entries.items()}
     given = {key: entry for key, entry in stripped.items() if entry.value}
     problems: list[tuple[int, str]] = []
@@ -107,7 +107,7 @@ def import_conf(entries: Mapping[str, Entry]) -> Imported:
 def _values(
     given: Mapping[str, Entry], problems: list[tuple[int, str]]
 ) -> Iterator[tuple[str, object]]:
-    """Each value in its type, or why not in ``problems``."""
+    """Yield each value in its type; appends the others to ``problems`` with the cause."""
     for key, (text, line) in given.items():
         try:
             if key in _KINDS:
@@ -125,7 +125,7 @@ def _typed(text: str, kind: type, *, whole: bool) -> object:
         return text
     if kind is bool:
         if text.lower() not in ("true", "false"):
-            raise ValueError("must be true or false; Pulsar takes it for false")
+            raise ValueError("must be true or false; Pulsar reads it as false")
         return text.lower() == "true"
     if whole:
         if not _WHOLE.fullmatch(text):
@@ -137,13 +137,13 @@ def _typed(text: str, kind: type, *, whole: bool) -> object:
 
 
 def _implied(values: Mapping[str, object]) -> dict[str, tuple[object, str]]:
-    """Settings that another key than their own decides, each with that key."""
+    """Settings decided by a key other than their own, each with that key."""
     implied: dict[str, tuple[object, str]] = {}
     if values.get(ENABLED) is False:
         implied |= dict.fromkeys(("round.enabled", "split.enabled"), (False, ENABLED))
     if _manager(values.get(MANAGER, "")) == "ExtensibleLoadManagerImpl":
         implied |= {path: (value, MANAGER) for path, value in _EXTENSIBLE.items()}
-        # A class that is unknown could be an extensible strategy, which Pulsar would run.
+        # An unknown class could be an extensible strategy, which Pulsar would run.
         named = values.get(_SHEDDING)
         if named is not None and _ALIASES[_SHEDDING].alias.convert(named) not in SHEDDING:
             del implied["round.shedding"]
@@ -172,7 +172,7 @@ def _manager(name: object) -> str:
 
 
 def _located(problem: str, given: Mapping[str, Entry]) -> tuple[int, str]:
-    """A problem of trimtab.settings, by line, with the keys that it is about."""
+    """The line of a problem of trimtab.settings, and its text with the keys concerned."""
     name, _, what = problem.partition(": ")
     about = _TOGETHER.get(name, (name,))
     line = min((given[key].line for key in about if key in given), default=0)

@@ -1,8 +1,8 @@
-"""Java's properties format, as java.util.Properties reads it.
+"""Parses Java's properties format, as java.util.Properties does.
 
-a line ends with \\n, \\r or \\r\\n; blank lines, and lines that begin with # or !, say nothing
-a line that ends with an odd number of backslashes goes on in the next, less that one's indent
-the key ends at the first = or : or white space that no backslash precedes; the rest is the value
+a line ends with \\n, \\r or \\r\\n; blank lines, and lines that begin with # or !, are ignored
+a line that ends with an odd number of backslashes continues in the next, without that one's indent
+the key ends at the first = or : or white space without a backslash before; the rest is the value
 \\t \\n \\r \\f and \\uXXXX mean a character, a backslash before any other one means that one
 """
 
@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 
 class MalformedProperties(ValueError):
-    """Java could not read the file either; ``problems`` names each line."""
+    """Java could not read the file either; ``problems`` names each bad line."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("; ".join(problems))
@@ -22,14 +22,14 @@ class MalformedProperties(ValueError):
 
 
 class Entry(NamedTuple):
-    """What a key is set to, and the line where that begins."""
+    """A key's value, and its first line."""
 
     value: str
     line: int
 
 
 _WHITE: Final = " \t\f"
-# Not splitlines: it knows more line ends than Java.
+# Not splitlines: it accepts more line ends than Java.
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _TRAILING_BACKSLASHES: Final = re.compile(r"\\*\Z")
 _PARTS: Final = re.compile(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
@@ -39,7 +39,7 @@ _NAMED: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def parse(text: str) -> dict[str, Entry]:
-    """Every key, with the last of its values; raises MalformedProperties."""
+    """Parse a file into every key with its last value; raises MalformedProperties."""
     entries: dict[str, Entry] = {}
     problems: list[str] = []
     for number, line in _logical_lines(text):
@@ -54,7 +54,7 @@ def parse(text: str) -> dict[str, Entry]:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines that say something, each with the number of its first part."""
+    """The lines with content, each with the number of its first part."""
     begun, number = "", 0
     for here, natural in enumerate(_LINE_END.split(text), start=1):
         part = natural.lstrip(_WHITE)

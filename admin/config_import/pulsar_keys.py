@@ -1,4 +1,4 @@
-"""What is known of Pulsar 4.0.8's load-balancing keys besides their settings in trimtab."""
+"""Facts about Pulsar 4.0.8's load-balancing keys besides their settings in trimtab."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DOUBLES: Final = frozenset(
         "maxUnloadPercentage",
     }
 )
-"""Keys that take a fraction in Pulsar; other numbers are whole, or the broker does not start."""
+"""Keys that allow a fraction in Pulsar; with a fraction elsewhere the broker does not start."""
 
 _REPORTS: Final = "when a broker reports is its agent's setting"
 _REDIS: Final = "ownership is in Redis"
@@ -59,4 +59,4 @@ NOT_IMPORTED: Final[Mapping[str, str]] = {
     "loadBalancerBrokerUnderloadedThresholdPercentage": _SIMPLE,
     "loadBalancerBrokerComfortLoadLevelPercentage": _SIMPLE,
 }
-"""Keys about load balancing that are no setting of the job, and why."""
+"""Load-balancing keys that are not settings of the job, and why."""

@@ -1,4 +1,4 @@
-"""`trimtab demo`: its processes, what they say, and how that is shown.
+"""`trimtab demo`: its processes, their figures, and the display.
 
-The servers are started by `deploy`; the fleet's load is `simulation`'s.
+`deploy` starts the servers; `simulation` generates the fleet's load.
 """

@@ -1,4 +1,4 @@
-"""Where a demo's figures come from: the fleet's own lines, and the job's rounds on Kafka."""
+"""Reads a demo's figures: the fleet's own output lines, and the job's rounds from Kafka."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from trimtab.wire.pieces import Joiner
 from trimtab.wire.rows import BatchRecord, RoundRecord
 
 _TAIL: Final = 256 * 1024
-"""Bytes at the end of the fleet's log that are searched: a line of 1000 brokers fits."""
+"""Bytes to search at the end of the fleet's log: a line of 1000 brokers fits."""
 
 
 def newest_snapshot(log: Path) -> FleetSnapshot | None:
-    """The last whole line of the fleet's log that is a snapshot; its other lines are log."""
+    """The last complete snapshot line of the fleet's log; its other lines are log messages."""
     if not log.exists():
         return None
     with log.open("rb") as opened:
         opened.seek(max(0, log.stat().st_size - _TAIL))
         lines = opened.read().split(b"\n")
-    # What follows the last line break is still being written.
+    # The text after the last line break is still being written.
     for line in reversed(lines[:-1]):
         if line.startswith(b'{"at"'):
             return msgspec.json.decode(line, type=FleetSnapshot)
@@ -46,7 +46,7 @@ class RoundReader:
         self._consumer.assign([TopicPartition(keys.ROUNDS, 0, OFFSET_BEGINNING)])
 
     def read(self, seconds: float) -> Iterator[RoundRecord]:
-        """The rounds that came since the last call; waits so long for the first."""
+        """The rounds since the last call; waits up to ``seconds`` for the first."""
         for message in self._consumer.consume(num_messages=100, timeout=seconds):
             if message.error() is None:
                 yield from self._rounds(message)

@@ -1,4 +1,4 @@
-"""The processes of a demo beside Kafka and Redis: the job and the fleet, each with its log."""
+"""The processes of a demo besides Kafka and Redis: the job and the fleet, each with its log."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from simulation.profile import Profile, read_profile
 
 METRICS_PORT: Final = 9780
 GOAL: Final = 10.0
-"""Points between brokers as reported: the planner's target, and as much for noise."""
+"""Points between brokers as reported: the planner's target, doubled for noise."""
 REPORT_SECONDS: Final = 1.0
 _LOG_LINES: Final = 20
 
 
 class DemoFailed(RuntimeError):
-    """The demo cannot go on; the message says what to look at."""
+    """The demo cannot continue; the message says what to look at."""
 
 
 @contextmanager
 def clean_folder(folder: Path) -> Iterator[None]:
-    """An empty `folder` that no other demo uses meanwhile."""
+    """Provide an empty `folder` that no other demo uses meanwhile."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_suffix(".lock").open("w") as lock:
         try:
@@ -49,14 +49,14 @@ def clean_folder(folder: Path) -> Iterator[None]:
 
 
 def settings_file(folder: Path, name: str) -> Path:
-    """A copy of one of the committed files, beside the logs of the run that used it."""
+    """Copy one of the committed files next to the logs of the run that uses it."""
     copy = folder / name
     copy.write_text(files("deploy").joinpath(name).read_text("utf-8"), "utf-8")
     return copy
 
 
 def fleet_profile(path: Path, given: Mapping[str, int | None]) -> Profile:
-    """The committed fleet, changed as asked; raises InvalidProfile."""
+    """The committed fleet with the given changes; raises InvalidProfile."""
     profile = read_profile(path)
     changes = {name: number for name, number in given.items() if number is not None}
     bundles = changes.get("bundles", profile.bundles)
@@ -75,7 +75,7 @@ def spark_jars() -> str:
 
 
 def job(folder: Path, stack: Stack, port: int) -> Process:
-    """The password of Redis goes through the environment: a command line is for all to read."""
+    """The job's process. Redis's password is in the environment, as command lines are public."""
     return Process(
         "the job",
         [str(Path(sysconfig.get_path("scripts")) / "trimtab-job"), "--config", "demo_job.toml"],
@@ -92,7 +92,7 @@ def job(folder: Path, stack: Stack, port: int) -> Process:
 
 
 def fleet(folder: Path, stack: Stack, profile: Profile) -> Process:
-    """Its log has the snapshots among its other lines."""
+    """The fleet's process; its log has the snapshots among its other lines."""
     command = [sys.executable, "-m", "simulation", "--profile", "demo_fleet.toml"]
     for name in ("brokers", "bundles", "namespaces", "seed"):
         command += [f"--{name}", str(getattr(profile, name))]
@@ -107,7 +107,7 @@ def fleet(folder: Path, stack: Stack, profile: Profile) -> Process:
 
 
 def check(*processes: Process) -> None:
-    """Raises DemoFailed with the end of the log of one that has ended."""
+    """Raise DemoFailed, with the end of the log, if a process has ended."""
     for process in processes:
         if not process.running:
             lines = process.log.read_text("utf-8", errors="replace").splitlines()
@@ -116,6 +116,6 @@ def check(*processes: Process) -> None:
 
 
 def _environment(**ours: str) -> dict[str, str]:
-    """This process's, but with no settings of trimtab that were meant for a real fleet."""
+    """This process's environment, without trimtab's settings meant for a real fleet."""
     theirs = {k: v for k, v in os.environ.items() if not k.startswith("TRIMTAB_")}
     return theirs | ours

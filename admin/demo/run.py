@@ -1,6 +1,6 @@
 """`trimtab demo`: Kafka, Redis, the job and a skewed fleet, shown until the time is up.
 
-Whatever happens, what was started is stopped: the job, then the fleet, then Kafka and Redis.
+In every case it stops what it started: the job, then the fleet, then Kafka and Redis.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @dataclass(frozen=True, slots=True)
 class DemoOptions:
-    """None: as in deploy/demo_fleet.toml."""
+    """Options of a demo; None: as in deploy/demo_fleet.toml."""
 
     seconds: float = 180.0
     seed: int | None = None
@@ -47,7 +47,7 @@ class DemoOptions:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """What the view needs of the processes that were started."""
+    """The started processes, for the view."""
 
     job: Process
     fleet: Process
@@ -56,7 +56,7 @@ class Running:
 
 
 class Demo:
-    """One run; `story` and `moves` are what it came to."""
+    """One run; `story` and `moves` are its results."""
 
     def __init__(self, options: DemoOptions, console: Console) -> None:
         self._began = time.monotonic()
@@ -68,7 +68,7 @@ class Demo:
         self.moves = 0
 
     def run(self) -> None:
-        """Until the seconds are over or Ctrl-C; raises DemoFailed and what a server raises."""
+        """Run until the time is up or Ctrl-C; raises DemoFailed and the servers' errors."""
         with _all_end_as_ctrl_c(), processes.clean_folder(self._folder), ExitStack() as started:
             with Spinner(self._console, plain=self._plain) as step:
                 running = self._start(started, step)
@@ -83,14 +83,14 @@ class Demo:
         started.enter_context(stack)
         step("making the topics")
         ensure_topics(stack.kafka_bootstrap)
-        step("starting the fleet, and the job beside it")
+        step("starting the fleet and the job")
         port = processes.metrics_port()
         job = processes.job(self._folder, stack, port)
         fleet = processes.fleet(self._folder, stack, profile)
         reader = started.enter_context(RoundReader(stack.kafka_bootstrap))
         started.callback(self._stop, fleet)
         started.callback(self._stop, job)
-        # The first to be undone: from there on a second Ctrl-C may not interrupt.
+        # Undone first: from there on a second Ctrl-C must not interrupt.
         started.callback(_ignore_endings)
         job.start(lambda: True, 0)
         fleet.start(lambda: newest_snapshot(fleet.log) is not None, _FLEET_SECONDS)
@@ -103,7 +103,7 @@ class Demo:
         return processes.fleet_profile(committed, given)
 
     def _show(self, running: Running) -> None:
-        said = -_LINE_SECONDS
+        shown_at = -_LINE_SECONDS
         with Live(console=self._console, auto_refresh=False) as live:
             while self._elapsed < self._options.seconds:
                 for record in running.reader.read(_TICK_SECONDS):
@@ -112,9 +112,9 @@ class Demo:
                 scene = self._scene(running)
                 if not self._plain:
                     live.update(picture(scene), refresh=True)
-                elif scene.elapsed - said >= _LINE_SECONDS:
+                elif scene.elapsed - shown_at >= _LINE_SECONDS:
                     self._console.print(line(scene), highlight=False, soft_wrap=True)
-                    said = scene.elapsed
+                    shown_at = scene.elapsed
 
     def _scene(self, running: Running) -> Scene:
         fleet = newest_snapshot(running.fleet.log)
@@ -140,7 +140,7 @@ class Demo:
 
 @contextmanager
 def _all_end_as_ctrl_c() -> Iterator[None]:
-    """SIGTERM and a closed terminal unwind as Ctrl-C does."""
+    """Make SIGTERM and a closed terminal unwind as Ctrl-C does."""
     before = {number: signal.getsignal(number) for number in _ENDING}
     for number in _ENDING:
         signal.signal(number, signal.default_int_handler)

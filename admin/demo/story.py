@@ -1,4 +1,4 @@
-"""What the rounds of a demo said, and when the fleet came to rest."""
+"""The rounds of a demo, and when the fleet became balanced."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from trimtab.wire.rows import RoundRecord
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One round as it was learnt, ``elapsed`` seconds into the demo."""
+    """One round, read ``elapsed`` seconds into the demo."""
 
     elapsed: float
     record: RoundRecord
 
     @property
     def range(self) -> float:
-        """Points between the highest and the lowest usage, as the job saw them."""
+        """Points between the highest and the lowest usage, as seen by the job."""
         return 100 * self.record.summary.get("usage_range", 0.0)
 
 
@@ -32,8 +32,8 @@ class Story:
     rounds: tuple[Told, ...] = ()
 
     def told(self, record: RoundRecord, elapsed: float) -> Story:
-        """With one more round, unless it is a repeated one or missed brokers: the range of half a
-        fleet says nothing."""
+        """Add a round, unless it is a repeat or missed brokers: the range of half a fleet means
+        nothing."""
         known = self.rounds[-1].record.round if self.rounds else 0
         whole = record.summary.get("brokers", 0) >= self.brokers
         if not whole or record.round <= known:
@@ -50,7 +50,7 @@ class Story:
 
     @property
     def balanced_since(self) -> Told | None:
-        """The first round of those at the end that all stayed below the threshold."""
+        """The first round of the last run of rounds below the threshold."""
         since = None
         for told in reversed(self.rounds):
             if told.range >= self.threshold:
@@ -60,9 +60,9 @@ class Story:
 
 
 def reasons(record: RoundRecord) -> str:
-    """``high-pair 18, low-pair 9``: the moves of a round by reason, or why it made none."""
+    """A round's moves by reason, ``high-pair 18, low-pair 9``, or why it made none."""
     counted = Counter(move.reason for move in record.moves)
     if not counted:
-        # Said of any round in which the strategy wanted nothing, also while its hits are counting.
+        # The rule of any round in which the strategy wanted nothing, even while it counts hits.
         return "no moves" if record.skipped == Rule.BALANCED else record.skipped
     return ", ".join(f"{reason} {number}" for reason, number in sorted(counted.items()))

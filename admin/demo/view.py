@@ -1,4 +1,4 @@
-"""How a demo looks: bars on a terminal, a line now and then elsewhere, one line at the end."""
+"""Shows a demo: bars on a terminal, periodic lines elsewhere, one line at the end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BAR: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """All that one picture shows. Seconds."""
+    """Everything that one picture shows; times in seconds."""
 
     story: Story
     fleet: FleetSnapshot | None
@@ -39,22 +39,22 @@ def picture(scene: Scene) -> RenderableType:
 
 
 def line(scene: Scene) -> str:
-    """The same in a line of text."""
-    said = f"{scene.elapsed:4.0f} s  {_headline(scene)}"
+    """The same as a line of text."""
+    text = f"{scene.elapsed:4.0f} s  {_headline(scene)}"
     told = scene.story.last
-    return f"{said}, {reasons(told.record)}" if told else said
+    return f"{text}, {reasons(told.record)}" if told else text
 
 
 def summary(story: Story, moves: int) -> str:
-    """What the demo came to."""
+    """The demo's result."""
     if not story.rounds:
         return "no round saw the whole fleet: nothing was balanced"
     first, last, since = story.rounds[0], story.rounds[-1], story.balanced_since
-    said = f"range {first.range:.1f} -> {last.range:.1f} points with {moves} moves"
+    text = f"range {first.range:.1f} -> {last.range:.1f} points with {moves} moves"
     if since is None:
-        return f"{said}, not below {story.threshold:g} after {last.elapsed:.0f} s"
+        return f"{text}, not below {story.threshold:g} after {last.elapsed:.0f} s"
     return (
-        f"{said}, below {story.threshold:g} from {since.elapsed:.0f} s on"
+        f"{text}, below {story.threshold:g} from {since.elapsed:.0f} s on"
         f" ({since.elapsed - first.elapsed:.0f} s after the first round)"
     )
 

@@ -1,4 +1,4 @@
-"""Carries out what the job commands: unload, transfer, split, merge; gives bundles away at the end.
+"""Obeys the job's commands: unload, transfer, split, merge; gives bundles away at the end.
 
-When it is done is decided by the loop in `agent.agent`.
+The loop in `agent.agent` decides when.
 """

@@ -1,7 +1,7 @@
-"""Doing what the job commands, one bundle at a time.
+"""Obeys the job's commands, one bundle at a time.
 
-A command holds while the bundle's record has the epoch the command was issued at. Its action is
-harmless to repeat, and so is what it reports.
+A command is valid while the bundle's record has the epoch at which the command was issued. Its
+action and its report are harmless to repeat.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from trimtab.wire.ownership import Refused
 
 
 def obey(obeyer: Obeyer, command: Command) -> Obeyed:
-    """Act and report; raises StoreUnavailable or Closed, and may be repeated after these."""
+    """Act and report; raises StoreUnavailable or Closed, after which it may be repeated."""
     held = obeyer.holds(command)
     obeyed = ACTIONS[command.kind](obeyer, command) if held else Obeyed.STALE
     obeyer.counts[command.kind, obeyed] += 1
@@ -48,7 +48,7 @@ def _transfer(obeyer: Obeyer, command: Command) -> Obeyed:
     )
     outcome = obeyer.apply(command, Event.HAND_OVER, (own,))
     if outcome.reason is Refused.NO_LEASE:
-        # The destination died: better served here than by nobody.
+        # The destination died: better served here than not at all.
         obeyer.report(command, Event.DECLINE)
         return Obeyed.DECLINED
     return obeyer.follow(outcome)
@@ -62,11 +62,11 @@ def _prepare(obeyer: Obeyer, command: Command) -> Obeyed:
 def _own(obeyer: Obeyer, command: Command) -> Obeyed:
     record = obeyer.store.record(obeyer.cluster, command.bundle)
     if record is not None and obeyer.serves_by(record):
-        # It was to leave and stays after all.
+        # It was about to leave, and stays after all.
         if obeyer.holdings.epoch(command.bundle) is not None:
             obeyer.settle(command.bundle, record)
             return Obeyed.DONE
-        # Only an open store gives it back: of a closed one the record may be long out of date.
+        # Only an open store gives it back: a closed one's record may be long out of date.
         return obeyer.follow(obeyer.claim(command.bundle, record))
     try:
         obeyer.load(command.bundle)

@@ -1,7 +1,7 @@
-"""Giving every bundle away before a broker ends, without waiting for the job.
+"""Gives every bundle away before a broker ends, without waiting for the job.
 
 for each bundle: stop serving it, give it up, and place it on the better of two other brokers
-so a bundle is without an owner for as long as one broker drains it and another loads it
+so a bundle is unserved only while one broker drains it and another loads it
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from trimtab.wire.ownership import Record
 
 
 def leave(obeyer: Obeyer, claims: Claims, in_time: Callable[[], bool]) -> int:
-    """Give away what is served here, while ``in_time``; how many bundles went.
+    """Give away the bundles served here, while ``in_time``; returns how many went.
 
-    One that nobody can take now is free: the next lookup or round places it. Raises
+    A bundle that no broker can take now is free: the next lookup or round places it. Raises
     StoreUnavailable and Closed.
     """
     given = 0

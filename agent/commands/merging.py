@@ -1,8 +1,8 @@
-"""Merging a bundle with its neighbour above: the store makes one of two, the broker follows.
+"""Merges a bundle with its neighbour above: the store makes one of two, the broker follows.
 
-ask the store for the one: from then on both are no more
-  refused, for one of them has moved on: say of each that is left that it stays as it is
-tell the broker, and serve the one
+ask the store for the merged bundle: from then on both parts no longer exist
+  refused, as one of them has changed: report of each remaining one that it stays as it is
+tell the broker, and serve the merged bundle
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ def merge(obeyer: Obeyer, command: Command) -> Obeyed:
     lower, upper = command.bundle, command.neighbour
     if upper is None:
         return obeyer.report(command, Event.DECLINE)
-    beside, whole = obeyer.store.record(obeyer.cluster, upper), merge_names(lower, upper)
-    if beside is not None:
-        # From here on nothing older gives it back to this broker.
-        obeyer.seen.note(upper, beside)
-    neighbour = Neighbour(upper, NO_EPOCH if beside is None else beside.epoch)
+    upper_record, whole = obeyer.store.record(obeyer.cluster, upper), merge_names(lower, upper)
+    if upper_record is not None:
+        # From here on no older record gives it back to this broker.
+        obeyer.seen.note(upper, upper_record)
+    neighbour = Neighbour(upper, NO_EPOCH if upper_record is None else upper_record.epoch)
     outcome = obeyer.retire(command, (whole,), neighbour)
     if not outcome.accepted:
         return _decline(obeyer, command, outcome)
@@ -37,7 +37,7 @@ def merge(obeyer: Obeyer, command: Command) -> Obeyed:
 
 
 def _decline(obeyer: Obeyer, command: Command, refused: TransitionOutcome) -> Obeyed:
-    """Both stay, one by one: either may have moved on alone."""
+    """Keep both parts, each by its own report: either may have changed alone."""
     obeyer.follow(refused)
     known = {refused.bundle: refused.record, **refused.others}
     merging = {
@@ -45,10 +45,10 @@ def _decline(obeyer: Obeyer, command: Command, refused: TransitionOutcome) -> Ob
         for bundle, record in known.items()
         if record is not None and record.state is State.MERGING and obeyer.serves_by(record)
     }
-    # The upper one may be in another merge by now, which this command says nothing of.
+    # The upper one may be in another merge by now, which is not this command's.
     begun_by = next((record.by for record in merging.values()), "")
     for bundle, record in merging.items():
         if record.by == begun_by:
-            told = msgspec.structs.replace(command, bundle=bundle, epoch=record.epoch)
-            obeyer.report(told, Event.DECLINE)
+            declined = msgspec.structs.replace(command, bundle=bundle, epoch=record.epoch)
+            obeyer.report(declined, Event.DECLINE)
     return Obeyed.DECLINED

@@ -1,8 +1,8 @@
-"""One broker and its records: what it may serve, and what it tells the store.
+"""One broker and its records: what it may serve, and what it reports to the store.
 
 A transition that reports a command is harmless to repeat: its id is ``{command id}/{event}``, so
-the store answers the second asking as it did the first. Where the store refuses, the broker is
-brought in line with the record instead.
+the store gives a repeated request its first answer. If the store refuses, the broker follows the
+record instead.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SERVING: Final = frozenset({State.OWNED, State.RELEASING, State.SPLITTING, State
 """States in which the record's owner serves clients."""
 
 _RETIRING: Final = frozenset({CommandKind.SPLIT, CommandKind.MERGE})
-"""What is answered with RETIRE, and has its bundle served until then."""
+"""Commands that are answered with RETIRE; their bundle is served until then."""
 
 
 class Obeyed(StrEnum):
@@ -34,16 +34,16 @@ class Obeyed(StrEnum):
 
     DONE = "done"
     REFUSED = "refused"
-    """The store did not accept what the broker reported."""
+    """The store did not accept the broker's report."""
     STALE = "stale"
-    """The record has moved on: the command came late or twice."""
+    """The record has changed since: the command came late or twice."""
     DECLINED = "declined"
     """The broker cannot load the bundle."""
 
 
 @dataclass(slots=True)
 class Obeyer:
-    """Carries out one broker's commands; ``broker_id`` is the name the records know it by."""
+    """Obeys one broker's commands; ``broker_id`` is the broker's name in the records."""
 
     cluster: str
     broker_id: str
@@ -57,7 +57,7 @@ class Obeyer:
     def settle(self, bundle: str, record: Record | None) -> None:
         """Make the broker, and what it may serve, agree with the record.
 
-        A record older than one that was seen is of a store that has forgotten: it gives nothing.
+        A record older than one that was seen comes from a store that lost data: it grants nothing.
         """
         if record is None or not self.seen.note(bundle, record) or not self.serves_by(record):
             self.stop_serving(bundle)
@@ -71,9 +71,9 @@ class Obeyer:
             self.holdings.hold(bundle, record.epoch)
 
     def give_up(self, bundle: str) -> Record | None:
-        """Release it, if it is this broker's and not on its way; the record afterwards.
+        """Release a bundle that this broker owns and that is not moving; returns the record after.
 
-        On its way already, it has a deadline after which the job decides.
+        A bundle on the move has a deadline after which the job decides.
         """
         record = self.seen.record(bundle)
         if record is None or record.state is not State.OWNED or not self.serves_by(record):
@@ -93,11 +93,11 @@ class Obeyer:
         return after
 
     def claim(self, bundle: str, known: Record) -> TransitionOutcome:
-        """Ask for a bundle that this broker owns, by what is known of it; it gets a new epoch."""
+        """Claim a bundle that this broker owns, by its known record; it gets a new epoch."""
         return self.store.apply(self.cluster, self.claiming(bundle, known))
 
     def claiming(self, bundle: str, known: Record | None, event: Event = Event.CLAIM) -> Transition:
-        """The request for it, or the answer that it cannot be loaded (DECLINE)."""
+        """The request to claim it, or the answer that it cannot be loaded (DECLINE)."""
         expect = known.epoch if known else NO_EPOCH
         return Transition(
             id=f"{self.broker_id}/{self.session}/{bundle}"
@@ -115,22 +115,22 @@ class Obeyer:
         return record.owner == self.broker_id and record.state in SERVING
 
     def stop_serving(self, bundle: str) -> None:
-        """Turn clients away, then drain."""
+        """Refuse clients, then drain."""
         self.holdings.drop(bundle)
         if bundle in self.broker.bundles():
             self.broker.unload(bundle)
 
     def load(self, bundle: str) -> None:
-        """Have the bundle loaded, not yet served; raises CannotLoad."""
+        """Load the bundle without serving it yet; raises CannotLoad."""
         if bundle not in self.broker.bundles():
             self.broker.load(bundle)
 
     def report(self, command: Command, event: Event, *commands: Command) -> Obeyed:
-        """Tell the store what was done for ``command``, and follow what it answers."""
+        """Report to the store what was done for ``command``, and follow its answer."""
         return self.follow(self.apply(command, event, commands))
 
     def follow(self, outcome: TransitionOutcome) -> Obeyed:
-        """Be brought in line with what the store answered."""
+        """Make the broker agree with the store's answer."""
         self.settle(outcome.bundle, outcome.record)
         for bundle, record in outcome.others.items():
             self.settle(bundle, record)
@@ -139,10 +139,10 @@ class Obeyer:
     def retire(
         self, command: Command, children: tuple[str, ...], neighbour: Neighbour | None = None
     ) -> TransitionOutcome:
-        """Ask the store to put ``children`` in place of a bundle that is served meanwhile.
+        """Ask the store to replace a bundle, which is served meanwhile, by ``children``.
 
-        It is served no longer where no answer comes: it may be gone, and whatever the store forgets
-        of that, others may get what it then takes for left over.
+        Without an answer it is no longer served: it may be gone, and if the store then loses that
+        change, the rebuilt bundle may go to others.
         """
         try:
             return self.apply(command, Event.RETIRE, children=children, neighbour=neighbour)
@@ -160,7 +160,7 @@ class Obeyer:
         children: tuple[str, ...] = (),
         neighbour: Neighbour | None = None,
     ) -> TransitionOutcome:
-        """Ask the store for what answers ``command``."""
+        """Send the store the transition that answers ``command``."""
         transition = Transition(
             id=f"{command.id}/{event.value}",
             bundle=command.bundle,
@@ -176,17 +176,17 @@ class Obeyer:
         return self.store.apply(self.cluster, transition)
 
     def holds(self, command: Command) -> bool:
-        """Whether a command is still to be obeyed; its record may have moved on."""
+        """Whether a command must still be obeyed; its record may have changed since."""
         record = self.store.record(self.cluster, command.bundle)
-        # Ahead of the command by this command's own doing: what followed was cut short, so go on.
+        # This command itself changed the record, and was then interrupted: continue it.
         if record is not None and record.by.rpartition("/")[0] == command.id:
             return True
         if record is None or not self.seen.note(command.bundle, record):
-            # The store has forgotten. What may be half done is asked for again: while it is closed
-            # the command waits, and then the epoch decides.
+            # The store has lost data. A command that may be half done is repeated: it waits while
+            # the store is closed, and then the epoch decides.
             return command.kind in _RETIRING
         return record.epoch == command.epoch
 
     def has_done(self, command: Command, event: Event, record: Record) -> bool:
-        """Whether the record is what the store made of this answer to ``command``."""
+        """Whether the record is the result of this answer to ``command``."""
         return record.by == f"{command.id}/{event.value}"

@@ -1,7 +1,7 @@
-"""Dividing a bundle: the broker's topics tell where, the store makes the children.
+"""Splits a bundle: the broker's topics determine where, the store makes the children.
 
-find the place; where there is none the bundle stays as it is, and the store is told so
-ask the store for the children: from then on the bundle is no more
+find the position; if there is none the bundle stays as it is, and the store is told so
+ask the store for the children: from then on the bundle no longer exists
 tell the broker, and serve the children
 """
 
@@ -21,10 +21,10 @@ from trimtab.wire.command import Command, Division
 
 
 def split(obeyer: Obeyer, command: Command) -> Obeyed:
-    """Obey a command to divide a bundle."""
+    """Obey a command to split a bundle."""
     record = obeyer.store.record(obeyer.cluster, command.bundle)
     if record is not None and obeyer.has_done(command, Event.RETIRE, record):
-        # The answer was lost: by now the topics may tell of other children.
+        # The answer was lost: by now the topics may give other children.
         return _retire(obeyer, command, _parts(obeyer, command.bundle))
     if command.division is None:
         return obeyer.report(command, Event.DECLINE)
@@ -46,7 +46,7 @@ def _retire(obeyer: Obeyer, command: Command, children: tuple[str, ...]) -> Obey
 
 
 def _parts(obeyer: Obeyer, bundle: str) -> tuple[str, ...]:
-    """Parts of a bundle that is no more, as far as this broker serves them."""
+    """The parts of a former bundle that this broker serves."""
     records = obeyer.store.records_of(obeyer.cluster, obeyer.broker_id)
     parts = (name for name, record in records.items() if obeyer.serves_by(record))
     return tuple(sorted(part for part in parts if within(bundle, part)))
@@ -55,7 +55,7 @@ def _parts(obeyer: Obeyer, bundle: str) -> tuple[str, ...]:
 def children_of(
     bundle: str, division: Division, topics: Mapping[int, Sequence[float]]
 ) -> tuple[str, ...]:
-    """What a bundle is divided into, ascending; raises CannotSplit."""
+    """The children of a split bundle, ascending; raises CannotSplit."""
     namespace, span = parse_bundle(bundle)
     request = SplitRequest(
         bundle=span,

@@ -1,1 +1,1 @@
-"""Topic to bundle to owner: what a broker answers, and what its clients remember of it."""
+"""Lookup from topic to bundle to owner: a broker's answers, and the clients' cache of them."""

@@ -1,7 +1,7 @@
-"""Giving a bundle that nobody owns to the better of two brokers, as a broker may without the job.
+"""Places an unowned bundle on the better of two brokers; any broker may do so without the job.
 
 draw two of the job's candidates that were not tried before
-ask the script: it takes the one that is alive and has less, counting what was placed meanwhile
+ask the script: it takes the live one with less load, including bundles placed since the hints
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from trimtab.wire.lookup import Cause
 from trimtab.wire.ownership import Candidate, Transition, TransitionOutcome
 
 HINTS_FOR_S: Final = 1.0
-"""Longer: bundles go by older loads; shorter: more reading, of 64 brokers for each of 1,000
-namespaces at most."""
+"""How long hints are reused. Longer: placement uses older loads; shorter: more reading, of at most
+64 brokers for each of 1,000 namespaces."""
 
 LOADED_WITHIN_MS: Final = 30_000
-"""The command's deadline. The claim itself ends when the broker says that it serves, or dies."""
+"""The command's deadline. The claim itself ends when the broker reports that it serves, or dies."""
 
 
 class NoPlace(Exception):
-    """Nobody can be given the bundle now."""
+    """No broker can get the bundle now."""
 
     def __init__(self, cause: Cause, says: str) -> None:
         super().__init__(says)
@@ -38,7 +38,7 @@ class NoPlace(Exception):
 
 
 class Drawn(NamedTuple):
-    """One or two brokers that a bundle may go to, and what one more bundle adds to either."""
+    """One or two candidate brokers, and the load that one more bundle adds to either."""
 
     candidates: tuple[Candidate, ...]
     each: float
@@ -49,9 +49,9 @@ class Drawn(NamedTuple):
 
 
 class Claims:
-    """Those that one broker makes, from any number of threads."""
+    """The claims of one broker; any number of threads may use it."""
 
-    def __init__(  # noqa: PLR0913 - who asks whom, by which dice and clock
+    def __init__(  # noqa: PLR0913 - its identity, its links, its randomness and clocks
         self,
         cluster: str,
         broker: str,
@@ -61,7 +61,7 @@ class Claims:
         clock: Callable[[], float],
         server_ms: Callable[[], int | None],
     ) -> None:
-        """``server_ms``: Redis's time by a clock of this machine, None where it is not sure."""
+        """``server_ms``: Redis's time by a clock of this machine, None if it is uncertain."""
         self._cluster, self._broker = cluster, broker
         self._store, self._hints = store, hints
         self._rng, self._clock, self._server_ms = rng, clock, server_ms
@@ -70,21 +70,23 @@ class Claims:
         self._read_at = 0.0
 
     def draw(self, bundle: str, besides: Collection[str]) -> Drawn:
-        """Whom the bundle may go to, none of ``besides``; raises NoPlace."""
+        """Draw candidates for the bundle, none of ``besides``; raises NoPlace."""
         placed = self._hints.placed(self._cluster)
         with self._lock:
             hints = self._newest()
             candidates = candidates_for(namespace_of(bundle), hints)
             untried = [candidate for candidate in candidates if candidate.broker not in besides]
             if not untried:
-                why = f"none of {len(candidates)} took it" if candidates else "nobody may take it"
+                why = (
+                    f"none of {len(candidates)} took it" if candidates else "no broker may take it"
+                )
                 raise NoPlace(Cause.NO_CANDIDATE, f"{bundle}: {why}")
             return Drawn(draw(untried, placed, hints.each, self._rng), hints.each)
 
     def claim(self, bundle: str, expect: Epoch, drawn: Drawn) -> TransitionOutcome:
-        """Have the script give it to one of them; raises Closed.
+        """Let the script give it to one of them; raises Closed.
 
-        Asking once more, perhaps for others, is harmless: one request of this name is accepted.
+        A repeat, perhaps for others, is harmless: only one request of this name is accepted.
         """
         epoch = f"{expect.generation}.{expect.counter}"
         name = f"{self._broker}/{bundle}/{epoch}/{Event.ASSIGN.value}"

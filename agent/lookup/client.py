@@ -1,7 +1,7 @@
-"""Finding a topic's broker from outside, and remembering it: for clients, proxies and brokers.
+"""Finds a topic's broker from outside, and caches it: for clients, proxies and brokers.
 
-what is known of the topic's bundle and was not found wrong: answer it
-else ask, one thread for all that want the same; follow redirects; wait as long as the answer says
+if the topic's bundle is cached and was not found wrong: answer from the cache
+else ask, one thread for all with the same question; follow redirects; wait as the answer says
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from trimtab.wire.lookup import Answer, AnswerKind, Avoid, Cause, answer_failed,
 MOST_REDIRECTS: Final = 20
 """Pulsar's maxLookupRedirects."""
 MOST_BUNDLES: Final = 100_000
-"""Kept at once, some 75 MB."""
+"""Most bundles cached at once, some 75 MB."""
 PATIENCE_S: Final = 30.0
 """Pulsar's operation timeout."""
 BACK_AGAIN_S: Final = 0.2
-"""Before a client is sent to the broker it has just come from: its lease may be all that lives."""
+"""Pause before a client returns to the broker it just left: only its lease may still be alive."""
 
 
 class Ask(Protocol):
-    """Puts a lookup to a broker; ``broker`` is None for any, through the service URL.
+    """Sends a lookup to a broker; ``broker`` is None for any, through the service URL.
 
-    Raises OSError where the broker does not answer.
+    Raises OSError if the broker does not answer.
     """
 
     def __call__(
@@ -49,15 +49,15 @@ class Unanswered(Exception):
 
 
 class NotNow(Unanswered):
-    """All patience is used up: a later attempt may do."""
+    """The time limit is reached: a later attempt may succeed."""
 
 
 class LookupFailed(Unanswered):
-    """Nothing will be found before somebody has done what the error says."""
+    """A retry cannot help until someone does what the error says."""
 
 
 class LookupClient:
-    """For any number of threads."""
+    """Finds owners; any number of threads may use it."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class LookupClient:
         self._flights: SingleFlight[tuple[str, Epoch, Avoid | None], Place] = SingleFlight()
 
     def owner_of(self, topic: str, wrong: Place | None = None) -> Place:
-        """Where to connect to. ``wrong`` is the answer before, if it was of no use.
+        """The place to connect to. ``wrong`` is the previous answer, if it was useless.
 
         Raises InvalidName, NotNow and LookupFailed.
         """
@@ -93,16 +93,14 @@ class LookupClient:
         find = partial(self._found, name, avoid)
         if known is not None:
             place = self._flights.run((known.bundle, since, avoid), find)
-            # The bundle may have been divided, and the thread that asked be in the other half.
+            # The bundle may have been split, and the asking thread's topic be in another child.
             if holds(parse_bundle(place.bundle)[1], where):
                 return place
         return self._flights.run((name, since, avoid), find)
 
     def moved(self, bundle: str, epoch: Epoch, owner: str | None, *, proxied: bool = False) -> bool:
-        """A broker said that the bundle is ``owner``'s (None: not its own) since ``epoch``.
-
-        False where that is no news.
-        """
+        """Note a broker's answer that ``owner`` (None: not that broker) has the bundle since
+        ``epoch``; returns False if that is not news."""
         place = None if owner is None else Place(bundle, owner, epoch, proxied)
         with self._lock:
             return self._places.note(bundle, epoch, place)
@@ -126,7 +124,7 @@ class LookupClient:
             self._sleep(pause)
 
     def _followed(self, name: str, avoid: Avoid | None) -> Answer:
-        """The first answer that is no redirect."""
+        """The first answer that is not a redirect."""
         broker, authoritative = None, False
         for _ in range(MOST_REDIRECTS + 1):
             try:

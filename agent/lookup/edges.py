@@ -1,4 +1,4 @@
-"""Namespaces' edges, read from the index of bundles and kept until a bundle turns out gone."""
+"""Namespaces' edges, read from the bundle index and cached until a bundle is found gone."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from trimtab.store.lookup import edges_of
 from trimtab.store.ring import row_at
 
 MOST_NAMESPACES: Final = 5_000
-"""Kept at once: of 100 bundles each, some 70 MB. What was read longest ago is forgotten."""
+"""Most namespaces cached at once: with 100 bundles each, some 70 MB. The oldest read is dropped."""
 
 
 class UnknownNamespace(LookupError):
-    """No bundle of it is in the index."""
+    """The index has no bundle of the namespace."""
 
 
 class _Ring(NamedTuple):
@@ -24,7 +24,7 @@ class _Ring(NamedTuple):
 
 
 class Edges:
-    """Those of one cluster, for any number of threads."""
+    """The edges of one cluster; any number of threads may use it."""
 
     def __init__(self, cluster: str, index: BundleIndex) -> None:
         self._cluster = cluster
@@ -34,11 +34,11 @@ class Edges:
         self._reads: SingleFlight[str, _Ring] = SingleFlight()
 
     def bundle_at(self, namespace: str, where: int, *, afresh: bool) -> str:
-        """The bundle that holds a position of the ring; ``afresh``: by what the index says now.
+        """The bundle that holds a ring position; ``afresh``: read the index again.
 
-        Raises UnknownNamespace, NotTiling and what BundleIndex raises.
+        Raises UnknownNamespace, NotTiling and BundleIndex's errors.
         """
-        # No lock: every lookup comes by here, and one look at a dict is all it takes.
+        # No lock: every lookup passes here, and reading one dict is enough.
         ring = None if afresh else self._rings.get(namespace)
         if ring is None:
             ring = self._reads.run(namespace, lambda: self._read(namespace))
@@ -47,7 +47,7 @@ class Edges:
     def _read(self, namespace: str) -> _Ring:
         bundles = self._index.bundles(self._cluster, namespace)
         if not bundles:
-            raise UnknownNamespace(f"no bundles in {self._cluster}: create it, or mend the name")
+            raise UnknownNamespace(f"no bundles in {self._cluster}: create it, or correct the name")
         ring = _Ring(edges_of(bundles), bundles)
         with self._lock:
             self._rings.pop(namespace, None)

@@ -1,8 +1,8 @@
-"""Who owns which part of which ring, as far as answers have told: by bundle, never by topic.
+"""Caches which broker owns which part of which ring: by bundle, never by topic.
 
-Ranges that overlap are of different times, before and after a division: the newer epoch holds, for
-children's are above their parent's. A range whose owner was found wrong stays, without a place, so
-that an older answer that is still on its way does not bring the wrong one back.
+Overlapping ranges come from before and after a split: the newer epoch wins, as children's epochs
+are above their parent's. A range whose owner was found wrong stays, without a place, so that an
+older answer still in flight does not bring the wrong owner back.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from trimtab.model import FULL_RANGE_END, Epoch, HashRange, parse_bundle
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a bundle is served, since ``epoch``."""
+    """The broker that serves a bundle, since ``epoch``."""
 
     bundle: str
     broker: str
@@ -27,12 +27,12 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of a bundle: where it is, unless that was found wrong."""
+    """A cached bundle: its place, unless that was found wrong."""
 
     bundle: str
     span: HashRange
     since: Epoch
-    """What is said of an older epoch is no news."""
+    """Answers with an older epoch are not news."""
     place: Place | None
 
 
@@ -42,7 +42,7 @@ def holds(span: HashRange, where: int) -> bool:
 
 
 class Places:
-    """The ``most`` that were asked for last. One thread at a time."""
+    """The ``most`` recently used bundles. One thread at a time."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -53,7 +53,7 @@ class Places:
         return len(self._known)
 
     def find(self, namespace: str, where: int) -> Known | None:
-        """What is known of the bundle that holds a position."""
+        """The cached bundle that holds a position."""
         lows = self._lows.get(namespace, ())
         row = bisect_right(lows, where) - 1
         if row < 0:
@@ -66,9 +66,9 @@ class Places:
         return known
 
     def note(self, bundle: str, since: Epoch, place: Place | None) -> bool:
-        """Replace what is known of the bundle's range; False where that is no news.
+        """Replace the cached entries of the bundle's range; False if this is not news.
 
-        News are newer, or as old as what was found wrong. Raises InvalidName.
+        News is newer, or as old as an entry that was found wrong. Raises InvalidName.
         """
         namespace, span = parse_bundle(bundle)
         keys = [(namespace, low) for low in self._overlapping(namespace, span)]

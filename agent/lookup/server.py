@@ -1,14 +1,14 @@
-"""Which broker serves a topic, as any broker answers it: docs/lookup.md.
+"""Answers which broker serves a topic; any broker can: docs/lookup.md.
 
-find the topic's bundle on the ring, by edges read before      no round trip
+find the topic's bundle on the ring, by cached edges           no round trip
 read the bundle's record                                       one
 a broker serves it: answer that broker
-nobody does: have that settled, one thread for all that ask
-the bundle is no more: read the edges again, and do all this once more
+no broker does: settle that, one thread for all with the same question
+the bundle no longer exists: read the edges again, and repeat all this once
 
-Nothing unsafe can be answered: a broker serves by its own lease and records, or refuses. So a
-record is believed as it is read, and an owner's lease is looked at only if a client comes back from
-it (``avoid``), or before its bundle is given to another.
+No answer is unsafe: a broker serves by its own lease and records, or refuses. So a record is
+trusted as read, and an owner's lease is checked only if a client comes back from it (``avoid``), or
+before its bundle is given to another.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from trimtab.store.ring import position
 from trimtab.wire.lookup import Answer, Avoid, Cause, answer_failed, answer_retry
 
 OPEN_FOR_S: Final = 1.0
-"""For so long a store that was found open is taken to be open; its scripts check every time."""
+"""How long a store that was found open is assumed open; its scripts check every time."""
 
 
 class Lookup:
-    """For any number of threads, which share ``client``."""
+    """Answers lookups; any number of threads may use it, sharing ``client``."""
 
-    def __init__(  # noqa: PLR0913 - what it asks, and by which clocks
+    def __init__(  # noqa: PLR0913 - its settings, its link, and its clocks
         self,
         settings: LookupSettings,
         client: Redis,
@@ -53,8 +53,8 @@ class Lookup:
         sleep: Callable[[float], object] = time.sleep,
         server_ms: Callable[[], int | None] | None = None,
     ) -> None:
-        """``server_ms``: Redis's time by a clock of this machine, where something else has watched
-        it for long, as the agent beside; None: this does, from its first lookup on."""
+        """``server_ms``: Redis's time by a clock of this machine, if something else, such as the
+        agent, has watched it for long; None: this watches it from its first lookup on."""
         self._cluster = settings.cluster
         self._clock = clock
         self._gate = ClusterGate(client)
@@ -78,10 +78,10 @@ class Lookup:
     def lookup(
         self, topic: str, *, authoritative: bool = False, avoid: Avoid | None = None
     ) -> Answer:
-        """Takes the settings' patience at the longest, beside the store's answers.
+        """Answer a lookup within the settings' patience, plus the time of the store's answers.
 
-        ``authoritative``: decide here, whatever the settings say. ``avoid``: where an earlier
-        answer led to, in vain.
+        ``authoritative``: decide here, overriding the settings. ``avoid``: the place that an
+        earlier answer named, where the client was not served.
         """
         try:
             name, namespace = parse_topic(topic)
@@ -93,8 +93,8 @@ class Lookup:
         except Closed as error:
             return answer_retry(Cause.STORE_CLOSED, str(error))
         except (Unavailable, Misconfigured) as error:
-            # A right that was taken away may be given back, as a server may come back.
-            # The server that answers next may be another one.
+            # A revoked right may be granted again, as a server may come back.
+            # The next server to answer may be another one.
             self._open_until = -math.inf
             return answer_retry(Cause.STORE_UNAVAILABLE, str(error))
 
@@ -117,7 +117,7 @@ class Lookup:
         return answer_retry(Cause.DIVIDED, f"{namespace} is being divided or merged")
 
     def _require_open(self) -> None:
-        """Raises Closed."""
+        """Raise Closed unless the store is open."""
         self._open_until = -math.inf
         if not self._gate.is_open(self._cluster):
             raise Closed(f"{self._cluster} is closed")
@@ -126,8 +126,8 @@ class Lookup:
 
     def _look_at_the_clock(self) -> None:
         before = self._clock()
-        told = self._leases.server_time()
-        self._server_time.look(before, told, self._clock())
+        server_s = self._leases.server_time()
+        self._server_time.look(before, server_s, self._clock())
 
     def _watched_server_ms(self) -> int | None:
         self._look_at_the_clock()
@@ -137,7 +137,7 @@ class Lookup:
         try:
             return self._edges.bundle_at(namespace, where, afresh=afresh)
         except (UnknownNamespace, NotTiling) as error:
-            # What a closed store lacks may still be restored.
+            # A closed store's missing bundles may still be restored.
             self._require_open()
             cause = Cause.NOT_TILING if isinstance(error, NotTiling) else Cause.UNKNOWN_NAMESPACE
             return answer_failed(cause, f"{namespace}: {error}")

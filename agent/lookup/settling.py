@@ -1,9 +1,9 @@
-"""What a lookup does about a bundle that is not simply served: wait, or give it to a broker.
+"""Settles a lookup for a bundle that is not simply served: waits, or gives it to a broker.
 
 read the record
-a living broker serves it, or nobody ever will: say so
-nobody owns it, or its owner's lease is gone: give it to one of two brokers
-look again after a pause, each twice the one before, until patience ends
+a live broker serves it, or none ever will: say so
+it has no owner, or its owner's lease is gone: give it to one of two brokers
+look again after a pause, each twice the one before, until the patience ends
 """
 
 from __future__ import annotations
@@ -27,34 +27,34 @@ LONGEST_PAUSE_S: Final = 0.1
 
 @dataclass(frozen=True, slots=True)
 class LookupSettings:
-    """``broker`` is the one that answers."""
+    """Settings of lookups; ``broker`` is the one that answers."""
 
     cluster: str
     broker: str
     patience: float = 1.0
-    """Seconds a lookup waits for a bundle's next owner. Longer: it holds up a thread; shorter: the
+    """Seconds a lookup waits for a bundle's next owner. Longer: it blocks a thread; shorter: the
     client asks again."""
     proxied: bool = False
     """Clients reach brokers through the service URL only."""
     decides: bool = True
-    """Whether it gives bundles to brokers; if not, it sends clients to a broker that does. For
-    brokers that drain, and for proxies."""
+    """Whether it gives bundles to brokers; if not, it redirects clients to a broker that does.
+    False for brokers that drain, and for proxies."""
 
 
 class Question(NamedTuple):
-    """What is asked of a bundle, as `agent.lookup.server.Lookup.lookup` is asked it of a topic."""
+    """A question about a bundle, as `agent.lookup.server.Lookup.lookup` gets it about a topic."""
 
     bundle: str
     authoritative: bool
     avoid: Avoid | None
     indexed: bool
-    """Whether the index named the bundle just now: without a record it is free, and not gone."""
+    """Whether the index just named the bundle: without a record it is then free, not gone."""
 
 
 class Settler:
-    """For any number of threads."""
+    """Settles bundles; any number of threads may use it."""
 
-    def __init__(  # noqa: PLR0913 - whom it asks, and by which clock
+    def __init__(  # noqa: PLR0913 - its links, and its clocks
         self,
         settings: LookupSettings,
         store: OwnershipStore,
@@ -68,7 +68,7 @@ class Settler:
         self._clock, self._sleep = clock, sleep
 
     def answer(self, asked: Question) -> Answer | None:
-        """None where the bundle is no more; raises Closed and StoreUnavailable."""
+        """Answer; None if the bundle no longer exists; raises Closed and StoreUnavailable."""
         until = self._clock() + self._settings.patience
         pause = FIRST_PAUSE_S
         tried = set() if self._decides(asked) else {self._settings.broker}
@@ -94,7 +94,7 @@ class Settler:
             pause = min(2 * pause, LONGEST_PAUSE_S)
 
     def step(self, asked: Question, record: Record | None) -> LookupAction:
-        """What to do about the record, its owner's lease and the client's experience considered."""
+        """What to do about the record, given its owner's lease and the client's experience."""
         if record is None:
             return LookupAction.ORPHANED if asked.indexed else LookupAction.GONE
         step = STEPS[record.state]
@@ -104,11 +104,11 @@ class Settler:
             return step
         if not self._leases.holds(self._settings.cluster, record.owner):
             return LookupAction.ORPHANED
-        # While it drains it turns clients away, and nobody else serves before that is done.
+        # While it drains it refuses clients, and no other broker serves before that is done.
         return LookupAction.ON_ITS_WAY if record.state is State.RELEASING else step
 
     def connect(self, bundle: str, record: Record) -> Answer:
-        """CONNECT to the record's owner."""
+        """Answer CONNECT with the record's owner."""
         return Answer(
             kind=AnswerKind.CONNECT,
             bundle=bundle,
@@ -131,7 +131,7 @@ class Settler:
         if outcome.reason is Refused.NO_LEASE:
             tried.update(drawn.brokers)
         elif outcome.accepted and outcome.record is not None and outcome.record.owner is not None:
-            # Should it decline, another is asked next.
+            # If it declines, another is asked next.
             tried.add(outcome.record.owner)
         return None
 
@@ -149,5 +149,5 @@ class Settler:
 
 
 def _in_vain(avoid: Avoid | None, record: Record) -> bool:
-    """Whether a client was at the record's owner before, since it owns the bundle."""
+    """Whether the client already tried the record's owner since that owns the bundle."""
     return avoid is not None and avoid.broker == record.owner and avoid.epoch >= record.epoch

@@ -1,4 +1,4 @@
-"""One asks, the others wait for its answer, as in ExtensibleLoadManagerImpl.dedupeLookupRequest."""
+"""One thread asks, others wait for its answer (ExtensibleLoadManagerImpl.dedupeLookupRequest)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ V = TypeVar("V")
 
 
 class SingleFlight(Generic[K, V]):
-    """For any number of threads."""
+    """Deduplicates calls with the same key; any number of threads may use it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._flights: dict[K, Future[V]] = {}
 
     def run(self, key: K, work: Callable[[], V]) -> V:
-        """What ``work`` returns or raises, in this thread or in one that is at it for ``key``."""
+        """Return or raise the result of ``work``, run here or already running for ``key``."""
         with self._lock:
             under_way = self._flights.get(key)
             if under_way is None:
@@ -37,6 +37,6 @@ class SingleFlight(Generic[K, V]):
         return value
 
     def _land(self, key: K) -> None:
-        # Before the answer is handed out: who asks after that gets a newer one.
+        # Before the answer is returned: later callers get a newer one.
         with self._lock:
             del self._flights[key]

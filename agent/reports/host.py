@@ -1,12 +1,12 @@
-"""How much of its machine a broker uses (Pulsar LinuxBrokerHostUsageImpl).
+"""Measures how much of its machine a broker uses (Pulsar LinuxBrokerHostUsageImpl).
 
-cpu, memory: of the tightest control group, where that allows less than the machine has;
+cpu, memory: of the control group with the lowest limit, if that is less than the machine has;
   else of the machine
-bandwidth: over the machine's own Ethernet interfaces that are up; where all are virtual, as in a
+bandwidth: over the machine's own Ethernet interfaces that are up; if all are virtual, as in a
   container, over those
-A rate is the mean since the sample before, so the first sample knows none.
+A rate is the mean since the previous sample, so the first sample has none.
 
-Pulsar means to leave out virtual interfaces, but looks for them in the wrong path and counts all.
+Pulsar intends to leave out virtual interfaces, but looks in the wrong path and counts all.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from trimtab.intake.report_cadence import bandwidth_limit
 from trimtab.wire.load_report import UNKNOWN, Resource
 
 SHORTEST_S: Final = 1.0
-"""Of a rate: the kernel counts a core's time in steps of 10 ms."""
+"""Shortest interval of a rate: the kernel counts a core's time in steps of 10 ms."""
 
 _MIB: Final = 1024.0 * 1024.0
 _ETHERNET: Final = "1"
@@ -33,8 +33,8 @@ _UP: Final = frozenset({"up", "unknown", "dormant"})
 class HostUsage(NamedTuple):
     """Members of a report: ``LocalBrokerData(**usage._asdict(), ...)``.
 
-    Cores in percent, 100 each; memory in MiB; bandwidth in kbit/s. A resource that is not known has
-    neither usage nor limit: usage -1 of a known limit would be a negative percentage.
+    Cores in percent, 100 each; memory in MiB; bandwidth in kbit/s. An unknown resource has neither
+    usage nor limit: usage -1 with a known limit would be a negative percentage.
     """
 
     cpu: Resource
@@ -44,7 +44,7 @@ class HostUsage(NamedTuple):
 
 
 class Processor(NamedTuple):
-    """Core-seconds used so far, how many cores there are, and whose figures these are."""
+    """Core-seconds used so far, the number of cores, and the source of these figures."""
 
     used: float
     cores: float
@@ -52,7 +52,7 @@ class Processor(NamedTuple):
 
 
 class Interface(NamedTuple):
-    """Bytes so far, and Mbit/s: UNKNOWN where it does not say."""
+    """Bytes so far, and Mbit/s: UNKNOWN if it does not report it."""
 
     received: int
     sent: int
@@ -66,7 +66,7 @@ class _Reading(NamedTuple):
 
 
 class HostSampler:
-    """One for a broker: each sample ends the time that the rates of the next one tell of."""
+    """One per broker: the rates of a sample cover the time since the previous one."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class HostSampler:
         clock: Callable[[], float] = time.monotonic,
         root: Path = Path("/"),
     ) -> None:
-        """``nic_speed_gbits``: of each interface, whatever it says of itself."""
+        """``nic_speed_gbits``: speed of each interface, overriding what it reports."""
         self._nic_speed = nic_speed_gbits
         self._clock = clock
         self._root = root
@@ -82,7 +82,7 @@ class HostSampler:
         self._rates = (Resource(), Resource(), Resource())
 
     def sample(self) -> HostUsage:
-        """Figures of now. Rates less than SHORTEST_S after the last ones are those again."""
+        """Current figures. Within SHORTEST_S of the last rates it returns those again."""
         now = self._clock()
         if self._last is None or now - self._last.at >= SHORTEST_S:
             new = _Reading(now, processor(self._root), interfaces(self._root))
@@ -108,20 +108,20 @@ class HostSampler:
 
 
 def processor(root: Path) -> Processor:
-    """Whose limit holds: a control group's, or the machine's."""
+    """Processor figures of the control group if it limits, else of the machine."""
     cores = float(len(psutil.cpu_times(percpu=True)))
     share = cpu_share(root)
     if share is not None and share.limit < cores:
         return Processor(share.used, share.limit, str(share.group))
     times = psutil.cpu_times()._asdict()
-    # The kernel counts the time of guests as user time too.
+    # The kernel also counts guests' time as user time.
     idle = ("idle", "iowait", "guest", "guest_nice")
     busy = sum(spent for kind, spent in times.items() if kind not in idle)
     return Processor(busy, cores, "machine")
 
 
 def memory(root: Path) -> Resource:
-    """MiB; what the kernel gives back when asked counts as free."""
+    """Memory in MiB; pages that the kernel can reclaim count as free."""
     whole = psutil.virtual_memory()
     share = memory_share(root)
     if share is not None and share.limit < whole.total:
@@ -130,7 +130,7 @@ def memory(root: Path) -> Resource:
 
 
 def interfaces(root: Path) -> dict[str, Interface]:
-    """Those that count, by name; none where the system is not Linux."""
+    """The interfaces to measure, by name; none if the system is not Linux."""
     found = [nic for nic in (root / "sys/class/net").glob("*") if _carries(nic)]
     own = [nic for nic in found if "virtual" not in nic.resolve().parts]
     return {
@@ -150,7 +150,7 @@ def _carries(nic: Path) -> bool:
 def _cpu(last: _Reading, new: _Reading) -> Resource:
     before, after = last.processor, new.processor
     if before.of != after.of:
-        # Moved to another group, or its limit was lifted: the two have nothing in common.
+        # Moved to another group, or its limit was lifted: the two are not comparable.
         return Resource()
     used = (after.used - before.used) / (new.at - last.at)
     return Resource(100 * used, 100 * after.cores)
@@ -161,12 +161,12 @@ def _common(last: _Reading, new: _Reading) -> list[str]:
 
 
 def _grown(before: int, after: int) -> int:
-    """Bytes in between; an interface that was made anew counts from 0 again."""
+    """Bytes in between; an interface that was recreated counts from 0 again."""
     return after - before if after >= before else after
 
 
 def _read(path: Path) -> str:
-    """Empty where the kernel does not say, as with the speed of an interface that is down."""
+    """Read a file, empty if the kernel has no answer, as for the speed of an interface down."""
     try:
         return path.read_text("ascii").strip()
     except OSError:

@@ -1,8 +1,8 @@
-"""The process's unsent load reports, and the thread that gets them to Kafka.
+"""The process's unsent load reports, and the thread that sends them to Kafka.
 
-Only the newest unsent report of each broker is kept: an old one is worth nothing. The outbox's own
-thread connects, sends and waits, so an absent Kafka costs memory for one report a broker and
-nothing else.
+Only the newest unsent report of each broker is kept: an old one is worthless. The outbox's own
+thread connects, sends and waits, so an absent Kafka costs only the memory for one report per
+broker.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from sinks.kafka.security import PLAINTEXT, KafkaSecurity
 from trimtab.wire.keys import LOAD_REPORTS
 
 IN_FLIGHT: Final = 512
-"""Reports the producer may hold unacknowledged; kafka-python itself has no bound. The others wait
-in the outbox, where newer ones replace them."""
+"""Most unacknowledged reports in the producer; kafka-python itself has no limit. The others wait in
+the outbox, where newer ones replace them."""
 
 STUCK_S: Final = 30.0
-"""A producer that ends nothing it holds for so long, twice what it may take for a report, is
-replaced: after a restart of Kafka kafka-python was seen to send nothing any more."""
+"""A producer that finishes no report for so long, twice a report's delivery timeout, is replaced:
+after a restart of Kafka kafka-python was seen to stop sending."""
 
 FIRST_WAIT_S: Final = 0.2
 LONGEST_WAIT_S: Final = 10.0
@@ -46,7 +46,7 @@ class Delivery(Protocol):
 
 
 class Producer(Protocol):
-    """The part of KafkaProducer that is used."""
+    """The used part of KafkaProducer."""
 
     def send(
         self, topic: str, value: bytes, key: bytes, headers: list[tuple[str, bytes]]
@@ -57,7 +57,7 @@ class Producer(Protocol):
 
 @dataclass(slots=True)
 class Counts:
-    """What became of the reports so far."""
+    """Counts of the reports so far, by result."""
 
     delivered: int = 0
     superseded: int = 0
@@ -67,7 +67,7 @@ class Counts:
 
 
 def ignore() -> None:
-    """For whoever need not know that a report arrived."""
+    """The default callback: does nothing when a report arrives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +83,16 @@ class Message:
 
 def kafka_producer(bootstrap: str, security: KafkaSecurity = PLAINTEXT) -> Producer:
     """A producer for reports; raises KafkaError or KafkaUnavailable while no broker of
-    ``bootstrap`` answers, and Misconfigured where it turns us away."""
+    ``bootstrap`` answers, and Misconfigured if it refuses us."""
     if security != PLAINTEXT:
-        # kafka-python cannot tell a wrong password or certificate from an absent server, tries it
-        # again and again, and leaves its sockets to the garbage collector.
+        # kafka-python cannot tell a wrong password or certificate from an absent server, retries
+        # for ever, and leaves its sockets to the garbage collector.
         check_access(bootstrap, security.librdkafka())
-        # At DEBUG it logs what it sends, and with SASL PLAIN that is the password.
+        # At DEBUG it logs what it sends, including the password with SASL PLAIN.
         for name in ("kafka.net", "kafka.protocol"):
             logging.getLogger(name).setLevel(logging.INFO)
     # A report is stale long before Kafka's two minutes; the small linger lets a process with many
-    # brokers fill its requests; a topic made by accident would lack LogAppendTime.
+    # brokers fill its requests; an auto-created topic would lack LogAppendTime.
     producer = KafkaProducer(
         bootstrap_servers=bootstrap,
         **security.kafka_python(),
@@ -112,7 +112,7 @@ def kafka_producer(bootstrap: str, security: KafkaSecurity = PLAINTEXT) -> Produ
 
 @dataclass(frozen=True, slots=True)
 class _Closing:
-    """A KafkaProducer that ends its thread and sockets also with reports that nobody took."""
+    """A KafkaProducer that ends its thread and sockets even with undelivered reports."""
 
     # Any: kafka-python has no annotations.
     producer: Any
@@ -127,13 +127,13 @@ class _Closing:
         try:
             self.producer.close(timeout)
         except KafkaTimeoutError:
-            # Its flush has given up, and with it the rest of its close.
+            # Its flush gave up, which skips the rest of its close.
             self.producer._sender.force_close()
             self.producer._sender.join(timeout)
 
 
 class Outbox:
-    """The unsent reports of a process's brokers; ``put`` from any thread, never blocks."""
+    """The unsent reports of a process's brokers; any thread may ``put``, which never blocks."""
 
     def __init__(
         self,
@@ -146,9 +146,9 @@ class Outbox:
         self._clock = clock
         self._producer: Producer | None = None
         self._replaced = 0
-        """Producers so far that were stuck; what they still say of a report does not count."""
+        """Number of stuck producers so far; their later callbacks do not count."""
         self._moved_at = clock()
-        """When the producer last ended a report, or got one while it held none."""
+        """When the producer last finished a report, or got one while it held none."""
         self._unsent: dict[bytes, Message] = {}
         self._in_flight = 0
         self._counts = Counts()
@@ -161,7 +161,7 @@ class Outbox:
         self._thread.start()
 
     def stop(self, timeout_s: float = 5.0) -> None:
-        """Send what is there, within the timeout, and end."""
+        """Send the queued reports, within the timeout, and end."""
         self._stopping.set()
         with self._changed:
             self._changed.notify_all()
@@ -188,7 +188,7 @@ class Outbox:
             return Counts(counts.delivered, counts.superseded, counts.failed)
 
     def pump(self) -> None:
-        """Send all that may be sent now; raises KafkaError or SinkError, with the unsent kept."""
+        """Send as many as allowed now; raises KafkaError or SinkError, and keeps the unsent."""
         if self._producer is not None and self._is_stuck():
             self._replace(self._producer)
         if self._producer is None:
@@ -205,7 +205,7 @@ class Outbox:
                 self._put_back(message)
                 raise
             except ValueError as error:
-                # kafka-python's answer when the topic vanished between two of its look-ups.
+                # kafka-python raises this if the topic vanished between two of its look-ups.
                 self._put_back(message)
                 raise KafkaError(str(error)) from error
             delivery.add_callback(partial(self._delivered, self._replaced, message))
@@ -221,7 +221,7 @@ class Outbox:
                 wait_s = FIRST_WAIT_S
             except (KafkaError, SinkError) as error:
                 if isinstance(error, Misconfigured):
-                    # Trying soon again would only look like someone guessing passwords.
+                    # A quick retry would look like someone guessing passwords.
                     self._log.error("reports are not sent", cause=str(error))
                     wait_s = LONGEST_WAIT_S
                 self._stopping.wait(wait_s)

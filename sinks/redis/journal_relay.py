@@ -98,8 +98,8 @@ class JournalRelay:
             for answer in answers:
                 if isinstance(answer, ResponseError) and "WRONGTYPE" in str(answer):
                     raise Misconfigured(
-                        f"{key} is no stream, or {keys.open_key(cluster)} no hash: somebody wrote "
-                        f"it beside the scripts, delete it ({answer})"
+                        f"{key} is no stream, or {keys.open_key(cluster)} no hash: it was not "
+                        f"written by the scripts, delete it ({answer})"
                     )
                 if isinstance(answer, Exception):
                     raise answer

@@ -225,7 +225,7 @@ class StoreOpener:
     def _outgrow(self, cluster: str, newest: int) -> None:
         """Claim a generation above a record's; otherwise no job could move its bundle."""
         log.warning(
-            "records have generations that Kafka does not know: trimtab.generations was made anew",
+            "records have generations that Kafka does not know: trimtab.generations was recreated",
             cluster=cluster,
             newest=newest,
             generation=self.generation,

@@ -1,4 +1,4 @@
-"""Sets the metrics from the rows of a batch."""
+"""Metrics from the rows of a batch."""
 
 from __future__ import annotations
 

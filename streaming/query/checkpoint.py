@@ -29,8 +29,8 @@ _PARTITIONS: Final = "spark.sql.shuffle.partitions"
 _QUERY: Final = frozenset({"metadata", "offsets", "commits", "sources", "state"})
 """Names of Spark's files in a checkpoint."""
 
-ANEW: Final = (
-    "move it away or set another `checkpoint`: a job without one starts anew, warms up and moves "
+START_OVER: Final = (
+    "move it away or set another `checkpoint`: a job without one starts over, warms up and moves "
     "nothing at first"
 )
 
@@ -76,7 +76,7 @@ def check_origin(files: Files, watermarks: Callable[[], Watermarks] | None) -> N
                 _compare(each, there)
     except (_Foreign, FolderError) as error:
         raise NotReady(
-            f"the checkpoint {files.path} is not one to go on from: {error}; {ANEW}"
+            f"the checkpoint {files.path} is not one to go on from: {error}; {START_OVER}"
         ) from error
 
 

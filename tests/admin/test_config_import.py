@@ -207,7 +207,7 @@ def test_every_problem_is_told_with_its_line_and_nothing_printed(tmp_path: Path)
         "must be from 0 to 1 fraction, not -0.01",
         "line 4: loadBalancerSheddingIntervalMinutes = '1.5': must be a whole number",
         "line 5: loadBalancerSheddingEnabled = 'yes': "
-        "must be true or false; Pulsar takes it for false",
+        "must be true or false; Pulsar reads it as false",
         "line 6: loadBalancerAvgShedderLowThreshold = '50', "
         "loadBalancerAvgShedderHighThreshold (not set): must not be above avg.high_threshold",
         "line 7: maxUnloadPercentage = 'NaN': must be a number",
@@ -216,7 +216,7 @@ def test_every_problem_is_told_with_its_line_and_nothing_printed(tmp_path: Path)
         "line 10: defaultNamespaceBundleSplitAlgorithm = 'in_half': must be one of "
         "range_equally_divide, topic_count_equally_divide, specified_positions_divide, "
         "flow_or_qps_equally_divide",
-        "line 11: loadBalancerEnabled = '1': must be true or false; Pulsar takes it for false",
+        "line 11: loadBalancerEnabled = '1': must be true or false; Pulsar reads it as false",
     ]
 
 

@@ -70,8 +70,8 @@ def test_an_answer_in_words(redis_server: RedisServer, cluster: str) -> None:
         "usage of b:8080: 52.0 %",
         "range of the fleet: 24.0 -> 6.1 points",
         "otherwise with round.max_moves = 4 or more, instead of 3: its turn comes",
-        "the newest round is 9, which kept nothing of it: --round 9 --replay says what holds there",
-        "rounds 7 tell of it too (--round)",
+        "the newest round is 9, which kept nothing of it: --round 9 --replay explains it there",
+        "rounds 7 explain it too (--round)",
         "could go to  usage with it",
         "b:8080              53.0 %  chosen",
         "a:8080              71.0 %  has-it",
@@ -92,7 +92,7 @@ def test_a_time_is_answered_by_the_last_round_then(redis_server: RedisServer, cl
     result = why(redis_server, cluster, BUNDLE, "--round", "1970-01-01T00:06:59Z")
     assert (result.exit_code, result.stdout) == (1, "")
     then = "1970-01-01T00:06:59.000+00:00"
-    assert f"no round of {cluster} is kept that was held until {then}" in result.stderr
+    assert f"no round of {cluster} at or before {then} is stored" in result.stderr
     assert f"--round {then} --replay" in result.stderr
 
 
@@ -167,7 +167,7 @@ def test_a_subject_that_is_not_stored_is_sent_to_a_replay(
     redis_server: RedisServer, cluster: str
 ) -> None:
     result = why(redis_server, cluster, BUNDLE, "--round", "9")
-    assert "; rounds 8, 7 tell of it: " in result.stderr
+    assert "; rounds 8, 7 explain it: " in result.stderr
     assert f"Next: trimtab why {BUNDLE} --cluster {cluster} --round 9 --replay" in result.stderr
 
 

@@ -140,7 +140,7 @@ def test_reports_that_kafka_has_lost(place: Place, row: Row) -> None:
     place.driver.start()
     refused = place.ends(row)
     assert "nothing was started" in refused
-    assert "a job without one starts anew" in refused
+    assert "a job without one starts over" in refused
 
     shutil.rmtree(place.driver.checkpoint)
     place.begin()

@@ -128,7 +128,7 @@ def test_one_that_spark_could_not_go_on_from_is_refused(
     with pytest.raises(NotReady, match=said) as refused:
         check_origin(OnDisk(ours), lambda: THERE)
     assert f"the checkpoint {ours} " in str(refused.value)
-    assert "a job without one starts anew" in str(refused.value)
+    assert "a job without one starts over" in str(refused.value)
 
 
 @pytest.mark.parametrize(

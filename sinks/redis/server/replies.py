@@ -29,7 +29,7 @@ NO_CLUSTER: Final = (
 
 RIGHTS: Final = (
     "check the user and password of the address, and what its ACL lets the user do: after an "
-    "upgrade its line is to be made anew (python -m deploy.redis_acl)"
+    "upgrade, make its line again (python -m deploy.redis_acl)"
 )
 
 _AWAY: Final = (
