@@ -1,24 +1,24 @@
-/* The life of one record under every event of the table, and what a step of the server's clock does.
+/* The life of one record under every event of the table, and the effect of a step of the server's clock.
 
-   One server, always open; one bundle, three brokers and the job, who ask for whatever the table has.
-   Brokers are killed and start again. The server's clock jumps ahead: every lease ends at once in the
-   store, while the brokers count on theirs by their own clocks. Invariants:
-     one owner   never do two brokers serve the bundle
-     a way back  from every state: where one broker alone is left, it gets the bundle; the job is
-                 needed only for what is quarantined or deleted
+   One server, always open; one bundle, three brokers and the job, which ask for every event of the
+   table. Brokers are killed and start again. The server's clock jumps ahead: every lease ends at once
+   in the store, while the brokers keep counting theirs by their own clocks. Invariants:
+     one owner   two brokers never serve the bundle
+     a way back  from every state: if only one broker is left, it gets the bundle; the job is
+                 needed only for a quarantined or deleted bundle
 
    Time. A tick takes one from every lease, the brokers' and the server's alike. A caller that takes a
-   bundle from a broker whose lease is gone sends its own estimate of the server's time, which rests on
-   looks over at least one lease (trimtab/store/server_time.py). So it agrees with the server's clock only if
-   that has been `calm` for a lease, and then every lease that the jump cut short has ended by the
-   brokers' clocks too. Jumps back only make leases longer, and jumps below the margin are paid for by
-   it: both are left out.
+   bundle from a broker whose lease is gone sends its own estimate of the server's time, based on
+   looks over at least one lease (trimtab/store/server_time.py). So it agrees with the server's clock
+   only if that has been `calm` for a lease; by then every lease that the jump cut short has ended by
+   the brokers' clocks too. Jumps back only make leases longer, and the margin covers jumps below it:
+   both are left out.
 
-   Epochs do not count here: a request that finds another epoch changes nothing, so those that are
-   asked are those that arrive in time. The state space is finite without a bound on steps.
+   Epochs do not count here: a request that finds another epoch changes nothing, so only requests that
+   arrive in time are modelled. The state space is finite without a bound on steps.
 
-   A broker stops serving before it gives a bundle away (agent/commands/actions.py); what comes between a
-   retired bundle and its parts is in split_merge.pml.
+   A broker stops serving before it gives a bundle away (agent/commands/actions.py); split_merge.pml
+   has what comes between a retired bundle and its parts.
 
    Cures, each switched off by a flag: NO_SECOND_CLOCK, SERVE_WHILE_GIVING. */
 
@@ -32,7 +32,7 @@
 
 short record;
 byte lease[4];     /* ticks left in the store; NOBODY has none */
-byte until[4];     /* a broker may serve for so long, by its own clock, */
+byte until[4];     /* ticks for which a broker may serve, by its own clock, */
 bool holds[4];     /* what it was given */
 byte calm = LEASE; /* ticks since the server's clock jumped, LEASE at most */
 
@@ -60,7 +60,7 @@ inline ask(event, asker, other) {
   if :: accepted -> record = made :: else fi
 }
 
-/* What a broker's answer to a command is, or its claim. */
+/* A broker's answer to a command, or its claim. */
 inline act(event, b) {
   if :: STOPS_BEFORE(event) -> holds[b] = false :: else fi;
   ask(event, b, b);
@@ -125,7 +125,7 @@ proctype Clock() {
   od
 }
 
-/* Broker 1 alone is left, and nothing jumps any more. */
+/* Only broker 1 is left, and the clock jumps no more. */
 inline heal() {
   for (i : 1 .. LEASE) { tick() }
   renew(1);

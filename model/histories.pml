@@ -1,22 +1,23 @@
-/* The store and its histories: failover, failback, lost writes, an old master that lives on.
+/* The store and its histories: failover, failback, lost writes, an old master that keeps running.
 
-   Two servers of the store, two brokers, one bundle, one job. A server replicates all it holds, some
-   time; whoever is promoted lacks what was not replicated, and draws a new history. The master that
-   it replaces may live on, and brokers may ask it. Servers die, restart with and without their data,
-   and are emptied (FLUSHALL). Brokers and jobs are killed at any step. Invariants:
-     one owner    never do two brokers serve the bundle
-     one epoch    every epoch that is given out is above all that were given out before
+   Two servers of the store, two brokers, one bundle, one job. A server replicates everything it holds,
+   at some time. A promoted server lacks what was not replicated, and draws a new history. The master
+   that it replaces may keep running, and brokers may ask it. Servers die, restart with and without
+   their data, and are emptied (FLUSHALL). Brokers and jobs are killed at any step. Invariants:
+     one owner    two brokers never serve the bundle
+     one epoch    every epoch that is given out is above all earlier ones
      a way back   from every state, FAULTS spent or not, the schedule heal() ends in service
 
-   Time. A tick takes one from every countdown there is, the brokers' and the servers' alike; between
+   Time. A tick takes one from every countdown, the brokers' and the servers' alike; between
    two ticks anything may happen in any order. The seconds of margin (a broker stops one before its
-   lease ends, a rebuild waits one more) pay for clocks that run apart: the model has neither margins
-   nor such clocks, which is the worst that the margins allow. A renewal is one step, for then a broker
-   counts on exactly what the store grants; see twins.pml for what comes between asking and hearing.
+   lease ends, a rebuild waits one more) cover clocks that run at different speeds. The model has
+   neither margins nor such clocks, which is the worst that the margins allow. A renewal is one step,
+   because then a broker counts exactly what the store grants; see twins.pml for what comes between
+   asking and hearing.
 
    Assumed, each lifted by a flag that shows what happens then:
-     -DFORGOTTEN_REPLICAS  a master that lives on after another was promoted remembers that it has a
-                           replica, and so does the copy that was promoted
+     -DFORGOTTEN_REPLICAS  a master that keeps running after another was promoted remembers that it has
+                           a replica, and so does the copy that was promoted
      -DJOB_ASKS_OLD_MASTER the job asks the server that was promoted last
      -DOLD_MASTER_REJOINED a master that was left behind gets its replica back only as a replica itself
 
@@ -39,9 +40,9 @@
 #ifndef LEASE
 #define LEASE 3        /* ticks, more than LAG */
 #endif
-#define LAG 2          /* for so long a master still counts a replica that it has lost */
+#define LAG 2          /* ticks for which a master still counts a lost replica */
 
-/* For how long a store is closed at least. */
+/* Ticks for which a store is closed at least. */
 #ifdef NO_WAIT
 #define WAIT(s) 0
 #elif defined(NO_LAG_IN_WAIT)
@@ -50,14 +51,14 @@
 #define WAIT(s) (LEASE + LAG)  /* the servers have been replicas of one another */
 #endif
 
-/* What a server holds, and a replica copies. History 0: none. */
+/* The data that a server holds and a replica copies. History 0: none. */
 typedef Store {
   byte generation;     /* of the job that opened it, */
   byte opened;         /* on this history, */
-  bool replicas;       /* and that one replica must have acknowledged lately; */
+  bool replicas;       /* one replica must have acknowledged recently; */
   bool noted;          /* this history has had a replica, as a request found */
   byte rebuilt;        /* the history being rebuilt, */
-  byte wait;           /* for so long at least */
+  byte wait;           /* for this many ticks at least */
   short record;
   byte lease[3];
   byte said_to[3];     /* the broker has said what it saw to this history: */
@@ -66,11 +67,11 @@ typedef Store {
 Store store[2];
 byte history[2];       /* master_replid; with RUN_ID_ONLY the run_id */
 bool up[2], master[2];
-byte acked[2];         /* for so long the master counts its replica as near */
+byte acked[2];         /* ticks for which the master counts its replica as near */
 bool linked;           /* the newest master has the other one as its replica */
 byte newest;           /* the server promoted last */
 
-byte until[3];         /* for so long a broker may serve, by its own clock, */
+byte until[3];         /* ticks for which a broker may serve, by its own clock, */
 bool holds[3];         /* what it was given; */
 byte on[3];            /* the history that its lease is of */
 short seen[3];         /* on its disk: the last record it knows */
@@ -102,7 +103,7 @@ inline drop_what_was_said(s) {
   store[s].said_to[1] = 0; store[s].said[1] = 0; store[s].said_to[2] = 0; store[s].said[2] = 0
 }
 
-/* What counts on one history only is of no use on the next: that is closed for a lease at least. */
+/* What counts on one history only is useless on the next, which is closed for a lease at least. */
 inline drop_what_was_of_a_history(s) {
   store[s].noted = false; store[s].rebuilt = 0; store[s].wait = 0; store[s].lease[1] = 0; store[s].lease[2] = 0;
   drop_what_was_said(s)
@@ -114,7 +115,7 @@ inline drop_what_was_of_a_history(s) {
 #define SAW_MORE(b, s) (store[s].said[b] != seen[b])
 #endif
 
-/* The lease before is of another history, and ends while a master that was left behind may still
+/* The previous lease is of another history. It ends while a master that was left behind may still
    give the bundle away. */
 #ifdef CARRY_ON
 #define STRADDLES(b, s) false
@@ -122,7 +123,7 @@ inline drop_what_was_of_a_history(s) {
 #define STRADDLES(b, s) (on[b] != history[s] && until[b] < LAG)
 #endif
 
-/* lease.lua, and what the agent makes of its answer. */
+/* lease.lua, and how the agent uses its answer. */
 inline renew(b, s) {
   NOTE_REPLICAS(s);
   if
@@ -133,7 +134,7 @@ inline renew(b, s) {
           store[s].said_to[b] = history[s]; store[s].said[b] = seen[b]
      :: else
      fi;
-     if  /* in a gap others may have been given the bundle; not where the store is closed */
+     if  /* during a gap others may get the bundle, unless the store is closed */
      :: until[b] == 0 || (OPEN(s) && store[s].lease[b] == 0) || STRADDLES(b, s) -> holds[b] = false
      :: else
      fi;
@@ -141,7 +142,7 @@ inline renew(b, s) {
   fi
 }
 
-/* transition.lua, asked by broker b for itself; and what the agent makes of the answer. */
+/* transition.lua, asked by broker b for itself, and how the agent uses the answer. */
 inline ask(event, b, s) {
   NOTE_REPLICAS(s);
   judge(store[s].record, event, b, b, store[s].generation, true);
@@ -162,7 +163,7 @@ inline ask(event, b, s) {
   (OPEN(s) && store[s].lease[b] > 0 && until[b] > 0 && on[b] == history[s] && !holds[b])
 #define MAY_TAKE(b, s) (OPEN(s) && store[s].lease[b] > 0 && OWNER(store[s].record) != b)
 
-/* A broker: it renews its lease, and agrees on what it owns; its lookups take what nobody has. */
+/* A broker renews its lease and agrees on what it owns; its lookups take unowned bundles. */
 proctype Broker(byte b) {
   byte s;
   do
@@ -212,10 +213,10 @@ inline newer(mine, theirs) {
   if :: EPOCH(theirs) > EPOCH(mine) -> mine = theirs :: else fi
 }
 
-/* Those of the history before count until the job looks, as in open.lua. */
+/* Replicas of the previous history count until the job looks, as in open.lua. */
 #define COUNT_REPLICAS(s, besides) store[s].replicas = linked || besides
 
-/* open.lua and the job around it: one look at the store. */
+/* open.lua and the job that calls it: one look at the store. */
 inline open(s) {
   if
   :: SPENT(s) -> store[s].opened = 0; generation++; opened_on = 0; restored_on = 0
@@ -261,7 +262,7 @@ inline forget(s) {
   drop_what_was_of_a_history(s)
 }
 
-/* A number that nobody remembers: only whether two are equal counts. */
+/* A number that no one remembers: it only matters whether two are equal. */
 inline draw_history(s) {
   drop_what_was_of_a_history(s);
   history[s] = 1;
@@ -285,7 +286,7 @@ inline promote(s) {
   if :: DRAWS_WHEN_PROMOTED -> draw_history(s) :: else fi
 }
 
-/* As no master any more, or as one that can do nothing more. */
+/* Leaving as a master: the server is none any more, or can do nothing more. */
 #ifdef RUN_ID_ONLY
 #define KEEPS_ITS_NAME true
 #else
@@ -297,7 +298,7 @@ inline leave(s) {
   if :: KEEPS_ITS_NAME :: else -> history[s] = 0 fi
 }
 
-/* The other server becomes a replica of the newest master, with all that one holds. */
+/* The other server becomes a replica of the newest master, with all of its data. */
 inline join() {
   up[1 - newest] = true; linked = true; acked[newest] = LAG;
   leave(1 - newest); copy(newest, 1 - newest)
@@ -337,7 +338,7 @@ proctype Servers() {
 
 inline less(countdown) { if :: countdown > 0 -> countdown-- :: else fi }
 
-/* A master that was left behind, and finds itself isolated, can do nothing more. */
+/* A master that was left behind and finds itself isolated can do nothing more. */
 #ifdef OLD_MASTER_REJOINED
 #define IS_OUT(s) false
 #else
@@ -363,7 +364,7 @@ proctype Clock() {
   od
 }
 
-/* What happens where nothing more breaks: the servers come back, the job opens the store, brokers
+/* The schedule when nothing more breaks: the servers come back, the job opens the store, brokers
    renew, a lookup asks for the bundle. */
 inline heal(s) {
   supposing = true;
@@ -391,7 +392,7 @@ proctype WayBack() {
 
 init {
   d_step {
-    /* Open, on history 1 of server 0; broker 1 serves, and nothing of that has reached Kafka. */
+    /* Open, on history 1 of server 0; broker 1 serves, and none of that has reached Kafka. */
     history[0] = 1; history[1] = (KEEPS_ITS_NAME -> 2 : 0);
     up[0] = true; up[1] = true; master[0] = true; linked = true; acked[0] = LAG;
     generation = 1; opened_on = 1;

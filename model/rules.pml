@@ -1,11 +1,11 @@
-/* A record, and what one request makes of it: the same in all models. */
+/* A record, and how one request changes it: the same in all models. */
 
 #include "table.pml"
 
-#define NOBODY 0   /* brokers are 1, 2, 3; no lease is ever held by NOBODY */
-#define THE_JOB 0  /* as who asks */
+#define NOBODY 0   /* brokers are 1, 2, 3; NOBODY never holds a lease */
+#define THE_JOB 0  /* as the asker */
 
-/* A record as one number, its epoch first: of two records the later one has the larger epoch.
+/* A record as one number, starting with its epoch: the later of two records has the larger epoch.
    A bundle without a record is free: 0. */
 #define RECORD(generation, counter, state, owner, destination) \
   (((((generation) * 16 + (counter)) * 8 + (state)) * 4 + (owner)) * 4 + (destination))
@@ -19,16 +19,16 @@
 #define SERVING(state) \
   (state == OWNED || state == RELEASING || state == SPLITTING || state == MERGING)
 
-/* Values for the length of one step only; they are no part of a model's state. */
+/* Values for one step only; they are not part of a model's state. */
 hidden short made;
 hidden byte owner, heir, aim, gone, accepted;
 
-/* judge() of sinks/redis/lua/transition.lua: `accepted`, and the record it makes of this one as `made`.
+/* judge() of sinks/redis/lua/transition.lua: sets `accepted`, and `made`, the changed record.
    asker: a broker or THE_JOB; other: the broker that the request names; open_to: the open generation;
-   sure: the asker's clock agrees with the server's. A model says what LEASED(b) is, and how much an
-   epoch counts up (COUNTED).
-   A request carries the epoch that it expects, and one with another epoch changes nothing. So it is
-   enough to look at requests that find the record as their asker saw it. */
+   sure: the asker's clock agrees with the server's. A model defines LEASED(b), and COUNTED: by how
+   much a change raises the counter.
+   A request carries the epoch that it expects, and changes nothing if the record has another epoch.
+   So it is enough to model requests that find the record as their asker saw it. */
 inline judge(was, event, asker, other, open_to, sure) {
   consult(STATE(was), event);
   accepted = becomes != NO_ROW && GENERATION(was) <= open_to;
@@ -43,20 +43,20 @@ inline judge(was, event, asker, other, open_to, sure) {
      :: named == OWNER_IS_DESTINATION -> heir = DESTINATION(was)
      :: named == OWNER_IS_NOBODY -> skip
      fi;
-     /* Who may ask for what. */
+     /* Which asker may ask for which event. */
      if
      :: asker == THE_JOB -> accepted = THE_JOB_MAY_ASK(event)
      :: else -> accepted = A_BROKER_MAY_ASK(event) &&
           (event == ASSIGN || (event == CLAIM && heir == asker) ||
            (event != CLAIM && owner == asker))
      fi;
-     /* Nothing is taken from a living owner, nor by who is not sure of the server's clock. */
+     /* Nothing is taken from a living owner, nor by an asker that is not sure of the server's clock. */
      if
      :: given == GIVEN_NOTHING || owner == NOBODY ||
         (given == GIVEN_OWNER_GONE_OR_JOB && asker == THE_JOB)
      :: else -> accepted = accepted && gone && sure
      fi;
-     /* Nobody without a lease gets anything. */
+     /* A broker without a lease gets nothing. */
      if
      :: named == OWNER_IS_TAKE || named == OWNER_IS_DESTINATION ->
           accepted = accepted && LEASED(heir)
@@ -69,7 +69,7 @@ inline judge(was, event, asker, other, open_to, sure) {
   made = RECORD(open_to, COUNTER(was) + COUNTED, becomes, heir, aim)
 }
 
-/* The search for a counterexample of one kind leaves the other kinds out. */
+/* A search for a counterexample of one kind skips the other kinds. */
 #ifdef NO_ONE_EPOCH
 #define ONE_EPOCH(given_out, highest_one) skip
 #else
@@ -81,8 +81,8 @@ inline judge(was, event, asker, other, open_to, sure) {
 #define WAY_BACK run WayBack()
 #endif
 
-/* What a schedule would lead to, without going there: `now` is SPIN's name for the state. Between
-   the two the state may be changed at will, and an assertion fails as anywhere. */
+/* Where a schedule would lead, without going there: `now` is SPIN's name for the state. Between
+   the two the state may be changed freely, and an assertion fails as it does elsewhere. */
 c_decl { \#include <string.h> }
 c_code { static State before; }
 #define SUPPOSE c_code { memcpy(&before, &now, sizeof(State)); }

@@ -1,17 +1,17 @@
 /* Split and merge: three bundles that share a ring, cut short at each step.
 
-   The ring has two halves. LOW and HIGH have one each, WHOLE has both. Two brokers, the job, one
-   server, which forgets its last writes or everything. A broker is killed, and answers are lost,
-   between the store's step and the broker's. Invariants:
-     one owner    never do two brokers serve bundles that overlap
-     no overlap   nor do bundles of the records that stand
-     one epoch    every epoch of a bundle is above all that were given out for it before
+   The ring has two halves. LOW and HIGH have one each, WHOLE has both. Two brokers, the job, and one
+   server, which forgets its last writes or everything. Between the store's step and the broker's, a
+   broker is killed, or an answer is lost. Invariants:
+     one owner    two brokers never serve bundles that overlap
+     no overlap   standing records never have bundles that overlap
+     one epoch    every epoch of a bundle is above all earlier ones of it
      a way back   from every state, the schedule heal() ends with the whole ring served
 
-   Time is left out: see histories.pml and claims.pml. A broker is `alive` while it holds its lease,
-   which ends in the store when the broker has stopped serving, or later; here at once, which is the
-   worst. A rebuild takes place when every broker that is alive has said what it saw: those that do
-   not have lost their leases by then. It opens the store under a new generation.
+   Time is left out: see histories.pml and claims.pml. A broker is `alive` while it holds its lease.
+   In the store the lease ends when the broker has stopped serving, or later; here at once, which is
+   the worst. A rebuild happens when every broker that is alive has said what it saw: the others have
+   lost their leases by then. It opens the store under a new generation.
 
    Cures, each switched off by a flag: NAMES_BY_ORDER, SERVE_WITHOUT_ANSWER,
    LET_OVERLAPS_STAND. */
@@ -36,7 +36,7 @@
 
 /* The store, with what is on its disk, and the journal topic. */
 bool open = true;
-bool strange;          /* a name that is no range is in the index, between WHOLE and HIGH */
+bool strange;          /* the index has a name that is no range, between WHOLE and HIGH */
 short record[3], saved[3], journal[3];
 byte generation = 1;
 
@@ -58,8 +58,8 @@ bool supposing;        /* within heal(): no bounds */
 #define NO_OVERLAP assert(!(STANDS(WHOLE) && (STANDS(LOW) || STANDS(HIGH))))
 #define BOUNDED (changes < CHANGES || supposing)
 
-/* Whether a bundle that does not stand would overlap one that does. The names, in the order of the
-   index: LOW, WHOLE, the strange one, HIGH. */
+/* Whether a bundle that does not stand would overlap one that does. The names in index order:
+   LOW, WHOLE, the strange one, HIGH. */
 #ifdef NAMES_BY_ORDER
 #define OVERLAPS(x) ( \
   (x == LOW && STANDS(WHOLE)) || \
@@ -82,7 +82,7 @@ inline put(x, written) {
   record[x] = written
 }
 
-/* One request of one record. */
+/* One request for one record. */
 inline ask(event, asker, other, x) {
   judge(record[x], event, asker, other, generation, true);
   accepted = accepted && open && BOUNDED && (STANDS(x) || !OVERLAPS(x));
@@ -92,13 +92,13 @@ inline ask(event, asker, other, x) {
 hidden byte counter;
 inline at_least(least) { if :: counter < (least) -> counter = (least) :: else fi }
 
-/* The bundle becomes one of the same owner, in place of what ends. */
+/* The bundle gets the same owner, in place of what ends. */
 inline bear(x, mother, above) {
   counter = COUNTER(record[x]); at_least(above);
   put(x, RECORD(generation, counter + 1, OWNED, mother, NOBODY))
 }
 
-/* RETIRE of WHOLE: its halves take its place. */
+/* RETIRE of WHOLE: its children take its place. */
 inline divide(b) {
   accepted = open && BOUNDED && !STANDS(LOW) && !STANDS(HIGH) && STATE(record[WHOLE]) == SPLITTING;
   if
@@ -132,7 +132,7 @@ inline unite(b) {
   NO_OVERLAP
 }
 
-/* The broker is brought in line with a record that it is told of. */
+/* The broker follows a record that it receives. */
 inline follow(b, x, told) {
   if
   :: EPOCH(told) >= EPOCH(seen[AT(b, x)]) ->
@@ -237,8 +237,8 @@ inline free(x) {
   (x == HIGH && EPOCH(record[x]) == EPOCH(record[WHOLE]))))
 #define KNOWN(x) (record[x] != 0 || record[WHOLE] != 0)
 
-/* trimtab/store/rebuild.py: the highest epochs hold; of what overlaps the higher one stands; what nobody
-   covers becomes a free bundle. */
+/* trimtab/store/rebuild.py: the highest epochs win; of bundles that overlap the one with the higher
+   epoch stands; a range that no bundle covers becomes a free bundle. */
 inline rebuild() {
   generation++;
   newest(LOW); newest(HIGH); newest(WHOLE);
@@ -289,7 +289,7 @@ proctype Server() {
   od
 }
 
-/* Broker 2 is gone, broker 1 starts anew; the job opens the store, and lookups ask for the bundles. */
+/* Broker 2 is gone, broker 1 starts again; the job opens the store, and lookups ask for the bundles. */
 inline heal() {
   supposing = true;
   stop(1); stop(2); alive[1] = true; said[1] = true;
@@ -310,7 +310,7 @@ proctype WayBack() {
 
 init {
   d_step {
-    /* WHOLE is served by broker 1, and nothing of that has reached Kafka or the server's disk. */
+    /* Broker 1 serves WHOLE, and none of that has reached Kafka or the server's disk. */
     record[WHOLE] = RECORD(1, 1, OWNED, 1, NOBODY); highest[WHOLE] = EPOCH(record[WHOLE]);
     alive[1] = true; holds[AT(1, WHOLE)] = true; seen[AT(1, WHOLE)] = record[WHOLE]
   };

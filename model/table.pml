@@ -1,7 +1,7 @@
 /* Made by python -m model.table from TRANSITIONS in trimtab/ownership.py: do not edit.
 
-   consult(state, event) sets, for the row of the table, what the record becomes, whom it names
-   then, and what must be so besides; NO_ROW where the table has none. */
+   consult(state, event) looks up a row of the table. It sets what the record becomes, the broker it
+   then names, and what else must hold; NO_ROW if the table has no such row. */
 
 #define FREE 0
 #define ASSIGNING 1

@@ -1,21 +1,22 @@
 /* Two processes of one broker name, and what an agent does with its lease.
 
-   One server, one bundle, two broker names: the name TWINS is used by an old and by a new process,
-   OTHER by one. A process asks for its lease, the store answers, the process hears it: three steps,
-   and anything may happen between them, a pause of any length too. It agrees with the store on what
-   it owns (claims), and serves if its lease was held from before that until after it. The store may
-   be closed and opened again, with or without the loss of its leases. Invariants:
-     one owner   never do two processes serve the bundle
+   One server, one bundle, two broker names: an old and a new process use the name TWINS, and one
+   process uses OTHER. A process asks for its lease, the store answers, the process hears it: three
+   steps, and anything may happen between them, including a pause of any length. The process agrees
+   with the store on what it owns (claims), and serves if it held its lease from before that until
+   after it. The store may be closed and opened again, with or without the loss of its leases.
+   Invariants:
+     one owner   two processes never serve the bundle
      a way back  from every state: if the twins do nothing more, OTHER gets the bundle; and if both
-                 ask for the name all the time, the new one gets that
+                 ask for the name all the time, the new one gets the name
 
    Time. A tick takes one from every countdown, the processes' and the server's; between two ticks
-   anything may happen. Margins and clocks that run apart are left out, as in histories.pml. A tick
-   that falls between asking and hearing makes the answer older.
+   anything may happen. Margins, and clocks that run at different speeds, are left out, as in
+   histories.pml. A tick that falls between asking and hearing makes the answer older.
 
    Records are not lost here (see histories.pml), and epochs do not count: a request that finds the
-   record changed is refused, so late ones are those that the store answers late. That keeps the state
-   space finite without a bound on the number of steps.
+   record changed is refused, so only requests that the store answers late are late. That keeps the
+   state space finite without a bound on the number of steps.
 
    Cures, each switched off by a flag: NO_SUCCESSOR, OLD_SESSION_RENEWS, SWALLOW_LAPSE,
    SWALLOW_ASSERTED, COUNT_FROM_ANSWER. */
@@ -39,17 +40,17 @@
 bool open = true;
 byte wait, closures;
 short record;
-byte lease[3], session[3];          /* of a name: ticks left, and whose it is */
-byte successor[3], reserved[3];     /* the session that waits for it, and for how long that counts */
+byte lease[3], session[3];          /* of a name: ticks left, and the session that has it */
+byte successor[3], reserved[3];     /* the session that waits for it, and the ticks for which that counts */
 
-/* The processes: 1 and 2 the twins, 3 that of OTHER. */
-byte until[4];                      /* may serve for so long, by its own clock, */
+/* The processes: 1 and 2 are the twins, 3 is that of OTHER. */
+byte until[4];                      /* ticks for which it may serve, by its own clock, */
 bool holds[4];                      /* what it was given, */
 byte stage[4];                      /* if it has agreed with the store */
-byte worth[4];                      /* of a grant of the lease that is asked for, heard now */
+byte worth[4];                      /* ticks that a grant heard now is good for */
 #define LAPSED 0   /* holds no lease, or had a gap in it */
 #define HAS_LEASE 1
-#define CLAIMED 2  /* asked for what it owns, and not looked at its lease since */
+#define CLAIMED 2  /* has asked for what it owns, and not checked its lease since */
 #define AGREED 3
 
 #define SERVES(p) (stage[p] == AGREED && holds[p] && until[p] > 0)
@@ -74,7 +75,7 @@ byte worth[4];                      /* of a grant of the lease that is asked for
 #define RESERVE(name, mine) successor[name] = mine; reserved[name] = LEASE
 #endif
 
-/* lease.lua; `gap`: the lease was not this session's before. */
+/* lease.lua; `gap`: this session did not have the lease before. */
 inline renew(name, mine) {
   gap = session[name] != mine;
   if
@@ -102,7 +103,7 @@ inline renew(name, mine) {
 
 inline serve_nothing(p) { stage[p] = LAPSED; holds[p] = false }
 
-/* What the agent makes of the answer. */
+/* How the agent uses the answer. */
 inline hear(p) {
   if
   :: answer == HELD ->
@@ -111,7 +112,7 @@ inline hear(p) {
      :: else -> stage[p] = (stage[p] < CLAIMED -> HAS_LEASE : AGREED)
      fi
   :: answer == ASSERTED ->
-     if  /* nobody can be given anything while it is closed: a lease that is only lost there is none */
+     if  /* a closed store gives nothing to anyone: a lease lost only there leaves no gap */
      :: (until[p] == 0 && LAPSE_COUNTS_WHILE_CLOSED) || stage[p] != AGREED -> serve_nothing(p)
      :: else
      fi
@@ -134,7 +135,7 @@ inline ask(event, name, mine) {
   fi
 }
 
-/* A lookup finds that nobody living has the bundle. */
+/* A lookup finds that no living broker has the bundle. */
 inline take(name) {
   judge(record, ASSIGN, name, name, 1, true);
   if :: accepted -> record = made :: else fi
@@ -169,7 +170,7 @@ proctype Twin(byte p, mine) {
   od
 }
 
-/* The same in fewer steps: the twins' steps are those that are looked at here. */
+/* The same in fewer steps: this model is about the twins' steps. */
 proctype Other() {
   byte answer; bool gap;
   do
@@ -210,7 +211,7 @@ proctype Clock() {
   od
 }
 
-/* The twins do nothing more; OTHER starts anew, which is what it does after every fault. */
+/* The twins do nothing more; OTHER starts again, as it does after every fault. */
 inline heal() {
   serve_nothing(3); until[3] = 0; session[OTHER] = 1;
   for (i : 1 .. LEASE + 1) {
@@ -225,7 +226,7 @@ inline heal() {
   assert(SERVES(3))
 }
 
-/* Both ask for the name, the old one first, and again and again. */
+/* Both keep asking for the name, the old one first. */
 inline hand_on() {
   open = true;
   for (i : 1 .. LEASE + 1) {

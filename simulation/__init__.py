@@ -1,1 +1,1 @@
-"""Brokers that behave: a fleet whose load follows the bundles it owns."""
+"""Simulated brokers: a fleet whose load follows the bundles it owns."""

@@ -1,4 +1,4 @@
-"""``python -m simulation``: a fleet as its own process, until SIGTERM or Ctrl-C.
+"""``python -m simulation``: runs a fleet as its own process, until SIGTERM or Ctrl-C.
 
 Snapshots go to stdout as JSON lines, everything else to stderr.
 """
@@ -34,7 +34,7 @@ def simulate(  # noqa: PLR0913 - the options of a command line
     namespaces: Annotated[int | None, typer.Option(help="Instead of the profile's.")] = None,
     seed: Annotated[int | None, typer.Option(help="Instead of the profile's.")] = None,
 ) -> None:
-    """Run simulated brokers, each with its agent, and print what becomes of them."""
+    """Run simulated brokers, each with its agent, and print their state."""
     log_to_stderr()
     given = {"brokers": brokers, "bundles": bundles, "namespaces": namespaces, "seed": seed}
     try:

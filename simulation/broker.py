@@ -1,4 +1,4 @@
-"""A broker without topics: what it has loaded is a set, and its load follows that set."""
+"""A broker without topics: its loaded bundles are a set, and its load follows that set."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class SimulatedBroker:
         return report
 
     def prepare(self, bundle: str) -> None:
-        """Nothing to warm."""
+        """There is nothing to warm up."""
 
-    # Each change is a new set, so that readers never see one half changed.
+    # Each change is a new set, so that readers never see a half-changed one.
     def load(self, bundle: str) -> None:
         self._loaded |= {bundle}
 

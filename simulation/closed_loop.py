@@ -1,4 +1,4 @@
-"""A fleet and the round that balances it, in one process and in no time: no Kafka, Spark or Redis.
+"""A fleet and the round that balances it, in one process, in simulated time, without servers.
 
 each step:
   every broker reports as often as in one round interval; snapshots are folded as in the job
@@ -32,7 +32,7 @@ CLUSTER = "closed-loop"
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Seconds."""
+    """Intervals in seconds."""
 
     report_interval: float = 1.0
     intake: IntakeSettings = field(default_factory=IntakeSettings)
@@ -78,7 +78,7 @@ class ClosedLoop:
         return max(usages) - min(usages)
 
     def steps(self, rounds: int) -> Iterator[LoopCycle]:
-        """Run so many rounds."""
+        """Run that many rounds."""
         for _ in range(rounds):
             self._report()
             plan = self._decide()

@@ -1,4 +1,4 @@
-"""A fleet of simulated brokers in one process, each with an agent as a real broker would have."""
+"""A fleet of simulated brokers in one process, each with an agent as a real broker has."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from trimtab.wire.command import CommandKind
 
 @dataclass(frozen=True, slots=True)
 class FleetSettings:
-    """Where the fleet lives and how often its brokers report (seconds)."""
+    """Servers and cluster of the fleet, and how often its brokers report (seconds)."""
 
     kafka: str
     redis: str
@@ -44,9 +44,9 @@ class FleetSnapshot(msgspec.Struct, frozen=True, rename="camel"):
     at: int
     brokers: dict[str, BrokerSnapshot]
     moves: int
-    """Bundles that came to a new owner on command so far."""
+    """Bundles that a command has brought to a new owner so far."""
     commands: dict[str, int]
-    """Commands so far by kind and how they ended: ``own done``."""
+    """Commands so far by kind and outcome: ``own done``."""
     reports: int
     """Load reports acknowledged by Kafka."""
     lost_reports: int
@@ -78,7 +78,7 @@ class Fleet:
             agent.start()
 
     def stop(self, timeout_s: float = 5.0) -> None:
-        """Ask all agents first, then wait for them: they end side by side."""
+        """Ask all agents first, then wait for them: they stop in parallel."""
         for agent in self._agents:
             agent.stop()
         for agent in self._agents:
@@ -86,7 +86,7 @@ class Fleet:
         self._outbox.stop(timeout_s)
 
     def snapshot(self) -> FleetSnapshot:
-        """What is so now; the brokers are read one after another, not at one instant."""
+        """The current state; the brokers are read one after another, not at one instant."""
         obeyed: Counter[tuple[CommandKind, Obeyed]] = Counter()
         for agent in self._agents:
             obeyed.update(agent.obeyed())

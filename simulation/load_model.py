@@ -1,12 +1,12 @@
-"""The load of a fleet as a function of who owns what: the physics every simulation shares.
+"""The load of a fleet as a function of ownership: the model that every simulation shares.
 
-A bundle's messages cost CPU in proportion to their rate and a factor of its own. The costs are
+A bundle's messages cost CPU in proportion to their rate and a factor of the bundle. The costs are
 scaled so that the initial owners spread from the profile's low to its high usage:
 
 usage(broker) = base + sum of the costs of the bundles it owns
 
-A bundle's topics stand evenly in its range and are all alike; what it is divided into, or merged
-with others to, has the load of the topics it holds.
+A bundle's topics are spread evenly over its range and are all alike. The children of a split, and
+the whole of a merge, have the load of the topics they hold.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Four = tuple[float, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Parts:
-    """Owned bundles, and (k,) the parts of the model's rows that they are made of."""
+    """Owned bundles, and (k,) the parts of the model's rows that they consist of."""
 
     names: list[str]
     of: Ints
@@ -87,7 +87,7 @@ class LoadModel:
     def report(
         self, broker: str, owned: Iterable[str], now_ms: int, rng: np.random.Generator
     ) -> LocalBrokerData:
-        """What the broker says of itself; the totals are the sums of its bundles' figures."""
+        """The broker's report of itself; the totals are the sums of its bundles' figures."""
         profile = self.profile
         parts = self._parts(owned)
         noise = np.maximum(rng.normal(1.0, profile.noise, parts.rows.size), 0.0) * parts.shares
@@ -130,7 +130,7 @@ class LoadModel:
         )
 
     def _parts(self, owned: Iterable[str]) -> _Parts:
-        # Sorted, for a set's order differs between processes and would make the noise differ too.
+        # Sorted: a set's order differs between processes and would make the noise differ too.
         made_of = {bundle: self._made_of(bundle) for bundle in owned}
         names = sorted(made_of, key=lambda bundle: (made_of[bundle][0][0], bundle))
         parts = [(of, *part) for of, bundle in enumerate(names) for part in made_of[bundle]]
@@ -142,7 +142,7 @@ class LoadModel:
         )
 
     def _made_of(self, bundle: str) -> list[tuple[int, float]]:
-        """Rows of the bundles of the start that it has topics of, and what part of each it has."""
+        """Rows of the initial bundles whose topics it has, and its share of each."""
         row = self.row.get(bundle)
         if row is not None:
             return [(row, 1.0)]
@@ -208,7 +208,7 @@ def _tiles(count: int) -> list[str]:
 
 
 def _targets(profile: Profile, rng: np.random.Generator) -> Floats:
-    """(n,) the load, beyond base, each broker should start with, in no order of name."""
+    """(n,) the load, beyond base, that each broker should start with, in random order."""
     spread = np.linspace(0.0, 1.0, profile.brokers) ** profile.skew
     return rng.permutation(profile.low + (profile.high - profile.low) * spread) - profile.base
 
@@ -216,11 +216,11 @@ def _targets(profile: Profile, rng: np.random.Generator) -> Floats:
 def _deal(cost: Floats, targets: Floats, rng: np.random.Generator) -> Ints:
     """(m,) an owner for each bundle, so that each broker's costs sum up to its target.
 
-    The costliest bundle first, each to the broker that misses the largest share of its target: all
-    brokers get a like mix of bundles, and the small ones at the end fill what is left.
+    The costliest bundle goes first, each to the broker that lacks the largest share of its target:
+    all brokers get a similar mix of bundles, and the small ones at the end fill the rest.
     """
     owner = np.empty(cost.size, dtype=np.int64)
-    # The permutation decides the ties at the start, when every broker misses everything.
+    # The permutation breaks the ties at the start, when every broker lacks everything.
     order = rng.permutation(targets.size)
     wanted = np.maximum(targets[order], 1e-9)
     missing = wanted.copy()
@@ -232,7 +232,7 @@ def _deal(cost: Floats, targets: Floats, rng: np.random.Generator) -> Ints:
 
 
 def _cpu(busy: float, profile: Profile) -> Resource:
-    # A saturated host reports its limit, never more, nor less than nothing.
+    # A saturated host reports its limit, never more, and never less than zero.
     limit = 100.0 * profile.cores
     return Resource(usage=min(max(busy, 0.0), 1.0) * limit, limit=limit)
 

@@ -1,4 +1,4 @@
-"""What a simulated fleet looks like, as an operator would write it into a TOML file."""
+"""The profile of a simulated fleet, as an operator writes it into a TOML file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TABLE: Final = "fleet"
 
 
 class InvalidProfile(ValueError):
-    """A profile that cannot be simulated; names every problem."""
+    """Raised for a profile that cannot be simulated; names every problem."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("; ".join(problems))
@@ -33,7 +33,7 @@ class Profile:
     high: float = 0.85
     """Usage of the hottest broker at the start."""
     skew: float = 1.0
-    """1 spreads the others evenly between; above 1 leaves few hot ones, below 1 few cold ones."""
+    """1 spreads the others evenly in between; above 1 few are hot, below 1 few are cold."""
     base: float = 0.05
     """Usage of a broker without a bundle."""
     message_rate: float = 100.0
@@ -43,7 +43,7 @@ class Profile:
     rate_sigma: float = 0.5
     """Sigma of the log-normal bundle rates; 0 makes all bundles equal."""
     cost_sigma: float = 0.1
-    """Sigma of the log-normal CPU cost of a message, by bundle: load is not quite its rate."""
+    """Sigma of the log-normal CPU cost of a message, by bundle: load only roughly follows rate."""
     noise: float = 0.02
     """Relative sigma of every figure of a report."""
     cores: int = 8

@@ -1,1 +1,1 @@
-"""Ownership under every fault at once, without servers: one seed, one run."""
+"""Simulates ownership under every fault at once, without servers: one seed, one run."""

@@ -1,4 +1,4 @@
-"""``python -m simulation.ownership --seed 7``: one run; the same seed repeats it."""
+"""``python -m simulation.ownership --seed 7``: makes one run; the same seed repeats it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 from simulation.ownership.world import LARGE, Size, Violation, World
 
 _ONE_IS_LARGE = 5
-"""One seed of so many is that of a world with thousands of bundles."""
+"""One seed in this many has a world with thousands of bundles."""
 
 
 def main(
@@ -20,7 +20,7 @@ def main(
     runs: Annotated[int, typer.Option(min=1, help="With this seed and the next ones.")] = 1,
     transitions: Annotated[int, typer.Option(min=1, help="Accepted changes a run.")] = 100_000,
 ) -> None:
-    """Run ownership under faults; exit code 1 where two brokers served at once, or worse."""
+    """Run ownership under faults; exits with 1 if two brokers served at once, or worse."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     for each in range(seed, seed + runs):
         began = time.monotonic()

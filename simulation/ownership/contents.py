@@ -1,7 +1,7 @@
-"""What a Redis holds, cluster by cluster, and its last changes: a copy can be made without them.
+"""The data in a Redis, by cluster, and its last changes: a copy can be made without them.
 
-Every write goes through ``Data.put``, which notes what stood there before. So a change costs what
-it touches, however many records there are.
+Every write goes through ``Data.put``, which notes the previous value. So the cost of a change
+depends on what it touches, however many records there are.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class Opening(NamedTuple):
 
     generation: int = 0
     opened_on: str = ""
-    """The history that may be changed."""
+    """The history whose records may be changed."""
     rebuild_on: str = ""
     """The history that is being rebuilt, and since when."""
     since: int = 0
     replicas: int = 0
     replicated: bool = False
-    """Whether there ever were replicas."""
+    """Whether the store ever had replicas."""
     lease_ms: int = LONGEST_LEASE_MS
 
 
@@ -39,11 +39,11 @@ class Replicas(NamedTuple):
     """A cluster's `replicas` hash."""
 
     on: str = ""
-    """The history that the rest is of."""
+    """The history that the other fields belong to."""
     online: int = 0
     alone: int | None = None
     before: int = 0
-    """How many there were at most on the histories before."""
+    """The most replicas that earlier histories had."""
 
     @property
     def ever(self) -> int:
@@ -64,18 +64,18 @@ class Contents:
     journal: dict[int, Change] = field(default_factory=dict)
     """By entry, ascending."""
     commands: dict[str, tuple[tuple[str, Command], ...]] = field(default_factory=dict)
-    """Broker to what it has not acknowledged, by entry."""
+    """Broker to the commands it has not acknowledged, by entry."""
     leases: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Broker to its session and when it ends."""
+    """Broker to its session and the time its lease ends."""
     successors: dict[str, tuple[int, int, int]] = field(default_factory=dict)
-    """Broker to the session that waits for an older one, when that one's lease is over, and until
+    """Broker to the session that waits for an older one, when the older lease ends, and until
     when this is remembered."""
     sessions: dict[str, int] = field(default_factory=dict)
-    """Broker to the session that held its lease last and has not said that it ended."""
+    """Broker to the session that last held its lease and has not reported its end."""
     clock: dict[str, int] = field(default_factory=dict)
-    """Under "", when the job's clock last agreed."""
+    """Under "", the time at which the job's clock last agreed."""
     assertions: dict[tuple[str, str], Assertion] = field(default_factory=dict)
-    """History and broker to what was said."""
+    """History and broker to the assertion."""
     placed: dict[str, int] = field(default_factory=dict)
     applied: dict[str, tuple[int, tuple[TransitionOutcome, ...]]] = field(default_factory=dict)
     """Query to its last batch."""
@@ -105,7 +105,7 @@ class _Write(NamedTuple):
     table: str
     key: Hashable
     before: object
-    """None: nothing."""
+    """None: no row."""
 
 
 @dataclass(slots=True)
@@ -122,12 +122,12 @@ class Data:
         return found
 
     def begin(self) -> None:
-        """What is written from here on is one change: it is lost or kept as a whole."""
+        """Start a change: all writes from here on are lost or kept together."""
         self._changes.append([])
 
     # Any: each table has values of its own type.
     def put(self, cluster: str, table: str, key: Any, value: Any) -> None:
-        """Set a row of a table, or remove it where the value is None."""
+        """Set a row of a table, or remove it if the value is None."""
         rows = getattr(self.of(cluster), table)
         if self._changes:
             self._changes[-1].append(_Write(cluster, table, key, rows.get(key)))

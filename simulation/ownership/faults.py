@@ -1,9 +1,9 @@
-"""What breaks, and how often: one row a fault.
+"""The faults, one row each, and how often each happens.
 
 One pair of faults breaks the protocol, and happens only in a world that goes ``beyond`` it: a
-failover to a replica that joined, and parted from its master, between two requests (or after
-which the store has forgotten everything): the old master does not know that it must hear a
-replica, and grants leases as long as it lives.
+failover to a replica that joined its master, and left it, between two requests (or after which the
+store has forgotten everything). The old master does not know that it must hear from a replica, and
+grants leases for as long as it lives.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Fault(NamedTuple):
-    """``weight``: how often it is drawn, beside the others."""
+    """A fault; ``weight``: how often it is drawn, relative to the others."""
 
     weight: float
     happen: Callable[[World], object]
@@ -46,7 +46,7 @@ def cut(world: World) -> None:
 
 
 def twin(world: World) -> None:
-    """Most often because something ails the first one."""
+    """Start a second process of a name, most often because the first one has a problem."""
     host = world.a_host()
     namesakes = [h for h in world.hosts if (h.cluster, h.name) == (host.cluster, host.name)]
     if len(namesakes) < _MOST_OF_A_NAME:
@@ -66,7 +66,7 @@ def cut_job(world: World) -> None:
 
 
 def replace_job(world: World) -> None:
-    """The one before goes on until it notices."""
+    """Start a new job; the previous one runs on until it notices."""
     world.add_manager()
 
 
@@ -133,4 +133,4 @@ FAULTS: Final = MappingProxyType(
 )
 
 IN_TIME: Final = MappingProxyType({"relay stops": 0.0, "server's clock steps": 0.0})
-"""Weights with which the journal tells when what was."""
+"""Weights with which the journal's times are right."""

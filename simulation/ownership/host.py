@@ -1,6 +1,6 @@
-"""A machine with a broker and its agent: it crashes, is killed amid a step, hangs, starts again.
+"""A machine with a broker and its agent: it crashes, is killed within a step, hangs, restarts.
 
-Several machines may run as one broker: a pod was scheduled anew while the old one lives.
+Several machines may run as one broker: a pod was scheduled again while the old one lives.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from trimtab.wire.ownership import Candidate
 LEASE_MARGIN_S: Final = 1.0
 SESSIONS_FROM: Final = 1_800_000_000_000
 DISKS_LOST: Final = 0.3
-"""Of the crashes."""
+"""The share of crashes that lose the disk."""
 BACK_AFTER_S: Final = 10.0
-"""The mean."""
+"""The mean time until a machine is back."""
 FASTEST: Final = 0.04
-"""By what part a machine's clock runs fast or slow at most."""
+"""The largest fraction by which a machine's clock runs fast or slow."""
 
 
 @dataclass(slots=True)
 class Broker:
-    """Holds what it is given; now and then it cannot load, or takes its time."""
+    """A broker that holds the bundles it is given; sometimes a load fails, or is slow."""
 
     link: Link
     loaded: set[str] = field(default_factory=set)
     serves: Callable[[str], bool] = lambda _: False
-    """Whether clients are served the bundle: not while it is unloaded."""
+    """Whether the broker serves the bundle to clients: not while it is being unloaded."""
 
     def bundles(self) -> set[str]:
         return self.loaded
@@ -53,7 +53,7 @@ class Broker:
         return LocalBrokerData()
 
     def prepare(self, bundle: str) -> None:
-        """Nothing to warm."""
+        """There is nothing to warm up."""
 
     def load(self, bundle: str) -> None:
         if self.link.rng.random() < 0.01:
@@ -90,16 +90,16 @@ class Broker:
 
 
 class Watcher(Protocol):
-    """Is told what processes may serve as soon as they may."""
+    """Learns what a process may serve as soon as it may."""
 
     def begins(self, host: Host, bundle: str, epoch: Epoch) -> None: ...
 
     def ends(self, host: Host, bundle: str | None) -> None:
-        """None: all."""
+        """Note that the host serves the bundle no more; None: all bundles."""
 
 
 class Unwatched:
-    """For a world that looks by itself."""
+    """A watcher that does nothing, for a world that looks by itself."""
 
     def begins(self, host: Host, bundle: str, epoch: Epoch) -> None:
         pass
@@ -109,7 +109,7 @@ class Unwatched:
 
 
 class _Hints:
-    """Every broker is as good as another."""
+    """Hints in which all brokers are equally good."""
 
     def __init__(self, brokers: Sequence[str]) -> None:
         candidates = tuple(Candidate(broker, 0.5) for broker in brokers)
@@ -123,14 +123,14 @@ class _Hints:
 
 
 class _Silent:
-    """Reports that nobody reads."""
+    """Reports that no one reads."""
 
     def offer(self, data: LocalBrokerData, now: float) -> None:
         pass
 
 
 class Host:
-    """``drift``: by what part its clock runs fast (or slow, below 0)."""
+    """A machine; ``drift``: the fraction by which its clock runs fast (below 0: slow)."""
 
     def __init__(  # noqa: PLR0913 - a machine, and its world
         self,
@@ -141,7 +141,7 @@ class Host:
         sessions: count[int] | None = None,
         watcher: Watcher | None = None,
     ) -> None:
-        """``sessions`` is shared by machines that may run as one broker."""
+        """Machines that may run as one broker share ``sessions``."""
         self.name, self.cluster = link.broker, link.cluster
         self._hints = _Hints(others)
         self.link = link
@@ -153,7 +153,7 @@ class Host:
         self._watcher = watcher or Unwatched()
         self.session = 0
         self.kills = 0
-        """How often its process was killed amid a step."""
+        """How often its process was killed within a step."""
         self.hangs_until = 0.0
         self.ended = False
         """A later process of its name has replaced it for good."""
@@ -163,7 +163,7 @@ class Host:
         self.claims: Claims
 
     def start(self, loaded: Sequence[str] = ()) -> None:
-        """A new process: it remembers what is on its disk."""
+        """Start a new process, which remembers what is on its disk."""
         self.session = next(self._sessions)
         self.broker = Broker(self.link, set(loaded))
         settings = AgentSettings(
@@ -194,12 +194,12 @@ class Host:
             server_time=server_time,
         )
         agent = Agent(self.broker, settings, links)
-        # The agent makes its own: these are the same, and tell the watcher.
+        # These replace the agent's own holdings and also tell the watcher.
         agent._holdings = agent._obeyer.holdings = _Watched(self._time, self, self._watcher)
         self.agent, self.broker.serves = agent, agent.serves
 
     def crash(self) -> None:
-        """The process ends at once, perhaps its disk with it, and is started again later."""
+        """End the process at once, perhaps with its disk, and start it again later."""
         self._end(disk_lost=bool(self._rng.random() < DISKS_LOST))
 
     def _end(self, *, disk_lost: bool, again: bool = True) -> None:
@@ -217,7 +217,7 @@ class Host:
 
     @contextmanager
     def _mortal(self) -> Iterator[None]:
-        """As `Agent._run` does: what ends the process, and how."""
+        """Handle what ends the process, as `Agent._run` does."""
         agent = self.agent
         try:
             yield
@@ -240,7 +240,7 @@ class Host:
         return self.agent is not None and self._clock.now >= self.hangs_until
 
     def leave(self, drain_s: float = 5.0) -> None:
-        """The process ends as it should: it gives everything away, then its lease up; or it leaves
+        """Stop the process cleanly: it gives its bundles away, then its lease up; or it leaves
         both to the next process of its name."""
         if self.agent is not None and self.runs:
             with self._mortal():
@@ -249,13 +249,13 @@ class Host:
                 self._end(disk_lost=False)
 
     def turn(self) -> None:
-        """One turn of the agent's loop, unless the process is gone or hangs."""
+        """Run one turn of the agent's loop, unless the process is gone or hangs."""
         if self.agent is not None and self.runs:
             with self._mortal():
                 self.agent.turn()
 
     def look_up(self, bundle: str) -> None:
-        """A client asks here for a bundle: it is given to a broker if its owner is gone."""
+        """Look a bundle up here for a client: a broker gets it if its owner is gone."""
         if not self.runs:
             return
         try:
@@ -272,11 +272,11 @@ class Host:
             return
 
     def serves(self, bundle: str) -> bool:
-        """Whether clients would be served it here at this moment."""
+        """Whether this host would serve it to clients at this moment."""
         return self.agent is not None and self.agent.serves(bundle)
 
     def serving(self) -> list[str]:
-        """What clients would be served here at this moment."""
+        """The bundles that this host would serve to clients at this moment."""
         agent = self.agent
         if agent is None:
             return []
@@ -284,7 +284,7 @@ class Host:
 
 
 class _Watched(Holdings):
-    """Tells of what it holds."""
+    """Holdings that tell the watcher what they hold."""
 
     def __init__(self, clock: Callable[[], float], host: Host, watcher: Watcher) -> None:
         super().__init__(clock)

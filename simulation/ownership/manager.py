@@ -1,4 +1,4 @@
-"""A stand-in for the job: whatever the table allows, sensible or not, and repairs in between.
+"""A stand-in for the job: asks for anything that the table allows, and makes repairs in between.
 
 It sees the store through its own link and by its own clock, bundle by bundle at several moments.
 """
@@ -39,7 +39,7 @@ _NARROWEST: Final = 1 << 24
 _AT_ONCE: Final = 300
 """Bundles that a batch looks at."""
 _MORE: Final = 60
-"""So many bundles above the least, two are merged in every batch."""
+"""This many bundles above the fewest, every batch merges two."""
 _FASTEST: Final = 0.02
 
 Records = Mapping[str, Record]
@@ -47,17 +47,17 @@ Records = Mapping[str, Record]
 
 @dataclass(frozen=True, slots=True)
 class Kafka:
-    """What the job has in Kafka."""
+    """The job's data in Kafka."""
 
     journal: Mapping[str, Mapping[str, Record]]
     """By cluster and bundle."""
     claim: Callable[[int], int]
-    """The next generation for the holder of this one (0: of none); raises Fenced where that is not
+    """The next generation for the holder of this one (0: of none); raises Fenced if that is not
     the highest any more."""
     issued: Callable[[Command], object]
-    """Told of each command."""
+    """Called with each command."""
     rebuilt: Callable[[int], object] = lambda _: None
-    """Told of each rebuild, and how many records it restored."""
+    """Called at each rebuild, with the number of records it restored."""
 
 
 @dataclass(slots=True)
@@ -71,7 +71,7 @@ class Manager:
     rng: np.random.Generator
     name: str
     fewest: int = 16
-    """With so few bundles none are merged."""
+    """With this few bundles none are merged."""
     generation: int = 0
     fenced: bool = False
     drift: float = 0.0
@@ -88,7 +88,7 @@ class Manager:
         return 5000.0 + self.link.clock.now * (1 + self.drift)
 
     def turn(self, *, calm: bool = False) -> None:
-        """A batch; ``calm``: repairs and nothing else, for every cluster."""
+        """Run a batch; ``calm``: only repairs, for every cluster."""
         if self.fenced:
             return
         drawn = self.clusters[self.rng.integers(len(self.clusters))]
@@ -101,7 +101,7 @@ class Manager:
                         self.link.vouch(cluster, server_ms)
                     self._write(cluster, calm)
         except GenerationSpent:
-            # The next turn claims another.
+            # The next turn claims another generation.
             self.generation = -self.generation
         except Fenced:
             self.fenced = True
@@ -129,7 +129,7 @@ class Manager:
         return closure
 
     def _rebuild(self, cluster: str, closure: Closure) -> Closure | None:
-        """As `streaming.leader.store_opening.Opener`."""
+        """Rebuild a store as `streaming.leader.store_opening.Opener` does."""
         link = self.link
         stored = link.records(cluster, link.bundles(cluster))
         said = link.asserted(cluster, closure.history).values()
@@ -162,7 +162,7 @@ class Manager:
             self.kafka.issued(command)
 
     def _read(self, cluster: str, bundles: list[str], most: int) -> dict[str, Record]:
-        """Of many bundles some that follow each other."""
+        """Records of bundles; of many, only some neighbours."""
         if len(bundles) > most:
             start = int(self.rng.integers(len(bundles)))
             bundles = sorted(bundles)
@@ -170,7 +170,7 @@ class Manager:
         return self.link.records(cluster, bundles)
 
     def _wishes(self, cluster: str, records: Records, living: set[str]) -> list[Transition]:
-        """Legal at present, or by the epoch of a moment ago."""
+        """Requests that are legal now, or were by the epoch of a moment ago."""
         names = sorted(b for b, record in records.items() if record.state is not State.DELETED)
         wishes = []
         for row in self.rng.integers(len(names), size=4).tolist() if names else []:
@@ -187,7 +187,7 @@ class Manager:
     def _merges(
         self, cluster: str, names: list[str], records: Records, living: set[str]
     ) -> list[Transition]:
-        """Of a bundle and the one above it, now and then though they have different owners."""
+        """Merge a bundle with the one above it, sometimes although their owners differ."""
         fewest = min(self.fewest, int(0.9 * _AT_ONCE))
         if len(names) < self.rng.integers(fewest, fewest + _MORE):
             return []
@@ -271,5 +271,5 @@ def _wide(bundle: str) -> bool:
 
 
 def names_of(namespace: str, edges: list[int]) -> list[str]:
-    """The bundles between edges."""
+    """Names of the bundles between these edges."""
     return [f"{namespace}/{HashRange(*pair)}" for pair in pairwise(edges)]

@@ -1,8 +1,8 @@
-"""What lies between a process and the store: requests get lost, late, doubled, answered in vain.
+"""The network between a process and the store: it loses, delays and doubles requests and answers.
 
-In the middle of every request others act and time passes, or the process that asks dies. So
-whatever it does between two requests, it may do after a pause of any length, or never. What it
-reads in pages it reads at several moments.
+During every request others act and time passes, or the process that asks dies. So whatever the
+process does between two requests, it may do after a pause of any length, or never. What it reads
+in pages it reads at several moments.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from trimtab.wire.ownership import Record, Transition, TransitionOutcome
 T = TypeVar("T")
 
 _PAGES: Final = (3, 20, 500)
-"""Bundles a read: small pages so that others write in between."""
+"""Bundles per read: pages are small so that others write in between."""
 
 
 @dataclass(frozen=True, slots=True)
 class Odds:
-    """Of what may happen to one request, or to one load or unload of a bundle."""
+    """Probabilities of faults in one request, or in one load or unload of a bundle."""
 
     lost: float = 0.01
     late: float = 0.005
-    """It is done some time after its sender gave up."""
+    """The request is done some time after its sender gave up."""
     doubled: float = 0.01
     unanswered: float = 0.01
     interrupted: float = 0.1
@@ -46,25 +46,25 @@ class Odds:
     hung: float = 0.002
     """The same for several seconds, perhaps longer than a lease."""
     killed: float = 0.0005
-    """Its sender dies before it, and as often before its answer."""
+    """Its sender dies before the request, and as often before the answer."""
     slow: float = 0.02
     """A load or an unload takes a while."""
     very_slow: float = 0.003
     """Longer than a lease."""
     load_s: float = 0.0
-    """What a load takes at best, also when no fault is left."""
+    """The least time a load takes, also when no fault is left."""
 
 
 NO_FAULTS: Final = Odds(0, 0, 0, 0, 0, 0, 0, 0, 0)
 
 
 class Killed(Exception):
-    """The process that asks is no more."""
+    """Raised when the process that asks is dead."""
 
 
 @dataclass(slots=True)
 class Clock:
-    """True time, seconds, and what is to happen at some of it."""
+    """True time in seconds, with the events that are due."""
 
     now: float = 0.0
     _due: list[tuple[float, int, Callable[[], object]]] = field(default_factory=list)
@@ -74,7 +74,7 @@ class Clock:
         heapq.heappush(self._due, (self.now + delay, next(self._numbers), action))
 
     def advance(self, seconds: float) -> None:
-        """Let time pass; what falls due happens at its time."""
+        """Let time pass; due events happen at their time."""
         until = self.now + seconds
         while self._due and self._due[0][0] <= until:
             at, _, action = heapq.heappop(self._due)
@@ -85,18 +85,18 @@ class Clock:
 
 
 class Meanwhile(Protocol):
-    """Lets others act, for so many seconds or for a moment; they may in turn be interrupted."""
+    """Lets others act, for that many seconds or a moment; they may be interrupted in turn."""
 
     def __call__(self, seconds: float | None = None) -> None: ...
 
 
 def nothing_happens(seconds: float | None = None) -> None:
-    """For a world that stands still meanwhile."""
+    """Do nothing: the world stands still meanwhile."""
 
 
 @dataclass(slots=True)
 class Wire:
-    """One process's way to the server that it takes for the master."""
+    """One process's connection to the server that it believes is the master."""
 
     server: MemoryServer
     clock: Clock
@@ -105,7 +105,7 @@ class Wire:
     meanwhile: Meanwhile = nothing_happens
     cut: bool = False
     turned_away: Callable[[], object] = lambda: None
-    """Told when the server is no master, or hears no replica: another may be the master."""
+    """Called if the server is no master, or hears no replica: another may be the master."""
 
     def _through(self, ask: Callable[[], T]) -> T:
         luck = self.rng.random(8)
@@ -145,7 +145,7 @@ class Wire:
             raise Killed
 
     def _pages(self, cluster: str, bundles: Iterable[str]) -> dict[str, Record]:
-        """Records, as they stand at several moments."""
+        """Records, read at several moments."""
         names, found = sorted(bundles), dict[str, Record]()
         size = _PAGES[self.rng.integers(len(_PAGES))] if self.odds.interrupted else len(names)
         for start in range(0, len(names), size or 1):
@@ -156,13 +156,13 @@ class Wire:
 
 @dataclass(slots=True)
 class Link(Wire):
-    """An agent's: its store, its leases and its commands."""
+    """An agent's connection: its store, its leases and its commands."""
 
     cluster: str = ""
     broker: str = ""
     _in_hand: set[str] = field(default_factory=set)
 
-    # As `OwnershipStore`
+    # Like `OwnershipStore`
 
     def apply(
         self, cluster: str, transition: Transition, server_ms: int | None = None
@@ -187,7 +187,7 @@ class Link(Wire):
         owned = self._through(lambda: server.owned(cluster, broker))
         return self._pages(cluster, owned.union(besides))
 
-    # As `Leases`
+    # Like `Leases`
 
     def renew(  # noqa: PLR0913 - as `Leases`
         self,
@@ -206,7 +206,7 @@ class Link(Wire):
         )
 
     def _renew_unscripted(self, session: int, ttl_ms: int, said: Assertion | None) -> Lease:
-        """As `Leases` on a server to which no job has come yet."""
+        """Renew as `Leases` does on a server to which no job has come yet."""
         server, cluster, broker = self.server, self.cluster, self.broker
         now, history, before, has_said = self._through(lambda: server.look(cluster, broker))
         told = "" if before < 0 else str(before)
@@ -224,11 +224,11 @@ class Link(Wire):
         server = self.server
         return self._through(lambda: server.holds(cluster, broker))
 
-    # As `CommandStream`
+    # Like `CommandStream`
 
     def read(self, block_ms: int) -> list[tuple[str, Command]]:  # noqa: ARG002 - nobody waits
-        """What is not acknowledged and not in this process's hands."""
-        # An answer that is lost leaves the commands in nobody's hands: the real one reads again.
+        """Commands that are neither acknowledged nor held by this process."""
+        # After a lost answer no process holds the commands: the real one reads again.
         if self.cut or self.rng.random() < self.odds.lost:
             raise StoreUnavailable("no way to the server")
         waiting = self._answered(lambda: self.server.waiting(self.cluster, self.broker))
@@ -242,13 +242,13 @@ class Link(Wire):
         self._in_hand.difference_update(done)
 
     def forget(self) -> None:
-        """A new process reads: what is not acknowledged comes again."""
+        """Start reading as a new process: unacknowledged commands come again."""
         self._in_hand.clear()
 
 
 @dataclass(slots=True)
 class JobLink(Wire):
-    """The job's: batches, the gate and whatever it reads."""
+    """The job's connection: batches, the gate and what it reads."""
 
     def time(self) -> float:
         server = self.server
@@ -276,7 +276,7 @@ class JobLink(Wire):
     def open(
         self, cluster: str, generation: int, known: str, rebuilt_on: str, closed_for_ms: int
     ) -> tuple[Closure | None, str]:
-        """As `Gate.open`, and the history of the server that has answered."""
+        """Like `Gate.open`; also returns the history of the server that answered."""
         server = self.server
         return self._through(
             lambda: (

@@ -1,11 +1,12 @@
-"""What must hold at every moment, whatever breaks.
+"""The rules that must hold at every moment, whatever breaks.
 
 No two processes serve overlapping ranges. Epochs of a bundle only grow in the order in which
-changes of it are accepted, on whichever server, and no epoch is given to two records. What a
-process shows to the storage below is above all that others have shown. The records tile every
-namespace while the store is open. The auditor, who reads what reaches Kafka, finds no rule broken.
+changes of it are accepted, on any server, and no epoch is given to two records. The token that a
+process shows to the storage below is above all tokens that others have shown. The records tile
+every namespace while the store is open. The auditor, reading what reaches Kafka, finds no rule
+broken.
 
-Each moment costs what has changed since the last one; everything is looked at now and then.
+Each check costs only what has changed since the last one; from time to time everything is checked.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from trimtab.tiling import flaws
 from trimtab.wire.ownership import Change, Record
 
 _TOLD: Final = 12
-"""Changes of a bundle that a violation tells."""
+"""Changes of a bundle that a violation lists."""
 
 TIMELESS: Final = frozenset(
     {ViolationKind.CONFLICT, ViolationKind.TWO_OWNERS, ViolationKind.GENERATION}
 )
-"""What the auditor finds whatever the store's clock does, and however late the journal is."""
+"""Findings that are valid whatever the store's clock does and however late the journal is."""
 
 Place = tuple[str, str]
 """Cluster and bundle, or cluster and namespace."""
@@ -39,25 +40,25 @@ _Held = tuple[Host, str]
 
 
 class Violation(AssertionError):
-    """What must not be, when, and how it came to be."""
+    """A broken rule, its time, and the changes that led to it."""
 
 
 @dataclass(slots=True)
 class _Bundle:
-    """What was accepted of one."""
+    """The accepted changes of one bundle."""
 
     highest: Epoch = NO_EPOCH
     epochs: dict[Epoch, Record] = field(default_factory=dict)
     changes: list[Change] = field(default_factory=list)
     shown: tuple[Epoch, int] = (NO_EPOCH, 0)
-    """The highest epoch that was served by, and the process's session."""
+    """The highest epoch by which a process served, and its session."""
 
 
 class Oracle:
-    """Told of every change and of whatever may be served; ``check`` raises Violation."""
+    """Learns every change and everything that may be served; ``check`` raises Violation."""
 
     def __init__(self, now: Callable[[], float], *, in_time: bool = False) -> None:
-        """``in_time``: the journal is, and its clock does not step."""
+        """``in_time``: the journal is never late, and its clock does not step."""
         self._now = now
         self._kinds = frozenset(ViolationKind) - NOTES if in_time else TIMELESS
         self.audit = Audit()
@@ -65,15 +66,15 @@ class Oracle:
         self.events: Counter[str] = Counter()
         self._bundles: defaultdict[Place, _Bundle] = defaultdict(_Bundle)
         self._held: defaultdict[Place, dict[_Held, HashRange]] = defaultdict(dict)
-        """By namespace: what processes hold, leased or not."""
+        """By namespace: the bundles that processes hold, leased or not."""
         self._suspects: set[tuple[_Held, _Held]] = set()
-        """Pairs that overlap: of each at most one is served."""
+        """Pairs that overlap: at most one of each is served."""
         self._unshown: dict[_Held, Epoch] = {}
-        """Held, and not served since."""
+        """Held bundles that were not served since."""
         self._reshaped: set[Place] = set()
-        """Namespaces in which bundles came or went."""
+        """Namespaces in which bundles were added or removed."""
 
-    # As `simulation.ownership.host.Watcher`
+    # Like `simulation.ownership.host.Watcher`
 
     def begins(self, host: Host, bundle: str, epoch: Epoch) -> None:
         self._unshown[host, bundle] = epoch
@@ -99,10 +100,10 @@ class Oracle:
         for held in [held for held in self._unshown if held[0] is host]:
             del self._unshown[held]
 
-    # What is accepted
+    # Accepted changes
 
     def accepted(self, cluster: str, change: Change) -> None:
-        """A record was written on some server."""
+        """Note that a server wrote a record."""
         place, epoch = (cluster, change.bundle), change.record.epoch
         known = self._bundles[place]
         known.changes.append(change)
@@ -119,10 +120,10 @@ class Oracle:
         if change.event in (Event.RETIRE, Event.RESTORE):
             self._reshaped.add((cluster, namespace_of(change.bundle)))
 
-    # What must hold
+    # Checks
 
     def check(self, master: MemoryServer) -> None:
-        """Of what has changed."""
+        """Check what has changed."""
         for pair in list(self._suspects):
             self._judge(*pair)
         for held, epoch in list(self._unshown.items()):
@@ -131,7 +132,7 @@ class Oracle:
             self._tiles(master, place)
 
     def check_all(self, hosts: Iterable[Host], master: MemoryServer) -> None:
-        """Everything, without help of what was told."""
+        """Check everything, without using the changes that were noted."""
         serving: defaultdict[Place, list[tuple[HashRange, str, str]]] = defaultdict(list)
         for host in hosts:
             for bundle in host.serving():
@@ -164,7 +165,7 @@ class Oracle:
             )
 
     def _show(self, held: _Held, epoch: Epoch) -> None:
-        """What storage below is shown first, when clients are served."""
+        """Check the token that the storage below sees first, when clients are served."""
         host, bundle = held
         if not host.serves(bundle):
             return
@@ -194,7 +195,7 @@ class Oracle:
             self.fail(f"{namespace} does not tile: {found}", (cluster, standing[0]))
 
     def reshape(self, places: Iterable[Place]) -> None:
-        """Look whether these namespaces tile."""
+        """Check that these namespaces tile."""
         self._reshaped.update(places)
 
     def audited(self, until_ms: int) -> None:
@@ -205,7 +206,7 @@ class Oracle:
     def served_by_owners(
         self, cluster: str, hosts: Iterable[Host], records: Mapping[str, Record]
     ) -> None:
-        """Every bundle has found its way back to service."""
+        """Check that every bundle is in service again."""
         served = {
             bundle: host.name
             for host in hosts

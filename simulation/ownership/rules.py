@@ -1,7 +1,7 @@
-"""What the transition script does, in plain Python: for simulations, and to check the script by.
+"""The transition script in plain Python, for simulations and for checking the script.
 
-One record at a time, or two that are merged, from the same table. The script's tests run both over
-the same histories.
+It changes one record at a time, or two that are merged, from the same table. The script's tests
+run both over the same histories.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from trimtab.ownership import (
 from trimtab.wire.ownership import Record, Refused, Transition
 
 FREE = Record(state=State.FREE, epoch=NO_EPOCH)
-"""What a bundle without a record is."""
+"""The record that stands for a bundle without one."""
 
 GAINS = frozenset({OwnerRule.TAKE, OwnerRule.DESTINATION})
 
 
 span_of: Callable[[str], tuple[str, HashRange]] = lru_cache(1 << 16)(parse_bundle)
-"""`parse_bundle`, of names that come again and again."""
+"""`parse_bundle` with a cache, because the same names come again and again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What a transition is judged against."""
+    """The state against which a transition is judged."""
 
     records: Mapping[str, Record]
     generation: int
@@ -57,7 +57,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """``written``: what is put in place of records, by bundle; ``refused``: why the request is."""
+    """``written``: the new records, by bundle; ``refused``: why the request was refused."""
 
     written: Mapping[str, Record]
     event: Event
@@ -65,7 +65,7 @@ class Judgement:
 
 
 def judge(asked: Transition, here: Standing) -> Judgement:
-    """What becomes of a request that was not made before."""
+    """Judge a request that was not made before."""
     old = here.records.get(asked.bundle, FREE)
     new = _done(asked, old, here)
     if isinstance(new, Refused):
@@ -82,7 +82,7 @@ def judge(asked: Transition, here: Standing) -> Judgement:
 
 
 def _both(asked: Transition, old: Record, new: Record, here: Standing) -> Judgement:
-    """The same request of the neighbour above: done to both or to neither."""
+    """Apply the same request to the neighbour above: to both or to neither."""
     assert asked.neighbour is not None
     bundle, expect = asked.neighbour
     beside = here.records.get(bundle, FREE)
@@ -100,7 +100,7 @@ def _both(asked: Transition, old: Record, new: Record, here: Standing) -> Judgem
 
 
 def _done(asked: Transition, old: Record, here: Standing) -> Record | Refused:
-    """One record afterwards, or why it stays as it is."""
+    """The changed record, or why it stays as it is."""
     refused = _inadmissible(asked, old, here)
     if refused is not None:
         return refused
@@ -220,7 +220,7 @@ def _overlaps(bundle: str, here: Standing) -> bool:
 
 
 def _fits(asked: Transition, old: Record, new: Record, here: Standing) -> bool:
-    """Whether it names a neighbour where two are merged, and children where bundles end."""
+    """Whether a merge names a neighbour, and an end of bundles names children."""
     ends = new.state is State.DELETED
     merges = State.MERGING in ((old.state, new.state) if ends else (new.state,))
     if merges != (asked.neighbour is not None) or ends != bool(asked.children):

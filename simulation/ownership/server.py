@@ -1,7 +1,7 @@
 """A Redis for simulations: records, leases and streams in this process's memory.
 
 It answers as the scripts do (`simulation.ownership.rules` judges). It can be restarted, become a
-replica or a master, and lose its last changes, or all.
+replica or a master, and lose its last changes or all of them.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from trimtab.wire.ownership import Change, Record, Refused, Transition, Transiti
 
 
 class Acknowledged(NamedTuple):
-    """By a connected replica."""
+    """The acknowledgement of a connected replica."""
 
     offset: int
-    """Up to which it has the data."""
+    """The replica has the data up to here."""
     lag_s: float
-    """Since then, by its master's clock."""
+    """Time since then, by its master's clock."""
 
 
 class Replication(NamedTuple):
-    """As INFO replication."""
+    """The figures of INFO replication."""
 
     offset: int = 0
-    """Of what was written last."""
+    """The offset of the last write."""
     replicas: Sequence[Acknowledged] = ()
 
 
@@ -56,8 +56,8 @@ class MemoryServer:
         replication: Callable[[], Replication] = Replication,
         numbers: count[int] | None = None,
     ) -> None:
-        """``accepted`` is told of each record as it is written; ``numbers`` names histories and
-        entries, and is shared by servers of which one may take another's place."""
+        """``accepted`` is called with each record as it is written; ``numbers`` names histories and
+        entries, and servers that may take each other's place share it."""
         self.now_ms = now_ms
         self._accepted = accepted
         self.replication = replication
@@ -67,35 +67,35 @@ class MemoryServer:
         self.is_down = False
         self.knows_scripts = True
         self.history = ""
-        """As a master's ``master_replid``."""
+        """A master's ``master_replid``."""
         self._begin_history()
 
     def _begin_history(self) -> None:
         self.history = f"{next(self._numbers):040x}"
 
-    # What happens to the process
+    # Events of the process
 
     def restart(self, lost: int | None = 0) -> None:
-        """As a master, on another history; ``lost``: how many of the last changes are gone, None
-        for all."""
+        """Restart as a master, on another history; ``lost``: how many of the last changes are gone,
+        None for all."""
         self.data = Data() if lost is None else self.data.without(lost)
         self.is_master, self.is_down, self.knows_scripts = True, False, False
         self._begin_history()
 
     def promote(self, data: Data) -> None:
-        """Become a master with what a replica had."""
+        """Become a master with a replica's data."""
         self.data = data
         self.restart()
 
     def demote(self) -> None:
-        """Become a replica: nothing is asked of it from now on."""
+        """Become a replica: it gets no requests from now on."""
         self.is_master, self.is_down = False, False
 
     def flush(self) -> None:
-        """FLUSHALL: the process, and so its history, goes on."""
+        """Do FLUSHALL: the process keeps running, and keeps its history."""
         self.data = Data()
 
-    # What is read
+    # Reads
 
     def of(self, cluster: str) -> Contents:
         return self.data.of(cluster)
@@ -109,49 +109,49 @@ class MemoryServer:
         return lease is not None and lease[1] > self.now_ms()
 
     def living(self, cluster: str) -> set[str]:
-        """As `Leases.alive`."""
+        """Like `Leases.alive`."""
         self.answers()
         return {broker for broker in self.of(cluster).leases if self.alive(cluster, broker)}
 
     def holds(self, cluster: str, broker: str) -> bool:
-        """As `Leases.holds`."""
+        """Like `Leases.holds`."""
         self.answers()
         return self.alive(cluster, broker)
 
     def server_time(self) -> float:
-        """As `Leases.server_time`."""
+        """Like `Leases.server_time`."""
         self.answers()
         return self.now_ms() / 1000
 
     def record(self, cluster: str, bundle: str) -> Record | None:
-        """As `OwnershipStore.record`."""
+        """Like `OwnershipStore.record`."""
         self.answers()
         return self.of(cluster).records.get(bundle)
 
     def page(self, cluster: str, bundles: Iterable[str]) -> dict[str, Record]:
-        """As one HMGET."""
+        """Like one HMGET."""
         self.answers()
         records = self.of(cluster).records
         return {bundle: records[bundle] for bundle in bundles if bundle in records}
 
     def bundles(self, cluster: str) -> list[str]:
-        """As HKEYS."""
+        """Like HKEYS."""
         self.answers()
         return list(self.of(cluster).records)
 
     def owned(self, cluster: str, broker: str) -> frozenset[str]:
-        """As SMEMBERS of what the broker owns."""
+        """Like SMEMBERS of the broker's bundles."""
         self.answers()
         return self.of(cluster).owned.get(broker, frozenset())
 
     def asserted(self, cluster: str, history: str) -> dict[str, Assertion]:
-        """As `Gate.assertions`."""
+        """Like `Gate.assertions`."""
         self.answers()
         said = self.of(cluster).assertions
         return {broker: told for (on, broker), told in said.items() if on == history}
 
     def answers(self) -> None:
-        """Raise unless it does; also a replica answers what only reads."""
+        """Raise if the server does not answer; a replica also answers requests that only read."""
         if self.is_down:
             raise StoreUnavailable("it is not running")
 
@@ -166,7 +166,7 @@ class MemoryServer:
         assertion: Assertion | None = None,
         asked_for_ms: int = LONGEST_LEASE_MS,
     ) -> Lease:
-        """As `Leases.renew` where the script is known."""
+        """Like `Leases.renew` where the script is known."""
         here, now = self._changing(cluster), self.now_ms()
 
         def answer(renewal: Renewal, detail: str, ms: int = 0) -> Lease:
@@ -217,19 +217,19 @@ class MemoryServer:
         self._put(cluster, "successors", broker, kept)
 
     def _must_wait(self, here: Contents, asked_for_ms: int) -> bool:
-        """Whether an older process may still serve, for all that this clock can tell."""
+        """Whether an older process may still serve, as far as this clock can tell."""
         noted = here.clock.get("", -1_000_000)
         vouched = 0 <= self.now_ms() - noted <= 1000
         return not vouched and asked_for_ms < LONGEST_LEASE_MS
 
     def vouch(self, cluster: str, server_ms: int) -> None:
-        """As `RollCall.vouch`."""
+        """Like `RollCall.vouch`."""
         self._changing(cluster)
         if abs(server_ms - self.now_ms()) <= CLOCK_MARGIN_MS:
             self._put(cluster, "clock", "", self.now_ms())
 
     def _told(self, cluster: str, broker: str, assertion: Assertion | None) -> Renewal:
-        """Whether a lease may be held; a closed store first wants to hear what was seen."""
+        """Whether a lease may be held; a closed store first asks for what the broker saw."""
         if self.is_open(cluster):
             return Renewal.HELD
         if assertion is not None:
@@ -239,8 +239,8 @@ class MemoryServer:
         return Renewal.ASSERTED
 
     def look(self, cluster: str, broker: str) -> tuple[int, str, int, bool]:
-        """What `Leases` reads where no script is known: the time, the history, the session that
-        holds the lease (-1: none), and whether the broker has said what it saw."""
+        """What `Leases` reads if no script is known: the time, the history, the session that
+        holds the lease (-1: none), and whether the broker has reported what it saw."""
         here = self._changing(cluster)
         self._require_replicas(cluster)
         before, until = here.leases.get(broker, (0, 0))
@@ -250,7 +250,7 @@ class MemoryServer:
     def put_lease(
         self, cluster: str, broker: str, session: int, ttl_ms: int, assertion: Assertion | None
     ) -> int:
-        """What `Leases` then writes: SET, without a look at what is there."""
+        """Write as `Leases` then does: SET, without looking at the old value."""
         self._changing(cluster)
         if assertion is not None:
             self._put(cluster, "assertions", (self.history, broker), assertion)
@@ -270,7 +270,7 @@ class MemoryServer:
         batch: int,
         server_ms: int | None = None,
     ) -> BatchOutcome:
-        """As `OwnershipStore.apply_batch`."""
+        """Like `OwnershipStore.apply_batch`."""
         here = self._writable(cluster)
         if generation > here.opening.generation:
             raise Closed(f"it is open to generation {here.opening.generation}")
@@ -288,13 +288,13 @@ class MemoryServer:
     def apply(
         self, cluster: str, transition: Transition, server_ms: int | None = None
     ) -> TransitionOutcome:
-        """As `OwnershipStore.apply`."""
+        """Like `OwnershipStore.apply`."""
         return self.apply_all(cluster, [transition], server_ms)[0]
 
     def apply_all(
         self, cluster: str, transitions: Sequence[Transition], server_ms: int | None = None
     ) -> tuple[TransitionOutcome, ...]:
-        """As `OwnershipStore.apply_all`."""
+        """Like `OwnershipStore.apply_all`."""
         if not self.knows_scripts:
             self._master(cluster)
             raise Closed("no job of this version has loaded the scripts")
@@ -311,7 +311,7 @@ class MemoryServer:
         rebuilt_on: str = "",
         closed_for_ms: int = 0,
     ) -> Closure | None:
-        """As `Gate.open`; ``known`` is the history the caller opened this generation on, or ""."""
+        """Like `Gate.open`; ``known``: history on which the caller opened this generation, or ""."""
         here, now = self._changing(cluster), self.now_ms()
         opening, is_open = here.opening, self.is_open(cluster)
         self._require_not_fenced(here, generation)
@@ -360,7 +360,7 @@ class MemoryServer:
         records: Mapping[str, Record],
         unjournalled: Set[str],
     ) -> int:
-        """As `Gate.restore`."""
+        """Like `Gate.restore`."""
         here = self._rebuilding(cluster, generation)
         newer = {
             bundle: record
@@ -373,7 +373,7 @@ class MemoryServer:
         return len(newer)
 
     def note_owned(self, cluster: str, generation: int, bundles: Iterable[str]) -> None:
-        """As `Gate.note_owned`."""
+        """Like `Gate.note_owned`."""
         here = self._rebuilding(cluster, generation)
         owned: dict[str, set[str]] = {}
         for bundle in bundles:
@@ -387,18 +387,18 @@ class MemoryServer:
     # Streams
 
     def waiting(self, cluster: str, broker: str) -> tuple[tuple[str, Command], ...]:
-        """A broker's commands that it has not acknowledged."""
+        """The commands that a broker has not acknowledged."""
         self._master(cluster)
         return self.of(cluster).commands.get(broker, ())
 
     def acknowledge(self, cluster: str, broker: str, ids: Iterable[str]) -> None:
-        """As `CommandStream.acknowledge`."""
+        """Like `CommandStream.acknowledge`."""
         here, done = self._changing(cluster), set(ids)
         left = tuple(each for each in here.commands.get(broker, ()) if each[0] not in done)
         self._put(cluster, "commands", broker, left)
 
     def take_journal(self, cluster: str, most: int) -> list[Change]:
-        """Of the journal, the oldest entries, as the relay carries them to Kafka."""
+        """Take the journal's oldest entries, as the relay carries them to Kafka."""
         here = self._changing(cluster)
         entries = [entry for entry, _ in zip(here.journal, range(most), strict=False)]
         changes = [here.journal[entry] for entry in entries]
@@ -517,12 +517,12 @@ class MemoryServer:
 
 
 _TAKE_OVER_MS: Final = 3_000
-"""As in lease.lua."""
+"""The same as in lease.lua."""
 _LONGEST_STREAM: Final = 10_000
 
 
 def _majority(replicas: int) -> int:
-    """How many of them are most of the servers, with their master."""
+    """How many replicas form a majority of the servers, together with the master."""
     return (replicas + 1) // 2
 
 

@@ -1,7 +1,7 @@
-"""Two Redis servers, one a replica of the other, and what failovers and operators do with them.
+"""Two Redis servers, one a replica of the other, with failovers and operators' actions.
 
-A replica lacks the last writes of its master. A master that another has replaced may live on with
-whoever is still connected to it, until it is made a replica of the new one.
+A replica lacks the last writes of its master. A master that another has replaced may keep running
+with the clients that are still connected to it, until it is made a replica of the new one.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from trimtab.wire.ownership import Change
 
 _BEGUN_MS: Final = 1_800_000_000_000
 _FARTHEST_MS: Final = 30_000
-"""A clock that is farther off than this is set right by its next step."""
+"""The next step of a clock that is further off than this sets it right."""
 _LEFT_BEHIND_S: Final = 30.0
-"""How long a replaced master lives on, the mean."""
+"""The mean time that a replaced master keeps running."""
 _FOLLOWS_S: Final = 2.0
-"""How soon a client that was turned away asks who the master is, the mean."""
+"""The mean time until a client that was turned away asks who the master is."""
 
 
 class _Member:
-    """A server with its own clock, and how it hears of its replica."""
+    """A server with its own clock, and its view of its replica."""
 
     def __init__(
         self, clock: Clock, accepted: Callable[[str, Change], object], numbers: count[int]
@@ -35,18 +35,18 @@ class _Member:
         self._clock = clock
         self.jump_ms = 0
         self.has_replica = False
-        """Whether the other is connected, however long ago it has acknowledged."""
+        """Whether the other server is connected, however old its last acknowledgement is."""
         self.silent_since: int | None = None
-        """By this server's clock; None: it acknowledges."""
+        """Since when, by this server's clock; None: the replica acknowledges."""
         self._heard = 0
-        """Up to which offset it has acknowledged, while it is silent."""
+        """The offset that the replica has acknowledged, while it is silent."""
         self.server = MemoryServer(self.now_ms, accepted, self._replication, numbers)
 
     def now_ms(self) -> int:
         return _BEGUN_MS + self.jump_ms + round(1000 * self._clock.now)
 
     def _replication(self) -> Replication:
-        # Something is written all the time; any number that only grows will do.
+        # Writes never stop; any number that only grows will do.
         offset = round(1000 * self._clock.now)
         if not self.has_replica:
             return Replication(offset)
@@ -65,8 +65,8 @@ class _Member:
 
 
 class Stores:
-    """``wires`` are the clients' ways: each goes to the server that the client takes for the
-    master."""
+    """The two servers; ``wires`` are the clients' connections, each to the server that the client
+    believes is the master."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Stores:
 
     @property
     def master(self) -> MemoryServer:
-        """As Sentinels tell."""
+        """The master that Sentinels name."""
         return self._members[self._at].server
 
     @property
@@ -109,7 +109,7 @@ class Stores:
         return self._master.has_replica and self._master.silent_since is None
 
     def connect(self, wire: Wire) -> None:
-        """Follow the master from now on, some time after having been turned away."""
+        """Make the wire follow the master from now on, some time after it was turned away."""
         self.wires.append(wire)
         wire.turned_away = lambda: self._clock.later(
             self._soon(_FOLLOWS_S), lambda: self._lead(wire)
@@ -124,17 +124,17 @@ class Stores:
     def _soon(self, mean: float) -> float:
         return float(self._rng.exponential(mean))
 
-    # What breaks
+    # Faults
 
     def restart(self, lost: int | None) -> None:
-        """The master, in its place; a replica follows it again in a moment."""
+        """Restart the master in its place; a replica soon follows it again."""
         self.master.restart(lost)
 
     def flush(self) -> None:
         self.master.flush()
 
     def step_clock(self, seconds: float, *, masters: bool = True) -> None:
-        """The master's, or that of the other server; somebody sets it right again later."""
+        """Step the clock of the master or of the other server; it is set right again later."""
         member = self._master if masters else self._other
         back = member.jump_ms > _FARTHEST_MS or member.jump_ms < -_FARTHEST_MS
         member.jump_ms = 0 if back else member.jump_ms + round(1000 * seconds)
@@ -143,14 +143,14 @@ class Stores:
         self._snapshot = self.master.data.without(0)
 
     def restore_the_snapshot(self) -> bool:
-        """Restart the master with what was kept long ago; False where nothing was."""
+        """Restart the master with old data that was kept; False if none was kept."""
         if self._snapshot is None:
             return False
         self.master.promote(self._snapshot.without(0))
         return True
 
     def silence_the_replica(self) -> None:
-        """The master hears nothing of it for a while; then it is back."""
+        """Keep the replica's acknowledgements from the master for a while."""
         if not self.replicates:
             return
         member, takeovers = self._master, self._takeovers
@@ -164,16 +164,16 @@ class Stores:
 
     @property
     def knows_the_replica(self) -> bool:
-        """Whether the master has noted that it has one, whichever cluster it is asked for."""
+        """Whether the master has noted that it has a replica, for every cluster."""
         here = [self.master.of(cluster) for cluster in self._clusters]
         history = self.master.history
         return all(c.opening.replicas or c.noted_replicas(history).online for c in here)
 
     def fail_over(self, lost: int, *, lives_on: bool, parts: bool = False) -> bool:
-        """Promote the replica, which lacks the last changes; False where there is none.
+        """Promote the replica, which lacks the last changes; False if there is none.
 
-        The old master lives on for a while, or is down. Then it is made a replica. ``parts``: it
-        sees its replica close the connection, else that merely falls silent.
+        The old master keeps running for a while, or is down. Then it is made a replica. ``parts``:
+        it sees its replica close the connection; otherwise the replica just falls silent.
         """
         if not self._master.has_replica:
             return False
@@ -193,14 +193,14 @@ class Stores:
         return True
 
     def _resynchronise(self, takeovers: int) -> None:
-        """The server that was replaced becomes the master's replica, with the master's data."""
+        """Make the replaced server the master's replica, with the master's data."""
         if self._takeovers == takeovers:
             self._other.server.demote()
             self._other.has_replica = False
             self._master.hear()
 
     def heal(self) -> None:
-        """Everything follows one master, which has a replica."""
+        """Make every client follow one master, which has a replica."""
         self._resynchronise(self._takeovers)
         self.master.is_down = False
         for wire in self.wires:

@@ -1,6 +1,6 @@
-"""All of it together: brokers' agents, the job, two servers, Kafka, and what breaks.
+"""The whole simulation: brokers' agents, the job, two servers, Kafka, and the faults.
 
-`simulation.ownership.oracle` says what must hold at every moment.
+`simulation.ownership.oracle` checks what must hold at every moment.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ T = TypeVar("T")
 _DEEPEST: Final = 3
 _CALM_SECONDS: Final = 240.0
 _FULL_CHECK: Final = 1000
-"""Steps between two looks at everything."""
+"""Steps between two full checks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Of each cluster."""
+    """The size of each cluster."""
 
     brokers: int = 4
     namespaces: int = 2
     bundles: int = 4
-    """A namespace."""
+    """Bundles per namespace."""
 
 
 LARGE: Final = Size(brokers=8, namespaces=8, bundles=128)
@@ -53,7 +53,7 @@ CLUSTERS: Final = ("one", "two")
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What a run has seen."""
+    """Counts of what a run has seen."""
 
     transitions: int
     seconds: float
@@ -61,11 +61,11 @@ class Tally:
     rebuilds: int
     restored: int
     events: dict[str, int]
-    """Accepted changes by what happened."""
+    """Accepted changes by event."""
 
 
 class World:
-    """Everything is drawn from ``seed``: the same seed gives the same run."""
+    """A simulated world; everything is drawn from ``seed``, so a seed repeats its run."""
 
     def __init__(  # noqa: PLR0913 - what is drawn, and how
         self,
@@ -78,9 +78,9 @@ class World:
         beyond: bool = False,
     ) -> None:
         """``margin_s``: how long before its lease ends a broker stops serving. ``weights``: how
-        often a fault is drawn, in place of what its row says. ``in_time``: the auditor may judge by
-        times: no clock steps, and neither the relay nor a broker is very late. ``beyond``: also two
-        faults at once that the protocol is known not to stand (`simulation.ownership.faults`)."""
+        often a fault is drawn, instead of its row's weight. ``in_time``: the auditor may judge by
+        times: no clock steps, and neither the relay nor a broker is very late. ``beyond``: adds a
+        pair of faults that is known to break the protocol (`simulation.ownership.faults`)."""
         self.beyond = beyond
         self.rng = np.random.default_rng(seed)
         self._odds = odds or Odds()
@@ -119,7 +119,7 @@ class World:
         return tuple(f"broker-{number}:8080" for number in range(self._size.brokers))
 
     def run(self, transitions: int) -> Tally:
-        """Until so many changes were accepted, then until all is quiet; raises Violation."""
+        """Run until this many changes were accepted, then until all is quiet; raises Violation."""
         self._begin()
         while self.oracle.transitions < transitions:
             self.step()
@@ -136,7 +136,7 @@ class World:
         )
 
     def _begin(self) -> None:
-        """Without faults until every bundle has a record: a claim that is lost is a hole."""
+        """Run without faults until every bundle has a record: a lost claim would leave a hole."""
         odds, self._odds = self._odds, NO_FAULTS
         self._set_odds()
         for _ in range(80):
@@ -178,7 +178,7 @@ class World:
         return float(self.rng.exponential(mean))
 
     def act_as(self, actor: T, act: Callable[[T], object]) -> None:
-        # Nobody is interrupted by himself.
+        # An actor does not interrupt itself.
         if actor in self.acting:
             return
         self.acting.append(actor)
@@ -191,7 +191,7 @@ class World:
         self._bury()
 
     def _replace(self, actor: object) -> None:
-        """The job was killed; brokers' machines see to themselves."""
+        """Replace a job that was killed; brokers' machines restart by themselves."""
         if actor in self.managers:
             self.managers = [each for each in self.managers if each is not actor]
             self.add_manager()
@@ -242,7 +242,7 @@ class World:
         self.oracle.audited(audit.clock)
 
     def _look_up(self) -> None:
-        """A broker is asked for a bundle, most often for one of a broker that is gone."""
+        """Ask a broker for a bundle, most often for one whose owner is gone."""
         host = self.a_host()
         records = self.stores.master.of(host.cluster).records
         if not records:
@@ -259,7 +259,7 @@ class World:
         self.faults[name] += 1
         FAULTS[name].happen(self)
 
-    # What must hold
+    # Checks
 
     def _accepted(self, cluster: str, change: Change) -> None:
         self.oracle.accepted(cluster, change)
@@ -268,7 +268,7 @@ class World:
         self.oracle.check(self.stores.master)
 
     def _calm_down(self) -> None:
-        """The faults end: soon every bundle is served by the owner that its record names."""
+        """End the faults: soon the owner that a record names serves its bundle."""
         self._odds = replace(NO_FAULTS, load_s=self._odds.load_s)
         self.relay_from = 0.0
         self.stores.heal()
@@ -296,7 +296,7 @@ class World:
         return self._generations
 
     def add_manager(self) -> None:
-        """A new job; of those before it the last one goes on."""
+        """Add a new job; of the earlier ones only the last keeps running."""
         self._jobs += 1
         link = JobLink(self.stores.master, self.clock, self.rng, self._odds, self._meanwhile)
         self.stores.connect(link)
@@ -311,7 +311,7 @@ class World:
         self._restored += restored
 
     def add_host(self, name: str, cluster: str, loaded: Sequence[str] = ()) -> None:
-        """A machine with a process of this name, perhaps beside others."""
+        """Add a machine with a process of this name; other machines may have the same name."""
         link = Link(
             self.stores.master,
             self.clock,
@@ -337,13 +337,13 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class _Thread:
-    """One that answers a client, beside the agent's own."""
+    """A thread that answers a client, apart from the agent's own."""
 
     host: Host
 
 
 def _lots(weights: Mapping[str, float]) -> Callable[[float], str]:
-    """Draws a fault by a number from 0 to 1."""
+    """Returns a function that picks a fault by a number from 0 to 1."""
     names = list(weights)
     bounds = np.cumsum(list(weights.values()))
 

@@ -1,7 +1,7 @@
 """Answers cases of Pulsar's recorded decisions through the functions that the job uses.
 
-One JSON case a line in, one decision a line out, in the form of the recording; the order of ties
-is Java's. `trimtab parity` is its command.
+It reads one JSON case per line and writes one decision per line, in the form of the recording.
+Ties are in Java's order. `trimtab parity` is its command.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ OPERATIONS: Final[dict[str, Callable[[Json], Json]]] = {
 
 
 class Unsupported(ValueError):
-    """An operation or strategy that trimtab does not have."""
+    """Raised for an operation or strategy that trimtab does not have."""
 
 
 def answer(case: Json) -> Json:
-    """What trimtab decides; raises Unsupported."""
+    """Answer a case with trimtab's decision; raises Unsupported."""
     if not is_supported(case):
         asked = " ".join(str(case[key]) for key in ("op", "strategy", "algorithm") if key in case)
         raise Unsupported(f"trimtab cannot answer {asked!r}")
@@ -56,12 +56,12 @@ def is_supported(case: Json) -> bool:
 
 
 def decision(line: str) -> Json:
-    """The answer to a line; one that has none gives ``error`` instead, as the recording does."""
+    """The answer to a line; without one it gives ``error``, as the recording does."""
     known: Json = {}
     try:
         case = json.loads(line)
         known = {key: case[key] for key in ("id", "op")}
         return answer(case)
-    # A case may be wrong in any way, and the ones after it are still to be answered.
+    # A case may be wrong in any way, and the cases after it must still be answered.
     except Exception as error:
         return {**known, "error": f"{type(error).__name__}: {error}"}

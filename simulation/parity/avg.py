@@ -1,9 +1,9 @@
 """AvgShedder over a case's rounds, with Pulsar's memory of its plan.
 
-Where trimtab remembers otherwise on purpose, Pulsar's memory is kept here and passed in, so that
-the rest can be compared decision for decision: the plan is keyed by a bundle's numbers, not its
-name (`ValueKeyedPlan`, fed with the moves that trimtab's own AvgShedder chose), and hits outlive
-their brokers.
+Where trimtab remembers differently on purpose, Pulsar's memory is kept here and passed in, so that
+all other decisions can be compared. The plan is keyed by a bundle's numbers, not its name
+(`ValueKeyedPlan`, fed with the moves that trimtab's own AvgShedder chose), and hits outlive their
+brokers.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class ValueKeyedPlan:
         return broker if broker and self._alive(value, key) else None
 
     def _alive(self, value: Any, key: str) -> bool:
-        # Updated in place, a key that changed its numbers is never found in the map again.
+        # Keys are updated in place: one that changed its numbers is never found in the map again.
         return not self.in_place or (key in self.now and _value(self.now[key]) == value)
 
 

@@ -1,6 +1,6 @@
-"""A case of the recorded format as views, with the order of Java's maps as the order of rows.
+"""Turns a case of the recorded format into views, with rows in the order of Java's maps.
 
-Brokers, bundles and settings are read here; the operations of the other modules answer.
+It reads brokers, bundles and settings; the other modules' operations answer.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def rounds_of(case: Json) -> list[Json]:
 
 
 def conf_of(case: Json, turn: Json) -> Json:
-    """Pulsar's settings in a turn: the case's with the turn's over them."""
+    """Pulsar's settings in a turn: the case's, overridden by the turn's."""
     return {**case.get("conf", {}), **turn.get("conf", {})}
 
 
@@ -50,7 +50,7 @@ def settings_of(case: Json, turn: Json) -> Settings:
 
 
 def add_trace(case: Json, answered: Json) -> Json:
-    """The answer with its trace only where the case asks for one."""
+    """The answer, with its trace only if the case asks for one."""
     kept: Json = {k: v for k, v in answered.items() if k != "trace" or case.get("trace", False)}
     return kept
 
@@ -72,7 +72,7 @@ def list_bundles(broker: Json) -> list[str]:
 
 
 def aggregate_stats(broker: Json) -> Json:
-    """A broker with only ``lastStats``: Pulsar sums them up itself."""
+    """Sum up a broker that has only ``lastStats``, as Pulsar does."""
     if "bundles" in broker or "lastStats" not in broker:
         return broker
     stats = [*broker["lastStats"].values()]
@@ -111,7 +111,7 @@ def brokers_of(brokers: Mapping[str, Json], order: Iterable[str]) -> Brokers:
 def view_of(
     turn: Json, brokers: Brokers, order: Iterable[str], movable: Callable[[str], bool]
 ) -> View:
-    """The bundles that some broker lists, those of ``order`` first and in that order."""
+    """A view of the bundles that some broker lists, those of ``order`` first, in that order."""
     row_of = {name: row for row, name in enumerate(brokers.names)}
     owner = {
         bundle: row_of[name]
@@ -143,7 +143,7 @@ def view_of(
 
 @dataclass
 class LoadData:
-    """The order of LoadData's maps, which live on when a case updates its data in place."""
+    """The order of LoadData's maps, which persist when a case updates its data in place."""
 
     in_place: bool
     brokers: HashMap = field(default_factory=ConcurrentHashMap)

@@ -35,7 +35,7 @@ def resource(case: Json) -> Json:
 
 
 def _shortest(percentage: float) -> float:
-    """As the recording prints a binary32 number."""
+    """Round as the recording prints a binary32 number."""
     return float(str(np.float32(percentage)))
 
 

@@ -88,9 +88,9 @@ def _request(case: Json) -> Request:
 
 
 def holding_view(case: Json) -> View:
-    """A view of who holds what: brokers and the bundles of ``owned``.
+    """A view of holders: brokers and the bundles of ``owned``.
 
-    Two brokers may say that they hold the same bundle, so a row is named for both.
+    Two brokers may claim the same bundle, so a row's name has both.
     """
     owned: Mapping[str, list[str]] = case.get("owned", {})
     named = [*case["candidates"], *case.get("brokers", {}), *owned, case.get("current")]

@@ -1,4 +1,4 @@
-"""The iteration order of Java's hash maps: it breaks ties and orders sums in Pulsar's classes."""
+"""The iteration order of Java's hash maps, which breaks ties and orders sums in Pulsar."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _spread(key: str) -> int:
 
 
 class HashMap:
-    """``java.util.HashMap`` as far as its keys' order goes (bins are never trees here)."""
+    """The key order of ``java.util.HashMap`` (bins are never trees here)."""
 
     def __init__(self, keys: Iterable[str] = ()) -> None:
         self._bins: list[_Bin] = [[] for _ in range(16)]
@@ -84,7 +84,7 @@ class ConcurrentHashMap(HashMap):
 
 
 def _split(chain: _Bin, bit: int) -> tuple[_Bin, _Bin]:
-    """The last run that goes to one half keeps its order, what stood before is pushed in front."""
+    """Split a bin: the last run to one side keeps its order, earlier keys go in front of it."""
     last = 0
     for index in range(1, len(chain)):
         if chain[index][0] & bit != chain[index - 1][0] & bit:
@@ -98,5 +98,5 @@ def _split(chain: _Bin, bit: int) -> tuple[_Bin, _Bin]:
 
 
 def shedding_order(bundles: Iterable[str]) -> list[str]:
-    """Bundles as the shedders see them, from their order in LoadData's map."""
+    """Bundles in the order in which the shedders see them, from LoadData's map."""
     return list(HashMap(bundle for bundle in bundles if not is_monitoring(bundle)))

@@ -1,7 +1,7 @@
-"""The extensible manager's load data as views: a report of each broker, which lives on.
+"""The extensible manager's load data as views: a report of each broker, kept between turns.
 
-Here the order of brokers is that of Pulsar's map, which lives on as well, and ties among bundles
-fall as Pulsar's partial sort leaves them.
+Brokers are in the order of Pulsar's map, which is kept as well, and Pulsar's partial sort breaks
+ties among bundles.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Reports:
         self.past = remember_averages(brokers, averages)
 
     def brokers(self, given: Mapping[str, Json], others: Iterable[str]) -> Brokers:
-        """Those that reported, in the map's order, then the others."""
+        """The brokers that reported, in the map's order, then the others."""
         known = self._columns(given)
         averages = [[of.get(n, np.nan) for n in known.names] for of in self._averages()]
         missing = [name for name in dict.fromkeys(others) if name not in known.names]
@@ -68,7 +68,7 @@ class Reports:
 
 
 def join_brokers(known: Brokers, rest: Brokers) -> Brokers:
-    """Two sets of brokers as one, in that order."""
+    """Concatenate two sets of brokers, in that order."""
     parts: dict[str, Any] = {}
     for each in fields(Brokers):
         first, second = getattr(known, each.name), getattr(rest, each.name)
@@ -79,7 +79,7 @@ def join_brokers(known: Brokers, rest: Brokers) -> Brokers:
 
 @dataclass(frozen=True)
 class Listing:
-    """A bundle as a broker lists it, and who holds it by the channel; rows of brokers."""
+    """A bundle: the broker that lists it, and its holder by the channel; rows of brokers."""
 
     bundle: str
     lister: int
@@ -89,7 +89,7 @@ class Listing:
 
 
 def view_of(brokers: Brokers, listings: Sequence[Listing], recent: Iterable[str]) -> View:
-    """A view of what is listed; what is held is what it intends."""
+    """A view of the listed bundles; their intended broker is the holder."""
     names = [each.bundle for each in listings]
     resting = set(recent)
     namespace, namespaces = namespaces_of(names)
@@ -115,11 +115,11 @@ def view_of(brokers: Brokers, listings: Sequence[Listing], recent: Iterable[str]
 
 
 class PartialSortFailed(ValueError):
-    """Pulsar cannot sort the front of no bundles."""
+    """Raised where Pulsar cannot sort the front of an empty list of bundles."""
 
 
 def partial_sort(sizes: Floats, most: int) -> Ints:
-    """The order that TopKBundles.partitionSort leaves, up to the sorting of its front."""
+    """The order that TopKBundles.partitionSort leaves, before it sorts the front."""
     values = [tuple(reversed(size)) for size in sizes.T.tolist()]
     order = list(range(len(values)))
     start, end, target = 0, len(order) - 1, min(most, len(order)) - 1

@@ -1,4 +1,4 @@
-"""``place``: a placement strategy asked for one bundle after the other."""
+"""``place``: asks a placement strategy for one bundle after the other."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _best(name: str, history: Any, case: Json) -> Json:
         names = HashMap(turn.get("candidates", view.brokers.names))
         rows = rows_of(view, names)
         if not rows.size:
-            # The load manager never asks with no candidates; Pulsar's strategies then say nobody.
+            # The load manager never asks without candidates; Pulsar's strategies then return none.
             if isinstance(history, LeastResourceUsageHistory):
                 live = {n: u for n, u in history.usage.items() if n in view.brokers.names}
                 history = LeastResourceUsageHistory(live)
@@ -66,7 +66,7 @@ def _best(name: str, history: Any, case: Json) -> Json:
 
 
 def _in_turn(case: Json) -> Json:
-    """Round robin: candidates keep the order in which the case lists them."""
+    """Answer for round robin: candidates keep the order in which the case lists them."""
     history, answers, view = RoundRobinHistory(), [], None
     for turn in rounds_of(case):
         if "brokers" in turn:
@@ -86,7 +86,7 @@ def _usage(history: object) -> Json:
 
 
 def _placing_view(turn: Json) -> tuple[View, Projection]:
-    """A snapshot for placement: sums run in the order in which a broker lists its bundles."""
+    """A view for placement: sums run in the order in which a broker lists its bundles."""
     brokers = dict(turn["brokers"])
     known = dict(turn.get("bundles", {}))
     for name, broker in brokers.items():
@@ -122,7 +122,7 @@ def _planned(case: Json) -> Json:
 
 
 def _by_average(case: Json) -> Json:
-    """The extensible manager's placement, over load data that lives on."""
+    """Answer for the extensible manager's placement, over load data that is kept."""
     reports, answers, given = Reports(), [], {}
     for turn in rounds_of(case):
         settings = settings_of(case, turn)

@@ -1,4 +1,4 @@
-"""``shed``: a shedder over a case's rounds."""
+"""``shed``: runs a shedder over a case's rounds."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class _Threshold:
 
 
 def _seen(load: LoadData, case: Json, turn: Json) -> tuple[View, Settings, Json]:
-    """The view of a turn, its settings, and the orders that decide its ties."""
+    """The view of a turn, its settings, and the orders that break its ties."""
     load.update(turn)
     settings = settings_of(case, turn)
     brokers = brokers_of(turn["brokers"], load.brokers)

@@ -1,4 +1,4 @@
-"""``split_positions``: where an algorithm divides a bundle, and the bundles that gives."""
+"""``split_positions``: where an algorithm splits a bundle, and its children."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WORDS: Final = {
 
 
 def split_positions(case: Json) -> Json:
-    """``boundaries`` null where there is nothing to divide; a flaw in Pulsar's words."""
+    """Answer a case: ``boundaries`` null if there is nothing to split; flaws in Pulsar's words."""
     request = _request(case)
     try:
         cuts = DIVIDERS[case["algorithm"]](request, settings_of(case, case).split)

@@ -1,4 +1,4 @@
-"""``hash`` and ``bundle_of``: where topics stand and which bundle has them."""
+"""``hash`` and ``bundle_of``: the positions of topics and the bundles that have them."""
 
 from __future__ import annotations
 

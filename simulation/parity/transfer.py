@@ -39,7 +39,7 @@ def transfer_shed(case: Json) -> Json:
 
 
 class _Transfer:
-    """What TransferShedder and the load data store keep from turn to turn."""
+    """The state that TransferShedder and the load data store keep from turn to turn."""
 
     def __init__(self) -> None:
         self._reports = Reports()
@@ -82,7 +82,7 @@ class _Transfer:
         brokers = replace(
             brokers,
             relieved_ms=np.array([_ago(relieved, n) for n in brokers.names], dtype=np.int64),
-            # Without policies Pulsar's filters are not asked, and everybody may receive.
+            # Without policies Pulsar does not ask its filters, and every broker may receive.
             available=there if heeded else there | known,
             topics=brokers.topics if heeded else np.full_like(brokers.topics, -1),
         )
@@ -107,7 +107,7 @@ def _ago(given: Mapping[str, int], name: str) -> int:
 def _listings(
     turn: Json, names: tuple[str, ...], owner: Mapping[str, str], all_own: bool
 ) -> tuple[list[Listing], dict[int, list[int]] | None]:
-    """Rows of bundles, and each broker's top ones where the case lists them itself."""
+    """Rows of bundles, and each broker's top ones if the case lists them itself."""
     row_of = {name: row for row, name in enumerate(names)}
     nobody = row_of[_NOBODY]
     listings: list[Listing] = []
@@ -116,7 +116,7 @@ def _listings(
         for bundle, stats in entries if name in row_of else ():
             lister, holder = row_of[name], owner.get(bundle, _NOBODY)
             tops.setdefault(lister, []).append(len(listings))
-            # A bundle that its lister does not own may not go, and counts where its owner is.
+            # A bundle that its lister does not own may not move, and counts at its owner.
             held = lister if holder == name else nobody
             listings.append(Listing(bundle, lister, held, stats, all_own or holder == name))
     listed = {(each.bundle, each.holder) for each in listings}
@@ -153,7 +153,7 @@ def _place(decision: Json) -> tuple[str, str, str]:
 
 
 def _resting(view: View, turn: Json, settings: Settings) -> list[str]:
-    """Brokers that stay marked: Pulsar forgets each as it passes it, up to one that still rests."""
+    """Brokers that stay marked: Pulsar clears each one it passes, up to one that still rests."""
     left = set(turn.get("recentlyUnloadedBrokers", {}))
     brokers, limits = view.brokers, settings.transfer
     for name, reported, relieved in zip(

@@ -1,7 +1,7 @@
 """``split_needed`` and ``split_needed_ext``: the split triggers over a case's rounds.
 
-Pulsar's extensible manager finds the boundary in the same walk, and an exception there ends the
-round; trimtab leaves boundaries to the owner, whose part `_Owner` plays here as Pulsar does.
+Pulsar's extensible manager finds the boundary in the same loop, and an exception there ends the
+round. trimtab leaves boundaries to the owner; here `_Owner` stands in for it and acts as Pulsar.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _EMPTY_CHILD: Final = (
 
 
 def split_needed(case: Json) -> Json:
-    """What Pulsar's leader divides: each bundle with the broker that reports it."""
+    """The bundles that Pulsar's leader splits, each with the broker that reports it."""
     return {"rounds": [add_trace(case, _long_term(case, turn)) for turn in rounds_of(case)]}
 
 
@@ -62,7 +62,7 @@ def _long_term(case: Json, turn: Json) -> Json:
 
 
 def split_needed_ext(case: Json) -> Json:
-    """What a broker of Pulsar's extensible manager divides of its own."""
+    """The own bundles that a broker of Pulsar's extensible manager splits."""
     answers, history = [], SplitHistory()
     for turn in rounds_of(case):
         answered, history = _instantaneous(case, turn, history)
@@ -93,7 +93,7 @@ def _instantaneous(case: Json, turn: Json, history: SplitHistory) -> tuple[Json,
 
 
 def _unasked(view: View, hits: Mapping[str, int], limits: SplitSettings, last: int) -> int:
-    """Failures up to row ``last`` for which no boundary is asked: small ranges, unknown sizes."""
+    """Failures up to row ``last`` that need no boundary: small ranges, unknown sizes."""
     failures = 0
     for row in np.flatnonzero(find_judged(view.bundles)[: last + 1]).tolist():
         name = view.bundles.names[row]
@@ -105,7 +105,7 @@ def _unasked(view: View, hits: Mapping[str, int], limits: SplitSettings, last: i
 
 @dataclass
 class _Owner:
-    """Finds boundaries, one for each bundle or it is a failure."""
+    """Finds boundaries; anything but one for each bundle is a failure."""
 
     case: Json
     turn: Json
@@ -190,7 +190,7 @@ def _view(case: Json, turn: Json, brokers: Mapping[str, Json]) -> View:
 
 
 def _by_prefix(splitting: Iterable[str], namespaces: Iterable[str]) -> Iterator[str]:
-    """Pulsar compares how names begin: a bundle of ``t/ns10`` counts for ``t/ns1``, too."""
+    """Count as Pulsar does, by name prefix: a bundle of ``t/ns10`` counts for ``t/ns1``, too."""
     for bundle in splitting:
         for namespace in namespaces:
             if bundle.startswith(namespace):

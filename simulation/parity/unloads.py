@@ -1,4 +1,4 @@
-"""What a shedder may take in a turn of a case, and its answer."""
+"""The bundles a shedder may take in a turn of a case, and its answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def may_shed(
 
 
 def resting(case: Json, turn: Json, settings: Settings) -> tuple[set[str], set[str]]:
-    """Bundles that moved lately, and those whose grace period is over."""
+    """Bundles that moved recently, and those whose grace period is over."""
     given: dict[str, int] = turn.get("recentlyUnloaded", {})
     grace_ms = settings.round.grace_period * 1000
     over = {bundle for bundle, ago in given.items() if ago > grace_ms}
@@ -28,7 +28,7 @@ def resting(case: Json, turn: Json, settings: Settings) -> tuple[set[str], set[s
 
 
 def dropped_by_grace(case: Json, turn: Json, settings: Settings) -> Json:
-    """``graceDropped``, which the recording has only where there is something in it."""
+    """``graceDropped``, which the recording has only if it is not empty."""
     _, dropped = resting(case, turn, settings)
     return {"graceDropped": sorted(dropped)} if dropped else {}
 

@@ -1,9 +1,9 @@
-"""Runs a recorded span of a job again, from what it exported before, and compares.
+"""Runs a recorded span of a job again, from an earlier export, and compares.
 
 span:      which batches, of which query, from which exports
-exports:   what was held of a cluster after a batch
-run:       the batches, one after another; their rounds, recorded and again
-commands:  what those rounds asked for, stamped as the journal says, and what Kafka has
+exports:   the state of a cluster after a batch
+run:       the batches, one after another; their rounds, recorded and replayed
+commands:  the commands of those rounds, stamped from the journal, compared with Kafka's
 shadowed:  the same batches with a shadow strategy
-inquiry:   a round of them, asked why
+inquiry:   explains one of their rounds
 """

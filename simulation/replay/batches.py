@@ -2,10 +2,10 @@
 
 for each batch of one query, in order:
   fold the load reports it read into their brokers' snapshots
-  give each cluster those, its intents and its changes of ownership
-  hold the rounds whose timer was due at the batch's timestamp
-What comes out is what the job decided then, and what it remembered. It begins with a query's first
-batch, or with the one after an export.
+  give each cluster its snapshots, intents and changes of ownership
+  run the rounds whose timer was due at the batch's timestamp
+The result is what the job decided and remembered then. A replay begins with a query's first batch,
+or with the one after an export.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Contradiction(ValueError):
 
 @dataclass(slots=True)
 class Replay:
-    """The state of both operators; ``run`` the batches of one query in order."""
+    """The state of both operators; call ``run`` for the batches of one query in order."""
 
     intake: IntakeSettings
     defaults: Settings
@@ -45,20 +45,20 @@ class Replay:
     clusters: dict[str, Cluster] = field(default_factory=dict)
     """Operator ②, by cluster."""
     followed: set[str] | None = None
-    """Clusters whose records count; None: every one's. None depends on another."""
+    """Clusters whose records count; None: all. No cluster depends on another."""
     made: Callable[..., Cluster] = Cluster
-    """Makes one of ``clusters``."""
+    """Creates one of ``clusters``."""
     explains: bool = False
-    """Whether rounds tell why, in rows of their own; it takes time, and nobody reads it here."""
+    """Whether rounds emit explanation rows; that takes time, and a replay does not read them."""
 
     def start(self, intake: IntakeSettings, defaults: Settings) -> None:
-        """Go on as a job that was started with these."""
+        """Continue as a job that was started with these settings."""
         self.intake, self.defaults = intake, defaults
         for cluster in self.clusters.values():
             cluster.defaults = defaults
 
     def restore(self, name: str, held: ClusterExport) -> None:
-        """Follow a cluster from what was held of it after the batch that ran last."""
+        """Follow a cluster from its state after the batch that ran last."""
         others = {at: packed for at, packed in self.snapshots.items() if at[0] != name}
         known = {**held.snapshots, **held.aside}
         self.snapshots = others | {(name, broker): packed for broker, packed in known.items()}
@@ -74,20 +74,20 @@ class Replay:
         self.followed = {*(self.followed or ()), name}
 
     def run(self, at: int, records: Iterable[Record]) -> list[Row]:
-        """One batch: its timestamp and what it read; the rows that went to the sinks."""
+        """Run one batch, given its timestamp and records; returns the rows for the sinks."""
         rows = self._read(at, records)
         out: list[Row] = []
         for name in sorted(rows):
             taken, _ = _loaded(self._cluster(name)).take(rows[name], at)
             out += taken
-        # Spark expires timers after the input, and one that is due now is due.
+        # Spark expires timers after the input, including those due right now.
         for cluster in list(self.clusters.values()):
             if 0 < cluster.memory.due_ms <= at:
                 out += _loaded(cluster).wake(at)[0]
         return out
 
     def fingerprint(self, cluster: str) -> str:
-        """Hash of what is remembered of a cluster now."""
+        """Hash of the present state of a cluster."""
         state = self._cluster(cluster)
         return state.fingerprint(state.snapshots, state.namespaces)
 
@@ -124,8 +124,8 @@ class Replay:
 
 
 def _loaded(cluster: Cluster) -> Cluster:
-    """The cluster as the job loads it for each call: its memory's mappings are in order of their
-    keys, and so are sums over them, which the last bit of a floating-point number shows."""
+    """The cluster as the job loads it for each call: its memory's mappings are in key order, and
+    so are sums over them, which affects the last bit of a floating-point number."""
     cluster.memory = unpack(pack(cluster.memory), Memory)
     return cluster
 
@@ -137,10 +137,10 @@ def rounds_of(rows: Iterable[Row]) -> dict[str, RoundRecord]:
 
 
 def distinct(recorded: Iterable[BatchRecord]) -> Iterator[BatchRecord]:
-    """Each batch once and in order; one that Spark repeated was recorded again.
+    """Yield each batch once and in order; a batch that Spark repeated was recorded again.
 
-    Raises Contradiction where a repetition says anything else than the first run did, its
-    generation, settings and exports apart.
+    Raises Contradiction if a repetition differs from the first run in more than its generation,
+    settings and exports.
     """
     known: dict[tuple[str, int], BatchRecord] = {}
     for record in recorded:
@@ -150,8 +150,8 @@ def distinct(recorded: Iterable[BatchRecord]) -> Iterator[BatchRecord]:
 
 
 def require_agreement(first: BatchRecord, again: BatchRecord) -> BatchRecord:
-    """A batch and its repetition, whose state is what the job went on from; or Contradiction."""
-    # The job may have been started with other settings in between, and export by those.
+    """The repetition of a batch, from whose state the job continued; raises Contradiction."""
+    # The job may have been restarted in between with other settings, and export by those.
     settings = again.settings or first.settings
     said = msgspec.structs.replace(first, settings=settings, exported=again.exported)
     if msgspec.structs.replace(again, generation=first.generation, settings=settings) != said:

@@ -1,8 +1,8 @@
-"""The commands that rounds issue when they are run again, beside those on trimtab.commands.
+"""Compares the commands that replayed rounds issue with those on trimtab.commands.
 
 requests      from the rounds, as the job made them
-outcomes      from the journal: an accepted request's id stands in the record it wrote
-commands      the accepted requests', stamped with that record, encoded as the job encodes them
+outcomes      from the journal: the id of an accepted request is in the record it wrote
+commands      of the accepted requests, stamped with that record, encoded as the job encodes them
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from trimtab.wire.ownership import Change, Transition, TransitionOutcome
 
 @dataclass(slots=True)
 class Issued:
-    """What became of the requests, and how their commands compare; counts of each."""
+    """Counts of the requests' outcomes, and of how their commands compare."""
 
     requests: int = 0
     accepted: int = 0
     commands: int = 0
-    """Equal on both sides, byte for byte."""
+    """Commands that are equal on both sides, byte for byte."""
     differences: list[Difference] = field(default_factory=list)
     expired: int = 0
     """Commands that Kafka has dropped."""
     untold: list[str] = field(default_factory=list)
-    """Ids of requests of which Kafka has commands and the journal has nothing."""
+    """Ids of requests whose commands Kafka has but which the journal lacks."""
 
 
 class _Told(msgspec.Struct):
@@ -53,18 +53,18 @@ class _Asked:
 
 @dataclass(slots=True)
 class Commands:
-    """Of the batches of one query from ``first`` on; give it every step in order."""
+    """The commands of one query's batches from ``first`` on; give it every step in order."""
 
     query: str
     first: int
     _asked: dict[str, _Asked] = field(default_factory=dict)
     _run: set[tuple[str, int]] = field(default_factory=set)
-    """Clusters and batches whose rounds were run."""
+    """Clusters and batches whose rounds were replayed."""
     _journal_from: dict[int, int] = field(default_factory=dict)
     """Partition to an offset before any change that these batches asked for."""
 
     def take(self, step: ReplayCycle) -> None:
-        """Note what a batch asked for."""
+        """Note the requests of a batch."""
         batch = BatchId(step.batch.query, step.batch.batch)
         if batch.batch < self.first:
             read = step.batch.offsets.get(keys.OWNERSHIP, {})
@@ -77,7 +77,7 @@ class Commands:
         self._run |= {(cluster, batch.batch) for cluster in step.recorded}
 
     def compared(self, topics: RecordedTopics) -> Issued:
-        """Beside what Kafka has of them; raises Missing."""
+        """Compare the commands with Kafka's; raises Missing."""
         there = self._there(topics)
         changes = self._changes(topics)
         horizon = max((_horizon(topics, p) for p in topics.partitions(keys.COMMANDS)), default=0)
@@ -117,11 +117,11 @@ class Commands:
         return query == self.query and batch.isdecimal() and (cluster, int(batch)) in self._run
 
     def _changes(self, topics: RecordedTopics) -> dict[str, Change]:
-        """What the journal has of the requests, by their ids."""
+        """The journal's changes for the requests, by their ids."""
         found: dict[str, Change] = {}
         for change in self._journal(topics):
             asked = self._asked.get(change.record.by)
-            # A merge writes its name into the neighbour's record as well.
+            # A merge writes its id into the neighbour's record as well.
             if asked is not None and asked.request.bundle == change.bundle:
                 found.setdefault(change.record.by, change)
             if len(found) == len(self._asked):
@@ -139,7 +139,7 @@ class Commands:
 
 
 def _outcome(request: Transition, change: Change | None) -> TransitionOutcome:
-    """As the store answered, and answers whoever repeats the request."""
+    """The store's answer, which a repeat of the request gets too."""
     record = change.record if change else None
     fell = record is not None and record.state is State.QUARANTINED
     accepted = record is not None and (not fell or request.event is Event.QUARANTINE)
@@ -147,7 +147,7 @@ def _outcome(request: Transition, change: Change | None) -> TransitionOutcome:
 
 
 def _unlike(command: Command, copies: list[Record], batch: int) -> Iterator[Difference]:
-    """Where Kafka has another key or value, in whichever copy, or none."""
+    """Yield a difference if Kafka has another key or value, in any copy, or none."""
     key, value = f"{command.cluster}/{command.broker}".encode(), msgspec.json.encode(command)
     if not copies:
         yield difference(batch, command.id, None, value)
@@ -159,7 +159,7 @@ def _unlike(command: Command, copies: list[Record], batch: int) -> Iterator[Diff
 
 
 def _horizon(topics: RecordedTopics, partition: int) -> int:
-    """The time before which commands may have been dropped; 0: none was."""
+    """The time before which commands may have been dropped; 0: none were."""
     low, high = topics.ends(keys.COMMANDS, partition)
     if low == 0:
         return 0

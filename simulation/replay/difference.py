@@ -1,4 +1,4 @@
-"""Where a recorded value and the same value made again differ first."""
+"""The first difference between a recorded value and its replay."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONGEST: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Both sides as text, shortened; empty where there is none."""
+    """Both sides as text, shortened; a missing side is empty."""
 
     batch: int
     subject: str
@@ -25,7 +25,7 @@ class Difference:
 
 
 def unlike_rounds(step: ReplayCycle) -> Iterator[Difference]:
-    """A round each that is not what was recorded, or that only one side has."""
+    """Yield each round that differs from the recording, or that only one side has."""
     for cluster in sorted(step.recorded.keys() | step.again.keys()):
         recorded, again = step.recorded.get(cluster), step.again.get(cluster)
         if recorded != again:
@@ -44,7 +44,7 @@ def _plain(value: msgspec.Struct | None) -> Any:
 
 
 def _narrowed(left: Any, right: Any, where: str = "") -> tuple[str, Any, Any]:
-    """The first member of both, however deep, that differs."""
+    """The first member that differs, at any depth, on both sides."""
     if isinstance(left, dict) and isinstance(right, dict):
         pairs = ((f"{where}, {key}", left.get(key), right.get(key)) for key in {**left, **right})
     elif isinstance(left, list | tuple) and isinstance(right, list | tuple):

@@ -1,4 +1,4 @@
-"""Reads from trimtab.state what was held of a cluster after a batch."""
+"""Reads the state of a cluster after a batch from trimtab.state."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from trimtab.wire.columns import unpack
 from trimtab.wire.state import StateRecord, state_key
 
 SKEW_MS: Final = 60_000
-"""By how much Kafka's clock may be behind the job's."""
+"""How far Kafka's clock may be behind the job's."""
 
 _Pieces = dict[int, StateRecord]
 
 
 def held_after(topics: RecordedTopics, batch: BatchId, at: int, cluster: str) -> ClusterExport:
-    """What was exported of the cluster after the batch of timestamp ``at``; raises Missing."""
+    """The cluster's export after the batch with timestamp ``at``; raises Missing."""
     for partition in sorted(topics.partitions(keys.STATE)):
         told = _told(topics, partition, batch, at, cluster)
         for generation in sorted(told, reverse=True):
@@ -40,7 +40,7 @@ def held_after(topics: RecordedTopics, batch: BatchId, at: int, cluster: str) ->
 def _told(
     topics: RecordedTopics, partition: int, batch: BatchId, at: int, cluster: str
 ) -> Mapping[int, _Pieces]:
-    """By generation what each driver told: one that was ended in the middle left some pieces."""
+    """The pieces of each driver, by generation; one that was stopped midway left only some."""
     found: dict[int, _Pieces] = defaultdict(dict)
     for piece in _pieces(topics, partition, batch, at, cluster):
         found[piece.generation][piece.number] = piece
@@ -61,7 +61,7 @@ def _pieces(
 
 
 def _is_later(key: str, batch: BatchId) -> bool:
-    """Whether a query has gone on to its next export: no piece of this one follows."""
+    """Whether a query is at a later export, so that no piece of this one follows."""
     query, number, _ = (*key.split("/", 2), "", "")[:3]
     return query == batch.query and number.isdecimal() and int(number) > batch.batch
 

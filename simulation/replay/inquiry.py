@@ -1,4 +1,4 @@
-"""A recorded round, run again to be asked why: by the batches that led to it, from an export."""
+"""Replays a recorded round to explain it: from an export, through the batches that led to it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from trimtab.wire.explanation import Explanation
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a round made of a subject."""
+    """The explanation of a subject in a round."""
 
     explanation: Explanation
     tried: Explanation | None
-    """The same with the setting that would change it changed; None where there is none."""
+    """The explanation with the setting changed that would change the answer; None without one."""
     as_recorded: bool
     """Whether the round came out as the job recorded it."""
 
@@ -43,8 +43,9 @@ class _Batch(msgspec.Struct):
 def explain_by_replay(
     readers: Readers, cluster: str, wanted: Bound, subject: str, query: str | None = None
 ) -> Answer:
-    """Of a bundle or broker in the round of a number, or in the one that was the last at a time;
-    of several the newest, or that of ``query``.
+    """Explain a bundle or broker in the round with a number, or in the last one until a time.
+
+    Of several such rounds it takes the newest, or that of ``query``.
 
     Raises Missing and Contradiction.
     """
@@ -75,7 +76,7 @@ def _answered(witness: Witness, subject: str, *, as_recorded: bool) -> Answer:
 def _batch_of(
     topics: RecordedTopics, cluster: str, wanted: Bound, query: str | None
 ) -> tuple[_Batch, int]:
-    """The batch in which the round was held, and the round's number."""
+    """The batch that ran the round, and the round's number."""
     known: list[int] = []
     found = None
     for batch, held in _rounds(topics, query):

@@ -1,4 +1,4 @@
-"""Reads what a job recorded from Kafka: its batches, and the records each was made of."""
+"""Reads a job's recording from Kafka: its batches, and the records that each read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _GONE: Final = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_O
 
 
 class Missing(LookupError):
-    """Kafka no longer has what a batch read: retention or compaction has taken it."""
+    """Raised if Kafka no longer has what a batch read: retention or compaction removed it."""
 
 
 class RecordedTopics:
@@ -33,13 +33,13 @@ class RecordedTopics:
         ends = {"enable.partition.eof": False, "auto.offset.reset": "error"}
         self._consumer = Consumer(settings(bootstrap, client, **reader, **ends))
         self._next: tuple[str, int, int] | None = None
-        """Topic, partition and offset that the consumer is about to read."""
+        """Topic, partition and offset that the consumer reads next."""
 
     def close(self) -> None:
         self._consumer.close()
 
     def batches(self) -> list[BatchRecord]:
-        """Every record of trimtab.rounds in the order they were published, repetitions too."""
+        """Every batch on trimtab.rounds in the order of publication, including repetitions."""
         return decode_batches(self.between(keys.ROUNDS, 0, *self.whole(keys.ROUNDS)))
 
     def end(self, topic: str, partition: int = 0) -> int:
@@ -47,25 +47,25 @@ class RecordedTopics:
         return self.ends(topic, partition)[1]
 
     def newest_batches(self, number: int) -> list[BatchRecord]:
-        """Those of the last so many records, in order."""
+        """The batches of the last ``number`` records, in order."""
         low, high = self.whole(keys.ROUNDS)
         return decode_batches(self.between(keys.ROUNDS, 0, max(low, high - number), high))
 
     def all(self, topic: str) -> Iterator[Record]:
-        """What the topic holds now, partition after partition."""
+        """Yield the topic's present records, partition after partition."""
         for partition in sorted(self.partitions(topic)):
             low, high = self.ends(topic, partition)
             yield from self.between(topic, partition, low, high)
 
     def read_by(self, batch: BatchRecord) -> Iterator[Record]:
-        """What the batch read; raises Missing."""
+        """Yield the records that the batch read; raises Missing."""
         for topic, partition, start, end in read_in(batch):
             yield from self.every(topic, partition, start, end)
 
-    # The leader of a topic that was made a moment ago may not know it yet.
+    # The leader of a topic that was just created may not know it yet.
     @stamina.retry(on=KafkaUnavailable, timeout=30.0, wait_initial=0.1, wait_max=1.0)
     def ends(self, topic: str, partition: int) -> tuple[int, int]:
-        """The offsets of the first record and of the one that will be next."""
+        """The offsets of the first record and of the next one to be written."""
         here = TopicPartition(topic, partition)
         try:
             low, high = self._consumer.get_watermark_offsets(here, timeout=TIMEOUT_SECONDS)
@@ -74,9 +74,9 @@ class RecordedTopics:
         return low, high
 
     def whole(self, topic: str) -> tuple[int, int]:
-        """The ends of a topic whose records have one order.
+        """The ends of a topic with a single partition.
 
-        Raises Misconfigured where it has several partitions: the first alone is not all of it.
+        Raises Misconfigured if it has several: the first one alone is not the whole topic.
         """
         if (number := len(list(self.partitions(topic)))) > 1:
             raise Misconfigured(
@@ -85,7 +85,7 @@ class RecordedTopics:
         return self.ends(topic, 0)
 
     def offset_at(self, topic: str, partition: int, at_ms: int) -> int:
-        """Of the first record that Kafka stamped then or later; the next one's where none is."""
+        """The offset of the first record that Kafka stamped then or later, or the next offset."""
         wanted = TopicPartition(topic, partition, at_ms)
         try:
             [found] = self._consumer.offsets_for_times([wanted], timeout=TIMEOUT_SECONDS)
@@ -94,7 +94,7 @@ class RecordedTopics:
         return found.offset if found.offset >= 0 else self.end(topic, partition)
 
     def partitions(self, topic: str) -> Iterable[int]:
-        """Those of a topic, none if there is no such topic."""
+        """The partitions of a topic; none if there is no such topic."""
         try:
             found = self._consumer.list_topics(topic, timeout=TIMEOUT_SECONDS).topics[topic]
         except KafkaException as error:
@@ -102,9 +102,9 @@ class RecordedTopics:
         return list(found.partitions)
 
     def between(self, topic: str, partition: int, start: int, end: int) -> Iterator[Record]:
-        """The records with these offsets, one read at a time; raises Missing.
+        """Yield the records with these offsets, one read at a time; raises Missing.
 
-        Where the last reading ended, the next goes on with what has been fetched already.
+        A call that begins where the last one ended continues with records already fetched.
         """
         if start >= end:
             return
@@ -136,7 +136,7 @@ class RecordedTopics:
         raise failure(self._bootstrap, f"reading {topic}", error)
 
     def every(self, topic: str, partition: int, start: int, end: int) -> Iterator[Record]:
-        """The same where all of them must be there; raises Missing."""
+        """Yield the same records, all of which must exist; raises Missing."""
         found = 0
         for record in self.between(topic, partition, start, end):
             found += 1
@@ -148,7 +148,7 @@ class RecordedTopics:
 
 
 class Whole(NamedTuple):
-    """A value of trimtab.rounds, and the offsets of its first record and the one after its last."""
+    """A value of trimtab.rounds, with the offsets of its first record and of the next value."""
 
     value: bytes
     start: int
@@ -156,7 +156,7 @@ class Whole(NamedTuple):
 
 
 def join_pieces(records: Iterable[Record]) -> Iterator[Whole]:
-    """The values of which the records, in order, are whole ones or all pieces."""
+    """Yield the values that the records, in order, hold whole or in a full set of pieces."""
     joiner = Joiner()
     for record in records:
         key, value = record.key or b"", record.value or b""
@@ -166,12 +166,12 @@ def join_pieces(records: Iterable[Record]) -> Iterator[Whole]:
 
 
 def decode_batches(records: Iterable[Record]) -> list[BatchRecord]:
-    """The batches that records of trimtab.rounds tell of."""
+    """The batches in these records of trimtab.rounds."""
     return [msgspec.json.decode(whole.value, type=BatchRecord) for whole in join_pieces(records)]
 
 
 def read_in(batch: BatchRecord) -> Iterator[tuple[str, int, int, int]]:
-    """What a batch read: topic, partition, first offset and the one after the last."""
+    """Yield what a batch read: topic, partition, first offset and the one after the last."""
     for topic, partitions in batch.offsets.items():
         for partition, (start, end) in partitions.items():
             yield topic, int(partition), start, end

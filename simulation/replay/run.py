@@ -1,4 +1,4 @@
-"""The batches of a span, run again one after another."""
+"""Runs the batches of a span again, one after another."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ class ReplayCycle:
     recorded: dict[str, RoundRecord]
     again: dict[str, RoundRecord]
     left_out: int = 0
-    """Rounds of clusters that are followed only from this batch's export on."""
+    """Rounds of clusters that are only followed from this batch's export on."""
     beside: dict[str, RoundRecord] = field(default_factory=dict)
-    """The same rounds with a challenger."""
+    """The same rounds with a shadow strategy."""
 
 
 class Readers:
-    """One a partition, each of which goes on where it was."""
+    """One reader per partition; each continues where it was."""
 
     def __init__(self, opened: Callable[[], RecordedTopics]) -> None:
         self._opened = opened
         self._readers: dict[tuple[str, int], RecordedTopics] = {}
 
     def of(self, topic: str, partition: int) -> RecordedTopics:
-        """The one that read this partition last."""
+        """The reader of this partition."""
         place = (topic, partition)
         if place not in self._readers:
             self._readers[place] = self._opened()
         return self._readers[place]
 
     def read_by(self, batch: BatchRecord) -> list[Record]:
-        """What the batch read; raises Missing."""
+        """The records that the batch read; raises Missing."""
         return [
             record
             for topic, partition, start, end in read_in(batch)
@@ -66,7 +66,7 @@ class Readers:
 
 
 class SpanReplay:
-    """Of one span; ``cluster``: of this one alone; ``shadow``: once more, with this challenger."""
+    """Replays a span; ``cluster``: only this one; ``shadow``: once more, with this shadow."""
 
     def __init__(
         self, readers: Readers, span: Span, cluster: str | None = None, shadow: str = ""
@@ -80,19 +80,19 @@ class SpanReplay:
         self._replays: list[Replay] = []
 
     def steps(self) -> Iterator[ReplayCycle]:
-        """Run them; raises Missing and Contradiction."""
+        """Run the batches; raises Missing and Contradiction."""
         for batch in batches_of(self._readers.of(keys.ROUNDS, 0), self._span):
             self._start(batch)
             yield self._step(batch)
             self._restore(batch)
 
     def witness(self, cluster: str) -> Witness | None:
-        """Of the last round that was run of a cluster."""
+        """The witness of the last round that was run of a cluster."""
         held = self._replays[0].clusters.get(cluster) if self._replays else None
         return None if held is None else held.witness
 
     def _start(self, batch: BatchRecord) -> None:
-        """Go on as the job that ran this batch was started."""
+        """Continue with the settings of the job that ran this batch."""
         if batch.settings is None:
             if not self._replays:
                 raise Missing(f"batch {batch.batch} does not say what its job was started with")
@@ -128,7 +128,7 @@ class SpanReplay:
             ) from error
 
     def _restore(self, batch: BatchRecord) -> None:
-        """Follow the clusters that start from what was held after this batch."""
+        """Follow the clusters that start from their state after this batch."""
         name_of = BatchId(batch.query, batch.batch)
         for cluster, head in (self._span.starts or {}).items():
             if head.batch == batch.batch:

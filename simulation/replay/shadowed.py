@@ -1,4 +1,4 @@
-"""Another strategy on the same records, as the job's own shadow: `trimtab.shadow.run`."""
+"""Runs another strategy on the same records, as the job's own shadow (`trimtab.shadow.run`)."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class ShadowedCluster(Cluster):
 
     @property
     def settings(self) -> Settings:
-        # Any: to mypy a property read from its class is no value.
+        # Any: mypy sees no value in a property read from its class.
         given: Any = Cluster.settings
         return with_shadow(given.fget(self), self.shadow)
 
 
 @lru_cache
 def with_shadow(settings: Settings, shadow: str) -> Settings:
-    """The settings with a shadow strategy, and the placement in force if that goes with it.
+    """The settings with a shadow strategy, and with the active placement if that fits it.
 
-    Raises InvalidSettings where there is no such strategy.
+    Raises InvalidSettings if there is no such strategy.
     """
     own = [settings.round.placement, shadow, *PLACEMENT]
     tried = [{"shadow.shedding": shadow, "shadow.placement": p} for p in own if p in PLACEMENT]

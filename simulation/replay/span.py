@@ -1,9 +1,9 @@
-"""Which recorded batches to run, and from what.
+"""Finds the recorded batches to run, and where to start.
 
 of the batches from one bound to the other, of one query:
-  each cluster that held a round there starts from its newest export before them
+  each cluster that ran a round there starts from its newest export before them
   if one has none: all start from the query's first batch, if that is still recorded
-  else from that cluster's first export among them, if it held no round before
+  else from that cluster's first export among them, if it ran no round before
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from trimtab.wire.rows import BatchRecord
 
 
 class Bound(NamedTuple):
-    """The number of a batch, or the time that batches have as their timestamp (epoch ms)."""
+    """The number of a batch, or a batch timestamp (epoch ms)."""
 
     at: int
     is_number: bool = False
 
 
 class Asked(NamedTuple):
-    """Both bounds belong to the span; ``query`` and ``cluster`` where there are several."""
+    """Both bounds are inclusive; ``query`` and ``cluster`` choose where there are several."""
 
     since: Bound
     until: Bound
@@ -38,11 +38,11 @@ class Asked(NamedTuple):
 
 
 class Ambiguous(ValueError):
-    """Batches of several queries are meant."""
+    """Raised if batches of several queries match."""
 
 
 class Head(NamedTuple):
-    """A batch, and where on trimtab.rounds it stands: its first offset, and the one after it."""
+    """A batch with its place on trimtab.rounds: its first offset, and the one after it."""
 
     batch: int
     at: int
@@ -55,19 +55,19 @@ class Head(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """What is to run and, from batch ``first`` to ``last``, to be compared."""
+    """The batches to run, of which ``first`` to ``last`` are compared."""
 
     query: str
     first: int
     last: int
     offsets: tuple[int, int]
-    """On trimtab.rounds: where to begin, and where to end."""
+    """The first offset on trimtab.rounds, and the one after the last."""
     starts: Mapping[str, Head] | None
-    """Clusters and the batch after which each was exported; None: all from the first batch."""
+    """Clusters and the batch after which each was exported; None: all start at the first."""
 
 
 def iso(at: int) -> str:
-    """A time in epoch milliseconds, to be read and to be typed."""
+    """A time in epoch milliseconds, as text to read or to type."""
     return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds")
 
 
@@ -76,7 +76,7 @@ class _Named(msgspec.Struct):
 
 
 class _Brief(msgspec.Struct):
-    """As much of a BatchRecord as it takes to find a span."""
+    """The part of a BatchRecord that is needed to find a span."""
 
     query: str
     batch: int
@@ -93,7 +93,7 @@ class _Brief(msgspec.Struct):
 
 @dataclass(slots=True)
 class _Trail:
-    """What one query's batches show, in the order in which they were recorded."""
+    """What one query's batches show, in the order of recording."""
 
     oldest: Head
     newest: Head
@@ -104,7 +104,7 @@ class _Trail:
     shown: dict[str, int] = field(default_factory=dict)
     """Cluster to the batch of its first round in the span."""
     met: list[Head] = field(default_factory=list)
-    """The first and the last batch of the span, none while there is none."""
+    """The first and the last batch of the span; empty while none was met."""
 
     def take(self, brief: _Brief, head: Head, asked: Asked) -> None:
         self.newest = head
@@ -119,7 +119,7 @@ class _Trail:
 
 
 def find_span(topics: RecordedTopics, asked: Asked) -> Span:
-    """Raises Missing and Ambiguous."""
+    """Find the batches that were asked for; raises Missing and Ambiguous."""
     low, high = topics.whole(keys.ROUNDS)
     trails = _trails(topics, (low, high), asked)
     met = {query: trail for query, trail in trails.items() if trail.met}
@@ -148,7 +148,7 @@ def _trails(topics: RecordedTopics, offsets: tuple[int, int], asked: Asked) -> d
 
 
 def _started(query: str, trail: _Trail, *, whole: bool) -> Span:
-    """The span, each of its clusters with what it starts from."""
+    """The span, with the start of each of its clusters."""
     first, last = trail.met
     starts = {name: trail.before[name] for name in trail.shown if name in trail.before}
     strange = trail.shown.keys() - starts.keys()
@@ -169,7 +169,7 @@ def _started(query: str, trail: _Trail, *, whole: bool) -> Span:
 
 
 def batches_of(topics: RecordedTopics, span: Span) -> Iterator[BatchRecord]:
-    """Each once and in order, the first one what is started from; raises Contradiction, Missing."""
+    """Yield each batch once, in order, from the starting one; raises Contradiction, Missing."""
     latest: BatchRecord | None = None
     for whole in join_pieces(topics.every(keys.ROUNDS, 0, *span.offsets)):
         batch = msgspec.json.decode(whole.value, type=BatchRecord)

@@ -1,4 +1,4 @@
-"""Whether a span that is run again gives what was recorded of it."""
+"""Checks whether the replay of a span gives what was recorded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trimtab.wire.rows import RoundRecord
 
 
 class Status(IntEnum):
-    """In order of what is said first."""
+    """Results in order of precedence."""
 
     SAME = 0
     DIFFERENT = 1
@@ -23,27 +23,27 @@ class Status(IntEnum):
 
 @dataclass(slots=True)
 class ReplayVerdict:
-    """Of the batches from ``span.first`` to ``span.last``."""
+    """The verdict on the batches from ``span.first`` to ``span.last``."""
 
     span: Span
     before: int = 0
-    """Batches that were run to come to the span."""
+    """Batches that were run to reach the span."""
     batches: int = 0
     times: list[int] = field(default_factory=list)
     """Timestamps of the first and the last batch."""
     rounds: int = 0
-    """Equal on both sides."""
+    """Rounds that are equal on both sides."""
     unlike: list[Difference] = field(default_factory=list)
-    """Rounds."""
+    """Rounds that differ."""
     left_out: int = 0
-    """Rounds held before anything was exported of their clusters."""
+    """Rounds that ran before the first export of their clusters."""
     issued: Issued = field(default_factory=Issued)
     beside: list[RoundRecord] = field(default_factory=list)
-    """The rounds in which a challenger was compared."""
+    """The rounds in which a shadow was compared."""
 
     @property
     def first_difference(self) -> Difference | None:
-        """A round before the commands that follow from it."""
+        """The first difference: a round comes before the commands that follow from it."""
         found = [*self.unlike, *self.issued.differences]
         return min(found, key=lambda each: each.batch, default=None)
 
@@ -57,7 +57,7 @@ class ReplayVerdict:
 
 
 def judge_run(readers: Readers, asked: Asked, shadow: str = "") -> ReplayVerdict:
-    """Run what was asked for; raises Missing, Ambiguous and Contradiction."""
+    """Replay the span that was asked for; raises Missing, Ambiguous and Contradiction."""
     span = find_span(readers.of(keys.ROUNDS, 0), asked)
     verdict = ReplayVerdict(span)
     commands = Commands(span.query, span.first)

@@ -1,4 +1,4 @@
-"""Scenarios: a fleet as columns and the round that balances it, a thousand times faster than life.
+"""Scenarios: a fleet as columns and the round that balances it, 1000 times faster than real time.
 
 outcome = run(load("scale-out", seed=3, noise=0.2), strategy("avg"))
 outcome.figures.moves, outcome.figures.final_range

@@ -1,4 +1,4 @@
-"""``python -m simulation.scenarios``: every strategy on every scenario, into docs/scenarios.md."""
+"""``python -m simulation.scenarios``: writes every strategy and scenario to docs/scenarios.md."""
 
 from __future__ import annotations
 

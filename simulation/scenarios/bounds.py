@@ -1,4 +1,4 @@
-"""What no strategy can beat: how far a bundle allows to balance; and what a loss would leave."""
+"""Bounds for every strategy: the range that one bundle forces, and the effect of a loss."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def floor(bundles: Floats, capacity: Floats) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Survival:
-    """Of the loss of any one failure domain."""
+    """The effects of losing any one failure domain."""
 
     share: float
-    """Of the domains: after whose loss no other broker is above the limit."""
+    """Share of the domains whose loss leaves no other broker above the limit."""
     worst: float
     """Usage of the hottest broker after the worst loss."""
 
@@ -29,7 +29,7 @@ class Survival:
 def survival(
     carried: Floats, capacity: Floats, domain: Ints, limit: float, up: Bools | None = None
 ) -> Survival:
-    """What would be if a domain's load went to the others, the idlest filled first."""
+    """The effects if a domain's load went to the other brokers, the idlest filled first."""
     here = np.ones(carried.size, dtype=np.bool_) if up is None else up
     after = []
     for lost in np.unique(domain[here]).tolist():
@@ -41,11 +41,11 @@ def survival(
 
 
 def _filled(carried: Floats, capacity: Floats, load: float) -> float:
-    """Usage of the hottest broker once ``load`` was poured over the idlest."""
+    """Usage of the hottest broker after ``load`` was added to the idlest ones."""
     if not carried.size:
         return float("inf")
     usage = carried / capacity
     order = np.argsort(usage)
-    # The level that the load reaches if it is spread over the first 1, 2, ... of them.
+    # The level that the load reaches when spread over the first 1, 2, ... of them.
     reached = (np.cumsum(carried[order]) + load) / np.cumsum(capacity[order])
     return max(float(reached.min()), float(usage.max()))

@@ -1,4 +1,4 @@
-"""Many runs side by side, and what they come to over the seeds."""
+"""Makes many runs in parallel, and summarises them over the seeds."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from trimtab.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One run to be made."""
+    """One run to make."""
 
     scenario: Scenario
     settings: Settings
 
 
 def play(jobs: Sequence[Job], processes: int) -> Iterable[ScenarioOutcome]:
-    """The outcomes in the order of the jobs, each as soon as it and those before it are there."""
+    """Yield the outcomes in the order of the jobs, each once it and the earlier ones exist."""
     if processes <= 1 or len(jobs) <= 1:
         yield from map(_play, jobs)
         return
@@ -37,14 +37,14 @@ def _play(job: Job) -> ScenarioOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One figure as people read it."""
+    """One figure in readable form."""
 
     title: str
     value: Callable[[Figures], float | None]
     shown: Callable[[float], str]
     worst: Callable[[Iterable[float]], float] = max
     always: bool = True
-    """Off: left out where it is nothing for all."""
+    """Off: left out if it is nothing in every outcome."""
 
 
 def _count(value: float) -> str:
@@ -86,7 +86,7 @@ LINES: Final = (
 
 
 def cell(line: Line, figures: Iterable[Figures]) -> str:
-    """The median over some seeds, and the worst in brackets where it is another."""
+    """The median over some seeds, with the worst in brackets if it differs."""
     values = [value for each in figures if (value := line.value(each)) is not None]
     if not values:
         return "-"
@@ -95,7 +95,7 @@ def cell(line: Line, figures: Iterable[Figures]) -> str:
 
 
 def lines(outcomes: Sequence[ScenarioOutcome]) -> list[Line]:
-    """Those that say something of any of the outcomes."""
+    """The lines that have a value for any of the outcomes."""
     return [line for line in LINES if line.always or any(line.value(o.figures) for o in outcomes)]
 
 

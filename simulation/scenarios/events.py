@@ -1,4 +1,4 @@
-"""What happens to a world, and in which cycle: made from the scenario before the first one."""
+"""The events of a world, by cycle; the scenario fixes them before the first cycle."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Events:
         for cycle, happening in self._all():
             self._due[cycle].append(happening)
         self.cycles = tuple(sorted(self._due))
-        """Cycles in which something happens, but for the time of day."""
+        """Cycles with an event, apart from the time of day."""
 
     def begin(self, world: World, cycle: int, now_ms: int) -> None:
-        """Bring the world to this cycle's load and brokers."""
+        """Set the world to this cycle's load and brokers."""
         if self._scenario.wave.amplitude:
             self._wave(world, cycle)
         for happening in self._due.get(cycle, ()):
@@ -47,7 +47,7 @@ class Events:
     def _all(self) -> Iterator[tuple[int, Happening]]:
         scenario, rng = self._scenario, self._rng
         yield from self._joining()
-        # Drawn even where nothing happens, so that one event does not change another's draw.
+        # Drawn even if nothing happens, so that one event does not change another's draw.
         busy, order = rng.permutation(scenario.bundles), rng.permutation(scenario.brokers)
         if scenario.step.share:
             count = max(1, round(scenario.step.share * scenario.bundles))
@@ -119,5 +119,5 @@ def _drain(world: World, now_ms: int, broker: int) -> None:  # noqa: ARG001
 
 
 def _crash(world: World, now_ms: int, broker: int) -> None:
-    # Half a cycle ago: whatever the others do at once they have done by now.
+    # Half a cycle ago: by now the others have done whatever they do at once.
     world.stop(broker, now_ms - round(500 * world.scenario.seconds))

@@ -1,4 +1,4 @@
-"""Figures of a run that need more than adding up."""
+"""Figures of a run that are more than sums."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _DAY_S: Final = 86_400.0
 def returns(commands: Sequence[Command], seconds: float, cooling: float) -> tuple[int, int]:
     """Moves straight back within the cool-down, and all returns within a day.
 
-    A cycle lasts ``seconds``, the cool-down ``cooling`` seconds. Moves off brokers that are to be
-    emptied are not counted, but a bundle may return from them.
+    A cycle lasts ``seconds``, the cool-down ``cooling`` seconds. Moves off brokers that have
+    to be emptied are not counted, but a bundle may return from them.
     """
     paths: dict[int, list[Command]] = defaultdict(list)
     back = anyhow = 0
@@ -42,7 +42,7 @@ def returns(commands: Sequence[Command], seconds: float, cooling: float) -> tupl
 def load_ratio(world: World, first_owner: Ints, moved: float, reached: float) -> float | None:
     """Load ``moved`` in units of the least that had to move to ``reached``, a range of usage.
 
-    None where loads or brokers come and go, bundles were merged, or less than one had to move.
+    None if loads or brokers come and go, bundles were merged, or less than one had to move.
     """
     scenario = world.scenario
     if scenario.wave.amplitude or scenario.restart.every or world.heirs or not world.up.all():
@@ -53,8 +53,8 @@ def load_ratio(world: World, first_owner: Ints, moved: float, reached: float) ->
 
 
 def count_crowded(world: World) -> Ints:
-    """(groups x brokers,) namespaces of an anti-affinity group that a broker has beyond need, moves
-    under way counted as done."""
+    """(groups x brokers,) namespaces of an anti-affinity group that a broker needlessly has, with
+    moves in flight counted as done."""
     n, groups = len(world.brokers), int(world.group.max(initial=-1)) + 1
     if not groups:
         return np.zeros(0, dtype=np.int64)

@@ -1,7 +1,7 @@
-"""Reports that come in some seconds after they were made.
+"""Reports that arrive some seconds after they were made.
 
-Each broker shows the bundles it had when it made its report, and what they weighed in the cycle it
-counted last: its cycles end at a moment of its own.
+Each broker shows the bundles it had when it made its report, with their load in the last cycle it
+counted: each broker's cycles end at a different moment.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from trimtab.arrays import Bools, Floats, Ints
 
 
 class Lateness:
-    """Of the n brokers of one world."""
+    """The lateness of the n brokers of one world."""
 
     def __init__(self, world: World) -> None:
         n, delay = len(world.brokers), world.scenario.delay
@@ -22,14 +22,14 @@ class Lateness:
         self._cycle_ms = 1000 * world.scenario.seconds
         self._phase_ms = self._rng.random(n) * self._cycle_ms
         self.cycles = 2 + int(self._high / self._cycle_ms) if self._high else 1
-        """Of how many cycles figures are shown."""
+        """The number of cycles whose figures are shown."""
         self.reported_ms: Ints = np.zeros(n, dtype=np.int64)
-        """(n,) when each broker's newest report that has come in was made."""
+        """(n,) the time at which each broker made its newest report that has arrived."""
         self.age: Ints = np.zeros(n, dtype=np.int64)
-        """(n,) how many cycles before this one its figures are of."""
+        """(n,) the age of its figures in cycles."""
 
     def hear(self, now_ms: int) -> None:
-        """Each broker's newest report comes in."""
+        """Take in each broker's newest report."""
         world = self._world
         made = np.full(len(world.brokers), now_ms)
         if self._high:
@@ -40,7 +40,7 @@ class Lateness:
         self.reported_ms = np.where(world.up, made, self.reported_ms)
 
     def shown(self, drawn: Floats) -> tuple[Floats, Bools | None]:
-        """(m,) what owners show of their bundles, and which they show; None: all that there are.
+        """(m,) the loads that owners show, and which bundles they show; None: all of them.
 
         ``drawn`` is (cycles, m) loads as measured, newest first.
         """

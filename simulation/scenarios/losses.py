@@ -1,4 +1,4 @@
-"""What the job would know of brokers that are gone, or being emptied."""
+"""What the job would know of brokers that are gone, or that have to be emptied."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trimtab.state.liveness import AT_ONCE_MS
 
 
 def trouble_of(world: World, settings: Settings, now_ms: int) -> RepairNeeds:
-    """Bundles that nobody serves, brokers to be emptied, and how far that is believed."""
+    """Bundles that no broker serves, brokers to empty, and the level of doubt about that."""
     orphans = world.orphans()
     if not (orphans or world.crashed_ms or world.draining.any()):
         return NOTHING_TO_REPAIR

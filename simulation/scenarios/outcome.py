@@ -1,4 +1,4 @@
-"""What came of a scenario under one strategy."""
+"""The outcome of a scenario under one strategy."""
 
 from __future__ import annotations
 
@@ -11,46 +11,46 @@ from trimtab.reasons import Rule
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Of one run. Usages and ranges are fractions, times are cycles; None: does not apply."""
+    """The figures of a run: usages and ranges are fractions, times are cycles; None: no value."""
 
     moves: int
-    """Of bundles, those off brokers to be emptied apart."""
+    """Moves of bundles, without those off brokers that have to be emptied."""
     final_range: float
     """True usage of the hottest less that of the coldest broker after the last cycle."""
     best_range: float
-    """From the first event on."""
+    """The smallest range from the first event on."""
     mean_range: float
-    """Over the second half of the cycles."""
+    """The mean range over the second half of the cycles."""
     floor: float
-    """What the heaviest bundle of the start leaves of a range if it is not divided."""
+    """The range that the initially heaviest bundle forces if it is not split."""
     load_moved: float
-    """Of all load; a bundle that moved twice counts twice."""
+    """Share of all load; a bundle that moved twice counts twice."""
     load_ratio: float | None
-    """Load moved in units of the least that had to move for the final range; None where load or
+    """Load moved in units of the least that had to move for the final range; None if load or
     brokers come and go, bundles were merged, or less than one had to move."""
     last_move: int | None
     reaction: int | None
     """Cycles from the first event to the first moves that lower the true range together."""
     straight_back: int
-    """Moves to where a bundle came from with its last move, within the cool-down."""
+    """Moves to the broker that a bundle left with its last move, within the cool-down."""
     bounces: int
     """Moves to a broker that the bundle left within a day."""
     peak_violations: int
-    """Moves after which the destination, the bundle still on its source too, stands above the
-    hottest broker of the start, or after a later event, when lost bundles have been placed."""
+    """Moves after which the destination, with both copies of the bundle counted, is above the
+    hottest broker of the start, or after a later event, once lost bundles have been placed."""
     refusals: int
     splits: int
     merges: int
     evacuated: int
-    """Bundles taken off brokers that were to be emptied, or were lost."""
+    """Bundles taken off brokers that had to be emptied, or were lost."""
     violations_before: int
-    """Namespaces that share a broker with another of their anti-affinity group, beyond need."""
+    """Namespaces that needlessly share a broker with another of their anti-affinity group."""
     violations: int
     """The same after the last cycle."""
     violations_new: int
-    """Those that plans brought about."""
+    """Violations that plans caused."""
     violations_ended: int | None
-    """First cycle after which there were none; None where there were none, or still are."""
+    """First cycle after which there were none; None if there never were any, or still are."""
     overloaded_minutes: float
     """Broker-minutes above the scenario's limit."""
     survivability: float
@@ -61,14 +61,14 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One move as it was issued; rows are those of the scenario's brokers and bundles."""
+    """One issued move; rows are those of the scenario's brokers and bundles."""
 
     cycle: int
     bundle: int
     source: int
     destination: int
     load: float
-    """True load of the bundle then."""
+    """True load of the bundle at that time."""
     drained: bool
 
 
@@ -80,13 +80,13 @@ class ScenarioOutcome:
     strategy: str
     figures: Figures
     range: Floats
-    """(cycles,) of true usage over the brokers that are up, after the cycle's moves."""
+    """(cycles,) range of true usage over the brokers that are up, after the cycle's moves."""
     highest: Floats
     mean: Floats
-    """(cycles,) all load over the capacity that is up."""
+    """(cycles,) all load divided by the capacity that is up."""
     lowest: Floats
     moves: Ints
-    """(cycles,) without those off brokers that are to be emptied."""
+    """(cycles,) moves without those off brokers that have to be emptied."""
     refusals: Ints
     splits: Ints
     merges: Ints

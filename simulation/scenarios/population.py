@@ -1,8 +1,8 @@
-"""Who is there at the start: brokers, bundles, what each bundle weighs and where it stands.
+"""The initial state: brokers, bundles, and each bundle's load and owner.
 
 load   = log-normal or bimodal, scaled so that all load over all capacity is the mean
-target = what each broker should carry: its capacity times the usage it starts with
-owner  = the heaviest bundle first, each to the broker that misses the largest share of its target
+target = the load each broker should carry: its capacity times its initial usage
+owner  = the heaviest bundle first, each to the broker that lacks the largest share of its target
 A group's members go first, each to a broker without the group.
 """
 
@@ -29,9 +29,9 @@ class Population:
     capacity: Floats
     """(n,)"""
     domain: Ints
-    """(n,) failure domain; each broker its own where none are known."""
+    """(n,) failure domain; if none are known, each broker is its own."""
     present: int
-    """So many brokers, the first ones, are there at the start."""
+    """The number of brokers, counted from the first, that exist at the start."""
     namespaces: tuple[str, ...]
     namespace: Counts
     ranges: Ranges
@@ -42,7 +42,7 @@ class Population:
     """(namespaces,) anti-affinity group, -1 for none."""
 
     def policies(self, scenario: Scenario) -> Policies:
-        """Groups and domains, as operators would have said."""
+        """Groups and domains, as operators would configure them."""
         groups = {
             name: f"group-{group}"
             for name, group in zip(self.namespaces, self.group.tolist(), strict=True)
@@ -53,14 +53,14 @@ class Population:
 
 
 def populate(scenario: Scenario) -> Population:
-    """All randomness comes from the scenario's seed."""
+    """Create the population; all randomness comes from the scenario's seed."""
     rng = np.random.default_rng([scenario.seed, 0])
     n, present = scenario.brokers, scenario.start.brokers or scenario.brokers
     capacity = np.resize(np.array(scenario.classes), n)
     load = _loads(scenario, rng)
     load *= scenario.mean * capacity.sum() / load.sum()
     targets = _targets(scenario, capacity[:present], rng)
-    # Scaled where few carry what all will.
+    # Scaled: at first few brokers carry what all will carry later.
     targets *= load.sum() / targets.sum()
     namespaces, namespace, group = _namespaces(scenario)
     if scenario.affinity.groups:
@@ -89,7 +89,7 @@ def _loads(scenario: Scenario, rng: np.random.Generator) -> Floats:
 
 
 def _targets(scenario: Scenario, capacity: Floats, rng: np.random.Generator) -> Floats:
-    """(n,) each hardware class has the whole spread, or the mean would not be the scenario's."""
+    """(n,) targets: each hardware class has the full spread, to keep the scenario's mean."""
     half = scenario.start.spread / 2
     usage = np.full(capacity.size, scenario.mean)
     for each in np.unique(capacity):
@@ -124,7 +124,7 @@ def _ranges(namespace: Counts) -> Ranges:
 
 
 def _typical_members_first(load: Floats, scenario: Scenario) -> None:
-    """Swap loads so that members of groups weigh about the mean: a giant could not be placed."""
+    """Swap loads so that group members have about mean load: a giant could not be placed."""
     apart = scenario.affinity.groups * scenario.affinity.members
     typical = np.argsort(np.abs(load - load.mean()), kind="stable")[:apart]
     order = np.concatenate((typical, np.setdiff1d(np.arange(load.size), typical)))
@@ -133,7 +133,7 @@ def _typical_members_first(load: Floats, scenario: Scenario) -> None:
 
 def _deal(load: Floats, targets: Floats, group: Ints, rng: np.random.Generator) -> Ints:
     owner = np.empty(load.size, dtype=np.int64)
-    # The permutation decides the ties at the start, when every broker misses everything.
+    # The permutation breaks the ties at the start, when every broker lacks everything.
     brokers = rng.permutation(targets.size).tolist()
     missing = targets.copy()
     holds: dict[int, set[int]] = {}
@@ -156,7 +156,7 @@ def _deal(load: Floats, targets: Floats, group: Ints, rng: np.random.Generator) 
 
 
 def _violate(owner: Ints, scenario: Scenario) -> None:
-    """The first member of a group joins the second."""
+    """Put the first member of a group on the broker of the second."""
     members = scenario.affinity.members
     for group in range(scenario.affinity.violations):
         owner[group * members] = owner[group * members + 1]

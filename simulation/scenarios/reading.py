@@ -1,4 +1,4 @@
-"""Scenarios from TOML: of the library by name, or of a file; all problems are told at once."""
+"""Reads scenarios from TOML, by library name or from a file; reports all problems at once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LIBRARY: Final = files("simulation.scenarios") / "library"
 
 
 class InvalidScenario(ValueError):
-    """A scenario that cannot be run; names every problem."""
+    """Raised for a scenario that cannot be run; names every problem."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("; ".join(problems))
@@ -26,14 +26,14 @@ class InvalidScenario(ValueError):
 
 
 def library() -> tuple[str, ...]:
-    """Names of the scenarios that come along, in order."""
+    """Names of the built-in scenarios, in order."""
     return tuple(
         sorted(each.name[: -len(".toml")] for each in _LIBRARY.iterdir() if ".toml" in each.name)
     )
 
 
 def load(name: str, **changes: object) -> Scenario:
-    """A scenario of the library, or of a TOML file, with ``changes`` by dotted name over it.
+    """A scenario of the library or of a TOML file, with ``changes`` applied by dotted name.
 
     Raises InvalidScenario, OSError.
     """
@@ -50,7 +50,7 @@ def load(name: str, **changes: object) -> Scenario:
 
 
 def change_scenario(scenario: Scenario, values: Mapping[str, object]) -> Scenario:
-    """The scenario with ``values`` over it, by dotted name; raises InvalidScenario."""
+    """The scenario with ``values`` applied by dotted name; raises InvalidScenario."""
     problems = [
         problem for name, value in values.items() if (problem := _problem(name, value)) is not None
     ]

@@ -1,4 +1,4 @@
-"""Watches a run and says what came of it."""
+"""Watches a run and computes its outcome."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from trimtab.reasons import Rule
 from trimtab.settings import Settings
 
 _PICTURES: Final = 1000
-"""Levels of all brokers are kept about so often a run."""
+"""About how often in a run the levels of all brokers are kept."""
 _ROUNDING: Final = 1e-9
 
 
 class Recorder:
-    """Of one run: told of every cycle, before and after its moves."""
+    """The recorder of one run; call it in every cycle, before and after its moves."""
 
     def __init__(self, world: World, settings: Settings, first_event: int) -> None:
         cycles, n = world.scenario.cycles, len(world.brokers)
@@ -43,7 +43,7 @@ class Recorder:
         self._ended: int | None = None
 
     def before(self, cycle: int) -> None:
-        """The events of a cycle have come, and what they broke is mended; its moves are to come."""
+        """Note a cycle after its events and repairs, and before its moves."""
         world = self._world
         if cycle == 0:
             self._first_owner = world.owner
@@ -54,14 +54,14 @@ class Recorder:
             world.disturbed = False
 
     def issued(self, cycle: int, commands: Sequence[Command]) -> None:
-        """The moves of a cycle, in their order, before they take effect."""
+        """Note the moves of a cycle, in their order, before they take effect."""
         self._commands += commands
         if commands:
             self._guard(commands)
             self._react(cycle, commands)
 
     def _guard(self, commands: Sequence[Command]) -> None:
-        """One after another; what set out earlier and has not landed weighs on both sides."""
+        """Check the moves one after another; moves in flight count on both sides."""
         world = self._world
         carried = world.levels * world.capacity
         for row, flight in world.flights.items():
@@ -85,7 +85,7 @@ class Recorder:
             self._reaction = cycle - self._first_event
 
     def after(self, cycle: int, plan: Plan, moves: int) -> None:
-        """A cycle's moves, repairs, splits and merges have been carried out."""
+        """Note a cycle after its moves, repairs, splits and merges."""
         world = self._world
         levels = world.levels if world.up.all() else world.levels[world.up]
         mean = world.total / world.capacity_up
@@ -110,7 +110,7 @@ class Recorder:
             self._ended = cycle
 
     def outcome(self, strategy: str) -> ScenarioOutcome:
-        """Everything, after the last cycle."""
+        """The outcome, after the last cycle."""
         lowest, mean, highest = self._usage
         moves, refusals, splits, merges = self._counts
         return ScenarioOutcome(

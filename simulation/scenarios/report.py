@@ -1,6 +1,6 @@
-"""A run as a page to look at: one HTML file that needs no network.
+"""Shows a run as a page: one HTML file that needs no network.
 
-Pictures are of the first seed, the table is of all.
+Pictures show the first seed, the table covers all.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from simulation.scenarios.outcome import ScenarioOutcome
 from trimtab.arrays import Floats
 
 _COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-"""Okabe and Ito's, which most eyes can tell apart."""
+"""Okabe and Ito's palette, which most people can tell apart."""
 
 _POINTS: Final = 2000
-"""A line of more cycles is thinned: the picture is not finer."""
+"""A line of more cycles is thinned: the picture has no finer resolution."""
 
 _PAGE: Final = """\
 <!doctype html>

@@ -2,8 +2,8 @@
 
 processor = what the bundles of a broker show together, over its capacity; the four traffic figures
             are in proportion to it
-A bundle that its owner has not reported yet is left out, as `trimtab.intake.assemble` does; how
-reports come late is said in `simulation.scenarios.lateness`.
+A bundle that its owner has not reported yet is left out, as `trimtab.intake.assemble` does;
+`simulation.scenarios.lateness` makes reports late.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ TRAFFIC: Final = np.array([[5e4], [5e4], [5.12e8], [5.12e8]])
 """(4, 1) messages/s and bytes/s, in and out, of a load of 1: enough for no minimum of Pulsar's
 strategies to hide a gap that their thresholds see."""
 LINK_SHARE: Final = 0.2
-"""A broker that is fully busy fills so much of its links: the processor leads."""
+"""The share of its links that a fully busy broker uses: the processor dominates."""
 _LINK: Final = TRAFFIC[THROUGHPUT_IN, 0] * 8 / 1000
 FULL: Final = np.array([[800.0], [1638.4], [819.2], [_LINK], [_LINK]])
 """(5, 1) what a broker of the first class uses of each resource at a load of 1: eight processors in
 percent, heap and direct memory in MiB, which do not follow load here, links in kbit/s."""
 LIMITS: Final = np.array([[800.0], [4096.0], [8192.0], [_LINK / LINK_SHARE], [_LINK / LINK_SHARE]])
-"""(5, 1) of the same broker."""
+"""(5, 1) limits of the same broker."""
 _FOLLOWING: Final = [CPU, BANDWIDTH_IN, BANDWIDTH_OUT]
 
 
 class Reports:
-    """Looks at one world, once a cycle."""
+    """Builds views of one world, once a cycle."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -61,7 +61,7 @@ class Reports:
         self._fixed: tuple[Ints, Counts, Bools] | None = None
 
     def view(self, now_ms: int) -> View:
-        """What the round at ``now_ms`` sees; averages of brokers are the round's to fill in."""
+        """The view of the round at ``now_ms``; the round fills in the averages of brokers."""
         world = self._world
         self.statistics.draw()
         self.lateness.hear(now_ms)
@@ -72,7 +72,7 @@ class Reports:
             cluster=CLUSTER,
             brokers=self._brokers(shown, seen),
             bundles=bundles,
-            # The same column, not an equal one, where nothing is in flight.
+            # The same column, not an equal one, if nothing is in flight.
             intended=world.intended,
             policies=world.policies,
             now_ms=now_ms,
@@ -83,7 +83,7 @@ class Reports:
         return view if world.up.all() and not world.draining.any() else self._without(view)
 
     def _without(self, view: View) -> View:
-        """The view without brokers that are not there; others may not receive."""
+        """The view without absent brokers; some others may not receive."""
         world = self._world
         here = world.up.copy()
         here[world.owner] = True
@@ -117,7 +117,7 @@ class Reports:
         )
 
     def _holdings(self) -> tuple[Ints, Ints]:
-        """(n,) topics and bundles each broker has; counted anew when a bundle went elsewhere."""
+        """(n,) topics and bundles of each broker; counted again when a bundle moved."""
         owner, topics = self._world.owner, self._world.topics
         if self._held is None or self._held[0] is not owner:
             n = len(self._world.brokers)

@@ -1,10 +1,10 @@
-"""A bundle becomes two, where it is; or two neighbours on one broker become one.
+"""Splits a bundle on its broker, and merges two neighbours on one broker.
 
-divided: the upper half of its range gets a row of its own
-  topics = halved, the greater part stays below
-  load   = halved with the range; what is in one topic stays below, and once that topic is alone
+split: the upper half of its range gets a row of its own
+  topics = halved, the larger part stays below
+  load   = halved with the range; the load of one topic stays below, and once that topic is alone
            there, all the rest is above
-merged: the lower one's row takes everything, the upper one's stays empty and is shown no more
+merge: the lower one's row takes everything, the upper one's stays empty and is not shown any more
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _COLUMNS: Final = ("base", "solid", "topics", "origin", "owner", "arrived_ms", "
 
 
 def divide(world: World, row: int) -> tuple[str, ...]:
-    """The names of the halves; none where there is nothing to divide."""
+    """Split a bundle; returns its children's names, none if there is nothing to split."""
     low, high = world.ranges[:, row].tolist()
     topics = int(world.topics[row])
     if topics < 2 or high - low < 2:
@@ -41,7 +41,7 @@ def divide(world: World, row: int) -> tuple[str, ...]:
 
 
 def merge(world: World, lower: int, upper: int) -> None:
-    """Make one bundle of two neighbours that one broker has."""
+    """Merge two neighbours that one broker has into one bundle."""
     for row in (lower, upper):
         del world.row[world.names[row]]
     for name in ("base", "solid", "topics", "ranges", "gone"):
@@ -56,7 +56,7 @@ def merge(world: World, lower: int, upper: int) -> None:
 
 
 def _append(world: World, row: int) -> None:
-    """A row more in each column, equal to ``row``."""
+    """Append a copy of ``row`` to each column."""
     for name in _COLUMNS:
         column = getattr(world, name)
         setattr(world, name, np.append(column, column[row]))
@@ -65,7 +65,7 @@ def _append(world: World, row: int) -> None:
 
 
 def _renamed(world: World, rows: tuple[int, ...]) -> None:
-    """Let the world know the ``rows`` by their new ranges; their brokers have not seen them."""
+    """Register the ``rows`` under their new ranges; their brokers have not seen them."""
     world.names = PackedNames(world.namespaces, world.namespace, world.ranges)
     world.row.update((world.names[row], row) for row in rows)
     world.sizes = world.count_sizes()

@@ -1,9 +1,9 @@
-"""A scenario under a strategy: every cycle the round decides on what is reported, and is obeyed.
+"""Runs a scenario under a strategy: in every cycle the round decides, and its plan is carried out.
 
 each cycle:
-  what happens, happens; moves that have lasted long enough land
-  every broker reports; the round decides on the view of it
-  its repairs are done at once; then its moves set out, its divisions and merges are done
+  events happen; moves that have lasted long enough land
+  every broker reports; the round decides on the view of the reports
+  its repairs are done at once; then its moves start, and its splits and merges are done
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PLACEMENTS: Final[Mapping[str, str]] = {
     "transfer": "least-average-usage",
     "trimtab": "least-predicted-usage",
 }
-"""The placement that a shedder goes with where none is named."""
+"""The default placement of each shedder."""
 
 
 def strategy(name: str, settings: Settings | None = None) -> Settings:
@@ -57,13 +57,13 @@ def strategy(name: str, settings: Settings | None = None) -> Settings:
 
 
 def name_of(settings: Settings) -> str:
-    """What `strategy` takes, as short as may be."""
+    """The shortest text that `strategy` accepts for these settings."""
     shedding, placement = settings.round.shedding, settings.round.placement
     return shedding if placement == PLACEMENTS.get(shedding) else f"{shedding}+{placement}"
 
 
 def run(scenario: Scenario, settings: Settings) -> ScenarioOutcome:
-    """What comes of the scenario; the same scenario and settings give the same outcome."""
+    """Run the scenario; the same scenario and settings give the same outcome."""
     run = Run(scenario, settings)
     for cycle in range(-scenario.warm_up, scenario.cycles):
         run.step(cycle)
@@ -71,7 +71,7 @@ def run(scenario: Scenario, settings: Settings) -> ScenarioOutcome:
 
 
 class Run:
-    """One scenario under one strategy, in the middle of it."""
+    """One scenario under one strategy, in progress."""
 
     def __init__(self, scenario: Scenario, settings: Settings) -> None:
         self._scenario = scenario
@@ -93,7 +93,7 @@ class Run:
         self.state = RoundState()
 
     def step(self, cycle: int) -> Plan:
-        """One cycle; the plan that was carried out, or not in the warm-up."""
+        """Run one cycle; returns its plan, which is not carried out in the warm-up."""
         now_ms = EPOCH_MS + round(1000 * self._scenario.seconds * cycle)
         self.world.land(now_ms)
         self._events.begin(self.world, cycle, now_ms)

@@ -1,8 +1,8 @@
-"""What a scenario says: a fleet, how its load is dealt at the start, and what happens to it.
+"""The settings of a scenario: a fleet, its initial distribution of load, and its events.
 
 Cycle 0 is the first in which strategies may act; those of the warm-up come before it. Usage is a
 fraction of a broker's processor; load is counted in brokers of the first hardware class: 1 keeps
-one of them fully busy. A scenario is read by name of its settings: `simulation.scenarios.reading`.
+one of them fully busy. `simulation.scenarios.reading` reads a scenario by its settings' names.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _DAY: Final = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Who carries what before the first cycle."""
+    """The distribution of load before the first cycle."""
 
     brokers: int = setting(
         0, "brokers", (0, _MANY), "That many carry everything, the others join; 0: all carry."
@@ -36,7 +36,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """How far behind the world a round is."""
+    """How late a round sees the world."""
 
     low: float = setting(0.0, "s", (0.0, _DAY), "Age of the youngest report a round sees.")
     high: float = setting(0.0, "s", (0.0, _DAY), "Age of the oldest.")
@@ -46,7 +46,7 @@ class Delay:
 
 @dataclass(frozen=True, slots=True)
 class LoadStep:
-    """Some bundles get busier at once, for good."""
+    """Some bundles get busier at once, permanently."""
 
     share: float = setting(0.0, "fraction", (0.0, 1.0), "Of the bundles, one at least; 0: none.")
     factor: float = setting(6.0, "times", (0.0, 1000.0), "Their load after, in loads before.")
@@ -75,7 +75,7 @@ class Hot:
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """Brokers end without a word."""
+    """Brokers crash without notice."""
 
     brokers: int = setting(0, "brokers", (0, _MANY), "Of any, at once.")
     domains: int = setting(0, "failure domains", (0, _MANY), "All brokers of so many.")
@@ -85,7 +85,7 @@ class Crash:
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """Every broker in turn is stopped and comes back empty."""
+    """Each broker in turn stops and comes back empty."""
 
     every: int = setting(0, "cycles", (0, _MANY), "Between one and the next; 0: none.")
     down: int = setting(1, "cycles", (1, _MANY), "Until it is back.")
@@ -106,7 +106,7 @@ class Affinity:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One seed of it is one history, the same for every strategy but for what it moves."""
+    """A scenario: a seed fixes its history for every strategy, apart from the moves."""
 
     about: str = setting("", "", None, "A line for people.")
     brokers: int = setting(30, "brokers", (2, _MANY), "In the end, but for those that crash.")

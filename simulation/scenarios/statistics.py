@@ -1,8 +1,8 @@
-"""What brokers measure of their bundles, and what the job makes of it over time.
+"""The brokers' measurements of their bundles, and the job's averages of them over time.
 
-drawn    = load x e^(sigma N - sigma²/2), anew each cycle: its mean is the load
-averages = `trimtab.intake.averages.sample`, from statistics that changed, once an interval, and
-           begun anew by a broker that has not seen the bundle, as `trimtab.intake.snapshot` does
+drawn    = load x e^(sigma N - sigma²/2), drawn again each cycle: its mean is the load
+averages = `trimtab.intake.averages.sample`, from statistics that changed, once an interval;
+           restarted if the broker has not seen the bundle, as `trimtab.intake.snapshot` does
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from trimtab.intake.snapshot import IntakeSettings
 
 
 class Statistics:
-    """Of the m bundles of one world, in its units of load."""
+    """The statistics of the m bundles of one world, in its units of load."""
 
     def __init__(self, world: World, cycles: int) -> None:
-        """``cycles``: how many of the last draws are kept."""
+        """``cycles``: the number of recent draws that are kept."""
         n, m, scenario = len(world.brokers), world.base.size, world.scenario
         self._world, self._sigma = world, scenario.noise
         self._rng = np.random.default_rng([scenario.seed, 2])
         self._interval_ms = round(1000 * IntakeSettings().sample_interval)
         self.drawn: Floats = np.tile(world.load, (cycles, 1))
-        """(cycles, m) newest first."""
+        """(cycles, m) draws, newest first."""
         self.short: Floats = np.zeros(m)
         self.long: Floats = np.zeros(m)
         self.changed = True
-        """Whether the averages are others than after the last cycle."""
+        """Whether the averages differ from those after the last cycle."""
         self._samples: Ints = np.zeros(m, dtype=np.int64)
         self._last: Floats = np.full(m, np.nan)
         self._news: Bools = np.zeros(m, dtype=np.bool_)
         self._sampled_ms: Ints = np.zeros(n, dtype=np.int64)
 
     def draw(self) -> None:
-        """This cycle's figures."""
+        """Draw this cycle's figures."""
         self._follow()
         load = self._world.load
         if self._sigma:
@@ -50,7 +50,7 @@ class Statistics:
             self.drawn = load[np.newaxis]
 
     def average(self, shown: Floats, seen: Bools | None, reported_ms: Ints) -> None:
-        """Take what brokers show: (m,) figures, of the bundles in ``seen`` (None: of all), in
+        """Average what brokers show: (m,) figures of the bundles in ``seen`` (None: all), in
         reports of (n,) ``reported_ms``."""
         owner, unseen = self._world.owner, self._samples == 0
         if seen is not None:
@@ -74,7 +74,7 @@ class Statistics:
         self._news &= ~mask
 
     def _follow(self) -> None:
-        """Rows that were divided or merged, and bundles that their brokers have not seen."""
+        """Follow rows that were split or merged, and bundles that their brokers have not seen."""
         world = self._world
         for row, half in world.halved:
             share = world.base[half] / (world.base[row] + world.base[half])
@@ -85,7 +85,7 @@ class Statistics:
                 setattr(self, name, np.append(column, column[row]))
         world.halved.clear()
         if world.joined:
-            # It may be the world's own column.
+            # This may be the world's own column.
             self.drawn = self.drawn.copy()
         for row, gone in world.joined:
             self.drawn[:, row] += self.drawn[:, gone]

@@ -1,4 +1,4 @@
-"""What if there were more brokers, or fewer, or others: the same load on another fleet."""
+"""Puts the same load on another fleet: with more, fewer or different brokers."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from simulation.scenarios.scenario import Scenario
 
 
 def with_brokers(scenario: Scenario, more: int) -> Scenario:
-    """With so many brokers more, or fewer; raises InvalidScenario."""
+    """The scenario with ``more`` brokers (below 0: fewer); raises InvalidScenario."""
     return _carrying(scenario, change_scenario(scenario, {"brokers": scenario.brokers + more}))
 
 
 def on_hardware(scenario: Scenario, classes: str) -> Scenario:
-    """With brokers of these capacities; raises InvalidScenario."""
+    """The scenario with brokers of these capacities; raises InvalidScenario."""
     return _carrying(scenario, change_scenario(scenario, {"hardware": classes}))
 
 
 def remove_domain(scenario: Scenario, cycle: int = 0) -> Scenario:
-    """With all brokers of one failure domain gone from a cycle on; raises InvalidScenario."""
+    """The scenario without one failure domain's brokers from a cycle on; raises InvalidScenario."""
     return change_scenario(
         scenario, {"crash.domains": 1, "crash.cycle": cycle, "crash.returning": 0}
     )

@@ -1,6 +1,6 @@
-"""The fleet as it truly is: what every bundle weighs, who has it, who is up.
+"""The true state of the fleet: the load and owner of every bundle, and the brokers that are up.
 
-Columns are replaced, never changed in place, where a view may still show them: `owner`, `intended`.
+Columns that a view may still show are replaced, never changed in place: `owner`, `intended`.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class Stay:
 
 @dataclass(frozen=True, slots=True)
 class Flight:
-    """A move that is under way."""
+    """A move in flight."""
 
     destination: int
     until_ms: int
 
 
 class World:
-    """n brokers and m bundles; m grows when bundles are divided, and stays when they are merged."""
+    """n brokers and m bundles; a split increases m, a merge does not change it."""
 
     def __init__(self, scenario: Scenario) -> None:
         made = populate(scenario)
@@ -47,16 +47,16 @@ class World:
         self.namespaces, self.namespace, self.group = made.namespaces, made.namespace, made.group
         self.ranges = made.ranges
         self.base = made.load
-        """(m,) load without the time of day."""
+        """(m,) load without the effect of the time of day."""
         self.solid: Floats = np.zeros(m)
         """(m,) the part of it that is in one topic."""
         self.topics: Ints = np.full(m, scenario.topics)
         self.origin: Ints = np.arange(m)
-        """(m,) the bundle of the start that it is, or is a part of."""
+        """(m,) the initial bundle that it is, or is a part of."""
         self.gone: Bools = np.zeros(m, dtype=np.bool_)
-        """(m,) what is empty and no bundle any more, for it was merged into another."""
+        """(m,) whether the row is empty because its bundle was merged into another."""
         self.heirs: dict[int, int] = {}
-        """Rows that are gone, and what they were merged into."""
+        """Rows that are gone, and the row each was merged into."""
         self.owner = self.intended = made.owner
         self.arrived_ms: Ints = np.zeros(m, dtype=np.int64)
         self.up: Bools = np.arange(n) < made.present
@@ -65,15 +65,15 @@ class World:
         """Brokers that are down because they crashed."""
         self.flights: dict[int, Flight] = {}
         self.stays: list[Stay] = []
-        """Of the last minutes, where reports come late."""
+        """Stays of the last minutes, if reports are late."""
         self.unseen: list[int] = []
-        """Rows that their brokers have not seen before: for `Statistics` to take and clear."""
+        """Rows that their brokers have not seen before; `Statistics` reads and clears it."""
         self.halved: list[tuple[int, int]] = []
-        """Rows that were divided, each with that of its other half: the same."""
+        """Rows that were split, each with the row of the other child; cleared in the same way."""
         self.joined: list[tuple[int, int]] = []
-        """Rows that were merged, each with what became part of it: the same."""
+        """Rows that were merged, each with the row that it took in; cleared in the same way."""
         self.disturbed = True
-        """Whether loads or brokers changed otherwise than by moves: for who looks to clear."""
+        """Whether loads or brokers changed other than by moves; the reader clears it."""
         self.names = PackedNames(self.namespaces, self.namespace, self.ranges)
         self.row = {name: row for row, name in enumerate(self.names)}
         self.sizes = self.count_sizes()
@@ -95,7 +95,7 @@ class World:
 
     @property
     def levels(self) -> Floats:
-        """(n,) true usage of each broker, by who has the bundles now."""
+        """(n,) true usage of each broker, with the bundles where they are now."""
         if self._levels is None:
             self._levels = self._carried(self.owner) / self.capacity
         return self._levels
@@ -109,13 +109,13 @@ class World:
 
     @property
     def capacity_up(self) -> float:
-        """Of the brokers that are up."""
+        """The capacity of the brokers that are up."""
         if self._capacity_up is None:
             self._capacity_up = float(self.capacity[self.up].sum())
         return self._capacity_up
 
     def planned(self) -> Floats:
-        """(n,) the same once moves under way have landed."""
+        """(n,) the same once moves in flight have landed."""
         if self.intended is self.owner:
             return self.levels
         return self._carried(self.intended) / self.capacity
@@ -124,21 +124,21 @@ class World:
         return np.bincount(owner, self.load, len(self.brokers)).astype(np.float64)
 
     def disturb(self) -> None:
-        """Loads, or brokers, are no longer what they were."""
+        """Note that loads or brokers have changed."""
         self.forget_loads()
         self.disturbed = True
 
     def forget_loads(self) -> None:
-        """Reckon loads and usages anew when they are asked for."""
+        """Compute loads and usages again when they are next read."""
         self._load = self._levels = self._total = self._capacity_up = None
 
     def set_factor(self, factor: Floats) -> None:
-        """(namespaces,) what the time of day makes of a load."""
+        """Set the (namespaces,) factors that the time of day applies to loads."""
         self._factor = factor
         self.disturb()
 
     def issue(self, moves: Mapping[int, int], now_ms: int, flight_ms: Iterable[int]) -> None:
-        """Bundle rows to the brokers they shall go to; each takes its ``flight_ms``."""
+        """Start moves, given bundle rows and their destinations; each takes its ``flight_ms``."""
         at_once = {}
         for (row, broker), lasts_ms in zip(moves.items(), flight_ms, strict=True):
             if lasts_ms:
@@ -148,7 +148,7 @@ class World:
         self.give(at_once, now_ms)
 
     def give(self, moves: Mapping[int, int], at_ms: int) -> None:
-        """Bundle rows to the brokers that have them from now on."""
+        """Give bundles, by row, to the brokers that have them from now on."""
         if moves:
             rows = np.array([*moves], dtype=np.int64)
             if self._late:
@@ -164,14 +164,14 @@ class World:
         self.aim()
 
     def land(self, now_ms: int) -> None:
-        """End the moves whose time has come."""
+        """Land the moves whose time has come."""
         due = {row: each for row, each in self.flights.items() if each.until_ms <= now_ms}
         for row, flight in due.items():
             del self.flights[row]
             self.give({row: flight.destination}, flight.until_ms)
 
     def stop(self, broker: int, crashed_ms: int | None) -> None:
-        """A broker ends; with ``crashed_ms`` the others do not expect it."""
+        """Stop a broker; with ``crashed_ms`` it crashes, and the others do not expect it."""
         self.up = self.up.copy()
         self.up[broker] = self.draining[broker] = False
         self.flights = {row: f for row, f in self.flights.items() if f.destination != broker}
@@ -181,7 +181,7 @@ class World:
         self.disturb()
 
     def start(self, broker: int) -> None:
-        """A broker joins, or is back."""
+        """Start a broker, new or stopped."""
         self.up = self.up.copy()
         self.up[broker] = True
         self.crashed_ms.pop(broker, None)
@@ -195,7 +195,7 @@ class World:
         return rows
 
     def parts(self, origins: Sequence[int]) -> list[int]:
-        """Rows in which these bundles of the start are now."""
+        """Rows that hold these initial bundles now."""
         rows = np.flatnonzero(np.isin(self.origin, origins)).tolist()
         return sorted({self._heir(row) for row in rows})
 
@@ -205,13 +205,13 @@ class World:
         return row
 
     def count_sizes(self) -> dict[str, int]:
-        """Bundles of each namespace."""
+        """The number of bundles of each namespace."""
         here = self.namespace[~self.gone]
         counts = np.bincount(here, minlength=len(self.namespaces)).tolist()
         return dict(zip(self.namespaces, counts, strict=True))
 
     def aim(self) -> None:
-        """Say anew where each bundle will be."""
+        """Update where each bundle will be."""
         self.intended = self.owner
         if self.flights:
             self.intended = self.owner.copy()
