@@ -15,6 +15,10 @@ class StoreUnavailable(Unavailable):
     """Redis does not answer, or takes no writes at present; names its address."""
 
 
+class Isolated(StoreUnavailable):
+    """The master hears too few of the replicas that one cluster needs; others may need fewer."""
+
+
 class KafkaUnavailable(Unavailable):
     """Kafka does not answer; names its address."""
 

@@ -281,8 +281,8 @@ SINK_SECONDS: Final = Metric(
 DAMAGED: Final = Metric(
     "trimtab_skipped_clusters",
     MetricKind.COUNTER,
-    "Times a batch skipped a cluster because one of its keys in Redis is damaged; the log names "
-    "the key.",
+    "Times a batch skipped a cluster because one of its keys in Redis is damaged or its replicas "
+    "are missing; the log says which.",
     ("cluster",),
 )
 RELAYED: Final = Metric(

@@ -276,7 +276,7 @@ class JobLink(Wire):
     def open(
         self, cluster: str, generation: int, known: str, rebuilt_on: str, closed_for_ms: int
     ) -> tuple[Closure | None, str]:
-        """Like `Gate.open`; also returns the history of the server that answered."""
+        """Like `ClusterGate.open`; also returns the history of the server that answered."""
         server = self.server
         return self._through(
             lambda: (

@@ -145,7 +145,7 @@ class MemoryServer:
         return self.of(cluster).owned.get(broker, frozenset())
 
     def asserted(self, cluster: str, history: str) -> dict[str, Assertion]:
-        """Like `Gate.assertions`."""
+        """Like `ClusterGate.assertions`."""
         self.answers()
         said = self.of(cluster).assertions
         return {broker: told for (on, broker), told in said.items() if on == history}
@@ -195,8 +195,6 @@ class MemoryServer:
                 self._put(cluster, "leases", broker, (before, now + left + _TAKE_OVER_MS))
                 return answer(Renewal.WAITING, said, left)
         last = here.sessions.get(broker, session) if not said else int(said) or session
-        if last > session:
-            return answer(Renewal.SUPERSEDED, str(last))
         if last != session and self._must_wait(here, asked_for_ms):
             left = LONGEST_LEASE_MS - asked_for_ms
             self._waits(cluster, broker, session, now)
@@ -311,7 +309,7 @@ class MemoryServer:
         rebuilt_on: str = "",
         closed_for_ms: int = 0,
     ) -> Closure | None:
-        """Like `Gate.open`; ``known``: history on which the caller opened this generation, or ""."""
+        """Like `ClusterGate.open`; ``known``: the history this generation was opened on, or ""."""
         here, now = self._changing(cluster), self.now_ms()
         opening, is_open = here.opening, self.is_open(cluster)
         self._require_not_fenced(here, generation)
@@ -360,7 +358,7 @@ class MemoryServer:
         records: Mapping[str, Record],
         unjournalled: Set[str],
     ) -> int:
-        """Like `Gate.restore`."""
+        """Like `ClusterGate.restore`."""
         here = self._rebuilding(cluster, generation)
         newer = {
             bundle: record
@@ -373,7 +371,7 @@ class MemoryServer:
         return len(newer)
 
     def note_owned(self, cluster: str, generation: int, bundles: Iterable[str]) -> None:
-        """Like `Gate.note_owned`."""
+        """Like `ClusterGate.note_owned`."""
         here = self._rebuilding(cluster, generation)
         owned: dict[str, set[str]] = {}
         for bundle in bundles:

@@ -6,9 +6,10 @@ writer waits for an absent sink with the batch uncommitted: nothing is lost or d
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 import structlog
@@ -18,6 +19,7 @@ from sinks.errors import (
     Closed,
     Damaged,
     Fenced,
+    Isolated,
     KafkaUnavailable,
     Misconfigured,
     Unavailable,
@@ -51,6 +53,10 @@ log = structlog.get_logger()
 
 T = TypeVar("T")
 
+ISOLATED_ATTEMPTS: Final = 12
+"""A cluster that still lacks its replicas after so many attempts, some ten seconds, is left out of
+the batch: fewer: a short partition costs its moves; more: all clusters wait for one."""
+
 
 class BatchWriter:
     """One per query; called by Spark with each batch's rows, in order, on one thread."""
@@ -82,6 +88,8 @@ class BatchWriter:
         self._disbelief = RejectedReportLog()
         self._damaged: dict[tuple[str, str], str] = {}
         """Cluster and the action that failed for it, to the cause."""
+        self._isolated = Counter[str]()
+        """How often in a row each cluster lacked its replicas."""
 
     def __call__(self, frame: DataFrame, number: int) -> None:
         # One action: a second would run both operators again.
@@ -221,7 +229,7 @@ class BatchWriter:
     ) -> BatchOutcome:
         while True:
             try:
-                return self._store.apply_batch(
+                done = self._store.apply_batch(
                     cluster,
                     requests,
                     generation=self._opener.generation,
@@ -232,3 +240,15 @@ class BatchWriter:
             except (Closed, Fenced) as error:
                 log.warning("ownership store is closed", cluster=cluster, cause=str(error))
                 self._opener.open(cluster)
+            except Isolated as error:
+                # Other clusters may count on fewer replicas.
+                self._isolated[cluster] += 1
+                if self._isolated[cluster] < ISOLATED_ATTEMPTS:
+                    raise
+                raise Damaged(
+                    f"{error}. If replicas were taken away for good: set redis_replicas and start "
+                    "the job again"
+                ) from error
+            else:
+                self._isolated.pop(cluster, None)
+                return done

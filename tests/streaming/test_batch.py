@@ -17,6 +17,7 @@ from sinks.redis.ownership_store import OwnershipStore
 from streaming.leader.leadership import Leadership
 from streaming.leader.store_opening import StoreOpener
 from streaming.metrics.exposition import Exposition
+from streaming.query import batch
 from streaming.query.batch import BatchWriter
 from streaming.sink_retry import SinkRetry
 from streaming.watchdog import Progress
@@ -151,6 +152,33 @@ def test_a_damaged_cluster_costs_the_others_of_a_batch_nothing(
     causes = [line["cause"] for line in told if line["event"].startswith("a cluster is not")]
     assert 1 <= len(causes) <= 2
     assert all("delete that key" in cause for cause in causes)
+
+
+def test_a_cluster_that_lacks_its_replicas_keeps_the_others_waiting_once_and_not_for_ever(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It counts on more replicas than there are: some were taken away, or a broker wrote it."""
+    monkeypatch.setattr(batch, "ISOLATED_ATTEMPTS", 2)
+    other = f"isolated {job.cluster}"
+    job.hears(other)
+    keep_alive(job.client, other, (A, B))
+    job.client.hset(keys.open_key(other), "replicas", 9)
+    with capture_logs() as told:
+        job.gives((0, 0), other)
+    assert job.record is not None
+    assert job.record.owner == B
+    assert job.left_out(other) == 1
+    assert "set redis_replicas" in told[-1]["cause"]
+    waits = job.shown.registry.get_sample_value("trimtab_sink_waits_total", {"sink": "redis"})
+    job.gives(job.record.epoch, other)
+    assert job.left_out(other) == 2
+    now = job.shown.registry.get_sample_value("trimtab_sink_waits_total", {"sink": "redis"})
+    assert now == waits
+
+    job.client.hset(keys.open_key(other), "replicas", 0)
+    job.gives((0, 0), other)
+    assert job.store.record(other, BUNDLE) is not None
+    assert job.left_out(other) == 2
 
 
 def test_a_journal_that_takes_no_entry_costs_the_other_clusters_nothing(job: Job) -> None:

@@ -102,16 +102,13 @@ local function vouched()
   return noted and noted <= now_ms and now_ms - noted <= 1000
 end
 
--- Another process of this name that did not report its end: its lease may only seem to have ended.
+-- Another process of this name that did not report its end: its lease may only seem to have ended. It may
+-- also have the larger session: one whose machine's clock was ahead, and that was killed.
 local last
 if not before then
   last = redis.call("HGET", SESSIONS, broker)
 elseif before ~= MINE and before ~= NO_SESSION then
   last = session_of(before)
-end
-if last and tonumber(last) > tonumber(session) then
-  -- Its lease only seems to have ended, or it was killed: an older process does not come back.
-  return answer("superseded", last, 0)
 end
 local asked_for = tonumber(ARGV[5])
 if last and last ~= session and asked_for < LONGEST_LEASE_MS and not vouched() then
