@@ -311,7 +311,7 @@ class MemoryServer:
         rebuilt_on: str = "",
         closed_for_ms: int = 0,
     ) -> Closure | None:
-        """Like `Gate.open`; ``known``: history on which the caller opened this generation, or ""."""
+        """Like `Gate.open`; ``known``: history the caller opened this generation on, or ""."""
         here, now = self._changing(cluster), self.now_ms()
         opening, is_open = here.opening, self.is_open(cluster)
         self._require_not_fenced(here, generation)
