@@ -32,7 +32,7 @@ def held_after(topics: RecordedTopics, batch: BatchId, at: int, cluster: str) ->
             if len(pieces) == next(iter(pieces.values())).of:
                 return _joined(pieces)
     raise Missing(
-        f"{keys.STATE} no longer has what was held of {cluster} after batch {batch.batch}: "
+        f"{keys.STATE} no longer has the state of {cluster} after batch {batch.batch}: "
         f"ask for a later span, and keep {keys.STATE} as long as {keys.ROUNDS}"
     )
 

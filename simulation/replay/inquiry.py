@@ -52,15 +52,15 @@ def explain_by_replay(
     found, number = _batch_of(readers.of(keys.ROUNDS, 0), cluster, wanted, query)
     at = Bound(found.batch, is_number=True)
     span = find_span(readers.of(keys.ROUNDS, 0), Asked(at, at, found.query, cluster))
-    rerun, as_recorded = SpanReplay(readers, span, cluster), True
-    for step in rerun.steps():
+    replay, as_recorded = SpanReplay(readers, span, cluster), True
+    for step in replay.steps():
         if step.batch.batch == found.batch:
             as_recorded = step.again.get(cluster) == step.recorded.get(cluster)
-    witness = rerun.witness(cluster)
+    witness = replay.witness(cluster)
     if witness is None or witness.scene.number != number:
         raise Missing(
-            f"round {number} of {cluster} did not come again from what is recorded: trimtab replay "
-            f"--from {found.batch} --to {found.batch} --query {found.query} says where they differ"
+            f"round {number} of {cluster} did not come out of its replay: trimtab replay "
+            f"--from {found.batch} --to {found.batch} --query {found.query} shows the difference"
         )
     return _answered(witness, subject, as_recorded=as_recorded)
 

@@ -127,12 +127,12 @@ def find_span(topics: RecordedTopics, asked: Asked) -> Span:
         said = [f"batches {t.oldest} to {t.newest} of query {q}" for q, t in trails.items()]
         raise Missing(f"no batch of this span is recorded, but {'; '.join(said) or 'none'}")
     if len(met) > 1:
-        raise Ambiguous(f"batches of {len(met)} queries are meant: {', '.join(sorted(met))}")
+        raise Ambiguous(f"batches of {len(met)} queries match: {', '.join(sorted(met))}")
     [(query, trail)] = met.items()
     if not trail.shown:
         of = f" of {asked.cluster}" if asked.cluster else ""
         first, last = trail.met
-        raise Missing(f"no round{of} was held in batches {first} to {last}")
+        raise Missing(f"no round{of} ran in batches {first} to {last}")
     return _started(query, trail, whole=low == 0 or trail.oldest.batch == 0)
 
 

@@ -71,7 +71,7 @@ def test_of_other_batches_and_clusters_nothing_is_taken() -> None:
     ],
 )
 def test_what_is_not_whole_is_missing(records: list[Outgoing]) -> None:
-    with pytest.raises(Missing, match=r"no longer has what was held of east after batch 7"):
+    with pytest.raises(Missing, match=r"no longer has the state of east after batch 7"):
         read(*records)
 
 

@@ -88,9 +88,9 @@ def test_a_span_that_nobody_recorded_is_told_with_what_there_is() -> None:
 
 def test_a_span_without_a_round_is_nothing_to_compare() -> None:
     topics = recorded(batch(0, "e", "e"), batch(1, "e"), batch(2))
-    with pytest.raises(Missing, match="no round of w was held in batches 1"):
+    with pytest.raises(Missing, match="no round of w ran in batches 1"):
         find_span(topics, numbers(1, 2, cluster="w"))
-    with pytest.raises(Missing, match="no round was held"):
+    with pytest.raises(Missing, match="no round ran"):
         find_span(topics, numbers(2, 2))
 
 
