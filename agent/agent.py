@@ -248,9 +248,10 @@ class Agent:
         if self._links.clock() < self._serve_from:
             raise Closed(f"an older process may still serve as {self._settings.broker}")
         lapses = self._lapses
-        seed(self._obeyer, lease.server_ms, lambda: self._keep_the_lease(lapses))
+        old = seed(self._obeyer, lease.server_ms, lambda: self._keep_the_lease(lapses))
         self._require_open(self._renew())
         self._require_no_lapse(lapses)
+        self._links.seen.forget(old)
         self._seeded, self._was_closed = True, False
 
     def _look_again(self) -> None:

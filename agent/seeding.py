@@ -27,15 +27,18 @@ broker waits for all others' pages: with longer ones, a thousand brokers would t
 get their answers."""
 
 _KEPT_MS: Final = 3_600_000
+_ENDED_MS: Final = 8 * 24 * 3_600_000
+"""A day more than the store keeps the record of a bundle that ended (`sinks.redis.pruning`)."""
 
 Records = Mapping[str, Record]
 
 
-def seed(obeyer: Obeyer, now_ms: int, renew: Callable[[], object]) -> None:
+def seed(obeyer: Obeyer, now_ms: int, renew: Callable[[], object]) -> list[str]:
     """Make broker and records agree; raises StoreUnavailable or Closed, and may be repeated.
 
     ``now_ms`` is the store's time. ``renew`` is called between bundles, and renews the lease if
-    due; its errors end the seeding.
+    due; its errors end the seeding. Returns the bundles whose records the broker may forget, once
+    it is sure that the store was open until now: an emptied one knows of no bundle.
     """
     held = set(obeyer.broker.bundles())
     seen = obeyer.seen.all()
@@ -44,7 +47,7 @@ def seed(obeyer: Obeyer, now_ms: int, renew: Callable[[], object]) -> None:
     bundles = sorted(mine | held)
     for start in range(0, len(bundles), PAGE):
         _agree(obeyer, bundles[start : start + PAGE], records, renew)
-    _forget(obeyer, records, mine, now_ms)
+    return _forgettable(obeyer, records, mine | held, now_ms)
 
 
 def look_again(obeyer: Obeyer, renew: Callable[[], object]) -> None:
@@ -76,16 +79,20 @@ def _agree(
         obeyer.settle(outcome.bundle, outcome.record)
 
 
-def _forget(obeyer: Obeyer, records: Records, mine: set[str], now_ms: int) -> None:
-    """Forget bundles that others have had for long: the journal topic has their records by now."""
-    obeyer.seen.forget(
+def _forgettable(obeyer: Obeyer, records: Records, mine: set[str], now_ms: int) -> list[str]:
+    """Bundles that others have had for long, whose records the journal topic has by now, and those
+    that ended so long ago that the store forgot them."""
+    return [
         bundle
         for bundle, seen in obeyer.seen.all().items()
-        if bundle not in mine
-        and bundle in records
-        and records[bundle].epoch >= seen.epoch
-        and now_ms - records[bundle].since > _KEPT_MS
-    )
+        if bundle not in mine and _is_old(seen, records.get(bundle), now_ms)
+    ]
+
+
+def _is_old(seen: Record, known: Record | None, now_ms: int) -> bool:
+    if known is None:
+        return now_ms - seen.since > _ENDED_MS
+    return known.epoch >= seen.epoch and now_ms - known.since > _KEPT_MS
 
 
 def _claim(obeyer: Obeyer, bundle: str, known: Record | None) -> Transition:

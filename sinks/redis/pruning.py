@@ -1,4 +1,4 @@
-"""Removes bundles that ended long ago: their records would stay in Redis, Kafka and Spark for ever.
+"""Removes what would stay for ever: bundles that ended long ago, and sessions of old names.
 
 Why an ended bundle's record may be removed. No epoch is used twice: a new bundle on a part of the
 ring has a counter above all that covered that part before, as it continues its parents' counters
@@ -13,13 +13,14 @@ Why not at once: replays and the auditor read the journal of the last days.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 import redis
 
 from sinks.errors import Closed, Fenced
 from sinks.kafka.readable import readable
-from sinks.redis.scripts import prune_script, run
+from sinks.redis.scripts import Script, forget_sessions_script, prune_script, run
 from sinks.redis.server.connections import translate_errors
 from trimtab.ownership import State
 from trimtab.wire import keys
@@ -37,6 +38,8 @@ class Pruner:
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
+        self._without_lease: dict[str, dict[str, str]] = {}
+        """Cluster to broker to session, of those without a lease at the last look."""
 
     def prune(self, cluster: str, generation: int, kept_ms: int = KEPT_MS) -> int:
         """Check every record; returns how many were removed.
@@ -48,6 +51,38 @@ class Pruner:
             self._remove(cluster, generation, kept_ms, ended[start : start + _PAGE])
             for start in range(0, len(ended), _PAGE)
         )
+
+    def forget_sessions(self, cluster: str, generation: int) -> int:
+        """Forget the sessions of names that had no lease at the last look either; returns how many.
+
+        A name's last session matters only while its lease may seem to have ended: call this after
+        more than the longest lease. Raises StoreUnavailable, Misconfigured, Fenced and Closed.
+        """
+        before = self._without_lease.get(cluster, {})
+        now = self._without_lease[cluster] = self._sessions_without_lease(cluster)
+        pairs = [(name, session) for name, session in now.items() if before.get(name) == session]
+        names = [keys.open_key(cluster), keys.sessions_key(cluster), keys.lease_key(cluster, "")]
+        forgotten = 0
+        for start in range(0, len(pairs), _PAGE):
+            page = chain.from_iterable(pairs[start : start + _PAGE])
+            forgotten += self._run(
+                cluster, generation, forget_sessions_script(), names, [str(generation), *page]
+            )
+        return forgotten
+
+    def _sessions_without_lease(self, cluster: str) -> dict[str, str]:
+        with translate_errors(self._client):
+            texts = self._client.hscan_iter(keys.sessions_key(cluster), count=_SCANNED)
+            sessions = {name.decode(): session.decode() for name, session in texts}
+            with self._client.pipeline(transaction=False) as together:
+                for name in sessions:
+                    together.exists(keys.lease_key(cluster, name))
+                alive = together.execute()
+        return {
+            name: session
+            for (name, session), lives in zip(sessions.items(), alive, strict=True)
+            if not lives
+        }
 
     def _ended(self, cluster: str) -> Iterator[str]:
         """Ended bundles, read one page after another: the script checks each again."""
@@ -66,7 +101,12 @@ class Pruner:
             keys.unjournalled_key(cluster),
         ]
         arguments = [cluster, str(generation), str(kept_ms), *bundles]
-        status, detail = run(self._client, prune_script(), names, arguments)
+        return self._run(cluster, generation, prune_script(), names, arguments)
+
+    def _run(
+        self, cluster: str, generation: int, script: Script, names: list[str], arguments: list[str]
+    ) -> int:
+        status, detail = run(self._client, script, names, arguments)
         if status == "fenced":
             raise Fenced(f"{cluster} is open to generation {detail}, ours is {generation}")
         if status == "closed":

@@ -115,6 +115,11 @@ def prune_script() -> Script:
 
 
 @cache
+def forget_sessions_script() -> Script:
+    return _script(_SHEBANG, _source("history.lua"), _source("forget_sessions.lua"))
+
+
+@cache
 def refill_script() -> Script:
     return _script(_SHEBANG, _source("refill.lua"))
 

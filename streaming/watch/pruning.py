@@ -1,4 +1,4 @@
-"""Periodically removes the records of bundles that ended long ago."""
+"""Periodically removes the records of bundles that ended long ago, and sessions of old names."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ class Pruning:
         for cluster in self._clusters():
             try:
                 pruned = self._pruner.prune(cluster, self._generation())
+                self._pruner.forget_sessions(cluster, self._generation())
             except SinkError as error:
                 log.warning("ended bundles stay", cluster=cluster, cause=str(error))
             else:

@@ -414,6 +414,26 @@ def test_what_a_closed_store_lacks_is_not_believed_though_it_opens_meanwhile(
     assert not newer.agent.seeded
 
 
+@pytest.mark.parametrize("emptied", [False, True])
+def test_what_a_store_has_forgotten_is_kept_unless_the_store_proves_open_afterwards(
+    job: Job, client: Redis, host: Callable[..., Host], emptied: bool
+) -> None:
+    """One that is emptied while a broker begins knows nothing, for another reason."""
+    one = host(A)
+    ended = Record(state=State.DELETED, epoch=Epoch(1, 7), since=0)
+    one.agent._links.seen.note(BUNDLE, ended)
+
+    def happens() -> None:
+        if emptied:
+            client.delete(open_key(job.cluster), lease_key(job.cluster, A))
+
+    one.agent._obeyer.store = Restored(client, happens)
+    one.agent.turn()
+
+    assert one.agent.seeded is not emptied
+    assert one.agent._links.seen.record(BUNDLE) == (ended if emptied else None)
+
+
 class Slow(Recorder):
     """Something happens whenever it loads a bundle."""
 

@@ -14,7 +14,7 @@ from trimtab.model import Epoch
 from trimtab.ownership import Event, State
 from trimtab.wire.command import CommandKind
 from trimtab.wire.keys import open_key, ownership_key
-from trimtab.wire.ownership import Refused, Transition
+from trimtab.wire.ownership import Record, Refused, Transition
 
 
 def no_renewal() -> None:
@@ -131,10 +131,22 @@ def test_what_another_broker_has_had_for_long_is_forgotten(
     seed(site.obeyer, 0, no_renewal)
     job.transfer(A, B)
     site.obey()
-    seed(site.obeyer, 0, no_renewal)
-    assert site.obeyer.seen.record(BUNDLE) is not None
-    seed(site.obeyer, job.record().since + 2 * 3_600_000, no_renewal)
-    assert site.obeyer.seen.record(BUNDLE) is None
+    assert seed(site.obeyer, 0, no_renewal) == []
+    assert seed(site.obeyer, job.record().since + 2 * 3_600_000, no_renewal) == [BUNDLE]
+
+
+@pytest.mark.usefixtures("job")
+def test_what_the_store_has_forgotten_is_forgotten_a_day_later_unless_it_is_held(
+    client: Redis, cluster: str
+) -> None:
+    day, site = 24 * 3_600_000, Site(client, cluster, A)
+    held = Site(client, cluster, B, BUNDLE)
+    ended = Record(state=State.DELETED, epoch=Epoch(1, 7), since=day)
+    for each in (site, held):
+        each.obeyer.seen.note(BUNDLE, ended)
+    assert seed(site.obeyer, 8 * day, no_renewal) == []
+    assert seed(site.obeyer, 9 * day + 1, no_renewal) == [BUNDLE]
+    assert seed(held.obeyer, 9 * day + 1, no_renewal) == []
 
 
 def test_what_a_store_has_forgotten_is_remembered_however_long_ago_it_was(

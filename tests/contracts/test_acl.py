@@ -41,6 +41,7 @@ from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.pruning import Pruner
 from sinks.redis.scripts import (
     Script,
+    forget_sessions_script,
     hints_script,
     lease_script,
     open_script,
@@ -270,7 +271,10 @@ def test_the_job_forgets_what_ended_long_ago(
     let_in(job, cluster, GENERATION)
     ended = Record(state=State.DELETED, epoch=Epoch(GENERATION - 1, 7))
     admin.hset(keys.ownership_key(cluster), BUNDLE, msgspec.json.encode(ended))
-    assert Pruner(job).prune(cluster, GENERATION) == 1
+    admin.hset(keys.sessions_key(cluster), A, "1")
+    pruner = Pruner(job)
+    assert pruner.prune(cluster, GENERATION) == 1
+    assert [pruner.forget_sessions(cluster, GENERATION) for _ in range(2)] == [0, 1]
     assert denials(admin) == []
 
 
@@ -314,6 +318,7 @@ def test_a_store_that_forgot_is_rebuilt_by_the_same_users(
                 hints_script,
                 refill_script,
                 prune_script,
+                forget_sessions_script,
             ],
         ),
     ],

@@ -182,3 +182,48 @@ def test_nothing_is_forgotten_while_the_journal_is_full(
         together.execute()
 
     assert pruner.prune(cluster, LATER, kept_ms=-DAY_MS) == 0
+
+
+def test_the_session_of_a_name_without_a_lease_at_two_looks_is_forgotten(
+    client: redis.Redis, cluster: str, pruner: Pruner
+) -> None:
+    let_in(client, cluster, LATER)
+    sessions = keys.sessions_key(cluster)
+    client.hset(sessions, mapping={"gone:1": 1, "alive:1": 2, "again:1": 3})
+    client.set(keys.lease_key(cluster, "alive:1"), "+2")
+    assert pruner.forget_sessions(cluster, LATER) == 0
+    client.hset(sessions, "again:1", 4)
+
+    assert pruner.forget_sessions(cluster, LATER) == 1
+
+    assert client.hgetall(sessions) == {b"alive:1": b"2", b"again:1": b"4"}
+    assert pruner.forget_sessions(cluster, LATER) == 1
+
+
+def test_a_session_that_came_back_meanwhile_stays(
+    client: redis.Redis, cluster: str, pruner: Pruner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The script looks again: between its caller's look and it a process may have begun."""
+    let_in(client, cluster, LATER)
+    sessions = keys.sessions_key(cluster)
+    client.hset(sessions, mapping={"later:1": 2, "alive:1": 1})
+    client.set(keys.lease_key(cluster, "alive:1"), "+1")
+    looked = {"later:1": "1", "alive:1": "1"}
+    monkeypatch.setattr(pruner, "_sessions_without_lease", lambda _: looked)
+
+    assert [pruner.forget_sessions(cluster, LATER) for _ in range(2)] == [0, 0]
+
+    assert client.hlen(sessions) == 2
+
+
+def test_an_older_job_and_a_closed_store_forget_no_session(
+    client: redis.Redis, cluster: str, pruner: Pruner
+) -> None:
+    let_in(client, cluster, LATER)
+    client.hset(keys.sessions_key(cluster), "gone:1", 1)
+    pruner.forget_sessions(cluster, GENERATION)
+    with pytest.raises(Fenced):
+        pruner.forget_sessions(cluster, GENERATION)
+    close(client, cluster)
+    with pytest.raises(Closed):
+        pruner.forget_sessions(cluster, LATER)
