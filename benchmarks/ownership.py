@@ -349,7 +349,7 @@ class Moves:
                 bundle = self._idle.pop(int(rng.integers(len(self._idle))))
             record = store.record(CLUSTER, bundle)
             if record is None or record.owner is None:
-                raise RuntimeError(f"{bundle} is nobody's")
+                raise RuntimeError(f"{bundle} has no owner")
             others = [name for name in self._names if name != record.owner]
             asked = transfer(
                 f"m/{number}", bundle, record.owner, others[rng.integers(len(others))], record.epoch

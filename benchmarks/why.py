@@ -1,4 +1,4 @@
-"""What it costs to explain: to whoever asks, to the round that is explained, and to Redis.
+"""The cost of explanations: for the reader, for the round that is explained, and for Redis.
 
 An answer is `sinks.redis.explanations.Explanations.read`, as `trimtab why` calls it: a connection
 of its own, two trips, one explanation decoded, from a Redis on this machine that holds as many

@@ -42,7 +42,7 @@ from streaming.watch.pruning import PAUSE_SECONDS, Pruning
 from streaming.watch.relay import RelayThread
 from streaming.watch.server_clock import ServerClock
 from streaming.watchdog import LOOK_SECONDS, Progress, Watchdog
-from trimtab.cluster.job_settings import told
+from trimtab.cluster.job_settings import to_record
 from trimtab.ownership import LONGEST_LEASE_MS
 
 log = structlog.get_logger()
@@ -102,7 +102,7 @@ class Driver:
         offsets = OffsetLog(spark, config.checkpoint)
         writer = BatchWriter(store, publisher, opener, offsets, retry, clock.estimate_ms)
         writer.explanations = Explanations(client)
-        writer.settings = told(config.intake_settings(), config.round_settings())
+        writer.settings = to_record(config.intake_settings(), config.round_settings())
         longest = config.watchdog_seconds + config.trigger_seconds
         self._watchdog = Watchdog(progress, math.ceil(longest / LOOK_SECONDS), self._stuck)
         self._runner = QueryRunner(config, spark, writer, self._watchdog, shutdown)

@@ -13,7 +13,7 @@ from simulation.replay.recorded import Missing, RecordedTopics, read_in
 from simulation.replay.shadowed import ShadowedCluster
 from simulation.replay.span import Span, batches_of
 from sources.records import Record
-from trimtab.cluster.job_settings import understood
+from trimtab.cluster.job_settings import from_record
 from trimtab.cluster.operator import Cluster
 from trimtab.explaining.witness import Witness
 from trimtab.settings.setting import InvalidSettings
@@ -98,7 +98,7 @@ class SpanReplay:
                 raise Missing(f"batch {batch.batch} does not say what its job was started with")
             return
         try:
-            intake, defaults = understood(batch.settings)
+            intake, defaults = from_record(batch.settings)
         except InvalidSettings as error:
             raise Missing(
                 f"batch {batch.batch} was recorded by a version of trimtab with other settings: "

@@ -1,4 +1,4 @@
-"""`trimtab why` of what a real Redis has: what it prints, to whom, and with which code."""
+"""`trimtab why` of what a real Redis has: what it prints, where, and with which code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A step of the script that fails in its middle changes nothing that decides, or is mended."""
+"""A step of the script that fails in its middle changes nothing that decides, or is repaired."""
 
 from __future__ import annotations
 

@@ -250,8 +250,8 @@ def test_a_replica_that_joins_counts_before_the_job_looks_again(servers: SimpleN
 def test_a_new_master_needs_the_replicas_that_the_old_one_cannot_do_without(
     servers: SimpleNamespace, tmp_path: Path
 ) -> None:
-    """Whoever made it the master may not have reached the third server, which follows the old one:
-    that one has its majority, and goes on."""
+    """Those who made it the master may not have reached the third server, which follows the old
+    one: that one has its majority, and goes on."""
     first, second, third = servers.first, servers.second, Server(tmp_path / "third")
     second.follow(first)
     third.follow(first)

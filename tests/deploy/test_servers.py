@@ -31,7 +31,7 @@ import signal, sys, time
 from pathlib import Path
 from deploy.stack import Stack
 
-# Whoever started the tests may not hear Ctrl-C, and children inherit that.
+# The process that started the tests may not hear Ctrl-C, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 with Stack(Path(sys.argv[1]), kafka="unused:1") as stack:
     print(stack.redis_url.rsplit(":", 1)[1].split("/")[0], flush=True)

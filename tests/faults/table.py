@@ -1,4 +1,4 @@
-"""What is to be told of each row of the fault matrix: a table to read and a file to keep."""
+"""What is reported for each row of the fault matrix: a table to read and a file to keep."""
 
 from __future__ import annotations
 

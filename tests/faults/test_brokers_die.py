@@ -181,7 +181,7 @@ def test_all_brokers_at_once(it: World, row: Row) -> None:
     passes(it, LONG_S)
     silent = it.job.rounds()[begin:]
     row.note("moves while silent", sum(len(record.moves) for record in silent))
-    # Nobody's bundles were given away, not even those whose owner was seen to die first.
+    # No broker's bundles were given away, not even those whose owner was seen to die first.
     assert len(it.job.changes()) == known
     it.fault()
     for node in it.nodes.values():

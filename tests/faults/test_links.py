@@ -38,7 +38,7 @@ def test_a_broker_that_is_cut_off(row: Row, tmp_path: Path, seed: int, ways: str
         row.note("taken over s", round(it.diary.now() - it.faults[0], 1))
         taken = len(it.job.changes())
         passes(it, LONG_S - (it.diary.now() - it.faults[0]))
-        # It is nobody's destination while it is gone.
+        # It is no bundle's destination while it is gone.
         assert not [c for c in it.job.changes()[taken:] if gains(c, alone.name)]
         # What it had asked for meanwhile arrives now, and comes too late.
         it.link.release()

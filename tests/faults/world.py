@@ -46,7 +46,7 @@ MARGIN_S: Final = 0.3
 T_S: Final = LEASE_S + 5.0
 """T of I5."""
 GRACE_MS: Final = 5000
-"""From a command's deadline until its bundle has been mended, for I4: some rounds, and a lease."""
+"""From a command's deadline until its bundle is repaired, for I4: some rounds, and a lease."""
 
 FLEET: Final = Profile(brokers=4, bundles=16, namespaces=2, low=0.3, high=0.7, seed=3)
 
@@ -241,7 +241,7 @@ def world(  # noqa: PLR0913 - what a cluster is made of
         else:
             server, link, through = several.master, several.link, several.url
         jobs_way = through if job_behind else server.url
-        # Whoever looks at it from outside looks where the job does only if that is all there is.
+        # An observer from outside looks where the job does only if that is all there is.
         outside = jobs_way if behind is None or failover else server.url
         client = stack.enter_context(redis_client(outside))
         job = Job(cluster, jobs_way, topics, claims, settings, lease_s)

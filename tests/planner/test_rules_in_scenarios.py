@@ -17,7 +17,7 @@ UNLIMITED = PLANNED.changed({"split.max_rate": 1e12, "split.max_throughput": 1e1
 
 
 def watched(scenario: Scenario, settings: Settings) -> tuple[Figures, Counter[Rule]]:
-    """What comes of it, and the rules that were told of."""
+    """What comes of it, and the rules that were reported."""
     it, told = Run(scenario, settings), Counter[Rule]()
     for cycle in range(-scenario.warm_up, scenario.cycles):
         plan = it.step(cycle)

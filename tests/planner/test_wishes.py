@@ -50,7 +50,7 @@ def policies(draw: st.DrawFn) -> Policies:
 
 @st.composite
 def views(draw: st.DrawFn) -> View:
-    """Brokers whose usage comes of their bundles, and of what is nobody's."""
+    """Brokers whose usage comes of their bundles, and of load without a bundle."""
     brokers = {}
     names = draw(st.lists(st.sampled_from(BROKERS), min_size=2, max_size=8, unique=True))
     for at, name in enumerate(names):

@@ -114,12 +114,12 @@ def test_what_nobody_serves_is_placed_wherever_anybody_can_have_it(
     it = fresh(pair, 0)
     record = rounds(it, rows)[0]
     away = {*record.gone, *record.draining, *record.held_back}
-    mended = {repair.bundle for repair in record.repairs}
+    repaired = {repair.bundle for repair in record.repairs}
     for name in BUNDLES:
         known = record_of(it, name)
         orphan = known.state is State.FREE or known.owner in record.gone
         if known.state is not State.QUARANTINED:
-            assert (name in mended) == bool(orphan and record.usage.keys() - away)
+            assert (name in repaired) == bool(orphan and record.usage.keys() - away)
 
 
 @given(batches(), st.sampled_from(PAIRS), st.randoms(use_true_random=False))

@@ -137,7 +137,7 @@ class World:
 @settings(max_examples=80)
 @given(st.lists(turns, min_size=2, max_size=6), eager(), policies())
 def test_no_round_fails(told: list[Turn], chosen: Settings, demanded: Policies) -> None:
-    """Nor what is told of it, nor its challenger's; and each goes on from what was stored."""
+    """Nor does its explanation, nor its shadow; and each goes on from what was stored."""
     world, memory, plan = World(demanded), Memory(), Plan()
     for turn in told:
         view = world.view(turn, plan)

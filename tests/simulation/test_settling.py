@@ -19,7 +19,7 @@ DEAR = "broker-26:8080"
 """One of those that join in scale-out."""
 
 
-class Dearer(Run):
+class Costlier(Run):
     """On one broker everything costs so many times what its limits promise."""
 
     def __init__(self, scenario: Scenario, settings: Settings, times: float) -> None:
@@ -58,7 +58,7 @@ def dear_sides(plan: Plan) -> list[Forecast]:
 def test_a_hidden_cost_is_learnt_from_the_error_it_makes() -> None:
     """A joining broker that is twice as dear as its kind is given twice what was meant for it, and
     with each plan less of it is a surprise."""
-    run = Dearer(load("scale-out", cycles=50, warm_up=10), strategy("trimtab"), 2.0)
+    run = Costlier(load("scale-out", cycles=50, warm_up=10), strategy("trimtab"), 2.0)
     errors, missed = [], []
     for _, plan in run.plans():
         for side in dear_sides(plan)[:1]:
@@ -80,7 +80,7 @@ def test_a_plan_that_a_hidden_cost_spoils_trips_the_breaker(undo: str) -> None:
     """Three times as dear: the plan that was to bring 67 and 0 % together takes one to 130 %. The
     model is followed all the while."""
     settings = strategy("trimtab", Settings.parse({"breaker.undo": undo}))
-    run = Dearer(load("scale-out", cycles=14, warm_up=10), settings, 3.0)
+    run = Costlier(load("scale-out", cycles=14, warm_up=10), settings, 3.0)
     ranges, tripped = [], []
     for cycle, plan in run.plans():
         ranges.append(run.range())

@@ -1,4 +1,4 @@
-"""What is foretold of a challenger comes true once it is in charge."""
+"""What is predicted of a shadow strategy comes true once it is active."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_challengers_moves_and_ranges_are_those_it_has_in_charge(seed: int, ba
     model = load_model(Profile(seed=seed, base=base))
     avg, threshold_tried = both(model, AVG, THRESHOLD)
     threshold, avg_tried = both(model, THRESHOLD, AVG)
-    for true, foretold in ((avg, avg_tried), (threshold, threshold_tried)):
-        assert foretold.total_moves == pytest.approx(true.total_moves, rel=0.1)
-        assert foretold.mean_range == pytest.approx(true.mean_range, abs=0.03)
-        assert foretold.total_bounces == true.total_bounces
+    for true, predicted in ((avg, avg_tried), (threshold, threshold_tried)):
+        assert predicted.total_moves == pytest.approx(true.total_moves, rel=0.1)
+        assert predicted.mean_range == pytest.approx(true.mean_range, abs=0.03)
+        assert predicted.total_bounces == true.total_bounces

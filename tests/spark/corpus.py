@@ -97,8 +97,8 @@ def intents(cluster: str) -> list[Bad]:
         Bad("no id", _RECORD, b'{"kind":"pause","cluster":"%s"}' % key, key),
         Bad("deep", _RECORD, b'{"x":' + b"[" * 3000 + b"]" * 3000 + b"}", key),
         Bad("another cluster's", _CLUSTER, pause % b"other", key),
-        Bad("nobody's", _CLUSTER, pause % key, None),
-        Bad("nobody's and it says so", _CLUSTER, pause % b"", b" "),
+        Bad("of no cluster", _CLUSTER, pause % key, None),
+        Bad("of no cluster, and it says so", _CLUSTER, pause % b"", b" "),
     ]
 
 
@@ -124,7 +124,7 @@ def changes(cluster: str, bundle: str) -> list[Bad]:
             key,
         ),
         Bad("another cluster's", _CLUSTER, change(mine, of="other"), key),
-        Bad("nobody's", _CLUSTER, change(mine), b""),
+        Bad("of no cluster", _CLUSTER, change(mine), b""),
     ]
 
 

@@ -32,7 +32,7 @@ def keep_alive(client: redis.Redis, cluster: str, brokers: Iterable[str]) -> Non
 
 
 def server_ms(client: redis.Redis) -> int:
-    """The server's clock, as whoever has watched it for long knows it."""
+    """The server's clock, as a caller that has watched it for long knows it."""
     # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
     clock: Any = client.time()
     return int(clock[0] * 1000 + clock[1] // 1000)

@@ -34,7 +34,7 @@ from tests.faults.job import Frame, Offsets
 from tests.faults.topics import Claims
 from tests.support.opening import keep_alive, server_ms
 from tests.support.reports import bundle
-from trimtab.cluster.job_settings import told
+from trimtab.cluster.job_settings import to_record
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.model import NO_EPOCH
 from trimtab.ownership import Event
@@ -94,7 +94,7 @@ class PlainJob:
 
     def start(self, settings: Settings) -> None:
         """As a driver that is started with these, on the same checkpoint."""
-        self._writer.settings, self._writer._told = told(INTAKE, settings), False
+        self._writer.settings, self._writer._told = to_record(INTAKE, settings), False
         self.replay.start(INTAKE, settings)
 
     def batch(self, at: int) -> None:

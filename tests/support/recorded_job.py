@@ -14,7 +14,7 @@ from sinks.kafka.state_records import state_pages
 from sources.records import Record
 from tests.support.kept_topics import KeptTopics
 from tests.support.recorded_batches import START
-from trimtab.cluster.job_settings import told
+from trimtab.cluster.job_settings import to_record
 from trimtab.explaining.telling import of_subject
 from trimtab.explaining.witness import Witness
 from trimtab.intake.snapshot import IntakeSettings
@@ -90,7 +90,7 @@ class RecordedJob:
             offsets=ranges,
             rounds=tuple(rounds_of(rows).values()),
             exported=tuple(dict.fromkeys(row.cluster for row in state)),
-            settings=told(INTAKE, self._settings) if state or not self.number else None,
+            settings=to_record(INTAKE, self._settings) if state or not self.number else None,
         )
         self.topics.publish(batch_records(done), self.at)
         for page in state_pages(state, BatchId(self.query, self.number), 1):

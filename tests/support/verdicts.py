@@ -51,7 +51,7 @@ def assert_nothing_was_done_twice(
     assert left == [copies.get(each.id) for each in left]
     journalled = changes(topics.all(keys.OWNERSHIP), cluster)
     handed_over = {c.record.by for c in journalled if c.event is Event.HAND_OVER}
-    # Whoever hands a bundle over tells its next owner.
+    # A broker that hands a bundle over tells its next owner.
     assert sent(client, cluster) == len(copies) + len(handed_over)
 
     journal: dict[str, list[Record]] = defaultdict(list)

@@ -118,7 +118,7 @@ def kinds(*items: Change | Command, until: int = LONG) -> list[ViolationKind]:
                 change(f"restore 1.3 Owned {A}", 3, HALVES[0]),
                 change("restore 2.3 Free", 0, HALVES[1]),
             ],
-            id="a division half forgotten, mended by the rebuild",
+            id="a split half forgotten, repaired by the rebuild",
         ),
         pytest.param(
             [*HANDED_OVER[:1], change(f"restore 1.4 Owned {B}", 4)], id="restored past what is lost"

@@ -27,7 +27,7 @@ from trimtab.ownership import State
 from trimtab.plan import Plan, Refusal
 from trimtab.policies import Isolation, Policies
 from trimtab.reasons import Reason, Rest, Rule
-from trimtab.round.decide import mend
+from trimtab.round.decide import repair_only
 from trimtab.settings import Settings
 from trimtab.shedding import SHEDDERS
 from trimtab.state.breaker_state import Breaker
@@ -496,7 +496,7 @@ def test_loads_that_cannot_be_reckoned_with() -> None:
     scene = scene_of(cluster(a=Broker(float("nan"), throughputs(1.0)), b=0.1))
     told = explain(scene, named("a", 0))
     assert (told.rule, told.options, told.usage) == (Rule.UNCOMPUTABLE, (), {})
-    assert "what a reports cannot be reckoned with" in told.why
+    assert "what a reports cannot be counted with" in told.why
     unasked = explanations(Witness(scene))
     assert unasked is not None
     assert unasked.subjects.keys() == {"a"}
@@ -529,7 +529,7 @@ def test_a_drained_broker_gives_and_its_bundles_know_why() -> None:
 def test_what_is_under_way_holds_up_a_drain() -> None:
     it = fleet(dict.fromkeys(EIGHTHS, "a:1"), "ab", round__max_moves=2)
     round_at(it, 2000, said(IntentKind.DRAIN, broker="a:1"))
-    it.hold_round(3000, mend)
+    it.hold_round(3000, repair_only)
     assert it.witness is not None
     refusal = it.witness.scene.plan.refusals[0]
     told = asked(it, refusal.bundle)
@@ -558,10 +558,10 @@ def test_a_round_between_two_others_tells_of_what_it_mends_alone() -> None:
     assert it.witness is not None
     told = explanations(it.witness)
     assert told is not None
-    mended = {repair.bundle for repair in record.repairs}
-    assert told.subjects.keys() == mended | {repair.broker for repair in record.repairs}
-    assert {told.subjects[bundle].verdict for bundle in mended} == {Verdict.REPAIRED}
-    it.hold_round(3000, mend)
+    repaired = {repair.bundle for repair in record.repairs}
+    assert told.subjects.keys() == repaired | {repair.broker for repair in record.repairs}
+    assert {told.subjects[bundle].verdict for bundle in repaired} == {Verdict.REPAIRED}
+    it.hold_round(3000, repair_only)
     assert explanations(it.witness) is None
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.clusters_by_rows import cluster, said, snapshot_row
 from trimtab.cluster.export import ClusterExport, due
-from trimtab.cluster.job_settings import told, understood
+from trimtab.cluster.job_settings import from_record, to_record
 from trimtab.cluster.operator import Cluster
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import Settings
@@ -81,4 +81,4 @@ def test_a_broker_that_came_back_is_out_of_sight_until_it_is_heard() -> None:
 def test_a_jobs_settings_are_understood_as_they_were_told() -> None:
     intake = IntakeSettings(half_life=7.5)
     defaults = Settings().changed({"avg.low_hits": 3, "replay.export_interval": 60})
-    assert understood(told(intake, defaults)) == (intake, defaults)
+    assert from_record(to_record(intake, defaults)) == (intake, defaults)

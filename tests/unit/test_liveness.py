@@ -1,4 +1,4 @@
-"""Brokers that are gone, come and go, or are lost together; and what is told of them."""
+"""Brokers that are gone, come and go, or are lost together; and what is said about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""More than one batch takes: what is to be mended follows in the next, and nothing waits behind
+"""More than one batch takes: what is to be repaired follows in the next, and nothing waits behind
 what cannot be; what only balances follows in a later round."""
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.clusters import Broker, cluster, throughputs
 from tests.support.scenes import scene_of
-from trimtab.cluster.job_settings import told, understood
+from trimtab.cluster.job_settings import from_record, to_record
 from trimtab.explaining.telling import explain
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.round.decide import decide
@@ -88,7 +88,7 @@ def test_its_settings_are_checked_listed_and_recorded_as_all_others(defaults: Se
     assert "hottest" in refused.value.problems[2]
     assert {"hottest.above", "hottest.hits"} <= {path for path, _, _ in catalogue(defaults)}
     chosen = defaults.changed({**CHOSEN, "hottest.above": 0.5})
-    assert understood(told(IntakeSettings(), chosen)) == (IntakeSettings(), chosen)
+    assert from_record(to_record(IntakeSettings(), chosen)) == (IntakeSettings(), chosen)
 
 
 def test_without_it_its_name_is_no_strategy() -> None:

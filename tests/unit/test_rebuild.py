@@ -1,4 +1,4 @@
-"""After a loss the record with the highest epoch holds, whoever has it."""
+"""After a loss the record with the highest epoch holds, from any source."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_whatever_is_lost_of_a_merge_what_comes_back_tiles(
     after = {**parts, **known, **done.records}
     standing = {b: r for b, r in after.items() if r.state is not State.DELETED}
     assert flaws(standing) == []
-    # Whoever serves the whole goes on; what had not ended stays with its owner.
+    # The owner of the whole goes on; what had not ended stays with its owner.
     if whole:
         assert standing == known
     else:

@@ -18,7 +18,7 @@ from trimtab.model import NO_EPOCH
 from trimtab.ownership import Event, State
 from trimtab.plan import Move
 from trimtab.reasons import Reason
-from trimtab.round.decide import mend
+from trimtab.round.decide import repair_only
 from trimtab.settings import Settings, ShadowSettings
 from trimtab.settings.setting import InvalidSettings
 from trimtab.shadow.overlay import NOTHING_LEARNT, learn_costs, overlay_view, standing
@@ -177,7 +177,7 @@ def test_a_round_that_asks_no_strategy_compares_nothing() -> None:
     it = uneven(RESTING | AVG_TRIED)
     held(it, 5000)
     known = it.memory.shadow
-    it.hold_round(6000, mend)
+    it.hold_round(6000, repair_only)
     it.receive([intent_row(Intent(id="1", kind=IntentKind.PAUSE, cluster="c"))], 0)
     paused = told(held(it, 5000 + MINUTE_MS))
     assert it.memory.shadow == known

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from trimtab.auditing.eras import Eras
-from trimtab.auditing.finding import told_epoch
+from trimtab.auditing.finding import format_epoch
 from trimtab.auditing.rules import RuleBreach, ViolationKind, server
 from trimtab.auditing.story import RecordHistory
 from trimtab.ownership import Event
@@ -73,4 +73,4 @@ def _judge(command: Command, story: RecordHistory, eras: Eras, until: int, grace
 
 
 def _text_of(command: Command) -> str:
-    return f"{command.id} ({command.kind} to {command.broker} at {told_epoch(command.epoch)})"
+    return f"{command.id} ({command.kind} to {command.broker} at {format_epoch(command.epoch)})"

@@ -16,7 +16,7 @@ from typing import Final
 
 from trimtab.auditing.answers import answer
 from trimtab.auditing.eras import Eras
-from trimtab.auditing.finding import Violation, told_epoch, told_record
+from trimtab.auditing.finding import Violation, format_epoch, format_record
 from trimtab.auditing.rules import (
     ENDING,
     NO_RECORD,
@@ -105,7 +105,7 @@ class Audit:
         key = command.cluster, command.bundle
         if command.generation != command.epoch.generation:
             detail = f"{command.id} has generation {command.generation}"
-            epoch = f"and epoch {told_epoch(command.epoch)}"
+            epoch = f"and epoch {format_epoch(command.epoch)}"
             self._tell(key, RuleBreach(ViolationKind.GENERATION, f"{detail} {epoch}"))
         if not self._is_done(key, command):
             self._waiting.setdefault(key, {})[command.id, command.epoch] = command
@@ -131,7 +131,7 @@ class Audit:
         """Violations for records in Redis older than changes seen before the records were read."""
         return [
             self._violation(
-                (of, bundle), RuleBreach(ViolationKind.BEHIND, f"Redis has {told_record(record)}")
+                (of, bundle), RuleBreach(ViolationKind.BEHIND, f"Redis has {format_record(record)}")
             )
             for (of, bundle), story in self._stories.items()
             if of == cluster
@@ -143,7 +143,7 @@ class Audit:
         """Violations for records in Redis that no change seen since their reading explains."""
         return [
             self._violation(
-                key, RuleBreach(ViolationKind.UNJOURNALLED, f"Redis has {told_record(record)}")
+                key, RuleBreach(ViolationKind.UNJOURNALLED, f"Redis has {format_record(record)}")
             )
             for bundle, record in records.items()
             if (story := self._stories.get(key := (cluster, bundle))) is None
@@ -173,7 +173,9 @@ class Audit:
     def _settle_gaps(self, key: _Key, story: RecordHistory) -> None:
         for before, after in list(story.gaps()):
             if after.record.since <= self._until:
-                epochs = f"{told_epoch(before.record.epoch)} and {told_epoch(after.record.epoch)}"
+                epochs = (
+                    f"{format_epoch(before.record.epoch)} and {format_epoch(after.record.epoch)}"
+                )
                 self._tell(key, RuleBreach(ViolationKind.GAP, f"nothing between {epochs}"), after)
                 story.told = after.record.epoch.counter
         story.trim()

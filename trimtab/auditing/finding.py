@@ -25,17 +25,17 @@ class Violation:
         return "\n".join([head, *(f"  {_text_of(change)}" for change in self.story)])
 
 
-def told_record(record: Record) -> str:
+def format_record(record: Record) -> str:
     """A record as ``5.7 Releasing a:8080 -> b:8080``."""
     names = " -> ".join(name for name in (record.owner, record.destination) if name)
-    return " ".join(filter(None, (told_epoch(record.epoch), record.state, names)))
+    return " ".join(filter(None, (format_epoch(record.epoch), record.state, names)))
 
 
-def told_epoch(epoch: Epoch) -> str:
+def format_epoch(epoch: Epoch) -> str:
     """An epoch as ``5.7``."""
     return f"{epoch.generation}.{epoch.counter}"
 
 
 def _text_of(change: Change) -> str:
     record = change.record
-    return f"{change.event}: {told_record(record)} at {record.since} by {record.by or 'nobody'}"
+    return f"{change.event}: {format_record(record)} at {record.since} by {record.by or 'nobody'}"

@@ -11,12 +11,12 @@ from trimtab.shedding import DEFAULTS
 from trimtab.wire.rows import JobSettings
 
 
-def told(intake: IntakeSettings, defaults: Settings) -> JobSettings:
+def to_record(intake: IntakeSettings, defaults: Settings) -> JobSettings:
     """The settings as a record holds them; `understood` returns equal values."""
     dumped = cast(dict[str, str | int | float | bool], defaults.dumped())
     return JobSettings(intake=asdict(intake), defaults=dumped)
 
 
-def understood(settings: JobSettings) -> tuple[IntakeSettings, Settings]:
+def from_record(settings: JobSettings) -> tuple[IntakeSettings, Settings]:
     """The settings from a record; raises InvalidSettings if another version had other ones."""
     return IntakeSettings.parse(settings.intake), DEFAULTS.changed(settings.defaults)

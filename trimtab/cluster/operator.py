@@ -15,7 +15,7 @@ from trimtab.cluster.intake import intake_row, receive_rows
 from trimtab.cluster.round import Deciding, held_round
 from trimtab.cluster.state import ClusterState
 from trimtab.explaining.telling import explanations
-from trimtab.round.decide import decide, mend
+from trimtab.round.decide import decide, repair_only
 from trimtab.wire.rows import Row, Tag, json_row
 
 
@@ -63,7 +63,7 @@ class Cluster(ClusterState):
             self.memory = replace(self.memory, round_ms=0)
             return [self.hold_round(now_ms), *self._explanations()]
         if 0 < self.memory.repair_ms <= now_ms:
-            return [self.hold_round(now_ms, mend), *self._explanations()]
+            return [self.hold_round(now_ms, repair_only), *self._explanations()]
         return []
 
     def _set_timer(self, now_ms: int) -> int:

@@ -16,9 +16,9 @@ from types import MappingProxyType
 from typing import Final
 
 from trimtab.explaining.accounts.cause import Cause
-from trimtab.explaining.mending import of_merge, of_move, of_repair, of_split
 from trimtab.explaining.options import options
 from trimtab.explaining.refusals import cooling, explain_refusal, explain_skip
+from trimtab.explaining.repairs import of_merge, of_move, of_repair, of_split
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.verdict import Verdict
 from trimtab.explaining.witness import Witness

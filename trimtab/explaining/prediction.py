@@ -142,7 +142,7 @@ def follow_history(scene: Scene) -> PlannerHistory:
     )
 
 
-def anew(scene: Scene) -> PlannerHistory:
+def history_before(scene: Scene) -> PlannerHistory:
     """The planner's history before this round's reports, but with what moves taught."""
     before, after = scene.before.histories.trimtab, scene.after.histories.trimtab
     return replace(before, corrections=after.corrections, divided=after.divided)

@@ -32,7 +32,7 @@ _SKIPPED: Final[Mapping[Rule, str]] = {
     Rule.PAUSED: "the cluster is paused: trimtab tell resume",
     Rule.DISABLED: "balancing is switched off",
     Rule.TOO_FEW_BROKERS: "fewer than two brokers may get bundles",
-    Rule.REPAIR_ONLY: "this round was held between two others, to mend and to drain",
+    Rule.REPAIR_ONLY: "this round was held between two others, to repair and to drain",
 }
 
 
@@ -43,7 +43,7 @@ def explain_skip(scene: Scene, rule: Rule) -> Cause:
     if rule is Rule.FROZEN:
         return _frozen(scene)
     if rule is Rule.UNCOMPUTABLE:
-        broker = unreckonable(scene.view)
+        broker = find_uncomputable(scene.view)
         why = f"no strategy was asked: what {broker} reports cannot be reckoned with"
         return Cause(rule, f"{why}; next: look at its load report")
     nearest = None
@@ -52,7 +52,7 @@ def explain_skip(scene: Scene, rule: Rule) -> Cause:
     return Cause(rule, f"no strategy was asked: {_SKIPPED.get(rule, rule.value)}", nearest)
 
 
-def unreckonable(view: View) -> str:
+def find_uncomputable(view: View) -> str:
     """The broker whose report has the largest number, or a NaN or infinity."""
     brokers, bundles = view.brokers, view.bundles
     worst = _greatest(brokers.resources, brokers.traffic, brokers.limits)

@@ -13,7 +13,7 @@ from trimtab.health.assessment import Assessment, situation_of
 from trimtab.names import rows_of
 from trimtab.plan import Merge, Move, Plan, Refusal, Repair, Split
 from trimtab.reasons import Reason, Rule
-from trimtab.round.decide import decide, mend
+from trimtab.round.decide import decide, repair_only
 from trimtab.round.repair_placement import lightly_used
 from trimtab.round.view_edits import computable, show_to_strategies
 from trimtab.settings import Settings
@@ -199,7 +199,7 @@ class Scene:
 def again(scene: Scene, changes: dict[str, object]) -> Scene:
     """The same round with other settings; raises InvalidSettings."""
     settings = scene.settings.changed(changes)
-    deciding = mend if scene.plan.skipped is Rule.REPAIR_ONLY else decide
+    deciding = repair_only if scene.plan.skipped is Rule.REPAIR_ONLY else decide
     # What is believed about the brokers depends on settings too.
     found = situation_of(scene.memory, scene.view.records, settings, scene.now_ms)
     view = replace(scene.view, trouble=found.trouble)

@@ -16,8 +16,8 @@ import numpy as np
 
 from trimtab.explaining.brokers import of_broker
 from trimtab.explaining.bundles import of_bundle
-from trimtab.explaining.mending import of_merge, of_repair, of_split
-from trimtab.explaining.refusals import unreckonable
+from trimtab.explaining.refusals import find_uncomputable
+from trimtab.explaining.repairs import of_merge, of_repair, of_split
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.witness import Witness
 from trimtab.reasons import Rule
@@ -108,7 +108,7 @@ def _extremes(witness: Witness) -> Iterator[str]:
     scene, prediction = witness.scene, witness.prediction
     rows = scene.seen_brokers
     if prediction is None and scene.view.brokers.names:
-        yield unreckonable(scene.view)
+        yield find_uncomputable(scene.view)
     if prediction is None or not rows.size:
         return
     names, bundles = scene.view.brokers.names, scene.shown.bundles

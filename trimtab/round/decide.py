@@ -101,7 +101,7 @@ def decide(
     return _finish(plan, seen, state, settings, now_ms)
 
 
-def mend(
+def repair_only(
     view: View, state: RoundState, settings: Settings, now_ms: int, rng: np.random.Generator
 ) -> tuple[Plan, RoundState]:
     """Hold a round between two regular ones, for what cannot wait."""

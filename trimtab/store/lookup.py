@@ -89,7 +89,7 @@ def edges_of(bundles: Sequence[str]) -> list[int]:
     """
     found = flaws(bundles)
     if found:
-        raise NotTiling(f"{found[0]}; an operator must mend its records")
+        raise NotTiling(f"{found[0]}; an operator must repair its records")
     ranges = [parse_bundle(bundle)[1] for bundle in bundles]
     return [*(low for low, _ in ranges), ranges[-1].high]
 

@@ -34,7 +34,7 @@ for i = 4, #ARGV do
   local text = redis.call("HGET", OWNERSHIP, bundle)
   local record = text and cjson.decode(text)
   if record and record.state == "Deleted" and record.epoch[1] < caller and (record.since or 0) < before then
-    -- First what may fail: a record that is told of twice does no harm.
+    -- First what may fail: a record that is journalled twice does no harm.
     redis.call("XADD", JOURNAL, "*", "change", '{"cluster":' .. quoted(cluster)
       .. ',"bundle":' .. quoted(bundle) .. ',"event":"retire","record":' .. text .. ',"pruned":true}')
     redis.call("HDEL", OWNERSHIP, bundle)

@@ -8,7 +8,7 @@ import numpy as np
 
 from trimtab.explaining.accounts.cause import Cause
 from trimtab.explaining.nearest import closest, find_setting
-from trimtab.explaining.prediction import Prediction, anew, follow_history
+from trimtab.explaining.prediction import Prediction, follow_history, history_before
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.words import format_count, percent, points
 from trimtab.planner.constraints import Draft
@@ -198,7 +198,7 @@ class PoolAccount:
             return True
         scene = self._scene
         changed = scene.settings.changed({nearest.setting: nearest.then})
-        prospects = look_ahead(scene.seen, anew(scene), changed)[0].prospects
+        prospects = look_ahead(scene.seen, history_before(scene), changed)[0].prospects
         same = len(prospects) == len(self._outlook.prospects)
         return same and (prospects[self._at].beyond <= 0) is rests
 

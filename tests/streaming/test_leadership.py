@@ -1,4 +1,4 @@
-"""Whoever was fenced learns of it, from a heartbeat as from a renewal, and claims no more."""
+"""A fenced driver learns of it, from a heartbeat as from a renewal, and claims no more."""
 
 from __future__ import annotations
 
