@@ -42,7 +42,7 @@ def test_the_largest_bundles_of_a_hot_broker_leave(
         pytest.param(12.000003, 2, id="24.000003 MB/s do"),
     ],
 )
-def test_need_is_reckoned_from_binary32_percentages(second: float, count: int) -> None:
+def test_need_is_computed_from_binary32_percentages(second: float, count: int) -> None:
     """Acceptance case B4: 60, 30 and 30 % of which 160 MB/s on the hot one.
 
     The mean is 0.40000002543 because 30 % is 30.000001907 %.

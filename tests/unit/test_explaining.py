@@ -492,11 +492,11 @@ def test_one_broker_alone_has_nowhere_to_go() -> None:
     assert told.rule == Rule.TOO_FEW_BROKERS
 
 
-def test_loads_that_cannot_be_reckoned_with() -> None:
+def test_loads_that_cannot_be_computed() -> None:
     scene = scene_of(cluster(a=Broker(float("nan"), throughputs(1.0)), b=0.1))
     told = explain(scene, named("a", 0))
     assert (told.rule, told.options, told.usage) == (Rule.UNCOMPUTABLE, (), {})
-    assert "what a reports cannot be counted with" in told.why
+    assert "what a reports cannot be computed with" in told.why
     unasked = explanations(Witness(scene))
     assert unasked is not None
     assert unasked.subjects.keys() == {"a"}

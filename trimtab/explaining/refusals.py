@@ -44,7 +44,7 @@ def explain_skip(scene: Scene, rule: Rule) -> Cause:
         return _frozen(scene)
     if rule is Rule.UNCOMPUTABLE:
         broker = find_uncomputable(scene.view)
-        why = f"no strategy was asked: what {broker} reports cannot be reckoned with"
+        why = f"no strategy was asked: what {broker} reports cannot be computed with"
         return Cause(rule, f"{why}; next: look at its load report")
     nearest = None
     if rule is Rule.DISABLED:
