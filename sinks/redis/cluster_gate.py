@@ -8,12 +8,13 @@ keep their leases only by reporting what they saw.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 import msgspec
 import redis
 
-from sinks.errors import Closed, Fenced, GenerationSpent, SinkError
+from sinks.errors import Closed, Damaged, Fenced, GenerationSpent, SinkError
 from sinks.kafka.readable import Readable, readable_assertion
 from sinks.redis.leases import Leases, history_of, literal
 from sinks.redis.scripts import (
@@ -165,6 +166,22 @@ class ClusterGate:
                 case _:
                     raise SinkError(f"{cluster} cannot be restored: {detail}")
         return restored
+
+    def journal_is_empty(self, cluster: str) -> bool:
+        """Whether all that the journal ever held has reached its topic, or was deleted.
+
+        One of the wrong type is not: it takes nothing until an operator has deleted it.
+        """
+        with suppress(Damaged), translate_errors(self._client):
+            return self._client.xlen(keys.journal_key(cluster)) == 0
+        return False
+
+    def note_unjournalled(self, cluster: str, bundles: Sequence[str]) -> None:
+        """Have the relay put the newest records of these bundles into the journal."""
+        with translate_errors(self._client):
+            for start in range(0, len(bundles), _PAGE):
+                page = bundles[start : start + _PAGE]
+                self._client.sadd(keys.unjournalled_key(cluster), *page)
 
     def note_owned(self, cluster: str, generation: int, bundles: Sequence[str]) -> None:
         """Index what brokers own, and which bundles exist, from the records of ``bundles``; raises

@@ -18,6 +18,7 @@ from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.kafka.readable import MALFORMED
 from sinks.redis.scripts import refill_script, run
 from sinks.redis.server.connections import translate_errors
+from sinks.redis.server.replies import REPAIR
 from trimtab.ownership import State
 from trimtab.wire import keys
 from trimtab.wire.ownership import Change
@@ -98,8 +99,8 @@ class JournalRelay:
             for answer in answers:
                 if isinstance(answer, ResponseError) and "WRONGTYPE" in str(answer):
                     raise Misconfigured(
-                        f"{key} is no stream, or {keys.open_key(cluster)} no hash: it was not "
-                        f"written by the scripts, delete it ({answer})"
+                        f"{key} is no stream, or {keys.open_key(cluster)} no hash ({answer}): "
+                        f"{REPAIR}"
                     )
                 if isinstance(answer, Exception):
                     raise answer

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -179,6 +180,7 @@ class StoreOpener:
                 sound = stored.records.keys() - doubtful(stored.records, self.generation).keys()
                 names = sorted(sound | lacking.records.keys())
                 self._gate.note_owned(cluster, self.generation, names)
+                self._gate.note_unjournalled(cluster, sorted(lacking.behind))
                 closure = self._gate.open(
                     cluster, self.generation, closure.history, self._closed_for_ms
                 )
@@ -202,19 +204,22 @@ class StoreOpener:
 
     def _lacking(self, cluster: str, closure: Closure, stored: Readable) -> Rebuilt:
         said = self._gate.heard(cluster, closure.history)
+        # Before the topic is read: what an empty journal held is in it by then, or was deleted.
+        emptied = self._gate.journal_is_empty(cluster)
         # Only now: the entries that a relay held when the server died have reached Kafka meanwhile.
         journalled = self._journal(cluster)
         self._warn(cluster, "store", "the store", stored)
         self._warn(cluster, "journal", "the journal topic", Readable(dict(journalled)))
         for broker, heard in said.items():
             self._warn(cluster, "brokers", broker, heard)
-        return rebuild_records(
+        lacking = rebuild_records(
             stored.records,
             journalled,
             [heard.records for heard in said.values()],
             self.generation,
             stored.unreadable,
         )
+        return lacking if emptied else replace(lacking, behind=frozenset())
 
     def _warn(self, cluster: str, kind: str, source: str, read: Readable) -> None:
         """Report a source's ignored records: they may be forged, or from another release."""

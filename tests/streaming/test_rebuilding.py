@@ -191,3 +191,29 @@ def test_a_broker_that_says_what_nobody_can_read_stops_no_rebuild(job: Job) -> N
     assert job.store.records(job.cluster) == {LOW: owned(4), HIGH: owned(3)}
     assert [each["source"] for each in said if each["event"] == "records ignored"] == [B]
     assert job.ignored("brokers") == 1
+
+
+def test_what_was_in_a_journal_that_an_operator_deleted_is_journalled_again(job: Job) -> None:
+    """Spark would know the older record for ever, and ask with its epoch."""
+    job.client.hset(keys.ownership_key(job.cluster), LOW, msgspec.json.encode(owned(3)))
+    job.client.hset(keys.ownership_key(job.cluster), HIGH, msgspec.json.encode(owned(4)))
+    job.journal = {LOW: owned(2), HIGH: owned(4)}
+
+    job.open()
+
+    assert job.client.smembers(keys.unjournalled_key(job.cluster)) == {LOW.encode()}
+
+
+@pytest.mark.parametrize("kind", ["entries", "a text"])
+def test_what_still_waits_in_the_journal_is_not_journalled_twice(job: Job, kind: str) -> None:
+    """A journal that is no stream is reported by the relay, and deleted first."""
+    if kind == "entries":
+        job.client.xadd(keys.journal_key(job.cluster), {"change": "x"})
+    else:
+        job.client.set(keys.journal_key(job.cluster), "text")
+    job.client.hset(keys.ownership_key(job.cluster), LOW, msgspec.json.encode(owned(3)))
+    job.journal = {LOW: owned(2)}
+
+    job.open()
+
+    assert job.client.scard(keys.unjournalled_key(job.cluster)) == 0

@@ -72,6 +72,8 @@ class Rebuilt:
     newest_generation: int
     """The highest generation of any record. If it is not below the job's own, nothing may be
     restored: the job claims a higher one first, or no request could change those records."""
+    behind: frozenset[str] = frozenset()
+    """Bundles whose stored record is the newest, and which the journal topic lacks."""
 
 
 def rebuild_records(
@@ -100,7 +102,8 @@ def rebuild_records(
     newest |= _repaired(newest, generation)
     lacking = {b: r for b, r in sorted(newest.items()) if r.epoch > _epoch(stored, b)}
     unjournalled = (b for b, r in lacking.items() if r.epoch > _epoch(journalled, b))
-    return Rebuilt(lacking, frozenset(unjournalled), newest_generation)
+    behind = (b for b, r in stored.items() if r.epoch > _epoch(journalled, b) and b not in lacking)
+    return Rebuilt(lacking, frozenset(unjournalled), newest_generation, frozenset(behind))
 
 
 def _sound(records: Records, generation: int) -> Records:
