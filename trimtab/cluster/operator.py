@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from trimtab.cluster.export import due
 from trimtab.cluster.intake import apply_batch, intake_row, parse_batch
-from trimtab.cluster.round import Deciding, held_round
+from trimtab.cluster.round import Deciding, forget_old, hold_round
 from trimtab.cluster.state import ClusterState
 from trimtab.explaining.telling import explanations
 from trimtab.round.decide import decide, mend
@@ -62,7 +62,10 @@ class Cluster(ClusterState):
 
     def hold_round(self, now_ms: int, deciding: Deciding = decide) -> Row:
         """Decide once; return the record for the sinks. ``now_ms`` is the batch timestamp."""
-        return held_round(self, now_ms, deciding)
+        forget_old(self, now_ms)
+        held = hold_round(self, now_ms, deciding)
+        self.memory, self.witness = held.memory, held.witness
+        return held.record
 
     def _due_round(self, now_ms: int) -> list[Row]:
         """Hold the round that is due, if any; a full round repairs too."""
