@@ -20,6 +20,7 @@ from sources.arrivals import take_reports
 from sources.records import Record, Report, report_of, row_of
 from trimtab.cluster.export import ClusterExport
 from trimtab.cluster.operator import Cluster
+from trimtab.cluster.state import hash_state
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import Settings
 from trimtab.state.memory import Memory
@@ -89,7 +90,7 @@ class Replay:
     def fingerprint(self, cluster: str) -> str:
         """Hash of the present state of a cluster."""
         state = self._cluster(cluster)
-        return state.fingerprint(state.snapshots, state.namespaces)
+        return hash_state(state.memory, state.snapshots, state.namespaces)
 
     def _read(self, at: int, records: Iterable[Record]) -> dict[str, list[Row]]:
         reports: dict[tuple[str, str], list[Report]] = defaultdict(list)

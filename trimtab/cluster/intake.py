@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from trimtab.cluster.intents import apply_intent
 from trimtab.cluster.state import ClusterState
@@ -23,25 +24,52 @@ from trimtab.wire.ownership import Change, Record
 from trimtab.wire.rows import Intake, Row, Tag, json_row, parse_rows
 
 
-def receive_rows(cluster: ClusterState, rows: Iterable[Row], now_ms: int) -> tuple[bool, list[Row]]:
-    """Apply a batch's rows; return whether a snapshot changed, and the rows for the sinks."""
+class Batch(NamedTuple):
+    """The rows of one batch, parsed."""
+
+    intents: list[tuple[Intent, int]]
+    """Each with the time it was appended, in the order to apply them."""
+    changes: list[Change]
+    reports: list[Row]
+    """A row for each broker that reported, with its snapshot if that changed."""
+    snapshots: dict[str, Row]
+    """Those with a changed snapshot, by broker."""
+    letters: list[Row]
+    """The dead letters of operator ①, then those of the records that do not parse."""
+    has_input: bool
+    """Whether there is anything but operator ①'s dead letters."""
+
+
+def parse_batch(rows: Iterable[Row]) -> Batch:
+    """Sort and parse a batch's rows."""
     by_tag: dict[str, list[Row]] = {tag: [] for tag in Tag}
     for row in rows:
         by_tag[row.tag].append(row)
-    out = by_tag[Tag.DEAD_LETTER]
+    intents, letters = list[tuple[Intent, int]](), by_tag[Tag.DEAD_LETTER]
     # The engine guarantees no order within a batch; LogAppendTime and the position give one.
     for row in sorted(by_tag[Tag.INTENT], key=_order):
-        for intent in parse_rows([row], Intent, out):
-            _take_intent(cluster, intent, row.appended_ms, now_ms)
+        parsed, rejected = parse_rows([row], Intent)
+        intents += [(intent, row.appended_ms) for intent in parsed]
+        letters += rejected
     # A tombstone only serves compaction; the change before it says what was removed.
-    filled = [row for row in by_tag[Tag.CHANGE] if row.payload]
-    _take_changes(cluster, parse_rows(filled, Change, out), now_ms)
-    changed = _take_snapshots(cluster, by_tag[Tag.SNAPSHOT])
-    if cluster.name and any(by_tag[tag] for tag in (Tag.SNAPSHOT, Tag.INTENT, Tag.CHANGE)):
-        # Even without reports: the sinks must see every batch that changes the state, or it could
-        # not be replayed.
-        out.append(intake_row(cluster, by_tag[Tag.SNAPSHOT]))
-    return changed, out
+    changes, rejected = parse_rows([row for row in by_tag[Tag.CHANGE] if row.payload], Change)
+    reports = by_tag[Tag.SNAPSHOT]
+    return Batch(
+        intents=intents,
+        changes=changes,
+        reports=reports,
+        snapshots={row.subject: row for row in reports if row.payload},
+        letters=letters + rejected,
+        has_input=bool(reports or by_tag[Tag.INTENT] or by_tag[Tag.CHANGE]),
+    )
+
+
+def apply_batch(cluster: ClusterState, batch: Batch, now_ms: int) -> None:
+    """Apply a batch's intents, then its ownership changes, then its snapshots."""
+    for intent, appended_ms in batch.intents:
+        _take_intent(cluster, intent, appended_ms, now_ms)
+    _take_changes(cluster, batch.changes, now_ms)
+    _take_snapshots(cluster, batch.snapshots)
 
 
 def intake_row(cluster: ClusterState, rows: list[Row]) -> Row:
@@ -119,15 +147,13 @@ def _store_records(cluster: ClusterState, touched: Mapping[str, dict[str, Record
     cluster.memory = replace(cluster.memory, flawed=flawed, sizes=sizes)
 
 
-def _take_snapshots(cluster: ClusterState, rows: Iterable[Row]) -> bool:
-    changed = {row.subject: row for row in rows if row.payload}
+def _take_snapshots(cluster: ClusterState, changed: Mapping[str, Row]) -> None:
     for broker, row in changed.items():
         cluster.snapshots[broker] = row.payload
         if broker not in cluster.memory.appended:
             cluster.aside.pop(broker, None)
     appended = {broker: row.appended_ms for broker, row in changed.items()}
     cluster.memory = replace(cluster.memory, appended=cluster.memory.appended | appended)
-    return bool(changed)
 
 
 def _without_merged(

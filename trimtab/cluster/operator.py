@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from trimtab.cluster.export import due
-from trimtab.cluster.intake import intake_row, receive_rows
-from trimtab.cluster.round import Deciding, held_round
+from trimtab.cluster.intake import apply_batch, intake_row, parse_batch
+from trimtab.cluster.round import Deciding, forget_old, hold_round
 from trimtab.cluster.state import ClusterState
 from trimtab.explaining.telling import explanations
 from trimtab.round.decide import decide, repair_only
@@ -51,11 +51,21 @@ class Cluster(ClusterState):
 
     def receive(self, rows: Iterable[Row], now_ms: int) -> tuple[bool, list[Row]]:
         """Apply a batch's rows; return whether a snapshot changed, and the rows for the sinks."""
-        return receive_rows(self, rows, now_ms)
+        batch = parse_batch(rows)
+        apply_batch(self, batch, now_ms)
+        out = batch.letters
+        if self.name and batch.has_input:
+            # Even without reports: the sinks must see every batch that changes the state, or it
+            # could not be replayed.
+            out = [*out, intake_row(self, batch.reports)]
+        return bool(batch.snapshots), out
 
     def hold_round(self, now_ms: int, deciding: Deciding = decide) -> Row:
         """Decide once; return the record for the sinks. ``now_ms`` is the batch timestamp."""
-        return held_round(self, now_ms, deciding)
+        forget_old(self, now_ms)
+        held = hold_round(self, now_ms, deciding)
+        self.memory, self.witness = held.memory, held.witness
+        return held.record
 
     def _due_round(self, now_ms: int) -> list[Row]:
         """Hold the round that is due, if any; a full round repairs too."""

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from trimtab.cluster.intents import resolve_settings
 from trimtab.cluster.placement_hints import hints
 from trimtab.cluster.round_record import Context, record_round
-from trimtab.cluster.state import ClusterState
+from trimtab.cluster.state import ClusterState, hash_state
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.telling import whys
 from trimtab.explaining.witness import Witness
@@ -28,6 +28,7 @@ from trimtab.settings import Settings
 from trimtab.shadow.run import compare_shadow
 from trimtab.state.in_flight import launch_flights
 from trimtab.state.liveness import heard
+from trimtab.state.memory import Memory
 from trimtab.state.round_state import RoundState
 from trimtab.view import View
 from trimtab.wire.columns import unpack
@@ -42,84 +43,17 @@ _SWEEP_ROUNDS: Final = 100
 """Rounds between two sweeps for forgotten brokers."""
 
 
-def held_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> Row:
-    """Decide once; return the record for the sinks. ``now_ms`` is the batch timestamp."""
+class HeldRound(NamedTuple):
+    """What a round leaves: the cluster's memory, the witness, and the record for the sinks."""
+
+    memory: Memory
+    witness: Witness
+    record: Row
+
+
+def forget_old(cluster: ClusterState, now_ms: int) -> None:
+    """Forget, before a round, what is too old for it: changes that never landed, silent brokers."""
     settings = cluster.settings
-    _forget(cluster, now_ms, settings)
-    # One pass over each mapping: a read by key costs Spark a round trip to the JVM.
-    packed, namespaces = dict(cluster.snapshots.items()), dict(cluster.namespaces.items())
-    records = {} if settings.round.observe_only else _all_records(namespaces)
-    cluster.memory = learn_records(cluster.memory, records, settings, now_ms)
-    found = situation_of(cluster.memory, records, settings, now_ms)
-    view, obstacles = _view(cluster, packed, records, settings)
-    view = replace(found.shown(view), now_ms=now_ms)
-    state = replace(cluster.memory.round, paused=cluster.memory.paused)
-    plan, state = deciding(view, state, settings, now_ms, state.draws(cluster.name))
-    obstacles[Rule.NO_CANDIDATE] += len(found.trouble.needs) - len(plan.repairs) - plan.postponed
-    look_ms = next_look(found.found, plan, cluster.memory, settings, now_ms)
-    cluster.witness = Witness(Scene(view, cluster.memory, plan, state, settings, found))
-    said = whys(cluster.witness)
-    cluster.memory, shadow = compare_shadow(cluster.memory, view, plan, settings)
-    cluster.memory = replace(cluster.memory, round=state, repair_ms=look_ms)
-    if not settings.round.observe_only:
-        flights = launch_flights(plan, records, settings, now_ms)
-        cluster.memory = replace(cluster.memory, in_flight=cluster.memory.in_flight | flights)
-    hinted = computable(view) and not settings.round.observe_only
-    context = Context(
-        now_ms=now_ms,
-        number=state.number,
-        settings=settings,
-        settings_version=cluster.memory.settings_version,
-        problems=(*_problems(cluster), *said.problems),
-        state_hash=cluster.fingerprint(packed, namespaces),
-        liveness=cluster.memory.liveness,
-        situation=found,
-        hints=hints(view, settings, cluster.memory.sizes, state.number) if hinted else None,
-        shadow=shadow,
-        breaker=state.breaker,
-        bias=state.ledger.bias,
-        whys=said.of,
-    )
-    cluster.memory = replace(cluster.memory, problems=[])
-    return json_row(cluster.name, Tag.ROUND, record_round(plan, view, +obstacles, context))
-
-
-def _view(
-    cluster: ClusterState,
-    packed: Mapping[str, bytes],
-    records: Mapping[str, Record],
-    settings: Settings,
-) -> tuple[View, Counter[Rule]]:
-    memory, holdings = cluster.memory, None
-    snapshots = [unpack(packed[b], Snapshot) for b in heard(memory.appended, settings)]
-    if not settings.round.observe_only:
-        holdings = Holdings(
-            records,
-            frozenset(memory.flawed),
-            memory.sizes,
-            {bundle: flight.destination for bundle, flight in memory.in_flight.items()},
-            memory.liveness.gone.keys(),
-        )
-    view, obstacles = assemble(cluster.name, snapshots, holdings)
-    return replace(view, policies=memory.policies), obstacles
-
-
-def _problems(cluster: ClusterState) -> tuple[str, ...]:
-    flaws = [
-        f"{namespace}: {flaw}"
-        for namespace, found in sorted(cluster.memory.flawed.items())
-        for flaw in found
-    ]
-    found = (f"frozen: {found}" for found in cluster.memory.round.breaker.found)
-    return (
-        *resolve_settings(cluster.memory, cluster.defaults)[1],
-        *cluster.memory.problems,
-        *flaws,
-        *found,
-    )
-
-
-def _forget(cluster: ClusterState, now_ms: int, settings: Settings) -> None:
     in_flight = {b: f for b, f in cluster.memory.in_flight.items() if f.until_ms > now_ms}
     # A change that never reached the journal did not happen: its bundle needs no cooldown.
     missed = cluster.memory.in_flight.keys() - in_flight.keys()
@@ -138,6 +72,85 @@ def _forget(cluster: ClusterState, now_ms: int, settings: Settings) -> None:
         appended=appended,
         round=replace(cluster.memory.round, recent=recent),
         liveness=cluster.memory.liveness.recent(settings.flapping, now_ms),
+    )
+
+
+def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRound:
+    """Decide once on what the cluster knows. ``now_ms`` is the batch timestamp."""
+    settings = cluster.settings
+    # One pass over each mapping: a read by key costs Spark a round trip to the JVM.
+    packed, namespaces = dict(cluster.snapshots.items()), dict(cluster.namespaces.items())
+    records = {} if settings.round.observe_only else _all_records(namespaces)
+    memory = learn_records(cluster.memory, records, settings, now_ms)
+    found = situation_of(memory, records, settings, now_ms)
+    view, obstacles = _view(cluster.name, memory, packed, records, settings)
+    view = replace(found.shown(view), now_ms=now_ms)
+    state = replace(memory.round, paused=memory.paused)
+    plan, state = deciding(view, state, settings, now_ms, state.draws(cluster.name))
+    obstacles[Rule.NO_CANDIDATE] += len(found.trouble.needs) - len(plan.repairs) - plan.postponed
+    look_ms = next_look(found.found, plan, memory, settings, now_ms)
+    witness = Witness(Scene(view, memory, plan, state, settings, found))
+    said = whys(witness)
+    memory, shadow = compare_shadow(memory, view, plan, settings)
+    memory = replace(memory, round=state, repair_ms=look_ms)
+    if not settings.round.observe_only:
+        flights = launch_flights(plan, records, settings, now_ms)
+        memory = replace(memory, in_flight=memory.in_flight | flights)
+    hinted = computable(view) and not settings.round.observe_only
+    context = Context(
+        now_ms=now_ms,
+        number=state.number,
+        settings=settings,
+        settings_version=memory.settings_version,
+        problems=(*_problems(memory, cluster.defaults), *said.problems),
+        state_hash=hash_state(memory, packed, namespaces),
+        liveness=memory.liveness,
+        situation=found,
+        hints=hints(view, settings, memory.sizes, state.number) if hinted else None,
+        shadow=shadow,
+        breaker=state.breaker,
+        bias=state.ledger.bias,
+        whys=said.of,
+    )
+    record = record_round(plan, view, +obstacles, context)
+    return HeldRound(
+        replace(memory, problems=[]), witness, json_row(cluster.name, Tag.ROUND, record)
+    )
+
+
+def _view(
+    cluster: str,
+    memory: Memory,
+    packed: Mapping[str, bytes],
+    records: Mapping[str, Record],
+    settings: Settings,
+) -> tuple[View, Counter[Rule]]:
+    holdings = None
+    snapshots = [unpack(packed[b], Snapshot) for b in heard(memory.appended, settings)]
+    if not settings.round.observe_only:
+        holdings = Holdings(
+            records,
+            frozenset(memory.flawed),
+            memory.sizes,
+            {bundle: flight.destination for bundle, flight in memory.in_flight.items()},
+            memory.liveness.gone.keys(),
+        )
+    view, obstacles = assemble(cluster, snapshots, holdings)
+    return replace(view, policies=memory.policies), obstacles
+
+
+def _problems(memory: Memory, defaults: Settings) -> tuple[str, ...]:
+    flaws = [
+        f"{namespace}: {flaw}"
+        for namespace, found in sorted(memory.flawed.items())
+        for flaw in found
+    ]
+    found = (f"frozen: {found}" for found in memory.round.breaker.found)
+    return (
+        *resolve_settings(memory, defaults)[1],
+        *memory.problems,
+        *flaws,
+        *found,
     )
 
 

@@ -73,11 +73,12 @@ class ClusterState:
             namespaces=dict(self.namespaces.items()),
         )
 
-    def fingerprint(self, *mappings: Mapping[str, bytes]) -> str:
-        """Hash of everything that ② decides on; equal in a replay of the same batches."""
-        digest = hashlib.blake2b(pack(self.memory), digest_size=8)
-        for mapping in mappings:
-            for key, value in sorted(mapping.items()):
-                digest.update(key.encode())
-                digest.update(value)
-        return digest.hexdigest()
+
+def hash_state(memory: Memory, *mappings: Mapping[str, bytes]) -> str:
+    """Hash of everything that ② decides on; equal in a replay of the same batches."""
+    digest = hashlib.blake2b(pack(memory), digest_size=8)
+    for mapping in mappings:
+        for key, value in sorted(mapping.items()):
+            digest.update(key.encode())
+            digest.update(value)
+    return digest.hexdigest()

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.arrays import Bools, Floats, Ints
+from trimtab.arrays import Floats, Ints
 from trimtab.explaining.prediction import Prediction
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.words import short
@@ -112,7 +112,11 @@ def _barred(scene: Scene, request: Request, used: Floats, peak: float) -> Barred
     if request.source is not None:
         left[request.source] = False
     for narrow in CAPS if scene.directed else FILTERS:
-        left = _narrowed(narrow, request, left, scene, barred)
+        fewer = narrow(request, left, scene.settings)
+        # A filter that would leave no broker is ignored.
+        if fewer is not left and fewer.any():
+            barred[left & ~fewer] = _NUMBER[_BARS[narrow]]
+            left = fewer
     light = scene.light
     if (left & light).any():
         barred[left & ~light] = _NUMBER[Bar.OVERLOADED]
@@ -123,15 +127,6 @@ def _barred(scene: Scene, request: Request, used: Floats, peak: float) -> Barred
     for row, bar in _away(scene):
         barred[row] = _NUMBER[bar]
     return barred
-
-
-def _narrowed(narrow: Filter, request: Request, left: Bools, scene: Scene, barred: Barred) -> Bools:
-    """What a filter leaves; a filter that would leave no broker is ignored."""
-    fewer = narrow(request, left, scene.settings)
-    if fewer is left or not fewer.any():
-        return left
-    barred[left & ~fewer] = _NUMBER[_BARS[narrow]]
-    return fewer
 
 
 def _away(scene: Scene) -> Iterator[tuple[int, Bar]]:

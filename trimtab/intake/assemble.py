@@ -51,11 +51,7 @@ def assemble(
     by the caller; equal inputs in any order give equal views.
     """
     brokers = sorted(snapshots, key=lambda snapshot: snapshot.broker)
-    obstacles: Counter[Rule] = Counter()
-    if holdings is None:
-        rows = _reported(brokers, obstacles)
-    else:
-        rows = _recorded(brokers, holdings, obstacles)
+    rows, obstacles = _reported(brokers) if holdings is None else _recorded(brokers, holdings)
     bundles = bundles_of(brokers, rows)
     records = {} if holdings is None else holdings.records
     view = View(
@@ -76,8 +72,8 @@ def _reported_sizes(bundles: Bundles) -> dict[str, int]:
     return dict(zip(bundles.namespaces, counts, strict=True))
 
 
-def _recorded(brokers: Sequence[Snapshot], holdings: Holdings, obstacles: Counter[Rule]) -> Rows:
-    rows, place = Rows(), 0
+def _recorded(brokers: Sequence[Snapshot], holdings: Holdings) -> tuple[Rows, Counter[Rule]]:
+    rows, obstacles, place = Rows(), Counter[Rule](), 0
     row_of = {snapshot.broker: row for row, snapshot in enumerate(brokers)}
     records = holdings.records
     # Rarely needed: few bundles have no owner.
@@ -96,7 +92,7 @@ def _recorded(brokers: Sequence[Snapshot], holdings: Holdings, obstacles: Counte
             elif snapshot.broker not in holdings.gone:
                 obstacles[Rule.CONFLICT] += 1
             place += 1
-    return rows
+    return rows, obstacles
 
 
 def _append(rows: Rows, where: tuple[int, int, str], obstacle: Rule | None) -> None:
@@ -122,9 +118,9 @@ def _obstacle(bundle: str, record: Record, holdings: Holdings) -> Rule | None:
     return None
 
 
-def _reported(brokers: Sequence[Snapshot], obstacles: Counter[Rule]) -> Rows:
+def _reported(brokers: Sequence[Snapshot]) -> tuple[Rows, Counter[Rule]]:
     newest = _newest(brokers)
-    rows, place = Rows(), 0
+    rows, obstacles, place = Rows(), Counter[Rule](), 0
     for row, snapshot in enumerate(brokers):
         for bundle in snapshot.bundles:
             if newest[bundle][1] == snapshot.broker:
@@ -136,7 +132,7 @@ def _reported(brokers: Sequence[Snapshot], obstacles: Counter[Rule]) -> Rows:
             else:
                 obstacles[Rule.CONFLICT] += 1
             place += 1
-    return rows
+    return rows, obstacles
 
 
 def _newest(

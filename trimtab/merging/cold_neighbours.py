@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 import numpy as np
@@ -107,13 +107,13 @@ def _heat(bundles: Bundles, lower: Ints, upper: Ints, settings: Settings) -> Flo
 
 
 def _granted(
-    view: View, pairs: Iterator[tuple[int, int]], surplus: dict[int, int], settings: Settings
+    view: View, pairs: Iterator[tuple[int, int]], surplus: Mapping[int, int], settings: Settings
 ) -> Iterator[tuple[int, int]]:
-    taken: set[int] = set()
+    taken, left = set[int](), dict(surplus)
     for pair in pairs:
         namespace = int(view.bundles.namespace[pair[0]])
-        if surplus[namespace] > 0 and taken.isdisjoint(pair) and _rested(view, pair, settings):
-            surplus[namespace] -= 1
+        if left[namespace] > 0 and taken.isdisjoint(pair) and _rested(view, pair, settings):
+            left[namespace] -= 1
             taken.update(pair)
             yield pair
 

@@ -43,47 +43,46 @@ def shed(
     """The moves of the plan, in order, each with its destination."""
     outlook, history = look_ahead(view, history, settings)
     draft = Draft(view, outlook.fleet, settings)
-    spreading, balancing, giants = part(draft), list[BoardMove](), list[int]()
+    part(draft)
+    spread = len(draft.steps)
     for each in outlook.prospects:
-        steps, rows = _plan_pool(draft, each, outlook.unrest, history)
-        balancing += steps
-        giants += rows
+        _plan_pool(draft, each, outlook.unrest, history)
+    spreading, balancing = draft.steps[:spread], draft.steps[spread:]
     # A plan that is only shown makes no later plan wait.
     if balancing and swung(history, settings, view.now_ms) and not settings.round.observe_only:
         history = replace(history, unrest=outlook.unrest + 1.0, planned_ms=view.now_ms)
-    moves = [(step.bundle, step.destination) for step in (*spreading, *balancing)]
+    moves = [(step.bundle, step.destination) for step in draft.steps]
     if moves and not settings.round.observe_only:
         history = replace(history, sent=send_off(history.sent, moves, view))
     wishes = [_wish(step, Reason.SPREAD_GROUP) for step in spreading]
     wishes += [_wish(step, Reason.OUT_OF_RANGE) for step in balancing]
-    return wishes, note_giants(history, draft, giants)
+    return wishes, note_giants(history, draft)
 
 
 def _wish(step: BoardMove, reason: Reason) -> ShedWish:
     return ShedWish(step.bundle, step.source, reason, step.destination)
 
 
-def _plan_pool(
-    draft: Draft, found: Prospect, unrest: float, history: PlannerHistory
-) -> tuple[list[BoardMove], list[int]]:
-    """The moves of one pool, and its bundles that should be split."""
+def _plan_pool(draft: Draft, found: Prospect, unrest: float, history: PlannerHistory) -> None:
+    """Add the moves of one pool to the draft, and its bundles that should be split."""
     if not divides(draft.settings):
-        return _balance(draft, found, unrest), []
+        _balance(draft, found, unrest)
+        return
     giants = forcing(draft, found, history.estimates)
-    if is_awaited(draft, giants, found.pair.hot, history):
-        return [], giants
-    steps = _balance(draft, found, unrest)
-    if found.beyond > 0 and not steps:
-        giants += stuck(draft, found.ground, history.estimates)
-    return steps, giants
+    if not is_awaited(draft, giants, found.pair.hot, history):
+        before = len(draft.steps)
+        _balance(draft, found, unrest)
+        if found.beyond > 0 and len(draft.steps) == before:
+            giants += stuck(draft, found.ground, history.estimates)
+    draft.giants += giants
 
 
-def _balance(draft: Draft, before: Prospect, unrest: float) -> list[BoardMove]:
-    """Plan the moves of one pool and add them to the draft."""
+def _balance(draft: Draft, before: Prospect, unrest: float) -> None:
+    """Add the moves of one pool to the draft."""
     # Moves of other bundles between the same brokers count.
     found = prospect(draft, before.pool, unrest) if draft.moved else before
     if found is None or found.beyond <= 0:
-        return []
+        return
     ground, settings = found.ground, draft.settings
     width = aim(settings, unrest, found.pair.accepted)
     if draft.bound:
@@ -95,4 +94,4 @@ def _balance(draft: Draft, before: Prospect, unrest: float) -> list[BoardMove]:
     if gained < _WORTH * (range_ - max(settings.planner.target, found.floor)):
         steps = ()
     draft.add(steps)
-    return [*steps, *ease(draft, found.pool, ground, width, _WORTH)]
+    ease(draft, found.pool, ground, width, _WORTH)

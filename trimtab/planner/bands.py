@@ -71,11 +71,9 @@ def run_trial(ground: Ground, keeps: list[int], band: Band, habit: Habit) -> Tri
         effort += 1
         hot, cold = board.hottest(), board.coldest()
         if hot is not None and board.usage[hot] > band.high + _EPSILON:
-            if cold is None or not _relieve(board, hot, cold, band, habit):
-                board.set_aside_hottest()
+            _relieve(board, hot, cold, band, habit)
         elif cold is not None and board.usage[cold] < band.low - _EPSILON:
-            if not _fill(board, cold, band):
-                board.set_aside_coldest()
+            _fill(board, cold, band)
         else:
             break
     needed = _needed(board, ground)
@@ -86,14 +84,14 @@ def run_trial(ground: Ground, keeps: list[int], band: Band, habit: Habit) -> Tri
     return Trial(steps, high - low, load_of(ground.fleet, steps), effort)
 
 
-def _relieve(board: Board, hot: int, cold: int, band: Band, habit: Habit) -> bool:
-    if hot == cold or not board.may_give(hot):
-        return False
-    at = _choose(board, hot, cold, band, habit)
-    if at is None:
-        return False
-    board.move(at, hot, cold)
-    return True
+def _relieve(board: Board, hot: int, cold: int | None, band: Band, habit: Habit) -> None:
+    """Move a bundle from the hottest broker to the coldest; set the hottest aside if none helps."""
+    if cold is not None and hot != cold and board.may_give(hot):
+        at = _choose(board, hot, cold, band, habit)
+        if at is not None:
+            board.move(at, hot, cold)
+            return
+    board.set_aside_hottest()
 
 
 def _choose(board: Board, hot: int, cold: int, band: Band, habit: Habit) -> int | None:
@@ -133,7 +131,8 @@ def _bolder(shelf: Shelf, at: int | None, spare: float, room: float) -> int | No
     return larger
 
 
-def _fill(board: Board, cold: int, band: Band) -> bool:
+def _fill(board: Board, cold: int, band: Band) -> None:
+    """Move a bundle of a hot broker to the coldest; set the coldest aside if none fits."""
     lack, room = board.below(cold, band.low), board.below(cold, band.high)
     best: tuple[float, int, int] | None = None
     for giver in board.givers(_GIVERS):
@@ -144,14 +143,14 @@ def _fill(board: Board, cold: int, band: Band) -> bool:
         at = shelf.fitting(lack, most)
         if at is not None:
             board.move(at, giver, cold)
-            return True
+            return
         at = shelf.largest(most)
         if at is not None and (best is None or shelf.sizes[at] > best[0]):
             best = (shelf.sizes[at], at, giver)
     if best is None:
-        return False
-    board.move(best[1], best[2], cold)
-    return True
+        board.set_aside_coldest()
+    else:
+        board.move(best[1], best[2], cold)
 
 
 def _needed(board: Board, ground: Ground) -> tuple[BoardMove, ...]:

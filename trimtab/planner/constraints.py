@@ -84,8 +84,12 @@ class Draft:
         """No move may raise a broker's usage above this."""
         self.staying = own_bundles(view)
         """(n,) bundles each broker will have, without heartbeat and SLA bundles."""
+        self.steps: list[BoardMove] = []
+        """The plan's moves, in order."""
         self.moved: set[int] = set()
         """Rows of the bundles that the plan moves."""
+        self.giants: list[int] = []
+        """Rows of the bundles that no plan can make room for (`trimtab.planner.giants`)."""
         self.bound = bool(view.policies.isolation or view.policies.groups)
         """Whether policies keep bundles from some brokers."""
         placement = settings.placement
@@ -132,6 +136,7 @@ class Draft:
             movable = self.fleet.movable.copy()
             self.fleet = replace(self.fleet, usage=usage, where=where, movable=movable)
         shift(self.fleet.usage, self.fleet, steps)
+        self.steps += steps
         for step in steps:
             # A bundle moves only once in a plan.
             self.fleet.where[step.bundle] = step.destination

@@ -36,22 +36,19 @@ class _Relief(NamedTuple):
     step: BoardMove
 
 
-def ease(draft: Draft, pool: Pool, ground: Ground, aim: float, worth: float) -> list[BoardMove]:
-    """Plan moves of a pool's bundles towards a range of ``aim`` and add them to the draft.
+def ease(draft: Draft, pool: Pool, ground: Ground, aim: float, worth: float) -> None:
+    """Add moves of a pool's bundles to the draft, towards a range of ``aim``.
 
     Each lowers the busier of its two brokers by at least ``worth`` of the range's excess.
     """
-    steps: list[BoardMove] = []
     if pool.grouped is None:
-        return steps
-    while len(steps) < _MOST:
+        return
+    for _ in range(_MOST):
         low, high = ground.reach(draft.fleet.usage)
         best = _best(draft, pool.grouped, np.flatnonzero(pool.brokers))
         if high - low <= aim or best is None or best.gain < worth * (high - low - aim):
             break
         draft.add([best.step])
-        steps.append(best.step)
-    return steps
 
 
 def _best(draft: Draft, grouped: Bools, brokers: Ints) -> _Relief | None:

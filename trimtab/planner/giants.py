@@ -84,11 +84,11 @@ def stuck(draft: Draft, ground: Ground, estimates: Estimates) -> list[int]:
     return [row] if arrived >= fleet.usage[hot] else []
 
 
-def note_giants(history: PlannerHistory, draft: Draft, rows: list[int]) -> PlannerHistory:
-    """The history with the giants of this round; a known one keeps the time it was found."""
+def note_giants(history: PlannerHistory, draft: Draft) -> PlannerHistory:
+    """The history with the giants of the draft; a known one keeps the time it was found."""
     names, sizes, now_ms = draft.view.bundles.names, draft.fleet.size, draft.view.now_ms
     found = {}
-    for row in rows:
+    for row in draft.giants:
         known = history.giants.get(names[row])
         at_ms = now_ms if known is None else known.at_ms
         found[names[row]] = Weighed(float(sizes[row]), at_ms)

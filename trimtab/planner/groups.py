@@ -32,20 +32,18 @@ _MOST: Final = 500
 reconnect at once."""
 
 
-def part(draft: Draft) -> list[BoardMove]:
-    """Plan the moves that spread the groups and add them to the draft."""
+def part(draft: Draft) -> None:
+    """Add the moves that spread the groups to the draft."""
     if not draft.view.policies.groups:
-        return []
+        return
     limit = max(draft.peak, draft.settings.round.overloaded_threshold)
     domain, tries = _domains(draft), iter(range(_TRIES))
-    steps: list[BoardMove] = []
+    most = len(draft.steps) + _MOST
     for rows in _crowded(draft, domain):
         group = _Group(draft, rows, domain)
         for ceiling in (draft.peak, limit):
-            while len(steps) < _MOST and (found := group.better(ceiling, tries)):
+            while len(draft.steps) < most and (found := group.better(ceiling, tries)):
                 draft.add(found)
-                steps += found
-    return steps
 
 
 def _domains(draft: Draft) -> Ints | None:

@@ -250,10 +250,10 @@ def json_row(cluster: str, tag: Tag, value: msgspec.Struct) -> Row:
     return Row(cluster, tag, "", msgspec.json.encode(value), 0)
 
 
-def parse_rows(rows: Iterable[Row], kind: type[T], letters: list[Row]) -> list[T]:
-    """Parse the rows' values; one that does not parse, or names another cluster than its key,
-    becomes a dead letter in ``letters``."""
-    values = []
+def parse_rows(rows: Iterable[Row], kind: type[T]) -> tuple[list[T], list[Row]]:
+    """The rows' values, and a dead letter for each row that does not parse or names another cluster
+    than its key."""
+    values, letters = [], []
     for row in rows:
         try:
             value = msgspec.json.decode(row.payload, type=kind)
@@ -264,7 +264,7 @@ def parse_rows(rows: Iterable[Row], kind: type[T], letters: list[Row]) -> list[T
             values.append(value)
         else:
             letters.append(_reject(row, "wrong-cluster", f"the record says {value.cluster!r}"))
-    return values
+    return values, letters
 
 
 def _reject(row: Row, reason: str, detail: str) -> Row:
