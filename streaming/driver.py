@@ -74,6 +74,7 @@ class Driver:
             lambda above: claim(kafka.bootstrap, "trimtab-job", kafka.client, above), shown
         )
         progress = Progress()
+        intent_publisher = IntentPublisher(publisher.publish, lambda: leadership.generation)
         opener = StoreOpener(
             ClusterGate(client, replicas=config.redis_replicas),
             store,
@@ -83,13 +84,12 @@ class Driver:
             leadership,
             shown,
             waits=lambda: progress.waiting("the ownership store"),
+            ended=shutdown,
+            doubted=lambda cluster, level: intent_publisher.doubt(cluster, REDIS, level),
         )
-        opener.ended = shutdown
         self._look_ahead = partial(
             opener.look_ahead, partial(reporting_clusters, kafka.bootstrap, kafka.client)
         )
-        intent_publisher = IntentPublisher(publisher.publish, lambda: leadership.generation)
-        opener.doubted = lambda cluster, level: intent_publisher.doubt(cluster, REDIS, level)
         clock = ServerClock(
             Leases(client).server_time,
             time.monotonic,
@@ -100,9 +100,16 @@ class Driver:
         heartbeat = Heartbeat(leadership, clock.away_seconds, config.yield_seconds, shutdown)
         retry = SinkRetry(shutdown, progress, shown)
         offsets = OffsetLog(spark, config.checkpoint)
-        writer = BatchWriter(store, publisher, opener, offsets, retry, clock.estimate_ms)
-        writer.explanations = Explanations(client)
-        writer.settings = to_record(config.intake_settings(), config.round_settings())
+        writer = BatchWriter(
+            store,
+            publisher,
+            opener,
+            offsets,
+            retry,
+            clock.estimate_ms,
+            explanations=Explanations(client),
+            settings=to_record(config.intake_settings(), config.round_settings()),
+        )
         longest = config.watchdog_seconds + config.trigger_seconds
         self._watchdog = Watchdog(progress, math.ceil(longest / LOOK_SECONDS), self._stuck)
         self._runner = QueryRunner(config, spark, writer, self._watchdog, shutdown)

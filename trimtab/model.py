@@ -10,9 +10,6 @@ BrokerId = NewType("BrokerId", str)
 
 ClusterId = NewType("ClusterId", str)
 
-BundleId = NewType("BundleId", str)
-"""``tenant/namespace/0x40000000_0x80000000``."""
-
 FULL_RANGE_END = 0xFFFFFFFF
 
 # ASCII: what is a space must be one to the scripts as well.

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from simulation.ownership.contents import Contents, Data, Opening
 from simulation.ownership.rules import FREE, Judgement, Standing, judge
-from sinks.errors import Closed, Fenced, GenerationSpent, SinkError, StoreUnavailable
+from sinks.errors import Closed, Fenced, GenerationSpent, Isolated, SinkError, StoreUnavailable
 from sinks.redis.cluster_gate import Closure
 from sinks.redis.leases import NO_SESSION, Lease, Renewal
 from sinks.redis.ownership_store import BatchOutcome
@@ -455,7 +455,7 @@ class MemoryServer:
         if noted != now:
             self._put(cluster, "replicas", "", now)
         if near < least:
-            raise StoreUnavailable(f"it hears {near} of {least} replicas")
+            raise Isolated(f"it hears {near} of {least} replicas")
 
     def _apply(self, cluster: str, asked: Transition, server_ms: int | None) -> TransitionOutcome:
         here = self.of(cluster)

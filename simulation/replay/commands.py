@@ -17,6 +17,7 @@ import msgspec
 from simulation.replay.difference import Difference, difference
 from simulation.replay.recorded import RecordedTopics
 from simulation.replay.run import ReplayCycle
+from sinks.kafka.readable import MALFORMED
 from sources.records import Record
 from trimtab.ownership import Event, State
 from trimtab.store.requests import BatchId, issue_commands, transitions
@@ -106,9 +107,11 @@ class Commands:
         told: dict[str, list[Record]] = defaultdict(list)
         decoder = msgspec.json.Decoder(_Told)
         for record in topics.all(keys.COMMANDS):
-            name = decoder.decode(record.value or b"").id
-            if self._is_ours(name):
-                told[name].append(record)
+            # Only a job writes to this topic, but any client may.
+            with suppress(*MALFORMED):
+                name = decoder.decode(record.value or b"").id
+                if self._is_ours(name):
+                    told[name].append(record)
         return told
 
     def _is_ours(self, name: str) -> bool:
@@ -134,7 +137,7 @@ class Commands:
             low, high = topics.ends(keys.OWNERSHIP, partition)
             start = max(low, self._journal_from.get(partition, low))
             for record in topics.between(keys.OWNERSHIP, partition, start, high):
-                with suppress(msgspec.MsgspecError):
+                with suppress(*MALFORMED):
                     yield decoder.decode(record.value or b"")
 
 

@@ -19,14 +19,14 @@ from sinks.kafka.readable import Readable, readable_assertion
 from sinks.redis.leases import Leases, history_of, literal
 from sinks.redis.scripts import (
     BROKERS_SCRIPTS,
-    NO_MASTER,
     hints_script,
+    no_master,
     open_script,
     owned_script,
     restore_script,
     run,
 )
-from sinks.redis.server.connections import replace_error, translate_errors
+from sinks.redis.server.connections import translate_errors
 from trimtab.ownership import LONGEST_LEASE_MS
 from trimtab.wire import keys
 from trimtab.wire.assertion import Assertion
@@ -106,7 +106,7 @@ class ClusterGate:
             case "fenced":
                 raise _fenced(cluster, generation, detail)
             case "replica":
-                raise replace_error(self._client, NO_MASTER[status])
+                raise no_master(self._client, status)
             case _:
                 raise GenerationSpent(f"generation {generation} was opened on data that is gone")
 

@@ -11,8 +11,8 @@ import redis
 from redis.exceptions import NoScriptError
 
 from sinks.errors import Misconfigured
-from sinks.redis.scripts import ASSERTION_KEPT_MS, NO_MASTER, lease_script, run_loaded
-from sinks.redis.server.connections import replace_error, translate_errors
+from sinks.redis.scripts import ASSERTION_KEPT_MS, NO_MASTER, lease_script, no_master, run_loaded
+from sinks.redis.server.connections import translate_errors
 from sinks.redis.server.survey import replicas_of, required_replicas
 from trimtab.ownership import LONGEST_LEASE_MS, REPLICA_WAIT_MS
 from trimtab.wire.assertion import Assertion
@@ -109,7 +109,7 @@ class Leases:
         except NoScriptError:
             return self._renew_unscripted(cluster, broker, session, ttl_ms, said)
         if status in NO_MASTER:
-            raise replace_error(self._client, NO_MASTER[status].format(detail))
+            raise no_master(self._client, status, detail)
         if status == "outdated":
             raise Misconfigured(_OLDER_JOB.format(cluster))
         ms, now, history, must_have_left = more
@@ -163,11 +163,11 @@ class Leases:
         """The history; raises if this is a replica, or too few replicas acknowledged lately."""
         history = history_of(info)
         if history is None:
-            raise replace_error(self._client, NO_MASTER["replica"])
+            raise no_master(self._client, "replica")
         online, near = _replicas(info)
         least = wanted if fixed else max(wanted, required_replicas(online, None))
         if near < least:
-            raise replace_error(self._client, NO_MASTER["isolated"].format(f"{near} of {least}"))
+            raise no_master(self._client, "isolated", f"{near} of {least}")
         return history.decode()
 
     def server_time(self) -> float:

@@ -12,10 +12,10 @@ import msgspec
 import redis
 from redis.exceptions import NoScriptError
 
-from sinks.errors import Closed, Fenced, Isolated, SinkError
+from sinks.errors import Closed, Fenced, SinkError
 from sinks.kafka.readable import Readable, readable
-from sinks.redis.scripts import NO_MASTER, run, run_loaded, transition_script
-from sinks.redis.server.connections import address, look_again, translate_errors
+from sinks.redis.scripts import no_master, run, run_loaded, transition_script
+from sinks.redis.server.connections import translate_errors
 from trimtab.model import NO_EPOCH, Epoch, is_bundle
 from trimtab.ownership import Event
 from trimtab.wire.command import Command
@@ -171,8 +171,7 @@ class OwnershipStore:
 
     def _not_writable(self, cluster: str, status: str, detail: str) -> SinkError:
         if status == "isolated":
-            look_again(self._client)
-            return Isolated(f"Redis at {address(self._client)} {NO_MASTER[status].format(detail)}")
+            return no_master(self._client, status, detail)
         return Closed(f"{cluster} is closed: {detail}")
 
     def record(self, cluster: str, bundle: str) -> Record | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha1
@@ -14,8 +14,8 @@ from typing import Any
 import redis
 from redis.exceptions import NoScriptError
 
-from sinks.errors import StoreUnavailable
-from sinks.redis.server.connections import address, translate_errors
+from sinks.errors import Isolated, StoreUnavailable
+from sinks.redis.server.connections import address, look_again, translate_errors
 from trimtab.ownership import (
     BROKER_EVENTS,
     CLOCK_MARGIN_MS,
@@ -45,13 +45,23 @@ MOST_JOURNAL = 100_000
 """Some hours of a busy fleet while Kafka is away, and about 50 MB. Fewer: an audit has gaps after a
 shorter outage; more: the server is full before."""
 
-NO_MASTER = MappingProxyType(
+NO_MASTER: Mapping[str, tuple[type[StoreUnavailable], str]] = MappingProxyType(
     {
-        "replica": "is a replica: it has lost its place as the master",
-        "isolated": "hears {} of the replicas that must acknowledge: another may be the master",
+        "replica": (StoreUnavailable, "is a replica: it has lost its place as the master"),
+        "isolated": (
+            Isolated,
+            "hears {} of the replicas that must acknowledge: another may be the master",
+        ),
     }
 )
 """Script answers after which the caller retries later, on this server or another."""
+
+
+def no_master(client: redis.Redis, status: str, detail: str = "") -> StoreUnavailable:
+    """The error for one of NO_MASTER. The address is resolved again before the next command."""
+    kind, text = NO_MASTER[status]
+    look_again(client)
+    return kind(f"Redis at {address(client)} {text.format(detail)}")
 
 
 @dataclass(frozen=True, slots=True)

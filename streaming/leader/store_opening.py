@@ -55,9 +55,16 @@ class StoreOpener:
         leadership: Leadership,
         shown: Exposition,
         closed_for_ms: int = CLOSED_FOR_MS,
+        *,
         waits: Callable[[], object] = lambda: None,
+        ended: threading.Event | None = None,
+        doubted: Callable[[str, Doubt], object] = lambda *_: None,
     ) -> None:
-        """``waits``: called again and again while a cluster is closed, for the watchdog."""
+        """``waits``: called again and again while a cluster is closed, for the watchdog.
+
+        ``ended``: set when the job shuts down. ``doubted``: called when the trust in a cluster's
+        records changes.
+        """
         self._gate = gate
         self._store = store
         self._journal = journal
@@ -69,9 +76,8 @@ class StoreOpener:
         """Cluster, history and closing time to when it may open, by this machine's clock."""
         self.clusters: frozenset[str] = frozenset()
         """The clusters opened so far."""
-        self.ended = threading.Event()
-        self.doubted: Callable[[str, Doubt], object] = _untold
-        """Called when the trust in a cluster's records changes."""
+        self._ended = ended or threading.Event()
+        self._doubted = doubted
 
     @property
     def generation(self) -> int:
@@ -166,7 +172,7 @@ class StoreOpener:
             return
         # A store without records too: it cannot know what it has lost.
         log.warning("rebuilding ownership", cluster=cluster, seconds=closure.wait_ms / 1000)
-        self.doubted(cluster, Doubt.UNSTABLE)
+        self._doubted(cluster, Doubt.UNSTABLE)
         with self._shown.timed(metrics.REBUILD_SECONDS):
             while closure is not None:
                 self._wait(cluster, closure)
@@ -199,7 +205,7 @@ class StoreOpener:
             if left <= 0.0:
                 return
             self._waits()
-            if self.ended.wait(min(left, _LOOK_SECONDS)):
+            if self._ended.wait(min(left, _LOOK_SECONDS)):
                 raise StoreUnavailable("the job ends before the ownership store is rebuilt")
 
     def _lacking(self, cluster: str, closure: Closure, stored: Readable) -> Rebuilt:
@@ -248,8 +254,4 @@ class StoreOpener:
         self._shown.count(metrics.RESTORED, cluster, "journal", by=journalled)
         self._shown.count(metrics.RESTORED, cluster, "brokers", by=told)
         log.warning("rebuilt", cluster=cluster, from_journal=journalled, from_brokers=told)
-        self.doubted(cluster, Doubt.STABLE)
-
-
-def _untold(_cluster: str, _level: Doubt) -> None:
-    """The default callback: does nothing."""
+        self._doubted(cluster, Doubt.STABLE)

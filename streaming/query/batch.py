@@ -69,8 +69,15 @@ class BatchWriter:
         offsets: OffsetLog,
         retry: SinkRetry,
         server_ms: Callable[[], int | None],
+        *,
+        explanations: Explanations | None = None,
+        settings: JobSettings | None = None,
     ) -> None:
-        """``server_ms``: Redis's time estimated by the driver's clock, None while uncertain."""
+        """``server_ms``: Redis's time estimated by the driver's clock, None while uncertain.
+
+        ``explanations``: the store of rounds' explanations. ``settings``: the operators' settings,
+        recorded for replays.
+        """
         self._store = store
         self._publisher = publisher
         self._opener = opener
@@ -80,10 +87,8 @@ class BatchWriter:
         self._shown = retry.shown
         self.fenced = False
         """Whether a newer job has taken over: a retry is pointless."""
-        self.settings: JobSettings | None = None
-        """The operators' settings, recorded for replays."""
-        self.explanations: Explanations | None = None
-        """The store of rounds' explanations."""
+        self.settings = settings
+        self.explanations = explanations
         self._told = False
         self._disbelief = RejectedReportLog()
         self._damaged: dict[tuple[str, str], str] = {}

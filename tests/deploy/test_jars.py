@@ -16,7 +16,7 @@ JAR = jars.Jar("org.example:tab:1.0", hashlib.sha256(CONTENT).hexdigest(), len(C
 @pytest.fixture(autouse=True)
 def one_jar_to_fetch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(jars, "locked", lambda *_: [JAR])
+    monkeypatch.setattr(jars, "list_locked", lambda *_: [JAR])
 
 
 def repository_has(content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,6 +104,7 @@ class Job:
         self._ended = threading.Event()
         self.leadership = Leadership(claims.claim, self.shown)
         store, lease_scan = OwnershipStore(self.client), LeaseScan(self.client)
+        intent_publisher = IntentPublisher(topics.publish, lambda: self.leadership.generation)
         self.opener = StoreOpener(
             ClusterGate(self.client, round(1000 * lease_s)),
             store,
@@ -111,10 +112,9 @@ class Job:
             self.leadership,
             self.shown,
             closed_for_ms=round(1100 * lease_s),
+            ended=self._ended,
+            doubted=lambda of, level: intent_publisher.doubt(of, REDIS, level),
         )
-        self.opener.ended = self._ended
-        intent_publisher = IntentPublisher(topics.publish, lambda: self.leadership.generation)
-        self.opener.doubted = lambda of, level: intent_publisher.doubt(of, REDIS, level)
         leases = Leases(self.client)
         clock = ServerClock(
             lambda: leases.server_time() + self.ahead_s, time.monotonic, lease_s, lease_s / 10
@@ -122,9 +122,14 @@ class Job:
         watcher = LeaseWatcher(lease_scan, clock, self.opener, intent_publisher, self.shown)
         retry = SinkRetry(self._ended, Progress(), self.shown)
         self._writer = BatchWriter(
-            store, topics, self.opener, self._offsets, retry, clock.estimate_ms
+            store,
+            topics,
+            self.opener,
+            self._offsets,
+            retry,
+            clock.estimate_ms,
+            explanations=Explanations(self.client),
         )
-        self._writer.explanations = Explanations(self.client)
         self._threads = (
             RelayThread(
                 JournalRelay(self.client, topics), lambda: self.opener.clusters, self.shown

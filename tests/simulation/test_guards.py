@@ -24,7 +24,7 @@ from simulation.ownership.host import SESSIONS_FROM, Host
 from simulation.ownership.network import NO_FAULTS, Link, Odds
 from simulation.ownership.server import MemoryServer
 from simulation.ownership.world import Size, World
-from sinks.errors import StoreUnavailable
+from sinks.errors import Isolated
 from sinks.redis.leases import Lease, Renewal
 from tests.support.ownership_scene import CLUSTER, A, Awry, B, Scene
 from trimtab.ownership import REPLICA_LAG_S, Event
@@ -207,7 +207,7 @@ def replicas_that_join_not_counted(switch: Switch) -> None:
         least = self.of(cluster).opening.replicas
         near = sum(0 <= each.lag_s < REPLICA_LAG_S + 1 for each in self.replication().replicas)
         if near < least:
-            raise StoreUnavailable(f"it hears {near} of {least} replicas")
+            raise Isolated(f"it hears {near} of {least} replicas")
 
     switch.setattr(MemoryServer, "_require_replicas", require)
 

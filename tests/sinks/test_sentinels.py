@@ -22,12 +22,12 @@ from sinks.errors import Misconfigured, StoreUnavailable
 from sinks.redis.command_streams import GROUP, CommandStream
 from sinks.redis.leases import Leases, Renewal
 from sinks.redis.ownership_store import OwnershipStore
+from sinks.redis.scripts import no_master
 from sinks.redis.server.connections import (
     TIMEOUT_SECONDS,
     address,
     look_again,
     redis_client,
-    replace_error,
     translate_errors,
 )
 from sinks.redis.server.sentinels import MasterPool
@@ -294,8 +294,8 @@ def test_a_connection_that_is_in_use_when_sentinels_are_to_be_asked_goes_afterwa
         with held(client, 1) as ports:
             assert ports == [pair.first.port]
             pair.name_second()
-            error = replace_error(client, "is cut off")
-        assert str(error) == f"Redis at {address(client)} is cut off"
+            error = no_master(client, "isolated", "0 of 1")
+        assert str(error).startswith(f"Redis at {address(client)} hears 0 of 1")
         assert server_of(client) == pair.second.port
 
 

@@ -104,7 +104,7 @@ def test_a_wait_that_was_interrupted_is_not_cut_short_by_a_jump_of_the_clock(
     opener = StoreOpener(
         ClusterGate(client), OwnershipStore(client), lambda _: {}, leadership, Exposition(), 60_000
     )
-    opener.ended.set()
+    opener._ended.set()
     for _ in range(2):
         with pytest.raises(StoreUnavailable):
             opener.open(CLUSTER)
@@ -119,7 +119,7 @@ def test_a_history_that_is_closed_once_more_is_closed_for_as_long(
     opener.open(CLUSTER)
     client.delete(open_key(CLUSTER))
     opener._closed_for_ms = 60_000
-    opener.ended.set()
+    opener._ended.set()
     for _ in range(2):
         with pytest.raises(StoreUnavailable):
             opener.open(CLUSTER)
@@ -145,9 +145,9 @@ def test_clusters_that_must_be_rebuilt_are_closed_side_by_side(
         Leadership(claims.claim, Exposition()),
         Exposition(),
         60_000,
-        lambda: waits.append(None),
+        waits=lambda: waits.append(None),
     )
-    opener.ended.set()
+    opener._ended.set()
 
     with pytest.raises(StoreUnavailable):
         open_all(opener)
@@ -164,7 +164,7 @@ def test_a_cluster_that_reports_is_closed_before_its_first_batch(
     assert client.hget(open_key(CLUSTER), "rebuild_since")
 
     waited(opener, client)
-    opener.ended.set()
+    opener._ended.set()
     opener.open(CLUSTER)
     assert ClusterGate(client).is_open(CLUSTER)
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import redis
 
-from sinks.errors import Misconfigured, StoreUnavailable
+from sinks.errors import Misconfigured
 from sinks.redis.server.address import (
     FORMS,
     TIMEOUT_SECONDS,
@@ -25,7 +25,6 @@ __all__ = [
     "address",
     "look_again",
     "redis_client",
-    "replace_error",
     "translate_errors",
 ]
 
@@ -70,15 +69,6 @@ def look_again(client: redis.Redis) -> None:
         pool.look_again()
     else:
         pool.disconnect(inuse_connections=False)
-
-
-def replace_error(client: redis.Redis, why: str) -> StoreUnavailable:
-    """The error for a server that is not the master, or is cut off from its replicas.
-
-    The address is resolved again before the next command.
-    """
-    look_again(client)
-    return StoreUnavailable(f"Redis at {address(client)} {why}")
 
 
 @contextmanager
