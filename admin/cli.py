@@ -86,7 +86,7 @@ def doctor(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Say what is missing here, each with the next command to type; 6 if anything is."""
+    """Say what is missing here, each with the next command to type. Exit code 6 if so."""
     findings = [
         *checks.examine(kafka=kafka, redis=redis, redis_replicas=redis_replicas),
         _check_metrics_port(),

@@ -97,7 +97,7 @@ def _parsed(names: Iterable[str]) -> Iterator[tuple[str, HashRange]]:
 
 
 def ranges_of(names: str) -> Ranges:
-    """(2, k) the ranges of k bundle names, one per line, which were checked before."""
+    """(2, k) the ranges of k valid bundle names, given one per line."""
     if not names:
         return np.zeros((2, 0), dtype=np.uint32)
     text = np.frombuffer(f"{names}\n".encode(), dtype=np.uint8)

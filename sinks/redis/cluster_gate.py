@@ -56,7 +56,8 @@ class Closure(NamedTuple):
 
 
 class ClusterGate:
-    """The gate of one Redis. All methods also raise StoreUnavailable and Misconfigured."""
+    """Opens the clusters of one Redis for writing. All methods also raise StoreUnavailable and
+    Misconfigured."""
 
     def __init__(
         self,

@@ -66,7 +66,7 @@ _text = msgspec.json.Decoder(str)
 
 @dataclass(frozen=True, slots=True)
 class BatchOutcome:
-    """``outcomes`` in the order of the transitions; ``repeated``: some are from an earlier run."""
+    """``repeated``: Redis had applied some of them in an earlier run of the batch."""
 
     outcomes: tuple[TransitionOutcome, ...]
     repeated: bool = False
@@ -185,9 +185,9 @@ class OwnershipStore:
     def records_of(
         self, cluster: str, broker: str, besides: Iterable[str] = ()
     ) -> dict[str, Record]:
-        """Records that name the broker as owner, and existing ones of the bundles in ``besides``.
+        """Existing records of the bundles in the broker's owned set, and of those in ``besides``.
 
-        Reads in pages: not a snapshot of one moment if others write meanwhile.
+        Reads in pages: they may show different moments.
         """
         with translate_errors(self._client):
             names = self._client.sscan_iter(owned_key(cluster, broker), count=_PAGE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trimtab.cluster.intents import apply_intent
+from trimtab.cluster.intents import _EFFECTS, _POLICIES, apply_intent
 from trimtab.policies import NO_POLICIES, Isolation, Policies
 from trimtab.settings import Settings
 from trimtab.state.memory import Memory
@@ -84,3 +84,9 @@ def test_what_names_nothing_is_a_problem() -> None:
     memory = after(group("", "g"))
     assert memory.policies == NO_POLICIES
     assert memory.problems == ["intent 1: name: says nothing of what it is about"]
+
+
+def test_every_kind_of_intent_has_one_effect() -> None:
+    """A kind without one must not be taken for another."""
+    kinds = [*_EFFECTS, *_POLICIES, IntentKind.SETTINGS]
+    assert sorted(kinds) == sorted(IntentKind)

@@ -15,7 +15,7 @@ from trimtab.doubt import Doubt
 from trimtab.policies import Isolation, Policies
 from trimtab.settings import Settings
 from trimtab.settings.setting import InvalidSettings
-from trimtab.state.liveness import Late
+from trimtab.state.liveness import Late, Liveness
 from trimtab.state.memory import Memory
 from trimtab.wire.control import Intent, IntentKind
 
@@ -34,36 +34,49 @@ def apply_intent(
         return _refused(memory, intent, problems)
     if intent.kind in _POLICIES:
         return replace(memory, policies=_POLICIES[intent.kind](memory.policies, intent))
-    after = _after(memory, intent, at_ms, now_ms)
+    after = _EFFECTS[intent.kind](memory, intent, at_ms, now_ms)
     # Only if something is new: an intent sent every second must not cause a round every second.
     return memory if after == memory else replace(after, repair_ms=now_ms)
 
 
-def _after(memory: Memory, intent: Intent, at_ms: int, now_ms: int) -> Memory:
-    """The memory after an intent that may leave something to repair."""
-    alive, broker = memory.liveness, intent.broker
-    match intent.kind:
-        case IntentKind.BROKER_LOST:
-            late = Late(intent.brokers, intent.page)
-            return replace(memory, liveness=alive.lost(broker, at_ms, now_ms, late))
-        case IntentKind.BROKER_JOINED:
-            return replace(memory, liveness=alive.joined(broker, at_ms))
-        case IntentKind.DRAIN:
-            return replace(memory, liveness=alive.drained(broker))
-        case IntentKind.UNDRAIN:
-            return replace(memory, liveness=alive.undrained(broker))
-        case IntentKind.DOUBT:
-            level = None if intent.level is Doubt.STABLE else intent.level
-            return replace(memory, doubts=_changed(memory.doubts, intent.name, level))
-        case IntentKind.READMIT:
-            readmitted = tuple(sorted({*memory.readmitted, intent.bundle}))
-            return replace(memory, readmitted=readmitted)
-        case IntentKind.RESUME:
-            # Closes the breaker too, even without a pause: the operator has seen what is wrong.
-            closed = replace(memory.round, breaker=memory.round.breaker.closed())
-            return replace(memory, paused=False, round=closed)
-        case _:
-            return replace(memory, paused=True)
+def _liveness(memory: Memory, liveness: Liveness) -> Memory:
+    return replace(memory, liveness=liveness)
+
+
+def _doubt(memory: Memory, intent: Intent) -> Memory:
+    level = None if intent.level is Doubt.STABLE else intent.level
+    return replace(memory, doubts=_changed(memory.doubts, intent.name, level))
+
+
+def _resume(memory: Memory) -> Memory:
+    # Closes the breaker too, even without a pause: the operator has seen what is wrong.
+    closed = replace(memory.round, breaker=memory.round.breaker.closed())
+    return replace(memory, paused=False, round=closed)
+
+
+_EFFECTS: Final[Mapping[IntentKind, Callable[[Memory, Intent, int, int], Memory]]] = {
+    IntentKind.BROKER_LOST: lambda memory, intent, at_ms, now_ms: _liveness(
+        memory,
+        memory.liveness.lost(intent.broker, at_ms, now_ms, Late(intent.brokers, intent.page)),
+    ),
+    IntentKind.BROKER_JOINED: lambda memory, intent, at_ms, _: _liveness(
+        memory, memory.liveness.joined(intent.broker, at_ms)
+    ),
+    IntentKind.DRAIN: lambda memory, intent, *_: _liveness(
+        memory, memory.liveness.drained(intent.broker)
+    ),
+    IntentKind.UNDRAIN: lambda memory, intent, *_: _liveness(
+        memory, memory.liveness.undrained(intent.broker)
+    ),
+    IntentKind.DOUBT: lambda memory, intent, *_: _doubt(memory, intent),
+    IntentKind.READMIT: lambda memory, intent, *_: replace(
+        memory, readmitted=tuple(sorted({*memory.readmitted, intent.bundle}))
+    ),
+    IntentKind.PAUSE: lambda memory, *_: replace(memory, paused=True),
+    IntentKind.RESUME: lambda memory, *_: _resume(memory),
+}
+"""The memory after an intent that may leave something to repair; Kafka got the intent at the first
+time, and the batch's timestamp is the second. Settings and policies are elsewhere."""
 
 
 def _overridden(memory: Memory, intent: Intent, defaults: Settings) -> Memory:

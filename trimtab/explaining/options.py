@@ -105,7 +105,7 @@ def _least(used: Floats, rows: Ints) -> list[int]:
 
 
 def _barred(scene: Scene, request: Request, used: Floats, peak: float) -> Barred:
-    """(n,) number of each broker row's bar, 0 if there is none."""
+    """(n,) for each broker the index in `_NAMED` of the bar against it; 0 for none."""
     barred = np.zeros(len(used), np.int8)
     left = find_permitted(request)
     barred[scene.shown.brokers.available & ~left] = _NUMBER[Bar.ISOLATED]

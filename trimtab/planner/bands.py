@@ -95,7 +95,7 @@ def _relieve(board: Board, hot: int, cold: int | None, band: Band, habit: Habit)
 
 
 def _choose(board: Board, hot: int, cold: int, band: Band, habit: Habit) -> int | None:
-    """The place on the hot broker's shelf of the bundle that goes to the cold one."""
+    """Position, on the hot broker's shelf, of the bundle to move to the cold broker."""
     shelf = board.shelf(hot)
     need, spare = board.above(hot, band.high), board.above(hot, band.low)
     lack, room = board.below(cold, band.low), board.below(cold, band.high)

@@ -35,7 +35,7 @@ _OWN = "trimtab"
 
 
 class PlanReview:
-    """One round's review; ``view`` is of the available brokers. Keeps the moves to undo."""
+    """Reviews earlier plans in one round, and collects the moves to undo."""
 
     def __init__(self, view: View, settings: Settings, now_ms: int) -> None:
         self._view, self._settings, self._now_ms = view, settings, now_ms

@@ -184,7 +184,8 @@ def _ask_shedder(
     strategy = STRATEGIES[name]
     history = state.histories.of(name, strategy.history)
     wanted, history = strategy.shed(view, history, settings)
-    return wanted, replace(state, histories=state.histories.having(name, history))
+    histories = state.histories.having(name, history, strategy.history)
+    return wanted, replace(state, histories=histories)
 
 
 def _plan_moves(

@@ -41,7 +41,7 @@ class Excess:
 
 
 def shed(view: View, history: None, settings: Settings) -> tuple[Sequence[ShedWish], None]:
-    """Shed bundles of the one broker with the most messages, or else the most bytes."""
+    """Shed from the broker with the most messages/s; if that gap is accepted, most bytes/s."""
     excess = excess_of(view, settings) if view.brokers.names else None
     if excess is None or view.brokers.listed[excess.source] <= 1:
         return (), history

@@ -54,11 +54,11 @@ class Histories:
         packed = self.own.get(strategy)
         return kind() if packed is None else unpack(packed, kind)
 
-    def having(self, strategy: str, history: Any) -> Histories:
-        """These histories with one strategy's replaced."""
+    def having(self, strategy: str, history: Any, kind: type | None = None) -> Histories:
+        """These histories with one strategy's replaced; ``kind`` as in `of`."""
         if history is None:
             return self
-        if hasattr(self, _field(strategy)):
+        if kind is None:
             return replace(self, **{_field(strategy): history})
         return replace(self, own=self.own | {strategy: pack(history)})
 

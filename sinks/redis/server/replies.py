@@ -113,7 +113,7 @@ def _by_text(where: str, error: ResponseError) -> SinkError | None:
 
 
 def reply(error: ResponseError) -> str:
-    """The server's text, without its code if redis-py has a class for that."""
+    """The server's text, without the prefix that redis-py adds in a pipeline."""
     return _PIPELINED.sub("", str(error))
 
 
