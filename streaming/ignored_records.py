@@ -23,7 +23,7 @@ def tell_ignored(
 ) -> None:
     """Count and log ignored records; ``doubted`` maps bundle to cause, ``kind`` is a label."""
     if doubted:
-        shown.count(metrics.DISBELIEVED, cluster, kind, by=len(doubted))
+        shown.count(metrics.IGNORED_RECORDS, cluster, kind, by=len(doubted))
         told = [f"{bundle}: {why}" for bundle, why in sorted(doubted.items())[:_TOLD]]
         log.warning(
             "records ignored", cluster=cluster, source=source, number=len(doubted), first=told

@@ -70,7 +70,7 @@ BATCH_STAGE: Final = Metric(
     "Duration of each stage of the last batch, as Spark measures them.",
     ("stage",),
 )
-INPUT_ROWS: Final = Metric(
+INPUT_RECORDS: Final = Metric(
     "trimtab_input_records", MetricKind.COUNTER, "Records read from Kafka, by topic.", ("topic",)
 )
 LAG: Final = Metric(
@@ -79,7 +79,7 @@ LAG: Final = Metric(
     "Records in Kafka that no batch has read yet, by topic.",
     ("topic",),
 )
-STATE_ROWS: Final = Metric(
+STATE_KEYS: Final = Metric(
     "trimtab_state_keys", MetricKind.GAUGE, "Keys in the state of each operator.", ("operator",)
 )
 STATE_BYTES: Final = Metric(
@@ -106,13 +106,13 @@ ROUNDS: Final = Metric(
     "Rounds by outcome: planned, or the rule that kept the round from planning.",
     ("cluster", "outcome"),
 )
-DECISIONS: Final = Metric(
+PLANNED_CHANGES: Final = Metric(
     "trimtab_planned_changes",
     MetricKind.COUNTER,
     "Moves, splits and merges that rounds decided on, by reason.",
     ("cluster", "reason"),
 )
-REFUSALS: Final = Metric(
+REFUSED_WISHES: Final = Metric(
     "trimtab_refused_wishes",
     MetricKind.COUNTER,
     "Wishes of a strategy that the round refused, by the rule that refused them.",
@@ -160,7 +160,7 @@ BROKERS: Final = Metric(
 BUNDLES: Final = Metric(
     "trimtab_bundles", MetricKind.GAUGE, "Bundles that the last round saw.", ("cluster",)
 )
-HELD_BACK: Final = Metric(
+EXCLUDED: Final = Metric(
     "trimtab_excluded_bundles",
     MetricKind.GAUGE,
     "Bundles that the last round could not consider, by the rule that excluded them.",
@@ -209,7 +209,7 @@ PREDICTION_BIAS: Final = Metric(
     "Mean of actual minus predicted usage over recent finished moves: 0.01 is one point of usage.",
     ("cluster",),
 )
-SETTLED: Final = Metric(
+FINISHED_MOVES: Final = Metric(
     "trimtab_finished_moves",
     MetricKind.COUNTER,
     "Moves that are no longer waited for, by outcome: landed, failed, lost (with a broker), "
@@ -278,26 +278,26 @@ SINK_SECONDS: Final = Metric(
     ("sink",),
     _SECONDS,
 )
-DAMAGED: Final = Metric(
+SKIPPED_CLUSTERS: Final = Metric(
     "trimtab_skipped_clusters",
     MetricKind.COUNTER,
     "Times a batch skipped a cluster because one of its keys in Redis is damaged or its replicas "
     "are missing; the log says which.",
     ("cluster",),
 )
-RELAYED: Final = Metric(
+RELAYED_CHANGES: Final = Metric(
     "trimtab_relayed_changes",
     MetricKind.COUNTER,
     "Ownership changes copied from the journal in Redis to Kafka.",
     ("cluster",),
 )
-JOURNAL_STOPS: Final = Metric(
+RELAY_FAILURES: Final = Metric(
     "trimtab_relay_failures",
     MetricKind.COUNTER,
     "Times a cluster's journal could not be copied to Kafka; it is retried.",
     ("cluster",),
 )
-REFILLED: Final = Metric(
+REFILLED_BUNDLES: Final = Metric(
     "trimtab_refilled_bundles",
     MetricKind.COUNTER,
     "Bundles whose changes a full journal left out and whose newest record was written to it "
@@ -310,7 +310,7 @@ PRUNED: Final = Metric(
     "Records of bundles deleted long ago that were removed from Redis.",
     ("cluster",),
 )
-UNEXPLAINED: Final = Metric(
+UNEXPLAINED_ROUNDS: Final = Metric(
     "trimtab_unexplained_rounds",
     MetricKind.COUNTER,
     "Rounds without stored explanations: making them failed, or Redis refused them.",
@@ -328,7 +328,7 @@ RESTORED: Final = Metric(
     "Records that the store had lost and that were restored, by source: journal, brokers.",
     ("cluster", "source"),
 )
-DISBELIEVED: Final = Metric(
+IGNORED_RECORDS: Final = Metric(
     "trimtab_ignored_records",
     MetricKind.COUNTER,
     "Ownership records ignored as unreadable or implausible, by source: store, journal, brokers.",
@@ -336,7 +336,7 @@ DISBELIEVED: Final = Metric(
 )
 
 # The driver
-ACTIVE: Final = Metric(
+LEADER: Final = Metric(
     "trimtab_leader",
     MetricKind.GAUGE,
     "1 while this job is the active driver, 0 while it is on standby.",

@@ -121,12 +121,12 @@ def owned_script() -> Script:
 
 @cache
 def prune_script() -> Script:
-    return _script(_SHEBANG, _most_journal(), _source("history.lua"), _source("prune.lua"))
+    return _gated(_most_journal(), "prune.lua")
 
 
 @cache
 def forget_sessions_script() -> Script:
-    return _script(_SHEBANG, _source("history.lua"), _source("forget_sessions.lua"))
+    return _gated("", "forget_sessions.lua")
 
 
 @cache
@@ -190,6 +190,12 @@ def _of_history(first: str, constants: str, *names: str) -> Script:
     """Build a script from files, which checks the history of the data."""
     lag = f"local REPLICA_LAG_S = {REPLICA_LAG_S}"
     return _script(first, constants, lag, _source("history.lua"), *map(_source, names))
+
+
+def _gated(constants: str, name: str) -> Script:
+    """Build a script that runs only while the cluster is open to its caller."""
+    shared = _source("history.lua"), _source("gate.lua")
+    return _script(_SHEBANG, constants, *shared, _source(name))
 
 
 def _most_journal() -> str:

@@ -83,8 +83,8 @@ class Leadership:
             except SinkError as error:
                 log.warning("no farewell", cause=str(error))
             self._claim.close()
-        self._shown.set(metrics.ACTIVE, 0)
+        self._shown.set(metrics.LEADER, 0)
 
     def _show(self) -> None:
         self._shown.set(metrics.GENERATION, self.generation)
-        self._shown.set(metrics.ACTIVE, 1)
+        self._shown.set(metrics.LEADER, 1)

@@ -34,15 +34,15 @@ def show_round(shown: Exposition, record: RoundRecord) -> None:
     reasons = [move.reason for move in record.moves] + [split.reason for split in record.splits]
     reasons += [merge.reason for merge in record.merges]
     for reason, number in Counter(reasons).items():
-        shown.count(metrics.DECISIONS, cluster, reason, by=number)
+        shown.count(metrics.PLANNED_CHANGES, cluster, reason, by=number)
     for rule, number in record.refused.items():
-        shown.count(metrics.REFUSALS, cluster, rule, by=number)
+        shown.count(metrics.REFUSED_WISHES, cluster, rule, by=number)
     shown.forget(metrics.USAGE, cluster)
     for broker, usage in record.usage.items():
         shown.set(metrics.USAGE, usage, cluster, broker)
-    shown.forget(metrics.HELD_BACK, cluster)
+    shown.forget(metrics.EXCLUDED, cluster)
     for rule, number in record.obstacles.items():
-        shown.set(metrics.HELD_BACK, number, cluster, rule)
+        shown.set(metrics.EXCLUDED, number, cluster, rule)
     shown.set(metrics.USAGE_RANGE, record.summary.get("usage_range", 0.0), cluster)
     shown.set(metrics.BROKERS, record.summary.get("brokers", 0.0), cluster)
     shown.set(metrics.BUNDLES, record.summary.get("bundles", 0.0), cluster)
@@ -70,7 +70,7 @@ def _show_settled(shown: Exposition, record: RoundRecord) -> None:
             shown.observe(metrics.PREDICTION_ERROR, error, cluster)
     shown.set(metrics.PREDICTION_BIAS, record.bias, cluster)
     for outcome, number in record.closed.items():
-        shown.count(metrics.SETTLED, cluster, outcome, by=number)
+        shown.count(metrics.FINISHED_MOVES, cluster, outcome, by=number)
     for cause in record.tripped:
         shown.count(metrics.BREAKER_TRIPS, cluster, cause)
     shown.set(metrics.BREAKER_OPEN, record.frozen_until > 0, cluster)

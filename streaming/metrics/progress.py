@@ -46,13 +46,13 @@ class ProgressListener(StreamingQueryListener):
             self._show_source(source)
         # The cluster operator reads the broker operator's rows: Spark lists it first.
         for operator, state in zip(("cluster", "broker"), progress.stateOperators, strict=False):
-            shown.set(metrics.STATE_ROWS, state.numRowsTotal, operator)
+            shown.set(metrics.STATE_KEYS, state.numRowsTotal, operator)
             shown.set(metrics.STATE_BYTES, state.memoryUsedBytes, operator)
 
     def _show_source(self, source: SourceProgress) -> None:
         ends, latest = _offsets(source.endOffset), _offsets(source.latestOffset)
         for topic, partitions in ends.items():
-            self._shown.count(metrics.INPUT_ROWS, topic, by=source.numInputRows)
+            self._shown.count(metrics.INPUT_RECORDS, topic, by=source.numInputRows)
             newest = latest.get(topic, partitions)
             lag = sum(newest.get(p, end) - end for p, end in partitions.items())
             self._shown.set(metrics.LAG, lag, topic)

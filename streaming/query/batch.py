@@ -151,7 +151,7 @@ class BatchWriter:
         except (Closed, Unavailable, Misconfigured) as error:
             problem = str(error)
         if problem:
-            self._shown.count(metrics.UNEXPLAINED, told.cluster)
+            self._shown.count(metrics.UNEXPLAINED_ROUNDS, told.cluster)
             log.warning("a round is not explained", cluster=told.cluster, cause=problem)
 
     def _keep(self, told: StoredExplanations) -> None:
@@ -199,7 +199,7 @@ class BatchWriter:
         try:
             result = action()
         except Damaged as error:
-            self._shown.count(metrics.DAMAGED, cluster)
+            self._shown.count(metrics.SKIPPED_CLUSTERS, cluster)
             if self._damaged.get((cluster, done)) != str(error):
                 log.warning(f"a cluster is not {done}", cluster=cluster, cause=str(error))
             self._damaged[cluster, done] = str(error)

@@ -76,12 +76,12 @@ class RelayThread:
 
     def _carry(self, cluster: str) -> None:
         carried = self._relay.relay(cluster)
-        self._shown.count(metrics.RELAYED, cluster, by=carried)
+        self._shown.count(metrics.RELAYED_CHANGES, cluster, by=carried)
         if carried < PAGE:
-            self._shown.count(metrics.REFILLED, cluster, by=self._relay.refill(cluster))
+            self._shown.count(metrics.REFILLED_BUNDLES, cluster, by=self._relay.refill(cluster))
 
     def _put_off(self, cluster: str, error: Exception) -> None:
-        self._shown.count(metrics.JOURNAL_STOPS, cluster)
+        self._shown.count(metrics.RELAY_FAILURES, cluster)
         before = self._troubles.get(cluster)
         if before is None or before.cause is not type(error):
             log.warning("the journal waits", cluster=cluster, cause=f"{error}", error=type(error))

@@ -4,17 +4,14 @@
 -- ARGV: the job's generation; then broker, session, broker, session ...
 -- Returns {"forgotten", how many}, {"closed", why}, or {"fenced", the higher generation}.
 --
--- From history.lua: server, history_of.
+-- From gate.lua: barred.
 
 local OPEN, SESSIONS, LEASES = KEYS[1], KEYS[2], KEYS[3]
 local caller = tonumber(ARGV[1])
 
-local opened = redis.call("HMGET", OPEN, "generation", "replid", "run_id")
-if tonumber(opened[1] or 0) > caller then
-  return { "fenced", opened[1] }
-end
-if tonumber(opened[1] or 0) < caller or opened[3] or opened[2] ~= history_of(server()) then
-  return { "closed", "it is not open to this generation" }
+local refused = barred(OPEN, caller)
+if refused then
+  return refused
 end
 
 local forgotten = 0

@@ -4,17 +4,14 @@
 -- ARGV: cluster; the job's generation; how long ago (ms); then bundles.
 -- Returns {"pruned", how many}, {"closed", why}, or {"fenced", the higher generation}.
 --
--- Rendered above from Python: MOST_JOURNAL. From history.lua: server, history_of.
+-- Rendered above from Python: MOST_JOURNAL. From gate.lua: barred.
 
 local OPEN, OWNERSHIP, JOURNAL, UNJOURNALLED = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local cluster, caller, kept_ms = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
-local opened = redis.call("HMGET", OPEN, "generation", "replid", "run_id")
-if tonumber(opened[1] or 0) > caller then
-  return { "fenced", opened[1] }
-end
-if tonumber(opened[1] or 0) < caller or opened[3] or opened[2] ~= history_of(server()) then
-  return { "closed", "it is not open to this generation" }
+local refused = barred(OPEN, caller)
+if refused then
+  return refused
 end
 if redis.call("SCARD", UNJOURNALLED) > 0 or redis.call("XLEN", JOURNAL) >= MOST_JOURNAL then
   -- The journal would hold the end of a bundle before its last record, or it has no room.

@@ -1,0 +1,15 @@
+-- Whether a job may change a cluster now. Shared by the scripts, which stand below it.
+--
+-- From history.lua: server, history_of.
+
+-- nil where the cluster is open to this generation on this history; else the script's answer.
+local function barred(open, caller)
+  local opened = redis.call("HMGET", open, "generation", "replid", "run_id")
+  local generation = tonumber(opened[1] or 0)
+  if generation > caller then
+    return { "fenced", opened[1] }
+  end
+  if generation < caller or opened[3] or opened[2] ~= history_of(server()) then
+    return { "closed", "it is not open to this generation" }
+  end
+end
