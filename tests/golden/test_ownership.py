@@ -13,13 +13,13 @@ import pytest
 from tests.support import clusters
 from tests.support.clusters_by_rows import change_row, cluster
 from tests.support.reports import bundle
-from trimtab.filters.request import Projection
 from trimtab.ownership import Event, Given, IllegalTransition, OwnerRule, State, effect_of
-from trimtab.placement import PLACERS
 from trimtab.plan import ShedWish
 from trimtab.reasons import Reason, Rule
 from trimtab.round.disposal import Disposal
+from trimtab.round.placing import Placing
 from trimtab.settings import Settings
+from trimtab.state.round_state import Histories
 
 BUNDLE = bundle(0)
 
@@ -86,9 +86,7 @@ def test_a_step_cannot_name_another_owner(state: State, event: Event, after: Sta
 def test_nothing_is_transferred_to_its_owner() -> None:
     """Acceptance case E11: Pulsar keeps the old record; here the round refuses to ask."""
     view, settings = clusters.cluster(a=0.9, b=0.1), Settings()
-    projection = Projection(view)
-    placer = PLACERS["least-long-term-rate"](view, projection, None, settings)
-    disposal = Disposal(view, projection, placer, settings, np.random.default_rng(1))
-    plan = disposal.plan([ShedWish(0, 0, Reason.OVERLOADED, destination=0)], ())
+    placing = Placing(view, Histories(), settings, np.random.default_rng(1))
+    plan = Disposal(placing).plan([ShedWish(0, 0, Reason.OVERLOADED, destination=0)], ())
     assert plan.moves == ()
     assert [refusal.rule for refusal in plan.refusals] == [Rule.SAME_BROKER]
