@@ -103,7 +103,7 @@ def show_outcomes(
     for request, outcome in zip(requests, outcomes, strict=True):
         became = outcome.reason or "accepted"
         match request.event:
-            case Event.TRANSFER:
+            case Event.TRANSFER | Event.UNLOAD:
                 shown.count(metrics.MOVES, cluster, became)
             case Event.SPLIT:
                 shown.count(metrics.SPLITS, cluster, became)

@@ -71,6 +71,7 @@ def record_round(
         at=context.now_ms,
         strategy=settings.round.shedding,
         placement=settings.round.placement,
+        assignment=settings.round.assignment,
         observe_only=settings.round.observe_only,
         skipped=plan.skipped.value if plan.skipped else "",
         moves=tuple(_move(move, context.whys.get(move.bundle, "")) for move in plan.moves),

@@ -208,6 +208,8 @@ class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     move_deadline_ms: int
     settings_version: int
     state_hash: str
+    assignment: str = "ahead"
+    """When the bundles in ``moves`` get their next owner (`RoundSettings.assignment`)."""
     splits: tuple[PlannedSplit, ...] = ()
     division: Division | None = None
     """How the owners must split the bundles in ``splits``."""
