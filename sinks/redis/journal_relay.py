@@ -119,9 +119,11 @@ def _outgoing(cluster: str, generation: int, entry: bytes, value: bytes) -> Iter
         yield _dead_letter(cluster, entry.decode(), value, error)
         return
     key = f"{change.cluster}/{change.bundle}"
-    yield Outgoing(keys.OWNERSHIP, key, value)
-    if change.pruned and change.record.state is State.DELETED:
-        yield Outgoing(keys.OWNERSHIP, key, b"")
+    removed = change.pruned and change.record.state is State.DELETED
+    # Where partitions were added, older records of the key are in another one: it must end there.
+    yield Outgoing(keys.OWNERSHIP, key, value, everywhere=removed)
+    if removed:
+        yield Outgoing(keys.OWNERSHIP, key, b"", everywhere=True)
 
 
 def _checked(cluster: str, generation: int, value: bytes) -> Change:
