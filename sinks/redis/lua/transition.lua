@@ -180,11 +180,18 @@ local function range_of(bundle)
   end
 end
 
+-- How many bundles were placed on a broker since the hints. What somebody has spoiled counts as none: the
+-- next hints delete it.
+local function placed_on(broker)
+  local count = redis.pcall("HGET", PLACED, broker)
+  return type(count) == "string" and tonumber(count) or 0
+end
+
 -- The least loaded candidate that holds a lease, including bundles placed since the hints.
 local function best_of(candidates, each)
   local best, least
   for _, candidate in ipairs(candidates) do
-    local placed = redis.call("HGET", PLACED, candidate[1]) or 0
+    local placed = placed_on(candidate[1])
     local load = candidate[2] + placed * (each or 0)
     if (not least or load < least) and can_serve(candidate[1]) then
       best, least = candidate[1], load
@@ -481,7 +488,8 @@ local function send(request, after, epoch)
     end
   end
   if request.candidates then
-    redis.call("HINCRBY", PLACED, after.owner, 1)
+    -- pcall here too: the records are written, and a spoiled count heals with the next hints.
+    redis.pcall("HINCRBY", PLACED, after.owner, 1)
   end
 end
 
