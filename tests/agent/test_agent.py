@@ -15,6 +15,7 @@ from structlog.testing import capture_logs
 from agent.agent import Agent, Superseded
 from agent.commands.obeying import Obeyed
 from agent.links import AgentSettings, Links, boot_clock, watch_server_time
+from agent.forgetting import PAGE
 from agent.lookup.claiming import Claims
 from agent.ports import LeaseKeeper
 from agent.reports.outbox import Outbox
@@ -47,6 +48,9 @@ from trimtab.wire.keys import (
 )
 from trimtab.wire.ownership import Candidate, Record
 
+ENDED = Record(state=State.DELETED, epoch=Epoch(1, 7), since=0)
+"""A bundle that the store has forgotten."""
+
 
 class Host:
     """An agent whose loop is turned by hand; its reports land on a shelf."""
@@ -59,13 +63,16 @@ class Host:
         *loaded: str,
         session: int = SESSION,
         broker: Recorder | None = None,
+        forget_every: float = 3_600.0,
     ) -> None:
         self.clock = Clock()
         self.broker = broker or Recorder(*loaded)
         self.shelf = Shelf()
         self.seen = Seen(None)
         self.outbox = Outbox(lambda: self.shelf)
-        settings = AgentSettings(cluster, name, session, longest_wait=0.001)
+        settings = AgentSettings(
+            cluster, name, session, longest_wait=0.001, forget_every=forget_every
+        )
         links = Links(
             store=OwnershipStore(client),
             leases=Leases(client),
@@ -420,7 +427,7 @@ def test_what_a_store_has_forgotten_is_kept_unless_the_store_proves_open_afterwa
 ) -> None:
     """One that is emptied while a broker begins knows nothing, for another reason."""
     one = host(A)
-    ended = Record(state=State.DELETED, epoch=Epoch(1, 7), since=0)
+    ended = ENDED
     one.agent._links.seen.note(BUNDLE, ended)
 
     def happens() -> None:
@@ -432,6 +439,34 @@ def test_what_a_store_has_forgotten_is_kept_unless_the_store_proves_open_afterwa
 
     assert one.agent.seeded is not emptied
     assert one.agent._links.seen.record(BUNDLE) == (ended if emptied else None)
+
+
+@pytest.mark.parametrize("emptied", [False, True])
+def test_a_broker_that_runs_for_long_forgets_old_records_if_the_store_was_open(
+    job: Job, client: Redis, host: Callable[..., Host], emptied: bool
+) -> None:
+    one = host(A, BUNDLE, forget_every=5.0)
+    one.agent.turn()
+    seen = one.agent._links.seen
+    ended = {f"t/n/0x{n:08x}_0x{n + 1:08x}": ENDED for n in range(PAGE + 1)}
+    seen.note_all(ended)
+
+    def happens() -> None:
+        if emptied:
+            client.delete(open_key(job.cluster))
+
+    one.agent._obeyer.store = Restored(client, happens)
+    one.clock.now += 4.0
+    one.agent.turn()
+    assert seen.all().keys() == {BUNDLE, *ended}
+    one.clock.now += 4.0
+    one.agent.turn()
+
+    assert len(seen.all()) == (1 + len(ended) if emptied else 2)
+    one.clock.now += 5.0
+    one.agent.turn()
+    assert (seen.all().keys() == {BUNDLE}) is not emptied
+    assert one.agent.serves(BUNDLE)
 
 
 class Slow(Recorder):
