@@ -59,6 +59,8 @@ class Contents:
     replicas: dict[str, Replicas] = field(default_factory=dict)
     """One row, under ""."""
     records: dict[str, Record] = field(default_factory=dict)
+    marks: dict[str, bool] = field(default_factory=dict)
+    """One row, under "": the records were not deleted since the job rebuilt them."""
     owned: dict[str, frozenset[str]] = field(default_factory=dict)
     """Broker to the bundles whose record names it."""
     journal: dict[int, Change] = field(default_factory=dict)

@@ -95,13 +95,21 @@ class MemoryServer:
         """Do FLUSHALL: the process keeps running, and keeps its history."""
         self.data = Data()
 
+    def delete_records(self, cluster: str) -> None:
+        """Do DEL of the records, which the server evicts or an operator deletes."""
+        self.data.begin()
+        for bundle in list(self.of(cluster).records):
+            self._put(cluster, "records", bundle, None)
+        self._put(cluster, "marks", "", None)
+
     # Reads
 
     def of(self, cluster: str) -> Contents:
         return self.data.of(cluster)
 
     def is_open(self, cluster: str) -> bool:
-        return self.is_master and self.of(cluster).opening.opened_on == self.history
+        here = self.of(cluster)
+        return self.is_master and here.opening.opened_on == self.history and bool(here.marks)
 
     def alive(self, cluster: str, broker: str) -> bool:
         """Whether a broker holds a lease."""
@@ -320,9 +328,10 @@ class MemoryServer:
                 self._opening(cluster, opening._replace(opened_on=""))
             raise GenerationSpent(f"generation {generation} was opened on data that is gone")
         self.knows_scripts = True
+        is_of_here = opening.opened_on == self.history
         noted = here.noted_replicas(self.history)
         least = max(_majority(len(self.replication().replicas)), _majority(noted.online))
-        if is_open or opening.rebuild_on == self.history:
+        if is_of_here or opening.rebuild_on == self.history:
             least = max(least, opening.replicas)
         replicated = opening.replicated or opening.replicas > 0 or noted.ever > 0
         if not is_open:
@@ -332,7 +341,8 @@ class MemoryServer:
                 left_behind = closed_for_ms > 0 and (here.is_empty or replicated)
                 since = now + (REPLICA_WAIT_MS if left_behind else 0)
             remaining = max(0, since + closed_for_ms - now)
-            if rebuilt_on != self.history or remaining > 0:
+            if rebuilt_on != self.history or remaining > 0 or not here.marks:
+                self._put(cluster, "marks", "", True)
                 self._opening(
                     cluster,
                     opening._replace(
@@ -425,8 +435,8 @@ class MemoryServer:
 
     def _writable(self, cluster: str) -> Contents:
         here = self._changing(cluster)
-        if here.opening.opened_on != self.history:
-            raise Closed("it was not opened on this history of its data")
+        if not self.is_open(cluster):
+            raise Closed("it was not opened on this history of its data, or its records are gone")
         self._require_replicas(cluster)
         return here
 

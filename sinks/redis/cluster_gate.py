@@ -85,7 +85,12 @@ class ClusterGate:
         status, detail, *more = run(
             self._client,
             open_script(),
-            [keys.open_key(cluster), keys.replicas_key(cluster)],
+            [
+                keys.open_key(cluster),
+                keys.replicas_key(cluster),
+                keys.ownership_key(cluster),
+                keys.bundles_key(cluster),
+            ],
             [
                 str(generation),
                 known,
@@ -112,14 +117,18 @@ class ClusterGate:
                 raise GenerationSpent(f"generation {generation} was opened on data that is gone")
 
     def is_open(self, cluster: str) -> bool:
-        """Whether records may be changed, and trusted: a generation has opened this data."""
+        """Whether records may be changed, and trusted: a generation has opened this data, and
+        neither the records nor their index were deleted since."""
         with translate_errors(self._client), self._client.pipeline(transaction=False) as together:
             together.hmget(keys.open_key(cluster), "replid", "run_id")
+            together.hget(keys.ownership_key(cluster), keys.MARK)
+            together.zrangebylex(keys.bundles_key(cluster), f"[{keys.MARK}", f"[{keys.MARK}")
             together.info("replication")
             # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
             answers: Any = together.execute()
-        (opened_on, by_older_job), server = answers
-        return opened_on == history_of(server) and by_older_job is None
+        (opened_on, by_older_job), records, index, server = answers
+        is_marked = records is not None and bool(index)
+        return opened_on == history_of(server) and by_older_job is None and is_marked
 
     def was_replicated(self, cluster: str) -> bool:
         """Whether the store remembers replicas: it is best to find the master, and how many must

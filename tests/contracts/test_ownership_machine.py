@@ -21,6 +21,7 @@ from sinks.redis.cluster_gate import Closure, ClusterGate
 from sinks.redis.leases import FOR_THE_NEXT, Lease, Leases, Renewal
 from sinks.redis.ownership_store import BatchOutcome, OwnershipStore
 from tests.contracts.asking import commands, journal
+from tests.support.opening import indexed
 from trimtab.model import NO_EPOCH, Epoch, HashRange, merge_names, parse_bundle
 from trimtab.ownership import JOB_EVENTS, TRANSITIONS, Event, State
 from trimtab.wire import keys
@@ -253,6 +254,11 @@ class Histories(RuleBasedStateMachine):
         self.model.flush()
 
     @rule()
+    def its_records_are_deleted(self) -> None:
+        self.client.delete(keys.ownership_key(self.cluster), keys.bundles_key(self.cluster))
+        self.model.delete_records(self.cluster)
+
+    @rule()
     def another_takes_its_place(self) -> None:
         """A replica with all of its data is promoted: it answers nobody before that."""
         self.client.replicaof("127.0.0.1", 1)
@@ -331,11 +337,11 @@ class Histories(RuleBasedStateMachine):
     @invariant()
     def the_index_names_what_stands(self) -> None:
         standing = sorted(
-            bundle.encode()
+            bundle
             for bundle, record in self.model.of(self.cluster).records.items()
             if record.state is not State.DELETED
         )
-        assert self.client.zrange(keys.bundles_key(self.cluster), 0, -1) == standing
+        assert indexed(self.client, self.cluster) == standing
 
     @invariant()
     def epochs_only_grow(self) -> None:

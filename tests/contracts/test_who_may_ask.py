@@ -14,7 +14,7 @@ from sinks.redis.leases import Lease, Leases, Renewal
 from sinks.redis.ownership_store import OwnershipStore
 from tests.contracts.asking import BUNDLE, GENERATION, HALVES, broker
 from tests.contracts.conftest import BROKERS
-from tests.support.opening import server_ms
+from tests.support.opening import indexed, server_ms
 from trimtab.model import NO_EPOCH, is_bundle, namespace_of
 from trimtab.ownership import Event
 from trimtab.wire import keys
@@ -100,7 +100,7 @@ def test_what_is_no_range_is_no_bundle(
     claim = msgspec.structs.replace(broker(A, Event.CLAIM), bundle=name)
 
     assert store.apply(cluster, claim).reason is Refused.NOT_TILING
-    assert client.zcard(keys.bundles_key(cluster)) == 0
+    assert indexed(client, cluster) == []
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,8 @@ def test_an_overlap_is_seen_whatever_stands_between_in_the_index(
 ) -> None:
     wide, narrow = "t/ns/0x10000000_0x50000000", "t/ns/0x28000000_0x30000000"
     for first, second in ((wide, narrow), (narrow, wide)):
-        client.delete(keys.bundles_key(cluster), keys.ownership_key(cluster))
+        client.zrem(keys.bundles_key(cluster), wide, narrow, between)
+        client.hdel(keys.ownership_key(cluster), wide, narrow)
         claim = msgspec.structs.replace(broker(A, Event.CLAIM), bundle=first, id=first)
         assert store.apply(cluster, claim).accepted
         client.zadd(keys.bundles_key(cluster), {between: 0})

@@ -10,7 +10,7 @@ import redis
 from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.leases import history_of
 from sinks.redis.ownership_store import BatchOutcome, OwnershipStore
-from trimtab.wire.keys import lease_key, open_key
+from trimtab.wire.keys import MARK, bundles_key, lease_key, open_key
 from trimtab.wire.ownership import Transition, TransitionOutcome
 
 LONG_MS = 600_000
@@ -29,6 +29,13 @@ def keep_alive(client: redis.Redis, cluster: str, brokers: Iterable[str]) -> Non
     """Give brokers that have none leases that outlive the test."""
     for broker in brokers:
         client.set(lease_key(cluster, broker), "+1", px=LONG_MS, nx=True)
+
+
+def indexed(client: redis.Redis, cluster: str) -> list[str]:
+    """The bundles in the index, in its order."""
+    # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
+    names: Any = client.zrange(bundles_key(cluster), 0, -1)
+    return [name.decode() for name in names if name != MARK.encode()]
 
 
 def server_ms(client: redis.Redis) -> int:

@@ -1,6 +1,7 @@
 -- Renews a broker's lease, gives it up, or takes it over from an older process of the same name.
 --
--- KEYS: open, lease, successor, sessions, clock, replicas, the assertions' common prefix.
+-- KEYS: open, lease, successor, sessions, clock, replicas, the assertions' common prefix, ownership,
+--       bundles.
 -- ARGV: session (ms, larger for a process that started later); for how long (ms), 0 to give it up,
 --       -1 to leave the rest of it to the next process of this name; the broker; its assertion of the
 --       records that it saw, as JSON, or ""; how long it has asked for the lease, by its own clock (ms).
@@ -18,10 +19,10 @@
 --   released  detail: the session before, or ""
 --
 -- Rendered above from Python: LONGEST_LEASE_MS, KEPT_MS, REPLICA_WAIT_MS. From history.lua: server, history_of,
--- short_of_replicas.
+-- short_of_replicas. From marks.lua: are_marked.
 
 local OPEN, LEASE, SUCCESSOR, SESSIONS, CLOCK = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local REPLICAS, ASSERTIONS = KEYS[6], KEYS[7]
+local REPLICAS, ASSERTIONS, OWNERSHIP, BUNDLES = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local session, asked, broker, said = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 -- The name is reserved until this lease ends, for a process that has not started yet.
 local NO_SESSION = "0"
@@ -124,7 +125,7 @@ if opened[4] and before ~= MINE then
   return answer("outdated", "", 0)
 end
 local status = "held"
-if opened[1] ~= history or opened[4] then
+if opened[1] ~= history or opened[4] or not are_marked(OWNERSHIP, BUNDLES) then
   -- The lease of a broker without an assertion must expire before the records are trusted again.
   local key = ASSERTIONS .. history .. ":" .. broker
   if said ~= "" then

@@ -20,7 +20,7 @@
 --
 -- Rendered from Python: EFFECTS (";state event=state owner-rule given;..."), BROKER_EVENTS, JOB_EVENTS,
 -- STREAK_ENDS, SOON_MS, MOST_FALLS, CLOCK_MARGIN_MS, MOST_JOURNAL; a name after "REFUSED." becomes its text. From
--- history.lua: server, is_of, short_of_replicas. From records.lua: readable_record.
+-- history.lua: server, is_of, short_of_replicas. From marks.lua: are_marked. From records.lua: readable_record.
 -- JSON is built by hand: cjson writes an empty list as {} and long integers as 1.7e+12.
 
 -- A broker this far behind has missed the deadlines of the commands that are trimmed.
@@ -115,6 +115,9 @@ end
 local here = server()
 if not is_of(here, history) then
   return { "closed", "its server restarted, or is not the master that it was" }
+end
+if not are_marked(OWNERSHIP, BUNDLES) then
+  return { "closed", NOT_MARKED }
 end
 local isolated = short_of_replicas(REPLICAS, here, history, opened[2], opened[3])
 if isolated then
