@@ -405,6 +405,12 @@ class MemoryServer:
         left = tuple(each for each in here.commands.get(broker, ()) if each[0] not in done)
         self._put(cluster, "commands", broker, left)
 
+    def unrelayed(self, cluster: str) -> dict[str, Record]:
+        """Like `ClusterGate.unrelayed`."""
+        self.answers()
+        # By entry, ascending: a bundle's last one counts.
+        return {change.bundle: change.record for change in self.of(cluster).journal.values()}
+
     def take_journal(self, cluster: str, most: int) -> list[Change]:
         """Take the journal's oldest entries, as the relay carries them to Kafka."""
         here = self._changing(cluster)

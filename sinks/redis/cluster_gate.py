@@ -16,6 +16,7 @@ import redis
 
 from sinks.errors import Closed, Damaged, Fenced, GenerationSpent, SinkError
 from sinks.kafka.readable import Readable, readable_assertion
+from sinks.redis.journal_relay import PAGE, Rejected, checked_change
 from sinks.redis.leases import Leases, history_of, literal
 from sinks.redis.scripts import (
     BROKERS_SCRIPTS,
@@ -176,6 +177,28 @@ class ClusterGate:
                 case _:
                     raise SinkError(f"{cluster} cannot be restored: {detail}")
         return restored
+
+    def unrelayed(self, cluster: str, generation: int) -> dict[str, Record]:
+        """The newest records in the journal: read it before its topic, which may lack them.
+
+        Ignores entries that cannot be a change of this cluster, and a journal of the wrong type.
+        """
+        newest: dict[str, Record] = {}
+        start = "-"
+        with suppress(Damaged), translate_errors(self._client):
+            while True:
+                # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
+                page: Any = self._client.xrange(keys.journal_key(cluster), start, "+", PAGE)
+                if not page:
+                    break
+                for _, fields in page:
+                    with suppress(Rejected):
+                        change = checked_change(cluster, generation, fields.get(b"change", b""))
+                        known = newest.get(change.bundle)
+                        if known is None or change.record.epoch > known.epoch:
+                            newest[change.bundle] = change.record
+                start = f"({page[-1][0].decode()}"
+        return newest
 
     def journal_is_empty(self, cluster: str) -> bool:
         """Whether all that the journal ever held has reached its topic, or was deleted.

@@ -23,7 +23,7 @@ from streaming.sink_retry import SinkRetry
 from streaming.watchdog import Progress
 from tests.faults.job import Frame, Offsets
 from tests.faults.topics import Claims, Topics
-from tests.support.opening import close, keep_alive, let_in, server_ms
+from tests.support.opening import close, indexed, keep_alive, let_in, server_ms
 from tests.support.recorded_batches import held
 from trimtab.model import NO_EPOCH
 from trimtab.ownership import Event
@@ -130,9 +130,27 @@ def test_what_a_lost_broker_had_is_given_by_a_job_that_knows_the_servers_time(jo
     assert job.record.owner == B
 
 
-@pytest.mark.parametrize(
-    "key", [keys.open_key, keys.ownership_key, keys.bundles_key, keys.journal_key]
-)
+@pytest.mark.parametrize("key", [keys.ownership_key, keys.bundles_key])
+def test_deleted_records_are_rebuilt_by_the_next_batch(
+    job: Job, key: Callable[[str], str]
+) -> None:
+    """An index of the wrong type is made anew, too."""
+    job.gives((0, 0))
+    record = job.record
+    assert record is not None
+    job.client.delete(key(job.cluster))
+    if key is keys.bundles_key:
+        job.client.set(key(job.cluster), "text")
+    assert not job.is_open
+    job.hears()
+    assert job.is_open
+    assert job.record == record
+    job.gives(record.epoch)
+    assert job.record.epoch.generation == 2
+    assert indexed(job.client, job.cluster) == [BUNDLE]
+
+
+@pytest.mark.parametrize("key", [keys.open_key, keys.ownership_key, keys.journal_key])
 def test_a_damaged_cluster_costs_the_others_of_a_batch_nothing(
     job: Job, key: Callable[[str], str]
 ) -> None:

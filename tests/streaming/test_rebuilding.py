@@ -18,7 +18,7 @@ from streaming.leader.leadership import Leadership
 from streaming.leader.store_opening import StoreOpener
 from streaming.metrics.exposition import Exposition
 from tests.support.opening import close, indexed, keep_alive
-from trimtab.model import Epoch
+from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import Event, State
 from trimtab.wire import keys
 from trimtab.wire.assertion import Assertion
@@ -217,3 +217,25 @@ def test_what_still_waits_in_the_journal_is_not_journalled_twice(job: Job, kind:
     job.open()
 
     assert job.client.scard(keys.unjournalled_key(job.cluster)) == 0
+
+
+def test_what_waits_in_the_journal_is_restored_where_the_records_were_deleted(job: Job) -> None:
+    """Nobody else may know it: the relay has not carried it, and its broker lost its disk."""
+    job.generations = (5, 6)
+    job.open()
+    keep_alive(job.client, job.cluster, (A,))
+    for bundle in (LOW, HIGH):
+        asked = Transition(id=bundle, bundle=bundle, event=Event.CLAIM, expect=NO_EPOCH, actor=A)
+        assert job.store.apply(job.cluster, asked).accepted
+    before = job.store.records(job.cluster)
+    journal = keys.journal_key(job.cluster)
+    job.client.xadd(journal, {"change": "x"})
+    job.client.delete(keys.ownership_key(job.cluster))
+
+    job.generations = (6,)
+    job.open()
+
+    assert job.store.records(job.cluster) == before
+    assert indexed(job.client, job.cluster) == [LOW, HIGH]
+    assert job.client.xlen(journal) == 3
+    assert job.moves(HIGH, before[HIGH].epoch)
