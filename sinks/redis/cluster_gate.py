@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import redis
 
-from sinks.errors import Closed, Damaged, Fenced, GenerationSpent, SinkError
+from sinks.errors import Closed, Damaged, Evicting, Fenced, GenerationSpent, SinkError
 from sinks.kafka.readable import Readable, readable_assertion
 from sinks.redis.journal_relay import PAGE, Rejected, checked_change
 from sinks.redis.leases import Leases, history_of, literal
@@ -27,7 +27,8 @@ from sinks.redis.scripts import (
     restore_script,
     run,
 )
-from sinks.redis.server.connections import translate_errors
+from sinks.redis.server.connections import address, translate_errors
+from sinks.redis.server.survey import evicting
 from trimtab.ownership import LONGEST_LEASE_MS
 from trimtab.wire import keys
 from trimtab.wire.assertion import Assertion
@@ -79,8 +80,8 @@ class ClusterGate:
         """Let ``generation`` write; None if it now may. Opening twice is harmless.
 
         ``rebuilt_on`` is the history whose records were rebuilt, which must have been closed for
-        ``closed_for_ms``. Raises Fenced if a higher generation opened it, and GenerationSpent if
-                this one did, on data that is gone.
+        ``closed_for_ms``. Raises Fenced if a higher generation opened it, GenerationSpent if this
+        one did, on data that is gone, and Evicting.
         """
         known = self._opened_on.get((cluster, generation), "")
         status, detail, *more = run(
@@ -114,6 +115,8 @@ class ClusterGate:
                 raise _fenced(cluster, generation, detail)
             case "replica":
                 raise no_master(self._client, status)
+            case "evicts":
+                raise Evicting(f"Redis at {address(self._client)} {evicting(detail)}")
             case _:
                 raise GenerationSpent(f"generation {generation} was opened on data that is gone")
 

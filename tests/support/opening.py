@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import redis
@@ -36,6 +37,18 @@ def indexed(client: redis.Redis, cluster: str) -> list[str]:
     # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
     names: Any = client.zrange(bundles_key(cluster), 0, -1)
     return [name.decode() for name in names if name != MARK.encode()]
+
+
+@contextmanager
+def evicting(client: redis.Redis, maxmemory: str, policy: str) -> Iterator[None]:
+    """Limit the server's memory meanwhile."""
+    try:
+        client.config_set("maxmemory", maxmemory)
+        client.config_set("maxmemory-policy", policy)
+        yield
+    finally:
+        client.config_set("maxmemory", "0")
+        client.config_set("maxmemory-policy", "noeviction")
 
 
 def server_ms(client: redis.Redis) -> int:

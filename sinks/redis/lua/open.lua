@@ -6,7 +6,7 @@
 --       on which the caller has rebuilt the records, "" if none; how long that one must have been closed
 --       by then (ms); how many replicas must acknowledge, "" for enough for a majority.
 -- Returns {"opened", this history}, {"fenced", the higher generation}, {"spent", this history},
---       {"replica", ""}, or {"rebuild", this history, ms to wait at least, when it was closed}: no
+--       {"replica", ""}, {"evicts", the server's policy}, or {"rebuild", this history, ms to wait at least, when it was closed}: no
 --       record can be changed until it is opened.
 --
 -- Rendered above from Python: REPLICA_WAIT_MS. From history.lua: server, history_of, replicas_of,
@@ -29,6 +29,14 @@ local most = noted_replicas(REPLICAS, history)
 if generation and tonumber(generation) > tonumber(wanted) then
   return { "fenced", generation }
 end
+-- A server that deletes keys when it is full deletes leases first: it is closed until it does not.
+local memory = redis.call("INFO", "memory")
+local policy = string.match(memory, "maxmemory_policy:([%w-]+)")
+if policy ~= "noeviction" and not string.find(memory, "maxmemory:0", 1, true) then
+  redis.call("HDEL", OPEN, "replid", "run_id")
+  return { "evicts", policy }
+end
+
 local is_of_here = opened_on == history and not by_older_job
 local marked = are_marked(OWNERSHIP, BUNDLES)
 local is_open = is_of_here and marked
