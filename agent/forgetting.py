@@ -1,7 +1,7 @@
 """Forgets what a broker saw of bundles that others have had for long, or that ended.
 
-Otherwise a broker that runs for months keeps a record of every bundle that it ever had, reports them
-all to each closed store, and reads them all when it starts.
+Otherwise a broker that runs for months keeps a record of every bundle that it ever had, and sends
+them all to each closed store.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ ask the gate; open: done
 not open: no record can be changed now
   wait until every broker has reported what it saw, or has stopped serving
   claim a generation above every record's if this job's is not: Kafka has lost claims
-  restore the records with the highest epochs, from the journal topic and the brokers
+  restore the records with the highest epochs, from the journal, its topic and the brokers
   open; no job has used the generation before
 """
 

@@ -196,8 +196,8 @@ class BatchWriter:
         )
 
     def _unless_damaged(self, cluster: str, done: str, action: Callable[[], T], otherwise: T) -> T:
-        """One cluster's damaged data in Redis must not stop the others; later rounds retry. A server
-        that would evict keys is retried in the same way: it may be set right at any time."""
+        """One cluster's damaged data in Redis must not stop the others; later rounds retry, also on
+        a server that would evict keys: it may be set right at any time."""
         try:
             result = action()
         except (Damaged, Evicting) as error:

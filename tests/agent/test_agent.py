@@ -14,8 +14,8 @@ from structlog.testing import capture_logs
 
 from agent.agent import Agent, Superseded
 from agent.commands.obeying import Obeyed
-from agent.links import AgentSettings, Links, boot_clock, watch_server_time
 from agent.forgetting import PAGE
+from agent.links import AgentSettings, Links, boot_clock, watch_server_time
 from agent.lookup.claiming import Claims
 from agent.ports import LeaseKeeper
 from agent.reports.outbox import Outbox
@@ -55,7 +55,7 @@ ENDED = Record(state=State.DELETED, epoch=Epoch(1, 7), since=0)
 class Host:
     """An agent whose loop is turned by hand; its reports land on a shelf."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - whose agent it is, and its settings
         self,
         client: Redis,
         cluster: str,

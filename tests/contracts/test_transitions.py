@@ -36,7 +36,7 @@ from trimtab.ownership import (
     State,
 )
 from trimtab.wire.command import CommandKind
-from trimtab.wire.keys import bundles_key, command_stream, lease_key, ownership_key, placed_key
+from trimtab.wire.keys import command_stream, lease_key, ownership_key, placed_key
 from trimtab.wire.ownership import Candidate, Neighbour, Record, Refused, Transition
 
 A, B, C = BROKERS

@@ -27,8 +27,8 @@ from sinks.redis.server.survey import (
     required_replicas,
     survey,
 )
-from tests.support.redis_cluster import clustered
 from tests.support.opening import evicting
+from tests.support.redis_cluster import clustered
 from tests.support.waiting import eventually
 
 

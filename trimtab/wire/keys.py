@@ -17,8 +17,8 @@ SESSION_HEADER: Final = "trimtab-session"
 SEQUENCE_HEADER: Final = "trimtab-sequence"
 
 MARK: Final = ""
-"""A field of the records' hash, and a member of their index, that is no bundle: a key without it was
-deleted since the job last rebuilt the records."""
+"""A field of the records' hash, and a member of their index, that is no bundle: a key without it
+was deleted since the job last rebuilt the records."""
 
 
 def open_key(cluster: str) -> str:

@@ -119,7 +119,8 @@ def check_mode(client: redis.Redis) -> None:
 def check_survey(client: redis.Redis) -> Survey:
     """The same as `survey`, but only for a single master.
 
-    Raises Misconfigured for other servers, also where it would evict keys, and StoreUnavailable for a replica: it may be promoted.
+    Raises Misconfigured for other servers, Evicting for one that would delete keys, and
+    StoreUnavailable for a replica: it may be promoted.
     """
     found = survey(client)
     if refusal := unfit(found.mode):
