@@ -72,8 +72,9 @@ class Contents:
     successors: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     """Broker to the session that waits for an older one, when the older lease ends, and until
     when this is remembered."""
-    sessions: dict[str, int] = field(default_factory=dict)
-    """Broker to the session that last held its lease and has not reported its end."""
+    sessions: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Broker to the session that last held its lease and has not reported its end, and the end of
+    that lease."""
     clock: dict[str, int] = field(default_factory=dict)
     """Under "", the time at which the job's clock last agreed."""
     assertions: dict[tuple[str, str], Assertion] = field(default_factory=dict)

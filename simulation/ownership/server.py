@@ -102,6 +102,11 @@ class MemoryServer:
             self._put(cluster, "records", bundle, None)
         self._put(cluster, "marks", "", None)
 
+    def delete_lease(self, cluster: str, broker: str) -> None:
+        """Do DEL of a broker's lease."""
+        self.data.begin()
+        self._put(cluster, "leases", broker, None)
+
     # Reads
 
     def of(self, cluster: str) -> Contents:
@@ -182,12 +187,16 @@ class MemoryServer:
             return Lease(renewal, detail, ms, now, self.history, left)
 
         before, until = here.leases.get(broker, (0, 0))
+        noted, _ = here.sessions.get(broker, (session, 0))
+        if broker not in here.leases and noted != session and self._left(here, broker):
+            before, until = noted, now + self._left(here, broker)
         said = str(before) if until > now else ""
         waits, over, remembered = here.successors.get(broker, (0, 0, 0))
         waits = waits if remembered > now else 0
         if ttl_ms <= 0:
-            if said == str(session):
+            if session in (before if said else noted, noted):
                 self._put(cluster, "sessions", broker, None)
+            if said == str(session):
                 soon = now + (1000 if waits else 1)
                 self._put(cluster, "leases", broker, (0, until if ttl_ms < 0 else soon))
             return answer(Renewal.RELEASED, said)
@@ -202,7 +211,7 @@ class MemoryServer:
                 self._waits(cluster, broker, session, over)
                 self._put(cluster, "leases", broker, (before, now + left + _TAKE_OVER_MS))
                 return answer(Renewal.WAITING, said, left)
-        last = here.sessions.get(broker, session) if not said else int(said) or session
+        last = noted if not said else int(said) or session
         if last != session and self._must_wait(here, asked_for_ms):
             left = LONGEST_LEASE_MS - asked_for_ms
             self._waits(cluster, broker, session, now)
@@ -214,9 +223,13 @@ class MemoryServer:
             return answer(renewal, self.history)
         granted = min(ttl_ms, LONGEST_LEASE_MS, here.opening.lease_ms)
         self._put(cluster, "leases", broker, (session, now + granted))
-        if said != str(session):
-            self._put(cluster, "sessions", broker, session)
+        self._put(cluster, "sessions", broker, (session, now + granted))
         return answer(renewal, said, granted)
+
+    def _left(self, here: Contents, broker: str) -> int:
+        """The rest of the lease that was noted last; 0 where it is over."""
+        left = here.sessions.get(broker, (0, 0))[1] - self.now_ms()
+        return left if 0 < left <= LONGEST_LEASE_MS else 0
 
     def _waits(self, cluster: str, broker: str, session: int, over: int) -> None:
         kept = session, over, self.now_ms() + 2 * LONGEST_LEASE_MS
@@ -483,7 +496,7 @@ class MemoryServer:
             here.records,
             here.opening.generation,
             self.now_ms(),
-            lambda broker: self.alive(cluster, broker),
+            lambda broker: self.alive(cluster, broker) or self._left(here, broker) > 0,
             here.placed,
             lambda request: self._speaks_for(cluster, request),
             server_ms is not None and abs(server_ms - self.now_ms()) <= CLOCK_MARGIN_MS,

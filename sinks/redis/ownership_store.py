@@ -31,6 +31,7 @@ from trimtab.wire.keys import (
     ownership_key,
     placed_key,
     replicas_key,
+    sessions_key,
     unjournalled_key,
 )
 from trimtab.wire.ownership import (
@@ -260,6 +261,7 @@ def _call(
         owned_key(cluster, ""),
         unjournalled_key(cluster),
         replicas_key(cluster),
+        sessions_key(cluster),
     ]
     indexes: dict[str, int] = {}
     for command in (command for each in transitions for command in each.commands):

@@ -162,7 +162,7 @@ def lease_script() -> Script:
             f"local REPLICA_WAIT_MS = {REPLICA_WAIT_MS}",
         ]
     )
-    return _of_history(_EVEN_IF_FULL, constants, "marks.lua", "lease.lua")
+    return _of_history(_EVEN_IF_FULL, constants, "marks.lua", "sessions.lua", "lease.lua")
 
 
 @cache
@@ -179,10 +179,11 @@ def transition_script() -> Script:
         _set("JOB_EVENTS", JOB_EVENTS),
         _set("STREAK_ENDS", STREAK_ENDS),
         f"local SOON_MS, MOST_FALLS = {SOON_MS}, {MOST_FALLS}",
-        f"local CLOCK_MARGIN_MS = {CLOCK_MARGIN_MS}",
+        f"local CLOCK_MARGIN_MS, LONGEST_LEASE_MS = {CLOCK_MARGIN_MS}, {LONGEST_LEASE_MS}",
         _most_journal(),
     )
-    script = _of_history(_SHEBANG, "\n".join(tables), "marks.lua", "records.lua", "transition.lua")
+    parts = "marks.lua", "records.lua", "sessions.lua", "transition.lua"
+    script = _of_history(_SHEBANG, "\n".join(tables), *parts)
     return _script(_REFUSED.sub(lambda name: f'"{Refused[name[1]].value}"', script.text))
 
 

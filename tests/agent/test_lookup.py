@@ -488,7 +488,9 @@ def test_the_edges_of_so_many_namespaces_are_kept(
             assert lookup.lookup(f"persistent://t/{name}/orders").broker == A
         return int(client.info("commandstats")["cmdstat_zrangebylex"]["calls"]) - int(before)
 
-    assert reads("abab") == 2
+    # The first lookup also looks whether the store is open.
+    assert reads("a") == 1 + 1
+    assert reads("bab") == 1
     assert reads("c") == 1
     assert reads("bc") == 0
     assert reads("a") == 1

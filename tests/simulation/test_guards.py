@@ -99,6 +99,7 @@ OUTAGES: Final = Weather(
         relay_stops=3,
     ),
 )
+DELETED_LEASES: Final = Weather(size=FEW, weights=only(lease_is_deleted=6, broker_is_cut_off=2))
 DELETIONS: Final = Weather(size=FEW, weights=only(records_are_deleted=3, relay_stops=3))
 
 
@@ -231,6 +232,10 @@ def deletion_not_noticed(switch: Switch) -> None:
     switch.setattr(MemoryServer, "is_open", is_open)
 
 
+def deleted_lease_taken_for_ended(switch: Switch) -> None:
+    switch.setattr(MemoryServer, "_left", lambda *_: 0)
+
+
 def waiting_journal_not_read(switch: Switch) -> None:
     switch.setattr(MemoryServer, "unrelayed", lambda *_: {})
 
@@ -294,6 +299,7 @@ ROWS: Final = [
     (replicas_that_join_not_counted, FAILOVERS, 6),
     (generation_never_spent, ALL, 2),
     (deletion_not_noticed, DELETIONS, 1),
+    (deleted_lease_taken_for_ended, DELETED_LEASES, 1),
     (waiting_journal_not_read, DELETIONS, 1),
     (closed_for_no_time, OUTAGES, 1),
     (nothing_asked_of_brokers, OUTAGES, 1),

@@ -11,7 +11,7 @@ import redis
 from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.leases import history_of
 from sinks.redis.ownership_store import BatchOutcome, OwnershipStore
-from trimtab.wire.keys import MARK, bundles_key, lease_key, open_key
+from trimtab.wire.keys import MARK, bundles_key, lease_key, open_key, sessions_key
 from trimtab.wire.ownership import Transition, TransitionOutcome
 
 LONG_MS = 600_000
@@ -37,6 +37,15 @@ def indexed(client: redis.Redis, cluster: str) -> list[str]:
     # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
     names: Any = client.zrange(bundles_key(cluster), 0, -1)
     return [name.decode() for name in names if name != MARK.encode()]
+
+
+def let_lapse(client: redis.Redis, cluster: str, broker: str) -> None:
+    """End a broker's lease as if its time were over."""
+    client.delete(lease_key(cluster, broker))
+    # Any: as above.
+    noted: Any = client.hget(sessions_key(cluster), broker)
+    if noted is not None:
+        client.hset(sessions_key(cluster), broker, f"{noted.decode().split()[0]} 1")
 
 
 @contextmanager

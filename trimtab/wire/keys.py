@@ -101,7 +101,8 @@ def successor_key(cluster: str, broker: str) -> str:
 
 
 def sessions_key(cluster: str) -> str:
-    """Hash: broker to the session that held its lease last and has not reported its end."""
+    """Hash: broker to the session that held its lease last and has not reported its end, and the
+    end of that lease by the server's clock, in milliseconds."""
     return f"trimtab:{{{cluster}}}:sessions"
 
 
