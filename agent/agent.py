@@ -4,6 +4,7 @@ each turn:
   report, when a report is due                            Kafka; never waits
   renew the lease, when a third of it has passed          Redis
   if the lease had lapsed: serve nothing, then agree on ownership again
+  forget old records, once an hour
   obey remaining commands, else wait for new ones and obey those; none while the store is closed
 A turn that finds the store absent, closed or forbidden ends early and is retried after a growing
 pause. An older process of the same name may still serve: this one waits until that lease ends.
@@ -24,6 +25,7 @@ from agent.broker import Broker
 from agent.commands.actions import obey
 from agent.commands.leaving import leave
 from agent.commands.obeying import Obeyed, Obeyer
+from agent.forgetting import Forgetter
 from agent.holdings import Holdings
 from agent.links import AgentSettings, Links
 from agent.seeding import look_again, seed
@@ -59,6 +61,8 @@ class Agent:
             self._holdings,
             links.seen,
         )
+        self._forgetter = Forgetter(self._obeyer)
+        self._forget_at = links.clock() + settings.forget_every
         self._backlog: deque[tuple[str, Command]] = deque()
         self._seeded = False
         self._was_closed = False
@@ -138,6 +142,7 @@ class Agent:
             elif self._was_closed:
                 # Before commands: a bundle that leaves would stay unserved until the store opens.
                 self._look_again()
+            self._forget_if_due()
             self._obey()
         except (Unavailable, Closed, Misconfigured) as error:
             # Misconfigured too: a revoked right may be granted again.
@@ -260,6 +265,18 @@ class Agent:
         look_again(self._obeyer, lambda: self._keep_the_lease(lapses))
         self._require_no_lapse(lapses)
         self._was_closed = False
+
+    def _forget_if_due(self) -> None:
+        if self._links.clock() < self._forget_at:
+            return
+        self._forget_at = self._links.clock() + self._settings.forget_every
+        lapses, lease = self._lapses, self._renew()
+        self._require_open(lease)
+        old = self._forgetter.look(lease.server_ms)
+        if old:
+            self._require_open(self._renew())
+            self._require_no_lapse(lapses)
+            self._links.seen.forget(old)
 
     def _keep_the_lease(self, lapses: int) -> None:
         if self._links.clock() >= self._renew_at:

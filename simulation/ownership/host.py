@@ -172,6 +172,7 @@ class Host:
             self.session,
             lease_margin=self.margin_s,
             longest_wait=0.001,
+            forget_every=30.0,
         )
         server_time = watch_server_time()
         self.claims = Claims(

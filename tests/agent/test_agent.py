@@ -14,6 +14,7 @@ from structlog.testing import capture_logs
 
 from agent.agent import Agent, Superseded
 from agent.commands.obeying import Obeyed
+from agent.forgetting import PAGE
 from agent.links import AgentSettings, Links, boot_clock, watch_server_time
 from agent.lookup.claiming import Claims
 from agent.ports import LeaseKeeper
@@ -29,7 +30,7 @@ from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
 from tests.agent.support import BUNDLE, HALVES, SESSION, A, B, Clock, Job, Recorder, lines
 from tests.agent.test_outbox import Shelf
-from tests.support.opening import close, let_in, server_ms
+from tests.support.opening import close, let_in, let_lapse, server_ms
 from tests.support.waiting import eventually
 from trimtab.model import Epoch
 from trimtab.ownership import State
@@ -47,11 +48,14 @@ from trimtab.wire.keys import (
 )
 from trimtab.wire.ownership import Candidate, Record
 
+ENDED = Record(state=State.DELETED, epoch=Epoch(1, 7), since=0)
+"""A bundle that the store has forgotten."""
+
 
 class Host:
     """An agent whose loop is turned by hand; its reports land on a shelf."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - whose agent it is, and its settings
         self,
         client: Redis,
         cluster: str,
@@ -59,13 +63,16 @@ class Host:
         *loaded: str,
         session: int = SESSION,
         broker: Recorder | None = None,
+        forget_every: float = 3_600.0,
     ) -> None:
         self.clock = Clock()
         self.broker = broker or Recorder(*loaded)
         self.shelf = Shelf()
         self.seen = Seen(None)
         self.outbox = Outbox(lambda: self.shelf)
-        settings = AgentSettings(cluster, name, session, longest_wait=0.001)
+        settings = AgentSettings(
+            cluster, name, session, longest_wait=0.001, forget_every=forget_every
+        )
         links = Links(
             store=OwnershipStore(client),
             leases=Leases(client),
@@ -185,7 +192,7 @@ def test_a_lease_that_ran_out_in_the_store_counts_as_a_lapse(
     """The machine's clock may run slow: what the store says of the lease decides."""
     one = host(A, BUNDLE)
     one.agent.turn()
-    client.delete(lease_key(job.cluster, A))
+    let_lapse(client, job.cluster, A)
     job.lose()
     job.assign(B)
     one.clock.now += 4.0
@@ -215,7 +222,7 @@ def test_a_process_waits_by_its_own_clock_for_the_end_of_an_older_ones_lease(
     older, newer = host(A, BUNDLE), host(A, session=SESSION + 1)
     older.agent.turn()
     newer.agent.turn()
-    client.delete(lease_key(job.cluster, A))
+    let_lapse(client, job.cluster, A)
     newer.clock.now += 4.0
     newer.agent.turn()
     assert not newer.agent.serves(BUNDLE)
@@ -361,7 +368,7 @@ def test_a_process_that_starts_beside_an_emptied_store_waits_for_its_records(
     for key in (records, opened):
         client.rename(key, f"{key}:aside")
 
-    client.delete(lease_key(job.cluster, A))
+    let_lapse(client, job.cluster, A)
     client.set(clock_key(job.cluster), server_ms(client))
     again = host(A, session=SESSION + 1)
     assert again.agent.turn() > 0
@@ -420,7 +427,7 @@ def test_what_a_store_has_forgotten_is_kept_unless_the_store_proves_open_afterwa
 ) -> None:
     """One that is emptied while a broker begins knows nothing, for another reason."""
     one = host(A)
-    ended = Record(state=State.DELETED, epoch=Epoch(1, 7), since=0)
+    ended = ENDED
     one.agent._links.seen.note(BUNDLE, ended)
 
     def happens() -> None:
@@ -432,6 +439,34 @@ def test_what_a_store_has_forgotten_is_kept_unless_the_store_proves_open_afterwa
 
     assert one.agent.seeded is not emptied
     assert one.agent._links.seen.record(BUNDLE) == (ended if emptied else None)
+
+
+@pytest.mark.parametrize("emptied", [False, True])
+def test_a_broker_that_runs_for_long_forgets_old_records_if_the_store_was_open(
+    job: Job, client: Redis, host: Callable[..., Host], emptied: bool
+) -> None:
+    one = host(A, BUNDLE, forget_every=5.0)
+    one.agent.turn()
+    seen = one.agent._links.seen
+    ended = {f"t/n/0x{n:08x}_0x{n + 1:08x}": ENDED for n in range(PAGE + 1)}
+    seen.note_all(ended)
+
+    def happens() -> None:
+        if emptied:
+            client.delete(open_key(job.cluster))
+
+    one.agent._obeyer.store = Restored(client, happens)
+    one.clock.now += 4.0
+    one.agent.turn()
+    assert seen.all().keys() == {BUNDLE, *ended}
+    one.clock.now += 4.0
+    one.agent.turn()
+
+    assert len(seen.all()) == (1 + len(ended) if emptied else 2)
+    one.clock.now += 5.0
+    one.agent.turn()
+    assert (seen.all().keys() == {BUNDLE}) is not emptied
+    assert one.agent.serves(BUNDLE)
 
 
 class Slow(Recorder):
@@ -460,7 +495,7 @@ def test_a_lease_that_ran_out_in_the_store_while_a_broker_began_is_noticed(
     job: Job, client: Redis, host: Callable[..., Host]
 ) -> None:
     """By its own clock it still holds: the server's may have jumped."""
-    newer = starting(host, lambda _: client.delete(lease_key(job.cluster, A)))
+    newer = starting(host, lambda _: let_lapse(client, job.cluster, A))
     newer.agent.turn()
     assert not newer.agent.serves(BUNDLE)
     newer.agent.turn()
@@ -590,7 +625,7 @@ def test_what_a_broker_waits_for_is_told_again_when_it_is_something_else(
     with capture_logs() as said:
         one.agent.turn()
         one.agent.turn()
-        client.delete(lease_key(cluster, A))
+        let_lapse(client, cluster, A)
         one.clock.now += 11.0
         one.agent.turn()
         one.agent.turn()
@@ -701,7 +736,7 @@ def test_what_was_asked_while_no_answer_came_is_no_waiting(
     newer.agent.turn()
     newer.clock.now += 60.0
     newer.agent._links = links
-    client.delete(lease_key(job.cluster, A))
+    let_lapse(client, job.cluster, A)
     newer.agent.turn()
     assert not newer.agent.serves(BUNDLE)
 
@@ -720,7 +755,7 @@ def test_the_end_of_an_older_versions_lease_is_waited_for_by_the_own_clock(
     client.set(lease_key(job.cluster, A), str(SESSION), px=8_000)
     newer = host(A, BUNDLE, session=SESSION + 1)
     newer.agent.turn()
-    client.delete(lease_key(job.cluster, A))
+    let_lapse(client, job.cluster, A)
     newer.clock.now += 4.0
     newer.agent.turn()
     assert not newer.agent.serves(BUNDLE)
@@ -742,7 +777,7 @@ def test_what_was_waited_before_the_older_process_had_its_lease_again_counts_for
     older.agent.turn()
     client.pexpire(lease_key(job.cluster, A), 1_000)
     newer.agent.turn()
-    client.delete(lease_key(job.cluster, A))
+    let_lapse(client, job.cluster, A)
     newer.clock.now += 1.5
     newer.agent.turn()
     assert older.agent.serves(BUNDLE)
@@ -788,7 +823,7 @@ def test_a_wait_begins_with_the_first_answer(
     """Until then the older process could renew."""
     older, newer = host(A, BUNDLE), host(A, session=SESSION + 1)
     older.agent.turn()
-    client.delete(lease_key(job.cluster, A))
+    let_lapse(client, job.cluster, A)
     slowly(newer, 5.0)
     newer.clock.now += 5.5
     newer.agent.turn()
@@ -806,7 +841,7 @@ def test_what_it_waited_before_it_had_the_lease_does_not_count_after_it(
     one.agent.turn()
     one.clock.now += 20.0
     client.hset(sessions_key(job.cluster), A, SESSION - 1)
-    client.delete(lease_key(job.cluster, A))
+    let_lapse(client, job.cluster, A)
     one.agent.turn()
     one.clock.now += 5.0
     one.agent.turn()

@@ -99,6 +99,8 @@ OUTAGES: Final = Weather(
         relay_stops=3,
     ),
 )
+DELETED_LEASES: Final = Weather(size=FEW, weights=only(lease_is_deleted=6, broker_is_cut_off=2))
+DELETIONS: Final = Weather(size=FEW, weights=only(records_are_deleted=3, relay_stops=3))
 
 
 # Guards of the agent
@@ -223,6 +225,21 @@ def generation_never_spent(switch: Switch) -> None:
     switch.setattr(MemoryServer, "open", credulous)
 
 
+def deletion_not_noticed(switch: Switch) -> None:
+    def is_open(self: MemoryServer, cluster: str) -> bool:
+        return self.is_master and self.of(cluster).opening.opened_on == self.history
+
+    switch.setattr(MemoryServer, "is_open", is_open)
+
+
+def deleted_lease_taken_for_ended(switch: Switch) -> None:
+    switch.setattr(MemoryServer, "_left", lambda *_: 0)
+
+
+def waiting_journal_not_read(switch: Switch) -> None:
+    switch.setattr(MemoryServer, "unrelayed", lambda *_: {})
+
+
 def closed_for_no_time(switch: Switch) -> None:
     switch.setattr(manager, "CLOSED_FOR_MS", 0)
 
@@ -281,6 +298,9 @@ ROWS: Final = [
     (replicas_not_asked_for, ALL, 2),
     (replicas_that_join_not_counted, FAILOVERS, 6),
     (generation_never_spent, ALL, 2),
+    (deletion_not_noticed, DELETIONS, 1),
+    (deleted_lease_taken_for_ended, DELETED_LEASES, 1),
+    (waiting_journal_not_read, DELETIONS, 1),
     (closed_for_no_time, OUTAGES, 1),
     (nothing_asked_of_brokers, OUTAGES, 1),
     (written_while_closed, ALL, 1),
