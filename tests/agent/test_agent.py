@@ -7,35 +7,27 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import msgspec
-import numpy as np
 import pytest
 from redis import Redis
 from structlog.testing import capture_logs
 
-from agent.agent import Agent, Superseded
+from agent.agent import Superseded
 from agent.commands.obeying import Obeyed
-from agent.links import AgentSettings, Links, boot_clock, watch_server_time
-from agent.lookup.claiming import Claims
+from agent.links import boot_clock, watch_server_time
 from agent.ports import LeaseKeeper
-from agent.reports.outbox import Outbox
-from agent.reports.reporting import Reporter
-from agent.seen import Seen
 from sinks.errors import StoreUnavailable
 from sinks.redis.cluster_gate import ClusterGate
-from sinks.redis.command_streams import CommandStream
-from sinks.redis.hints import PlacementHints
-from sinks.redis.leases import FOR_THE_NEXT, NO_SESSION, Lease, Leases
+from sinks.redis.leases import FOR_THE_NEXT, NO_SESSION, Lease
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
-from tests.agent.support import BUNDLE, HALVES, SESSION, A, B, Clock, Job, Recorder, lines
-from tests.agent.test_outbox import Shelf
+from tests.agent.support import BUNDLE, HALVES, SESSION, A, B, Job, Recorder, lines
+from tests.agent.turned_by_hand import Host, hints
 from tests.support.opening import close, let_in, server_ms
 from tests.support.waiting import eventually
 from trimtab.model import Epoch
 from trimtab.ownership import State
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import CommandKind
-from trimtab.wire.hints import Hints
 from trimtab.wire.keys import (
     clock_key,
     lease_key,
@@ -45,57 +37,7 @@ from trimtab.wire.keys import (
     sessions_key,
     successor_key,
 )
-from trimtab.wire.ownership import Candidate, Record
-
-
-class Host:
-    """An agent whose loop is turned by hand; its reports land on a shelf."""
-
-    def __init__(
-        self,
-        client: Redis,
-        cluster: str,
-        name: str,
-        *loaded: str,
-        session: int = SESSION,
-        broker: Recorder | None = None,
-    ) -> None:
-        self.clock = Clock()
-        self.broker = broker or Recorder(*loaded)
-        self.shelf = Shelf()
-        self.seen = Seen(None)
-        self.outbox = Outbox(lambda: self.shelf)
-        settings = AgentSettings(cluster, name, session, longest_wait=0.001)
-        links = Links(
-            store=OwnershipStore(client),
-            leases=Leases(client),
-            commands=CommandStream(client, cluster, name),
-            reporter=Reporter(self.outbox, cluster, name),
-            seen=self.seen,
-            claims=Claims(
-                cluster,
-                name,
-                OwnershipStore(client),
-                PlacementHints(client),
-                np.random.default_rng(1),
-                self.clock,
-                lambda: server_ms(client),
-            ),
-            clock=self.clock,
-            server_time=watch_server_time(),
-        )
-        self.agent = Agent(self.broker, settings, links)
-
-    def reports(self) -> int:
-        self.outbox.pump()
-        return len(self.shelf.sent)
-
-
-@pytest.fixture
-def host(client: Redis, cluster: str) -> Callable[..., Host]:
-    return lambda name, *loaded, **more: Host(
-        more.pop("client", client), cluster, name, *loaded, **more
-    )
+from trimtab.wire.ownership import Record
 
 
 def test_the_first_turn_reports_leases_and_claims(
@@ -263,11 +205,6 @@ def test_an_absent_store_is_waited_for(cluster: str) -> None:
         one = Host(nobody, cluster, A, BUNDLE)
         assert [one.agent.turn() for _ in range(3)] == pytest.approx([0.1, 0.2, 0.4])
         assert one.reports() == 1
-
-
-def hints(client: Redis, cluster: str, *brokers: str) -> None:
-    candidates = tuple(Candidate(broker, 0.5) for broker in brokers)
-    ClusterGate(client).set_hints(cluster, 1, Hints(round=1, candidates=candidates, each=0.01))
 
 
 def test_an_agent_with_time_to_drain_gives_its_bundles_and_its_lease_away(

@@ -41,6 +41,8 @@ from trimtab.wire.ownership import Change, Record
 from trimtab.wire.rows import BatchRecord, RoundRecord
 
 PATIENCE_S: Final = 240.0
+BATCHES: Final = 6
+"""A driver is disturbed once it has got so far."""
 LEASE_S: Final = 10.0
 T_S: Final = LEASE_S + 5.0
 GRACE_MS: Final = 60_000

@@ -43,6 +43,8 @@ from trimtab.wire.rows import BatchRecord
 
 LEASE_S: Final = 3.0
 MARGIN_S: Final = 0.3
+LONG_S: Final = 1.5 * LEASE_S
+"""Of a fault that costs a broker its lease."""
 T_S: Final = LEASE_S + 5.0
 """T of I5."""
 GRACE_MS: Final = 5000
@@ -98,6 +100,9 @@ class World:
         assert name is not None
         return self.nodes[name]
 
+    def owned_by(self, broker: str) -> list[str]:
+        return [bundle for bundle, record in self.records().items() if record.owner == broker]
+
     def operate(self, request: Transition) -> None:
         """Write what an operator asks for, beside the job's batches."""
         done = OwnershipStore(self.client).apply_batch(
@@ -147,6 +152,18 @@ class World:
     def fault(self) -> None:
         """Note that the fault begins or ends now."""
         self.faults.append(self.diary.now())
+
+    def let_pass(self, seconds: float) -> None:
+        """Let the fault last."""
+        until = self.diary.now() + seconds
+        eventually(lambda: self.diary.now() > until, f"{seconds:.0f} s", seconds + 5)
+
+    @contextmanager
+    def job_away(self) -> Iterator[None]:
+        """The brokers find Redis before the job does."""
+        self.link.cut()
+        yield
+        self.link.mend()
 
     def await_served(self, seconds: float = 60.0) -> float:
         """Until every bundle is served; how long that is since the last fault."""
