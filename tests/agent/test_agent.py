@@ -11,8 +11,8 @@ import pytest
 from redis import Redis
 from structlog.testing import capture_logs
 
-from agent.agent import Superseded
 from agent.commands.obeying import Obeyed
+from agent.leasing import Superseded
 from agent.links import boot_clock, watch_server_time
 from agent.ports import LeaseKeeper
 from sinks.errors import StoreUnavailable
@@ -604,7 +604,7 @@ def test_a_lease_that_is_about_to_end_elsewhere_does_not_go_on_at_a_new_master(
     one = host(A, BUNDLE)
     one.agent.turn()
     replicated(client, job.cluster)
-    one.agent._history = "0" * 40
+    one.agent._lease._history = "0" * 40
     one.clock.now += later
     one.agent.turn()
     assert one.agent.serves(BUNDLE) is goes_on
@@ -633,11 +633,11 @@ def test_what_was_asked_while_no_answer_came_is_no_waiting(
     """The older process may have renewed its lease meanwhile, and does not know of this one."""
     older, newer = host(A, BUNDLE), host(A, session=SESSION + 1)
     older.agent.turn()
-    links = newer.agent._links
-    newer.agent._links = replace(links, leases=Away())
+    links = newer.agent._lease._links
+    newer.agent._lease._links = replace(links, leases=Away())
     newer.agent.turn()
     newer.clock.now += 60.0
-    newer.agent._links = links
+    newer.agent._lease._links = links
     client.delete(lease_key(job.cluster, A))
     newer.agent.turn()
     assert not newer.agent.serves(BUNDLE)
@@ -707,16 +707,16 @@ class Before:
 
 def before_renewals(one: Host, happens: Callable[[int], object]) -> None:
     """From now on; told for how long the lease is asked for."""
-    links = one.agent._links
-    one.agent._links = replace(links, leases=Before(links.leases, happens))
+    links = one.agent._lease._links
+    one.agent._lease._links = replace(links, leases=Before(links.leases, happens))
 
 
 def slowly(one: Host, seconds: float) -> None:
     """A turn whose renewals are on their way for so long."""
-    links = one.agent._links
+    links = one.agent._lease._links
     before_renewals(one, lambda _: one.clock.advance(seconds))
     one.agent.turn()
-    one.agent._links = links
+    one.agent._lease._links = links
 
 
 def test_a_wait_begins_with_the_first_answer(
@@ -785,7 +785,7 @@ def test_a_lease_that_another_process_has_left_is_a_gap_on_a_closed_store_too(
     one = host(A, BUNDLE)
     one.agent.turn()
     close(client, job.cluster)
-    one.agent._history = "0" * 40
+    one.agent._lease._history = "0" * 40
     client.set(lease_key(job.cluster, A), NO_SESSION, px=8_000)
     one.clock.now += 4.0
     one.agent.turn()

@@ -18,7 +18,8 @@ from unittest import mock
 
 from redis import Redis
 
-from agent.agent import Agent, Superseded
+from agent.agent import Agent
+from agent.leasing import Superseded
 from agent.links import AgentSettings, Links
 from agent.ports import Commands, LeaseKeeper, Store
 from agent.reports.outbox import Outbox
