@@ -159,10 +159,9 @@ class Failing:
 
 
 def test_a_command_whose_follow_up_was_cut_short_is_taken_up_again(owned: Job, a: Site) -> None:
-    """The record is deleted and that was seen; the children are not served yet."""
     owned.split(A)
     (command,) = a.commands()
-    real, a.obeyer.store = a.obeyer.store, Failing(a.obeyer.store, after=2)
+    real, a.obeyer.store = a.obeyer.store, Failing(a.obeyer.store, after=1)
     with pytest.raises(StoreUnavailable):
         obey(a.obeyer, command)
     a.obeyer.store = real

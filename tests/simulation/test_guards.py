@@ -29,7 +29,7 @@ from sinks.errors import Isolated
 from sinks.redis.leases import Lease, Renewal
 from tests.support.ownership_scene import CLUSTER, A, Awry, B, Scene
 from trimtab.ownership import REPLICA_LAG_S, Event
-from trimtab.wire.command import Command, CommandKind
+from trimtab.wire.command import Command
 from trimtab.wire.ownership import Record, Refused
 
 FEW: Final = Size(brokers=3, namespaces=1, bundles=3)
@@ -169,18 +169,18 @@ def released_before_it_is_stopped(switch: Switch) -> None:
     release: Callable[[Obeyer, Command], object] = lambda obeyer, command: obeyer.report(  # noqa: E731
         command, Event.RELEASE
     )
-    switch.setattr(actions, "ACTIONS", {**actions.ACTIONS, CommandKind.UNLOAD: release})
+    switch.setattr(actions, "_unload", release)
 
 
 def handed_over_before_it_is_stopped(switch: Switch) -> None:
-    transfer = actions.ACTIONS[CommandKind.TRANSFER]
+    transfer = actions._transfer
 
     def without_stopping(obeyer: Obeyer, command: Command) -> object:
         with pytest.MonkeyPatch.context() as within:
             within.setattr(Obeyer, "stop_serving", lambda *_: None)
             return transfer(obeyer, command)
 
-    switch.setattr(actions, "ACTIONS", {**actions.ACTIONS, CommandKind.TRANSFER: without_stopping})
+    switch.setattr(actions, "_transfer", without_stopping)
 
 
 def older_records_believed(switch: Switch) -> None:
