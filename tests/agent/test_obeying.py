@@ -169,6 +169,13 @@ def test_a_command_whose_follow_up_was_cut_short_is_taken_up_again(owned: Job, a
     assert all(a.holdings.serves(half) for half in HALVES)
 
 
+def test_a_bundle_is_taken_over_in_two_requests(job: Job, a: Site) -> None:
+    """Its record, and the report: what is asked besides delays every hand-over."""
+    job.assign(A)
+    a.obeyer.store = Failing(a.obeyer.store, after=2)
+    assert a.obey() == [Obeyed.DONE]
+
+
 def test_commands_that_arrive_in_the_wrong_order_leave_the_newest_in_force(
     owned: Job, a: Site
 ) -> None:

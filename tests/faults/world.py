@@ -25,7 +25,7 @@ from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
 from sources.records import Record as Entry
 from tests.faults import history
-from tests.faults.brokers import FragileBroker, Node, node
+from tests.faults.brokers import FragileBroker, Node, all_served, node
 from tests.faults.job import INTAKE, Job
 from tests.faults.proxy import Proxy
 from tests.faults.serving import Clock, Diary
@@ -35,7 +35,7 @@ from tests.support.commands import published
 from tests.support.jobs import QUICK
 from tests.support.sentinels import Watched, watched
 from tests.support.waiting import eventually
-from trimtab.ownership import Event, State
+from trimtab.ownership import Event
 from trimtab.wire import keys
 from trimtab.wire.control import IntentKind
 from trimtab.wire.ownership import Record, Transition
@@ -138,16 +138,7 @@ class World:
         return self._since_fault()
 
     def all_served(self) -> bool:
-        """Whether every bundle is served by a living broker that its record names."""
-        records = self.records()
-        standing = {b: r for b, r in records.items() if r.state is not State.DELETED}
-        return bool(standing) and all(
-            record.state is State.OWNED
-            and record.owner is not None
-            and self.nodes[record.owner].alive
-            and self.nodes[record.owner].agent.serves(bundle)
-            for bundle, record in standing.items()
-        )
+        return all_served(self.records(), self.nodes)
 
     def fault(self) -> None:
         """Note that the fault begins or ends now."""
