@@ -148,6 +148,13 @@ USAGE: Final = Metric(
     "Weighted usage of a broker as the strategies see it: 1 is fully used.",
     ("cluster", "broker"),
 )
+SMOOTHED_USAGE: Final = Metric(
+    "trimtab_broker_smoothed_usage_ratio",
+    MetricKind.GAUGE,
+    "Weighted usage of a broker's average resources (intake.half_life), from which trimtab's own "
+    "strategy predicts: 1 is fully used.",
+    ("cluster", "broker"),
+)
 USAGE_RANGE: Final = Metric(
     "trimtab_usage_range_ratio",
     MetricKind.GAUGE,

@@ -1,6 +1,7 @@
 """Places an unowned bundle on the better of two brokers; any broker may do so without the job.
 
-draw two of the job's candidates that were not tried before
+take the broker that the job's plan proposes for the bundle, if any, and it was not tried before
+otherwise draw two of the job's candidates that were not tried before
 ask the script: it takes the live one with less load, including bundles placed since the hints
 """
 
@@ -74,6 +75,9 @@ class Claims:
         placed = self._hints.placed(self._cluster)
         with self._lock:
             hints = self._newest()
+            proposed = hints.proposed.get(bundle)
+            if proposed is not None and proposed not in besides:
+                return Drawn((Candidate(proposed, 0.0),), hints.each)
             candidates = candidates_for(namespace_of(bundle), hints)
             untried = [candidate for candidate in candidates if candidate.broker not in besides]
             if not untried:

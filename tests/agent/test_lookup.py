@@ -102,6 +102,48 @@ def test_an_owned_bundle_costs_one_command(scene: Scene, client: Redis) -> None:
 # Nobody owns it
 
 
+def test_an_unloaded_bundle_goes_where_the_plan_proposes(scene: Scene) -> None:
+    """However busy that broker is in the hints: the plan has counted more than they show."""
+    scene.obeying(A, B, C)
+    scene.hint_loads({A: 0.1, B: 0.2, C: 0.9}, proposed={WHOLE: C})
+    scene.put(Record(state=State.FREE, epoch=STANDING))
+    assert said(scene.lookup().lookup(TOPIC)) == (AnswerKind.CONNECT, C, None)
+
+
+def test_where_the_proposed_broker_is_dead_another_gets_the_bundle(scene: Scene) -> None:
+    scene.obeying(A, C)
+    scene.hint_loads({A: 0.1, C: 0.9}, proposed={WHOLE: C})
+    scene.die(C)
+    scene.put(Record(state=State.FREE, epoch=STANDING))
+    assert said(scene.lookup().lookup(TOPIC)) == (AnswerKind.CONNECT, A, None)
+
+
+def test_a_bundle_that_is_unloaded_at_its_owner_is_served_by_the_next_ones_choice(
+    scene: Scene,
+) -> None:
+    """From the job's request to the answer: the owner stops serving, and is asked no more."""
+    scene.obeying(A, B)
+    scene.hint_loads({A: 0.1, B: 0.5}, proposed={WHOLE: B})
+    scene.put(owned(A))
+    unload = Transition(
+        id="unload",
+        bundle=WHOLE,
+        event=Event.UNLOAD,
+        expect=STANDING,
+        commands=(
+            Command(
+                id="unload/unload", cluster=scene.cluster, broker=A, kind=Order.UNLOAD, bundle=WHOLE
+            ),
+        ),
+        within_ms=30_000,
+    )
+    store = OwnershipStore(scene.client)
+    store.apply_batch(scene.cluster, [unload], generation=1, query_id="q", batch=1)
+    scene.sites[A].obey()
+    assert [change.record.state for change in scene.accepted(Event.RELEASE)] == [State.FREE]
+    assert said(scene.lookup().lookup(TOPIC)) == (AnswerKind.CONNECT, B, None)
+
+
 @pytest.mark.parametrize("known", [True, False], ids=["free", "without a record"])
 def test_the_first_lookup_of_a_bundle_gives_it_to_a_broker_that_then_serves(
     scene: Scene, known: bool
