@@ -7,36 +7,28 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import msgspec
-import numpy as np
 import pytest
 from redis import Redis
 from structlog.testing import capture_logs
 
-from agent.agent import Agent, Superseded
 from agent.commands.obeying import Obeyed
 from agent.forgetting import PAGE
-from agent.links import AgentSettings, Links, boot_clock, watch_server_time
-from agent.lookup.claiming import Claims
+from agent.leasing import Superseded
+from agent.links import boot_clock, watch_server_time
 from agent.ports import LeaseKeeper
-from agent.reports.outbox import Outbox
-from agent.reports.reporting import Reporter
-from agent.seen import Seen
 from sinks.errors import StoreUnavailable
 from sinks.redis.cluster_gate import ClusterGate
-from sinks.redis.command_streams import CommandStream
-from sinks.redis.hints import PlacementHints
-from sinks.redis.leases import FOR_THE_NEXT, NO_SESSION, Lease, Leases
+from sinks.redis.leases import FOR_THE_NEXT, NO_SESSION, Lease
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
-from tests.agent.support import BUNDLE, HALVES, SESSION, A, B, Clock, Job, Recorder, lines
-from tests.agent.test_outbox import Shelf
+from tests.agent.support import BUNDLE, HALVES, SESSION, A, B, Job, Recorder, lines
+from tests.agent.turned_by_hand import Host, hints
 from tests.support.opening import close, let_in, let_lapse, server_ms
 from tests.support.waiting import eventually
 from trimtab.model import Epoch
 from trimtab.ownership import State
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import CommandKind
-from trimtab.wire.hints import Hints
 from trimtab.wire.keys import (
     clock_key,
     lease_key,
@@ -46,63 +38,10 @@ from trimtab.wire.keys import (
     sessions_key,
     successor_key,
 )
-from trimtab.wire.ownership import Candidate, Record
+from trimtab.wire.ownership import Record
 
 ENDED = Record(state=State.DELETED, epoch=Epoch(1, 7), since=0)
 """A bundle that the store has forgotten."""
-
-
-class Host:
-    """An agent whose loop is turned by hand; its reports land on a shelf."""
-
-    def __init__(  # noqa: PLR0913 - whose agent it is, and its settings
-        self,
-        client: Redis,
-        cluster: str,
-        name: str,
-        *loaded: str,
-        session: int = SESSION,
-        broker: Recorder | None = None,
-        forget_every: float = 3_600.0,
-    ) -> None:
-        self.clock = Clock()
-        self.broker = broker or Recorder(*loaded)
-        self.shelf = Shelf()
-        self.seen = Seen(None)
-        self.outbox = Outbox(lambda: self.shelf)
-        settings = AgentSettings(
-            cluster, name, session, longest_wait=0.001, forget_every=forget_every
-        )
-        links = Links(
-            store=OwnershipStore(client),
-            leases=Leases(client),
-            commands=CommandStream(client, cluster, name),
-            reporter=Reporter(self.outbox, cluster, name),
-            seen=self.seen,
-            claims=Claims(
-                cluster,
-                name,
-                OwnershipStore(client),
-                PlacementHints(client),
-                np.random.default_rng(1),
-                self.clock,
-                lambda: server_ms(client),
-            ),
-            clock=self.clock,
-            server_time=watch_server_time(),
-        )
-        self.agent = Agent(self.broker, settings, links)
-
-    def reports(self) -> int:
-        self.outbox.pump()
-        return len(self.shelf.sent)
-
-
-@pytest.fixture
-def host(client: Redis, cluster: str) -> Callable[..., Host]:
-    return lambda name, *loaded, **more: Host(
-        more.pop("client", client), cluster, name, *loaded, **more
-    )
 
 
 def test_the_first_turn_reports_leases_and_claims(
@@ -270,11 +209,6 @@ def test_an_absent_store_is_waited_for(cluster: str) -> None:
         one = Host(nobody, cluster, A, BUNDLE)
         assert [one.agent.turn() for _ in range(3)] == pytest.approx([0.1, 0.2, 0.4])
         assert one.reports() == 1
-
-
-def hints(client: Redis, cluster: str, *brokers: str) -> None:
-    candidates = tuple(Candidate(broker, 0.5) for broker in brokers)
-    ClusterGate(client).set_hints(cluster, 1, Hints(round=1, candidates=candidates, each=0.01))
 
 
 def test_an_agent_with_time_to_drain_gives_its_bundles_and_its_lease_away(
@@ -702,7 +636,7 @@ def test_a_lease_that_is_about_to_end_elsewhere_does_not_go_on_at_a_new_master(
     one = host(A, BUNDLE)
     one.agent.turn()
     replicated(client, job.cluster)
-    one.agent._history = "0" * 40
+    one.agent._lease._history = "0" * 40
     one.clock.now += later
     one.agent.turn()
     assert one.agent.serves(BUNDLE) is goes_on
@@ -731,11 +665,11 @@ def test_what_was_asked_while_no_answer_came_is_no_waiting(
     """The older process may have renewed its lease meanwhile, and does not know of this one."""
     older, newer = host(A, BUNDLE), host(A, session=SESSION + 1)
     older.agent.turn()
-    links = newer.agent._links
-    newer.agent._links = replace(links, leases=Away())
+    links = newer.agent._lease._links
+    newer.agent._lease._links = replace(links, leases=Away())
     newer.agent.turn()
     newer.clock.now += 60.0
-    newer.agent._links = links
+    newer.agent._lease._links = links
     let_lapse(client, job.cluster, A)
     newer.agent.turn()
     assert not newer.agent.serves(BUNDLE)
@@ -805,16 +739,16 @@ class Before:
 
 def before_renewals(one: Host, happens: Callable[[int], object]) -> None:
     """From now on; told for how long the lease is asked for."""
-    links = one.agent._links
-    one.agent._links = replace(links, leases=Before(links.leases, happens))
+    links = one.agent._lease._links
+    one.agent._lease._links = replace(links, leases=Before(links.leases, happens))
 
 
 def slowly(one: Host, seconds: float) -> None:
     """A turn whose renewals are on their way for so long."""
-    links = one.agent._links
+    links = one.agent._lease._links
     before_renewals(one, lambda _: one.clock.advance(seconds))
     one.agent.turn()
-    one.agent._links = links
+    one.agent._lease._links = links
 
 
 def test_a_wait_begins_with_the_first_answer(
@@ -883,7 +817,7 @@ def test_a_lease_that_another_process_has_left_is_a_gap_on_a_closed_store_too(
     one = host(A, BUNDLE)
     one.agent.turn()
     close(client, job.cluster)
-    one.agent._history = "0" * 40
+    one.agent._lease._history = "0" * 40
     client.set(lease_key(job.cluster, A), NO_SESSION, px=8_000)
     one.clock.now += 4.0
     one.agent.turn()

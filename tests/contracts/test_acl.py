@@ -52,8 +52,8 @@ from sinks.redis.scripts import (
     transition_script,
 )
 from sinks.redis.server.connections import redis_client
+from tests.agent.shelf import Shelf
 from tests.agent.support import SESSION, Recorder
-from tests.agent.test_outbox import Shelf
 from tests.support.explanations import explanation, stored
 from tests.support.opening import indexed, let_in
 from trimtab.model import NO_EPOCH, Epoch, InvalidName
