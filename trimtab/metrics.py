@@ -288,8 +288,8 @@ SINK_SECONDS: Final = Metric(
 SKIPPED_CLUSTERS: Final = Metric(
     "trimtab_skipped_clusters",
     MetricKind.COUNTER,
-    "Times a batch skipped a cluster because one of its keys in Redis is damaged or its replicas "
-    "are missing; the log says which.",
+    "Times a batch skipped a cluster because one of its keys in Redis is damaged, its replicas are "
+    "missing, or Redis would delete keys when it is full; the log says which.",
     ("cluster",),
 )
 RELAYED_CHANGES: Final = Metric(
