@@ -89,3 +89,11 @@ def test_nothing_is_transferred_to_its_owner() -> None:
     plan = Disposal(placing).plan([ShedWish(0, 0, Reason.OVERLOADED, destination=0)], ())
     assert plan.moves == ()
     assert [refusal.rule for refusal in plan.refusals] == [Rule.SAME_BROKER]
+
+
+def test_a_bundle_wished_twice_moves_once() -> None:
+    view, settings = clusters.cluster(a=0.9, b=0.1), Settings()
+    placing = Placing(view, Histories(), settings, np.random.default_rng(1))
+    plan = Disposal(placing).plan([ShedWish(0, 0, Reason.OVERLOADED, destination=1)] * 2, ())
+    assert [move.destination for move in plan.moves] == ["b"]
+    assert [refusal.rule for refusal in plan.refusals] == [Rule.TWICE]
