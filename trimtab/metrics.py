@@ -103,7 +103,7 @@ QUERY_RESTARTS: Final = Metric(
 ROUNDS: Final = Metric(
     "trimtab_rounds",
     MetricKind.COUNTER,
-    "Rounds by outcome: planned, or the rule that kept the round from planning.",
+    "Rounds by outcome: planned, or the rule by which nothing was shed.",
     ("cluster", "outcome"),
 )
 PLANNED_CHANGES: Final = Metric(

@@ -161,7 +161,7 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The output of a round. ``skipped`` says why no strategy was asked, or that none proposed."""
+    """The output of a round. ``skipped`` says why no shedder was asked, or that none proposed."""
 
     moves: tuple[Move, ...] = ()
     refusals: tuple[Refusal, ...] = ()

@@ -30,7 +30,6 @@ from trimtab.wire.explanation import Nearest
 
 _SKIPPED: Final[Mapping[Rule, str]] = {
     Rule.PAUSED: "the cluster is paused: trimtab tell resume",
-    Rule.DISABLED: "balancing is switched off",
     Rule.TOO_FEW_BROKERS: "fewer than two brokers may get bundles",
     Rule.REPAIR_ONLY: "this round was held between two others, to repair and to drain",
 }
@@ -46,10 +45,9 @@ def explain_skip(scene: Scene, rule: Rule) -> Cause:
         broker = find_uncomputable(scene.view)
         why = f"no strategy was asked: what {broker} reports cannot be computed with"
         return Cause(rule, f"{why}; next: look at its load report")
-    nearest = None
     if rule is Rule.DISABLED:
-        nearest = switch_setting(scene.settings, "round.enabled", True, "the strategy is asked")
-    return Cause(rule, f"no strategy was asked: {_SKIPPED.get(rule, rule.value)}", nearest)
+        return _disabled(scene.settings, frozen=scene.plan.review.frozen)
+    return Cause(rule, f"no strategy was asked: {_SKIPPED.get(rule, rule.value)}")
 
 
 def find_uncomputable(view: View) -> str:
@@ -66,6 +64,20 @@ def _greatest(*columns: Floats) -> Floats:
     rows = np.abs(np.concatenate(columns))
     greatest: Floats = np.where(np.isnan(rows), np.inf, rows).max(axis=0)
     return greatest
+
+
+def _disabled(settings: Settings, *, frozen: bool) -> Cause:
+    # While an earlier plan's harm forbids it too, no single setting has the strategy asked.
+    nearest = switch_setting(settings, "round.enabled", True, "the strategy is asked")
+    merging = settings.split.enabled and settings.merge.enabled
+    goes_on = "splits and merges go on" if merging else "splits go on"
+    if not settings.split.enabled:
+        goes_on = "so are splits and merges (split.enabled)"
+    return Cause(
+        Rule.DISABLED,
+        f"no strategy was asked to move bundles: shedding is off (round.enabled); {goes_on}",
+        None if frozen else nearest,
+    )
 
 
 def _frozen(scene: Scene) -> Cause:

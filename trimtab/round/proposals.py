@@ -4,7 +4,7 @@ show the available part of the view, without what is cooling down or in flight
 the split trigger proposes; its bundles stay for the rest of the round
 the merger proposes; its bundles stay too
 the children of earlier splits wish for a place
-the shedder proposes, unless the breaker has tripped
+the shedder proposes, unless shedding is off or the breaker has tripped
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class Proposals(NamedTuple):
 
 
 def ask_strategies(
-    view: View, state: RoundState, settings: Settings, undoing: Sequence[ShedWish] | None
+    view: View, state: RoundState, settings: Settings, instead: Sequence[ShedWish] | None
 ) -> tuple[Proposals, RoundState]:
     """The proposals, and the state with the strategies' histories; ``view`` is of the available
-    brokers, ``undoing`` are the wishes while no shedder may be asked."""
+    brokers, ``instead`` are the wishes while no shedder may be asked, None if it may."""
     cooling = frozenset(rows_of(view.bundles.names, state.recent))
     view = hold_moving(view, cooling)
     splits, hindered, state = _ask_trigger(view, state, settings)
@@ -54,7 +54,7 @@ def ask_strategies(
     merges = ask_merger(view, settings)
     view = hold(view, [row for wish in merges for row in (wish.bundle, wish.neighbour)])
     children, state = _ask_children(view, state, settings)
-    wishes = undoing
+    wishes = instead
     if wishes is None:
         wishes, state = _ask_shedder(view, state, settings)
     return Proposals(
@@ -112,8 +112,8 @@ def ask_merger(view: View, settings: Settings) -> Sequence[MergeWish]:
 def _ask_children(
     view: View, state: RoundState, settings: Settings
 ) -> tuple[Sequence[ShedWish], RoundState]:
-    """A wish for each child that its owner reports by now, unless the shedder places them itself;
-    the state waits for the other children."""
+    """A wish for each child that its owner reports by now, unless the shedder is on and places them
+    itself; the state waits for the other children."""
     if not state.halves:
         return (), state
     bundles = view.bundles
@@ -125,8 +125,8 @@ def _ask_children(
         for row in rows
         if bundles.movable[row]
     ]
-    places_children = STRATEGIES[settings.round.shedding].places_children
-    return () if places_children else wishes, replace(state, halves=waiting)
+    placing = settings.round.enabled and STRATEGIES[settings.round.shedding].places_children
+    return () if placing else wishes, replace(state, halves=waiting)
 
 
 def _ask_shedder(

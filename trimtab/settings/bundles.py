@@ -17,7 +17,8 @@ class SplitSettings:
         True,
         "",
         None,
-        "Off: only operators split bundles; one hot bundle stays hot.",
+        "Off: only operators split bundles; one hot bundle stays hot. Independent "
+        "of round.enabled.",
         Alias("loadBalancerAutoBundleSplitEnabled"),
     )
     trigger: str = setting(
@@ -26,7 +27,8 @@ class SplitSettings:
         SPLIT_TRIGGERS,
         "Which rates are judged: long-term averages at once (Pulsar's modular manager), or the "
         "instantaneous ones after some hits (the extensible one); planned: long-term averages, and "
-        "what trimtab's shedding finds too large for any broker.",
+        "what trimtab's shedding finds too large for any broker; while round.enabled is off, or "
+        "under another shedding, the long-term averages alone.",
     )
     algorithm: str = setting(
         "range_equally_divide",
@@ -39,8 +41,9 @@ class SplitSettings:
         True,
         "",
         None,
-        "On: the children leave their broker at once and are placed again; not under trimtab, "
-        "whose plan says where they go. Off: they stay until a round moves them.",
+        "On: the children leave their broker at once and are placed again, also while "
+        "round.enabled is off; not where trimtab sheds, whose plan says where they go. Off: they "
+        "stay until a round moves them.",
         Alias("loadBalancerAutoUnloadSplitBundlesEnabled"),
     )
     max_topics: int = setting(

@@ -191,8 +191,9 @@ class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     placement: str
     observe_only: bool
     skipped: str
-    """Empty, or the rule that kept strategies from being asked; repairs and drains may still be
-    there."""
+    """Empty, or the rule that kept the shedder from being asked, or that it proposed nothing.
+    Repairs and drains may still be there; splits, merges and moves of children too, if the shedder
+    is disabled or frozen."""
     moves: tuple[PlannedMove, ...]
     refusals: tuple[RefusedMove, ...]
     """The first refusals, where there are very many."""
