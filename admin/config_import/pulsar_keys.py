@@ -41,7 +41,7 @@ NOT_IMPORTED: Final[Mapping[str, str]] = {
     "loadBalancerOverrideBrokerNicSpeedGbps": "the agent's, not the job's",
     "loadBalancerResourceQuotaUpdateIntervalMinutes": "averages are kept with every batch",
     "defaultNumberOfNamespaceBundles": "namespaces are made by Pulsar",
-    "supportedNamespaceBundleSplitAlgorithms": "split.algorithm may be any of the four",
+    "supportedNamespaceBundleSplitAlgorithms": "split.algorithm: any that needs no positions",
     "topicBundleAssignmentStrategy": "topics go to bundles by consistent hashing only",
     "namespaceBundleUnloadingTimeoutMs": "round.move_deadline bounds every move",
     "metadataStoreOperationTimeoutSeconds": _REDIS,

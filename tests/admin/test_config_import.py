@@ -214,8 +214,7 @@ def test_every_problem_is_told_with_its_line_and_nothing_printed(tmp_path: Path)
         "line 8: loadBalancerCPUResourceWeight = '1e999': must be finite, not inf",
         "line 9: loadBalancerBrokerMaxTopics = '99999999999999999999': must be a whole number",
         "line 10: defaultNamespaceBundleSplitAlgorithm = 'in_half': must be one of "
-        "range_equally_divide, topic_count_equally_divide, specified_positions_divide, "
-        "flow_or_qps_equally_divide",
+        "range_equally_divide, topic_count_equally_divide, flow_or_qps_equally_divide",
         "line 11: loadBalancerEnabled = '1': must be true or false; Pulsar reads it as false",
     ]
 

@@ -11,6 +11,7 @@ import pytest
 from trimtab.merging import MERGERS
 from trimtab.placement import PLACERS
 from trimtab.settings import (
+    AT_POSITIONS,
     MERGING,
     PLACEMENT,
     SHEDDING,
@@ -160,5 +161,5 @@ def test_strategies_and_settings_name_the_same() -> None:
     assert set(SHEDDING) <= set(SHEDDERS)
     assert set(PLACEMENT) == set(PLACERS)
     assert set(SPLIT_TRIGGERS) == set(TRIGGERS)
-    assert set(SPLIT_ALGORITHMS) == set(DIVIDERS)
+    assert {*SPLIT_ALGORITHMS, AT_POSITIONS} == set(DIVIDERS)
     assert set(MERGING) == set(MERGERS)

@@ -13,6 +13,7 @@ from trimtab.settings.rounds import RoundSettings, WeightSettings
 from trimtab.settings.shedding import AvgSettings, UnloadSettings
 from trimtab.settings.whole import Settings, catalogue, contradictions
 from trimtab.settings.words import (
+    AT_POSITIONS,
     MERGING,
     NO_SHADOW,
     PLACEMENT,
@@ -22,6 +23,7 @@ from trimtab.settings.words import (
 )
 
 __all__ = [
+    "AT_POSITIONS",
     "MERGING",
     "NO_SHADOW",
     "PLACEMENT",

@@ -34,7 +34,8 @@ class SplitSettings:
         "range_equally_divide",
         "",
         SPLIT_ALGORITHMS,
-        "Where the owner splits; only range_equally_divide needs no look at the topics.",
+        "Where the owner splits; only range_equally_divide needs no look at the topics. "
+        "specified_positions_divide is for splits that name positions.",
         Alias("defaultNamespaceBundleSplitAlgorithm"),
     )
     unload_children: bool = setting(

@@ -30,8 +30,8 @@ class CommandKind(StrEnum):
     """Merge the bundle with its ``neighbour`` above."""
 
 
-class Division(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Where an owner splits a bundle: Pulsar's algorithm, and limits that one algorithm reads."""
+class Division(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Where an owner splits a bundle: Pulsar's algorithm, and what single algorithms read."""
 
     algorithm: str
     max_rate: float
@@ -39,6 +39,9 @@ class Division(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     max_throughput: float
     """The most bytes/s of a child."""
     difference: float
+    positions: tuple[int, ...] = ()
+    """On the ring: where specified_positions_divide splits. An owner of a version without this
+    field declines such a split."""
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
