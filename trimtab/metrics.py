@@ -197,8 +197,16 @@ PROBLEMS: Final = Metric(
     "trimtab_problems",
     MetricKind.GAUGE,
     "Problems that need an operator: namespaces whose bundles do not tile the ring, refused "
-    "intents. The round's record names them.",
+    "intents, topics that need more partitions. The round's record names them.",
     ("cluster",),
+)
+
+BUSY_TOPIC_BYTES: Final = Metric(
+    "trimtab_busy_topic_bytes",
+    MetricKind.GAUGE,
+    "Long-term bytes/s, in and out, of a bundle that one topic keeps busy: no split lessens it, "
+    "the topic needs more partitions. The round's problems say how to find it.",
+    ("cluster", "bundle"),
 )
 
 # Predictions and their outcome

@@ -201,7 +201,6 @@ _REFUSED: Final[Mapping[Rule, Callable[[Scene, Refusal], str]]] = {
     Rule.NO_CANDIDATE: lambda *_: "no other broker may get bundles",
     Rule.UNDIVIDABLE: lambda *_: (
         "it alone keeps the brokers too far apart, and cannot be divided: it is one topic, or of "
-        "the least range, or to divide it was in vain. It takes a larger broker, or a topic with "
-        "more partitions"
+        "the least range, or to divide it was in vain. A larger broker would carry it"
     ),
 }

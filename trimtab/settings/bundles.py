@@ -76,6 +76,15 @@ class SplitSettings:
         "The same in bytes.",
         Alias("loadBalancerNamespaceBundleMaxBandwidthMbytes", mebibytes),
     )
+    topic_throughput: float = setting(
+        20e6,
+        "B/s",
+        (0.0, HUGE),
+        "A topic, or partition, that has a bundle to itself and so much, in and out, is reported: "
+        "no split lessens it, more partitions do. Nothing is decided by it; 0: only those over the "
+        "limits above. Low: topics are named that harm nothing; high: those that no broker can "
+        "carry are named late.",
+    )
     max_bundles: int = setting(
         128,
         "bundles",

@@ -181,6 +181,16 @@ class ShadowRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Its ranges are predicted."""
 
 
+class BusyTopicRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A bundle that one topic keeps busy (`trimtab.splitting.busy_topics`)."""
+
+    bundle: str
+    broker: str
+    topics: int
+    rate: float
+    throughput: float
+
+
 class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One round as stored on trimtab.rounds; ``at`` is the batch timestamp (epoch ms)."""
 
@@ -205,7 +215,8 @@ class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     usage: dict[str, float]
     """Each broker's usage as the strategies see it (fraction)."""
     problems: tuple[str, ...]
-    """Problems for an operator: namespaces that do not tile, intents that were refused."""
+    """Problems for an operator: namespaces that do not tile, intents that were refused, topics that
+    need more partitions."""
     move_deadline_ms: int
     settings_version: int
     state_hash: str
@@ -244,6 +255,8 @@ class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Each broker's average usage (fraction), from operator ①'s averages of its resources."""
     frozen_until: int = 0
     """No strategy is asked before this batch timestamp; 0 while the breaker is closed."""
+    busy_topics: tuple[BusyTopicRecord, ...] = ()
+    """Bundles that no split lessens, the busiest first."""
     undo: tuple[PlannedMove, ...] = ()
     """The moves that would undo the plans that tripped the breaker; those that are made are also
     in ``moves``."""
