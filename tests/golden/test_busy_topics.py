@@ -12,10 +12,10 @@ from streaming.metrics.gauges import show_round
 from tests.support.clusters import Broker, Bundle, Four, cluster
 from tests.support.clusters_by_rows import change_row, held
 from tests.support.clusters_by_rows import cluster as empty_cluster
-from tests.support.reports import EVERY_REPORT, Arrival
+from tests.support.reports import EVERY_REPORT
 from tests.support.scenes import scene_of
 from trimtab.explaining.telling import explain
-from trimtab.intake.snapshot import fold
+from trimtab.intake.snapshot import Arrival, fold
 from trimtab.plan import Refusal
 from trimtab.reasons import Rule
 from trimtab.settings import SplitSettings
