@@ -31,8 +31,8 @@ BUNDLE = "t/n/0x00000000_0xffffffff"
     ],
 )
 def test_every_word_is_an_intent_without_a_flaw(word: Word, subject: str | None) -> None:
-    memory = apply_intent(Memory(), intent_of(word, "c", subject), Settings(), 1, 1)
-    assert memory.problems == []
+    applied = apply_intent(Memory(), intent_of(word, "c", subject), Settings(), 1, 1)
+    assert applied.refused is None
 
 
 @pytest.mark.parametrize(

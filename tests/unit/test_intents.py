@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trimtab.cluster.intents import _EFFECTS, _POLICIES, apply_intent
+from trimtab.cluster.intents import _EFFECTS, _POLICIES, _SETTINGS, apply_intent
 from trimtab.policies import NO_POLICIES, Isolation, Policies
 from trimtab.settings import Settings
 from trimtab.state.memory import Memory
@@ -16,7 +16,7 @@ OWN = Isolation(namespaces=("t/vip.*",), primary=("big-.*",), min_available=2)
 def after(*intents: Intent) -> Memory:
     memory = Memory()
     for intent in intents:
-        memory = apply_intent(memory, intent, Settings(), 0, 0)
+        memory = apply_intent(memory, intent, Settings(), 0, 0).memory
     return memory
 
 
@@ -88,5 +88,5 @@ def test_what_names_nothing_is_a_problem() -> None:
 
 def test_every_kind_of_intent_has_one_effect() -> None:
     """A kind without one must not be taken for another."""
-    kinds = [*_EFFECTS, *_POLICIES, IntentKind.SETTINGS]
+    kinds = [*_EFFECTS, *_POLICIES, *_SETTINGS]
     assert sorted(kinds) == sorted(IntentKind)
