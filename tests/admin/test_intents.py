@@ -56,7 +56,7 @@ def test_what_is_told_reaches_the_jobs_topic(
     ensure_topics(kafka.bootstrap)
     monkeypatch.setenv("TRIMTAB_KAFKA__BOOTSTRAP", kafka.bootstrap)
 
-    done = CliRunner().invoke(cli.app, ["tell", "drain", "told", "a:1"])
+    done = CliRunner().invoke(cli.app, ["tell", "drain", "told", "a:1", "--unchecked"])
 
     assert done.exit_code == 0, done.output
     topics = RecordedTopics(kafka.bootstrap)
