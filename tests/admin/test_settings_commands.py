@@ -135,8 +135,8 @@ def test_no_recording_knows_no_cluster() -> None:
         (IntentKind.READMIT, {"bundle": BUNDLE}, [f"bundle: {BUNDLE} is not quarantined"]),
         (
             IntentKind.READMIT,
-            {"bundle": "t/m/0x00000000_0xffffffff"},
-            ["bundle: t/m/0x00000000_0xffffffff is not known; no bundle of t/m is; did you mean t/n?"],
+            {"bundle": "t/m/0x0_0x1"},
+            ["bundle: t/m/0x0_0x1 is not known; no bundle of t/m is; did you mean t/n?"],
         ),
         (
             IntentKind.ISOLATION,

@@ -108,6 +108,14 @@ def test_readmitting_what_is_not_quarantined(bundle: str, rule: str, says: str) 
     assert it.memory.readmitted == ()
 
 
+def test_a_bundle_that_was_split_is_unknown_and_not_offered() -> None:
+    it = after_a_round()
+    it.receive([change_row(EIGHTHS[0], None, 2, State.DELETED)], 1000)
+    (letter,) = refusals(it, said(IntentKind.READMIT, bundle=EIGHTHS[0]))
+    assert letter.rule == "unknown-bundle"
+    assert f"mean {EIGHTHS[0]}" not in letter.detail
+
+
 def test_a_quarantined_bundle_is_readmitted() -> None:
     it = after_a_round()
     it.receive([change_row(EIGHTHS[0], None, 2, State.QUARANTINED)], 1000)

@@ -56,7 +56,8 @@ class ClusterState:
         """Every broker that reported, owns a bundle, is lost or draining; reads all records."""
         liveness = self.memory.liveness
         known = {*self.memory.appended, *self.aside, *liveness.gone, *liveness.draining}
-        for packed in self.namespaces.values():
+        # Not values(): those cost Spark a round trip to the JVM each.
+        for _, packed in self.namespaces.items():
             records = unpack(packed, dict[str, Record]).values()
             known |= {record.owner for record in records if record.owner is not None}
         return known
