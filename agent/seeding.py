@@ -13,11 +13,12 @@ the lease.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
 from agent.broker import CannotLoad
 from agent.commands.obeying import Obeyer
+from agent.forgetting import Records, forgettable
 from trimtab.ownership import Event, State
 from trimtab.wire.ownership import Record, Transition
 
@@ -26,14 +27,8 @@ PAGE: Final = 16
 broker waits for all others' pages: with longer ones, a thousand brokers would time out before they
 get their answers."""
 
-_KEPT_MS: Final = 3_600_000
-_ENDED_MS: Final = 8 * 24 * 3_600_000
-"""A day more than the store keeps the record of a bundle that ended (`sinks.redis.pruning`)."""
 
-Records = Mapping[str, Record]
-
-
-def seed(obeyer: Obeyer, now_ms: int, renew: Callable[[], object]) -> list[str]:
+def seed(obeyer: Obeyer, now_ms: int, renew: Callable[[], object]) -> set[str]:
     """Make broker and records agree; raises StoreUnavailable or Closed, and may be repeated.
 
     ``now_ms`` is the store's time. ``renew`` is called between bundles, and renews the lease if
@@ -47,7 +42,7 @@ def seed(obeyer: Obeyer, now_ms: int, renew: Callable[[], object]) -> list[str]:
     bundles = sorted(mine | held)
     for start in range(0, len(bundles), PAGE):
         _agree(obeyer, bundles[start : start + PAGE], records, renew)
-    return _forgettable(obeyer, records, mine | held, now_ms)
+    return forgettable(obeyer, records, mine | held, now_ms)
 
 
 def look_again(obeyer: Obeyer, renew: Callable[[], object]) -> None:
@@ -77,22 +72,6 @@ def _agree(
     for outcome in obeyer.store.apply_all(obeyer.cluster, asked):
         renew()
         obeyer.settle(outcome.bundle, outcome.record)
-
-
-def _forgettable(obeyer: Obeyer, records: Records, mine: set[str], now_ms: int) -> list[str]:
-    """Bundles that others have had for long, whose records the journal topic has by now, and those
-    that ended so long ago that the store forgot them."""
-    return [
-        bundle
-        for bundle, seen in obeyer.seen.all().items()
-        if bundle not in mine and _is_old(seen, records.get(bundle), now_ms)
-    ]
-
-
-def _is_old(seen: Record, known: Record | None, now_ms: int) -> bool:
-    if known is None:
-        return now_ms - seen.since > _ENDED_MS
-    return known.epoch >= seen.epoch and now_ms - known.since > _KEPT_MS
 
 
 def _claim(obeyer: Obeyer, bundle: str, known: Record | None) -> Transition:

@@ -175,9 +175,8 @@ class Obeyer:
         )
         return self.store.apply(self.cluster, transition)
 
-    def holds(self, command: Command) -> bool:
-        """Whether a command must still be obeyed; its record may have changed since."""
-        record = self.store.record(self.cluster, command.bundle)
+    def holds(self, command: Command, record: Record | None) -> bool:
+        """Whether a command must still be obeyed, by its bundle's present record."""
         # This command itself changed the record, and was then interrupted: continue it.
         if record is not None and record.by.rpartition("/")[0] == command.id:
             return True

@@ -13,11 +13,11 @@ from agent.holdings import Holdings
 from agent.seen import Seen
 from sinks.redis.command_streams import CommandStream
 from sinks.redis.ownership_store import OwnershipStore
-from tests.support.opening import SureStore, keep_alive, let_in
+from tests.support.opening import SureStore, keep_alive, let_in, let_lapse
 from trimtab.model import NO_EPOCH
 from trimtab.ownership import Event, IllegalTransition, State
 from trimtab.wire.command import Command, CommandKind, Division
-from trimtab.wire.keys import command_stream, lease_key
+from trimtab.wire.keys import command_stream
 from trimtab.wire.load_report import BundleStats, LocalBrokerData
 from trimtab.wire.ownership import Neighbour, Record, Refused, Transition
 
@@ -124,7 +124,7 @@ class Job:
         self.ask(Event.KEEP, None, {}, bundle=bundle)
 
     def lose(self) -> None:
-        self._client.delete(lease_key(self.cluster, self.record().owner or ""))
+        let_lapse(self._client, self.cluster, self.record().owner or "")
         self.ask(Event.LOSE, None, {})
 
     def ask(  # noqa: PLR0913 - what a request may say

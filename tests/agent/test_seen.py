@@ -15,15 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.seen import Seen, Unusable
+from tests.agent.seen_records import ONE, TWO, record
 from trimtab.model import NO_EPOCH, Epoch
-from trimtab.ownership import State
 from trimtab.wire.ownership import Record
-
-ONE, TWO = "t/ns/0x00000000_0x80000000", "t/ns/0x80000000_0xffffffff"
-
-
-def record(generation: int, counter: int, owner: str = "a:8080") -> Record:
-    return Record(state=State.OWNED, epoch=Epoch(generation, counter), owner=owner)
 
 
 def test_a_bundle_that_was_never_seen_has_no_epoch() -> None:
@@ -73,7 +67,7 @@ def test_what_was_noted_outlives_kill_9(tmp_path: Path) -> None:
 import os, signal
 from pathlib import Path
 from agent.seen import Seen
-from tests.agent.test_seen import ONE, TWO, record
+from tests.agent.seen_records import ONE, TWO, record
 seen = Seen(Path({str(path)!r}))
 seen.note(ONE, record(4, 2))
 seen.note_all({{TWO: record(4, 3), ONE: record(4, 9)}})

@@ -7,8 +7,9 @@ Each namespace under a policy gets its own candidates.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import compress
+from collections.abc import Iterable, Mapping
+from itertools import compress, islice
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -19,20 +20,29 @@ from trimtab.filters.request import Projection, Request
 from trimtab.load import usage
 from trimtab.round.repair_placement import lightly_used, prefer_wanted
 from trimtab.settings import Settings
+from trimtab.state.in_flight import Flight, list_proposed
 from trimtab.view import View
 from trimtab.wire.hints import Hints
 from trimtab.wire.ownership import Candidate
 
 _CANDIDATES: Final = 64
 _NAMESPACES: Final = 1000
+_PROPOSED: Final = 1000
 """Limits: every lookup that places a bundle reads all the hints."""
 
 _LEAST: Final = 1e-4
 """Minimum usage that one more bundle adds: an idle fleet's bundles must count too."""
 
 
-def hints(view: View, settings: Settings, namespaces: Iterable[str], number: int) -> Hints:
-    """The hints after round ``number``; they list those of ``namespaces`` under a policy."""
+def hints(
+    view: View,
+    settings: Settings,
+    namespaces: Iterable[str],
+    number: int,
+    flights: Mapping[str, Flight] = MappingProxyType({}),
+) -> Hints:
+    """The hints after round ``number``; they list those of ``namespaces`` under a policy, and what
+    is proposed for bundles in ``flights``."""
     finder = _Finder(view, settings)
     bound = [name for name in sorted(namespaces) if view.policies.binds(name)]
     return Hints(
@@ -40,6 +50,7 @@ def hints(view: View, settings: Settings, namespaces: Iterable[str], number: int
         candidates=finder.anywhere(),
         each=finder.each(),
         namespaces={name: finder.within(name) for name in bound[:_NAMESPACES]},
+        proposed=dict(islice(sorted(list_proposed(flights).items()), _PROPOSED)),
     )
 
 

@@ -23,7 +23,7 @@ from trimtab.reasons import Reason
 from trimtab.review.breaker import harm, remember_handovers
 from trimtab.review.cost_correction import correct_from_plan
 from trimtab.review.ledger import BrokerReport, count_reports, due, follow_moves, settle_moves
-from trimtab.review.prediction import note_prediction
+from trimtab.review.note_prediction import note_prediction
 from trimtab.settings import Settings
 from trimtab.state.breaker_state import Cause
 from trimtab.state.ledger_state import Ledger, MoveOutcome, Noted
