@@ -60,6 +60,7 @@ class Agent:
         )
         self._forgetter = Forgetter(self._obeyer)
         self._forget_at = links.clock() + settings.forget_every
+        self._look_at = links.clock() + settings.look_every
         self._backlog: deque[tuple[str, Command]] = deque()
         self._agreed_after = -1
         """How many lapses there were when it last agreed with the store."""
@@ -127,7 +128,7 @@ class Agent:
             self._renew_if_due()
             if not self.seeded:
                 self._seed()
-            elif self._was_closed:
+            elif self._was_closed or self._links.clock() >= self._look_at:
                 # Before commands: a bundle that leaves would stay unserved until the store opens.
                 self._look_again()
             self._forget_if_due()
@@ -237,6 +238,7 @@ class Agent:
         look_again(self._obeyer, lambda: self._keep_the_lease(lapses))
         self._require_no_lapse(lapses)
         self._was_closed = False
+        self._look_at = self._links.clock() + self._settings.look_every
 
     def _forget_if_due(self) -> None:
         if self._links.clock() < self._forget_at:

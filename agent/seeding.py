@@ -46,19 +46,22 @@ def seed(obeyer: Obeyer, now_ms: int, renew: Callable[[], object]) -> set[str]:
 
 
 def look_again(obeyer: Obeyer, renew: Callable[[], object]) -> None:
-    """Stop serving bundles that a rebuilt store gives to others; raises StoreUnavailable or Closed.
+    """Stop serving bundles that the records give to others, and take back those that they give to
+    this broker but that it does not hold; raises StoreUnavailable or Closed.
 
-    The store may have got a newer record than this broker knew.
+    A rebuilt store may have got newer records than this broker knew, and lost commands to it.
     """
     held = obeyer.holdings.bundles()
     records = obeyer.store.records_of(obeyer.cluster, obeyer.broker_id, held)
-    for bundle in held:
-        record = records.get(bundle)
-        if record is None or record.owner == obeyer.broker_id:
-            continue
-        renew()
-        if obeyer.seen.note(bundle, record):
-            obeyer.stop_serving(bundle)
+    for bundle, record in records.items():
+        if record.owner == obeyer.broker_id:
+            if not obeyer.holdings.holds(bundle):
+                renew()
+                obeyer.take_back(bundle, record)
+        elif obeyer.holdings.holds(bundle):
+            renew()
+            if obeyer.seen.note(bundle, record):
+                obeyer.stop_serving(bundle)
 
 
 def _agree(

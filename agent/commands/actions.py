@@ -18,7 +18,12 @@ from trimtab.wire.ownership import Record, Refused
 def obey(obeyer: Obeyer, command: Command) -> Obeyed:
     """Act and report; raises StoreUnavailable or Closed, after which it may be repeated."""
     record = obeyer.store.record(obeyer.cluster, command.bundle)
-    obeyed = _act(obeyer, command, record) if obeyer.holds(command, record) else Obeyed.STALE
+    obeyed = Obeyed.STALE
+    if obeyer.holds(command, record):
+        obeyed = _act(obeyer, command, record)
+    elif record is not None:
+        # What made it stale may be an answer to this very command, which was lost.
+        obeyer.take_back(command.bundle, record)
     obeyer.counts[command.kind, obeyed] += 1
     return obeyed
 

@@ -110,6 +110,15 @@ class Obeyer:
             session=self.session,
         )
 
+    def take_back(self, bundle: str, record: Record) -> None:
+        """Claim a bundle that the record says this broker serves, but that it does not hold.
+
+        It stopped serving for a command that had no effect, and no word of that reached it.
+        """
+        lacks = record.state is State.OWNED and record.owner == self.broker_id
+        if lacks and not self.holdings.holds(bundle) and self.seen.note(bundle, record):
+            self.follow(self.claim(bundle, record))
+
     def serves_by(self, record: Record) -> bool:
         """Whether the record lets this broker serve."""
         return record.owner == self.broker_id and record.state in SERVING

@@ -383,7 +383,8 @@ def test_a_broker_that_runs_for_long_forgets_old_records_if_the_store_was_open(
     one.agent.turn()
     seen = one.agent._links.seen
     ended = {f"t/n/0x{n:08x}_0x{n + 1:08x}": ENDED for n in range(PAGE + 1)}
-    seen.note_all(ended)
+    for bundle, record in ended.items():
+        seen.note(bundle, record)
 
     def happens() -> None:
         if emptied:

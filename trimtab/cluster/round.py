@@ -23,7 +23,7 @@ from trimtab.intake.assemble import Holdings, assemble
 from trimtab.intake.snapshot import Snapshot
 from trimtab.plan import Plan
 from trimtab.reasons import Rule
-from trimtab.round.view_edits import computable
+from trimtab.round.urgent import computable
 from trimtab.settings import Settings
 from trimtab.shadow.run import compare_shadow
 from trimtab.state.in_flight import launch_flights
@@ -36,7 +36,7 @@ from trimtab.wire.ownership import Record
 from trimtab.wire.rows import Row, Tag, json_row
 
 Deciding = Callable[[View, RoundState, Settings, int, np.random.Generator], tuple[Plan, RoundState]]
-"""`trimtab.round.decide.decide`, or `trimtab.round.decide.mend` between two rounds."""
+"""`trimtab.round.decide.decide`, or `trimtab.round.decide.repair_only` between two rounds."""
 
 
 _SWEEP_ROUNDS: Final = 100
