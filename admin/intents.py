@@ -43,7 +43,7 @@ UNREACHABLE: Final = 5
 
 Unchecked = Annotated[
     bool,
-    typer.Option("--unchecked", help="Send it even if no round lately knows what it names."),
+    typer.Option("--unchecked", help="Do not check it before; the job checks it too."),
 ]
 
 
