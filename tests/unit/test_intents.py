@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from trimtab.cluster.intents import _EFFECTS, _POLICIES, apply_intent, resolve_settings
+from trimtab.cluster.intents import (
+    _EFFECTS,
+    _POLICIES,
+    _SETTINGS,
+    apply_intent,
+    resolve_settings,
+)
 from trimtab.policies import NO_POLICIES, Isolation, Policies
 from trimtab.settings import Settings
 from trimtab.shedding import DEFAULTS
@@ -17,7 +23,7 @@ OWN = Isolation(namespaces=("t/vip.*",), primary=("big-.*",), min_available=2)
 def after(*intents: Intent) -> Memory:
     memory = Memory()
     for intent in intents:
-        memory = apply_intent(memory, intent, Settings(), 0, 0)
+        memory = apply_intent(memory, intent, Settings(), 0, 0).memory
     return memory
 
 
@@ -89,7 +95,7 @@ def test_what_names_nothing_is_a_problem() -> None:
 
 def test_every_kind_of_intent_has_one_effect() -> None:
     """A kind without one must not be taken for another."""
-    kinds = [*_EFFECTS, *_POLICIES, IntentKind.SETTINGS]
+    kinds = [*_EFFECTS, *_POLICIES, *_SETTINGS]
     assert sorted(kinds) == sorted(IntentKind)
 
 
