@@ -20,7 +20,7 @@ from trimtab.shedding.busiest import largest_first, traffic
 from trimtab.shedding.threshold import ThresholdHistory, average_usage, mean_of, shed
 from trimtab.splitting import DIVIDERS
 from trimtab.splitting.request import SplitRequest, children
-from trimtab.store.ring import bundle_at, equal_edges, position, row_at
+from trimtab.store.ring import bundle_at, equal_edges, row_at
 from trimtab.view import View
 
 MB, GB, MIB = 1e6, 1e9, 1048576.0
@@ -59,7 +59,7 @@ def test_one_idle_broker_of_eleven_is_seen_only_by_the_lower_boundary(
     """Items 002-31, 002-32, 004-16, 004-17: ten brokers at 80 % stay below the line.
 
     With the lower boundary the first busiest gives 240 MB/s * 0.1 * 0.5 = 12 MB/s: one bundle.
-    002-32 compares the idle broker with the mean, 82.73 - 10; the code with the mean less 10 points.
+    002-32 compares the idle broker with the mean, 82.73 - 10; the code with the mean less 10.
     """
     view = cluster(**{f"b{i}": busy(0.8) for i in range(10)}, idle=Broker(tenth))
     assert mean_usage(view) == pytest.approx(mean, abs=5e-5)

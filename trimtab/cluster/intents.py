@@ -29,7 +29,7 @@ def apply_intent(
     ``now_ms`` is the batch timestamp."""
     if intent.kind is IntentKind.SETTINGS:
         return _overridden(memory, intent, defaults)
-    problems = list(_flaws(intent))
+    problems = list(_flaws(intent, memory.policies))
     if problems:
         return _refused(memory, intent, problems)
     if intent.kind in _POLICIES:
@@ -107,12 +107,14 @@ def _refused(memory: Memory, intent: Intent, problems: Iterable[str]) -> Memory:
     return replace(memory, problems=[*memory.problems, *texts])
 
 
-def _flaws(intent: Intent) -> Iterator[str]:
+def _flaws(intent: Intent, policies: Policies) -> Iterator[str]:
     subject = _SUBJECTS.get(intent.kind)
     if subject is not None and not getattr(intent, subject):
         yield f"{subject}: says nothing of what it is about"
     if intent.kind is IntentKind.ISOLATION and intent.isolation is not None:
         yield from _impossible(intent.isolation)
+    if intent.kind is IntentKind.FAILURE_DOMAIN:
+        yield from _taken(intent, policies)
 
 
 def _impossible(policy: Isolation) -> Iterator[str]:
@@ -126,6 +128,14 @@ def _impossible(policy: Isolation) -> Iterator[str]:
                 yield f"isolation.{member}: {pattern!r} is no regular expression: {error}"
 
 
+def _taken(intent: Intent, policies: Policies) -> Iterator[str]:
+    """A broker is in one domain, and leaves it before it joins another (as in Pulsar)."""
+    for broker in intent.brokers:
+        domain = policies.domains.get(broker, intent.name)
+        if domain != intent.name:
+            yield f"brokers: {broker} is in {domain}; set {domain} without it first"
+
+
 def _isolation(policies: Policies, intent: Intent) -> Policies:
     return replace(policies, isolation=_changed(policies.isolation, intent.name, intent.isolation))
 
@@ -135,7 +145,6 @@ def _group(policies: Policies, intent: Intent) -> Policies:
 
 
 def _domain(policies: Policies, intent: Intent) -> Policies:
-    # A broker is in one domain: the last list that names it wins.
     others = {b: d for b, d in policies.domains.items() if d != intent.name}
     return replace(policies, domains=others | dict.fromkeys(intent.brokers, intent.name))
 
