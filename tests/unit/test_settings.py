@@ -190,3 +190,11 @@ def test_a_default_split_algorithm_must_be_supported(
     """Items 000-29 and 002-12 of docs/pulsar-coverage.md."""
     with pytest.raises(InvalidSettings, match=problem):
         Settings.parse(values)
+
+
+def test_a_weight_may_be_above_one() -> None:
+    """Item 002-39: a document gives 0 to 1; Pulsar checks nothing, and trimtab takes 0 to 100."""
+    assert Settings.parse({"loadBalancerCPUResourceWeight": 100}).weights.cpu == 100.0
+    for weight in (-1, 101):
+        with pytest.raises(InvalidSettings, match="from 0 to 100"):
+            Settings.parse({"loadBalancerCPUResourceWeight": weight})
