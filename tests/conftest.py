@@ -24,7 +24,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Expect those tests that docs/pulsar-coverage.md names and this session runs."""
     collected = {item.nodeid.split("[")[0] for item in session.items}
-    session.config.stash[_EXPECTED] = collected & named_tests().keys()
+    session.config.stash[_EXPECTED] = collected.intersection(named_tests())
 
 
 @pytest.hookimpl(wrapper=True)
