@@ -18,13 +18,14 @@ _EXPECTED = pytest.StashKey[set[str]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[_PASSED], config.stash[_EXPECTED] = set(), set()
+    config.stash[_PASSED] = set()
+    config.stash[_EXPECTED] = set()
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Expect those tests that docs/pulsar-coverage.md names and this session runs."""
     collected = {item.nodeid.split("[")[0] for item in session.items}
-    session.config.stash[_EXPECTED] = collected.intersection(named_tests())
+    session.config.stash[_EXPECTED].update(collected.intersection(named_tests()))
 
 
 @pytest.hookimpl(wrapper=True)
