@@ -16,7 +16,7 @@ from sinks.errors import Closed, StoreUnavailable
 from sinks.redis.ownership_store import OwnershipStore
 from tests.agent.support import BUNDLE, HALVES, A, B, Job, Site, lines
 from trimtab.ownership import Event, State
-from trimtab.settings import AT_POSITIONS
+from trimtab.settings.words import BY_POSITIONS
 from trimtab.wire.command import CommandKind
 from trimtab.wire.keys import lease_key, open_key, ownership_key
 from trimtab.wire.ownership import Record, Transition, TransitionOutcome
@@ -265,7 +265,7 @@ def test_a_bundle_is_not_divided_by_an_algorithm_that_this_version_lacks(
 def test_a_bundle_is_divided_at_the_positions_of_its_command(owned: Job, a: Site) -> None:
     """Pulsar's documents split at 0x33000000; what is outside is left out, as there."""
     a.broker.positions = [10, 20]
-    owned.split(A, AT_POSITIONS, 0x77000000, 0x33000000, 0)
+    owned.split(A, BY_POSITIONS, 0x77000000, 0x33000000, 0)
     assert a.obey() == [Obeyed.DONE]
     assert a.holdings.bundles() == (
         "t/ns/0x00000000_0x33000000",
@@ -277,14 +277,14 @@ def test_a_bundle_is_divided_at_the_positions_of_its_command(owned: Job, a: Site
 @pytest.mark.parametrize(
     ("topics", "asked", "flaw"),
     [
-        ([10, 20], (AT_POSITIONS,), "no position is given"),
+        ([10, 20], (BY_POSITIONS,), "no position is given"),
         (
             [10, 20],
-            (AT_POSITIONS, 0, 0xFFFFFFFF, -1, 1 << 40),
+            (BY_POSITIONS, 0, 0xFFFFFFFF, -1, 1 << 40),
             "a boundary does not lie inside it",
         ),
-        ([10, 20], (AT_POSITIONS, 15, 15), "two boundaries are equal"),
-        ([10], (AT_POSITIONS, 15), "it has fewer than two topics"),
+        ([10, 20], (BY_POSITIONS, 15, 15), "two boundaries are equal"),
+        ([10], (BY_POSITIONS, 15), "it has fewer than two topics"),
         ([10], ("topic_count_equally_divide",), "it has fewer than two topics"),
         ([10, 20], ("flow_or_qps_equally_divide",), "no need to split it"),
         ([10, 20], ("of_a_later_version",), "does not know the algorithm"),

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from trimtab.cluster.intents import _EFFECTS, _POLICIES, apply_intent, resolve_settings
+from trimtab.cluster.intents import (
+    _EFFECTS,
+    _POLICIES,
+    _SETTINGS,
+    apply_intent,
+    resolve_settings,
+)
 from trimtab.policies import NO_POLICIES, Isolation, Policies
 from trimtab.settings import Settings
 from trimtab.shedding import DEFAULTS
@@ -17,7 +23,7 @@ OWN = Isolation(namespaces=("t/vip.*",), primary=("big-.*",), min_available=2)
 def after(*intents: Intent) -> Memory:
     memory = Memory()
     for intent in intents:
-        memory = apply_intent(memory, intent, Settings(), 0, 0)
+        memory = apply_intent(memory, intent, Settings(), 0, 0).memory
     return memory
 
 
@@ -52,8 +58,15 @@ def test_a_namespace_joins_a_group_and_leaves_it() -> None:
 
 
 def test_a_broker_is_in_one_domain() -> None:
-    policies = after(domain("north", "a:1", "b:1"), domain("south", "b:1")).policies
-    assert policies.domains == {"a:1": "north", "b:1": "south"}
+    """Item 002-55 of docs/pulsar-coverage.md: a second domain is refused as a whole."""
+    memory = after(domain("north", "a:1", "b:1"), domain("south", "b:1", "c:1"))
+    assert memory.policies.domains == {"a:1": "north", "b:1": "north"}
+    assert memory.problems == ["intent 1: brokers: b:1 is in north; set north without it first"]
+
+
+def test_a_broker_that_left_its_domain_may_join_another() -> None:
+    given = domain("north", "a:1", "b:1"), domain("north", "a:1"), domain("south", "b:1")
+    assert after(*given).policies.domains == {"a:1": "north", "b:1": "south"}
 
 
 def test_a_domain_is_what_was_last_said_of_it() -> None:
@@ -89,7 +102,7 @@ def test_what_names_nothing_is_a_problem() -> None:
 
 def test_every_kind_of_intent_has_one_effect() -> None:
     """A kind without one must not be taken for another."""
-    kinds = [*_EFFECTS, *_POLICIES, IntentKind.SETTINGS]
+    kinds = [*_EFFECTS, *_POLICIES, *_SETTINGS]
     assert sorted(kinds) == sorted(IntentKind)
 
 

@@ -124,6 +124,7 @@ def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRo
         bias=state.ledger.bias,
         whys=said.of,
         busy_topics=tuple(busy.values()),
+        overrides=memory.overrides,
     )
     record = record_round(plan, view, +obstacles, context)
     return HeldRound(

@@ -14,7 +14,7 @@ from trimtab.health.assessment import Assessment
 from trimtab.load import usage
 from trimtab.plan import Forecast, LandedMove, Merge, Move, Plan
 from trimtab.reasons import Rule
-from trimtab.settings import Settings, SplitSettings
+from trimtab.settings import Settings, SplitSettings, Value
 from trimtab.splitting.busy_topics import BusyTopic
 from trimtab.state.breaker_state import Breaker
 from trimtab.state.liveness import Liveness
@@ -60,6 +60,8 @@ class Context:
     whys: Mapping[str, str] = field(default_factory=dict)
     """Bundle to a sentence about what the plan does with it."""
     busy_topics: tuple[BusyTopic, ...] = ()
+    overrides: Mapping[str, Value] = field(default_factory=dict)
+    """Settings that intents changed, by dotted name."""
 
 
 def record_round(
@@ -134,6 +136,7 @@ def record_round(
         frozen_until=context.breaker.until_ms,
         busy_topics=tuple(BusyTopicRecord(**each._asdict()) for each in context.busy_topics),
         undo=tuple(_move(move, "") for move in plan.review.undo[:_MOST]),
+        overrides=dict(context.overrides),
     )
 
 

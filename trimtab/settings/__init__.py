@@ -11,9 +11,8 @@ from trimtab.settings.bundles import SplitSettings
 from trimtab.settings.review import ShadowSettings
 from trimtab.settings.rounds import RoundSettings, WeightSettings
 from trimtab.settings.shedding import AvgSettings, UnloadSettings
-from trimtab.settings.whole import Settings, catalogue, contradictions
+from trimtab.settings.whole import Settings, Value, catalogue, contradictions
 from trimtab.settings.words import (
-    AT_POSITIONS,
     MERGING,
     NO_SHADOW,
     PLACEMENT,
@@ -23,7 +22,6 @@ from trimtab.settings.words import (
 )
 
 __all__ = [
-    "AT_POSITIONS",
     "MERGING",
     "NO_SHADOW",
     "PLACEMENT",
@@ -38,6 +36,7 @@ __all__ = [
     "ShadowSettings",
     "SplitSettings",
     "UnloadSettings",
+    "Value",
     "WeightSettings",
     "catalogue",
     "contradictions",

@@ -34,9 +34,16 @@ class SplitSettings:
         "range_equally_divide",
         "",
         SPLIT_ALGORITHMS,
-        "Where the owner splits; only range_equally_divide needs no look at the topics. "
-        "specified_positions_divide is for splits that name positions.",
+        "Where the owner splits; only range_equally_divide needs no look at the topics.",
         Alias("defaultNamespaceBundleSplitAlgorithm"),
+    )
+    supported: str = setting(
+        ",".join(SPLIT_ALGORITHMS),
+        "",
+        None,
+        "The algorithms that a split may use, with commas between; ``algorithm`` must be one of "
+        "them. Few: a bundle that needs another stays whole.",
+        Alias("supportedNamespaceBundleSplitAlgorithms"),
     )
     unload_children: bool = setting(
         True,
@@ -117,6 +124,10 @@ class SplitSettings:
         "at the limit is split again and again; high: large bundles stay.",
         Alias("flowOrQpsDifferenceThresholdPercentage", percent),
     )
+
+    def supported_algorithms(self) -> tuple[str, ...]:
+        """The names in ``supported``."""
+        return tuple(word.strip() for word in self.supported.split(","))
 
 
 @dataclass(frozen=True, slots=True)

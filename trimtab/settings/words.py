@@ -23,7 +23,8 @@ MERGING: Final = ("cold-neighbours",)
 SPLIT_ALGORITHMS: Final = (
     "range_equally_divide",
     "topic_count_equally_divide",
+    "specified_positions_divide",
     "flow_or_qps_equally_divide",
 )
-"""For every split; without positions, which only an operator gives, the fourth splits nothing."""
-AT_POSITIONS: Final = "specified_positions_divide"
+BY_POSITIONS: Final = "specified_positions_divide"
+"""Needs an operator's positions, so that it is no default."""
