@@ -29,6 +29,7 @@ from admin.replay import Impossible, bound_of, run_replay, show, strategy_of
 from admin.settings_commands import settings_commands
 from admin.settings_file import tables
 from admin.simulate import simulate
+from admin.split_command import split
 from admin.why import why
 from deploy import doctor as checks
 from deploy.finding import Finding, bad, good
@@ -66,6 +67,7 @@ app.add_typer(config_commands, name="config")
 app.add_typer(settings_commands, name="settings")
 app.add_typer(policy_commands, name="policy")
 app.command()(simulate)
+app.command()(split)
 app.command()(why)
 
 Config = Annotated[

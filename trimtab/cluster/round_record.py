@@ -105,6 +105,8 @@ def record_round(
                 reason=split.reason,
                 epoch=split.epoch,
                 why=context.whys.get(split.bundle, ""),
+                algorithm=split.algorithm,
+                positions=split.positions,
             )
             for split in plan.splits
         ),

@@ -162,12 +162,19 @@ def _budget(scene: Scene, refusal: Refusal) -> Cause:
 def _full(scene: Scene, refusal: Refusal) -> Cause:
     namespace = namespace_of(refusal.bundle)
     size = scene.view.sizes.get(namespace, 0)
-    coming = sum(namespace_of(split.bundle) == namespace for split in scene.plan.splits)
+    coming = sum(
+        max(1, len(split.positions))
+        for split in scene.plan.splits
+        if namespace_of(split.bundle) == namespace
+    )
     path = "split.max_bundles"
+    should = "it alone keeps the brokers too far apart and should be divided"
+    if refusal.bundle in scene.before.asked:
+        should = "an operator asked to split it"
+        coming += max(1, len(scene.before.asked[refusal.bundle].positions)) - 1
     return Cause(
         Rule.FULL_NAMESPACE,
-        f"it alone keeps the brokers too far apart and should be divided, but {namespace} has "
-        f"{format_count(size, 'bundle')} already ({path})",
+        f"{should}, but {namespace} has {format_count(size, 'bundle')} already ({path})",
         raise_setting(scene.settings, path, size + coming, "it is divided"),
         {"bundles": size},
     )
@@ -192,8 +199,13 @@ def _policy(scene: Scene, refusal: Refusal) -> str:
 _REFUSED: Final[Mapping[Rule, Callable[[Scene, Refusal], str]]] = {
     Rule.TWICE: lambda *_: "it was wanted twice in one round, and moves once",
     Rule.IN_FLIGHT: lambda *_: "it is on its way already",
+    Rule.OWNER_LOST: lambda _, each: (
+        f"{each.source}, which has it, takes no part at present: lost, silent or being drained"
+    ),
     Rule.NOT_MOVABLE: lambda *_: "it is not to be moved: a heartbeat's, or marked so in the view",
-    Rule.UNOWNED: lambda _, each: f"no record says that {each.source} owns it",
+    Rule.UNOWNED: lambda _, each: (
+        f"no record says that {each.source} owns it" if each.source else "no broker owns it"
+    ),
     Rule.LAST_BUNDLE: lambda _, each: f"{each.source} would have no bundle left",
     Rule.SAME_BROKER: lambda _, each: f"no broker is better than {each.source}, which has it",
     Rule.ISOLATED: _policy,

@@ -45,6 +45,10 @@ def of_move(scene: Scene, move: Move) -> Cause | None:
 
 def of_split(scene: Scene, split: Split) -> Cause:
     """The cause of a split: the bundle is too large."""
+    if split.reason is Reason.ASKED:
+        how = f", by {split.algorithm}" if split.algorithm else ""
+        at = f" at {', '.join(f'{each:#010x}' for each in split.positions)}"
+        return Cause(split.reason, f"an operator asked for it{how}{at if split.positions else ''}")
     path, unit = _LIMITS.get(split.reason, ("", ""))
     if not path:
         return Cause(

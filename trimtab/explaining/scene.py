@@ -183,6 +183,7 @@ class Scene:
         return bool(self.balancing) or any(
             refusal.rule not in WHOLE
             and refusal.bundle not in children
+            and refusal.bundle not in self.before.asked
             and refusal.source not in draining
             for refusal in self.plan.refusals
         )

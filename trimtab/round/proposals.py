@@ -1,6 +1,7 @@
 """What the strategies are shown, and what they propose.
 
 show the available part of the view, without what is cooling down or in flight
+splits that operators ask for are granted or refused; their bundles stay for the rest of the round
 the split trigger proposes; its bundles stay for the rest of the round
 the merger proposes; its bundles stay too
 the children of earlier splits wish for a place
@@ -19,6 +20,7 @@ from trimtab.merging import MERGERS
 from trimtab.names import rows_of
 from trimtab.plan import MOST_AT_ONCE, Merge, MergeWish, Refusal, ShedWish, Split, SplitWish
 from trimtab.reasons import Reason
+from trimtab.round.asked_splits import decide_asked
 from trimtab.settings import Settings
 from trimtab.shedding import STRATEGIES
 from trimtab.splitting.triggers import TRIGGERS
@@ -47,10 +49,12 @@ def ask_strategies(
     """The proposals, and the state with the strategies' histories; ``view`` is of the available
     brokers, ``instead`` are the wishes while no shedder may be asked, None if it may."""
     cooling = frozenset(rows_of(view.bundles.names, state.recent))
-    view = hold_moving(view, cooling)
-    splits, hindered, state = _ask_trigger(view, state, settings)
-    rows = [wish.bundle for wish in splits]
-    view = hold(view, rows, [view.bundles.names[row] for row in rows])
+    concerned = rows_of(view.bundles.names, state.asked)
+    asked, denied, view, state = decide_asked(view, state, settings)
+    # What was refused stays too: it must not be merged in the very round.
+    view = hold_splitting(hold_moving(view, {*cooling, *concerned}), asked)
+    triggered, hindered, state = _ask_trigger(view, state, settings)
+    view = hold_splitting(view, triggered)
     merges = ask_merger(view, settings)
     view = hold(view, [row for wish in merges for row in (wish.bundle, wish.neighbour)])
     children, state = _ask_children(view, state, settings)
@@ -60,9 +64,9 @@ def ask_strategies(
     return Proposals(
         view=view,
         cooling=cooling,
-        splits=tuple(_split(view, wish) for wish in splits),
+        splits=tuple(_split(view, wish) for wish in (*asked, *triggered)),
         merges=tuple(_merge(view, wish) for wish in merges),
-        refusals=hindered,
+        refusals=(*denied, *hindered),
         wishes=[*children, *wishes],
     ), state
 
@@ -71,6 +75,12 @@ def hold_moving(view: View, cooling: Collection[int]) -> View:
     """The view with bundles that are cooling down or in flight marked as not movable."""
     moving = np.flatnonzero(view.intended != view.bundles.owner).tolist()
     return hold(view, [*moving, *cooling])
+
+
+def hold_splitting(view: View, wishes: Sequence[SplitWish]) -> View:
+    """The view with the bundles of these wishes marked as being split."""
+    rows = [wish.bundle for wish in wishes]
+    return hold(view, rows, [view.bundles.names[row] for row in rows])
 
 
 def hold(view: View, rows: list[int], splitting: Iterable[str] = ()) -> View:
@@ -147,6 +157,8 @@ def _split(view: View, wish: SplitWish) -> Split:
         broker=view.brokers.names[view.bundles.owner[wish.bundle]],
         reason=wish.reason,
         epoch=view.epoch(bundle),
+        algorithm=wish.algorithm,
+        positions=wish.positions,
     )
 
 

@@ -43,6 +43,10 @@ class Division(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, re
     """On the ring: where specified_positions_divide splits. An owner of a version without this
     field declines such a split."""
 
+    def asked(self, algorithm: str, positions: tuple[int, ...]) -> Division:
+        """With an operator's algorithm and positions."""
+        return msgspec.structs.replace(self, algorithm=algorithm, positions=positions)
+
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """``id`` is deterministic, so a repeated batch repeats it and readers drop the copy.

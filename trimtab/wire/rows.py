@@ -127,6 +127,9 @@ class PlannedSplit(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     epoch: tuple[int, int]
     why: str = ""
+    algorithm: str = ""
+    """Instead of the one in the round's ``division``, if it is not empty."""
+    positions: tuple[int, ...] = ()
 
 
 class PlannedMerge(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
