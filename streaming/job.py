@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from pathlib import Path
@@ -19,7 +20,9 @@ from sinks.redis.server.connections import address, redis_client
 from sinks.redis.server.survey import check_survey
 from streaming.config import InvalidConfig, JobConfig, load_config
 from streaming.driver import Driver
+from streaming.environment import find_unknown
 from streaming.leader.standby import Standby
+from streaming.logs import LogLevel, configure
 from streaming.metrics.exposition import Exposition, PortTaken
 from streaming.query.trial import check_checkpoint, check_connector, start_spark
 from streaming.readiness import NotReady
@@ -76,16 +79,24 @@ def run(
     standby: Annotated[
         bool, typer.Option("--standby", help="Wait until the active driver is gone.")
     ] = False,
+    log_level: Annotated[
+        LogLevel | None,
+        typer.Option("--log-level", help="debug also shows what Spark and librdkafka say."),
+    ] = None,
 ) -> None:
     """Balance the fleet until stopped."""
     try:
         settings = load_config(config)
+        level = log_level or settings.log_level
+        configure(level)
+        for each in find_unknown(os.environ, JobConfig):
+            log.warning("a variable that is no setting", variable=each.name)
         check_services(settings)
         shown = Exposition()
         server = shown.serve(settings.metrics_host, settings.metrics_port)
         log.info("metrics are served", host=settings.metrics_host, port=server.server_port)
         # For a standby too: starting Spark takes longer than taking over.
-        spark = start_spark(settings.spark)
+        spark = start_spark(settings.spark, verbose=level == "debug")
         check_connector(spark, settings)
         check_checkpoint(spark, settings)
         shutdown = _ended_by_signals()

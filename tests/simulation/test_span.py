@@ -96,9 +96,23 @@ def test_a_span_without_a_round_is_nothing_to_compare() -> None:
 
 def test_of_several_queries_one_must_be_named() -> None:
     topics = recorded(batch(1, "e", query="a"), batch(1, "e", query="b"))
-    with pytest.raises(Ambiguous, match="a, b"):
+    with pytest.raises(Ambiguous) as caught:
         find_span(topics, numbers(1, 1))
+    assert [line.split(":")[0] for line in str(caught.value).splitlines()[1:]] == [
+        "--query a",
+        "--query b",
+    ]
     assert find_span(topics, numbers(1, 1, query="b")).query == "b"
+
+
+def test_of_several_queries_a_cluster_names_the_one_that_ran_it() -> None:
+    topics = recorded(
+        batch(1, "e", query="a"), batch(1, "w", query="b"), batch(2, "w", query="c"), batch(0)
+    )
+    assert find_span(topics, numbers(1, 1, cluster="e")).query == "a"
+    assert find_span(topics, numbers(1, 1, cluster="w")).query == "b"
+    with pytest.raises(Ambiguous, match=r"(?s)query b: .*, w.*query c: .*, w"):
+        find_span(topics, numbers(1, 2, cluster="w"))
 
 
 def test_a_batch_that_was_repeated_counts_once() -> None:

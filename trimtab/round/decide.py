@@ -35,6 +35,7 @@ from trimtab.plan import MOST_AT_ONCE, Plan, Refusal, ShedWish, Split, SplitWish
 from trimtab.reasons import Reason, Rule
 from trimtab.review.plan_review import PlanReview
 from trimtab.round.disposal import Disposal
+from trimtab.round.idle import find_idle_rule
 from trimtab.round.repair_placement import RepairPlacement
 from trimtab.round.view_edits import (
     carry_out,
@@ -96,7 +97,7 @@ def decide(
         review=review,
     )
     if not (review.frozen or plan.changes or plan.refusals):
-        plan = replace(plan, skipped=Rule.BALANCED)
+        plan = replace(plan, skipped=find_idle_rule(seen, state, settings))
     plan, state = reviewer.note(plan, state)
     return _finish(plan, seen, state, settings, now_ms)
 
