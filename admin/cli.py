@@ -43,7 +43,7 @@ from sinks.kafka.publisher import Publisher
 from sinks.kafka.topics import create_missing
 from sinks.redis.server.connections import redis_client
 from streaming.config import InvalidConfig, load_config
-from streaming.logs import LogLevel
+from streaming.logs import LogLevel, configure
 from trimtab import metrics
 from trimtab.auditing.auditor import NOTES, Violation
 from trimtab.settings.setting import InvalidSettings
@@ -328,6 +328,8 @@ def import_broker_conf(
 
 def main() -> None:
     """The console script."""
+    # What librdkafka says of each attempt is no answer; a failure is told once, by its command.
+    configure("info")
     app()
 
 
@@ -359,12 +361,12 @@ def _show_findings(findings: list[Finding]) -> None:
         mark = "[green]ok[/]" if finding.ok else "[red]no[/]"
         table.add_row(mark, finding.name, finding.detail)
     console.print(table)
-    for finding in findings:
-        if not finding.ok:
-            # Not wrapped, so that it can be copied.
-            console.print(
-                f"{finding.name}: {finding.next_command}", soft_wrap=True, highlight=False
-            )
+    # Several problems may have one remedy.
+    for line in dict.fromkeys(
+        f"{each.name}: {each.next_command}" for each in findings if not each.ok
+    ):
+        # Not wrapped, so that it can be copied.
+        console.print(line, soft_wrap=True, highlight=False, markup=False)
 
 
 def _end(message: str, code: int) -> typer.Exit:

@@ -23,7 +23,9 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from sinks.errors import Misconfigured
 from sinks.kafka.security import PLAINTEXT, KafkaSecurity
+from sinks.redis.server.connections import redis_client
 from streaming.environment import NESTED, PREFIX, find_unknown, setting_paths
 from streaming.logs import LogLevel
 from trimtab.intake.snapshot import IntakeSettings
@@ -136,6 +138,16 @@ class JobConfig(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         # The file's content arrives as init arguments; the environment overrides it.
         return env_settings, file_secret_settings, init_settings
+
+    @field_validator("redis_url")
+    @classmethod
+    def _is_an_address(cls, url: SecretStr) -> SecretStr:
+        try:
+            redis_client(url.get_secret_value()).close()
+        except Misconfigured as error:
+            # Its text shows no password, unlike the address.
+            raise ValueError(str(error)) from None
+        return url
 
     @field_validator("takeover_seconds")
     @classmethod
