@@ -20,7 +20,7 @@ import structlog
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 _CLIENTS: Final = "trimtab.kafka"
-"""The logger of librdkafka's lines: what fails is told by whoever called it."""
+"""The logger of librdkafka's lines: their caller reports what fails."""
 
 _CHATTER: Final = re.compile(
     rb"\s*$|WARNING: Using incubator modules"

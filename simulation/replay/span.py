@@ -126,9 +126,12 @@ def find_span(topics: RecordedTopics, asked: Asked) -> Span:
     if asked.cluster is not None:
         # Of several queries, those that ran a round of it.
         met = {query: trail for query, trail in met.items() if trail.shown} or met
+    if not trails:
+        of = f" of query {asked.query}" if asked.query else ""
+        raise Missing(f"no batch{of} is recorded on {keys.ROUNDS}: has a job run with this Kafka?")
     if not met:
         said = [f"batches {t.oldest} to {t.newest} of query {q}" for q, t in trails.items()]
-        raise Missing(f"no batch of this span is recorded, but {'; '.join(said) or 'none'}")
+        raise Missing(f"no batch of this span is recorded, but {'; '.join(said)}")
     if len(met) > 1:
         choices = [f"--query {q}: {_told(trail)}" for q, trail in sorted(met.items())]
         raise Ambiguous("\n".join([f"batches of {len(met)} queries match; choose one:", *choices]))

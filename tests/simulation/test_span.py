@@ -86,6 +86,13 @@ def test_a_span_that_nobody_recorded_is_told_with_what_there_is() -> None:
         find_span(recorded(batch(3), batch(4)), numbers(7, 9))
 
 
+def test_a_kafka_on_which_nothing_is_recorded_is_told() -> None:
+    with pytest.raises(Missing, match=r"no batch is recorded on trimtab.rounds: has a job run"):
+        find_span(recorded(), numbers(1, 2))
+    with pytest.raises(Missing, match="no batch of query z is recorded"):
+        find_span(recorded(batch(1, "e")), numbers(1, 2, query="z"))
+
+
 def test_a_span_without_a_round_is_nothing_to_compare() -> None:
     topics = recorded(batch(0, "e", "e"), batch(1, "e"), batch(2))
     with pytest.raises(Missing, match="no round of w ran in batches 1"):
