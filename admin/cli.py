@@ -20,9 +20,9 @@ from rich.table import Table
 from admin.audit import Auditor, follow
 from admin.config_import.broker_conf import import_conf
 from admin.config_import.java_properties import MalformedProperties, parse
+from admin.demo.display import summary
 from admin.demo.processes import METRICS_PORT, DemoFailed, spark_jars
 from admin.demo.run import Demo, DemoOptions
-from admin.demo.view import summary
 from admin.intents import Word, intent_of, publish
 from admin.job_checks import check_checkpoint, check_settings
 from admin.replay import Impossible, bound_of, run_replay, show, strategy_of

@@ -25,7 +25,7 @@ from streaming.environment import find_unknown
 from streaming.leader.standby import Standby
 from streaming.logs import LogLevel, configure
 from streaming.metrics.exposition import Exposition, PortTaken
-from streaming.query.trial import check_checkpoint, check_connector, start_spark
+from streaming.query.spark_checks import check_checkpoint, check_connector, start_spark
 from streaming.readiness import NotReady
 from streaming.shutdown import FAILED, FENCED, OK, UNREACHABLE, USAGE, Shutdown
 from streaming.watchdog import halt

@@ -148,6 +148,13 @@ USAGE: Final = Metric(
     "Weighted usage of a broker as the strategies see it: 1 is fully used.",
     ("cluster", "broker"),
 )
+SMOOTHED_USAGE: Final = Metric(
+    "trimtab_broker_smoothed_usage_ratio",
+    MetricKind.GAUGE,
+    "Weighted usage of a broker's average resources (intake.half_life), from which trimtab's own "
+    "strategy predicts: 1 is fully used.",
+    ("cluster", "broker"),
+)
 USAGE_RANGE: Final = Metric(
     "trimtab_usage_range_ratio",
     MetricKind.GAUGE,
@@ -281,8 +288,8 @@ SINK_SECONDS: Final = Metric(
 SKIPPED_CLUSTERS: Final = Metric(
     "trimtab_skipped_clusters",
     MetricKind.COUNTER,
-    "Times a batch skipped a cluster because one of its keys in Redis is damaged or its replicas "
-    "are missing; the log says which.",
+    "Times a batch skipped a cluster because one of its keys in Redis is damaged, its replicas are "
+    "missing, or Redis would delete keys when it is full; the log says which.",
     ("cluster",),
 )
 RELAYED_CHANGES: Final = Metric(

@@ -31,6 +31,10 @@ class Brokers:
     """(5, n) percent of each resource: Pulsar's binary32 percentages as binary64; unknown is 0."""
     traffic: Floats
     """(4, n) instantaneous, as reported."""
+    smoothed_resources: Floats
+    """(5, n) and"""
+    smoothed_traffic: Floats
+    """(4, n) the same as averages over time (`trimtab.intake.snapshot.Snapshot.smoothed`)."""
     topics: Ints
     listed: Ints
     """How many bundles each broker says it has loaded; tells whether a bundle is its only one."""
@@ -166,6 +170,8 @@ def available_part(view: View) -> View:
             names=tuple(compress(brokers.names, here.tolist())),
             resources=brokers.resources[:, here],
             traffic=brokers.traffic[:, here],
+            smoothed_resources=brokers.smoothed_resources[:, here],
+            smoothed_traffic=brokers.smoothed_traffic[:, here],
             topics=brokers.topics[here],
             listed=brokers.listed[here],
             available=brokers.available[here],

@@ -1,6 +1,7 @@
 """Places an unowned bundle on the better of two brokers; any broker may do so without the job.
 
-draw two of the job's candidates that were not tried before
+take the broker that the job's plan proposes for the bundle, if any, and it was not tried before
+otherwise draw two of the job's candidates that were not tried before
 ask the script: it takes the live one with less load, including bundles placed since the hints
 """
 
@@ -13,6 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from agent.ports import HintReader, Store
+from sinks.errors import Damaged
 from trimtab.model import Epoch, namespace_of
 from trimtab.ownership import Event
 from trimtab.store.lookup import candidates_for, draw
@@ -74,6 +76,9 @@ class Claims:
         placed = self._hints.placed(self._cluster)
         with self._lock:
             hints = self._newest()
+            proposed = hints.proposed.get(bundle)
+            if proposed is not None and proposed not in besides:
+                return Drawn((Candidate(proposed, 0.0),), hints.each)
             candidates = candidates_for(namespace_of(bundle), hints)
             untried = [candidate for candidate in candidates if candidate.broker not in besides]
             if not untried:
@@ -117,7 +122,10 @@ class Claims:
     def _newest(self) -> Hints:
         now = self._clock()
         if self._known is None or now >= self._read_at + HINTS_FOR_S:
-            self._known, self._read_at = self._hints.read(self._cluster), now
+            try:
+                self._known, self._read_at = self._hints.read(self._cluster), now
+            except Damaged as error:
+                raise NoPlace(Cause.NO_HINTS, str(error)) from error
         if self._known is None:
             raise NoPlace(Cause.NO_HINTS, f"{self._cluster}: no round has been held")
         return self._known

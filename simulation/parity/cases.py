@@ -91,10 +91,14 @@ def sum_in_order(values: Iterable[float]) -> float:
 def brokers_of(brokers: Mapping[str, Json], order: Iterable[str]) -> Brokers:
     names = tuple(order)
     given = [aggregate_stats(brokers[name]) for name in names]
+    resources = np.array([percent(broker) for broker in given]).reshape(-1, 5).T
+    traffic = np.array([numbers(broker, FOUR) for broker in given]).reshape(-1, 4).T
     return Brokers(
         names=names,
-        resources=np.array([percent(broker) for broker in given]).reshape(-1, 5).T,
-        traffic=np.array([numbers(broker, FOUR) for broker in given]).reshape(-1, 4).T,
+        resources=resources,
+        traffic=traffic,
+        smoothed_resources=resources,
+        smoothed_traffic=traffic,
         topics=np.array([int(broker.get("numTopics", 0)) for broker in given], dtype=np.int64),
         listed=np.array([len(list_bundles(broker)) for broker in given], dtype=np.int64),
         available=np.ones(len(names), dtype=np.bool_),

@@ -16,7 +16,7 @@ import numpy as np
 
 from simulation.load_model import LOAD_MANAGER
 from simulation.scenarios.lateness import Lateness
-from simulation.scenarios.statistics import Statistics
+from simulation.scenarios.statistics import Smoothed, Statistics
 from simulation.scenarios.world import World
 from trimtab.arrays import (
     BANDWIDTH_IN,
@@ -57,6 +57,7 @@ class Reports:
         self._limits = LIMITS * world.capacity
         self._idle = FULL * world.capacity
         self._traffic: tuple[Floats, Floats] | None = None
+        self._smoothed = Smoothed(len(world.brokers))
         self._held: tuple[Ints, Ints, Ints] | None = None
         self._fixed: tuple[Ints, Counts, Bools] | None = None
 
@@ -100,10 +101,16 @@ class Reports:
             carried, topics, listed = self.lateness.carried(self.statistics.drawn, shown, seen)
         used = self._idle.copy()
         used[_FOLLOWING] = FULL[_FOLLOWING] * carried
+        resources, traffic = percentages(used, self._limits), TRAFFIC * carried
+        smoothed = self._smoothed.follow(
+            np.concatenate((resources, traffic)), self.lateness.reported_ms
+        )
         return Brokers(
             names=world.brokers,
-            resources=percentages(used, self._limits),
-            traffic=TRAFFIC * carried,
+            resources=resources,
+            traffic=traffic,
+            smoothed_resources=smoothed[:5],
+            smoothed_traffic=smoothed[5:],
             topics=topics,
             listed=listed,
             available=world.up,

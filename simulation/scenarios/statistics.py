@@ -11,7 +11,7 @@ import numpy as np
 
 from simulation.scenarios.world import World
 from trimtab.arrays import Bools, Floats, Ints
-from trimtab.intake.averages import LONG_SAMPLES, SHORT_SAMPLES, sample
+from trimtab.intake.averages import LONG_SAMPLES, SHORT_SAMPLES, decay, sample
 from trimtab.intake.snapshot import IntakeSettings
 
 
@@ -94,3 +94,21 @@ class Statistics:
         if world.unseen:
             self._samples[world.unseen] = 0
             world.unseen.clear()
+
+
+class Smoothed:
+    """The averages of n brokers' resources and traffic, as `trimtab.intake.snapshot` keeps them."""
+
+    def __init__(self, brokers: int) -> None:
+        self._figures: Floats = np.full((9, brokers), np.nan)
+        self._reported_ms: Ints = np.zeros(brokers, dtype=np.int64)
+        self._half_life = IntakeSettings().half_life
+
+    def follow(self, figures: Floats, reported_ms: Ints) -> Floats:
+        """(9, n) the averages, with (9, n) ``figures`` of the reports that are new."""
+        elapsed = (reported_ms - self._reported_ms) / 1000
+        stepped = decay(self._figures, figures, elapsed, self._half_life)
+        known = ~np.isnan(self._figures[0])
+        self._figures = np.where(known & (elapsed <= 0), self._figures, stepped)
+        self._reported_ms = reported_ms
+        return self._figures

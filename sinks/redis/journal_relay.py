@@ -33,7 +33,7 @@ _LARGEST: Final = 1 << 16
 _change = msgspec.json.Decoder(Change)
 
 
-class _Rejected(ValueError):
+class Rejected(ValueError):
     """An entry that is not a change of this journal; ``reason`` goes to its dead letter."""
 
     def __init__(self, reason: str, detail: str) -> None:
@@ -114,33 +114,36 @@ class JournalRelay:
 
 def _outgoing(cluster: str, generation: int, entry: bytes, value: bytes) -> Iterator[Outgoing]:
     try:
-        change = _checked(cluster, generation, value)
-    except _Rejected as error:
+        change = checked_change(cluster, generation, value)
+    except Rejected as error:
         yield _dead_letter(cluster, entry.decode(), value, error)
         return
     key = f"{change.cluster}/{change.bundle}"
-    yield Outgoing(keys.OWNERSHIP, key, value)
-    if change.pruned and change.record.state is State.DELETED:
-        yield Outgoing(keys.OWNERSHIP, key, b"")
+    removed = change.pruned and change.record.state is State.DELETED
+    # Where partitions were added, older records of the key are in another one: it must end there.
+    yield Outgoing(keys.OWNERSHIP, key, value, everywhere=removed)
+    if removed:
+        yield Outgoing(keys.OWNERSHIP, key, b"", everywhere=True)
 
 
-def _checked(cluster: str, generation: int, value: bytes) -> Change:
-    """Decode and check a change; raises _Rejected."""
+def checked_change(cluster: str, generation: int, value: bytes) -> Change:
+    """Decode a journal entry and check it; ``generation``: what the cluster is open to. Raises
+    Rejected."""
     if len(value) > _LARGEST:
-        raise _Rejected("size", f"{len(value)} bytes, the limit is {_LARGEST}")
+        raise Rejected("size", f"{len(value)} bytes, the limit is {_LARGEST}")
     try:
         change = _change.decode(value)
     except MALFORMED as error:
-        raise _Rejected("bad-change", str(error)) from error
+        raise Rejected("bad-change", str(error)) from error
     if change.cluster != cluster:
-        raise _Rejected("wrong-cluster", f"the change says {change.cluster!r}")
+        raise Rejected("wrong-cluster", f"the change says {change.cluster!r}")
     found = change.record.epoch.generation
     if found > generation:
-        raise _Rejected("generation", f"{found} is above {generation}, which may write")
+        raise Rejected("generation", f"{found} is above {generation}, which may write")
     return change
 
 
-def _dead_letter(cluster: str, entry: str, value: bytes, error: _Rejected) -> Outgoing:
+def _dead_letter(cluster: str, entry: str, value: bytes, error: Rejected) -> Outgoing:
     """The dead letter of an entry not written by the script; it must not stop the others."""
     letter = DeadLetter(
         reason=error.reason,

@@ -37,9 +37,13 @@ def show_round(shown: Exposition, record: RoundRecord) -> None:
         shown.count(metrics.PLANNED_CHANGES, cluster, reason, by=number)
     for rule, number in record.refused.items():
         shown.count(metrics.REFUSED_WISHES, cluster, rule, by=number)
-    shown.forget(metrics.USAGE, cluster)
-    for broker, usage in record.usage.items():
-        shown.set(metrics.USAGE, usage, cluster, broker)
+    for metric, usages in (
+        (metrics.USAGE, record.usage),
+        (metrics.SMOOTHED_USAGE, record.smoothed_usage),
+    ):
+        shown.forget(metric, cluster)
+        for broker, usage in usages.items():
+            shown.set(metric, usage, cluster, broker)
     shown.forget(metrics.EXCLUDED, cluster)
     for rule, number in record.obstacles.items():
         shown.set(metrics.EXCLUDED, number, cluster, rule)
@@ -99,7 +103,7 @@ def show_outcomes(
     for request, outcome in zip(requests, outcomes, strict=True):
         became = outcome.reason or "accepted"
         match request.event:
-            case Event.TRANSFER:
+            case Event.TRANSFER | Event.UNLOAD:
                 shown.count(metrics.MOVES, cluster, became)
             case Event.SPLIT:
                 shown.count(metrics.SPLITS, cluster, became)

@@ -13,7 +13,7 @@ from admin.demo.starting import fail_start, find_step
 from admin.demo.suggestions import suggestions
 from deploy.process import Process
 from simulation.fleet import BrokerSnapshot, FleetSnapshot
-from tests.admin.test_demo_story import record, story
+from tests.support.demo_rounds import record, story
 
 LINES = ("metrics are served", "job runs", "query started", "ownership store is open")
 

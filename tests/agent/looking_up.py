@@ -81,12 +81,18 @@ class Scene:
         """All of them half loaded; ``nowhere``: namespaces that no broker may take."""
         self.hint_loads(dict.fromkeys(brokers, 0.5), nowhere)
 
-    def hint_loads(self, loads: Mapping[str, float], nowhere: Collection[str] = ()) -> None:
+    def hint_loads(
+        self,
+        loads: Mapping[str, float],
+        nowhere: Collection[str] = (),
+        proposed: Mapping[str, str] | None = None,
+    ) -> None:
         hints = Hints(
             round=1,
             candidates=tuple(starmap(Candidate, loads.items())),
             each=EACH,
             namespaces=dict.fromkeys(nowhere, ()),
+            proposed=dict(proposed or {}),
         )
         self.client.set(hints_key(self.cluster), msgspec.json.encode(hints))
 

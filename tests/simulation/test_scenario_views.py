@@ -166,8 +166,14 @@ def same(ours: View, theirs: View) -> None:
         np.testing.assert_array_equal(
             getattr(ours.brokers, column), getattr(theirs.brokers, column), err_msg=column
         )
-    np.testing.assert_allclose(ours.brokers.traffic, theirs.brokers.traffic, rtol=1e-12, atol=1e-6)
-    np.testing.assert_allclose(ours.brokers.resources, theirs.brokers.resources, rtol=2e-7)
+    for column in ("traffic", "smoothed_traffic"):
+        np.testing.assert_allclose(
+            getattr(ours.brokers, column), getattr(theirs.brokers, column), rtol=1e-12, atol=1e-6
+        )
+    for column in ("resources", "smoothed_resources"):
+        np.testing.assert_allclose(
+            getattr(ours.brokers, column), getattr(theirs.brokers, column), rtol=2e-7
+        )
     assert ours.brokers.versions == theirs.brokers.versions
     assert ours.brokers.load_managers == theirs.brokers.load_managers
     spaces = ours.bundles.namespaces

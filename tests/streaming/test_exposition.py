@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -14,14 +15,16 @@ from streaming.metrics.exposition import Exposition, PortTaken
 from streaming.metrics.gauges import show_dead_letter, show_intake, show_outcomes, show_round
 from tests.support.clusters_by_rows import cluster, held, said, skewed, snapshot_row
 from tests.support.fleets import fleet, round_at
-from tests.support.reports import bundle
+from tests.support.reports import bundle, snapshot
 from tests.support.settling import Story
 from trimtab import metrics
+from trimtab.arrays import CPU
 from trimtab.store.requests import BatchId, transitions
 from trimtab.wire import keys
+from trimtab.wire.columns import pack
 from trimtab.wire.control import IntentKind
 from trimtab.wire.ownership import Refused, TransitionOutcome
-from trimtab.wire.rows import DeadLetter, Intake
+from trimtab.wire.rows import DeadLetter, Intake, Row, Tag
 
 
 def value(shown: Exposition, name: str, **labels: str) -> float | None:
@@ -95,6 +98,20 @@ def test_a_round_shows_usage_decisions_and_range() -> None:
     assert value(shown, "trimtab_usage_range_ratio", cluster="c") == pytest.approx(0.8)
     assert value(shown, "trimtab_planned_changes_total", cluster="c", reason="high-pair") == 1
     assert value(shown, "trimtab_rounds_total", cluster="c", outcome="planned") == 1
+
+
+def test_the_average_of_the_first_operator_is_shown_beside_the_last_report() -> None:
+    shown, it = Exposition(), cluster()
+    it.receive(skewed([bundle(0, 2), bundle(1, 2)]), 0)
+    last = snapshot("a:1", {bundle(0, 2): 100.0}, cpu=90.0)
+    smoothed = last.smoothed.copy()
+    smoothed[CPU] = 40.0
+    row = Row("c", Tag.SNAPSHOT, "a:1", pack(replace(last, smoothed=smoothed)), 1, accepted=1)
+    it.receive([row], 1)
+    show_round(shown, held(it, 5000))
+    named = {"cluster": "c", "broker": "a:1"}
+    assert value(shown, "trimtab_broker_usage_ratio", **named) == pytest.approx(0.9)
+    assert value(shown, "trimtab_broker_smoothed_usage_ratio", **named) == pytest.approx(0.4)
 
 
 def test_a_comparison_shows_both_sides_and_its_end() -> None:

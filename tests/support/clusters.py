@@ -116,10 +116,13 @@ def _brokers(names: Sequence[str], given: Sequence[Broker]) -> Brokers:
     resources[BANDWIDTH_OUT] = percentages(
         np.array([b.bandwidth_out * 100 for b in given]), hundred
     )
+    traffic = np.array([_traffic(broker) for broker in given]).reshape(-1, 4).T
     return Brokers(
         names=tuple(names),
         resources=resources,
-        traffic=np.array([_traffic(broker) for broker in given]).reshape(-1, 4).T,
+        traffic=traffic,
+        smoothed_resources=resources,
+        smoothed_traffic=traffic,
         topics=np.array([broker.topics for broker in given], dtype=np.int64),
         listed=np.array(
             [len(b.bundles) if b.listed is None else b.listed for b in given], dtype=np.int64

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+import numpy as np
+
 from tests.support.clusters_by_rows import change_row, cluster, held, record_row
 from tests.support.reports import bundle, snapshot
-from trimtab.arrays import CPU
+from trimtab.arrays import CPU, Floats
+from trimtab.intake.averages import decay
+from trimtab.intake.snapshot import IntakeSettings
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
 from trimtab.wire.columns import pack
@@ -25,6 +29,7 @@ class Story:
         self.it = cluster(settings)
         self.owner = dict.fromkeys(EIGHTHS[:count], "a:1")
         self.counter = dict.fromkeys(self.owner, 1)
+        self.averages: dict[str, tuple[float, Floats]] = {}
         self.it.receive([change_row(name, owner) for name, owner in self.owner.items()], 0)
 
     def reports(self, at: float, **percent: float) -> None:
@@ -35,6 +40,11 @@ class Story:
             told = replace(snapshot(f"{name}:1", mine), appended_ms=round(at * SECOND))
             # Not by way of a report, which is not believed where it says far more than 100.
             told.resources[CPU] = cpu
+            figures = np.concatenate((told.resources, told.traffic))
+            since, before = self.averages.get(name, (at, figures))
+            smoothed = decay(before, figures, at - since, IntakeSettings().half_life)
+            self.averages[name] = at, smoothed
+            told = replace(told, smoothed=smoothed)
             row = Row("c", Tag.SNAPSHOT, f"{name}:1", pack(told), round(at * SECOND), accepted=1)
             rows.append(row)
         self.it.receive(rows, round(at * SECOND))

@@ -139,7 +139,7 @@ def test_what_cannot_move_forces_a_range_where_nobody_reports_a_bundle() -> None
     none = replace(cluster(a=Broker(0.9), b=Broker(0.1)), policies=grouped)
     told = explain(scenes_of([full] * 2 + [none] * 30, PLANNER)[-1], "a")
     assert told.rule == Rest.ONE_BUNDLE
-    assert "the largest bundle or what may not move forces 40.0 points" in told.why
+    assert "the largest bundle or what may not move forces 80.0 points" in told.why
 
 
 def test_noise_that_explains_the_range() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from trimtab.arrays import Floats
 from trimtab.doubt import Doubt
 from trimtab.health.assessment import Assessment
 from trimtab.load import usage
@@ -16,7 +17,7 @@ from trimtab.reasons import Rule
 from trimtab.settings import Settings, SplitSettings
 from trimtab.state.breaker_state import Breaker
 from trimtab.state.liveness import Liveness
-from trimtab.view import View
+from trimtab.view import Brokers, View
 from trimtab.wire.command import Division
 from trimtab.wire.hints import Hints
 from trimtab.wire.rows import (
@@ -63,14 +64,14 @@ def record_round(
 ) -> RoundRecord:
     """The round's record; ``obstacles`` counts the bundles each rule kept out of the view."""
     settings, liveness = context.settings, context.liveness
-    held_back = liveness.held_back(settings.flapping)
-    loads = usage(view.brokers.resources, settings.weights)
+    held_back, brokers = liveness.held_back(settings.flapping), view.brokers
     return RoundRecord(
         cluster=view.cluster,
         round=context.number,
         at=context.now_ms,
         strategy=settings.round.shedding,
         placement=settings.round.placement,
+        assignment=settings.round.assignment,
         observe_only=settings.round.observe_only,
         skipped=plan.skipped.value if plan.skipped else "",
         moves=tuple(_move(move, context.whys.get(move.bundle, "")) for move in plan.moves),
@@ -86,12 +87,8 @@ def record_round(
         refused=dict(Counter(refusal.rule.value for refusal in plan.refusals)),
         obstacles={rule.value: count for rule, count in sorted(obstacles.items())},
         summary=plan.summary,
-        usage={
-            broker: load
-            for broker, load in zip(view.brokers.names, loads.tolist(), strict=True)
-            # JSON cannot hold NaN or an infinity.
-            if broker not in liveness.gone and math.isfinite(load)
-        },
+        usage=_usage(brokers, brokers.resources, context),
+        smoothed_usage=_usage(brokers, brokers.smoothed_resources, context),
         problems=_shortened(context.problems),
         move_deadline_ms=round(settings.round.move_deadline * 1000),
         settings_version=context.settings_version,
@@ -134,6 +131,17 @@ def record_round(
         frozen_until=context.breaker.until_ms,
         undo=tuple(_move(move, "") for move in plan.review.undo[:_MOST]),
     )
+
+
+def _usage(brokers: Brokers, resources: Floats, context: Context) -> dict[str, float]:
+    """The usage of each broker that is not lost."""
+    loads = usage(resources, context.settings.weights).tolist()
+    return {
+        broker: load
+        for broker, load in zip(brokers.names, loads, strict=True)
+        # JSON cannot hold NaN or an infinity.
+        if broker not in context.liveness.gone and math.isfinite(load)
+    }
 
 
 def _move(move: Move, why: str) -> PlannedMove:

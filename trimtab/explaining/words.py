@@ -18,13 +18,13 @@ def percent(fraction: float) -> str:
 
 def change(before: float, after: float) -> str:
     """Two fractions as ``71.2 -> 62.9 %``."""
-    return f"{100 * before:.1f} -> {100 * after:.1f} %"
+    return f"{100 * before:z.1f} -> {100 * after:z.1f} %"
 
 
 def points(fraction: float) -> str:
     """A fraction as ``24.1 points``; with two digits if one would show 0."""
     number = 100 * fraction
-    return f"{number:.2g} points" if 0.005 <= abs(number) < 1 else f"{number:.1f} points"
+    return f"{number:.2g} points" if 0.005 <= abs(number) < 1 else f"{number:z.1f} points"
 
 
 def seconds(number: float) -> str:

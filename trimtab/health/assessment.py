@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from trimtab.doubt import Doubt, gravest
-from trimtab.health.repair import Damage, damage, is_unserved, list_expected
+from trimtab.health.repair import Damage, damage, is_unserved, list_expected, waits_for_lookup
 from trimtab.repair_needs import RepairNeeds
 from trimtab.settings import Settings
 from trimtab.state.liveness import suspicions
@@ -28,7 +28,7 @@ class Assessment:
     away: frozenset[str]
     """Brokers that must not get bundles now."""
     unserved: int
-    """Number of bundles that no broker serves."""
+    """Number of bundles that no broker serves though one should."""
 
     def shown(self, view: View) -> View:
         """The view with its brokers' availability and the repair needs."""
@@ -55,5 +55,8 @@ def situation_of(
             doubt=level,
         ),
         away=frozenset(liveness.out_of_use(settings.flapping, now_ms)),
-        unserved=sum(is_unserved(records[bundle], liveness.gone) for bundle in memory.unsettled),
+        unserved=sum(
+            is_unserved(record, liveness.gone) and not waits_for_lookup(record, settings)
+            for record in (records[bundle] for bundle in memory.unsettled)
+        ),
     )

@@ -1,7 +1,7 @@
 """Finds what must be repaired: bundles without service, and ownership changes that take too long.
 
 a record is repaired                        by
-  Free                        at once       ASSIGN
+  Free                        at once       ASSIGN, unless lookups are to do so
   whose owner is gone         at once       ASSIGN, to the destination it was on its way to if any
   Assigning                   when overdue  ASSIGN, to another broker
   Releasing, Splitting,       when overdue  KEEP: it stays with its owner
@@ -25,6 +25,7 @@ from trimtab.plan import Plan
 from trimtab.reasons import Reason, Rule
 from trimtab.repair_needs import Need
 from trimtab.settings import Settings
+from trimtab.settings.words import AT_LOOKUP
 from trimtab.state.in_flight import void
 from trimtab.state.memory import Memory
 from trimtab.view import is_monitoring
@@ -74,6 +75,11 @@ def due_ms(record: Record, since_ms: int, gone: Collection[str], settings: Setti
     return since_ms + round(settings.round.move_deadline * 1000)
 
 
+def waits_for_lookup(record: Record, settings: Settings) -> bool:
+    """Whether the bundle is to stay without an owner until somebody asks for it."""
+    return record.state is State.FREE and settings.round.assignment == AT_LOOKUP
+
+
 def note_records(
     memory: Memory, records: Mapping[str, Record], settings: Settings, now_ms: int
 ) -> Memory:
@@ -87,7 +93,8 @@ def note_records(
     for bundle, record in records.items():
         if is_unsettled(bundle, record, liveness.gone):
             since[bundle] = now_ms
-            times.append(due_ms(record, now_ms, liveness.gone, settings))
+            if not waits_for_lookup(record, settings):
+                times.append(due_ms(record, now_ms, liveness.gone, settings))
         elif record.owner in liveness.draining:
             times.append(now_ms + RETRY_MS)
     return replace(memory, unsettled=since, repair_ms=min(filter(None, times), default=0))
@@ -136,6 +143,8 @@ def damage(
         at = due_ms(record, since_ms, gone, settings)
         if doubt is Doubt.JITTERY:
             at = max(at, since_ms + patience_ms)
+        if waits_for_lookup(record, settings):
+            continue
         if bundle in flights:
             later.append(flights[bundle].until_ms)
         elif at > now_ms:

@@ -30,7 +30,7 @@ def sample(
     return np.where(mask, average, values), np.where(mask, counted, n)
 
 
-def decay(old: Floats, new: Floats, elapsed_s: float, half_life_s: float) -> Floats:
+def decay(old: Floats, new: Floats, elapsed_s: float | Floats, half_life_s: float) -> Floats:
     """``old`` moved half way to ``new`` every ``half_life_s``; ``new`` where ``old`` is NaN."""
     kept = 0.5 ** (elapsed_s / half_life_s)
     return np.where(np.isnan(old), new, kept * old + (1 - kept) * new)

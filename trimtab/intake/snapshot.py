@@ -33,10 +33,11 @@ class IntakeSettings:
     """The settings of operator ①; fixed while the job runs."""
 
     half_life: float = setting(
-        30.0,
+        1800.0,
         "s",
         (0.001, 86_400.0),
-        "Of the smoothed resources. Short: follows noise; long: a hot broker is seen late.",
+        "Of the average of a broker's resources and traffic, from which the planner learns what "
+        "usage traffic does not explain. Short: follows noise; long: such usage is seen late.",
     )
     sample_interval: float = setting(
         60.0,

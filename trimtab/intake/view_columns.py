@@ -34,10 +34,13 @@ class Rows:
 def brokers_of(brokers: Sequence[Snapshot]) -> Brokers:
     """Columns of ``brokers``; the round fills in averages and relief times."""
     nothing = np.zeros((0,))
+    smoothed = np.array([s.smoothed for s in brokers]).T if brokers else nothing.reshape(9, 0)
     return Brokers(
         names=tuple(s.broker for s in brokers),
         resources=np.array([s.resources for s in brokers]).T if brokers else nothing.reshape(5, 0),
         traffic=np.array([s.traffic for s in brokers]).T if brokers else nothing.reshape(4, 0),
+        smoothed_resources=smoothed[:5],
+        smoothed_traffic=smoothed[5:],
         topics=np.array([s.topics for s in brokers], np.int64),
         listed=np.array([s.listed for s in brokers], np.int64),
         available=np.ones(len(brokers), np.bool_),

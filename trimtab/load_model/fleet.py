@@ -2,6 +2,8 @@
 
 usage(broker) = usage that its traffic does not explain + gain(broker) * sum of sizes of the bundles
                 that will be there after everything in flight has landed
+unexplained   = the broker's average usage, less the cost of its average traffic: both averages are
+                operator ①'s (`trimtab.intake.snapshot.Snapshot.smoothed`)
 size          = a bundle's average share of the fleet's traffic
 gain          = the fleet's traffic * cost of traffic on that kind of broker
 """
@@ -126,14 +128,22 @@ def _costed(view: View, history: PlannerHistory, settings: Settings) -> PlannerH
             costs = count_reports(costs, name, used[rows], carried[rows], kept)
     reported = dict(zip(brokers.names, brokers.reported_ms.tolist(), strict=True))
     costs = replace(drop_strays(costs, names), reported_ms=reported)
-    rest = used - cost_of(view, replace(history, costs=costs)) * carried
+    cost = cost_of(view, replace(history, costs=costs))
     before = np.array([history.unexplained.get(name, np.nan) for name in brokers.names])
     fading = 0.5 ** (elapsed / planner.half_life)
-    known = news & ~np.isnan(before)
     squares = np.array([history.strays.get(name, 0.0) for name in brokers.names]) ** 2
-    squares = np.where(known, fading * squares + (1 - fading) * (rest - before) ** 2, squares)
-    averaged = np.where(np.isnan(before), rest, fading * before + (1 - fading) * rest)
-    rest = np.where(news | np.isnan(before), averaged, before)
-    unexplained = dict(zip(brokers.names, rest.tolist(), strict=True))
-    strays = dict(zip(brokers.names, np.sqrt(squares).tolist(), strict=True))
-    return replace(history, costs=costs, unexplained=unexplained, strays=strays)
+    squared = (used - cost * carried - before) ** 2
+    stepped = news & ~np.isnan(before)
+    squares = np.where(stepped, fading * squares + (1 - fading) * squared, squares)
+    ahead = fading * np.array([history.ahead.get(name, 0.0) for name in brokers.names])
+    average = usage(brokers.smoothed_resources, settings.weights)
+    rest = average - cost * traffic_of(brokers.smoothed_traffic) + ahead
+    columns = (rest.tolist(), np.sqrt(squares).tolist(), ahead.tolist())
+    unexplained, strays, left = (dict(zip(brokers.names, c, strict=True)) for c in columns)
+    return replace(
+        history,
+        costs=costs,
+        unexplained=unexplained,
+        strays=strays,
+        ahead={name: value for name, value in left.items() if abs(value) > _TINY},
+    )

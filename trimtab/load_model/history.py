@@ -32,7 +32,8 @@ class PlannerHistory:
     estimates: Estimates = field(default_factory=Estimates)
     costs: Costs = field(default_factory=Costs)
     unexplained: dict[str, float] = field(default_factory=dict)
-    """Broker to the usage (fraction, fading average) that its bundles' traffic does not explain."""
+    """Broker to the usage (fraction) that its average traffic does not explain of its average
+    usage."""
     strays: dict[str, float] = field(default_factory=dict)
     """Broker to the standard deviation of a report's unexplained usage around that average."""
     unrest: float = 0.0
@@ -43,6 +44,9 @@ class PlannerHistory:
     sent: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Bundle to the broker that a plan sent it to, and when (ms); kept for a while."""
     foreseen: dict[str, Foreseen] = field(default_factory=dict)
+    ahead: dict[str, float] = field(default_factory=dict)
+    """Broker to what a finished plan showed of ``unexplained`` before the average did; it fades as
+    the average follows."""
     corrections: dict[str, float] = field(default_factory=dict)
     """Broker to its own cost as a multiple of its kind's, learned from moves; 1 where absent."""
     giants: dict[str, Weighed] = field(default_factory=dict)

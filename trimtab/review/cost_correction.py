@@ -20,6 +20,7 @@ import numpy as np
 
 from trimtab.arrays import Floats
 from trimtab.load_model.costs import kinds
+from trimtab.load_model.fleet import traffic_of
 from trimtab.load_model.history import Foreseen, PlannerHistory
 from trimtab.load_model.model import Model
 from trimtab.state.ledger_state import Ledger, Noted, Side
@@ -78,6 +79,10 @@ def correct_costs(
     before = np.array([history.corrections.get(name, 1.0) for name in names])
     times = np.array([factors.get(name, 1.0) for name in names]) / before
     rest = model.rest + found - (times - 1.0) * (model.usage - model.rest)
+    # At its new cost, average traffic explains another part of average usage.
+    explained = (times - 1.0) * model.cost * traffic_of(view.brokers.smoothed_traffic)
+    ahead = np.array([history.ahead.get(name, 0.0) for name in names]) + rest - model.rest
+    ahead += explained
     columns = (model.usage + found, model.gain * times, model.variance * times**2)
     foreseen = map(Foreseen, *(column.tolist() for column in columns))
     return replace(
@@ -85,6 +90,7 @@ def correct_costs(
         corrections=dict(factors),
         unexplained=history.unexplained | dict(zip(names, rest.tolist(), strict=True)),
         foreseen=dict(zip(names, foreseen, strict=True)),
+        ahead={name: by for name, by in zip(names, ahead.tolist(), strict=True) if by},
     )
 
 

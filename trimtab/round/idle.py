@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
+from trimtab.load import usage
 from trimtab.reasons import Rule
-from trimtab.round.view_edits import summary
 from trimtab.settings import Settings
 from trimtab.shedding import STRATEGIES
 from trimtab.state.round_state import RoundState
@@ -18,11 +20,13 @@ higher: one that is not, is."""
 
 
 def find_idle_rule(view: View, state: RoundState, settings: Settings) -> Rule:
-    """BALANCED, LEARNING or NO_PROPOSAL; ``state`` is the one after the strategy was asked."""
+    """BALANCED, LEARNING or NO_PROPOSAL; ``view`` has available brokers only, ``state`` is the one
+    after the strategy was asked."""
     name = settings.round.shedding
     strategy = STRATEGIES[name]
     if strategy.learning(state.histories.of(name, strategy.history)):
         return Rule.LEARNING
-    range_ = summary(view, settings).get("usage_range", 0.0)
-    near = range_ <= _NOISE * settings.planner.target
+    near = (
+        np.ptp(usage(view.brokers.resources, settings.weights)) <= _NOISE * settings.planner.target
+    )
     return Rule.BALANCED if near else Rule.NO_PROPOSAL

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from trimtab.settings.setting import Alias, setting
 from trimtab.settings.units import DAY, milliseconds, minutes, percent, strategy
-from trimtab.settings.words import PLACEMENT, SHEDDING
+from trimtab.settings.words import AHEAD, ASSIGNMENT, PLACEMENT, SHEDDING
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,14 @@ class RoundSettings:
         PLACEMENT,
         "The strategy that says where a bundle goes; avg only together with avg shedding.",
         Alias("loadBalancerLoadPlacementStrategy", strategy),
+    )
+    assignment: str = setting(
+        AHEAD,
+        "",
+        ASSIGNMENT,
+        "When a moved bundle gets its next owner. ahead: at once, and the owner hands it over "
+        "(Pulsar's extensible manager). at-lookup: its owner unloads it, and the next lookup "
+        "assigns it (Pulsar's modular manager); a bundle that nobody asks for is served by none.",
     )
     interval: float = setting(
         60.0,

@@ -13,6 +13,9 @@ PLACEMENT: Final = (
     "round-robin",
     "avg",
 )
+AHEAD: Final = "ahead"
+AT_LOOKUP: Final = "at-lookup"
+ASSIGNMENT: Final = (AHEAD, AT_LOOKUP)
 NO_SHADOW: Final = "none"
 UNDO: Final = ("off", "propose", "issue")
 SPLIT_TRIGGERS: Final = ("long-term", "instantaneous", "planned")

@@ -112,15 +112,18 @@ def _shifted(view: View, rows: Ints, places: Ints, costs: tuple[Costs, ...]) -> 
 
     stats = bundles.stats[:, rows]
     carried = gained(_carried(stats))
-    resources = brokers.resources.copy()
+    used = np.zeros_like(brokers.resources)
     for resource, each in zip(FOLLOWING, costs, strict=True):
-        resources[resource] += _per_byte(each, brokers) * carried
+        used[resource] = _per_byte(each, brokers) * carried
+    traffic = np.stack([gained(row) for row in stats])
     topics = gained(bundles.counts[TOPICS, rows].astype(np.float64)).astype(np.int64)
     listed = gained(np.ones(rows.size)).astype(np.int64)
     return replace(
         brokers,
-        resources=np.maximum(resources, 0.0),
-        traffic=np.maximum(brokers.traffic + np.stack([gained(row) for row in stats]), 0.0),
+        resources=np.maximum(brokers.resources + used, 0.0),
+        traffic=np.maximum(brokers.traffic + traffic, 0.0),
+        smoothed_resources=np.maximum(brokers.smoothed_resources + used, 0.0),
+        smoothed_traffic=np.maximum(brokers.smoothed_traffic + traffic, 0.0),
         topics=np.maximum(brokers.topics + topics, 0),
         listed=np.maximum(brokers.listed + listed, 0),
     )

@@ -5,10 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
+from trimtab.ownership import State
 from trimtab.plan import Plan
 from trimtab.settings import Settings
+from trimtab.settings.words import AT_LOOKUP
 from trimtab.wire.ownership import Record
+
+_UNASSIGNED: Final = frozenset({State.RELEASING, State.FREE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +27,8 @@ class Flight:
     generation: int
     until_ms: int
     issued_ms: int = 0
+    at_lookup: bool = False
+    """Whether a lookup is to assign it, wherever it finds best; ``destination`` is proposed."""
 
 
 def launch_flights(
@@ -29,23 +36,37 @@ def launch_flights(
 ) -> dict[str, Flight]:
     """A flight for everything the plan changes, by bundle."""
     until = now_ms + round(settings.round.move_deadline * 1000)
-    changes = [(move.bundle, move.destination, move.epoch) for move in plan.moves]
-    changes += [(split.bundle, split.broker, split.epoch) for split in plan.splits]
+    changes = [(split.bundle, split.broker, split.epoch) for split in plan.splits]
     for merge in plan.merges:
         changes.append((merge.bundle, merge.broker, merge.epoch))
         changes.append((merge.neighbour, merge.broker, merge.neighbour_epoch))
     for repair in plan.repairs:
         owner = repair.broker or records[repair.bundle].owner or ""
         changes.append((repair.bundle, owner, repair.epoch))
-    return {
+    flights = {
         bundle: Flight(owner, epoch.counter, epoch.generation, until, now_ms)
         for bundle, owner, epoch in changes
     }
+    at_lookup = settings.round.assignment == AT_LOOKUP
+    for move in plan.moves:
+        counter, generation = move.epoch.counter, move.epoch.generation
+        flights[move.bundle] = Flight(
+            move.destination, counter, generation, until, now_ms, at_lookup
+        )
+    return flights
 
 
 def has_landed(flight: Flight, record: Record) -> bool:
-    """Whether ``record`` is later than the one the flight was based on."""
+    """Whether ``record`` is later than the one the flight was based on; for one that a lookup is to
+    assign, whether that has happened."""
+    if flight.at_lookup and record.state in _UNASSIGNED:
+        return False
     return record.epoch > (flight.generation, flight.counter)
+
+
+def list_proposed(flights: Mapping[str, Flight]) -> dict[str, str]:
+    """Bundle to the broker that is proposed to the lookup which will assign it."""
+    return {bundle: each.destination for bundle, each in flights.items() if each.at_lookup}
 
 
 def void(flight: Flight, record: Record | None, gone: Mapping[str, int]) -> bool:

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from trimtab.model import Epoch
 from trimtab.ownership import Event
+from trimtab.settings.words import AT_LOOKUP
 from trimtab.wire.command import Command, CommandKind
 from trimtab.wire.ownership import Neighbour, Transition, TransitionOutcome
 from trimtab.wire.rows import (
@@ -66,8 +67,10 @@ class _Request(NamedTuple):
     neighbour: Neighbour | None = None
 
 
-def _request_for(planned: Planned) -> _Request:
+def _request_for(planned: Planned, assignment: str) -> _Request:
     match planned:
+        case PlannedMove(source=source) if assignment == AT_LOOKUP:
+            return _Request(Event.UNLOAD, ((source, CommandKind.UNLOAD),), source)
         case PlannedMove(source=source, destination=to):
             # The destination first: it should be warm when the source stops.
             commands = (to, CommandKind.PREPARE), (source, CommandKind.TRANSFER)
@@ -83,7 +86,7 @@ def _request_for(planned: Planned) -> _Request:
 
 
 def _transition(record: RoundRecord, name: str, planned: Planned) -> Transition:
-    request = _request_for(planned)
+    request = _request_for(planned, record.assignment)
     commands = tuple(
         Command(
             id=f"{name}/{kind.value}",

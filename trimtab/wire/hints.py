@@ -17,6 +17,8 @@ class Hints(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The load that one more bundle is assumed to add to its broker."""
     namespaces: dict[str, tuple[Candidate, ...]] = {}
     """Candidates for namespaces with an isolation policy or an anti-affinity group; empty: none."""
+    proposed: dict[str, str] = {}
+    """Bundle to the broker that the job's plan proposes for it, if that is alive."""
     v: int = 1
 
     def candidates_for(self, namespace: str) -> tuple[Candidate, ...]:

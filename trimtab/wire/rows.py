@@ -208,6 +208,8 @@ class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     move_deadline_ms: int
     settings_version: int
     state_hash: str
+    assignment: str = "ahead"
+    """When the bundles in ``moves`` get their next owner (`RoundSettings.assignment`)."""
     splits: tuple[PlannedSplit, ...] = ()
     division: Division | None = None
     """How the owners must split the bundles in ``splits``."""
@@ -237,6 +239,8 @@ class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """
     tripped: dict[str, str] = {}
     """Why the breaker tripped in this round: cause to finding."""
+    smoothed_usage: dict[str, float] = {}
+    """Each broker's average usage (fraction), from operator ①'s averages of its resources."""
     frozen_until: int = 0
     """No strategy is asked before this batch timestamp; 0 while the breaker is closed."""
     undo: tuple[PlannedMove, ...] = ()
