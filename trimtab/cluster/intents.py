@@ -21,6 +21,9 @@ from trimtab.wire.control import Intent, IntentKind
 
 V = TypeVar("V")
 
+_CAUTION: Final = ("round.observe_only", "round.enabled", "loadBalancerSheddingEnabled")
+"""Settings under which the job acts less; they contradict no others."""
+
 
 def apply_intent(
     memory: Memory, intent: Intent, defaults: Settings, at_ms: int, now_ms: int
@@ -92,6 +95,7 @@ def resolve_settings(memory: Memory, defaults: Settings) -> tuple[Settings, list
     """The cluster's settings, and the reasons if its own changes are left out.
 
     The changes were valid when they arrived; a job started with other settings may contradict them.
+    What keeps the job from acting is never left out: an operator said so.
     """
     if not memory.overrides:
         # The case for most clusters, and this runs several times per batch.
@@ -99,7 +103,9 @@ def resolve_settings(memory: Memory, defaults: Settings) -> tuple[Settings, list
     try:
         return defaults.changed(memory.overrides), []
     except InvalidSettings as error:
-        return defaults, [f"changed settings are left out: {p}" for p in error.problems]
+        kept = {name: value for name, value in memory.overrides.items() if name in _CAUTION}
+        problems = [f"changed settings are left out: {p}" for p in error.problems]
+        return defaults.changed(kept), problems
 
 
 def _refused(memory: Memory, intent: Intent, problems: Iterable[str]) -> Memory:
