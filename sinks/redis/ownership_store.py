@@ -42,7 +42,7 @@ from trimtab.wire.ownership import (
 )
 
 
-class _RawOutcome(msgspec.Struct, frozen=True):
+class ScriptOutcome(msgspec.Struct, frozen=True):
     """`trimtab.wire.ownership.TransitionOutcome` with undecoded records: texts, or objects in what
     earlier versions have kept of a batch."""
 
@@ -60,7 +60,7 @@ _PAGE: Final = 1000
 PAGE: Final = 200
 """Transitions in one script run: it blocks the server for some 10 ms."""
 
-_raw_outcomes = msgspec.json.Decoder(tuple[_RawOutcome, ...])
+_raw_outcomes = msgspec.json.Decoder(tuple[ScriptOutcome, ...])
 _text = msgspec.json.Decoder(str)
 
 
@@ -217,7 +217,7 @@ class OwnershipStore:
             return readable(self._client.hscan_iter(ownership_key(cluster), count=_PAGE))
 
 
-class _Request(msgspec.Struct, frozen=True, omit_defaults=True):
+class ScriptRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """A transition as the script reads it."""
 
     id: str
@@ -263,7 +263,7 @@ def _call(
             keys.append(command_stream(cluster, command.broker))
             indexes[command.broker] = len(keys)
     requests = [
-        _Request(
+        ScriptRequest(
             each.id,
             each.bundle,
             each.event,
@@ -289,7 +289,7 @@ def _decoded(answer: str) -> tuple[TransitionOutcome, ...]:
     return tuple(map(_readable_outcome, _raw_outcomes.decode(answer)))
 
 
-def _readable_outcome(raw: _RawOutcome) -> TransitionOutcome:
+def _readable_outcome(raw: ScriptOutcome) -> TransitionOutcome:
     texts = [(bundle.encode(), _bare(text)) for bundle, text in raw.others.items()]
     mine = [(raw.bundle.encode(), _bare(raw.record))]
     return TransitionOutcome(
