@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from redis import RedisError
 
 from admin.conformance.program import Launch, Program, Started, Told
 from admin.conformance.rules import RULES
@@ -55,18 +57,13 @@ def play(
 
 
 def _judge(redis: str, launch: Launch, name: str, cluster: str) -> Verdict:
-    told = Told(
-        redis=redis, cluster=cluster, broker=_BROKER, served=f"{LOOPBACK}:{_port()}"
-    )
+    told = Told(redis=redis, cluster=cluster, broker=_BROKER, served=f"{LOOPBACK}:{free_port()}")
     with redis_client(redis) as client:
         stage = Stage(client, told, launch)
         try:
             RULES[name].play(stage)
-        except (Broken, ServerError, SinkError) as error:
+        except (Broken, ServerError, SinkError, RedisError) as error:
             return Verdict(name, str(error))
         finally:
             stage.leave()
     return Verdict(name, "")
-
-
-_port: Callable[[], int] = free_port

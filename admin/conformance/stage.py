@@ -34,6 +34,7 @@ WATCHED_S: Final = 1.0
 OTHER: Final = "127.0.0.1:2"
 _GENERATION: Final = 1
 _DEADLINE_MS: Final = 30_000
+_DAY_MS: Final = 86_400_000
 _PAUSE_S: Final = 0.01
 _VOUCH_S: Final = 0.2
 
@@ -48,8 +49,8 @@ class Stage:
     def __init__(self, client: redis.Redis, told: Told, launch: Launch) -> None:
         self.cluster, self.broker = told.cluster, told.broker
         self.client = client
-        self.leases = Leases(client)
-        self.store = OwnershipStore(client)
+        self._leases = Leases(client)
+        self._store = OwnershipStore(client)
         self._served = told.served
         self._gate = ClusterGate(client, LEASE_MS)
         self.history = ""
@@ -102,7 +103,7 @@ class Stage:
             within_ms=_DEADLINE_MS,
             **more,
         )
-        [outcome] = self.store.apply_batch(
+        [outcome] = self._store.apply_batch(
             self.cluster,
             [request],
             generation=_GENERATION,
@@ -157,16 +158,21 @@ class Stage:
             broker=self.broker,
             actor=self.broker,
         )
-        [outcome] = self.store.apply_all(self.cluster, [claim])
+        [outcome] = self._store.apply_all(self.cluster, [claim])
         if not outcome.accepted:
             raise Broken(f"the record could not be prepared: {outcome.reason}")
         self.client.delete(key)
 
-    def other_lives(self, ms: int = 600_000) -> None:
-        """Let another broker hold a lease."""
-        self.client.set(keys.lease_key(self.cluster, OTHER), "+1", px=ms)
+    def other_lives(self) -> None:
+        """Let another broker hold a lease until the end."""
+        self.client.set(keys.lease_key(self.cluster, OTHER), "+1", px=_DAY_MS)
 
     # What is seen.
+
+    def commands_of(self, broker: str) -> list[Command]:
+        """The commands in a broker's stream."""
+        entries: Any = self.client.xrange(keys.command_stream(self.cluster, broker))
+        return [msgspec.json.decode(each[b"command"], type=Command) for _, each in entries]
 
     def lease(self) -> str:
         """The lease's value, empty without one."""
@@ -178,7 +184,7 @@ class Stage:
         return max(0, int(left))
 
     def record(self, bundle: str) -> Record | None:
-        return self.store.record(self.cluster, bundle)
+        return self._store.record(self.cluster, bundle)
 
     def epoch(self, bundle: str) -> Epoch:
         record = self.record(bundle)
@@ -188,23 +194,35 @@ class Stage:
         """What the program serves; nothing if it does not answer."""
         return shown(self._served) or {}
 
-    def stream_is_empty(self) -> bool:
+    def reads_its_stream(self) -> bool:
+        """Whether the stream has the brokers' group."""
         stream = keys.command_stream(self.cluster, self.broker)
-        pending: Any = self.client.xpending(stream, GROUP)
-        return self.client.xlen(stream) == 0 and pending["pending"] == 0
+        try:
+            groups: Any = self.client.xinfo_groups(stream)
+        except redis.ResponseError:
+            # There is no stream.
+            return False
+        return GROUP.encode() in [group["name"] for group in groups]
+
+    def stream_is_empty(self) -> bool:
+        """Whether no command is left, delivered or not."""
+        stream = keys.command_stream(self.cluster, self.broker)
+        return self.reads_its_stream() and self.client.xlen(stream) == 0
 
     def asserted(self) -> bool:
         name = keys.assertion_key(self.cluster, self.history, self.broker)
         return bool(self.client.exists(name))
 
-    def renew_as(self, session: int, ttl_ms: int = LEASE_MS) -> Lease:
+    def renew_as(self, session: int) -> Lease:
         """Ask for the lease as another process of the broker's name."""
-        return self.leases.renew(self.cluster, self.broker, session, ttl_ms)
+        return self._leases.renew(self.cluster, self.broker, session, LEASE_MS)
 
     def start(self) -> None:
         """Start the program; returns once it holds the lease."""
         self.program.start()
-        self.wait(lambda: self.lease().startswith("+"), "it takes no lease: a value of + and digits")
+        self.wait(
+            lambda: self.lease().startswith("+"), "it takes no lease: a value of + and digits"
+        )
 
     def wait(self, is_so: Callable[[], bool], otherwise: str) -> None:
         """Wait until it is so."""
@@ -229,6 +247,7 @@ class Stage:
     def _vouch(self) -> None:
         """The job's note that the server's clock did not jump."""
         while not self._ended.wait(_VOUCH_S):
-            seconds, micros = self.client.time()  # type: ignore[misc]  # the answer is a pair
-            now = str(1000 * seconds + micros // 1000)
+            # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
+            clock: Any = self.client.time()
+            now = str(1000 * clock[0] + clock[1] // 1000)
             self.client.set(keys.clock_key(self.cluster), now, px=1000)

@@ -1,6 +1,6 @@
 """The example broker, started as the kit starts any broker: it passes.
 
-    trimtab conformance "python -m admin.conformance.subject"
+trimtab conformance "python -m admin.conformance.subject"
 """
 
 from __future__ import annotations

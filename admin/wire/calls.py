@@ -121,9 +121,7 @@ def transition_calls() -> Mapping[str, Call]:
         reason=e.REFUSAL,
         record=_text(e.AFTER_HAND_OVER),
     )
-    halves = {
-        child: _next(e.SPLIT_DONE, State.OWNED, e.BROKER) for child in e.SPLIT_DONE.children
-    }
+    halves = {child: _next(e.SPLIT_DONE, State.OWNED, e.BROKER) for child in e.SPLIT_DONE.children}
     parts = {
         e.UPPER: Record(state=State.DELETED, epoch=Epoch(7, 22), since=e.AT, by=e.MERGE_DONE.id),
         e.WHOLE: Record(
@@ -142,5 +140,7 @@ def transition_calls() -> Mapping[str, Call]:
         "`retire`, the answer to `merge`": _transition(
             e.MERGE_DONE, _accepted(e.MERGE_DONE, _next(e.MERGE_DONE, State.DELETED), **parts)
         ),
-        "`assign`, from a lookup": _transition(e.ASSIGN, _accepted(e.ASSIGN, _next(e.ASSIGN, State.ASSIGNING, e.OTHER)), e.AT),
+        "`assign`, from a lookup": _transition(
+            e.ASSIGN, _accepted(e.ASSIGN, _next(e.ASSIGN, State.ASSIGNING, e.OTHER)), e.AT
+        ),
     }

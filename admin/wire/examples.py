@@ -36,7 +36,10 @@ HISTORY: Final = "8d1f0c7e5b3a49628d1f0c7e5b3a49628d1f0c7e"
 AT: Final = 1_767_225_700_000
 _REQUEST: Final = "east/5a3e/41/0"
 _DIVISION: Final = Division(
-    algorithm="range_equally_divide", max_rate=30_000.0, max_throughput=104_857_600.0, difference=0.1
+    algorithm="range_equally_divide",
+    max_rate=30_000.0,
+    max_throughput=104_857_600.0,
+    difference=0.1,
 )
 
 OWNED: Final = Record(

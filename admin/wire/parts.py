@@ -13,6 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
+from admin.conformance.program import Told
+from admin.conformance.rules import RULES
 from admin.wire import examples
 from admin.wire.calls import Call, lease_calls, transition_calls
 from admin.wire.members import members, summary, words
@@ -102,6 +104,27 @@ def job_scripts() -> Iterator[str]:
             yield ""
 
 
+def contract() -> Iterator[str]:
+    """What a program under test is told."""
+    example = Told(
+        redis="redis://:password@127.0.0.1:6379/0",
+        cluster="conformance-serves",
+        broker="127.0.0.1:1",
+        served="127.0.0.1:20480",
+    )
+    yield from _table(("variable", "in the command", "example"))
+    for (variable, value), word in zip(
+        example.environment().items(), msgspec.structs.fields(Told), strict=True
+    ):
+        yield _row(f"`{variable}`", f"`{{{word.name}}}`", f"`{value}`")
+
+
+def rules() -> Iterator[str]:
+    yield from _table(("rule", "what it says"))
+    for name, rule in RULES.items():
+        yield _row(f"`{name}`", rule.text)
+
+
 def broker_rows() -> Iterator[str]:
     """What a broker may ask for."""
     yield from _table(("record is", "event", "record becomes", "owner", "only if"))
@@ -174,7 +197,9 @@ PARTS: Final[Mapping[str, Callable[[], Iterator[str]]]] = MappingProxyType(
         "scripts": scripts,
         "job-scripts": job_scripts,
         "states": partial(enumeration, State),
-        "rows": broker_rows,
+        "broker-rows": broker_rows,
+        "contract": contract,
+        "rules": rules,
         "refusals": partial(enumeration, Refused),
         "renewals": partial(enumeration, Renewal),
         "commands": partial(enumeration, CommandKind),

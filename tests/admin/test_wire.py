@@ -89,6 +89,18 @@ def test_every_json_of_the_document_is_of_the_form_above_it() -> None:
         check(name, msgspec.json.decode(each))
 
 
+def test_members_are_in_camel_case_but_for_those_of_the_glossary() -> None:
+    found = {
+        name
+        for form in FORMS
+        for name in re.findall(r'"(\w+)": \{', schema_text(form))
+        if "_" in name
+    }
+    glossary = (ROOT / "docs/glossary.md").read_text("utf-8")
+    line = next(line for line in glossary.splitlines() if "not in camelCase" in line)
+    assert found == set(re.findall(r"`(\w+)`", line))
+
+
 def test_an_outcome_has_the_members_that_the_store_reads() -> None:
     read = [field.encode_name for field in msgspec.structs.fields(ScriptOutcome)]
     assert [member.name for member in members(Outcome)] == read
