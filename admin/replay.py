@@ -95,8 +95,12 @@ def _trouble(verdict: ReplayVerdict) -> Iterator[str]:
         yield f"first difference: batch {first.batch}, {first.subject}"
         yield f"  recorded {first.recorded}"
         yield f"  replayed {first.again}"
-        if first.subject.endswith("state_hash"):
-            yield "  the same was decided and something else remembered: by another version?"
+    alike = sum(each.decided_alike for each in verdict.unlike)
+    if alike:
+        yield (
+            f"{alike} of {len(verdict.unlike)} rounds that differ decided the same, and only what "
+            "they remember differs: recorded by another version?"
+        )
     if verdict.left_out:
         yield f"{verdict.left_out} rounds left out: nothing was exported of their clusters before"
     if issued.expired:

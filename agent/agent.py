@@ -4,6 +4,7 @@ each turn:
   report, when a report is due                            Kafka; never waits
   renew the lease, when a third of it has passed          Redis
   if the lease had lapsed: serve nothing, then agree on ownership again
+  forget old records, once an hour
   obey remaining commands, else wait for new ones and obey those; none while the store is closed
 A turn that finds the store absent, closed or forbidden ends early and is retried after a growing
 pause. An older process of the same name may still serve: this one waits until that lease ends.
@@ -24,22 +25,19 @@ from agent.broker import Broker
 from agent.commands.actions import obey
 from agent.commands.leaving import leave
 from agent.commands.obeying import Obeyed, Obeyer
+from agent.forgetting import Forgetter
 from agent.holdings import Holdings
+from agent.leasing import LeaseHolder, Superseded
 from agent.links import AgentSettings, Links
 from agent.seeding import look_again, seed
 from sinks.errors import Closed, Misconfigured, Unavailable
-from sinks.redis.leases import FOR_THE_NEXT, NO_SESSION, Lease, Renewal
+from sinks.redis.leases import Lease, Renewal
 from trimtab.model import Epoch
-from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Command, CommandKind
 
 FIRST_PAUSE_S: Final = 0.1
 LONGEST_PAUSE_S: Final = 2.0
 """Hand-overs have deadlines: a broker must be back soon after the store is."""
-
-
-class Superseded(Exception):
-    """A later process uses this broker's name: this one must end."""
 
 
 class Agent:
@@ -50,6 +48,7 @@ class Agent:
         self._links = links
         self._broker = broker
         self._holdings = Holdings(links.clock)
+        self._lease = LeaseHolder(settings, links, self._holdings)
         self._obeyer = Obeyer(
             settings.cluster,
             settings.broker,
@@ -59,20 +58,14 @@ class Agent:
             self._holdings,
             links.seen,
         )
+        self._forgetter = Forgetter(self._obeyer)
+        self._forget_at = links.clock() + settings.forget_every
+        self._look_at = links.clock() + settings.look_every
         self._backlog: deque[tuple[str, Command]] = deque()
-        self._seeded = False
+        self._agreed_after = -1
+        """How many lapses there were when it last agreed with the store."""
         self._was_closed = False
         """Whether the store was closed since its records were last checked."""
-        self._lapses = 0
-        self._history = ""
-        """The history of the store's data at the last renewal."""
-        self._asserted = "", -1
-        """The history that got the last assertion, and the change count of ``seen`` then."""
-        self._first_asked = math.inf
-        """When the first answer came to its requests for a lease that it does not hold yet."""
-        self._serve_from = -math.inf
-        """An older process of this name may serve until then."""
-        self._renew_at = links.clock()
         self._report_at = links.clock() + settings.report_offset
         self._pause = 0.0
         self._complaints: set[str] = set()
@@ -107,7 +100,7 @@ class Agent:
 
     def serves(self, bundle: str) -> bool:
         """Whether clients of this bundle may be served now: it is owned and the lease is valid."""
-        return self._seeded and self._holdings.serves(bundle)
+        return self.seeded and self._holdings.serves(bundle)
 
     def token(self, bundle: str) -> Epoch | None:
         """The fencing token for this broker's writes to storage: None if it may not serve.
@@ -117,12 +110,12 @@ class Agent:
         highest token, and refuses lower ones, refuses that write: each owner's epoch is above all
         earlier ones (as Pulsar fences a ledger before another writes).
         """
-        return self._holdings.epoch(bundle) if self._seeded else None
+        return self._holdings.epoch(bundle) if self.seeded else None
 
     @property
     def seeded(self) -> bool:
         """Whether this broker and the store agree on what it owns."""
-        return self._seeded
+        return self._agreed_after == self._lease.lapses
 
     def obeyed(self) -> dict[tuple[CommandKind, Obeyed], int]:
         """Counts of commands by kind and result."""
@@ -133,11 +126,12 @@ class Agent:
         try:
             self._report_if_due()
             self._renew_if_due()
-            if not self._seeded:
+            if not self.seeded:
                 self._seed()
-            elif self._was_closed:
+            elif self._was_closed or self._links.clock() >= self._look_at:
                 # Before commands: a bundle that leaves would stay unserved until the store opens.
                 self._look_again()
+            self._forget_if_due()
             self._obey()
         except (Unavailable, Closed, Misconfigured) as error:
             # Misconfigured too: a revoked right may be granted again.
@@ -177,18 +171,21 @@ class Agent:
             if leaves:
                 self._leave()
             # Before another process has the lease.
-            self._serve_nothing()
-            self._ask_for(0 if leaves else FOR_THE_NEXT)
+            self._lease.serve_nothing()
+            if leaves:
+                self._lease.release()
+            else:
+                self._lease.leave_to_the_next()
         except (Unavailable, Closed, Misconfigured) as error:
             self._log.warning("ended with its lease left to run out", cause=str(error))
         finally:
-            self._serve_nothing()
+            self._lease.serve_nothing()
 
     def give_way(self) -> None:
         """Give the lease up, so that the later process need not wait for the rest of it."""
-        self._serve_nothing()
+        self._lease.serve_nothing()
         with suppress(Unavailable, Misconfigured):
-            self._ask_for(0)
+            self._lease.release()
 
     def _leave(self) -> None:
         given = leave(self._obeyer, self._links.claims, self._in_time)
@@ -210,32 +207,13 @@ class Agent:
         self._links.reporter.offer(self._broker.load_report(), now)
 
     def _renew_if_due(self) -> None:
-        if self._links.clock() >= self._renew_at:
+        if self._links.clock() >= self._lease.renew_at:
             self._renew()
 
     def _renew(self) -> Lease:
-        """Hold the lease, and serve nothing if it had lapsed; raises Closed and Superseded."""
-        asked_at = self._links.clock()
-        lease = self._granted()
-        if not self._without_a_gap(lease):
-            self._serve_nothing()
-        self._history = lease.history
+        lease = self._lease.renew()
         self._was_closed |= lease.renewal is Renewal.ASSERTED
-        # Counted from before the request: the lease began later in Redis, so it ends later there.
-        granted = lease.ms / 1000
-        self._holdings.extend(asked_at + granted - self._settings.lease_margin)
-        self._renew_at = asked_at + granted / 3
         return lease
-
-    def _without_a_gap(self, lease: Lease) -> bool:
-        """Whether no bundle can have gone to another broker since the last renewal."""
-        elsewhere = lease.history != self._history
-        if not self._holdings.leased(lease.must_have_left_ms / 1000 if elsewhere else 0.0):
-            return False
-        if lease.detail == str(self._settings.session):
-            return True
-        # A store that lost the lease is closed until it is rebuilt.
-        return lease.renewal is Renewal.ASSERTED and lease.detail == "" and elsewhere
 
     def _seed(self) -> None:
         """Agree on ownership; raises Closed unless the store was open, and the lease held without a
@@ -245,24 +223,37 @@ class Agent:
         """
         lease = self._renew()
         self._require_open(lease)
-        if self._links.clock() < self._serve_from:
+        if self._lease.must_wait:
             raise Closed(f"an older process may still serve as {self._settings.broker}")
-        lapses = self._lapses
+        lapses = self._lease.lapses
         old = seed(self._obeyer, lease.server_ms, lambda: self._keep_the_lease(lapses))
         self._require_open(self._renew())
         self._require_no_lapse(lapses)
         self._links.seen.forget(old)
-        self._seeded, self._was_closed = True, False
+        self._agreed_after, self._was_closed = lapses, False
 
     def _look_again(self) -> None:
-        lapses = self._lapses
+        lapses = self._lease.lapses
         self._require_open(self._renew())
         look_again(self._obeyer, lambda: self._keep_the_lease(lapses))
         self._require_no_lapse(lapses)
         self._was_closed = False
+        self._look_at = self._links.clock() + self._settings.look_every
+
+    def _forget_if_due(self) -> None:
+        if self._links.clock() < self._forget_at:
+            return
+        self._forget_at = self._links.clock() + self._settings.forget_every
+        lapses, lease = self._lease.lapses, self._renew()
+        self._require_open(lease)
+        old = self._forgetter.look(lease.server_ms)
+        if old:
+            self._require_open(self._renew())
+            self._require_no_lapse(lapses)
+            self._links.seen.forget(old)
 
     def _keep_the_lease(self, lapses: int) -> None:
-        if self._links.clock() >= self._renew_at:
+        if self._links.clock() >= self._lease.renew_at:
             self._require_open(self._renew())
         self._require_no_lapse(lapses)
 
@@ -271,69 +262,8 @@ class Agent:
             raise Closed(f"{self._settings.cluster} is closed: its records are being rebuilt")
 
     def _require_no_lapse(self, lapses: int) -> None:
-        if self._lapses != lapses:
+        if self._lease.lapses != lapses:
             raise Closed(f"the lease of {self._settings.broker} ran out before it had its bundles")
-
-    def _granted(self) -> Lease:
-        """Get a lease, sending the assertion to a closed store; raises Closed if it is not held,
-        and Superseded if it never will be."""
-        lease = self._ask_for(round(1000 * self._settings.lease))
-        if self._must_assert(lease):
-            changes = self._links.seen.changes
-            assertion = Assertion(records=self._links.seen.all())
-            lease = self._ask_for(round(1000 * self._settings.lease), assertion)
-            self._asserted = lease.history, changes
-        match lease.renewal:
-            case Renewal.SUPERSEDED:
-                self._serve_nothing()
-                raise Superseded(
-                    f"a process that started later runs as {self._settings.broker}, "
-                    f"in session {lease.detail}"
-                )
-            case Renewal.WAITING:
-                self._wait_for_the_older(lease)
-                raise Closed(
-                    f"an older process, session {lease.detail or 'unknown'}, may serve as "
-                    f"{self._settings.broker} for {lease.ms / 1000:.1f} s more"
-                )
-        if lease.detail == NO_SESSION:
-            # The older process has reported that it no longer serves.
-            self._serve_from = -math.inf
-        return lease
-
-    def _must_assert(self, lease: Lease) -> bool:
-        """Whether the store is closed and lacks some of what was seen: a master that was left
-        behind may have changed a record since."""
-        if lease.renewal is Renewal.ASSERTED:
-            return self._asserted != (lease.history, self._links.seen.changes)
-        return lease.renewal is Renewal.ASSERT
-
-    def _wait_for_the_older(self, lease: Lease) -> None:
-        """Wait by this clock: the server's may jump and end the other's lease early."""
-        self._serve_nothing()
-        if lease.detail and self._links.clock() >= self._serve_from:
-            # Also after a completed wait: the older process had its lease again meanwhile.
-            self._first_asked = self._links.clock()
-            self._serve_from = self._links.clock() + lease.ms / 1000
-
-    def _ask_for(self, ttl_ms: int, assertion: Assertion | None = None) -> Lease:
-        settings, links = self._settings, self._links
-        before = links.clock()
-        asked_for_ms = round(1000 * max(0.0, before - self._first_asked))
-        lease = links.leases.renew(
-            settings.cluster, settings.broker, settings.session, ttl_ms, assertion, asked_for_ms
-        )
-        held = lease.renewal in (Renewal.HELD, Renewal.ASSERTED)
-        # Time waited before this process held the lease proves nothing about the next holder.
-        self._first_asked = math.inf if held else min(self._first_asked, links.clock())
-        links.server_time.look(before, lease.server_ms / 1000, links.clock())
-        return lease
-
-    def _serve_nothing(self) -> None:
-        """Serve nothing until it is known again what this broker owns."""
-        self._lapses += 1
-        self._holdings.clear()
-        self._seeded = False
 
     def _obey(self) -> None:
         if not self._backlog:
@@ -352,4 +282,4 @@ class Agent:
         return max(1, round(1000 * free))
 
     def _due(self) -> float:
-        return min(self._report_at, self._renew_at)
+        return min(self._report_at, self._lease.renew_at)

@@ -28,6 +28,10 @@ class Holdings:
         epoch = self._epochs.get(bundle)
         return epoch if self.leased() else None
 
+    def holds(self, bundle: str) -> bool:
+        """Whether the bundle is in ``bundles``."""
+        return bundle in self._epochs
+
     def leased(self, seconds: float = 0.0) -> bool:
         """Whether the lease is valid for at least ``seconds``, by this machine's own clock."""
         return self._clock() + seconds < self._until

@@ -41,6 +41,12 @@ class AgentSettings:
     """Serving stops here this long before the lease ends in Redis: for drift between the clocks."""
     longest_wait: float = 0.5
     """Longest single wait for commands; must stay below the Redis client's timeout."""
+    look_every: float = 60.0
+    """Between two looks at all of its records. Longer: a bundle whose command was lost waits;
+    shorter: more reading."""
+    forget_every: float = 3_600.0
+    """Time between two looks for old records, 500 at a time. Longer: the file of a broker that gets
+    many bundles grows; shorter: more reading."""
     state: Path | None = None
     """File that keeps the records seen; without one a restart forgets them."""
 

@@ -13,11 +13,12 @@ the lease.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
 from agent.broker import CannotLoad
 from agent.commands.obeying import Obeyer
+from agent.forgetting import Records, forgettable
 from trimtab.ownership import Event, State
 from trimtab.wire.ownership import Record, Transition
 
@@ -26,14 +27,8 @@ PAGE: Final = 16
 broker waits for all others' pages: with longer ones, a thousand brokers would time out before they
 get their answers."""
 
-_KEPT_MS: Final = 3_600_000
-_ENDED_MS: Final = 8 * 24 * 3_600_000
-"""A day more than the store keeps the record of a bundle that ended (`sinks.redis.pruning`)."""
 
-Records = Mapping[str, Record]
-
-
-def seed(obeyer: Obeyer, now_ms: int, renew: Callable[[], object]) -> list[str]:
+def seed(obeyer: Obeyer, now_ms: int, renew: Callable[[], object]) -> set[str]:
     """Make broker and records agree; raises StoreUnavailable or Closed, and may be repeated.
 
     ``now_ms`` is the store's time. ``renew`` is called between bundles, and renews the lease if
@@ -47,23 +42,26 @@ def seed(obeyer: Obeyer, now_ms: int, renew: Callable[[], object]) -> list[str]:
     bundles = sorted(mine | held)
     for start in range(0, len(bundles), PAGE):
         _agree(obeyer, bundles[start : start + PAGE], records, renew)
-    return _forgettable(obeyer, records, mine | held, now_ms)
+    return forgettable(obeyer, records, mine | held, now_ms)
 
 
 def look_again(obeyer: Obeyer, renew: Callable[[], object]) -> None:
-    """Stop serving bundles that a rebuilt store gives to others; raises StoreUnavailable or Closed.
+    """Stop serving bundles that the records give to others, and take back those that they give to
+    this broker but that it does not hold; raises StoreUnavailable or Closed.
 
-    The store may have got a newer record than this broker knew.
+    A rebuilt store may have got newer records than this broker knew, and lost commands to it.
     """
     held = obeyer.holdings.bundles()
     records = obeyer.store.records_of(obeyer.cluster, obeyer.broker_id, held)
-    for bundle in held:
-        record = records.get(bundle)
-        if record is None or record.owner == obeyer.broker_id:
-            continue
-        renew()
-        if obeyer.seen.note(bundle, record):
-            obeyer.stop_serving(bundle)
+    for bundle, record in records.items():
+        if record.owner == obeyer.broker_id:
+            if not obeyer.holdings.holds(bundle):
+                renew()
+                obeyer.take_back(bundle, record)
+        elif obeyer.holdings.holds(bundle):
+            renew()
+            if obeyer.seen.note(bundle, record):
+                obeyer.stop_serving(bundle)
 
 
 def _agree(
@@ -77,22 +75,6 @@ def _agree(
     for outcome in obeyer.store.apply_all(obeyer.cluster, asked):
         renew()
         obeyer.settle(outcome.bundle, outcome.record)
-
-
-def _forgettable(obeyer: Obeyer, records: Records, mine: set[str], now_ms: int) -> list[str]:
-    """Bundles that others have had for long, whose records the journal topic has by now, and those
-    that ended so long ago that the store forgot them."""
-    return [
-        bundle
-        for bundle, seen in obeyer.seen.all().items()
-        if bundle not in mine and _is_old(seen, records.get(bundle), now_ms)
-    ]
-
-
-def _is_old(seen: Record, known: Record | None, now_ms: int) -> bool:
-    if known is None:
-        return now_ms - seen.since > _ENDED_MS
-    return known.epoch >= seen.epoch and now_ms - known.since > _KEPT_MS
 
 
 def _claim(obeyer: Obeyer, bundle: str, known: Record | None) -> Transition:

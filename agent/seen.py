@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -89,15 +89,8 @@ class Seen:
         with self._lock:
             known = self.epoch(bundle)
             if record.epoch > known:
-                self._keep({bundle: record})
+                self._keep(bundle, record)
             return record.epoch >= known
-
-    def note_all(self, records: Mapping[str, Record]) -> None:
-        """Keep the records that are newer than the known ones: all of them, or none on an error."""
-        with self._lock:
-            newer = {b: record for b, record in records.items() if record.epoch > self.epoch(b)}
-            if newer:
-                self._keep(newer)
 
     def forget(self, bundles: Iterable[str]) -> None:
         """Forget the records of some bundles: all of them, or none on an error."""
@@ -116,16 +109,11 @@ class Seen:
         with self._lock:
             self._file.close()
 
-    def _keep(self, records: Mapping[str, Record]) -> None:
+    def _keep(self, bundle: str, record: Record) -> None:
         # Disk first: records trusted before a crash must be known after it.
-        rows = [(bundle, msgspec.json.encode(record)) for bundle, record in records.items()]
         with self._explained():
-            if len(rows) == 1:
-                self._file.execute(_KEEP, rows[0])
-            else:
-                with self._transaction():
-                    self._file.executemany(_KEEP, rows)
-        self._records.update(records)
+            self._file.execute(_KEEP, (bundle, msgspec.json.encode(record)))
+        self._records[bundle] = record
         self.changes += 1
 
     def _belong_to(self, cluster: str, broker: str) -> None:

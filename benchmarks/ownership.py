@@ -31,6 +31,7 @@ from agent.links import AgentSettings, Links
 from agent.ports import Store
 from agent.reports.outbox import Outbox
 from benchmarks.figures import Bar, Figure, Limit, figure
+from benchmarks.waiting import until
 from deploy.redis_server import RedisServer
 from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.leases import Leases
@@ -330,7 +331,9 @@ class Moves:
             try:
                 for agent in agents:
                     agent.start()
-                _until(lambda: all(agent.seeded for agent in agents))
+                until(
+                    lambda: all(agent.seeded for agent in agents), "the fleet to own", _PATIENCE_S
+                )
                 self._idle = list(bundles)
                 self._move(OwnershipStore(client), rng)
             finally:
@@ -357,7 +360,7 @@ class Moves:
             done = store.apply_batch(CLUSTER, [asked], generation=1, query_id="moves", batch=number)
             if not done.outcomes[0].accepted:
                 raise RuntimeError(f"refused: {done.outcomes[0]}")
-        _until(lambda: len(self._gaps) == MOVES)
+        until(lambda: len(self._gaps) == MOVES, "the moves", _PATIENCE_S)
 
     def _has_room(self) -> bool:
         return len(self._idle) > BUNDLES - UNDER_WAY
@@ -381,11 +384,3 @@ class Moves:
 
 def no_kafka() -> Any:
     raise RuntimeError("the outbox was not started")
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + _PATIENCE_S
-    while not condition():
-        if time.monotonic() > end:
-            raise RuntimeError("the fleet does not come to rest")
-        time.sleep(0.01)

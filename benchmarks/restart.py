@@ -10,7 +10,7 @@ have agreed with the store; it should fit a lease, ten seconds, so that nothing 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ from agent.links import AgentSettings, Links
 from agent.reports.outbox import Outbox
 from benchmarks.figures import Bar, Figure, Limit, figure
 from benchmarks.ownership import Bundles, no_kafka
+from benchmarks.waiting import until
 from deploy.redis_server import RedisServer
 from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.server.connections import redis_client
@@ -84,7 +85,7 @@ class _Fleet:
         began = time.monotonic()
         for agent in self._agents:
             agent.start()
-        _until(lambda: all(agent.seeded for agent in self._agents))
+        until(lambda: all(agent.seeded for agent in self._agents), "the fleet to own", _PATIENCE_S)
         return time.monotonic() - began
 
     def stop(self) -> None:
@@ -105,11 +106,3 @@ def _busy_s(client: Redis) -> float:
     # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
     spent: Any = client.info("cpu")
     return float(spent["used_cpu_user"]) + float(spent["used_cpu_sys"])
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + _PATIENCE_S
-    while not condition():
-        if time.monotonic() > end:
-            raise RuntimeError("the fleet does not come to rest")
-        time.sleep(0.01)

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from model.counterexample import tell_steps
 from model.models import MODELS, Cure, Model, Promise
 from model.spin import INSTALL, Found, Search, lacking
-from model.story import story
 
 BUILD: Final = Path("build/model")
 
@@ -92,7 +92,7 @@ def _one(flag: str) -> int:
             search, found = without(model, cure)
             _show(model, flag, found, cure.without)
             if found.violated:
-                print("\n".join(story(search.replayed(), model.file)))
+                print("\n".join(tell_steps(search.replayed(), model.file)))
             return 0 if found.violated else 1
     print(f"no such flag; there are {', '.join(cure.flag for _, cure in _cures())}")
     return 1

@@ -3,7 +3,7 @@
    Two servers of the store, two brokers, one bundle, one job. A server replicates everything it holds,
    at some time. A promoted server lacks what was not replicated, and draws a new history. The master
    that it replaces may keep running, and brokers may ask it. Servers die, restart with and without
-   their data, and are emptied (FLUSHALL). Brokers and jobs are killed at any step. Invariants:
+   their data, and are emptied (FLUSHALL). The records alone are deleted (DEL). Brokers and jobs are killed at any step. Invariants:
      one owner    two brokers never serve the bundle
      one epoch    every epoch that is given out is above all earlier ones
      a way back   from every state, FAULTS spent or not, the schedule heal() ends in service
@@ -22,7 +22,7 @@
      -DOLD_MASTER_REJOINED a master that was left behind gets its replica back only as a replica itself
 
    Cures, each switched off by a flag: RUN_ID_ONLY, NO_REPLICA_CHECK, FRESH_SHORTCUT,
-   NO_SPENT_ON_FLUSH, NO_LAG_IN_WAIT, NO_WAIT, NO_ASSERTION, ASSERT_ONCE, CARRY_ON. */
+   NO_SPENT_ON_FLUSH, NO_MARK, NO_LAG_IN_WAIT, NO_WAIT, NO_ASSERTION, ASSERT_ONCE, CARRY_ON. */
 
 #define COUNTED 1
 #define LEASED(b) (store[s].lease[b] > 0)
@@ -30,6 +30,9 @@
 
 #ifndef FAULTS
 #define FAULTS 2       /* promotions, deaths, restarts and emptyings of servers */
+#endif
+#ifndef DELETIONS
+#define DELETIONS 0    /* of the records */
 #endif
 #ifndef KILLS
 #define KILLS 1        /* of a broker, and as many of the job */
@@ -60,6 +63,7 @@ typedef Store {
   byte rebuilt;        /* the history being rebuilt, */
   byte wait;           /* for this many ticks at least */
   short record;
+  bool marked;         /* it was not deleted since its rebuild began */
   byte lease[3];
   byte said_to[3];     /* the broker has said what it saw to this history: */
   short said[3]
@@ -81,14 +85,19 @@ byte opened_on;        /* the history it opened with that generation */
 byte restored_on;      /* the history it has restored the records on */
 short journal;         /* the newest record that reached Kafka */
 
-byte faults, kills[2];
+byte faults, deletions, kills[2];
 byte highest;          /* the highest epoch ever given out */
 bool supposing;        /* within heal(): no bounds */
 
 #define SERVES(b) (until[b] > 0 && holds[b])
 #define ONE_OWNER assert(!(SERVES(1) && SERVES(2)))
 #define ANSWERS(s) (up[s] && master[s])
-#define OPEN(s) (ANSWERS(s) && store[s].opened == history[s])
+#ifdef NO_MARK
+#define MARKED(s) true
+#else
+#define MARKED(s) store[s].marked
+#endif
+#define OPEN(s) (ANSWERS(s) && store[s].opened == history[s] && MARKED(s))
 #define KNOWS(s) (store[s].replicas || store[s].noted)
 #define NOTE_REPLICAS(s) store[s].noted = store[s].noted || (linked && newest == s)
 #ifdef NO_REPLICA_CHECK
@@ -232,8 +241,9 @@ inline open(s) {
      fi;
      store[s].generation = generation; store[s].opened = 0;
      if
-     :: store[s].wait > 0 -> restored_on = 0
-     :: store[s].wait == 0 && restored_on != history[s] -> restores(s)
+     :: store[s].wait > 0 -> restored_on = 0; store[s].marked = true
+     :: store[s].wait == 0 && (restored_on != history[s] || !MARKED(s)) ->
+        store[s].marked = true; restores(s)
      :: else -> opens(s)
      fi
   fi
@@ -254,11 +264,14 @@ proctype Job() {
 
 inline copy(from, to) {
   store[to].generation = store[from].generation; store[to].opened = store[from].opened;
-  store[to].replicas = store[from].replicas; store[to].record = store[from].record
+  store[to].replicas = store[from].replicas; store[to].record = store[from].record;
+  store[to].marked = store[from].marked
 }
 
+inline delete(s) { store[s].record = 0; store[s].marked = false }
+
 inline forget(s) {
-  store[s].generation = 0; store[s].opened = 0; store[s].replicas = false; store[s].record = 0;
+  store[s].generation = 0; store[s].opened = 0; store[s].replicas = false; delete(s);
   drop_what_was_of_a_history(s)
 }
 
@@ -330,6 +343,8 @@ proctype Servers() {
   :: d_step { MAY_FAIL && ANSWERS(1) && MAY_FORGET(1) -> faults++; forget(1); restart(1) }
   :: d_step { MAY_FAIL && ANSWERS(0) && MAY_FORGET(0) -> faults++; forget(0) }
   :: d_step { MAY_FAIL && ANSWERS(1) && MAY_FORGET(1) -> faults++; forget(1) }
+  :: d_step { deletions < DELETIONS && ANSWERS(0) -> deletions++; delete(0) }
+  :: d_step { deletions < DELETIONS && ANSWERS(1) -> deletions++; delete(1) }
 #ifdef OLD_MASTER_REJOINED
   :: d_step { !linked && ANSWERS(1 - newest) -> newest = 1 - newest; join() }
 #endif
@@ -398,6 +413,7 @@ init {
     generation = 1; opened_on = 1;
     store[0].generation = 1; store[0].opened = 1; store[0].replicas = true;
     store[0].record = RECORD(1, 1, OWNED, 1, NOBODY); highest = EPOCH(store[0].record);
+    store[0].marked = true;
     store[0].lease[1] = LEASE; until[1] = LEASE; on[1] = 1; holds[1] = true; seen[1] = store[0].record;
     copy(0, 1)
   };

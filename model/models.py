@@ -61,7 +61,7 @@ MODELS: Final = (
     Model(
         "histories",
         small=_ONE_FAULT,
-        full=(_TWO_FAULTS, ("FAULTS=1", "KILLS=1")),
+        full=(_TWO_FAULTS, ("FAULTS=1", "KILLS=1"), (*_ONE_FAULT, "DELETIONS=1")),
         cures=(
             Cure(
                 "RUN_ID_ONLY",
@@ -90,6 +90,12 @@ MODELS: Final = (
                 Promise.ONE_EPOCH,
                 hole="14",
                 bound=_ONE_FAULT,
+            ),
+            Cure(
+                "NO_MARK",
+                "a store whose records were deleted stays open",
+                Promise.ONE_EPOCH,
+                bound=("FAULTS=0", "KILLS=0", "DELETIONS=1"),
             ),
             Cure(
                 "NO_LAG_IN_WAIT",

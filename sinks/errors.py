@@ -50,5 +50,9 @@ class Misconfigured(SinkError):
     """A retry cannot help: a password, a right, a topic or a limit is wrong."""
 
 
+class Evicting(Misconfigured):
+    """The server would delete keys when it is full; nothing is opened on it until it would not."""
+
+
 class Damaged(Misconfigured):
     """One cluster's data in Redis is not as trimtab writes it; other clusters are not affected."""

@@ -21,7 +21,7 @@ from streaming.config import InvalidConfig, JobConfig, load_config
 from streaming.driver import Driver
 from streaming.leader.standby import Standby
 from streaming.metrics.exposition import Exposition, PortTaken
-from streaming.query.trial import check_checkpoint, check_connector, start_spark
+from streaming.query.spark_checks import check_checkpoint, check_connector, start_spark
 from streaming.readiness import NotReady
 from streaming.shutdown import FAILED, FENCED, OK, UNREACHABLE, USAGE, Shutdown
 from streaming.watchdog import halt

@@ -22,7 +22,7 @@ from streaming.metrics.exposition import Exposition
 from streaming.query.batch import BatchWriter
 from streaming.query.checkpoint import START_OVER
 from streaming.query.pipeline import rows, source_of
-from streaming.query.trial import check_checkpoint
+from streaming.query.spark_checks import check_checkpoint
 from streaming.readiness import NotReady
 from streaming.shutdown import FAILED, FENCED, Shutdown
 from streaming.watchdog import Watchdog

@@ -193,6 +193,13 @@ DOUBT: Final = Metric(
     "all).",
     ("cluster", "level"),
 )
+REFUSED_INTENTS: Final = Metric(
+    "trimtab_refused_intents",
+    MetricKind.COUNTER,
+    "Intents that changed nothing because they broke a rule, by that rule. trimtab.dead-letters "
+    "has each, with what is wrong with it.",
+    ("cluster", "rule"),
+)
 PROBLEMS: Final = Metric(
     "trimtab_problems",
     MetricKind.GAUGE,
@@ -288,8 +295,8 @@ SINK_SECONDS: Final = Metric(
 SKIPPED_CLUSTERS: Final = Metric(
     "trimtab_skipped_clusters",
     MetricKind.COUNTER,
-    "Times a batch skipped a cluster because one of its keys in Redis is damaged or its replicas "
-    "are missing; the log says which.",
+    "Times a batch skipped a cluster because one of its keys in Redis is damaged, its replicas are "
+    "missing, or Redis would delete keys when it is full; the log says which.",
     ("cluster",),
 )
 RELAYED_CHANGES: Final = Metric(

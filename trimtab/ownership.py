@@ -137,14 +137,6 @@ class Effect(NamedTuple):
     given: Given = Given.NOTHING
 
 
-class IllegalTransition(ValueError):
-    """Raised for an event that the table does not allow in a state; names all three."""
-
-    def __init__(self, state: State, event: Event, bundle: str) -> None:
-        super().__init__(f"{event.value} is not possible while {bundle} is {state.value}")
-        self.state, self.event, self.bundle = state, event, bundle
-
-
 TRANSITIONS: MappingProxyType[State, MappingProxyType[Event, Effect]] = MappingProxyType(
     {
         State.FREE: MappingProxyType(
@@ -225,11 +217,3 @@ TRANSITIONS: MappingProxyType[State, MappingProxyType[Event, Effect]] = MappingP
         ),
     }
 )
-
-
-def effect_of(event: Event, state: State, bundle: str) -> Effect:
-    """What ``event`` does to a record in ``state``; raises IllegalTransition."""
-    effect = TRANSITIONS[state].get(event)
-    if effect is None:
-        raise IllegalTransition(state, event, bundle)
-    return effect

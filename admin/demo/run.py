@@ -17,9 +17,9 @@ from rich.console import Console
 from rich.live import Live
 
 from admin.demo import processes
+from admin.demo.display import Scene, line, picture
 from admin.demo.feed import RoundReader, newest_snapshot
 from admin.demo.story import Story
-from admin.demo.view import Scene, line, picture
 from admin.spinner import Spinner
 from deploy.process import Process
 from deploy.stack import Stack

@@ -179,7 +179,7 @@ def calls(made: Callable[[], Mapping[str, Call]]) -> Iterator[str]:
         yield ""
 
 
-_FIXED: Final = 10
+_FIXED: Final = 11
 """Keys of a transition that do not depend on its commands."""
 
 

@@ -6,25 +6,43 @@ action and its report are harmless to repeat.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import Final
-
 from agent.broker import CannotLoad
 from agent.commands.merging import merge
 from agent.commands.obeying import Obeyed, Obeyer
 from agent.commands.splitting import split
 from trimtab.ownership import Event
 from trimtab.wire.command import Command, CommandKind
-from trimtab.wire.ownership import Refused
+from trimtab.wire.ownership import Record, Refused
 
 
 def obey(obeyer: Obeyer, command: Command) -> Obeyed:
     """Act and report; raises StoreUnavailable or Closed, after which it may be repeated."""
-    held = obeyer.holds(command)
-    obeyed = ACTIONS[command.kind](obeyer, command) if held else Obeyed.STALE
+    record = obeyer.store.record(obeyer.cluster, command.bundle)
+    obeyed = Obeyed.STALE
+    if obeyer.holds(command, record):
+        obeyed = _act(obeyer, command, record)
+    elif record is not None:
+        # What made it stale may be an answer to this very command, which was lost.
+        obeyer.take_back(command.bundle, record)
     obeyer.counts[command.kind, obeyed] += 1
     return obeyed
+
+
+def _act(obeyer: Obeyer, command: Command, record: Record | None) -> Obeyed:
+    """``record`` is read once: if it changes meanwhile, the store refuses what follows from it."""
+    match command.kind:
+        case CommandKind.UNLOAD:
+            return _unload(obeyer, command)
+        case CommandKind.TRANSFER:
+            return _transfer(obeyer, command)
+        case CommandKind.PREPARE:
+            return _prepare(obeyer, command)
+        case CommandKind.OWN:
+            return _own(obeyer, command, record)
+        case CommandKind.SPLIT:
+            return split(obeyer, command, record)
+        case CommandKind.MERGE:
+            return merge(obeyer, command)
 
 
 def _unload(obeyer: Obeyer, command: Command) -> Obeyed:
@@ -59,8 +77,7 @@ def _prepare(obeyer: Obeyer, command: Command) -> Obeyed:
     return Obeyed.DONE
 
 
-def _own(obeyer: Obeyer, command: Command) -> Obeyed:
-    record = obeyer.store.record(obeyer.cluster, command.bundle)
+def _own(obeyer: Obeyer, command: Command, record: Record | None) -> Obeyed:
     if record is not None and obeyer.serves_by(record):
         # It was about to leave, and stays after all.
         if obeyer.holdings.epoch(command.bundle) is not None:
@@ -74,15 +91,3 @@ def _own(obeyer: Obeyer, command: Command) -> Obeyed:
         obeyer.report(command, Event.DECLINE)
         return Obeyed.DECLINED
     return obeyer.report(command, Event.SERVE)
-
-
-ACTIONS: Final[Mapping[CommandKind, Callable[[Obeyer, Command], Obeyed]]] = MappingProxyType(
-    {
-        CommandKind.UNLOAD: _unload,
-        CommandKind.TRANSFER: _transfer,
-        CommandKind.PREPARE: _prepare,
-        CommandKind.OWN: _own,
-        CommandKind.SPLIT: split,
-        CommandKind.MERGE: merge,
-    }
-)

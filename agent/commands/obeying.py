@@ -110,6 +110,15 @@ class Obeyer:
             session=self.session,
         )
 
+    def take_back(self, bundle: str, record: Record) -> None:
+        """Claim a bundle that the record says this broker serves, but that it does not hold.
+
+        It stopped serving for a command that had no effect, and no word of that reached it.
+        """
+        lacks = record.state is State.OWNED and record.owner == self.broker_id
+        if lacks and not self.holdings.holds(bundle) and self.seen.note(bundle, record):
+            self.follow(self.claim(bundle, record))
+
     def serves_by(self, record: Record) -> bool:
         """Whether the record lets this broker serve."""
         return record.owner == self.broker_id and record.state in SERVING
@@ -175,9 +184,8 @@ class Obeyer:
         )
         return self.store.apply(self.cluster, transition)
 
-    def holds(self, command: Command) -> bool:
-        """Whether a command must still be obeyed; its record may have changed since."""
-        record = self.store.record(self.cluster, command.bundle)
+    def holds(self, command: Command, record: Record | None) -> bool:
+        """Whether a command must still be obeyed, by its bundle's present record."""
         # This command itself changed the record, and was then interrupted: continue it.
         if record is not None and record.by.rpartition("/")[0] == command.id:
             return True

@@ -18,11 +18,11 @@ from trimtab.settings import SplitSettings
 from trimtab.splitting import DIVIDERS
 from trimtab.splitting.request import CannotSplit, SplitFlaw, SplitRequest, children
 from trimtab.wire.command import Command, Division
+from trimtab.wire.ownership import Record
 
 
-def split(obeyer: Obeyer, command: Command) -> Obeyed:
-    """Obey a command to split a bundle."""
-    record = obeyer.store.record(obeyer.cluster, command.bundle)
+def split(obeyer: Obeyer, command: Command, record: Record | None) -> Obeyed:
+    """Obey a command to split the bundle of ``record``."""
     if record is not None and obeyer.has_done(command, Event.RETIRE, record):
         # The answer was lost: by now the topics may give other children.
         return _retire(obeyer, command, _parts(obeyer, command.bundle))

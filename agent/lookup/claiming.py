@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from agent.ports import HintReader, Store
+from sinks.errors import Damaged
 from trimtab.model import Epoch, namespace_of
 from trimtab.ownership import Event
 from trimtab.store.lookup import candidates_for, draw
@@ -121,7 +122,10 @@ class Claims:
     def _newest(self) -> Hints:
         now = self._clock()
         if self._known is None or now >= self._read_at + HINTS_FOR_S:
-            self._known, self._read_at = self._hints.read(self._cluster), now
+            try:
+                self._known, self._read_at = self._hints.read(self._cluster), now
+            except Damaged as error:
+                raise NoPlace(Cause.NO_HINTS, str(error)) from error
         if self._known is None:
             raise NoPlace(Cause.NO_HINTS, f"{self._cluster}: no round has been held")
         return self._known

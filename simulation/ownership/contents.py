@@ -59,6 +59,8 @@ class Contents:
     replicas: dict[str, Replicas] = field(default_factory=dict)
     """One row, under ""."""
     records: dict[str, Record] = field(default_factory=dict)
+    marks: dict[str, bool] = field(default_factory=dict)
+    """One row, under "": the records were not deleted since the job rebuilt them."""
     owned: dict[str, frozenset[str]] = field(default_factory=dict)
     """Broker to the bundles whose record names it."""
     journal: dict[int, Change] = field(default_factory=dict)
@@ -70,8 +72,9 @@ class Contents:
     successors: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     """Broker to the session that waits for an older one, when the older lease ends, and until
     when this is remembered."""
-    sessions: dict[str, int] = field(default_factory=dict)
-    """Broker to the session that last held its lease and has not reported its end."""
+    sessions: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Broker to the session that last held its lease and has not reported its end, and the end of
+    that lease."""
     clock: dict[str, int] = field(default_factory=dict)
     """Under "", the time at which the job's clock last agreed."""
     assertions: dict[tuple[str, str], Assertion] = field(default_factory=dict)

@@ -92,6 +92,15 @@ def flush(world: World) -> None:
     world.stores.flush()
 
 
+def delete_records(world: World) -> None:
+    world.stores.delete_records()
+
+
+def delete_lease(world: World) -> None:
+    host = world.a_host()
+    world.stores.delete_lease(host.cluster, host.name)
+
+
 def keep_a_snapshot(world: World) -> None:
     world.stores.keep_a_snapshot()
 
@@ -125,6 +134,8 @@ FAULTS: Final = MappingProxyType(
         "server restarts": Fault(0.8, restart_server),
         "server fails over": Fault(1.5, fail_over),
         "server is flushed": Fault(0.3, flush),
+        "records are deleted": Fault(0.5, delete_records),
+        "lease is deleted": Fault(1, delete_lease),
         "server's data are kept": Fault(0.5, keep_a_snapshot),
         "server goes back to kept data": Fault(0.3, restore_a_snapshot),
         "replica is silent": Fault(0.7, silence_replica),

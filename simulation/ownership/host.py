@@ -13,9 +13,10 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from agent.agent import Agent, Superseded
+from agent.agent import Agent
 from agent.broker import CannotLoad
 from agent.holdings import Holdings
+from agent.leasing import Superseded
 from agent.links import AgentSettings, Links, watch_server_time
 from agent.lookup.claiming import Claims, NoPlace
 from agent.seen import Seen
@@ -172,6 +173,7 @@ class Host:
             self.session,
             lease_margin=self.margin_s,
             longest_wait=0.001,
+            forget_every=30.0,
         )
         server_time = watch_server_time()
         self.claims = Claims(
@@ -195,7 +197,8 @@ class Host:
         )
         agent = Agent(self.broker, settings, links)
         # These replace the agent's own holdings and also tell the watcher.
-        agent._holdings = agent._obeyer.holdings = _Watched(self._time, self, self._watcher)
+        watched = _Watched(self._time, self, self._watcher)
+        agent._holdings = agent._lease._holdings = agent._obeyer.holdings = watched
         self.agent, self.broker.serves = agent, agent.serves
 
     def crash(self) -> None:

@@ -19,7 +19,7 @@ from sinks.redis.cluster_gate import CLOSED_FOR_MS, Closure
 from streaming.watch.server_clock import ServerClock
 from trimtab.model import HashRange, InvalidName, merge_names, parse_bundle
 from trimtab.ownership import JOB_EVENTS, LONGEST_LEASE_MS, TRANSITIONS, Event, State
-from trimtab.store.rebuild import rebuild_records
+from trimtab.store.rebuild import newest_of, rebuild_records
 from trimtab.store.requests import issue_commands
 from trimtab.wire.command import Command, CommandKind, Division
 from trimtab.wire.ownership import Neighbour, Record, Transition
@@ -133,7 +133,8 @@ class Manager:
         link = self.link
         stored = link.records(cluster, link.bundles(cluster))
         said = link.asserted(cluster, closure.history).values()
-        journal = dict(self.kafka.journal[cluster])
+        unrelayed = link.unrelayed(cluster)
+        journal = newest_of(self.kafka.journal[cluster], unrelayed)
         lacking = rebuild_records(stored, journal, [told.records for told in said], self.generation)
         restored = link.restore(cluster, self.generation, lacking.records, lacking.unjournalled)
         link.note_owned(cluster, self.generation, sorted({*stored, *lacking.records}))

@@ -273,6 +273,10 @@ class JobLink(Wire):
         server = self.server
         return self._through(lambda: server.asserted(cluster, history))
 
+    def unrelayed(self, cluster: str) -> dict[str, Record]:
+        server = self.server
+        return self._through(lambda: server.unrelayed(cluster))
+
     def open(
         self, cluster: str, generation: int, known: str, rebuilt_on: str, closed_for_ms: int
     ) -> tuple[Closure | None, str]:

@@ -95,13 +95,26 @@ class MemoryServer:
         """Do FLUSHALL: the process keeps running, and keeps its history."""
         self.data = Data()
 
+    def delete_records(self, cluster: str) -> None:
+        """Do DEL of the records, which the server evicts or an operator deletes."""
+        self.data.begin()
+        for bundle in list(self.of(cluster).records):
+            self._put(cluster, "records", bundle, None)
+        self._put(cluster, "marks", "", None)
+
+    def delete_lease(self, cluster: str, broker: str) -> None:
+        """Do DEL of a broker's lease."""
+        self.data.begin()
+        self._put(cluster, "leases", broker, None)
+
     # Reads
 
     def of(self, cluster: str) -> Contents:
         return self.data.of(cluster)
 
     def is_open(self, cluster: str) -> bool:
-        return self.is_master and self.of(cluster).opening.opened_on == self.history
+        here = self.of(cluster)
+        return self.is_master and here.opening.opened_on == self.history and bool(here.marks)
 
     def alive(self, cluster: str, broker: str) -> bool:
         """Whether a broker holds a lease."""
@@ -174,12 +187,16 @@ class MemoryServer:
             return Lease(renewal, detail, ms, now, self.history, left)
 
         before, until = here.leases.get(broker, (0, 0))
+        noted, _ = here.sessions.get(broker, (session, 0))
+        if broker not in here.leases and noted != session and self._left(here, broker):
+            before, until = noted, now + self._left(here, broker)
         said = str(before) if until > now else ""
         waits, over, remembered = here.successors.get(broker, (0, 0, 0))
         waits = waits if remembered > now else 0
         if ttl_ms <= 0:
-            if said == str(session):
+            if session in (before if said else noted, noted):
                 self._put(cluster, "sessions", broker, None)
+            if said == str(session):
                 soon = now + (1000 if waits else 1)
                 self._put(cluster, "leases", broker, (0, until if ttl_ms < 0 else soon))
             return answer(Renewal.RELEASED, said)
@@ -194,7 +211,7 @@ class MemoryServer:
                 self._waits(cluster, broker, session, over)
                 self._put(cluster, "leases", broker, (before, now + left + _TAKE_OVER_MS))
                 return answer(Renewal.WAITING, said, left)
-        last = here.sessions.get(broker, session) if not said else int(said) or session
+        last = noted if not said else int(said) or session
         if last != session and self._must_wait(here, asked_for_ms):
             left = LONGEST_LEASE_MS - asked_for_ms
             self._waits(cluster, broker, session, now)
@@ -206,9 +223,13 @@ class MemoryServer:
             return answer(renewal, self.history)
         granted = min(ttl_ms, LONGEST_LEASE_MS, here.opening.lease_ms)
         self._put(cluster, "leases", broker, (session, now + granted))
-        if said != str(session):
-            self._put(cluster, "sessions", broker, session)
+        self._put(cluster, "sessions", broker, (session, now + granted))
         return answer(renewal, said, granted)
+
+    def _left(self, here: Contents, broker: str) -> int:
+        """The rest of the lease that was noted last; 0 where it is over."""
+        left = here.sessions.get(broker, (0, 0))[1] - self.now_ms()
+        return left if 0 < left <= LONGEST_LEASE_MS else 0
 
     def _waits(self, cluster: str, broker: str, session: int, over: int) -> None:
         kept = session, over, self.now_ms() + 2 * LONGEST_LEASE_MS
@@ -320,9 +341,10 @@ class MemoryServer:
                 self._opening(cluster, opening._replace(opened_on=""))
             raise GenerationSpent(f"generation {generation} was opened on data that is gone")
         self.knows_scripts = True
+        is_of_here = opening.opened_on == self.history
         noted = here.noted_replicas(self.history)
         least = max(_majority(len(self.replication().replicas)), _majority(noted.online))
-        if is_open or opening.rebuild_on == self.history:
+        if is_of_here or opening.rebuild_on == self.history:
             least = max(least, opening.replicas)
         replicated = opening.replicated or opening.replicas > 0 or noted.ever > 0
         if not is_open:
@@ -332,7 +354,8 @@ class MemoryServer:
                 left_behind = closed_for_ms > 0 and (here.is_empty or replicated)
                 since = now + (REPLICA_WAIT_MS if left_behind else 0)
             remaining = max(0, since + closed_for_ms - now)
-            if rebuilt_on != self.history or remaining > 0:
+            if rebuilt_on != self.history or remaining > 0 or not here.marks:
+                self._put(cluster, "marks", "", True)
                 self._opening(
                     cluster,
                     opening._replace(
@@ -395,6 +418,12 @@ class MemoryServer:
         left = tuple(each for each in here.commands.get(broker, ()) if each[0] not in done)
         self._put(cluster, "commands", broker, left)
 
+    def unrelayed(self, cluster: str) -> dict[str, Record]:
+        """Like `ClusterGate.unrelayed`."""
+        self.answers()
+        # By entry, ascending: a bundle's last one counts.
+        return {change.bundle: change.record for change in self.of(cluster).journal.values()}
+
     def take_journal(self, cluster: str, most: int) -> list[Change]:
         """Take the journal's oldest entries, as the relay carries them to Kafka."""
         here = self._changing(cluster)
@@ -425,8 +454,8 @@ class MemoryServer:
 
     def _writable(self, cluster: str) -> Contents:
         here = self._changing(cluster)
-        if here.opening.opened_on != self.history:
-            raise Closed("it was not opened on this history of its data")
+        if not self.is_open(cluster):
+            raise Closed("it was not opened on this history of its data, or its records are gone")
         self._require_replicas(cluster)
         return here
 
@@ -467,7 +496,7 @@ class MemoryServer:
             here.records,
             here.opening.generation,
             self.now_ms(),
-            lambda broker: self.alive(cluster, broker),
+            lambda broker: self.alive(cluster, broker) or self._left(here, broker) > 0,
             here.placed,
             lambda request: self._speaks_for(cluster, request),
             server_ms is not None and abs(server_ms - self.now_ms()) <= CLOCK_MARGIN_MS,

@@ -133,6 +133,13 @@ class Stores:
     def flush(self) -> None:
         self.master.flush()
 
+    def delete_records(self) -> None:
+        for cluster in self._clusters:
+            self.master.delete_records(cluster)
+
+    def delete_lease(self, cluster: str, broker: str) -> None:
+        self.master.delete_lease(cluster, broker)
+
     def step_clock(self, seconds: float, *, masters: bool = True) -> None:
         """Step the clock of the master or of the other server; it is set right again later."""
         member = self._master if masters else self._other

@@ -46,7 +46,7 @@ def run_filters(case: Json) -> Json:
             left = topic_cap(request, candidates, settings)
             left = left if left.any() else candidates
         case "isolation":
-            left = Permits(view).of(namespace_of(request.bundle), candidates)
+            left = Permits(view).of(request.namespace, candidates)
     return {"candidates": _names(view, left)}
 
 
@@ -73,18 +73,11 @@ def _spread(case: Json, request: Request, counted: affinity.GroupCount) -> Json:
 def _request(case: Json) -> Request:
     bundle = case.get("bundle", "tenant/namespace/0x00000000_0xffffffff")
     view = holding_view(case)
-    names = view.bundles.namespaces
-    namespace = namespace_of(bundle)
     projection = Projection(view)
     for row, name in enumerate(view.brokers.names):
         waiting = case.get("brokers", {}).get(name, {}).get("preallocated", {})
         projection.expect_topics(row, sum(int(b.get("topics", 0)) for b in waiting.values()))
-    return Request(
-        view=view,
-        projection=projection,
-        bundle=bundle,
-        namespace=names.index(namespace) if namespace in names else -1,
-    )
+    return projection.request_for(namespace_of(bundle))
 
 
 def holding_view(case: Json) -> View:

@@ -12,6 +12,8 @@ from simulation.replay.run import ReplayCycle
 
 _LONGEST: Final = 1000
 """Characters shown of one side."""
+_MEMORY: Final = "stateHash"
+"""A round's member that follows from all that is remembered, also of other rounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,11 @@ class Difference:
     subject: str
     recorded: str
     again: str
+
+    @property
+    def decided_alike(self) -> bool:
+        """Whether all of the round is the same, but for what its cluster remembers after it."""
+        return self.subject.endswith(f", {_MEMORY}")
 
 
 def unlike_rounds(step: ReplayCycle) -> Iterator[Difference]:
@@ -40,7 +47,11 @@ def difference(batch: int, subject: str, recorded: object, again: object) -> Dif
 
 
 def _plain(value: msgspec.Struct | None) -> Any:
-    return None if value is None else msgspec.to_builtins(value)
+    """Its members, with the memory last: if that is the first to differ, it is the only one."""
+    if value is None:
+        return None
+    members = msgspec.to_builtins(value)
+    return {name: members[name] for name in sorted(members, key=lambda name: name == _MEMORY)}
 
 
 def _narrowed(left: Any, right: Any, where: str = "") -> tuple[str, Any, Any]:

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from simulation.scenarios.outcome import Command
+from simulation.scenarios.outcome import ScenarioCommand
 from simulation.scenarios.world import World
 from trimtab.arrays import Ints
 from trimtab.planner.least import least_moved
@@ -16,13 +16,13 @@ from trimtab.planner.least import least_moved
 _DAY_S: Final = 86_400.0
 
 
-def returns(commands: Sequence[Command], seconds: float, cooling: float) -> tuple[int, int]:
+def returns(commands: Sequence[ScenarioCommand], seconds: float, cooling: float) -> tuple[int, int]:
     """Moves straight back within the cool-down, and all returns within a day.
 
     A cycle lasts ``seconds``, the cool-down ``cooling`` seconds. Moves off brokers that have
     to be emptied are not counted, but a bundle may return from them.
     """
-    paths: dict[int, list[Command]] = defaultdict(list)
+    paths: dict[int, list[ScenarioCommand]] = defaultdict(list)
     back = anyhow = 0
     for command in commands:
         path = paths[command.bundle]

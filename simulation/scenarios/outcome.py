@@ -60,7 +60,7 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class ScenarioCommand:
     """One issued move; rows are those of the scenario's brokers and bundles."""
 
     cycle: int
@@ -94,4 +94,4 @@ class ScenarioOutcome:
     levels: Floats
     """(cycles / stride, brokers) true usage, NaN while a broker is down."""
     stride: int
-    commands: tuple[Command, ...]
+    commands: tuple[ScenarioCommand, ...]

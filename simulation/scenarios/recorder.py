@@ -9,7 +9,7 @@ import numpy as np
 
 from simulation.scenarios.bounds import floor, survival
 from simulation.scenarios.figures import count_crowded, load_ratio, returns
-from simulation.scenarios.outcome import Command, Figures, ScenarioOutcome
+from simulation.scenarios.outcome import Figures, ScenarioCommand, ScenarioOutcome
 from simulation.scenarios.world import World
 from trimtab.arrays import Floats, Ints
 from trimtab.plan import Plan
@@ -32,7 +32,7 @@ class Recorder:
         self._skipped: list[Rule | None] = []
         self._stride = max(1, cycles // _PICTURES)
         self._levels: Floats = np.full((-(-cycles // self._stride), n), np.nan)
-        self._commands: list[Command] = []
+        self._commands: list[ScenarioCommand] = []
         self._peak = 0.0
         self._peak_violations = self._evacuated = 0
         self._overloaded = 0.0
@@ -53,14 +53,14 @@ class Recorder:
             self._peak = max(self._peak, float(world.levels[world.up].max()))
             world.disturbed = False
 
-    def issued(self, cycle: int, commands: Sequence[Command]) -> None:
+    def issued(self, cycle: int, commands: Sequence[ScenarioCommand]) -> None:
         """Note the moves of a cycle, in their order, before they take effect."""
         self._commands += commands
         if commands:
             self._guard(commands)
             self._react(cycle, commands)
 
-    def _guard(self, commands: Sequence[Command]) -> None:
+    def _guard(self, commands: Sequence[ScenarioCommand]) -> None:
         """Check the moves one after another; moves in flight count on both sides."""
         world = self._world
         carried = world.levels * world.capacity
@@ -72,7 +72,7 @@ class Recorder:
             self._peak_violations += not command.drained and level > self._peak + _ROUNDING
             carried[command.source] -= command.load
 
-    def _react(self, cycle: int, commands: Sequence[Command]) -> None:
+    def _react(self, cycle: int, commands: Sequence[ScenarioCommand]) -> None:
         if self._reaction is not None or cycle < self._first_event:
             return
         world = self._world

@@ -16,7 +16,7 @@ import numpy as np
 
 from simulation.scenarios.events import Events
 from simulation.scenarios.losses import trouble_of
-from simulation.scenarios.outcome import Command, ScenarioOutcome
+from simulation.scenarios.outcome import ScenarioCommand, ScenarioOutcome
 from simulation.scenarios.recorder import Recorder
 from simulation.scenarios.reports import CLUSTER, Reports
 from simulation.scenarios.reshaping import divide, merge
@@ -134,13 +134,13 @@ class Run:
             rows = {world.row[bundle]: world.broker_row[b] for bundle, b in given.items()}
             world.give(rows, now_ms)
 
-    def _commands(self, plan: Plan, cycle: int) -> list[Command]:
+    def _commands(self, plan: Plan, cycle: int) -> list[ScenarioCommand]:
         world = self.world
         if not plan.moves:
             return []
         load = world.load
         return [
-            Command(
+            ScenarioCommand(
                 cycle=cycle,
                 bundle=(row := world.row[move.bundle]),
                 source=world.broker_row[move.source],

@@ -13,6 +13,8 @@ from sinks.kafka.clients import LARGEST_RECORD, failure, settings
 
 _DELIVERY_SECONDS: Final = 10.0
 """How long Kafka may be unavailable before a call fails."""
+_BY_KEY: Final = -1
+"""In place of a partition: the one that the key is hashed to."""
 
 
 class Outgoing(NamedTuple):
@@ -23,6 +25,8 @@ class Outgoing(NamedTuple):
     value: bytes
     """Empty for a tombstone: compaction removes the key."""
     headers: tuple[tuple[str, bytes], ...] = ()
+    everywhere: bool = False
+    """To each partition of the topic, not only to the key's."""
 
 
 class Publisher:
@@ -55,7 +59,8 @@ class Publisher:
         delivery = _Delivery()
         try:
             for record in records:
-                self._produce(record, delivery)
+                for partition in self._partitions(record):
+                    self._produce(record, partition, delivery)
             self._producer.flush(2 * _DELIVERY_SECONDS)
         except KafkaException as error:
             raise self._failure("its topics", error.args[0]) from error
@@ -64,7 +69,13 @@ class Publisher:
         if delivery.waiting:
             raise KafkaUnavailable(f"Kafka at {self._bootstrap} left {delivery.waiting} records")
 
-    def _produce(self, record: Outgoing, delivery: _Delivery) -> None:
+    def _partitions(self, record: Outgoing) -> Iterable[int]:
+        if not record.everywhere:
+            return (_BY_KEY,)
+        found = self._producer.list_topics(record.topic, timeout=_DELIVERY_SECONDS)
+        return sorted(found.topics[record.topic].partitions)
+
+    def _produce(self, record: Outgoing, partition: int, delivery: _Delivery) -> None:
         while True:
             try:
                 self._producer.produce(
@@ -72,6 +83,7 @@ class Publisher:
                     key=record.key.encode(),
                     value=record.value or None,
                     headers=list(record.headers),
+                    partition=partition,
                     on_delivery=delivery.done,
                 )
             except BufferError:

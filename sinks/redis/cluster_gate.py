@@ -14,8 +14,9 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import redis
 
-from sinks.errors import Closed, Damaged, Fenced, GenerationSpent, SinkError
+from sinks.errors import Closed, Damaged, Evicting, Fenced, GenerationSpent, SinkError
 from sinks.kafka.readable import Readable, readable_assertion
+from sinks.redis.journal_relay import PAGE, Rejected, checked_change
 from sinks.redis.leases import Leases, history_of, literal
 from sinks.redis.scripts import (
     BROKERS_SCRIPTS,
@@ -26,7 +27,8 @@ from sinks.redis.scripts import (
     restore_script,
     run,
 )
-from sinks.redis.server.connections import translate_errors
+from sinks.redis.server.connections import address, translate_errors
+from sinks.redis.server.survey import evicting
 from trimtab.ownership import LONGEST_LEASE_MS
 from trimtab.wire import keys
 from trimtab.wire.assertion import Assertion
@@ -78,14 +80,19 @@ class ClusterGate:
         """Let ``generation`` write; None if it now may. Opening twice is harmless.
 
         ``rebuilt_on`` is the history whose records were rebuilt, which must have been closed for
-        ``closed_for_ms``. Raises Fenced if a higher generation opened it, and GenerationSpent if
-                this one did, on data that is gone.
+        ``closed_for_ms``. Raises Fenced if a higher generation opened it, GenerationSpent if this
+        one did, on data that is gone, and Evicting.
         """
         known = self._opened_on.get((cluster, generation), "")
         status, detail, *more = run(
             self._client,
             open_script(),
-            [keys.open_key(cluster), keys.replicas_key(cluster)],
+            [
+                keys.open_key(cluster),
+                keys.replicas_key(cluster),
+                keys.ownership_key(cluster),
+                keys.bundles_key(cluster),
+            ],
             [
                 str(generation),
                 known,
@@ -108,18 +115,24 @@ class ClusterGate:
                 raise _fenced(cluster, generation, detail)
             case "replica":
                 raise no_master(self._client, status)
+            case "evicts":
+                raise Evicting(f"Redis at {address(self._client)} {evicting(detail)}")
             case _:
                 raise GenerationSpent(f"generation {generation} was opened on data that is gone")
 
     def is_open(self, cluster: str) -> bool:
-        """Whether records may be changed, and trusted: a generation has opened this data."""
+        """Whether records may be changed, and trusted: a generation has opened this data, and
+        neither the records nor their index were deleted since."""
         with translate_errors(self._client), self._client.pipeline(transaction=False) as together:
             together.hmget(keys.open_key(cluster), "replid", "run_id")
+            together.hget(keys.ownership_key(cluster), keys.MARK)
+            together.zrangebylex(keys.bundles_key(cluster), f"[{keys.MARK}", f"[{keys.MARK}")
             together.info("replication")
             # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
             answers: Any = together.execute()
-        (opened_on, by_older_job), server = answers
-        return opened_on == history_of(server) and by_older_job is None
+        (opened_on, by_older_job), records, index, server = answers
+        is_marked = records is not None and bool(index)
+        return opened_on == history_of(server) and by_older_job is None and is_marked
 
     def was_replicated(self, cluster: str) -> bool:
         """Whether the store remembers replicas: it is best to find the master, and how many must
@@ -167,6 +180,28 @@ class ClusterGate:
                 case _:
                     raise SinkError(f"{cluster} cannot be restored: {detail}")
         return restored
+
+    def unrelayed(self, cluster: str, generation: int) -> dict[str, Record]:
+        """The newest records in the journal: read it before its topic, which may lack them.
+
+        Ignores entries that cannot be a change of this cluster, and a journal of the wrong type.
+        """
+        newest: dict[str, Record] = {}
+        start = "-"
+        with suppress(Damaged), translate_errors(self._client):
+            while True:
+                # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
+                page: Any = self._client.xrange(keys.journal_key(cluster), start, "+", PAGE)
+                if not page:
+                    break
+                for _, fields in page:
+                    with suppress(Rejected):
+                        change = checked_change(cluster, generation, fields.get(b"change", b""))
+                        known = newest.get(change.bundle)
+                        if known is None or change.record.epoch > known.epoch:
+                            newest[change.bundle] = change.record
+                start = f"({page[-1][0].decode()}"
+        return newest
 
     def journal_is_empty(self, cluster: str) -> bool:
         """Whether all that the journal ever held has reached its topic, or was deleted.

@@ -40,7 +40,7 @@ _command = msgspec.json.Decoder(Command)
 _texts = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-class _Rejected(ValueError):
+class Rejected(ValueError):
     """An entry that is not a change of this journal; ``reason`` goes to its dead letter."""
 
     def __init__(self, reason: str, detail: str) -> None:
@@ -124,64 +124,65 @@ def _outgoing(
 ) -> Iterator[Outgoing]:
     value = fields.get(b"change", b"")
     try:
-        change = _checked(cluster, generation, value)
-    except _Rejected as error:
+        change = checked_change(cluster, generation, value)
+    except Rejected as error:
         yield _dead_letter(cluster, entry.decode(), value, error)
         return
     key = f"{change.cluster}/{change.bundle}"
-    yield Outgoing(keys.OWNERSHIP, key, value)
-    if change.pruned and change.record.state is State.DELETED:
-        yield Outgoing(keys.OWNERSHIP, key, b"")
+    removed = change.pruned and change.record.state is State.DELETED
+    # Where partitions were added, older records of the key are in another one: it must end there.
+    yield Outgoing(keys.OWNERSHIP, key, value, everywhere=removed)
+    if removed:
+        yield Outgoing(keys.OWNERSHIP, key, b"", everywhere=True)
     issued = fields.get(b"commands", b"[]")
     try:
         yield from _issued(change, issued)
-    except _Rejected as error:
+    except Rejected as error:
         yield _dead_letter(cluster, entry.decode(), issued, error)
 
 
 def _issued(change: Change, value: bytes) -> list[Outgoing]:
     """The commands that a broker issued with its change, as the script sent them; all or none.
 
-    Raises _Rejected, also for the name of one of the job's: its batch alone publishes those.
+    Raises Rejected, also for the name of one of the job's: its batch alone publishes those.
     """
     if len(value) > _LARGEST:
-        raise _Rejected("size", f"{len(value)} bytes, the limit is {_LARGEST}")
+        raise Rejected("size", f"{len(value)} bytes, the limit is {_LARGEST}")
     try:
         texts = _texts.decode(value)
         commands = [_command.decode(text) for text in texts]
     except MALFORMED as error:
-        raise _Rejected("bad-command", str(error)) from error
+        raise Rejected("bad-command", str(error)) from error
     for command in commands:
         about = command.cluster, command.bundle, command.epoch
         if about != (change.cluster, change.bundle, change.record.epoch) or command.flaw():
-            raise _Rejected("bad-command", "it does not belong to its change")
+            raise Rejected("bad-command", "it does not belong to its change")
         if not is_of_a_broker(command.id):
-            raise _Rejected(
-                "bad-command", f"a broker's command is not named {command.id[:_QUOTED]}"
-            )
+            raise Rejected("bad-command", f"a broker's command is not named {command.id[:_QUOTED]}")
     return [
         Outgoing(keys.COMMANDS, f"{command.cluster}/{command.broker}", bytes(text))
         for command, text in zip(commands, texts, strict=True)
     ]
 
 
-def _checked(cluster: str, generation: int, value: bytes) -> Change:
-    """Decode and check a change; raises _Rejected."""
+def checked_change(cluster: str, generation: int, value: bytes) -> Change:
+    """Decode a journal entry and check it; ``generation``: what the cluster is open to. Raises
+    Rejected."""
     if len(value) > _LARGEST:
-        raise _Rejected("size", f"{len(value)} bytes, the limit is {_LARGEST}")
+        raise Rejected("size", f"{len(value)} bytes, the limit is {_LARGEST}")
     try:
         change = _change.decode(value)
     except MALFORMED as error:
-        raise _Rejected("bad-change", str(error)) from error
+        raise Rejected("bad-change", str(error)) from error
     if change.cluster != cluster:
-        raise _Rejected("wrong-cluster", f"the change says {change.cluster!r}")
+        raise Rejected("wrong-cluster", f"the change says {change.cluster!r}")
     found = change.record.epoch.generation
     if found > generation:
-        raise _Rejected("generation", f"{found} is above {generation}, which may write")
+        raise Rejected("generation", f"{found} is above {generation}, which may write")
     return change
 
 
-def _dead_letter(cluster: str, entry: str, value: bytes, error: _Rejected) -> Outgoing:
+def _dead_letter(cluster: str, entry: str, value: bytes, error: Rejected) -> Outgoing:
     """The dead letter of an entry not written by the script; it must not stop the others."""
     letter = DeadLetter(
         reason=error.reason,

@@ -19,9 +19,11 @@ from trimtab.wire.assertion import Assertion
 from trimtab.wire.keys import (
     assertion_key,
     assertions_prefix,
+    bundles_key,
     clock_key,
     lease_key,
     open_key,
+    ownership_key,
     replicas_key,
     sessions_key,
     successor_key,
@@ -103,6 +105,8 @@ class Leases:
             clock_key(cluster),
             replicas_key(cluster),
             assertions_prefix(cluster),
+            ownership_key(cluster),
+            bundles_key(cluster),
         ]
         said = "" if assertion is None else msgspec.json.encode(assertion).decode()
         arguments = [str(session), str(ttl_ms), broker, said, str(asked_for_ms)]

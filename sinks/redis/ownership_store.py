@@ -20,6 +20,7 @@ from trimtab.model import NO_EPOCH, Epoch, is_bundle
 from trimtab.ownership import Event
 from trimtab.wire.command import Command
 from trimtab.wire.keys import (
+    MARK,
     applied_key,
     bundles_key,
     command_stream,
@@ -30,6 +31,7 @@ from trimtab.wire.keys import (
     ownership_key,
     placed_key,
     replicas_key,
+    sessions_key,
     unjournalled_key,
 )
 from trimtab.wire.ownership import (
@@ -59,6 +61,8 @@ _PAGE: Final = 1000
 
 PAGE: Final = 200
 """Transitions in one script run: it blocks the server for some 10 ms."""
+
+_MARK: Final = MARK.encode()
 
 _raw_outcomes = msgspec.json.Decoder(tuple[ScriptOutcome, ...])
 _text = msgspec.json.Decoder(str)
@@ -214,7 +218,8 @@ class OwnershipStore:
     def readable_records(self, cluster: str) -> Readable:
         """The same, with the names of unreadable ones: any client may have written them."""
         with translate_errors(self._client):
-            return readable(self._client.hscan_iter(ownership_key(cluster), count=_PAGE))
+            texts = self._client.hscan_iter(ownership_key(cluster), count=_PAGE)
+            return readable((name, text) for name, text in texts if name != _MARK)
 
 
 class ScriptRequest(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -256,6 +261,7 @@ def _call(
         owned_key(cluster, ""),
         unjournalled_key(cluster),
         replicas_key(cluster),
+        sessions_key(cluster),
     ]
     indexes: dict[str, int] = {}
     for command in (command for each in transitions for command in each.commands):

@@ -61,7 +61,13 @@ class Pruner:
         before = self._without_lease.get(cluster, {})
         now = self._without_lease[cluster] = self._sessions_without_lease(cluster)
         pairs = [(name, session) for name, session in now.items() if before.get(name) == session]
-        names = [keys.open_key(cluster), keys.sessions_key(cluster), keys.lease_key(cluster, "")]
+        names = [
+            keys.open_key(cluster),
+            keys.sessions_key(cluster),
+            keys.lease_key(cluster, ""),
+            keys.ownership_key(cluster),
+            keys.bundles_key(cluster),
+        ]
         forgotten = 0
         for start in range(0, len(pairs), _PAGE):
             page = chain.from_iterable(pairs[start : start + _PAGE])
@@ -99,6 +105,7 @@ class Pruner:
             keys.ownership_key(cluster),
             keys.journal_key(cluster),
             keys.unjournalled_key(cluster),
+            keys.bundles_key(cluster),
         ]
         arguments = [cluster, str(generation), str(kept_ms), *bundles]
         return self._run(cluster, generation, prune_script(), names, arguments)

@@ -29,12 +29,15 @@ from trimtab.ownership import (
     TRANSITIONS,
     Event,
 )
+from trimtab.wire.keys import MARK
 from trimtab.wire.ownership import Refused
 
 # With this line the server checks memory, disk and replicas before a script, not in the middle.
 _SHEBANG = "#!lua"
 # The scripts that keep brokers alive must work when memory is full.
 _EVEN_IF_FULL = "#!lua flags=allow-oom"
+
+_MARK = f'local MARK = "{MARK}"'
 
 _REFUSED = re.compile(r"REFUSED\.(\w+)")
 
@@ -106,7 +109,8 @@ def run_loaded(
 
 @cache
 def open_script() -> Script:
-    return _of_history(_SHEBANG, f"local REPLICA_WAIT_MS = {REPLICA_WAIT_MS}", "open.lua")
+    wait = f"local REPLICA_WAIT_MS = {REPLICA_WAIT_MS}"
+    return _of_history(_SHEBANG, wait, "marks.lua", "open.lua")
 
 
 @cache
@@ -131,7 +135,7 @@ def forget_sessions_script() -> Script:
 
 @cache
 def refill_script() -> Script:
-    return _script(_SHEBANG, _source("refill.lua"))
+    return _script(_SHEBANG, _MARK, _source("refill.lua"))
 
 
 @cache
@@ -158,7 +162,7 @@ def lease_script() -> Script:
             f"local REPLICA_WAIT_MS = {REPLICA_WAIT_MS}",
         ]
     )
-    return _of_history(_EVEN_IF_FULL, constants, "lease.lua")
+    return _of_history(_EVEN_IF_FULL, constants, "marks.lua", "sessions.lua", "lease.lua")
 
 
 @cache
@@ -175,10 +179,11 @@ def transition_script() -> Script:
         _set("JOB_EVENTS", JOB_EVENTS),
         _set("STREAK_ENDS", STREAK_ENDS),
         f"local SOON_MS, MOST_FALLS = {SOON_MS}, {MOST_FALLS}",
-        f"local CLOCK_MARGIN_MS = {CLOCK_MARGIN_MS}",
+        f"local CLOCK_MARGIN_MS, LONGEST_LEASE_MS = {CLOCK_MARGIN_MS}, {LONGEST_LEASE_MS}",
         _most_journal(),
     )
-    script = _of_history(_SHEBANG, "\n".join(tables), "records.lua", "transition.lua")
+    parts = "marks.lua", "records.lua", "sessions.lua", "transition.lua"
+    script = _of_history(_SHEBANG, "\n".join(tables), *parts)
     return _script(_REFUSED.sub(lambda name: f'"{Refused[name[1]].value}"', script.text))
 
 
@@ -189,13 +194,13 @@ BROKERS_SCRIPTS = (transition_script, lease_script)
 def _of_history(first: str, constants: str, *names: str) -> Script:
     """Build a script from files, which checks the history of the data."""
     lag = f"local REPLICA_LAG_S = {REPLICA_LAG_S}"
-    return _script(first, constants, lag, _source("history.lua"), *map(_source, names))
+    return _script(first, _MARK, constants, lag, _source("history.lua"), *map(_source, names))
 
 
 def _gated(constants: str, name: str) -> Script:
     """Build a script that runs only while the cluster is open to its caller."""
-    shared = _source("history.lua"), _source("gate.lua")
-    return _script(_SHEBANG, constants, *shared, _source(name))
+    shared = map(_source, ("history.lua", "marks.lua", "gate.lua"))
+    return _script(_SHEBANG, _MARK, constants, *shared, _source(name))
 
 
 def _most_journal() -> str:

@@ -4,7 +4,7 @@ ask the gate; open: done
 not open: no record can be changed now
   wait until every broker has reported what it saw, or has stopped serving
   claim a generation above every record's if this job's is not: Kafka has lost claims
-  restore the records with the highest epochs, from the journal topic and the brokers
+  restore the records with the highest epochs, from the journal, its topic and the brokers
   open; no job has used the generation before
 """
 
@@ -29,7 +29,7 @@ from streaming.leader.leadership import Leadership
 from streaming.metrics.exposition import Exposition
 from trimtab import metrics
 from trimtab.doubt import Doubt
-from trimtab.store.rebuild import Rebuilt, doubtful, rebuild_records
+from trimtab.store.rebuild import Rebuilt, doubtful, newest_of, rebuild_records
 from trimtab.wire.hints import Hints
 from trimtab.wire.ownership import Record
 
@@ -212,8 +212,10 @@ class StoreOpener:
         said = self._gate.heard(cluster, closure.history)
         # Before the topic is read: what an empty journal held is in it by then, or was deleted.
         emptied = self._gate.journal_is_empty(cluster)
+        # Of changes whose records were deleted, and that the relay has not carried yet.
+        unrelayed = self._gate.unrelayed(cluster, self.generation)
         # Only now: the entries that a relay held when the server died have reached Kafka meanwhile.
-        journalled = self._journal(cluster)
+        journalled = newest_of(self._journal(cluster), unrelayed)
         self._warn(cluster, "store", "the store", stored)
         self._warn(cluster, "journal", "the journal topic", Readable(dict(journalled)))
         for broker, heard in said.items():

@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame
 from sinks.errors import (
     Closed,
     Damaged,
+    Evicting,
     Fenced,
     Isolated,
     KafkaUnavailable,
@@ -195,10 +196,11 @@ class BatchWriter:
         )
 
     def _unless_damaged(self, cluster: str, done: str, action: Callable[[], T], otherwise: T) -> T:
-        """One cluster's damaged data in Redis must not stop the others; later rounds retry."""
+        """One cluster's damaged data in Redis must not stop the others; later rounds retry, also on
+        a server that would evict keys: it may be set right at any time."""
         try:
             result = action()
-        except Damaged as error:
+        except (Damaged, Evicting) as error:
             self._shown.count(metrics.SKIPPED_CLUSTERS, cluster)
             if self._damaged.get((cluster, done)) != str(error):
                 log.warning(f"a cluster is not {done}", cluster=cluster, cause=str(error))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from rich.console import Console
 
+from admin.demo.display import Scene, line, picture, summary
 from admin.demo.story import Story, reasons
-from admin.demo.view import Scene, line, picture, summary
 from simulation.fleet import BrokerSnapshot, FleetSnapshot
 from trimtab.model import Epoch
 from trimtab.wire.rows import PlannedMove, RoundRecord

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from io import StringIO
 
 import msgspec
 import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from admin import cli
-from admin.replay import bound_of
+from admin.replay import bound_of, show
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
-from simulation.replay.span import Bound, iso
+from simulation.replay.difference import Difference
+from simulation.replay.span import Bound, Span, iso
+from simulation.replay.verdict import ReplayVerdict
 from sinks.kafka.publisher import Outgoing
 from tests.support.commands import published
 from tests.support.plain_job import CPU, HELD, PlainJob
@@ -131,6 +135,20 @@ def test_another_command_than_the_one_that_was_issued_is_told_with_both_sides(
 
 def shown(side: str, command: Command) -> str:
     return f"  {side} {msgspec.json.encode(command).decode()}"
+
+
+def test_a_recording_of_a_version_that_remembered_otherwise_is_told_as_one() -> None:
+    verdict = ReplayVerdict(Span("q", 3, 4, (0, 2), None))
+    verdict.unlike = [
+        Difference(3, "e, round 1, stateHash", "0", "1"),
+        Difference(4, "e, round 2, gone[0]", "a", "nothing"),
+    ]
+    with StringIO() as shown:
+        show(Console(file=shown), verdict)
+        last = shown.getvalue().splitlines()[-1]
+    assert last.startswith(
+        "1 of 2 rounds that differ decided the same, and only what they remember"
+    )
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from zlib import crc32
 
 import pytest
 from redis import Redis
 
 from tests.agent.support import A, B, Job, Site
+from tests.agent.turned_by_hand import Host
 
 
 @pytest.fixture
@@ -29,3 +31,10 @@ def a(client: Redis, cluster: str) -> Site:
 @pytest.fixture
 def b(client: Redis, cluster: str) -> Site:
     return Site(client, cluster, B)
+
+
+@pytest.fixture
+def host(client: Redis, cluster: str) -> Callable[..., Host]:
+    return lambda name, *loaded, **more: Host(
+        more.pop("client", client), cluster, name, *loaded, **more
+    )

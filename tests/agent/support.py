@@ -13,11 +13,11 @@ from agent.holdings import Holdings
 from agent.seen import Seen
 from sinks.redis.command_streams import CommandStream
 from sinks.redis.ownership_store import OwnershipStore
-from tests.support.opening import SureStore, keep_alive, let_in
+from tests.support.opening import SureStore, keep_alive, let_in, let_lapse
 from trimtab.model import NO_EPOCH
-from trimtab.ownership import Event, IllegalTransition, State
+from trimtab.ownership import Event, State
 from trimtab.wire.command import Command, CommandKind, Division
-from trimtab.wire.keys import command_stream, lease_key
+from trimtab.wire.keys import command_stream
 from trimtab.wire.load_report import BundleStats, LocalBrokerData
 from trimtab.wire.ownership import Neighbour, Record, Refused, Transition
 
@@ -124,7 +124,7 @@ class Job:
         self.ask(Event.KEEP, None, {}, bundle=bundle)
 
     def lose(self) -> None:
-        self._client.delete(lease_key(self.cluster, self.record().owner or ""))
+        let_lapse(self._client, self.cluster, self.record().owner or "")
         self.ask(Event.LOSE, None, {})
 
     def ask(  # noqa: PLR0913 - what a request may say
@@ -137,7 +137,7 @@ class Job:
         bundle: str = BUNDLE,
         neighbour: str | None = None,
     ) -> None:
-        """Raises IllegalTransition where the script would not hear of it."""
+        """Raises NotPossible where the script refuses it."""
         if broker is not None:
             keep_alive(self._client, self.cluster, (broker,))
         self._batch += 1
@@ -170,8 +170,12 @@ class Job:
             self.cluster, [request], generation=1, query_id="q", batch=self._batch
         ).outcomes
         if outcomes[0].reason in _NOT_NOW:
-            raise IllegalTransition(self.record(bundle).state, event, bundle)
+            raise NotPossible(f"{event} of {bundle}: it is {self.record(bundle).state}")
         assert outcomes[0].accepted, outcomes
+
+
+class NotPossible(Exception):
+    """Raised for a request that the record's state does not allow."""
 
 
 class Site:

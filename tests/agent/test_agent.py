@@ -7,35 +7,28 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import msgspec
-import numpy as np
 import pytest
 from redis import Redis
 from structlog.testing import capture_logs
 
-from agent.agent import Agent, Superseded
 from agent.commands.obeying import Obeyed
-from agent.links import AgentSettings, Links, boot_clock, watch_server_time
-from agent.lookup.claiming import Claims
+from agent.forgetting import PAGE
+from agent.leasing import Superseded
+from agent.links import boot_clock, watch_server_time
 from agent.ports import LeaseKeeper
-from agent.reports.outbox import Outbox
-from agent.reports.reporting import Reporter
-from agent.seen import Seen
 from sinks.errors import StoreUnavailable
 from sinks.redis.cluster_gate import ClusterGate
-from sinks.redis.command_streams import CommandStream
-from sinks.redis.hints import PlacementHints
-from sinks.redis.leases import FOR_THE_NEXT, NO_SESSION, Lease, Leases
+from sinks.redis.leases import FOR_THE_NEXT, NO_SESSION, Lease
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
-from tests.agent.support import BUNDLE, HALVES, SESSION, A, B, Clock, Job, Recorder, lines
-from tests.agent.test_outbox import Shelf
-from tests.support.opening import close, let_in, server_ms
+from tests.agent.support import BUNDLE, HALVES, SESSION, A, B, Job, Recorder, lines
+from tests.agent.turned_by_hand import Host, hints
+from tests.support.opening import close, let_in, let_lapse, server_ms
 from tests.support.waiting import eventually
 from trimtab.model import Epoch
 from trimtab.ownership import State
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import CommandKind
-from trimtab.wire.hints import Hints
 from trimtab.wire.keys import (
     clock_key,
     lease_key,
@@ -45,57 +38,10 @@ from trimtab.wire.keys import (
     sessions_key,
     successor_key,
 )
-from trimtab.wire.ownership import Candidate, Record
+from trimtab.wire.ownership import Record
 
-
-class Host:
-    """An agent whose loop is turned by hand; its reports land on a shelf."""
-
-    def __init__(
-        self,
-        client: Redis,
-        cluster: str,
-        name: str,
-        *loaded: str,
-        session: int = SESSION,
-        broker: Recorder | None = None,
-    ) -> None:
-        self.clock = Clock()
-        self.broker = broker or Recorder(*loaded)
-        self.shelf = Shelf()
-        self.seen = Seen(None)
-        self.outbox = Outbox(lambda: self.shelf)
-        settings = AgentSettings(cluster, name, session, longest_wait=0.001)
-        links = Links(
-            store=OwnershipStore(client),
-            leases=Leases(client),
-            commands=CommandStream(client, cluster, name),
-            reporter=Reporter(self.outbox, cluster, name),
-            seen=self.seen,
-            claims=Claims(
-                cluster,
-                name,
-                OwnershipStore(client),
-                PlacementHints(client),
-                np.random.default_rng(1),
-                self.clock,
-                lambda: server_ms(client),
-            ),
-            clock=self.clock,
-            server_time=watch_server_time(),
-        )
-        self.agent = Agent(self.broker, settings, links)
-
-    def reports(self) -> int:
-        self.outbox.pump()
-        return len(self.shelf.sent)
-
-
-@pytest.fixture
-def host(client: Redis, cluster: str) -> Callable[..., Host]:
-    return lambda name, *loaded, **more: Host(
-        more.pop("client", client), cluster, name, *loaded, **more
-    )
+ENDED = Record(state=State.DELETED, epoch=Epoch(1, 7), since=0)
+"""A bundle that the store has forgotten."""
 
 
 def test_the_first_turn_reports_leases_and_claims(
@@ -185,7 +131,7 @@ def test_a_lease_that_ran_out_in_the_store_counts_as_a_lapse(
     """The machine's clock may run slow: what the store says of the lease decides."""
     one = host(A, BUNDLE)
     one.agent.turn()
-    client.delete(lease_key(job.cluster, A))
+    let_lapse(client, job.cluster, A)
     job.lose()
     job.assign(B)
     one.clock.now += 4.0
@@ -215,7 +161,7 @@ def test_a_process_waits_by_its_own_clock_for_the_end_of_an_older_ones_lease(
     older, newer = host(A, BUNDLE), host(A, session=SESSION + 1)
     older.agent.turn()
     newer.agent.turn()
-    client.delete(lease_key(job.cluster, A))
+    let_lapse(client, job.cluster, A)
     newer.clock.now += 4.0
     newer.agent.turn()
     assert not newer.agent.serves(BUNDLE)
@@ -263,11 +209,6 @@ def test_an_absent_store_is_waited_for(cluster: str) -> None:
         one = Host(nobody, cluster, A, BUNDLE)
         assert [one.agent.turn() for _ in range(3)] == pytest.approx([0.1, 0.2, 0.4])
         assert one.reports() == 1
-
-
-def hints(client: Redis, cluster: str, *brokers: str) -> None:
-    candidates = tuple(Candidate(broker, 0.5) for broker in brokers)
-    ClusterGate(client).set_hints(cluster, 1, Hints(round=1, candidates=candidates, each=0.01))
 
 
 def test_an_agent_with_time_to_drain_gives_its_bundles_and_its_lease_away(
@@ -361,7 +302,7 @@ def test_a_process_that_starts_beside_an_emptied_store_waits_for_its_records(
     for key in (records, opened):
         client.rename(key, f"{key}:aside")
 
-    client.delete(lease_key(job.cluster, A))
+    let_lapse(client, job.cluster, A)
     client.set(clock_key(job.cluster), server_ms(client))
     again = host(A, session=SESSION + 1)
     assert again.agent.turn() > 0
@@ -420,7 +361,7 @@ def test_what_a_store_has_forgotten_is_kept_unless_the_store_proves_open_afterwa
 ) -> None:
     """One that is emptied while a broker begins knows nothing, for another reason."""
     one = host(A)
-    ended = Record(state=State.DELETED, epoch=Epoch(1, 7), since=0)
+    ended = ENDED
     one.agent._links.seen.note(BUNDLE, ended)
 
     def happens() -> None:
@@ -432,6 +373,35 @@ def test_what_a_store_has_forgotten_is_kept_unless_the_store_proves_open_afterwa
 
     assert one.agent.seeded is not emptied
     assert one.agent._links.seen.record(BUNDLE) == (ended if emptied else None)
+
+
+@pytest.mark.parametrize("emptied", [False, True])
+def test_a_broker_that_runs_for_long_forgets_old_records_if_the_store_was_open(
+    job: Job, client: Redis, host: Callable[..., Host], emptied: bool
+) -> None:
+    one = host(A, BUNDLE, forget_every=5.0)
+    one.agent.turn()
+    seen = one.agent._links.seen
+    ended = {f"t/n/0x{n:08x}_0x{n + 1:08x}": ENDED for n in range(PAGE + 1)}
+    for bundle, record in ended.items():
+        seen.note(bundle, record)
+
+    def happens() -> None:
+        if emptied:
+            client.delete(open_key(job.cluster))
+
+    one.agent._obeyer.store = Restored(client, happens)
+    one.clock.now += 4.0
+    one.agent.turn()
+    assert seen.all().keys() == {BUNDLE, *ended}
+    one.clock.now += 4.0
+    one.agent.turn()
+
+    assert len(seen.all()) == (1 + len(ended) if emptied else 2)
+    one.clock.now += 5.0
+    one.agent.turn()
+    assert (seen.all().keys() == {BUNDLE}) is not emptied
+    assert one.agent.serves(BUNDLE)
 
 
 class Slow(Recorder):
@@ -460,7 +430,7 @@ def test_a_lease_that_ran_out_in_the_store_while_a_broker_began_is_noticed(
     job: Job, client: Redis, host: Callable[..., Host]
 ) -> None:
     """By its own clock it still holds: the server's may have jumped."""
-    newer = starting(host, lambda _: client.delete(lease_key(job.cluster, A)))
+    newer = starting(host, lambda _: let_lapse(client, job.cluster, A))
     newer.agent.turn()
     assert not newer.agent.serves(BUNDLE)
     newer.agent.turn()
@@ -590,7 +560,7 @@ def test_what_a_broker_waits_for_is_told_again_when_it_is_something_else(
     with capture_logs() as said:
         one.agent.turn()
         one.agent.turn()
-        client.delete(lease_key(cluster, A))
+        let_lapse(client, cluster, A)
         one.clock.now += 11.0
         one.agent.turn()
         one.agent.turn()
@@ -667,7 +637,7 @@ def test_a_lease_that_is_about_to_end_elsewhere_does_not_go_on_at_a_new_master(
     one = host(A, BUNDLE)
     one.agent.turn()
     replicated(client, job.cluster)
-    one.agent._history = "0" * 40
+    one.agent._lease._history = "0" * 40
     one.clock.now += later
     one.agent.turn()
     assert one.agent.serves(BUNDLE) is goes_on
@@ -696,12 +666,12 @@ def test_what_was_asked_while_no_answer_came_is_no_waiting(
     """The older process may have renewed its lease meanwhile, and does not know of this one."""
     older, newer = host(A, BUNDLE), host(A, session=SESSION + 1)
     older.agent.turn()
-    links = newer.agent._links
-    newer.agent._links = replace(links, leases=Away())
+    links = newer.agent._lease._links
+    newer.agent._lease._links = replace(links, leases=Away())
     newer.agent.turn()
     newer.clock.now += 60.0
-    newer.agent._links = links
-    client.delete(lease_key(job.cluster, A))
+    newer.agent._lease._links = links
+    let_lapse(client, job.cluster, A)
     newer.agent.turn()
     assert not newer.agent.serves(BUNDLE)
 
@@ -720,7 +690,7 @@ def test_the_end_of_an_older_versions_lease_is_waited_for_by_the_own_clock(
     client.set(lease_key(job.cluster, A), str(SESSION), px=8_000)
     newer = host(A, BUNDLE, session=SESSION + 1)
     newer.agent.turn()
-    client.delete(lease_key(job.cluster, A))
+    let_lapse(client, job.cluster, A)
     newer.clock.now += 4.0
     newer.agent.turn()
     assert not newer.agent.serves(BUNDLE)
@@ -742,7 +712,7 @@ def test_what_was_waited_before_the_older_process_had_its_lease_again_counts_for
     older.agent.turn()
     client.pexpire(lease_key(job.cluster, A), 1_000)
     newer.agent.turn()
-    client.delete(lease_key(job.cluster, A))
+    let_lapse(client, job.cluster, A)
     newer.clock.now += 1.5
     newer.agent.turn()
     assert older.agent.serves(BUNDLE)
@@ -770,16 +740,16 @@ class Before:
 
 def before_renewals(one: Host, happens: Callable[[int], object]) -> None:
     """From now on; told for how long the lease is asked for."""
-    links = one.agent._links
-    one.agent._links = replace(links, leases=Before(links.leases, happens))
+    links = one.agent._lease._links
+    one.agent._lease._links = replace(links, leases=Before(links.leases, happens))
 
 
 def slowly(one: Host, seconds: float) -> None:
     """A turn whose renewals are on their way for so long."""
-    links = one.agent._links
+    links = one.agent._lease._links
     before_renewals(one, lambda _: one.clock.advance(seconds))
     one.agent.turn()
-    one.agent._links = links
+    one.agent._lease._links = links
 
 
 def test_a_wait_begins_with_the_first_answer(
@@ -788,7 +758,7 @@ def test_a_wait_begins_with_the_first_answer(
     """Until then the older process could renew."""
     older, newer = host(A, BUNDLE), host(A, session=SESSION + 1)
     older.agent.turn()
-    client.delete(lease_key(job.cluster, A))
+    let_lapse(client, job.cluster, A)
     slowly(newer, 5.0)
     newer.clock.now += 5.5
     newer.agent.turn()
@@ -806,7 +776,7 @@ def test_what_it_waited_before_it_had_the_lease_does_not_count_after_it(
     one.agent.turn()
     one.clock.now += 20.0
     client.hset(sessions_key(job.cluster), A, SESSION - 1)
-    client.delete(lease_key(job.cluster, A))
+    let_lapse(client, job.cluster, A)
     one.agent.turn()
     one.clock.now += 5.0
     one.agent.turn()
@@ -848,7 +818,7 @@ def test_a_lease_that_another_process_has_left_is_a_gap_on_a_closed_store_too(
     one = host(A, BUNDLE)
     one.agent.turn()
     close(client, job.cluster)
-    one.agent._history = "0" * 40
+    one.agent._lease._history = "0" * 40
     client.set(lease_key(job.cluster, A), NO_SESSION, px=8_000)
     one.clock.now += 4.0
     one.agent.turn()

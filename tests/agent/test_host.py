@@ -9,8 +9,8 @@ import psutil
 import pytest
 
 from agent.reports.host import HostSampler, HostUsage
+from tests.agent.cgroup_files import INSIDE, OWN, cpu, memory, write
 from tests.agent.support import Clock
-from tests.agent.test_cgroup import INSIDE, OWN, cpu, memory, write
 from trimtab.load import percentages
 from trimtab.wire.load_report import LocalBrokerData, Resource, decode, encode
 

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 from redis import Redis
+from structlog.testing import capture_logs
 
 from agent.commands.obeying import Obeyed
 from agent.lookup import edges
@@ -17,6 +18,7 @@ from agent.lookup.claiming import HINTS_FOR_S
 from agent.lookup.server import OPEN_FOR_S, Lookup
 from agent.lookup.settling import LookupSettings
 from deploy.redis_server import RedisServer
+from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
 from tests.agent.looking_up import HERE, NAMESPACE, STANDING, TOPIC, WHOLE, Scene, owned
@@ -26,9 +28,10 @@ from trimtab.ownership import Event, State
 from trimtab.store.ring import position
 from trimtab.wire.command import Command
 from trimtab.wire.command import CommandKind as Order
-from trimtab.wire.keys import bundles_key, command_stream, open_key
+from trimtab.wire.hints import Hints
+from trimtab.wire.keys import bundles_key, command_stream, hints_key, open_key, placed_key
 from trimtab.wire.lookup import Answer, AnswerKind, Avoid, Cause
-from trimtab.wire.ownership import Neighbour, Record, Transition
+from trimtab.wire.ownership import Candidate, Neighbour, Record, Transition
 
 A, B, C = "a:8080", "b:8080", "c:8080"
 
@@ -236,6 +239,45 @@ def test_without_anybody_to_give_it_to_the_client_tries_later(
 
     assert said(answer) == (AnswerKind.RETRY, None, cause)
     assert answer.after_ms > 0
+
+
+@pytest.mark.parametrize("kind", ["no hints", "no text", "no string"])
+def test_spoiled_hints_are_named_and_heal_with_the_next(scene: Scene, kind: str) -> None:
+    scene.obeying(A)
+    scene.put(None)
+    key = hints_key(scene.cluster)
+    if kind == "no string":
+        scene.client.rpush(key, "x")
+    else:
+        scene.client.set(key, {"no hints": b'{"round":1}', "no text": b"\xff"}[kind])
+    lookup = scene.lookup()
+
+    answer = lookup.lookup(TOPIC)
+
+    assert said(answer) == (AnswerKind.RETRY, None, Cause.NO_HINTS)
+    assert key in str(answer.says)
+    hints = Hints(round=2, candidates=(Candidate(A, 0.5),), each=0.1)
+    ClusterGate(scene.client).set_hints(scene.cluster, 1, hints)
+    assert lookup.lookup(TOPIC).broker == A
+
+
+@pytest.mark.parametrize("kind", ["a word", "very long", "no hash"])
+def test_spoiled_counts_of_placed_bundles_are_named_and_cost_no_lookup(
+    scene: Scene, kind: str
+) -> None:
+    scene.obeying(A)
+    scene.hint(A)
+    scene.free(2)
+    key = placed_key(scene.cluster)
+    if kind == "no hash":
+        scene.client.set(key, "x")
+    else:
+        scene.client.hset(key, A, "many" if kind == "a word" else "9" * 5_000)
+
+    with capture_logs() as told:
+        assert {scene.lookup().lookup(topic).broker for topic in topics()} == {A}
+
+    assert {line["key"] for line in told if line["event"].startswith("placed bundles")} == {key}
 
 
 def test_a_heartbeat_bundle_goes_to_the_broker_it_is_named_for(scene: Scene) -> None:
@@ -488,7 +530,9 @@ def test_the_edges_of_so_many_namespaces_are_kept(
             assert lookup.lookup(f"persistent://t/{name}/orders").broker == A
         return int(client.info("commandstats")["cmdstat_zrangebylex"]["calls"]) - int(before)
 
-    assert reads("abab") == 2
+    # The first lookup also looks whether the store is open.
+    assert reads("a") == 1 + 1
+    assert reads("bab") == 1
     assert reads("c") == 1
     assert reads("bc") == 0
     assert reads("a") == 1

@@ -10,8 +10,8 @@ from agent.commands.actions import obey
 from agent.commands.obeying import Obeyed
 from sinks.errors import Closed, StoreUnavailable
 from sinks.redis.ownership_store import OwnershipStore
-from tests.agent.support import BUNDLE, HALVES, A, B, Job, Site
-from trimtab.ownership import Event, IllegalTransition, State
+from tests.agent.support import BUNDLE, HALVES, A, B, Job, NotPossible, Site
+from trimtab.ownership import Event, State
 from trimtab.wire.command import Command
 from trimtab.wire.keys import open_key, ownership_key
 from trimtab.wire.ownership import Transition, TransitionOutcome
@@ -192,6 +192,6 @@ def test_parts_of_two_owners_are_never_one(halved: Job, a: Site, client: Redis) 
     halved.transfer(A, B, HALVES[1])
     a.obey()
     b.obey()
-    with pytest.raises(IllegalTransition):
+    with pytest.raises(NotPossible):
         halved.merge(A)
     assert (served(a), served(b)) == ([HALVES[0]], [HALVES[1]])

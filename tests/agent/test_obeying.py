@@ -159,15 +159,21 @@ class Failing:
 
 
 def test_a_command_whose_follow_up_was_cut_short_is_taken_up_again(owned: Job, a: Site) -> None:
-    """The record is deleted and that was seen; the children are not served yet."""
     owned.split(A)
     (command,) = a.commands()
-    real, a.obeyer.store = a.obeyer.store, Failing(a.obeyer.store, after=2)
+    real, a.obeyer.store = a.obeyer.store, Failing(a.obeyer.store, after=1)
     with pytest.raises(StoreUnavailable):
         obey(a.obeyer, command)
     a.obeyer.store = real
     assert obey(a.obeyer, command) is Obeyed.DONE
     assert all(a.holdings.serves(half) for half in HALVES)
+
+
+def test_a_bundle_is_taken_over_in_two_requests(job: Job, a: Site) -> None:
+    """Its record, and the report: what is asked besides delays every hand-over."""
+    job.assign(A)
+    a.obeyer.store = Failing(a.obeyer.store, after=2)
+    assert a.obey() == [Obeyed.DONE]
 
 
 def test_commands_that_arrive_in_the_wrong_order_leave_the_newest_in_force(

@@ -12,8 +12,7 @@ from redis import Redis
 
 from agent.commands.actions import obey
 from agent.commands.obeying import SERVING
-from tests.agent.support import BUNDLE, HALVES, A, B, Job, Site
-from trimtab.ownership import IllegalTransition
+from tests.agent.support import BUNDLE, HALVES, A, B, Job, NotPossible, Site
 
 _example = count()
 
@@ -51,7 +50,7 @@ def test_at_most_one_serves_and_it_is_the_owner(client: Redis, events: list[str]
     sites = {broker: Site(client, job.cluster, broker) for broker in (A, B)}
     for event in [*events, "a obeys", "b obeys", "a obeys"]:
         if event in JOB:
-            with suppress(IllegalTransition):
+            with suppress(NotPossible):
                 JOB[event](job)
         else:
             AGENTS[event](sites[A], sites[B])

@@ -10,8 +10,8 @@ import pytest
 
 from agent.reports.outbox import Outbox
 from agent.reports.reporting import HEARTBEAT_S, REPEAT_S, Cadence, Reporter
+from tests.agent.shelf import Shelf
 from tests.agent.support import SESSION, A
-from tests.agent.test_outbox import Shelf
 from trimtab.arrays import CPU, RATE_IN
 from trimtab.intake.report_cadence import ReportingSettings
 from trimtab.intake.snapshot import Arrival, IntakeSettings, Snapshot, fold

@@ -8,7 +8,7 @@ import pytest
 from redis import Redis
 
 from tests.agent.support import SESSION, A, B, Job
-from tests.agent.test_agent import Host, hints
+from tests.agent.turned_by_hand import Host, hints
 
 C = "c:8080"
 STEP = (1 << 32) // 12
@@ -44,8 +44,3 @@ def test_after_each_restart_every_bundle_is_served_once(
                 each.agent.turn()
         assert serving(hosts) == BUNDLES
         assert not leaving.agent.serves(BUNDLES[0])
-
-
-@pytest.fixture
-def host(client: Redis, cluster: str) -> Callable[..., Host]:
-    return lambda broker, *loaded, **more: Host(client, cluster, broker, *loaded, **more)

@@ -131,8 +131,8 @@ def test_what_another_broker_has_had_for_long_is_forgotten(
     seed(site.obeyer, 0, no_renewal)
     job.transfer(A, B)
     site.obey()
-    assert seed(site.obeyer, 0, no_renewal) == []
-    assert seed(site.obeyer, job.record().since + 2 * 3_600_000, no_renewal) == [BUNDLE]
+    assert seed(site.obeyer, 0, no_renewal) == set()
+    assert seed(site.obeyer, job.record().since + 2 * 3_600_000, no_renewal) == {BUNDLE}
 
 
 @pytest.mark.usefixtures("job")
@@ -144,9 +144,9 @@ def test_what_the_store_has_forgotten_is_forgotten_a_day_later_unless_it_is_held
     ended = Record(state=State.DELETED, epoch=Epoch(1, 7), since=day)
     for each in (site, held):
         each.obeyer.seen.note(BUNDLE, ended)
-    assert seed(site.obeyer, 8 * day, no_renewal) == []
-    assert seed(site.obeyer, 9 * day + 1, no_renewal) == [BUNDLE]
-    assert seed(held.obeyer, 9 * day + 1, no_renewal) == []
+    assert seed(site.obeyer, 8 * day, no_renewal) == set()
+    assert seed(site.obeyer, 9 * day + 1, no_renewal) == {BUNDLE}
+    assert seed(held.obeyer, 9 * day + 1, no_renewal) == set()
 
 
 def test_what_a_store_has_forgotten_is_remembered_however_long_ago_it_was(

@@ -15,15 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.seen import Seen, Unusable
+from tests.agent.seen_records import ONE, TWO, record
 from trimtab.model import NO_EPOCH, Epoch
-from trimtab.ownership import State
 from trimtab.wire.ownership import Record
-
-ONE, TWO = "t/ns/0x00000000_0x80000000", "t/ns/0x80000000_0xffffffff"
-
-
-def record(generation: int, counter: int, owner: str = "a:8080") -> Record:
-    return Record(state=State.OWNED, epoch=Epoch(generation, counter), owner=owner)
 
 
 def test_a_bundle_that_was_never_seen_has_no_epoch() -> None:
@@ -48,10 +42,11 @@ def test_only_a_newer_record_is_kept(told: Record, believed: bool, kept: Record)
     assert seen.record(ONE) == kept
 
 
-def test_of_many_records_the_newer_ones_are_kept(tmp_path: Path) -> None:
+def test_the_newer_records_are_read_back(tmp_path: Path) -> None:
     seen = Seen(tmp_path / "seen")
     seen.note(ONE, record(2, 7))
-    seen.note_all({ONE: record(2, 6), TWO: record(1, 1)})
+    seen.note(ONE, record(2, 6))
+    seen.note(TWO, record(1, 1))
     expected = {ONE: record(2, 7), TWO: record(1, 1)}
     assert seen.all() == expected
     seen.close()
@@ -60,7 +55,8 @@ def test_of_many_records_the_newer_ones_are_kept(tmp_path: Path) -> None:
 
 def test_what_is_forgotten_is_forgotten_for_good(tmp_path: Path) -> None:
     seen = Seen(tmp_path / "seen")
-    seen.note_all({ONE: record(2, 7), TWO: record(1, 1)})
+    seen.note(ONE, record(2, 7))
+    seen.note(TWO, record(1, 1))
     seen.forget([ONE, ONE, "t/ns/never-seen"])
     assert seen.epoch(ONE) == NO_EPOCH
     seen.close()
@@ -73,10 +69,11 @@ def test_what_was_noted_outlives_kill_9(tmp_path: Path) -> None:
 import os, signal
 from pathlib import Path
 from agent.seen import Seen
-from tests.agent.test_seen import ONE, TWO, record
+from tests.agent.seen_records import ONE, TWO, record
 seen = Seen(Path({str(path)!r}))
 seen.note(ONE, record(4, 2))
-seen.note_all({{TWO: record(4, 3), ONE: record(4, 9)}})
+seen.note(TWO, record(4, 3))
+seen.note(ONE, record(4, 9))
 seen.note(TWO, record(5, 1))
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -168,7 +165,6 @@ def test_after_a_failed_write_nothing_new_is_believed(tmp_path: Path) -> None:
     seen.close()
     for attempt in (
         lambda: seen.note(ONE, record(1, 2)),
-        lambda: seen.note_all({ONE: record(1, 2), TWO: record(1, 2)}),
         lambda: seen.forget([ONE]),
     ):
         with pytest.raises(Unusable):
@@ -184,13 +180,11 @@ def test_after_a_failed_write_nothing_new_is_believed(tmp_path: Path) -> None:
     )
 )
 def test_the_highest_epoch_of_each_bundle_is_kept(batches: list[dict[str, Epoch]]) -> None:
-    one, many = Seen(None), Seen(None)
+    seen = Seen(None)
     highest: dict[str, Epoch] = {}
     for batch in batches:
         for bundle, (generation, counter) in batch.items():
-            one.note(bundle, record(generation, counter))
+            seen.note(bundle, record(generation, counter))
             highest[bundle] = max(highest.get(bundle, NO_EPOCH), Epoch(generation, counter))
-        many.note_all({bundle: record(*epoch) for bundle, epoch in batch.items()})
-    for seen in (one, many):
-        assert {bundle: seen.epoch(bundle) for bundle in highest} == highest
-        seen.close()
+    assert {bundle: seen.epoch(bundle) for bundle in highest} == highest
+    seen.close()

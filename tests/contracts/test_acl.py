@@ -53,10 +53,10 @@ from sinks.redis.scripts import (
     transition_script,
 )
 from sinks.redis.server.connections import redis_client
+from tests.agent.shelf import Shelf
 from tests.agent.support import SESSION, Recorder
-from tests.agent.test_outbox import Shelf
 from tests.support.explanations import explanation, stored
-from tests.support.opening import let_in
+from tests.support.opening import indexed, let_in
 from trimtab.model import NO_EPOCH, Epoch, InvalidName
 from trimtab.ownership import Event, State
 from trimtab.wire import keys
@@ -649,7 +649,7 @@ def test_a_reader_sees_everything_of_its_cluster(
 
     assert list(OwnershipStore(reader).records(cluster)) == [BUNDLE]
     assert Leases(reader).holds(cluster, A)
-    assert reader.zrange(keys.bundles_key(cluster), 0, -1) == [BUNDLE.encode()]
+    assert indexed(reader, cluster) == [BUNDLE]
     assert reader.xlen(keys.journal_key(cluster)) == 1
     assert reader.hgetall(keys.open_key(cluster))[b"generation"] == b"5"
     Explanations(job).write(GENERATION, stored(cluster, 1, explanation(BUNDLE)))

@@ -13,6 +13,7 @@ from sinks.redis.journal_relay import PAGE, JournalRelay
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.scripts import transition_script
 from tests.contracts.asking import ABOVE, BUNDLE, GENERATION, HALVES, ask, broker, job, journal
+from tests.support.opening import let_in
 from tests.support.publishing import Nowhere
 from trimtab.model import Epoch
 from trimtab.ownership import Event
@@ -117,6 +118,7 @@ def test_until_all_is_put_back_more_is_left_out(
 def test_no_more_than_a_page_is_put_back_in_one_step(
     client: redis.Redis, cluster: str, relay: JournalRelay
 ) -> None:
+    let_in(client, cluster, GENERATION)
     client.sadd(keys.unjournalled_key(cluster), *(f"t/n/{i}" for i in range(PAGE + 1)))
     relay.refill(cluster)
     assert len(left_out(client, cluster)) == 1

@@ -12,11 +12,11 @@ import redis
 from sinks.errors import Closed, Fenced, GenerationSpent, SinkError
 from sinks.kafka.readable import ALL, Readable
 from sinks.redis.cluster_gate import Closure, ClusterGate
-from sinks.redis.leases import Leases
+from sinks.redis.leases import Leases, Renewal
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.scripts import MOST_JOURNAL
-from tests.contracts.asking import BUNDLE, HALVES, broker, journal
-from tests.support.opening import close, keep_alive, let_in
+from tests.contracts.asking import ABOVE, BOTH, BUNDLE, HALVES, broker, journal
+from tests.support.opening import SureStore, close, indexed, keep_alive, let_in
 from trimtab.model import Epoch
 from trimtab.ownership import REPLICA_WAIT_MS, Event, State
 from trimtab.wire import keys
@@ -120,9 +120,7 @@ def test_the_newer_record_of_a_bundle_stands_after_a_restoration(
 
     store = OwnershipStore(client)
     assert store.records(cluster) == {BUNDLE: OWNED, HALVES[0]: newer}
-    assert client.zrange(keys.bundles_key(cluster), 0, -1) == sorted(
-        name.encode() for name in (BUNDLE, HALVES[0])
-    )
+    assert indexed(client, cluster) == sorted([BUNDLE, HALVES[0]])
 
 
 @pytest.mark.usefixtures("closure")
@@ -139,7 +137,7 @@ def test_only_what_kafka_does_not_have_is_journalled(
         Event.RESTORE,
         records[HALVES[0]],
     )
-    assert client.zrange(keys.bundles_key(cluster), 0, -1) == [BUNDLE.encode()]
+    assert indexed(client, cluster) == [BUNDLE]
 
 
 @pytest.mark.usefixtures("closure")
@@ -152,6 +150,58 @@ def test_what_the_journal_does_not_take_is_put_into_it_later(
 
     assert client.smembers(keys.unjournalled_key(cluster)) == {BUNDLE.encode()}
     assert OwnershipStore(client).record(cluster, BUNDLE) == OWNED
+
+
+@pytest.mark.parametrize("key", [keys.ownership_key, keys.bundles_key])
+def test_an_open_store_whose_records_or_index_are_deleted_is_closed_at_once(
+    client: redis.Redis, cluster: str, key: Callable[[str], str]
+) -> None:
+    """What remains would give one bundle, or two that overlap, to two brokers."""
+    gate, store = let_in(client, cluster, 5), SureStore(client)
+    keep_alive(client, cluster, [B])
+    lease = Leases(client).renew(cluster, A, 1, 10_000)
+    assert lease.renewal is Renewal.HELD
+    assert store.apply(cluster, broker(A, Event.CLAIM)).accepted
+    client.delete(key(cluster))
+    wider = broker(B, Event.CLAIM, bundle=BOTH)
+
+    for _ in range(2):
+        with pytest.raises(Closed, match="are gone"):
+            store.apply(cluster, wider)
+        with pytest.raises(Closed, match="are gone"):
+            store.apply_batch(cluster, [], generation=5, query_id="q", batch=1)
+        assert Leases(client).renew(cluster, A, 1, 10_000).renewal is Renewal.ASSERT
+        assert not gate.is_open(cluster)
+        # As requests that came before it was noticed would leave it.
+        client.hset(keys.ownership_key(cluster), ABOVE, msgspec.json.encode(OWNED))
+        client.zadd(keys.bundles_key(cluster), {ABOVE: 0})
+
+    with pytest.raises(GenerationSpent):
+        gate.open(cluster, 5)
+    closure = gate.open(cluster, 6)
+    assert closure is not None
+    assert gate.restore(cluster, 6, {BUNDLE: OWNED}, frozenset()) == (key is keys.ownership_key)
+    gate.note_owned(cluster, 6, [BUNDLE])
+    assert gate.open(cluster, 6, closure.history) is None
+    assert gate.is_open(cluster)
+    assert indexed(client, cluster) == [BUNDLE]
+
+
+@pytest.mark.parametrize("key", [keys.ownership_key, keys.bundles_key])
+def test_records_that_are_deleted_while_they_are_rebuilt_are_rebuilt_again(
+    client: redis.Redis, cluster: str, key: Callable[[str], str]
+) -> None:
+    gate = ClusterGate(client)
+    closure = gate.open(cluster, 5)
+    assert closure is not None
+    gate.restore(cluster, 5, {BUNDLE: OWNED}, frozenset())
+    client.delete(key(cluster))
+
+    again = gate.open(cluster, 5, closure.history)
+
+    assert again is not None
+    assert (again.history, again.since) == (closure.history, closure.since)
+    assert gate.open(cluster, 5, closure.history) is None
 
 
 def test_an_open_store_is_not_restored(client: redis.Redis, cluster: str) -> None:
@@ -182,7 +232,7 @@ def test_index_and_owners_bundles_follow_what_is_restored(
     assert (given(client, cluster, A), given(client, cluster, B)) == (set(), {BUNDLE})
     gate.restore(cluster, 5, {BUNDLE: ended}, frozenset())
     assert (given(client, cluster, A), given(client, cluster, B)) == (set(), set())
-    assert client.zcard(keys.bundles_key(cluster)) == 0
+    assert indexed(client, cluster) == []
 
 
 @pytest.mark.usefixtures("closure")
@@ -396,7 +446,7 @@ def test_an_index_that_was_deleted_is_made_again(
 
     gate.note_owned(cluster, 5, [BUNDLE])
 
-    assert client.zrange(keys.bundles_key(cluster), 0, -1) == [BUNDLE.encode()]
+    assert indexed(client, cluster) == [BUNDLE]
     assert client.smembers(keys.owned_key(cluster, A)) == {BUNDLE.encode()}
 
 

@@ -21,6 +21,7 @@ from tests.contracts.asking import (
     journal,
 )
 from tests.contracts.conftest import BROKERS
+from tests.support.opening import indexed
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import Event, State
 from trimtab.wire.command import CommandKind
@@ -77,7 +78,7 @@ def test_two_neighbours_of_one_owner_become_one(
         ABOVE: (State.DELETED, None, Epoch(GENERATION, 13)),
         BOTH: (State.OWNED, A, Epoch(GENERATION, 13)),
     }
-    assert client.zrange(bundles_key(cluster), 0, -1) == [BOTH.encode()]
+    assert indexed(client, cluster) == [BOTH]
     assert [(change.event, change.bundle) for change in journal(client, cluster)] == [
         (Event.MERGE, BUNDLE),
         (Event.MERGE, ABOVE),
@@ -91,12 +92,12 @@ def unchanged(
     store: OwnershipStore, client: redis.Redis, cluster: str, asked: Transition
 ) -> Refused | None:
     """Why it is refused, having changed and told nothing."""
-    before, index = store.records(cluster), client.zrange(bundles_key(cluster), 0, -1)
+    before, index = store.records(cluster), indexed(client, cluster)
     refused = ask(store, cluster, asked)
     assert not refused.accepted
     assert refused.record == before.get(asked.bundle)
     assert store.records(cluster) == before
-    assert client.zrange(bundles_key(cluster), 0, -1) == index
+    assert indexed(client, cluster) == index
     assert journal(client, cluster) == []
     assert commands(client, cluster, A) == []
     return refused.reason

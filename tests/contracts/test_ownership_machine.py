@@ -21,6 +21,7 @@ from sinks.redis.cluster_gate import Closure, ClusterGate
 from sinks.redis.leases import FOR_THE_NEXT, Lease, Leases, Renewal
 from sinks.redis.ownership_store import BatchOutcome, OwnershipStore
 from tests.contracts.asking import commands, journal
+from tests.support.opening import indexed, let_lapse
 from trimtab.model import NO_EPOCH, Epoch, HashRange, merge_names, parse_bundle
 from trimtab.ownership import JOB_EVENTS, TRANSITIONS, Event, State
 from trimtab.wire import keys
@@ -228,8 +229,15 @@ class Histories(RuleBasedStateMachine):
 
     @rule(name=names)
     def a_broker_dies(self, name: str) -> None:
+        let_lapse(self.client, self.cluster, name)
+        self.model.delete_lease(self.cluster, name)
+        if noted := self.model.of(self.cluster).sessions.get(name):
+            self.model.data.put(self.cluster, "sessions", name, (noted[0], 1))
+
+    @rule(name=names)
+    def a_lease_is_deleted(self, name: str) -> None:
         self.client.delete(keys.lease_key(self.cluster, name))
-        self.model.data.put(self.cluster, "leases", name, None)
+        self.model.delete_lease(self.cluster, name)
 
     @rule()
     def the_last_batch_is_repeated(self) -> None:
@@ -251,6 +259,11 @@ class Histories(RuleBasedStateMachine):
         for key in self.client.scan_iter(match=f"trimtab:{{{self.cluster}}}:*"):
             self.client.delete(key)
         self.model.flush()
+
+    @rule()
+    def its_records_are_deleted(self) -> None:
+        self.client.delete(keys.ownership_key(self.cluster), keys.bundles_key(self.cluster))
+        self.model.delete_records(self.cluster)
 
     @rule()
     def another_takes_its_place(self) -> None:
@@ -331,11 +344,11 @@ class Histories(RuleBasedStateMachine):
     @invariant()
     def the_index_names_what_stands(self) -> None:
         standing = sorted(
-            bundle.encode()
+            bundle
             for bundle, record in self.model.of(self.cluster).records.items()
             if record.state is not State.DELETED
         )
-        assert self.client.zrange(keys.bundles_key(self.cluster), 0, -1) == standing
+        assert indexed(self.client, self.cluster) == standing
 
     @invariant()
     def epochs_only_grow(self) -> None:

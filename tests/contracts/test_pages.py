@@ -24,7 +24,7 @@ from tests.contracts.asking import (
     job,
     journal,
 )
-from tests.support.opening import close, let_in, server_ms
+from tests.support.opening import close, let_in, let_lapse, server_ms
 from tests.support.reports import bundle
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import Event
@@ -234,7 +234,7 @@ def test_the_callers_clock_goes_on_from_page_to_page(
     """What a lost broker had is taken only by a caller who knows the server's time."""
     claims = [broker(A, Event.CLAIM, id=f"6/{i}", bundle=bundle(i, 1024)) for i in range(MANY)]
     assert all(outcome.accepted for outcome in store.apply_all(cluster, claims))
-    client.delete(keys.lease_key(cluster, A))
+    let_lapse(client, cluster, A)
     taken = [
         job(Event.ASSIGN, Epoch(GENERATION, 1), B, id=f"7/{i}", bundle=bundle(i, 1024))
         for i in range(MANY)

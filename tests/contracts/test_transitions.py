@@ -22,7 +22,7 @@ from tests.contracts.asking import (
     journal,
 )
 from tests.contracts.conftest import BROKERS
-from tests.support.opening import keep_alive
+from tests.support.opening import indexed, keep_alive
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import (
     BROKER_EVENTS,
@@ -36,7 +36,7 @@ from trimtab.ownership import (
     State,
 )
 from trimtab.wire.command import CommandKind
-from trimtab.wire.keys import bundles_key, command_stream, lease_key, ownership_key, placed_key
+from trimtab.wire.keys import command_stream, lease_key, ownership_key, placed_key
 from trimtab.wire.ownership import Candidate, Neighbour, Record, Refused, Transition
 
 A, B, C = BROKERS
@@ -607,12 +607,12 @@ def test_the_index_names_the_bundles_that_stand(
     store: OwnershipStore, client: redis.Redis, cluster: str
 ) -> None:
     owned_by(store, cluster, A)
-    assert client.zrange(bundles_key(cluster), 0, -1) == [BUNDLE.encode()]
+    assert indexed(client, cluster) == [BUNDLE]
 
     splitting = ask(store, cluster, job(Event.SPLIT, Epoch(GENERATION, 1))).record
     assert splitting is not None
     ask(store, cluster, broker(A, Event.RETIRE, splitting.epoch, children=HALVES))
-    assert client.zrange(bundles_key(cluster), 0, -1) == [half.encode() for half in HALVES]
+    assert indexed(client, cluster) == [*HALVES]
 
 
 @pytest.mark.parametrize(

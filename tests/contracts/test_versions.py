@@ -16,7 +16,7 @@ from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.leases import Leases
 from sinks.redis.ownership_store import OwnershipStore
 from tests.contracts.asking import ABOVE, BUNDLE, GENERATION, ask, broker, command, commands, job
-from tests.support.opening import close, keep_alive, let_in
+from tests.support.opening import close, keep_alive, let_in, let_lapse
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import Event
 from trimtab.wire import keys
@@ -133,7 +133,7 @@ def test_an_agent_that_was_upgraded_waits_for_the_end_of_the_older_ones_lease(
     leases = Leases(client)
     waits = leases.renew(cluster, A, 8, LONG_MS)
     assert (waits.renewal, waits.detail) == ("waiting", "7")
-    client.delete(keys.lease_key(cluster, A))
+    let_lapse(client, cluster, A)
 
     assert leases.renew(cluster, A, 8, LONG_MS).renewal == "held"
 

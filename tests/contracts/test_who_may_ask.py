@@ -14,9 +14,9 @@ from sinks.redis.leases import Lease, Leases, Renewal
 from sinks.redis.ownership_store import OwnershipStore
 from tests.contracts.asking import BUNDLE, GENERATION, HALVES, broker
 from tests.contracts.conftest import BROKERS
-from tests.support.opening import server_ms
-from trimtab.model import NO_EPOCH, is_bundle, namespace_of
-from trimtab.ownership import Event
+from tests.support.opening import indexed, let_lapse, server_ms
+from trimtab.model import LONGEST_NAME, NO_EPOCH, is_bundle, namespace_of
+from trimtab.ownership import LONGEST_LEASE_MS, Event
 from trimtab.wire import keys
 from trimtab.wire.ownership import Candidate, Refused, Transition
 
@@ -34,6 +34,34 @@ def test_only_the_process_that_holds_the_lease_speaks_for_its_broker(
         assert refused.reason is Refused.NO_LEASE
 
     assert store.apply(cluster, msgspec.structs.replace(claim, session=7)).accepted
+
+
+@pytest.mark.parametrize("ends", ["its time is over", "it gives it up", "a clock went back"])
+def test_nothing_is_taken_from_a_broker_whose_lease_was_deleted_until_it_would_have_ended(
+    store: OwnershipStore, client: redis.Redis, cluster: str, ends: str
+) -> None:
+    """It learns of that at its next renewal."""
+    client.delete(keys.lease_key(cluster, A))
+    leases = Leases(client)
+    leases.renew(cluster, A, 7, LONGEST_LEASE_MS)
+    claimed = store.apply(cluster, broker(A, Event.CLAIM, session=7)).record
+    assert claimed is not None
+    client.delete(keys.lease_key(cluster, A))
+    lookup = broker(B, Event.ASSIGN, claimed.epoch, broker=B)
+    lost = msgspec.structs.replace(lookup, id="lost", event=Event.LOSE, actor=None, broker=None)
+
+    assert store.apply(cluster, lookup).reason is Refused.OWNER_LIVES
+    done = store.apply_batch(cluster, [lost], generation=GENERATION, query_id="q", batch=1)
+    assert done.outcomes[0].reason is Refused.OWNER_LIVES
+
+    if ends == "its time is over":
+        let_lapse(client, cluster, A)
+    elif ends == "it gives it up":
+        assert leases.renew(cluster, A, 7, 0).renewal is Renewal.RELEASED
+    else:
+        later = server_ms(client) + 2 * LONGEST_LEASE_MS
+        client.hset(keys.sessions_key(cluster), A, f"7 {later}")
+    assert store.apply(cluster, lookup).accepted
 
 
 @pytest.mark.parametrize("lease", ["0", "1700000000000"], ids=["ended", "older agent"])
@@ -61,7 +89,7 @@ def test_nothing_is_taken_where_the_callers_clock_does_not_agree(
     plain = OwnershipStore(client)
     owned = store.apply(cluster, broker(A, Event.CLAIM)).record
     assert owned is not None
-    client.delete(keys.lease_key(cluster, A))
+    let_lapse(client, cluster, A)
     taken = Transition(
         id="x", bundle=BUNDLE, event=Event.ASSIGN, expect=owned.epoch, actor=B, broker=B
     )
@@ -90,6 +118,8 @@ NO_RANGES = (
     "t/n s/0x20000000_0x40000000",
     "t/ns/0x20000000_0x40000000 ",
     "/t/ns/0x20000000_0x40000000",
+    f"t/{'n' * (LONGEST_NAME - 23)}/0x20000000_0x40000000",
+    f"t/{'é' * (LONGEST_NAME // 2)}/0x20000000_0x40000000",
 )
 
 
@@ -100,7 +130,14 @@ def test_what_is_no_range_is_no_bundle(
     claim = msgspec.structs.replace(broker(A, Event.CLAIM), bundle=name)
 
     assert store.apply(cluster, claim).reason is Refused.NOT_TILING
-    assert client.zcard(keys.bundles_key(cluster)) == 0
+    assert indexed(client, cluster) == []
+
+
+def test_the_longest_name_is_a_bundle(store: OwnershipStore, cluster: str) -> None:
+    name = f"t/{'n' * (LONGEST_NAME - 24)}/0x20000000_0x40000000"
+    assert len(name) == LONGEST_NAME
+    claim = msgspec.structs.replace(broker(A, Event.CLAIM), bundle=name)
+    assert store.apply(cluster, claim).accepted
 
 
 @pytest.mark.parametrize(
@@ -117,7 +154,8 @@ def test_an_overlap_is_seen_whatever_stands_between_in_the_index(
 ) -> None:
     wide, narrow = "t/ns/0x10000000_0x50000000", "t/ns/0x28000000_0x30000000"
     for first, second in ((wide, narrow), (narrow, wide)):
-        client.delete(keys.bundles_key(cluster), keys.ownership_key(cluster))
+        client.zrem(keys.bundles_key(cluster), wide, narrow, between)
+        client.hdel(keys.ownership_key(cluster), wide, narrow)
         claim = msgspec.structs.replace(broker(A, Event.CLAIM), bundle=first, id=first)
         assert store.apply(cluster, claim).accepted
         client.zadd(keys.bundles_key(cluster), {between: 0})
@@ -188,9 +226,9 @@ def test_where_the_clock_may_have_jumped_a_process_waits_a_whole_lease_for_one_t
         return leases.renew(cluster, new, session, 8_000, asked_for_ms=asked_for_ms)
 
     assert asks(1, 0).renewal is Renewal.HELD
-    client.delete(keys.lease_key(cluster, new))
+    let_lapse(client, cluster, new)
     assert asks(1, 0).renewal is Renewal.HELD
-    client.delete(keys.lease_key(cluster, new))
+    let_lapse(client, cluster, new)
 
     waits = asks(2, 3_000)
     assert (waits.renewal, waits.detail, waits.ms) == (Renewal.WAITING, "", 7_000)
@@ -198,7 +236,7 @@ def test_where_the_clock_may_have_jumped_a_process_waits_a_whole_lease_for_one_t
     lease_scan.vouch(cluster, server_ms(client) + 30_000)
     assert asks(2, 3_000).renewal is Renewal.WAITING
     assert asks(2, 10_000).renewal is Renewal.HELD
-    client.delete(keys.lease_key(cluster, new))
+    let_lapse(client, cluster, new)
     lease_scan.vouch(cluster, server_ms(client))
     assert asks(3, 0).renewal is Renewal.HELD
     leases.renew(cluster, new, 3, 0)
@@ -221,7 +259,7 @@ def test_what_was_said_of_the_clock_is_believed_for_a_second(
 ) -> None:
     """Where the clock went back the note outlasts its time; then it goes forward again."""
     asks(client, cluster, 1)
-    client.delete(keys.lease_key(cluster, NEW))
+    let_lapse(client, cluster, NEW)
     client.set(keys.clock_key(cluster), server_ms(client) - ago_ms)
 
     found = asks(client, cluster, 2).renewal

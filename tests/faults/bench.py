@@ -26,7 +26,7 @@ from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
 from streaming.config import JobConfig, load_config
 from tests.faults import history
-from tests.faults.brokers import FragileBroker, Node, node
+from tests.faults.brokers import FragileBroker, Node, all_served, node
 from tests.faults.proxy import Proxy
 from tests.faults.serving import Clock, Diary
 from tests.faults.table import Row
@@ -34,13 +34,15 @@ from tests.faults.world import FLEET, SETTINGS
 from tests.support.commands import changes, published
 from tests.support.jobs import Driver, write_settings
 from tests.support.waiting import eventually
-from trimtab.ownership import Event, State
+from trimtab.ownership import Event
 from trimtab.wire import keys
 from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.ownership import Change, Record
 from trimtab.wire.rows import BatchRecord, RoundRecord
 
 PATIENCE_S: Final = 240.0
+BATCHES: Final = 6
+"""A driver is disturbed once it has got so far."""
 LEASE_S: Final = 10.0
 T_S: Final = LEASE_S + 5.0
 GRACE_MS: Final = 60_000
@@ -116,14 +118,7 @@ class Bench:
         eventually(lambda: self.reports() >= number, f"{number} reports", PATIENCE_S, 0.3)
 
     def all_served(self) -> bool:
-        standing = {b: r for b, r in self.records().items() if r.state is not State.DELETED}
-        return bool(standing) and all(
-            record.state is State.OWNED
-            and record.owner is not None
-            and self.nodes[record.owner].alive
-            and self.nodes[record.owner].agent.serves(bundle)
-            for bundle, record in standing.items()
-        )
+        return all_served(self.records(), self.nodes)
 
     def await_served(self) -> None:
         eventually(self.all_served, "every bundle is served", PATIENCE_S)

@@ -18,7 +18,8 @@ from unittest import mock
 
 from redis import Redis
 
-from agent.agent import Agent, Superseded
+from agent.agent import Agent
+from agent.leasing import Superseded
 from agent.links import AgentSettings, Links
 from agent.ports import Commands, LeaseKeeper, Store
 from agent.reports.outbox import Outbox
@@ -28,7 +29,9 @@ from sinks.redis.server.connections import redis_client
 from tests.faults.serving import Clock, Diary, WrittenDown
 from tests.support.seesaw import REPORT_SECONDS, SeesawBroker
 from trimtab.intake.report_cadence import ReportingSettings
+from trimtab.ownership import State
 from trimtab.wire.command import Command
+from trimtab.wire.ownership import Record
 
 CADENCE: Final = Cadence(ReportingSettings(max_interval=1.0), heartbeat=0.5)
 
@@ -226,3 +229,15 @@ def node(  # noqa: PLR0913 - what a broker's configuration says
         )
 
     return Node(name, broker, settings, redis_url, outbox, diary, clock)
+
+
+def all_served(records: Mapping[str, Record], nodes: Mapping[str, Node]) -> bool:
+    """Whether every bundle is served by a living broker that its record names."""
+    standing = {b: r for b, r in records.items() if r.state is not State.DELETED}
+    return bool(standing) and all(
+        record.state is State.OWNED
+        and record.owner is not None
+        and nodes[record.owner].alive
+        and nodes[record.owner].agent.serves(bundle)
+        for bundle, record in standing.items()
+    )

@@ -113,6 +113,11 @@ def audited(
     return [v for v in broken if v.kind not in LATE], [v for v in broken if v.kind in LATE]
 
 
+def forgotten(before: Mapping[str, Record], after: Mapping[str, Record]) -> list[str]:
+    """Bundles of which an older record is known than before, or none."""
+    return [b for b, record in before.items() if b not in after or after[b].epoch < record.epoch]
+
+
 def carried_out_late(changes: Iterable[Change], commands: Iterable[Command]) -> list[str]:
     """I3. A change that a command asked for follows the record that the command was issued with."""
     epoch_of = {(command.id, command.bundle): command.epoch for command in commands}

@@ -15,8 +15,7 @@ import pytest
 from tests.faults import history
 from tests.faults.brokers import Node
 from tests.faults.table import Row
-from tests.faults.test_links import LONG_S, owned_by, passes
-from tests.faults.world import LEASE_S, T_S, World, world
+from tests.faults.world import LEASE_S, LONG_S, T_S, World, world
 from tests.support.waiting import eventually
 from trimtab.doubt import Doubt
 from trimtab.ownership import Event, State
@@ -72,7 +71,7 @@ def test_a_broker_that_drains_slowly(it: World, row: Row, seconds: float) -> Non
     assert stuck
     row.note("drains s", seconds)
     row.note("stuck s", round(it.diary.now() - it.faults[0], 1))
-    passes(it, seconds - (it.diary.now() - it.faults[0]))
+    it.let_pass(seconds - (it.diary.now() - it.faults[0]))
     # Late as it is, what it says of the bundle then is heard or refused; it does not get it back.
     eventually(lambda: slow.agent.seeded, "it has come round")
     it.check()
@@ -101,7 +100,7 @@ def test_a_broker_that_dies_in(it: World, row: Row, point: str, state: State) ->
     assert {it.records()[b].state for b in parts} >= {state}
     row.note("dies in", point)
     row.note("to Owned s", round(it.await_served(), 1))
-    assert not owned_by(it, dead.name)
+    assert not it.owned_by(dead.name)
     it.check()
 
 
@@ -133,7 +132,7 @@ def test_clocks_that_drift(row: Row, tmp_path: Path, seed: int) -> None:
         it.await_moves(2)
         it.link.hold()
         it.fault()
-        passes(it, LONG_S)
+        it.let_pass(LONG_S)
         it.link.release()
         it.await_served()
         it.check()
@@ -147,8 +146,8 @@ def test_a_clock_beyond_the_margin_is_seen_to_break_the_rules(
     """Nothing can be safe then. What is tested is the checker."""
     with world(row, tmp_path, seed=seed, behind=frozenset({0}), rates={0: 0.3}) as it:
         it.link.hold()
-        eventually(lambda: not owned_by(it, it.node(0).name), "others have its bundles")
-        passes(it, LEASE_S)
+        eventually(lambda: not it.owned_by(it.node(0).name), "others have its bundles")
+        it.let_pass(LEASE_S)
         clashes = history.dual_owners(it.diary.spans())
         row.note("dual owners", len(clashes))
         assert clashes
@@ -178,7 +177,7 @@ def test_all_brokers_at_once(it: World, row: Row) -> None:
         node.kill()
     eventually(lambda: rounds_in(it, Doubt.UNSTABLE, begin), "doubt")
     known = len(it.job.changes())
-    passes(it, LONG_S)
+    it.let_pass(LONG_S)
     silent = it.job.rounds()[begin:]
     row.note("moves while silent", sum(len(record.moves) for record in silent))
     # No broker's bundles were given away, not even those whose owner was seen to die first.

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from sinks.redis.scripts import hints_script, open_script, transition_script
-from tests.faults.bench import PATIENCE_S, Bench, bench, repeated
+from tests.faults.bench import BATCHES, PATIENCE_S, Bench, bench, repeated
 from tests.faults.table import Row
 from tests.support.jobs import Driver
 from tests.support.verdicts import assert_nothing_was_done_twice
@@ -30,9 +30,6 @@ pytestmark = [
     # kafka-python, in the agents, leaves sockets of refused connections to the garbage collector.
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]
-
-BATCHES = 6
-"""A driver is disturbed once it has got so far."""
 
 
 @pytest.fixture(scope="module")

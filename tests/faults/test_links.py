@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
 
 import pytest
 
 from tests.faults.table import Row
-from tests.faults.world import LEASE_S, World, world
+from tests.faults.world import LONG_S, world
 from tests.support.waiting import eventually
 from trimtab.ownership import Event
 from trimtab.wire import keys
 from trimtab.wire.ownership import Change
-
-LONG_S: Final = 1.5 * LEASE_S
-"""Of a fault that costs a broker its lease."""
 
 
 @pytest.mark.fault(15, "agent and Redis parted")
@@ -34,16 +30,16 @@ def test_a_broker_that_is_cut_off(row: Row, tmp_path: Path, seed: int, ways: str
         alone = it.node(0)
         it.fault()
         it.link.hold(up=ways != "answers", down=ways != "questions")
-        eventually(lambda: not owned_by(it, alone.name), "others have its bundles")
+        eventually(lambda: not it.owned_by(alone.name), "others have its bundles")
         row.note("taken over s", round(it.diary.now() - it.faults[0], 1))
         taken = len(it.job.changes())
-        passes(it, LONG_S - (it.diary.now() - it.faults[0]))
+        it.let_pass(LONG_S - (it.diary.now() - it.faults[0]))
         # It is no bundle's destination while it is gone.
         assert not [c for c in it.job.changes()[taken:] if gains(c, alone.name)]
         # What it had asked for meanwhile arrives now, and comes too late.
         it.link.release()
         it.fault()
-        eventually(lambda: alone.agent.seeded and owned_by(it, alone.name), "it is used again")
+        eventually(lambda: alone.agent.seeded and it.owned_by(alone.name), "it is used again")
         row.note("back in use s", round(it.diary.now() - it.faults[1], 1))
         row.note("ways", ways)
         it.check()
@@ -93,19 +89,9 @@ def test_a_batch_that_takes_longer_than_reports_take_to_come(
         it.check()
 
 
-def owned_by(it: World, broker: str) -> list[str]:
-    return [bundle for bundle, record in it.records().items() if record.owner == broker]
-
-
 def gains(change: Change, broker: str) -> bool:
     given = (change.event in {Event.ASSIGN, Event.CLAIM}, change.record.owner)
     return given == (True, broker) or change.record.destination == broker
-
-
-def passes(it: World, seconds: float) -> None:
-    """Let the fault last."""
-    until = it.diary.now() + seconds
-    eventually(lambda: it.diary.now() > until, f"{seconds:.0f} s", seconds + 5)
 
 
 def hand_over_ms(changes: list[Change]) -> list[int]:

@@ -21,6 +21,7 @@ from sinks.errors import Closed
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.scripts import transition_script
 from sinks.redis.server.connections import redis_client
+from tests.faults.history import forgotten
 from tests.faults.proxy import Proxy
 from tests.faults.table import Row
 from tests.faults.world import LEASE_S, World, world
@@ -30,7 +31,7 @@ from trimtab.ownership import Event
 from trimtab.wire import keys
 from trimtab.wire.control import Intent
 from trimtab.wire.control import IntentKind as Asked
-from trimtab.wire.ownership import Record, Transition
+from trimtab.wire.ownership import Transition
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def test_a_killed_redis_has_lost_nothing(it: World, row: Row) -> None:
     before = it.records()
     it.fault()
     it.server.kill()
-    with job_away(it):
+    with it.job_away():
         it.server.start()
         assert not forgotten(before, it.records())
         assert_closed(it)
@@ -60,7 +61,7 @@ def test_what_redis_lost_is_put_back(it: World, row: Row, rng: Random) -> None:
     it.server.kill()
     (tail,) = (it.server.folder / "appendonlydir").glob("*.incr.aof")
     os.truncate(tail, tail.stat().st_size - rng.randrange(6_000, 12_000))
-    with job_away(it):
+    with it.job_away():
         it.server.start()
         lost = forgotten(before, it.records())
         assert lost
@@ -79,7 +80,7 @@ def test_an_empty_redis_is_filled_before_anything_moves(it: World, row: Row) -> 
     it.fault()
     it.server.kill()
     shutil.rmtree(it.server.folder / "appendonlydir")
-    with job_away(it):
+    with it.job_away():
         it.server.start()
         assert not it.records()
     row.note("rebuild s", round(it.await_open(), 1))
@@ -171,14 +172,6 @@ def replica(it: World, folder: Path) -> Iterator[tuple[RedisServer, Proxy]]:
             yield server, way
 
 
-@contextmanager
-def job_away(it: World) -> Iterator[None]:
-    """The brokers find Redis before the job does."""
-    it.link.cut()
-    yield
-    it.link.mend()
-
-
 def assert_closed(it: World) -> None:
     """Nobody can act on records that may be old; another cluster's job may have brought scripts."""
     it.client.script_load(transition_script().text)
@@ -195,11 +188,6 @@ def in_step(client: redis.Redis) -> bool:
     # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
     told: Any = client.info("replication")
     return bool(told.get("master_link_status") == "up")
-
-
-def forgotten(before: dict[str, Record], after: dict[str, Record]) -> list[str]:
-    """Bundles of which an older record is known than before, or none."""
-    return [b for b, record in before.items() if b not in after or after[b].epoch < record.epoch]
 
 
 def doubts(it: World) -> set[Doubt]:

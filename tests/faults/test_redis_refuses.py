@@ -11,8 +11,8 @@ import redis
 
 from deploy.ports import LOOPBACK, free_port
 from tests.faults.disk import failing_disk
+from tests.faults.history import forgotten
 from tests.faults.table import Row
-from tests.faults.test_redis_dies import forgotten, job_away
 from tests.faults.world import T_S, World, world
 from tests.support.waiting import eventually
 from trimtab.wire import keys
@@ -83,7 +83,7 @@ def test_a_redis_that_cannot_sync_each_write_ends(it: World, row: Row) -> None:
         eventually(lambda: not it.server.running, "the server's end")
     before = it.job.journalled(it.cluster)
     row.note("appendfsync", "always: it ends")
-    with job_away(it):
+    with it.job_away():
         it.server.start()
         assert not forgotten(before, it.records())
     row.note("open s", round(it.await_open(), 1))

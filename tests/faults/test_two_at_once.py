@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from streaming.shutdown import FENCED, UNREACHABLE
-from tests.faults.bench import PATIENCE_S, Bench, bench, repeated
+from tests.faults.bench import BATCHES, PATIENCE_S, Bench, bench, repeated
 from tests.faults.table import Row
-from tests.faults.test_driver_dies import BATCHES
 from tests.support.commands import published
 from tests.support.jobs import Driver
 from tests.support.waiting import eventually

@@ -23,7 +23,7 @@ class Topics(Publisher):
 
     def publish(self, records: Iterable[Outgoing]) -> None:
         with self._changed:
-            for topic, key, value, headers in records:
+            for topic, key, value, headers, _ in records:
                 log = self._records[topic]
                 at = time.time_ns() // 1_000_000
                 log.append(Record(topic, 0, len(log), at, key.encode(), value, headers))

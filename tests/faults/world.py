@@ -25,7 +25,7 @@ from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
 from sources.records import Record as Entry
 from tests.faults import history
-from tests.faults.brokers import FragileBroker, Node, node
+from tests.faults.brokers import FragileBroker, Node, all_served, node
 from tests.faults.job import INTAKE, Job
 from tests.faults.proxy import Proxy
 from tests.faults.serving import Clock, Diary
@@ -35,7 +35,7 @@ from tests.support.commands import published
 from tests.support.jobs import QUICK
 from tests.support.sentinels import Watched, watched
 from tests.support.waiting import eventually
-from trimtab.ownership import Event, State
+from trimtab.ownership import Event
 from trimtab.wire import keys
 from trimtab.wire.control import IntentKind
 from trimtab.wire.ownership import Record, Transition
@@ -43,6 +43,8 @@ from trimtab.wire.rows import BatchRecord
 
 LEASE_S: Final = 3.0
 MARGIN_S: Final = 0.3
+LONG_S: Final = 1.5 * LEASE_S
+"""Of a fault that costs a broker its lease."""
 T_S: Final = LEASE_S + 5.0
 """T of I5."""
 GRACE_MS: Final = 5000
@@ -98,6 +100,9 @@ class World:
         assert name is not None
         return self.nodes[name]
 
+    def owned_by(self, broker: str) -> list[str]:
+        return [bundle for bundle, record in self.records().items() if record.owner == broker]
+
     def operate(self, request: Transition) -> None:
         """Write what an operator asks for, beside the job's batches."""
         done = OwnershipStore(self.client).apply_batch(
@@ -133,20 +138,23 @@ class World:
         return self._since_fault()
 
     def all_served(self) -> bool:
-        """Whether every bundle is served by a living broker that its record names."""
-        records = self.records()
-        standing = {b: r for b, r in records.items() if r.state is not State.DELETED}
-        return bool(standing) and all(
-            record.state is State.OWNED
-            and record.owner is not None
-            and self.nodes[record.owner].alive
-            and self.nodes[record.owner].agent.serves(bundle)
-            for bundle, record in standing.items()
-        )
+        return all_served(self.records(), self.nodes)
 
     def fault(self) -> None:
         """Note that the fault begins or ends now."""
         self.faults.append(self.diary.now())
+
+    def let_pass(self, seconds: float) -> None:
+        """Let the fault last."""
+        until = self.diary.now() + seconds
+        eventually(lambda: self.diary.now() > until, f"{seconds:.0f} s", seconds + 5)
+
+    @contextmanager
+    def job_away(self) -> Iterator[None]:
+        """The brokers find Redis before the job does."""
+        self.link.cut()
+        yield
+        self.link.mend()
 
     def await_served(self, seconds: float = 60.0) -> float:
         """Until every bundle is served; how long that is since the last fault."""

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.clusters import Broker, Bundle, view_of
 from trimtab.filters import FILTERS, may_unload, narrow, reachable, transferable
-from trimtab.filters.request import Projection, Request, request_of
+from trimtab.filters.request import Projection, Request
 from trimtab.model import namespace_of
 from trimtab.policies import Policies
 from trimtab.settings import Settings
@@ -39,9 +39,7 @@ def extensible(view: View, **settings: object) -> list[str]:
 
 
 def _request(view: View) -> Request:
-    namespaces = view.bundles.namespaces
-    number = namespaces.index("t/new") if "t/new" in namespaces else -1
-    return Request(view, Projection(view), NEW, number)
+    return Projection(view).request_for("t/new")
 
 
 def having(bundles: int) -> Broker:
@@ -155,7 +153,7 @@ def test_the_emptiest_domains_are_found_first() -> None:
 def test_a_bundle_leaves_if_its_group_is_thinner_elsewhere(holders: list[str], may: bool) -> None:
     """Acceptance case E10: the first of b0's namespaces, of two brokers."""
     view = grouped(holders, ["b0", "b1"], {})
-    assert may_unload(request_of(view, Projection(view), bundle=0, source=0)) is may
+    assert may_unload(Projection(view).request(bundle=0, source=0)) is may
 
 
 @pytest.mark.parametrize(

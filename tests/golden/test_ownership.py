@@ -13,13 +13,13 @@ import pytest
 from tests.support import clusters
 from tests.support.clusters_by_rows import change_row, cluster
 from tests.support.reports import bundle
-from trimtab.filters.request import Projection
-from trimtab.ownership import Event, Given, IllegalTransition, OwnerRule, State, effect_of
-from trimtab.placement import PLACERS
+from trimtab.ownership import TRANSITIONS, Event, Given, OwnerRule, State
 from trimtab.plan import ShedWish
 from trimtab.reasons import Reason, Rule
 from trimtab.round.disposal import Disposal
+from trimtab.round.placing import Placing
 from trimtab.settings import Settings
+from trimtab.state.round_state import Histories
 
 BUNDLE = bundle(0)
 
@@ -59,13 +59,12 @@ def test_nothing_is_forced(state: State, event: Event) -> None:
 
     What it serves for has rows of its own: LOSE, KEEP, READMIT, RESTORE.
     """
-    with pytest.raises(IllegalTransition, match=f"{event} is not possible while .* is {state}"):
-        effect_of(event, state, BUNDLE)
+    assert event not in TRANSITIONS[state]
 
 
 def test_what_is_served_is_given_away_only_after_its_owner() -> None:
     """Acceptance case E11: the lease says whether a broker may be serving still."""
-    assert effect_of(Event.ASSIGN, State.OWNED, BUNDLE).given is Given.OWNER_GONE
+    assert TRANSITIONS[State.OWNED][Event.ASSIGN].given is Given.OWNER_GONE
 
 
 @pytest.mark.parametrize(
@@ -80,15 +79,21 @@ def test_a_step_cannot_name_another_owner(state: State, event: Event, after: Sta
 
     Here the event says which broker the record names, and these two leave it as it is.
     """
-    assert effect_of(event, state, BUNDLE) == (after, OwnerRule.KEEP, Given.NOTHING)
+    assert TRANSITIONS[state][event] == (after, OwnerRule.KEEP, Given.NOTHING)
 
 
 def test_nothing_is_transferred_to_its_owner() -> None:
     """Acceptance case E11: Pulsar keeps the old record; here the round refuses to ask."""
     view, settings = clusters.cluster(a=0.9, b=0.1), Settings()
-    projection = Projection(view)
-    placer = PLACERS["least-long-term-rate"](view, projection, None, settings)
-    disposal = Disposal(view, projection, placer, settings, np.random.default_rng(1))
-    plan = disposal.plan([ShedWish(0, 0, Reason.OVERLOADED, destination=0)], ())
+    placing = Placing(view, Histories(), settings, np.random.default_rng(1))
+    plan = Disposal(placing).plan([ShedWish(0, 0, Reason.OVERLOADED, destination=0)], ())
     assert plan.moves == ()
     assert [refusal.rule for refusal in plan.refusals] == [Rule.SAME_BROKER]
+
+
+def test_a_bundle_wished_twice_moves_once() -> None:
+    view, settings = clusters.cluster(a=0.9, b=0.1), Settings()
+    placing = Placing(view, Histories(), settings, np.random.default_rng(1))
+    plan = Disposal(placing).plan([ShedWish(0, 0, Reason.OVERLOADED, destination=1)] * 2, ())
+    assert [move.destination for move in plan.moves] == ["b"]
+    assert [refusal.rule for refusal in plan.refusals] == [Rule.TWICE]

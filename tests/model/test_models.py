@@ -9,9 +9,9 @@ import pytest
 
 from model import table
 from model.check import small, without
+from model.counterexample import tell_steps
 from model.models import MODELS, Cure, Model, Promise
 from model.spin import INSTALL, lacking
-from model.story import story
 from trimtab.ownership import TRANSITIONS
 
 needs_spin = pytest.mark.skipif(
@@ -38,7 +38,7 @@ def test_without_a_cure_a_promise_is_broken(model: Model, cure: Cure, tmp_path: 
     assert found.violated
     # Of the three promises only that of the epochs speaks of the highest one.
     assert ("highest" in found.violated) == (cure.breaks is Promise.ONE_EPOCH)
-    told = list(story(search.replayed(), model.file))
+    told = list(tell_steps(search.replayed(), model.file))
     assert "assertion violated" in told[-1]
 
 

@@ -8,14 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from tests.support.clusters import NOW_MS, Broker, Bundle, view_of
-from trimtab.filters.request import Projection
 from trimtab.load_model.history import PlannerHistory
-from trimtab.placement import PLACERS
 from trimtab.plan import Plan, ShedWish
 from trimtab.planner import shed
 from trimtab.policies import NO_POLICIES, Policies
 from trimtab.reasons import Reason
 from trimtab.round.disposal import Disposal
+from trimtab.round.placing import Placing
 from trimtab.settings import Settings
 from trimtab.state.round_state import Histories
 from trimtab.view import View
@@ -72,11 +71,8 @@ def spread_out(view: View, settings: Settings | None = None) -> list[ShedWish]:
 
 def disposed(view: View, wishes: Sequence[ShedWish], settings: Settings | None = None) -> Plan:
     """What the round makes of them."""
-    chosen, projection = settings or Settings(), Projection(view)
-    name = chosen.round.placement
-    placer = PLACERS[name](view, projection, Histories().of(name), chosen)
-    disposal = Disposal(view, projection, placer, chosen, np.random.default_rng(0))
-    return disposal.plan(wishes, frozenset())
+    placing = Placing(view, Histories(), settings or Settings(), np.random.default_rng(0))
+    return Disposal(placing).plan(wishes, frozenset())
 
 
 def destinations(view: View, wishes: Sequence[ShedWish]) -> set[str]:

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from tests.support.clusters import NOW_MS, Broker, Bundle, view_of
 from tests.support.plain_merger import merged_pairs
 from trimtab.arrays import PRODUCERS
-from trimtab.merging import plan_merges
 from trimtab.model import Epoch, HashRange, merge_names
 from trimtab.names import PackedNames, ranges_of
 from trimtab.ownership import State
 from trimtab.plan import parts_of
 from trimtab.round.decide import decide
+from trimtab.round.proposals import ask_merger
 from trimtab.settings import Settings
 from trimtab.state.round_state import RoundState
 from trimtab.view import View
@@ -84,8 +84,10 @@ limits = st.fixed_dictionaries(
 @given(views(), limits)
 def test_the_merger_agrees_with_its_twin(view: View, values: Mapping[str, object]) -> None:
     settings = Settings.parse(values)
-    merges = plan_merges(_in_order_of_names(view), settings)
-    assert [merge.parts for merge in merges] == merged_pairs(view, settings)
+    view = _in_order_of_names(view)
+    names, merges = view.bundles.names, ask_merger(view, settings)
+    pairs = [(names[merge.bundle], names[merge.neighbour]) for merge in merges]
+    assert pairs == merged_pairs(view, settings)
 
 
 def _in_order_of_names(view: View) -> View:

@@ -14,14 +14,13 @@ from hypothesis import strategies as st
 
 from tests.support.clusters import view_of
 from tests.support.random_clusters import Cluster, all_settings, clusters, policies
-from trimtab.filters.request import Projection
 from trimtab.model import namespace_of
-from trimtab.placement import PLACERS
 from trimtab.plan import Plan, ShedWish
 from trimtab.policies import NO_POLICIES, Policies
 from trimtab.reasons import Reason
 from trimtab.round.decide import decide
 from trimtab.round.disposal import Disposal
+from trimtab.round.placing import Placing
 from trimtab.settings import Settings
 from trimtab.state.round_state import Histories, RoundState
 from trimtab.view import View, available_part, is_monitoring
@@ -149,10 +148,8 @@ def test_no_shedder_can_make_a_plan_unsafe(
         ShedWish, st.integers(0, bundles - 1), row, st.just(Reason.OVER_AVERAGE), st.none() | row
     )
     wishes = data.draw(st.lists(wish, max_size=20))
-    projection, name = Projection(view), settings.round.placement
-    placer = PLACERS[name](view, projection, Histories().of(name), settings)
-    disposal = Disposal(view, projection, placer, settings, np.random.default_rng(0))
-    plan = disposal.plan(wishes, frozenset())
+    placing = Placing(view, Histories(), settings, np.random.default_rng(0))
+    plan = Disposal(placing).plan(wishes, frozenset())
     assert len(plan.moves) + len(plan.refusals) == len(wishes)
     assert_nobody_emptied(view, plan)
     for move in plan.moves:

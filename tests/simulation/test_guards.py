@@ -18,6 +18,7 @@ import structlog
 from agent.agent import Agent
 from agent.commands import actions
 from agent.commands.obeying import Obeyer
+from agent.leasing import LeaseHolder
 from simulation.ownership import manager, rules, server
 from simulation.ownership.faults import FAULTS
 from simulation.ownership.host import SESSIONS_FROM, Host
@@ -28,7 +29,7 @@ from sinks.errors import Isolated
 from sinks.redis.leases import Lease, Renewal
 from tests.support.ownership_scene import CLUSTER, A, Awry, B, Scene
 from trimtab.ownership import REPLICA_LAG_S, Event
-from trimtab.wire.command import Command, CommandKind
+from trimtab.wire.command import Command
 from trimtab.wire.ownership import Record, Refused
 
 FEW: Final = Size(brokers=3, namespaces=1, bundles=3)
@@ -99,46 +100,48 @@ OUTAGES: Final = Weather(
         relay_stops=3,
     ),
 )
+DELETED_LEASES: Final = Weather(size=FEW, weights=only(lease_is_deleted=6, broker_is_cut_off=2))
+DELETIONS: Final = Weather(size=FEW, weights=only(records_are_deleted=3, relay_stops=3))
 
 
 # Guards of the agent
 
 
 def lease_counted_from_its_answer(switch: Switch) -> None:
-    def renew(self: Agent) -> Lease:
+    def renew(self: LeaseHolder) -> Lease:
         lease = self._granted()
         asked_at = self._links.clock()
         if not self._without_a_gap(lease):
-            self._serve_nothing()
+            self.serve_nothing()
         self._history = lease.history
         self._holdings.extend(asked_at + lease.ms / 1000 - self._settings.lease_margin)
-        self._renew_at = asked_at + lease.ms / 3000
+        self.renew_at = asked_at + lease.ms / 3000
         return lease
 
-    switch.setattr(Agent, "_renew", renew)
+    switch.setattr(LeaseHolder, "renew", renew)
 
 
 def gap_not_looked_for(switch: Switch) -> None:
-    switch.setattr(Agent, "_without_a_gap", lambda *_: True)
+    switch.setattr(LeaseHolder, "_without_a_gap", lambda *_: True)
 
 
 def lapse_by_the_own_clock_ignored(switch: Switch) -> None:
-    def without_a_gap(self: Agent, lease: Lease) -> bool:
+    def without_a_gap(self: LeaseHolder, lease: Lease) -> bool:
         forgotten = lease.detail == "" and lease.history != self._history
         return lease.detail == str(self._settings.session) or (
             lease.renewal is Renewal.ASSERTED and forgotten
         )
 
-    switch.setattr(Agent, "_without_a_gap", without_a_gap)
+    switch.setattr(LeaseHolder, "_without_a_gap", without_a_gap)
 
 
 def gap_ignored_on_a_closed_store(switch: Switch) -> None:
-    def without_a_gap(self: Agent, lease: Lease) -> bool:
+    def without_a_gap(self: LeaseHolder, lease: Lease) -> bool:
         return lease.renewal is Renewal.ASSERTED or (
             self._holdings.leased() and lease.detail == str(self._settings.session)
         )
 
-    switch.setattr(Agent, "_without_a_gap", without_a_gap)
+    switch.setattr(LeaseHolder, "_without_a_gap", without_a_gap)
 
 
 def lapse_amid_seeding_ignored(switch: Switch) -> None:
@@ -146,12 +149,12 @@ def lapse_amid_seeding_ignored(switch: Switch) -> None:
 
 
 def no_seeding_after_a_lapse(switch: Switch) -> None:
-    switch.setattr(Agent, "_serve_nothing", lambda _: None)
+    switch.setattr(LeaseHolder, "serve_nothing", lambda _: None)
 
 
 def older_process_not_waited_for(switch: Switch) -> None:
     """Neither by its own clock nor where the server remembers its session."""
-    switch.setattr(Agent, "_wait_for_the_older", lambda self, _lease: self._serve_nothing())
+    switch.setattr(LeaseHolder, "_wait_for_the_older", lambda self, _lease: self.serve_nothing())
     switch.setattr(MemoryServer, "_must_wait", lambda *_: False)
 
 
@@ -168,18 +171,18 @@ def released_before_it_is_stopped(switch: Switch) -> None:
     release: Callable[[Obeyer, Command], object] = lambda obeyer, command: obeyer.report(  # noqa: E731
         command, Event.RELEASE
     )
-    switch.setattr(actions, "ACTIONS", {**actions.ACTIONS, CommandKind.UNLOAD: release})
+    switch.setattr(actions, "_unload", release)
 
 
 def handed_over_before_it_is_stopped(switch: Switch) -> None:
-    transfer = actions.ACTIONS[CommandKind.TRANSFER]
+    transfer = actions._transfer
 
     def without_stopping(obeyer: Obeyer, command: Command) -> object:
         with pytest.MonkeyPatch.context() as within:
             within.setattr(Obeyer, "stop_serving", lambda *_: None)
             return transfer(obeyer, command)
 
-    switch.setattr(actions, "ACTIONS", {**actions.ACTIONS, CommandKind.TRANSFER: without_stopping})
+    switch.setattr(actions, "_transfer", without_stopping)
 
 
 def older_records_believed(switch: Switch) -> None:
@@ -221,6 +224,21 @@ def generation_never_spent(switch: Switch) -> None:
         return opened(self, cluster, generation, "", *rest)
 
     switch.setattr(MemoryServer, "open", credulous)
+
+
+def deletion_not_noticed(switch: Switch) -> None:
+    def is_open(self: MemoryServer, cluster: str) -> bool:
+        return self.is_master and self.of(cluster).opening.opened_on == self.history
+
+    switch.setattr(MemoryServer, "is_open", is_open)
+
+
+def deleted_lease_taken_for_ended(switch: Switch) -> None:
+    switch.setattr(MemoryServer, "_left", lambda *_: 0)
+
+
+def waiting_journal_not_read(switch: Switch) -> None:
+    switch.setattr(MemoryServer, "unrelayed", lambda *_: {})
 
 
 def closed_for_no_time(switch: Switch) -> None:
@@ -281,6 +299,9 @@ ROWS: Final = [
     (replicas_not_asked_for, ALL, 2),
     (replicas_that_join_not_counted, FAILOVERS, 6),
     (generation_never_spent, ALL, 2),
+    (deletion_not_noticed, DELETIONS, 1),
+    (deleted_lease_taken_for_ended, DELETED_LEASES, 1),
+    (waiting_journal_not_read, DELETIONS, 1),
     (closed_for_no_time, OUTAGES, 1),
     (nothing_asked_of_brokers, OUTAGES, 1),
     (written_while_closed, ALL, 1),

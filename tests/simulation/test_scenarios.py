@@ -19,7 +19,7 @@ from simulation.scenarios import (
 )
 from simulation.scenarios.events import Events
 from simulation.scenarios.figures import returns
-from simulation.scenarios.outcome import Command
+from simulation.scenarios.outcome import ScenarioCommand
 from simulation.scenarios.population import populate
 from simulation.scenarios.reports import Reports
 from simulation.scenarios.reshaping import divide, merge
@@ -337,8 +337,8 @@ def test_a_move_that_takes_longer_than_a_cycle_is_intended_meanwhile() -> None:
     assert not set(moved) & set(run_.world.flights)
 
 
-def move(cycle: int, source: int, destination: int, *, drained: bool = False) -> Command:
-    return Command(cycle, 0, source, destination, 0.1, drained)
+def move(cycle: int, source: int, destination: int, *, drained: bool = False) -> ScenarioCommand:
+    return ScenarioCommand(cycle, 0, source, destination, 0.1, drained)
 
 
 @pytest.mark.parametrize(
@@ -353,7 +353,7 @@ def move(cycle: int, source: int, destination: int, *, drained: bool = False) ->
         pytest.param([move(0, 1, 2), move(5, 2, 3)], (0, 0), id="on and on"),
     ],
 )
-def test_returns(commands: list[Command], counted: tuple[int, int]) -> None:
+def test_returns(commands: list[ScenarioCommand], counted: tuple[int, int]) -> None:
     assert returns(commands, 60.0, 1800.0) == counted
 
 
@@ -363,7 +363,7 @@ def test_the_guard_counts_moves_that_lift_a_broker_above_the_first_peak() -> Non
     recorder, world = run_.recorder, run_.world
     load = float(world.load[0])
     recorder.issued(
-        1, [Command(1, 0, int(world.owner[0]), (int(world.owner[0]) + 1) % 6, load, False)]
+        1, [ScenarioCommand(1, 0, int(world.owner[0]), (int(world.owner[0]) + 1) % 6, load, False)]
     )
     assert recorder.outcome("none").figures.peak_violations == 1
 

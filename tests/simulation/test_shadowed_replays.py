@@ -83,6 +83,15 @@ def test_rounds_that_differ_are_told_by_the_first_member_that_does() -> None:
     assert (difference.batch, difference.recorded, difference.again) == (3, "b", "c")
 
 
+def test_another_memory_is_told_only_where_all_that_was_decided_is_the_same() -> None:
+    remembered = msgspec.structs.replace(held("e"), state_hash="1")
+    [difference] = unlike_rounds(ReplayCycle(batch(3), {"e": held("e")}, {"e": remembered}, 0))
+    assert (difference.subject, difference.decided_alike) == ("e, round 1, stateHash", True)
+    decided = msgspec.structs.replace(remembered, gone=("a",))
+    [difference] = unlike_rounds(ReplayCycle(batch(3), {"e": held("e")}, {"e": decided}, 0))
+    assert (difference.subject, difference.decided_alike) == ("e, round 1, gone[0]", False)
+
+
 def test_a_round_on_one_side_alone_is_a_difference() -> None:
     [difference] = unlike_rounds(ReplayCycle(batch(3), {}, {"e": held("e")}, 0))
     assert (difference.subject, difference.recorded) == ("e, round 1", "nothing")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from confluent_kafka import Consumer, Message, TopicPartition
 
 
-def everything_in(bootstrap: str, topic: str) -> list[Message]:
-    """All committed records of a topic's first partition."""
+def everything_in(bootstrap: str, topic: str, partition: int = 0) -> list[Message]:
+    """All committed records of a topic's partition."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -17,7 +17,7 @@ def everything_in(bootstrap: str, topic: str) -> list[Message]:
         }
     )
     try:
-        consumer.assign([TopicPartition(topic, 0, 0)])
+        consumer.assign([TopicPartition(topic, partition, 0)])
         found: list[Message] = []
         while True:
             message = consumer.poll(10)

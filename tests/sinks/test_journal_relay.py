@@ -9,12 +9,14 @@ from typing import Any, cast
 import msgspec
 import pytest
 import redis
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from deploy.ports import free_port
 from sinks.errors import Closed, KafkaUnavailable, Misconfigured
 from sinks.kafka.journal_reader import newest_records
 from sinks.kafka.publisher import Outgoing, Publisher
-from sinks.redis.journal_relay import JournalRelay
+from sinks.redis.journal_relay import JournalRelay, _outgoing
 from sinks.redis.ownership_store import OwnershipStore
 from streaming.metrics.exposition import Exposition
 from streaming.watch.relay import RelayThread
@@ -189,6 +191,38 @@ def test_of_a_bundle_that_is_forgotten_the_topic_has_a_tombstone(
     assert gone is None
     # Somebody wrote this beside the script: the newest record of what stands is kept.
     assert len(values_of(bootstrap, keys.OWNERSHIP, f"{cluster}/{BUNDLES[1]}")) == 1
+
+
+def test_where_partitions_were_added_a_forgotten_bundle_ends_in_each(bootstrap: str) -> None:
+    """Its older records are in the partition that its key was hashed to before."""
+    admin, topic = AdminClient({"bootstrap.servers": bootstrap}), "widened"
+    [made] = admin.create_topics([NewTopic(topic, num_partitions=3)]).values()
+    made.result()
+    end = [Outgoing(topic, "c/b", value, everywhere=True) for value in (b"end", b"")]
+
+    Publisher(bootstrap).publish(end)
+
+    for partition in range(3):
+        values = [message.value() for message in everything_in(bootstrap, topic, partition)]
+        assert values == [b"end", None]
+
+
+def test_a_bundle_that_stands_is_told_in_its_own_partition_only() -> None:
+    changes = {
+        state: Change(
+            cluster="c",
+            bundle=BUNDLES[0],
+            event=Event.RETIRE,
+            record=Record(state=state, epoch=Epoch(1, 2)),
+            pruned=True,
+        )
+        for state in (State.DELETED, State.OWNED)
+    }
+    told = {
+        state: [each.everywhere for each in _outgoing("c", 1, b"1-0", msgspec.json.encode(change))]
+        for state, change in changes.items()
+    }
+    assert told == {State.DELETED: [True, True], State.OWNED: [False]}
 
 
 def test_a_key_of_another_type_is_named(client: redis.Redis, cluster: str, bootstrap: str) -> None:

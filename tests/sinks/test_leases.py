@@ -15,7 +15,7 @@ from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.leases import FOR_THE_NEXT, NO_SESSION, Lease, Leases, Renewal, _replicas
 from sinks.redis.scripts import ASSERTION_KEPT_MS, lease_script
 from sinks.redis.server.connections import redis_client
-from tests.support.opening import close, let_in
+from tests.support.opening import close, let_in, let_lapse
 from trimtab.model import Epoch
 from trimtab.ownership import LONGEST_LEASE_MS, REPLICA_LAG_S, State
 from trimtab.wire import keys
@@ -48,13 +48,13 @@ def test_an_older_process_waits_as_well_where_the_clock_may_have_ended_the_later
 ) -> None:
     """The later one may serve on; or it was killed, and its machine's clock was ahead."""
     leases.renew(cluster, A, 2, LONG_MS)
-    client.delete(keys.lease_key(cluster, A))
+    let_lapse(client, cluster, A)
 
     older = leases.renew(cluster, A, 1, LONG_MS, asked_for_ms=0)
 
     assert answered(older) == (Renewal.WAITING, "", LONGEST_LEASE_MS)
     assert answered(leases.renew(cluster, A, 2, LONG_MS)) == (Renewal.HELD, "", LONG_MS)
-    client.delete(keys.lease_key(cluster, A))
+    let_lapse(client, cluster, A)
     waited = leases.renew(cluster, A, 1, LONG_MS, asked_for_ms=LONGEST_LEASE_MS)
     assert answered(waited) == (Renewal.HELD, "", LONG_MS)
 
@@ -69,9 +69,31 @@ def test_a_later_process_waits_for_an_older_ones_lease_which_is_not_renewed_any_
     assert (later.renewal, later.detail) == (Renewal.WAITING, "1")
     assert 0 < later.ms <= LONG_MS
     assert answered(leases.renew(cluster, A, 1, LONG_MS)) == (Renewal.SUPERSEDED, "2", 0)
-    client.delete(keys.lease_key(cluster, A))
+    let_lapse(client, cluster, A)
     assert leases.renew(cluster, A, 1, LONG_MS).renewal is Renewal.SUPERSEDED
     assert answered(leases.renew(cluster, A, 2, LONG_MS)) == (Renewal.HELD, "", LONG_MS)
+
+
+def test_a_later_process_waits_for_an_older_one_whose_lease_was_deleted(
+    leases: Leases, client: redis.Redis, cluster: str
+) -> None:
+    leases.renew(cluster, A, 1, LONG_MS)
+    client.delete(keys.lease_key(cluster, A))
+
+    later = leases.renew(cluster, A, 2, LONG_MS)
+
+    assert (later.renewal, later.detail) == (Renewal.WAITING, "1")
+    assert 0 < later.ms <= LONG_MS
+    assert answered(leases.renew(cluster, A, 1, LONG_MS)) == (Renewal.SUPERSEDED, "2", 0)
+
+
+def test_an_older_process_ends_although_a_later_ones_lease_was_deleted(
+    leases: Leases, client: redis.Redis, cluster: str
+) -> None:
+    leases.renew(cluster, A, 2, LONG_MS)
+    client.delete(keys.lease_key(cluster, A))
+
+    assert answered(leases.renew(cluster, A, 1, LONG_MS)) == (Renewal.SUPERSEDED, "2", 0)
 
 
 def test_a_lease_that_a_clock_has_prolonged_is_waited_for_no_longer_than_any(

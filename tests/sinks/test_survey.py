@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from redis import Redis
 
 from agent.links import AgentSettings
 from agent.main import IdleBroker
@@ -15,7 +16,7 @@ from agent.running import running
 from deploy.ports import free_port
 from deploy.redis_server import RedisServer, find_installed, wheel
 from deploy.sentinel_server import SentinelServer
-from sinks.errors import Misconfigured, StoreUnavailable
+from sinks.errors import Evicting, Misconfigured, StoreUnavailable
 from sinks.redis.server.connections import redis_client
 from sinks.redis.server.survey import (
     Replica,
@@ -26,6 +27,7 @@ from sinks.redis.server.survey import (
     required_replicas,
     survey,
 )
+from tests.support.opening import evicting
 from tests.support.redis_cluster import clustered
 from tests.support.waiting import eventually
 
@@ -91,6 +93,26 @@ def test_a_master_tells_of_its_replicas_and_a_replica_of_its_master(
         client = stack.enter_context(redis_client(copy.url))
         # It may be promoted in a moment: a standby waits for that.
         with pytest.raises(StoreUnavailable, match=f"is a replica of 127.0.0.1:{master.port}"):
+            check_survey(client)
+
+
+@pytest.mark.parametrize(
+    ("maxmemory", "policy", "refused"),
+    [
+        ("100mb", "allkeys-lru", True),
+        ("100mb", "volatile-ttl", True),
+        ("100mb", "noeviction", False),
+        ("0", "allkeys-lru", False),
+    ],
+)
+def test_a_server_that_would_delete_keys_is_refused_in_words(
+    client: Redis, maxmemory: str, policy: str, refused: bool
+) -> None:
+    with evicting(client, maxmemory, policy):
+        if refused:
+            with pytest.raises(Evicting, match=f"{policy}.*CONFIG SET maxmemory-policy noevict"):
+                check_survey(client)
+        else:
             check_survey(client)
 
 

@@ -10,7 +10,7 @@ import streaming.query_runner
 from sinks.kafka.publisher import Outgoing, Publisher
 from streaming.job import check_services
 from streaming.query.batch import BatchWriter
-from streaming.query.trial import check_checkpoint, check_connector
+from streaming.query.spark_checks import check_checkpoint, check_connector
 from streaming.shutdown import FAILED
 from tests.support.reports import bundle
 from tests.support.running import PATIENCE, Running

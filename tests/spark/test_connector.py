@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from deploy.ports import free_port
 from streaming.config import JobConfig, KafkaConfig
-from streaming.query.trial import check_connector
+from streaming.query.spark_checks import check_connector
 from streaming.readiness import NotReady
 
 

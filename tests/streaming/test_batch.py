@@ -23,7 +23,7 @@ from streaming.sink_retry import SinkRetry
 from streaming.watchdog import Progress
 from tests.faults.job import Frame, Offsets
 from tests.faults.topics import Claims, Topics
-from tests.support.opening import close, keep_alive, let_in, server_ms
+from tests.support.opening import close, evicting, indexed, keep_alive, let_in, server_ms
 from tests.support.recorded_batches import held
 from trimtab.model import NO_EPOCH
 from trimtab.ownership import Event
@@ -130,9 +130,25 @@ def test_what_a_lost_broker_had_is_given_by_a_job_that_knows_the_servers_time(jo
     assert job.record.owner == B
 
 
-@pytest.mark.parametrize(
-    "key", [keys.open_key, keys.ownership_key, keys.bundles_key, keys.journal_key]
-)
+@pytest.mark.parametrize("key", [keys.ownership_key, keys.bundles_key])
+def test_deleted_records_are_rebuilt_by_the_next_batch(job: Job, key: Callable[[str], str]) -> None:
+    """An index of the wrong type is made anew, too."""
+    job.gives((0, 0))
+    record = job.record
+    assert record is not None
+    job.client.delete(key(job.cluster))
+    assert not job.is_open
+    if key is keys.bundles_key:
+        job.client.set(key(job.cluster), "text")
+    job.hears()
+    assert job.is_open
+    assert job.record == record
+    job.gives(record.epoch)
+    assert job.record.epoch.generation == 2
+    assert indexed(job.client, job.cluster) == [BUNDLE]
+
+
+@pytest.mark.parametrize("key", [keys.open_key, keys.ownership_key, keys.journal_key])
 def test_a_damaged_cluster_costs_the_others_of_a_batch_nothing(
     job: Job, key: Callable[[str], str]
 ) -> None:
@@ -152,6 +168,25 @@ def test_a_damaged_cluster_costs_the_others_of_a_batch_nothing(
     causes = [line["cause"] for line in told if line["event"].startswith("a cluster is not")]
     assert 1 <= len(causes) <= 2
     assert all("delete that key" in cause for cause in causes)
+
+
+def test_a_server_that_would_delete_keys_is_closed_until_it_would_not(job: Job) -> None:
+    job.gives((0, 0))
+    record = job.record
+    assert record is not None
+    with evicting(job.client, "1gb", "volatile-lru"), capture_logs() as told:
+        for _ in range(2):
+            job.hears()
+            job.gives(record.epoch)
+        assert not job.is_open
+    assert job.record == record
+    assert job.left_out(job.cluster) > 0
+    causes = [line["cause"] for line in told if line["event"].startswith("a cluster is not")]
+    assert 1 <= len(causes) <= 2
+    assert all("CONFIG SET maxmemory-policy noeviction" in cause for cause in causes)
+
+    job.gives(record.epoch)
+    assert job.record.epoch.generation == 2
 
 
 def test_a_cluster_that_lacks_its_replicas_keeps_the_others_waiting_once_and_not_for_ever(

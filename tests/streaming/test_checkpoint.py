@@ -11,10 +11,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streaming.config import JobConfig, KafkaConfig
-from streaming.query import trial
+from streaming.query import spark_checks
 from streaming.query.checkpoint import Watermarks, check_origin, check_writable
 from streaming.query.folder import FolderError
-from streaming.query.trial import check_checkpoint
+from streaming.query.spark_checks import check_checkpoint
 from streaming.readiness import NotReady
 from trimtab.wire import keys
 
@@ -178,8 +178,8 @@ class Kafka:
 def kafka(monkeypatch: pytest.MonkeyPatch) -> Kafka:
     """Of a job that sees its checkpoint without Spark."""
     stands = Kafka()
-    monkeypatch.setattr(trial, "Folder", lambda _, path: OnDisk(Path(path)))
-    monkeypatch.setattr(trial, "watermarks", stands.watermarks)
+    monkeypatch.setattr(spark_checks, "Folder", lambda _, path: OnDisk(Path(path)))
+    monkeypatch.setattr(spark_checks, "watermarks", stands.watermarks)
     return stands
 
 

@@ -120,7 +120,7 @@ def test_very_many_repairs_go_through_in_parts(client: redis.Redis, number: int)
     first, again = decode_batches(job.topics.all(keys.ROUNDS))
     assert first == again
     assert first.rounds == (record,)
-    assert client.hlen(keys.ownership_key(cluster)) == number
+    assert client.hlen(keys.ownership_key(cluster)) == number + 1  # its mark
     # A full journal names the rest: nothing carries it to Kafka here.
     left_out = client.scard(keys.unjournalled_key(cluster))
     assert client.xlen(keys.journal_key(cluster)) + left_out == number

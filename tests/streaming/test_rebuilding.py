@@ -17,8 +17,8 @@ from sinks.redis.ownership_store import OwnershipStore
 from streaming.leader.leadership import Leadership
 from streaming.leader.store_opening import StoreOpener
 from streaming.metrics.exposition import Exposition
-from tests.support.opening import close, keep_alive
-from trimtab.model import Epoch
+from tests.support.opening import close, indexed, keep_alive
+from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import Event, State
 from trimtab.wire import keys
 from trimtab.wire.assertion import Assertion
@@ -122,7 +122,7 @@ def test_a_name_that_is_no_text_becomes_no_bundle(job: Job) -> None:
     job.client.hset(keys.ownership_key(job.cluster), b"t/n\xff/0x00000000_0xffffffff", b"{}")
     said = job.open()
     assert job.store.records(job.cluster) == {}
-    assert job.client.zcard(keys.bundles_key(job.cluster)) == 0
+    assert indexed(job.client, job.cluster) == []
     assert job.ignored("store") == 1
     assert [each["number"] for each in said if each["event"] == "records ignored"] == [1]
 
@@ -217,3 +217,25 @@ def test_what_still_waits_in_the_journal_is_not_journalled_twice(job: Job, kind:
     job.open()
 
     assert job.client.scard(keys.unjournalled_key(job.cluster)) == 0
+
+
+def test_what_waits_in_the_journal_is_restored_where_the_records_were_deleted(job: Job) -> None:
+    """Nobody else may know it: the relay has not carried it, and its broker lost its disk."""
+    job.generations = (5, 6)
+    job.open()
+    keep_alive(job.client, job.cluster, (A,))
+    for bundle in (LOW, HIGH):
+        asked = Transition(id=bundle, bundle=bundle, event=Event.CLAIM, expect=NO_EPOCH, actor=A)
+        assert job.store.apply(job.cluster, asked).accepted
+    before = job.store.records(job.cluster)
+    journal = keys.journal_key(job.cluster)
+    job.client.xadd(journal, {"change": "x"})
+    job.client.delete(keys.ownership_key(job.cluster))
+
+    job.generations = (6,)
+    job.open()
+
+    assert job.store.records(job.cluster) == before
+    assert indexed(job.client, job.cluster) == [LOW, HIGH]
+    assert job.client.xlen(journal) == 3
+    assert job.moves(HIGH, before[HIGH].epoch)

@@ -104,12 +104,7 @@ def test_a_wait_that_was_interrupted_is_not_cut_short_by_a_jump_of_the_clock(
     opener = StoreOpener(
         ClusterGate(client), OwnershipStore(client), lambda _: {}, leadership, Exposition(), 60_000
     )
-    opener._ended.set()
-    for _ in range(2):
-        with pytest.raises(StoreUnavailable):
-            opener.open(CLUSTER)
-        client.hset(open_key(CLUSTER), "rebuild_since", "1")
-    assert not ClusterGate(client).is_open(CLUSTER)
+    assert_stays_closed(opener, client)
 
 
 def test_a_history_that_is_closed_once_more_is_closed_for_as_long(
@@ -119,6 +114,11 @@ def test_a_history_that_is_closed_once_more_is_closed_for_as_long(
     opener.open(CLUSTER)
     client.delete(open_key(CLUSTER))
     opener._closed_for_ms = 60_000
+    assert_stays_closed(opener, client)
+
+
+def assert_stays_closed(opener: StoreOpener, client: redis.Redis) -> None:
+    """Though its clock says, after a wait that was interrupted, that it began long ago."""
     opener._ended.set()
     for _ in range(2):
         with pytest.raises(StoreUnavailable):

@@ -19,7 +19,7 @@ class KeptTopics(RecordedTopics):
 
     def publish(self, records: Iterable[Outgoing], at: int = 0) -> None:
         """Stamped with a time in epoch milliseconds."""
-        for topic, key, value, headers in records:
+        for topic, key, value, headers, _ in records:
             log = self.records[topic]
             log.append(Record(topic, 0, len(log), at, key.encode(), value, headers))
 

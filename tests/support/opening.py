@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import redis
@@ -10,7 +11,7 @@ import redis
 from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.leases import history_of
 from sinks.redis.ownership_store import BatchOutcome, OwnershipStore
-from trimtab.wire.keys import lease_key, open_key
+from trimtab.wire.keys import MARK, bundles_key, lease_key, open_key, sessions_key
 from trimtab.wire.ownership import Transition, TransitionOutcome
 
 LONG_MS = 600_000
@@ -29,6 +30,34 @@ def keep_alive(client: redis.Redis, cluster: str, brokers: Iterable[str]) -> Non
     """Give brokers that have none leases that outlive the test."""
     for broker in brokers:
         client.set(lease_key(cluster, broker), "+1", px=LONG_MS, nx=True)
+
+
+def indexed(client: redis.Redis, cluster: str) -> list[str]:
+    """The bundles in the index, in its order."""
+    # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
+    names: Any = client.zrange(bundles_key(cluster), 0, -1)
+    return [name.decode() for name in names if name != MARK.encode()]
+
+
+def let_lapse(client: redis.Redis, cluster: str, broker: str) -> None:
+    """End a broker's lease as if its time were over."""
+    client.delete(lease_key(cluster, broker))
+    # Any: as above.
+    noted: Any = client.hget(sessions_key(cluster), broker)
+    if noted is not None:
+        client.hset(sessions_key(cluster), broker, f"{noted.decode().split()[0]} 1")
+
+
+@contextmanager
+def evicting(client: redis.Redis, maxmemory: str, policy: str) -> Iterator[None]:
+    """Limit the server's memory meanwhile."""
+    try:
+        client.config_set("maxmemory", maxmemory)
+        client.config_set("maxmemory-policy", policy)
+        yield
+    finally:
+        client.config_set("maxmemory", "0")
+        client.config_set("maxmemory-policy", "noeviction")
 
 
 def server_ms(client: redis.Redis) -> int:

@@ -13,10 +13,8 @@ from trimtab.settings import Settings
 from trimtab.view import View
 
 
-def request(view: View, bundle: str = "t/n/0x00000000_0x00000001") -> Request:
-    numbers = dict(zip(view.bundles.names, view.bundles.namespace.tolist(), strict=True))
-    known = next((n for name, n in numbers.items() if name.startswith("t/n/")), -1)
-    return Request(view, Projection(view), bundle, known)
+def request(view: View) -> Request:
+    return Projection(view).request_for("t/n")
 
 
 def holding(**ranges: int) -> View:
@@ -55,10 +53,11 @@ def test_evenness_counts_where_bundles_will_be() -> None:
 
 
 def test_evenness_is_a_setting_except_for_system_topics() -> None:
-    view, off = holding(b1=1, b2=0), Settings.parse({"placement.distribute_evenly": False})
-    assert evenness(request(view), view.brokers.available, off).all()
-    system = request(view, "pulsar/system/0x00000000_0xffffffff")
-    assert not evenness(system, view.brokers.available, off).all()
+    off = Settings.parse({"placement.distribute_evenly": False})
+    for namespace, even in (("t/n", False), ("pulsar/system", True)):
+        view = cluster(b1=Broker(0.1, [Bundle(name=f"{namespace}/x")]), b2=Broker(0.1))
+        kept = evenness(Projection(view).request_for(namespace), view.brokers.available, off)
+        assert kept.tolist() == [not even, True]
 
 
 @pytest.mark.parametrize(
@@ -83,6 +82,6 @@ def test_topic_cap_counts_what_is_on_its_way() -> None:
 
 def test_the_source_and_the_unavailable_are_out_of_reach() -> None:
     view = cluster(a=Broker(), b=Broker(available=False), c=Broker())
-    asked = Request(view, Projection(view), "t/n/x", -1, source=0)
+    asked = Projection(view).request_for("t/n", source=0)
     assert np.flatnonzero(reachable(asked)).tolist() == [2]
     assert view.brokers.available.tolist() == [True, False, True]

@@ -15,12 +15,12 @@ from tests.support.clusters_by_rows import change_row, held, record_row, skewed,
 from tests.support.clusters_by_rows import cluster as empty_cluster
 from tests.support.pulsar import PULSAR
 from tests.support.reports import bundle
-from trimtab.merging import plan_merges
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
 from trimtab.plan import Merge, Plan, parts_of
 from trimtab.reasons import Reason
 from trimtab.round.decide import decide
+from trimtab.round.proposals import ask_merger
 from trimtab.settings import Settings
 from trimtab.state.in_flight import launch_flights
 from trimtab.state.round_state import RoundState
@@ -66,9 +66,11 @@ def chosen(values: Mapping[str, object]) -> Settings:
 def pairs(view: View, **values: object) -> list[tuple[int, int]]:
     """By their places in PARTS, in the order in which they are merged."""
     settings = chosen(values)
-    merges = plan_merges(view, settings)
+    merges, names = ask_merger(view, settings), view.bundles.names
     assert {merge.reason for merge in merges} <= {Reason.COLD_NEIGHBOURS}
-    return [(PARTS.index(merge.bundle), PARTS.index(merge.neighbour)) for merge in merges]
+    return [
+        (PARTS.index(names[merge.bundle]), PARTS.index(names[merge.neighbour])) for merge in merges
+    ]
 
 
 @pytest.mark.parametrize(
@@ -179,8 +181,9 @@ def test_what_changed_lately_is_let_be() -> None:
         for row, name in enumerate(PARTS)
     }
     view = replace(fleet(), records=records)
-    (merge,) = plan_merges(view, Settings.parse(LIMITS))
-    assert merge == Merge(PARTS[2], PARTS[3], "a", Reason.COLD_NEIGHBOURS, Epoch(3, 2), Epoch(3, 3))
+    plan, _ = hold(view)
+    merge = Merge(PARTS[2], PARTS[3], "a", Reason.COLD_NEIGHBOURS, Epoch(3, 2), Epoch(3, 3))
+    assert plan.merges == (merge,)
 
 
 # The round

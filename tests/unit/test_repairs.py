@@ -292,7 +292,9 @@ def test_what_is_not_in_quarantine_is_not_readmitted() -> None:
     it.receive([said(IntentKind.READMIT, bundle=EIGHTHS[0])], 2000)
     (record,) = rounds_in([it.hold_round(2000)])
     assert record.repairs == ()
-    assert record.problems == (f"intent readmit: {EIGHTHS[0]} is not quarantined",)
+    assert record.problems == (
+        f"intent readmit: bundle: {EIGHTHS[0]} is not quarantined, but Owned",
+    )
 
 
 def test_a_batch_holds_one_round_even_where_two_are_due() -> None:
@@ -390,3 +392,34 @@ def test_a_lost_broker_is_remembered_as_long_as_it_owns_a_bundle() -> None:
     it.receive([change_row(name, "b:1", 9) for name in EIGHTHS[:2]], 9_000_000)
     (settled,) = rounds_in([it.hold_round(9_000_001)])
     assert (settled.gone, settled.unserved) == ((), 0)
+
+
+OBSERVING = said(IntentKind.SETTINGS, settings={"round.observe_only": True})
+ACTING = said(IntentKind.SETTINGS, settings={"round.observe_only": False})
+
+
+def test_a_broker_that_died_while_the_job_only_observed_is_mended_once_it_acts() -> None:
+    """However long that was, and though its loss was told once."""
+    it = two_each()
+    it.take([OBSERVING], 2000)
+    it.take([LOST_A], 3000)
+    for minute in range(1, 81):
+        now_ms = 60_000 * minute
+        it.take(
+            [snapshot_row(broker, {}, at_ms=now_ms) for broker in ("b:1", "c:1", "d:1")], now_ms
+        )
+        it.hold_round(now_ms)
+    it.take([ACTING], 81 * 60_000)
+    record = rounds_in([it.hold_round(82 * 60_000)])[0]
+    assert {r.bundle for r in record.repairs} == set(EIGHTHS[:2])
+
+
+def test_a_bundle_that_was_readmitted_while_the_job_only_observed_comes_back_once_it_acts() -> None:
+    it = two_each()
+    it.take([change_row(EIGHTHS[0], None, 2, State.QUARANTINED)], 1000)
+    it.take([OBSERVING], 2000)
+    it.take([said(IntentKind.READMIT, bundle=EIGHTHS[0])], 3000)
+    it.hold_round(4000)
+    it.take([ACTING], 5000)
+    record = rounds_in([it.hold_round(6000)])[0]
+    assert told(record) == [(EIGHTHS[0], "readmit", None, "readmitted")]

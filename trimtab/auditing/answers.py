@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 
 from trimtab.auditing.eras import Eras
 from trimtab.auditing.finding import format_epoch
+from trimtab.auditing.record_history import RecordHistory
 from trimtab.auditing.rules import RuleBreach, ViolationKind, server
-from trimtab.auditing.story import RecordHistory
 from trimtab.ownership import Event
 from trimtab.wire.command import Command
 from trimtab.wire.command import CommandKind as Order
@@ -26,16 +26,18 @@ _DONE: Final = Answer(final=True)
 
 
 def answer(
-    command: Command, story: RecordHistory | None, eras: Eras, until: int, grace: int
+    command: Command, history: RecordHistory | None, eras: Eras, until: int, grace: int
 ) -> Answer:
     """The result of a command, once everything journalled up to ``until`` has been seen."""
-    if story is not None and (story.begins_after(command.epoch) or story.may_lack(command.epoch)):
+    if history is not None and (
+        history.begins_after(command.epoch) or history.may_lack(command.epoch)
+    ):
         return _DONE
-    issued = None if story is None else story.at(command.epoch)
-    if story is not None and issued is not None:
+    issued = None if history is None else history.at(command.epoch)
+    if history is not None and issued is not None:
         if _asks_for_nothing(command, issued.record):
             return _DONE
-        return _judge(command, story, eras, until, grace)
+        return _judge(command, history, eras, until, grace)
     if command.issued_at > until:
         return _WAITING
     if eras.lost(command):
@@ -52,8 +54,8 @@ def _asks_for_nothing(command: Command, record: Record) -> bool:
     return kept or command.kind is Order.PREPARE or not command.deadline
 
 
-def _judge(command: Command, story: RecordHistory, eras: Eras, until: int, grace: int) -> Answer:
-    end = story.after(command.epoch)
+def _judge(command: Command, history: RecordHistory, eras: Eras, until: int, grace: int) -> Answer:
+    end = history.after(command.epoch)
     if end is None:
         late, last = until, eras.newest
     else:

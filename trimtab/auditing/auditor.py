@@ -17,6 +17,7 @@ from typing import Final
 from trimtab.auditing.answers import answer
 from trimtab.auditing.eras import Eras
 from trimtab.auditing.finding import Violation, format_epoch, format_record
+from trimtab.auditing.record_history import HistoryPlace, RecordHistory
 from trimtab.auditing.rules import (
     ENDING,
     NO_RECORD,
@@ -28,7 +29,6 @@ from trimtab.auditing.rules import (
     server,
     stands,
 )
-from trimtab.auditing.story import HistoryPlace, RecordHistory
 from trimtab.auditing.tiling import Tiling
 from trimtab.model import Epoch, namespace_of, parse_bundle
 from trimtab.ownership import Event
@@ -59,7 +59,7 @@ class Audit:
         self._now = 0
         self.clock = 0
         """When the newest change seen was made, in epoch ms of Redis's clock."""
-        self._stories: dict[_Key, RecordHistory] = {}
+        self._histories: dict[_Key, RecordHistory] = {}
         self._tilings: dict[_Key, Tiling] = {}
         self._eras: defaultdict[str, Eras] = defaultdict(Eras)
         self._waiting: dict[_Key, dict[tuple[str, Epoch], Command]] = {}
@@ -74,7 +74,7 @@ class Audit:
     @property
     def bundles(self) -> int:
         """How many bundles have had a change."""
-        return len(self._stories)
+        return len(self._histories)
 
     def see_change(self, change: Change) -> None:
         """Take in a journal entry, from the topic or the stream."""
@@ -83,12 +83,12 @@ class Audit:
         if change.event is not Event.RESTORE:
             # A restored record keeps its old time.
             self.clock = max(self.clock, change.record.since)
-        story = self._stories.setdefault(key, RecordHistory())
+        history = self._histories.setdefault(key, RecordHistory())
         if change.pruned:
-            story.pruned = max(story.pruned, change.record.epoch)
-        match story.place(change):
+            history.pruned = max(history.pruned, change.record.epoch)
+        match history.place(change):
             case HistoryPlace.NEW:
-                self._take(key, story, change)
+                self._take(key, history, change)
             case HistoryPlace.CONFLICT:
                 self._tell(
                     key, RuleBreach(ViolationKind.CONFLICT, "another record has this epoch"), change
@@ -119,7 +119,7 @@ class Audit:
         ``now_ms``, on the journal's clock, has been seen or is late."""
         self._now = max(self._now, now_ms)
         for key in list(self._with_gaps):
-            self._settle_gaps(key, self._stories[key])
+            self._settle_gaps(key, self._histories[key])
         for key, tiling in self._tilings.items():
             self._settle_tiling(key, tiling)
         for key in list(self._waiting):
@@ -133,10 +133,10 @@ class Audit:
             self._violation(
                 (of, bundle), RuleBreach(ViolationKind.BEHIND, f"Redis has {format_record(record)}")
             )
-            for (of, bundle), story in self._stories.items()
+            for (of, bundle), history in self._histories.items()
             if of == cluster
-            and (record := records.get(bundle, NO_RECORD)).epoch < story.newest().record.epoch
-            and (bundle in records or story.pruned < story.newest().record.epoch)
+            and (record := records.get(bundle, NO_RECORD)).epoch < history.newest().record.epoch
+            and (bundle in records or history.pruned < history.newest().record.epoch)
         ]
 
     def unjournalled(self, cluster: str, records: Mapping[str, Record]) -> list[Violation]:
@@ -146,8 +146,8 @@ class Audit:
                 key, RuleBreach(ViolationKind.UNJOURNALLED, f"Redis has {format_record(record)}")
             )
             for bundle, record in records.items()
-            if (story := self._stories.get(key := (cluster, bundle))) is None
-            or not story.knows(record)
+            if (history := self._histories.get(key := (cluster, bundle))) is None
+            or not history.knows(record)
         ]
 
     @property
@@ -155,31 +155,31 @@ class Audit:
         """The time before which journalled entries that have not arrived are missing."""
         return self._now - self._grace
 
-    def _take(self, key: _Key, story: RecordHistory, change: Change) -> None:
+    def _take(self, key: _Key, history: RecordHistory, change: Change) -> None:
         cluster, bundle = key
         tiling = self._tilings.setdefault((cluster, namespace_of(bundle)), Tiling())
-        for before, after in story.around(change):
+        for before, after in history.around(change):
             flaw = _flaw_between(before, after)
             if flaw is not None:
                 self._tell(key, flaw, after)
             if before is None or stands(before.record) != stands(after.record):
                 tiling.note(after, max(self._now, self.clock))
-        if any(story.gaps()):
+        if any(history.gaps()):
             self._with_gaps.add(key)
         if key in self._waiting:
             self._settle_commands(key)
-        story.trim()
+        history.trim()
 
-    def _settle_gaps(self, key: _Key, story: RecordHistory) -> None:
-        for before, after in list(story.gaps()):
+    def _settle_gaps(self, key: _Key, history: RecordHistory) -> None:
+        for before, after in list(history.gaps()):
             if after.record.since <= self._until:
                 epochs = (
                     f"{format_epoch(before.record.epoch)} and {format_epoch(after.record.epoch)}"
                 )
                 self._tell(key, RuleBreach(ViolationKind.GAP, f"nothing between {epochs}"), after)
-                story.told = after.record.epoch.counter
-        story.trim()
-        if not any(story.gaps()):
+                history.told = after.record.epoch.counter
+        history.trim()
+        if not any(history.gaps()):
             self._with_gaps.discard(key)
 
     def _settle_tiling(self, key: _Key, tiling: Tiling) -> None:
@@ -207,7 +207,7 @@ class Audit:
                 return RuleBreach(
                     ViolationKind.BACKWARD, f"its epoch is below that of {gone.bundle}"
                 )
-            last = self._stories[gone.cluster, gone.bundle].before(gone.record.epoch)
+            last = self._histories[gone.cluster, gone.bundle].before(gone.record.epoch)
             if last is not None and server(last.record) != child.record.owner:
                 detail = f"{server(last.record)} served {gone.bundle}, which it is made of"
                 return RuleBreach(ViolationKind.TWO_OWNERS, detail)
@@ -226,8 +226,8 @@ class Audit:
             del self._waiting[key]
 
     def _is_done(self, key: _Key, command: Command) -> bool:
-        story, eras = self._stories.get(key), self._eras[key[0]]
-        found = answer(command, story, eras, self._until, self._grace)
+        history, eras = self._histories.get(key), self._eras[key[0]]
+        found = answer(command, history, eras, self._until, self._grace)
         if found.flaw is not None:
             self._tell(key, found.flaw)
         return found.final
@@ -236,8 +236,8 @@ class Audit:
         self._found.append(self._violation(key, flaw, change))
 
     def _violation(self, key: _Key, flaw: RuleBreach, change: Change | None = None) -> Violation:
-        story = self._stories.get(key)
-        known = tuple(story.changes) if story else ()
+        history = self._histories.get(key)
+        known = tuple(history.changes) if history else ()
         misfit = (change,) if change is not None and change not in known else ()
         return Violation(flaw.kind, *key, flaw.detail, known + misfit)
 

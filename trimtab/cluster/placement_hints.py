@@ -16,9 +16,9 @@ import numpy as np
 
 from trimtab.arrays import Bools
 from trimtab.filters import CAPS, find_permitted, narrow
-from trimtab.filters.request import Projection, Request
+from trimtab.filters.request import Projection
 from trimtab.load import usage
-from trimtab.round.repair_placement import lightly_used, prefer_wanted
+from trimtab.round.placing import lightly_used, prefer_wanted
 from trimtab.settings import Settings
 from trimtab.state.in_flight import Flight, list_proposed
 from trimtab.view import View
@@ -62,7 +62,6 @@ class _Finder:
         self._projection = Projection(view)
         self._light = lightly_used(view, settings)
         self._loads: list[float] = usage(view.brokers.resources, settings.weights).tolist()
-        self._spaces = {name: row for row, name in enumerate(view.bundles.namespaces)}
 
     def anywhere(self) -> tuple[Candidate, ...]:
         """The candidates for namespaces under no policy."""
@@ -71,7 +70,7 @@ class _Finder:
 
     def within(self, namespace: str) -> tuple[Candidate, ...]:
         """The candidates for a namespace under a policy."""
-        return self._candidates(namespace, find_permitted(self._request(namespace)))
+        return self._candidates(namespace, find_permitted(self._projection.request_for(namespace)))
 
     def each(self) -> float:
         used = sum(compress(self._loads, self._view.brokers.available.tolist()))
@@ -79,12 +78,8 @@ class _Finder:
 
     def _candidates(self, namespace: str, allowed: Bools) -> tuple[Candidate, ...]:
         light = prefer_wanted(allowed, self._light)
-        rows = np.flatnonzero(narrow(self._request(namespace), light, CAPS, self._settings))
+        request = self._projection.request_for(namespace)
+        rows = np.flatnonzero(narrow(request, light, CAPS, self._settings))
         names = self._view.brokers.names
         found = [Candidate(names[row], self._loads[row]) for row in rows.tolist()]
         return tuple(sorted(found, key=lambda each: (each.load, each.broker))[:_CANDIDATES])
-
-    def _request(self, namespace: str) -> Request:
-        # Filters take a bundle's name and look only at its namespace.
-        row = self._spaces.get(namespace, -1)
-        return Request(self._view, self._projection, f"{namespace}/", row)

@@ -23,7 +23,7 @@ from trimtab.intake.assemble import Holdings, assemble
 from trimtab.intake.snapshot import Snapshot
 from trimtab.plan import Plan
 from trimtab.reasons import Rule
-from trimtab.round.view_edits import computable
+from trimtab.round.urgent import computable
 from trimtab.settings import Settings
 from trimtab.shadow.run import compare_shadow
 from trimtab.state.in_flight import launch_flights
@@ -36,7 +36,7 @@ from trimtab.wire.ownership import Record
 from trimtab.wire.rows import Row, Tag, json_row
 
 Deciding = Callable[[View, RoundState, Settings, int, np.random.Generator], tuple[Plan, RoundState]]
-"""`trimtab.round.decide.decide`, or `trimtab.round.decide.mend` between two rounds."""
+"""`trimtab.round.decide.decide`, or `trimtab.round.decide.repair_only` between two rounds."""
 
 
 _SWEEP_ROUNDS: Final = 100
@@ -93,7 +93,11 @@ def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRo
     said = whys(witness)
     memory, shadow = compare_shadow(memory, view, plan, settings)
     memory = replace(memory, round=state, repair_ms=look_ms)
-    if not settings.round.observe_only:
+    if settings.round.observe_only:
+        # It was shown no records: what must be repaired once it acts is not forgotten.
+        past = cluster.memory
+        memory = replace(memory, liveness=past.liveness, readmitted=past.readmitted)
+    else:
         flights = launch_flights(plan, records, settings, now_ms)
         memory = replace(memory, in_flight=memory.in_flight | flights)
     hinted = computable(view) and not settings.round.observe_only
@@ -113,6 +117,7 @@ def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRo
         breaker=state.breaker,
         bias=state.ledger.bias,
         whys=said.of,
+        overrides=memory.overrides,
     )
     record = record_round(plan, view, +obstacles, context)
     return HeldRound(

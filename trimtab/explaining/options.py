@@ -69,7 +69,7 @@ def options(
     used = prediction.before + prediction.added(scene.bundle_row(bundle))
     if at is not None:
         used[at] = prediction.before[at]
-    request = Request(scene.shown, scene.projection, bundle, _space(scene, bundle), at)
+    request = scene.projection.request_for(namespace_of(bundle), at)
     peak = float(prediction.before[scene.seen_brokers].max(initial=0.0))
     barred = _barred(scene, request, used, peak)
     if goes_to is not None:
@@ -139,9 +139,3 @@ def _away(scene: Scene) -> Iterator[tuple[int, Bar]]:
     )
     for brokers, bar in apart:
         yield from ((rows[broker], bar) for broker in brokers if broker in rows)
-
-
-def _space(scene: Scene, bundle: str) -> int:
-    spaces = scene.view.bundles.namespaces
-    namespace = namespace_of(bundle)
-    return spaces.index(namespace) if namespace in spaces else -1

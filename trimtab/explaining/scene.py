@@ -14,8 +14,9 @@ from trimtab.names import rows_of
 from trimtab.plan import Merge, Move, Plan, Refusal, Repair, Split
 from trimtab.reasons import Reason, Rule
 from trimtab.round.decide import decide, repair_only
-from trimtab.round.repair_placement import lightly_used
-from trimtab.round.view_edits import computable, show_to_strategies
+from trimtab.round.placing import lightly_used
+from trimtab.round.shown import show_to_strategies
+from trimtab.round.urgent import computable
 from trimtab.settings import Settings
 from trimtab.state.memory import Memory
 from trimtab.state.round_state import RoundState

@@ -14,7 +14,6 @@ from trimtab.filters.affinity import GroupCount, counts, may_leave, spread
 from trimtab.filters.request import Request
 from trimtab.filters.room import evenness, topic_cap, topic_room
 from trimtab.filters.software import latest_version, load_manager_class
-from trimtab.model import namespace_of
 from trimtab.settings import Settings
 
 Filter = Callable[[Request, Bools, Settings], Bools]
@@ -24,7 +23,7 @@ Filter = Callable[[Request, Bools, Settings], Bools]
 def find_permitted(request: Request) -> Bools:
     """The brokers that are available and that the namespace's policies allow."""
     available = request.view.brokers.available
-    return request.projection.permits.of(namespace_of(request.bundle), available)
+    return request.projection.permits.of(request.namespace, available)
 
 
 def reachable(request: Request) -> Bools:

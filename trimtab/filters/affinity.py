@@ -17,7 +17,6 @@ import numpy as np
 
 from trimtab.arrays import Bools, Ints
 from trimtab.filters.request import Request
-from trimtab.model import namespace_of
 from trimtab.settings import Settings
 from trimtab.view import View
 
@@ -33,7 +32,7 @@ class GroupCount(Enum):
 
 def counts(request: Request, counted: GroupCount) -> Ints | None:
     """(n,) how much each broker has of the bundle's group; None if the bundle has no group."""
-    group = request.view.policies.group_of(namespace_of(request.bundle))
+    group = request.view.policies.group_of(request.namespace)
     if group is None:
         return None
     each = [request.projection.ranges(row) for row in request.projection.members(group)]

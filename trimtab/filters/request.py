@@ -1,4 +1,4 @@
-"""A bundle that needs a broker, and the load that is already on its way to each broker."""
+"""Where a bundle may go, and the load that is already on its way to each broker."""
 
 from __future__ import annotations
 
@@ -29,9 +29,8 @@ class Projection:
 
     def __init__(self, view: View) -> None:
         brokers, bundles = len(view.brokers.names), view.bundles
-        self._view = view
+        self.view = view
         self._ranges: _Ranges | None = None
-        self.permits = Permits(view)
         self.arriving: Floats = np.zeros(brokers)
         """(n,) long-term messages/s, in and out, of bundles that will arrive."""
         self.topics: Ints = np.zeros(brokers, dtype=np.int64)
@@ -42,45 +41,62 @@ class Projection:
             self._expect(bundle, int(view.intended[bundle]))
 
     @cached_property
+    def permits(self) -> Permits:
+        """The view's isolation policies."""
+        return Permits(self.view)
+
+    @cached_property
     def settled(self) -> Floats:
         """(n,) long-term messages/s, in and out, of the bundles on each broker."""
-        bundles, brokers = self._view.bundles, len(self._view.brokers.names)
+        bundles, brokers = self.view.bundles, len(self.view.brokers.names)
         # bincount adds in row order, so that a sum equals Pulsar's to the last bit.
         incoming = np.bincount(bundles.owner, bundles.long[RATE_IN], brokers)
         outgoing = np.bincount(bundles.owner, bundles.long[RATE_OUT], brokers)
         return (incoming + outgoing).astype(np.float64)
 
+    def request(self, bundle: int, source: int | None) -> Request:
+        """Asks for bundle row ``bundle``; ``source`` is the broker row that it leaves, if any."""
+        row = int(self.view.bundles.namespace[bundle])
+        return Request(self, self.view.bundles.namespaces[row], row, source)
+
+    def request_for(self, namespace: str, source: int | None = None) -> Request:
+        """Asks for a bundle of ``namespace``, whether or not the view has one."""
+        return Request(self, namespace, self._row_of.get(namespace, -1), source)
+
+    @cached_property
+    def _row_of(self) -> dict[str, int]:
+        return {name: row for row, name in enumerate(self.view.bundles.namespaces)}
+
     def add(self, bundle: int, source: int, destination: int) -> None:
         """Count a planned move of bundle row ``bundle``."""
         self._expect(bundle, destination)
         if self._ranges is not None:
-            counts = self._ranges.of(int(self._view.bundles.namespace[bundle]))
+            counts = self._ranges.of(int(self.view.bundles.namespace[bundle]))
             counts[source] -= 1
             counts[destination] += 1
 
     def withdraw(self, bundle: int, source: int, destination: int) -> None:
         """Undo the count of the last planned move."""
-        rates = self._view.bundles.long[:, bundle]
+        rates = self.view.bundles.long[:, bundle]
         self.arriving[destination] -= rates[RATE_IN] + rates[RATE_OUT]
         # The new maximum is not looked for: ``most_topics`` may be too high.
-        self.topics[destination] -= int(self._view.bundles.counts[TOPICS, bundle])
+        self.topics[destination] -= int(self.view.bundles.counts[TOPICS, bundle])
         if self._ranges is not None:
-            counts = self._ranges.of(int(self._view.bundles.namespace[bundle]))
+            counts = self._ranges.of(int(self.view.bundles.namespace[bundle]))
             counts[source] += 1
             counts[destination] -= 1
 
-    def expect(self, namespace: int, destination: int, load: Expected) -> None:
-        """Count a bundle that ``destination`` will have and no available broker has now;
-        ``namespace`` is -1 where the view does not know it."""
+    def expect(self, namespace: str, destination: int, load: Expected) -> None:
+        """Count a bundle that ``destination`` will have and no available broker has now."""
         self.arriving[destination] += load.rate
         self.expect_topics(destination, load.topics)
-        if namespace >= 0:
-            self.ranges(namespace)[destination] += 1
+        if namespace in self._row_of:
+            self.ranges(self._row_of[namespace])[destination] += 1
 
     def ranges(self, namespace: int) -> Ints:
         """(n,) how many bundles of a namespace each broker will have; zeros for an unknown one."""
         if self._ranges is None:
-            self._ranges = _Ranges(self._view)
+            self._ranges = _Ranges(self.view)
         return self._ranges.of(namespace)
 
     def members(self, group: str) -> list[int]:
@@ -90,18 +106,18 @@ class Projection:
     @cached_property
     def _members(self) -> dict[str | None, list[int]]:
         rows: dict[str | None, list[int]] = {}
-        for row, name in enumerate(self._view.bundles.namespaces):
-            rows.setdefault(self._view.policies.group_of(name), []).append(row)
+        for row, name in enumerate(self.view.bundles.namespaces):
+            rows.setdefault(self.view.policies.group_of(name), []).append(row)
         return rows
 
     def _expect(self, bundle: int, destination: int) -> None:
-        rates = self._view.bundles.long[:, bundle]
+        rates = self.view.bundles.long[:, bundle]
         self.arriving[destination] += rates[RATE_IN] + rates[RATE_OUT]
-        self.expect_topics(destination, int(self._view.bundles.counts[TOPICS, bundle]))
+        self.expect_topics(destination, int(self.view.bundles.counts[TOPICS, bundle]))
 
     def expect_topics(self, destination: int, topics: int) -> None:
         self.topics[destination] += topics
-        here = int(self._view.brokers.topics[destination] + self.topics[destination])
+        here = int(self.view.brokers.topics[destination] + self.topics[destination])
         self.most_topics = max(self.most_topics, here)
 
 
@@ -129,26 +145,19 @@ class _Ranges:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Request:
-    """A bundle that needs a broker."""
+    """Asks where a bundle of one namespace may go; filters look at nothing else of the bundle."""
 
-    view: View
     projection: Projection
-    bundle: str
-    namespace: int
-    """Its number in the view, -1 for a namespace that has no bundle there."""
+    namespace: str
+    row: int
+    """The namespace's row in the view, -1 if it has no bundle there."""
     source: int | None = None
-    """Row of the broker it leaves, which is no candidate; None if it has no owner."""
+    """Row of the broker that the bundle leaves, which is no candidate; None if it has no owner."""
 
-
-def request_of(view: View, projection: Projection, bundle: int, source: int | None) -> Request:
-    """The request of bundle row ``bundle`` that leaves broker row ``source``, None for no owner."""
-    return Request(
-        view=view,
-        projection=projection,
-        bundle=view.bundles.names[bundle],
-        namespace=int(view.bundles.namespace[bundle]),
-        source=source,
-    )
+    @property
+    def view(self) -> View:
+        """The view whose brokers are the candidates."""
+        return self.projection.view
 
 
 def own_bundles(view: View) -> Ints:

@@ -22,9 +22,10 @@ def topic_room(request: Request, candidates: Bools, settings: Settings) -> Bools
 
 def evenness(request: Request, candidates: Bools, settings: Settings) -> Bools:
     """Keep brokers with the fewest bundles of the namespace (Pulsar removeMostServicingBrokers)."""
-    if not (settings.placement.distribute_evenly or request.bundle.startswith("pulsar/system/")):
+    system = f"{request.namespace}/".startswith("pulsar/system/")
+    if not (settings.placement.distribute_evenly or system):
         return candidates
-    ranges = request.projection.ranges(request.namespace)
+    ranges = request.projection.ranges(request.row)
     fewest: Bools = candidates & (ranges == 0)
     if not fewest.any() and candidates.any():
         fewest = candidates & (ranges == ranges[candidates].min())

@@ -17,7 +17,7 @@ import numpy as np
 from trimtab.arrays import TOPICS, Bools
 from trimtab.filters import CAPS, may_unload, narrow, reachable
 from trimtab.filters.isolation import Permits
-from trimtab.filters.request import Projection, own_bundles, request_of
+from trimtab.filters.request import Projection, own_bundles
 from trimtab.load_model.fleet import Fleet
 from trimtab.planner.board import BoardMove, Ground, shift
 from trimtab.planner.search import order_moves
@@ -107,7 +107,7 @@ class Draft:
 
     def destinations(self, row: int) -> Bools:
         """(n,) brokers to which the round would let a shedder move a bundle from its broker."""
-        request = request_of(self.view, self.projection, row, int(self.fleet.where[row]))
+        request = self.projection.request(row, int(self.fleet.where[row]))
         allowed = reachable(request)
         if not allowed.any() or not may_unload(request):
             return np.zeros(len(allowed), np.bool_)
@@ -155,7 +155,7 @@ class Draft:
         if not rows.size or not (self._choosy or self.projection.most_topics > most):
             return pool.brokers
         hottest = int(np.argmax(np.where(pool.brokers, self.fleet.usage, -np.inf)))
-        request = request_of(self.view, self.projection, int(rows[0]), hottest)
+        request = self.projection.request(int(rows[0]), hottest)
         allowed = pool.brokers.copy()
         allowed[hottest] = False
         return narrow(request, allowed, CAPS, self.settings)

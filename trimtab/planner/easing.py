@@ -16,7 +16,6 @@ import numpy as np
 from trimtab.arrays import Bools, Ints
 from trimtab.filters import find_permitted
 from trimtab.filters.affinity import GroupCount, counts, domain_of
-from trimtab.filters.request import request_of
 from trimtab.planner.board import BoardMove, Ground
 from trimtab.planner.constraints import Draft, Pool
 from trimtab.planner.groups import count_needed
@@ -86,14 +85,14 @@ def _room(draft: Draft, row: int, source: int) -> Bools:
     """(n,) brokers that would then have no more of the bundle's group than they need, nor would
     their failure domain if domains count."""
     view, projection = draft.view, draft.projection
-    request = request_of(view, projection, row, source)
+    request = projection.request(row, source)
     held = counts(request, GroupCount.NAMESPACES)
     if held is None:
         return np.ones(len(view.brokers.names), np.bool_)
     there = find_permitted(request)
     members = len(projection.members(draft.group(row) or ""))
     room = held < count_needed(members, int(np.count_nonzero(there)))
-    room |= projection.ranges(request.namespace) > 0
+    room |= projection.ranges(request.row) > 0
     if draft.settings.placement.failure_domains and view.policies.domains:
         domain = domain_of(view)
         most = count_needed(members, len(np.unique(domain[there])))

@@ -20,7 +20,6 @@ import numpy as np
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.filters import find_permitted
 from trimtab.filters.affinity import GroupCount, counts, domain_of
-from trimtab.filters.request import request_of
 from trimtab.planner.board import BoardMove
 from trimtab.planner.constraints import Draft
 
@@ -105,7 +104,7 @@ class _Group:
 
     def _held(self) -> _Held:
         draft = self._draft
-        request = request_of(draft.view, draft.projection, int(self._rows[0]), None)
+        request = draft.projection.request(int(self._rows[0]), None)
         brokers = counts(request, GroupCount.NAMESPACES)
         assert brokers is not None  # its namespace is in the group
         if self._domain is None:
@@ -183,7 +182,7 @@ class _Group:
             return False
         draft = self._draft
         row, source, _ = steps[0]
-        there = find_permitted(request_of(draft.view, draft.projection, row, source))
+        there = find_permitted(draft.projection.request(row, source))
         to = [step.destination for step in steps]
         most = count_needed(self._namespaces, int(np.count_nonzero(there)))
         if np.maximum(held.brokers - most, 0).sum() > np.maximum(before.brokers - most, 0).sum():

@@ -11,7 +11,7 @@ The model is the planner's, whatever strategy is active.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from trimtab.load import usage
@@ -23,7 +23,7 @@ from trimtab.reasons import Reason
 from trimtab.review.breaker import harm, remember_handovers
 from trimtab.review.cost_correction import correct_from_plan
 from trimtab.review.ledger import BrokerReport, count_reports, due, follow_moves, settle_moves
-from trimtab.review.prediction import note_prediction
+from trimtab.review.note_prediction import note_prediction
 from trimtab.settings import Settings
 from trimtab.state.breaker_state import Cause
 from trimtab.state.ledger_state import Ledger, MoveOutcome, Noted
@@ -39,7 +39,7 @@ class PlanReview:
 
     def __init__(self, view: View, settings: Settings, now_ms: int) -> None:
         self._view, self._settings, self._now_ms = view, settings, now_ms
-        self._back: list[Move] = []
+        self._undoing: dict[str, ShedWish] = {}
         self._row_of = {name: row for row, name in enumerate(view.brokers.names)}
 
     def review(self, state: RoundState) -> tuple[Review, RoundState]:
@@ -71,15 +71,9 @@ class PlanReview:
             plan = replace(plan, review=replace(plan.review, closed=closed))
         return plan, replace(state, ledger=ledger)
 
-    def back(self) -> list[ShedWish]:
+    def undoing(self) -> list[ShedWish]:
         """Wishes for the moves to undo in this round."""
-        names = self._view.bundles.names
-        wanted = {move.bundle: move for move in self._back}
-        row = {names[row]: row for row in rows_of(names, wanted)}
-        return [
-            ShedWish(row[b], self._row_of[m.source], Reason.UNDONE, self._row_of[m.destination])
-            for b, m in wanted.items()
-        ]
+        return [*self._undoing.values()]
 
     def _learn_reports(self, state: RoundState) -> RoundState:
         """The state with the new reports in the planner's history; `_OWN` does that itself."""
@@ -130,35 +124,39 @@ class PlanReview:
         self, plan: Noted, causes: dict[str, str], review: Review, state: RoundState
     ) -> tuple[Review, RoundState]:
         settings = self._settings.breaker
-        undo = () if settings.undo == "off" else self._inverse(plan)
+        inverse = () if settings.undo == "off" else tuple(self._inverse(plan))
         recent = state.recent
         # More transfers do not help where transfers fail or are slow.
         if settings.undo == "issue" and Cause.RANGE in causes:
-            self._back += undo
-            back = {move.bundle for move in undo}
+            back = {move.bundle: wish for move, wish in inverse}
+            self._undoing |= back
             recent = {bundle: at for bundle, at in recent.items() if bundle not in back}
+        undo = tuple(move for move, _ in inverse)
         found = {
             cause: "; ".join(filter(None, (review.tripped.get(cause), text)))
             for cause, text in causes.items()
         }
         review = replace(
-            review, tripped=review.tripped | found, undo=(*undo, *review.undo), frozen=True
+            review, tripped=review.tripped | found, undo=undo + review.undo, frozen=True
         )
         until = self._now_ms + round(1000 * settings.freeze)
         breaker = state.breaker.tripped(causes, until)
         return review, replace(state, breaker=breaker, recent=recent)
 
-    def _inverse(self, plan: Noted) -> tuple[Move, ...]:
-        """The moves that undo the plan, last first: each source had room for its bundle before."""
+    def _inverse(self, plan: Noted) -> Iterator[tuple[Move, ShedWish]]:
+        """The moves that undo the plan, and the wishes for them; the last move first: each source
+        had room for its bundle before."""
         view, landed = self._view, plan.landed()
-        names = view.bundles.names
-        owner = {names[row]: int(view.bundles.owner[row]) for row in rows_of(names, landed)}
-        return tuple(
-            Move(bundle, move.destination, move.source, Reason.UNDONE, view.epoch(bundle))
-            for bundle, move in sorted(landed.items(), key=lambda each: -each[1].place)
-            if move.source in self._row_of
-            and owner.get(bundle) == self._row_of.get(move.destination, -1)
-        )
+        rows = {view.bundles.names[row]: row for row in rows_of(view.bundles.names, landed)}
+        for bundle, move in sorted(landed.items(), key=lambda each: -each[1].place):
+            row, back = rows.get(bundle), self._row_of.get(move.source)
+            at = self._row_of.get(move.destination, -1)
+            if row is not None and back is not None and view.bundles.owner[row] == at:
+                epoch = view.epoch(bundle)
+                yield (
+                    Move(bundle, move.destination, move.source, Reason.UNDONE, epoch),
+                    ShedWish(row, at, Reason.UNDONE, back),
+                )
 
 
 def _sum(some: Mapping[str, int], others: Mapping[str, int]) -> dict[str, int]:

@@ -17,7 +17,7 @@ from enum import StrEnum
 
 from trimtab.arrays import THROUGHPUT_IN, THROUGHPUT_OUT, Ints
 from trimtab.filters import transferable
-from trimtab.filters.request import Projection, request_of
+from trimtab.filters.request import Projection
 from trimtab.model import namespace_of
 from trimtab.plan import ShedWish
 from trimtab.reasons import Reason
@@ -201,5 +201,5 @@ class _Pairs:
         view, limits = self._view, self._settings.transfer
         if not limits.with_policies and view.policies.binds(namespace_of(view.bundles.names[row])):
             return False
-        request = request_of(view, self._projection, row, source)
+        request = self._projection.request(row, source)
         return transferable(request, destination, self._settings)

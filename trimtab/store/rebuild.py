@@ -91,11 +91,7 @@ def rebuild_records(
     """
     lost = {*doubtful(stored, generation), *unreadable}
     stored, journalled = _sound(stored, generation), _sound(journalled, generation)
-    newest = dict(stored)
-    for known in (journalled, *(_sound(each, generation) for each in asserted)):
-        for bundle, record in known.items():
-            if record.epoch > _epoch(newest, bundle):
-                newest[bundle] = record
+    newest = newest_of(stored, journalled, *(_sound(each, generation) for each in asserted))
     newest_generation = max((record.epoch.generation for record in newest.values()), default=0)
     for bundle in filter(is_bundle, lost - newest.keys()):
         newest[bundle] = _record(State.DELETED, generation, 1)
@@ -104,6 +100,16 @@ def rebuild_records(
     unjournalled = (b for b, r in lacking.items() if r.epoch > _epoch(journalled, b))
     behind = (b for b, r in stored.items() if r.epoch > _epoch(journalled, b) and b not in lacking)
     return Rebuilt(lacking, frozenset(unjournalled), newest_generation, frozenset(behind))
+
+
+def newest_of(*sources: Records) -> dict[str, Record]:
+    """Each bundle's record with the highest epoch, of equal ones the first."""
+    newest = dict[str, Record]()
+    for known in sources:
+        for bundle, record in known.items():
+            if bundle not in newest or record.epoch > newest[bundle].epoch:
+                newest[bundle] = record
+    return newest
 
 
 def _sound(records: Records, generation: int) -> Records:

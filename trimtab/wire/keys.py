@@ -16,6 +16,10 @@ STATE: Final = "trimtab.state"
 SESSION_HEADER: Final = "trimtab-session"
 SEQUENCE_HEADER: Final = "trimtab-sequence"
 
+MARK: Final = ""
+"""A field of the records' hash, and a member of their index, that is no bundle: a key without it
+was deleted since the job last rebuilt the records."""
+
 
 def open_key(cluster: str) -> str:
     """Hash: the generation that may write, and the data history (``master_replid``) that it was
@@ -30,7 +34,7 @@ def replicas_key(cluster: str) -> str:
 
 
 def ownership_key(cluster: str) -> str:
-    """Hash: bundle to its ownership record as JSON."""
+    """Hash: bundle to its ownership record as JSON; and MARK."""
     return f"trimtab:{{{cluster}}}:ownership"
 
 
@@ -57,7 +61,7 @@ def command_stream(cluster: str, broker: str) -> str:
 
 def bundles_key(cluster: str) -> str:
     """Sorted set, all scores 0: every bundle that has a record and is not deleted, by name. Within
-    a namespace, name order is the order of the hash ring."""
+    a namespace, name order is the order of the hash ring. And MARK."""
     return f"trimtab:{{{cluster}}}:bundles"
 
 
@@ -97,7 +101,8 @@ def successor_key(cluster: str, broker: str) -> str:
 
 
 def sessions_key(cluster: str) -> str:
-    """Hash: broker to the session that held its lease last and has not reported its end."""
+    """Hash: broker to the session that held its lease last and has not reported its end, and the
+    end of that lease by the server's clock, in milliseconds."""
     return f"trimtab:{{{cluster}}}:sessions"
 
 

@@ -1,6 +1,6 @@
 -- Forgets the last process of broker names that have had no lease for long.
 --
--- KEYS: open, sessions, leases' common prefix.
+-- KEYS: open, sessions, leases' common prefix, ownership, bundles.
 -- ARGV: the job's generation; then broker, session, broker, session ...
 -- Returns {"forgotten", how many}, {"closed", why}, or {"fenced", the higher generation}.
 --
@@ -9,7 +9,7 @@
 local OPEN, SESSIONS, LEASES = KEYS[1], KEYS[2], KEYS[3]
 local caller = tonumber(ARGV[1])
 
-local refused = barred(OPEN, caller)
+local refused = barred(OPEN, KEYS[4], KEYS[5], caller)
 if refused then
   return refused
 end

@@ -1,6 +1,7 @@
 -- Renews a broker's lease, gives it up, or takes it over from an older process of the same name.
 --
--- KEYS: open, lease, successor, sessions, clock, replicas, the assertions' common prefix.
+-- KEYS: open, lease, successor, sessions, clock, replicas, the assertions' common prefix, ownership,
+--       bundles.
 -- ARGV: session (ms, larger for a process that started later); for how long (ms), 0 to give it up,
 --       -1 to leave the rest of it to the next process of this name; the broker; its assertion of the
 --       records that it saw, as JSON, or ""; how long it has asked for the lease, by its own clock (ms).
@@ -18,10 +19,10 @@
 --   released  detail: the session before, or ""
 --
 -- Rendered above from Python: LONGEST_LEASE_MS, KEPT_MS, REPLICA_WAIT_MS. From history.lua: server, history_of,
--- short_of_replicas.
+-- short_of_replicas. From marks.lua: are_marked. From sessions.lua: noted_session.
 
 local OPEN, LEASE, SUCCESSOR, SESSIONS, CLOCK = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local REPLICAS, ASSERTIONS = KEYS[6], KEYS[7]
+local REPLICAS, ASSERTIONS, OWNERSHIP, BUNDLES = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local session, asked, broker, said = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 -- The name is reserved until this lease ends, for a process that has not started yet.
 local NO_SESSION = "0"
@@ -46,10 +47,16 @@ local function answer(status, detail, ms)
 end
 
 local before = redis.call("GET", LEASE)
+local noted, rest = noted_session(SESSIONS, broker, now_ms)
+if not before and rest and noted ~= session then
+  before = "+" .. noted
+end
 local successor = redis.call("GET", SUCCESSOR)
 if asked <= 0 then
-  if before == MINE then
+  if before == MINE or noted == session then
     redis.call("HDEL", SESSIONS, broker)
+  end
+  if before == MINE then
     if asked < 0 then
       redis.call("SET", LEASE, NO_SESSION, "KEEPTTL")
     else
@@ -83,7 +90,7 @@ if before and before ~= MINE and before ~= NO_SESSION then
   -- An older process of this name may serve until its lease ends, and must not renew it.
   if waits ~= session then
     local left = redis.call("PTTL", LEASE)
-    over = now_ms + (left < 0 and LONGEST_LEASE_MS or left)
+    over = now_ms + (left < 0 and (rest or LONGEST_LEASE_MS) or left)
   end
   -- No lease is longer; it only seems so if the clock went back.
   over = math.min(tonumber(over), now_ms + LONGEST_LEASE_MS)
@@ -106,7 +113,7 @@ end
 -- also have the larger session: one whose machine's clock was ahead, and that was killed.
 local last
 if not before then
-  last = redis.call("HGET", SESSIONS, broker)
+  last = noted
 elseif before ~= MINE and before ~= NO_SESSION then
   last = session_of(before)
 end
@@ -124,7 +131,7 @@ if opened[4] and before ~= MINE then
   return answer("outdated", "", 0)
 end
 local status = "held"
-if opened[1] ~= history or opened[4] then
+if opened[1] ~= history or opened[4] or not are_marked(OWNERSHIP, BUNDLES) then
   -- The lease of a broker without an assertion must expire before the records are trusted again.
   local key = ASSERTIONS .. history .. ":" .. broker
   if said ~= "" then
@@ -136,7 +143,5 @@ if opened[1] ~= history or opened[4] then
 end
 local granted = math.min(asked, tonumber(opened[6]) or asked, LONGEST_LEASE_MS)
 redis.call("SET", LEASE, MINE, "PX", granted)
-if before ~= MINE then
-  redis.call("HSET", SESSIONS, broker, session)
-end
+redis.call("HSET", SESSIONS, broker, string.format("%s %.0f", session, now_ms + granted))
 return answer(status, session_of(before), granted)

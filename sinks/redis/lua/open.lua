@@ -1,20 +1,20 @@
 -- Lets a generation of the job write to one cluster, on this history of the data, once the records are
 -- known to be complete.
 --
--- KEYS: open, replicas.
+-- KEYS: open, replicas, ownership, bundles.
 -- ARGV: generation; the history it was opened on before, "" if none; the longest lease (ms); the history
 --       on which the caller has rebuilt the records, "" if none; how long that one must have been closed
 --       by then (ms); how many replicas must acknowledge, "" for enough for a majority.
 -- Returns {"opened", this history}, {"fenced", the higher generation}, {"spent", this history},
---       {"replica", ""}, or {"rebuild", this history, ms to wait at least, when it was closed}: no
+--       {"replica", ""}, {"evicts", the server's policy}, or {"rebuild", this history, ms to wait at least, when it was closed}: no
 --       record can be changed until it is opened.
 --
 -- Rendered above from Python: REPLICA_WAIT_MS. From history.lua: server, history_of, replicas_of,
--- was_promoted, majority_of, noted_replicas.
+-- was_promoted, majority_of, noted_replicas. From marks.lua: are_marked, mark.
 
 local wanted, known, lease_ms = ARGV[1], ARGV[2], ARGV[3]
 local rebuilt_on, closed_for, replicas = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
-local OPEN, REPLICAS = KEYS[1], KEYS[2]
+local OPEN, REPLICAS, OWNERSHIP, BUNDLES = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 
 local here = server()
 local history = history_of(here)
@@ -29,7 +29,17 @@ local most = noted_replicas(REPLICAS, history)
 if generation and tonumber(generation) > tonumber(wanted) then
   return { "fenced", generation }
 end
-local is_open = opened_on == history and not by_older_job
+-- A server that deletes keys when it is full deletes leases first: it is closed until it does not.
+local memory = redis.call("INFO", "memory")
+local policy = string.match(memory, "maxmemory_policy:([%w-]+)")
+if policy ~= "noeviction" and not string.find(memory, "maxmemory:0", 1, true) then
+  redis.call("HDEL", OPEN, "replid", "run_id")
+  return { "evicts", policy }
+end
+
+local is_of_here = opened_on == history and not by_older_job
+local marked = are_marked(OWNERSHIP, BUNDLES)
+local is_open = is_of_here and marked
 -- This generation was opened on other data, or on data that is gone: its epochs must not be used again.
 -- Close at once, as this server may lose its role and return before the next generation opens it.
 local lost = not is_open or generation ~= wanted
@@ -40,7 +50,7 @@ if (known ~= "" and (known ~= history or lost))
 end
 
 -- On one history the counts never fall: this server cannot tell a lost replica from a promoted one.
-local looked_at = is_open or stored[3] == history
+local looked_at = is_of_here or stored[3] == history
 local online, near = replicas_of(here, 0)
 -- The most replicas on the histories since it was last opened with enough of them. Brokers' requests may
 -- have seen more than the job's calls.
@@ -86,8 +96,14 @@ if not is_open then
     since = now + (left_behind and REPLICA_WAIT_MS or 0)
   end
   local remaining = math.max(0, since + closed_for - now)
-  if rebuilt_on ~= history or remaining > 0 then
+  -- Records that were deleted since the rebuild began may not have been read.
+  if rebuilt_on ~= history or remaining > 0 or not marked then
     redis.call("HDEL", OPEN, "replid", "run_id", "rebuild_run")
+    if not marked then
+      -- Without the records it may name bundles that nobody knows.
+      redis.call("DEL", BUNDLES)
+      mark(OWNERSHIP, BUNDLES)
+    end
     redis.call("HSET", OPEN, "rebuild_on", history, "rebuild_since", string.format("%.0f", since))
     return { "rebuild", history, string.format("%.0f", remaining), string.format("%.0f", since) }
   end

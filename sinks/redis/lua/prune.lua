@@ -1,6 +1,6 @@
 -- Removes the records of bundles that ended long ago.
 --
--- KEYS: open, ownership, journal, unjournalled.
+-- KEYS: open, ownership, journal, unjournalled, bundles.
 -- ARGV: cluster; the job's generation; how long ago (ms); then bundles.
 -- Returns {"pruned", how many}, {"closed", why}, or {"fenced", the higher generation}.
 --
@@ -9,7 +9,7 @@
 local OPEN, OWNERSHIP, JOURNAL, UNJOURNALLED = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local cluster, caller, kept_ms = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
-local refused = barred(OPEN, caller)
+local refused = barred(OPEN, OWNERSHIP, KEYS[5], caller)
 if refused then
   return refused
 end

@@ -4,6 +4,8 @@
 -- ARGV: cluster; how many bundles at most.
 -- Returns {how many were added}. Atomic: a change in between is journalled after the record that it
 --       follows, or its bundle is left out and added again.
+--
+-- Rendered above from Python: MARK.
 
 local OWNERSHIP, JOURNAL, UNJOURNALLED = KEYS[1], KEYS[2], KEYS[3]
 local cluster, most = ARGV[1], ARGV[2]
@@ -12,8 +14,10 @@ local function quoted(text)
   return (string.gsub(cjson.encode(text), "\\/", "/"))
 end
 
--- Fails here where it is no hash: what is taken below would be forgotten.
-redis.call("HGET", OWNERSHIP, "")
+-- Fails here where it is no hash, and waits where it was deleted: what is taken below would be forgotten.
+if not redis.call("HGET", OWNERSHIP, MARK) then
+  return { "0" }
+end
 local refilled, refused = 0, nil
 for _, bundle in ipairs(redis.call("SPOP", UNJOURNALLED, most)) do
   local record = redis.call("HGET", OWNERSHIP, bundle)

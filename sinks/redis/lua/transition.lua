@@ -2,7 +2,7 @@
 -- batch of the job, or a broker's requests.
 --
 -- KEYS: open, ownership, journal, applied, bundles, placed, the leases' common prefix, that of brokers'
---       owned sets, unjournalled, replicas, then every command stream a transition may append to.
+--       owned sets, unjournalled, replicas, sessions, then every command stream a transition may append to.
 -- ARGV: cluster; the job's generation, query id and page ("", "", "" from a broker), a page being
 --       "batch/how many transitions come before it/digest of the whole batch"; the transitions as JSON:
 --       {id, bundle, event, expect, broker, actor, session, within, commands, neighbour, children,
@@ -19,8 +19,9 @@
 -- whole batch. Field "" lists the newest queries, newest first, one a line.
 --
 -- Rendered from Python: EFFECTS (";state event=state owner-rule given;..."), BROKER_EVENTS, JOB_EVENTS,
--- STREAK_ENDS, SOON_MS, MOST_FALLS, CLOCK_MARGIN_MS, MOST_JOURNAL; a name after "REFUSED." becomes its text. From
--- history.lua: server, is_of, short_of_replicas. From records.lua: readable_record.
+-- STREAK_ENDS, SOON_MS, MOST_FALLS, CLOCK_MARGIN_MS, MOST_JOURNAL, LONGEST_LEASE_MS; a name after "REFUSED." becomes its text. From
+-- history.lua: server, is_of, short_of_replicas. From marks.lua: are_marked. From records.lua: readable_record.
+-- From sessions.lua: noted_session.
 -- JSON is built by hand: cjson writes an empty list as {} and long integers as 1.7e+12.
 
 -- A broker this far behind has missed the deadlines of the commands that are trimmed.
@@ -33,7 +34,7 @@ local MOST_QUERIES = 8
 local OPEN, OWNERSHIP, JOURNAL, APPLIED = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 -- A lease's key has the same hash tag as its prefix, so it is on the same node.
 local BUNDLES, PLACED, LEASES, OWNED = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local UNJOURNALLED, REPLICAS = KEYS[9], KEYS[10]
+local UNJOURNALLED, REPLICAS, SESSIONS = KEYS[9], KEYS[10], KEYS[11]
 local cluster, caller, query, page = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local by_broker = caller == ""
 local batch, place, digest = string.match(page, "^(%d+)/(%d+)/(%x+)$")
@@ -116,6 +117,9 @@ local here = server()
 if not is_of(here, history) then
   return { "closed", "its server restarted, or is not the master that it was" }
 end
+if not are_marked(OWNERSHIP, BUNDLES) then
+  return { "closed", NOT_MARKED }
+end
 local isolated = short_of_replicas(REPLICAS, here, history, opened[2], opened[3])
 if isolated then
   return { "isolated", isolated }
@@ -148,8 +152,13 @@ local function member(name, text)
   return text and ',"' .. name .. '":' .. quoted(text) or ""
 end
 
+-- Also where somebody deleted its lease: it serves until that would have ended.
 local function holds_lease(broker)
-  return redis.call("EXISTS", LEASES .. broker) == 1
+  if redis.call("EXISTS", LEASES .. broker) == 1 then
+    return true
+  end
+  local _, rest = noted_session(SESSIONS, broker, now)
+  return rest ~= nil
 end
 
 -- Whether it may get a bundle: its process has not ended, and its agent knows these scripts.
@@ -170,9 +179,12 @@ local function speaks_for(request)
   return not request.session or redis.call("GET", LEASES .. request.actor) == "+" .. request.session
 end
 
--- The namespace, start and end of a bundle; nil if the name is not one. Only in this form do ranges
--- compare as text.
+-- The namespace, start and end of a bundle; nil if the name is not one, or too long for the job to carry
+-- (LONGEST_NAME in trimtab/model.py). Only in this form do ranges compare as text.
 local function range_of(bundle)
+  if #bundle > 2048 then
+    return nil
+  end
   local namespace, low, high =
     string.match(bundle, "^([^/%s]+/%S+)/0x([%da-f]+)_0x([%da-f]+)$")
   if low and #low == 8 and #high == 8 and low < high then
@@ -180,11 +192,18 @@ local function range_of(bundle)
   end
 end
 
+-- How many bundles were placed on a broker since the hints. What somebody has spoiled counts as none: the
+-- next hints delete it.
+local function placed_on(broker)
+  local count = redis.pcall("HGET", PLACED, broker)
+  return type(count) == "string" and tonumber(count) or 0
+end
+
 -- The least loaded candidate that holds a lease, including bundles placed since the hints.
 local function best_of(candidates, each)
   local best, least
   for _, candidate in ipairs(candidates) do
-    local placed = redis.call("HGET", PLACED, candidate[1]) or 0
+    local placed = placed_on(candidate[1])
     local load = candidate[2] + placed * (each or 0)
     if (not least or load < least) and can_serve(candidate[1]) then
       best, least = candidate[1], load
@@ -499,7 +518,8 @@ local function send(request, after, commands)
     redis.pcall("EXPIRE", command.stream, COMMANDS_KEPT_S)
   end
   if request.candidates then
-    redis.call("HINCRBY", PLACED, after.owner, 1)
+    -- pcall here too: the records are written, and a spoiled count heals with the next hints.
+    redis.pcall("HINCRBY", PLACED, after.owner, 1)
   end
 end
 

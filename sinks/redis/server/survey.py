@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import redis
 
-from sinks.errors import Misconfigured, StoreUnavailable
+from sinks.errors import Evicting, Misconfigured, StoreUnavailable
 from sinks.redis.server.connections import address, translate_errors
 from sinks.redis.server.replies import NO_CLUSTER
 from trimtab.ownership import REPLICA_LAG_S
+
+NO_EVICTION: Final = "noeviction"
+"""The ``maxmemory-policy`` of a server that refuses writes when it is full."""
 
 
 class Replica(NamedTuple):
@@ -116,7 +119,8 @@ def check_mode(client: redis.Redis) -> None:
 def check_survey(client: redis.Redis) -> Survey:
     """The same as `survey`, but only for a single master.
 
-    Raises Misconfigured for other servers, and StoreUnavailable for a replica: it may be promoted.
+    Raises Misconfigured for other servers, Evicting for one that would delete keys, and
+    StoreUnavailable for a replica: it may be promoted.
     """
     found = survey(client)
     if refusal := unfit(found.mode):
@@ -126,7 +130,20 @@ def check_survey(client: redis.Redis) -> Survey:
             f"Redis at {address(client)} is a replica of {found.master}; name the master, or the "
             "Sentinels that know it: redis+sentinel://"
         )
+    memory = _info(client, "memory")
+    policy = str(memory["maxmemory_policy"])
+    if int(memory["maxmemory"]) and policy != NO_EVICTION:
+        raise Evicting(f"Redis at {address(client)} {evicting(policy)}")
     return found
+
+
+def evicting(policy: str) -> str:
+    """Why a server with a limit of its memory and this policy is refused."""
+    return (
+        f"deletes keys when it is full (maxmemory-policy {policy}), leases and the records of "
+        f"ownership among them: CONFIG SET maxmemory-policy {NO_EVICTION}, and the same in its "
+        "file; and give it memory enough"
+    )
 
 
 def unfit(mode: str) -> str:

@@ -12,7 +12,7 @@ _STEP: Final = re.compile(r"\s*\d+: proc +(\d+) \((\S+?)\) +\S+?:(\d+) .*?(?:D_S
 _VALUE: Final = re.compile(r"\s*(?:byte|bit|short|int)\s+(\S+):\s+(-?\d+)")
 
 
-def story(replayed: str, model: Path) -> Iterator[str]:
+def tell_steps(replayed: str, model: Path) -> Iterator[str]:
     """A line for each step: who, what, and the variables that have another value since.
 
     Of two variables of one name, as the two stores have them, the second is marked with ~.

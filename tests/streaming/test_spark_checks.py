@@ -8,8 +8,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from streaming.config import SparkConfig
-from streaming.query import trial
-from streaming.query.trial import start_spark
+from streaming.query import spark_checks
+from streaming.query.spark_checks import start_spark
 from streaming.readiness import NotReady
 
 
@@ -27,6 +27,6 @@ def test_a_spark_that_does_not_start_is_told_with_what_to_do(
     def fail(_: SparkConfig) -> SparkSession:
         raise error
 
-    monkeypatch.setattr(trial, "spark_session", fail)
+    monkeypatch.setattr(spark_checks, "spark_session", fail)
     with pytest.raises(NotReady, match=r"^Spark does not start: .*no java; try trimtab doctor$"):
         start_spark(SparkConfig())

@@ -1,0 +1,162 @@
+"""What the strategies are shown, and what they propose.
+
+show the available part of the view, without what is cooling down or in flight
+the split trigger proposes; its bundles stay for the rest of the round
+the merger proposes; its bundles stay too
+the children of earlier splits wish for a place
+the shedder proposes, unless the breaker has tripped
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from trimtab.merging import MERGERS
+from trimtab.names import rows_of
+from trimtab.plan import MOST_AT_ONCE, Merge, MergeWish, Refusal, ShedWish, Split, SplitWish
+from trimtab.reasons import Reason
+from trimtab.settings import Settings
+from trimtab.shedding import STRATEGIES
+from trimtab.splitting.triggers import TRIGGERS
+from trimtab.state.round_state import RoundState
+from trimtab.view import View
+
+
+class Proposals(NamedTuple):
+    """What the strategies propose in one round."""
+
+    view: View
+    """What the shedder saw."""
+    cooling: Collection[int]
+    """Rows of the bundles that moved recently."""
+    splits: tuple[Split, ...]
+    merges: tuple[Merge, ...]
+    refusals: tuple[Refusal, ...]
+    """Splits that cannot be."""
+    wishes: Sequence[ShedWish]
+    """The moves to decide on, in order."""
+
+
+def ask_strategies(
+    view: View, state: RoundState, settings: Settings, undoing: Sequence[ShedWish] | None
+) -> tuple[Proposals, RoundState]:
+    """The proposals, and the state with the strategies' histories; ``view`` is of the available
+    brokers, ``undoing`` are the wishes while no shedder may be asked."""
+    cooling = frozenset(rows_of(view.bundles.names, state.recent))
+    view = hold_moving(view, cooling)
+    splits, hindered, state = _ask_trigger(view, state, settings)
+    rows = [wish.bundle for wish in splits]
+    view = hold(view, rows, [view.bundles.names[row] for row in rows])
+    merges = ask_merger(view, settings)
+    view = hold(view, [row for wish in merges for row in (wish.bundle, wish.neighbour)])
+    children, state = _ask_children(view, state, settings)
+    wishes = undoing
+    if wishes is None:
+        wishes, state = _ask_shedder(view, state, settings)
+    return Proposals(
+        view=view,
+        cooling=cooling,
+        splits=tuple(_split(view, wish) for wish in splits),
+        merges=tuple(_merge(view, wish) for wish in merges),
+        refusals=hindered,
+        wishes=[*children, *wishes],
+    ), state
+
+
+def hold_moving(view: View, cooling: Collection[int]) -> View:
+    """The view with bundles that are cooling down or in flight marked as not movable."""
+    moving = np.flatnonzero(view.intended != view.bundles.owner).tolist()
+    return hold(view, [*moving, *cooling])
+
+
+def hold(view: View, rows: list[int], splitting: Iterable[str] = ()) -> View:
+    """The view with bundle ``rows`` marked as not movable, and these bundles as being split."""
+    movable = view.bundles.movable.copy()
+    movable[rows] = False
+    return replace(
+        view,
+        bundles=replace(view.bundles, movable=movable),
+        splitting=view.splitting.union(splitting),
+    )
+
+
+def _ask_trigger(
+    view: View, state: RoundState, settings: Settings
+) -> tuple[Sequence[SplitWish], tuple[Refusal, ...], RoundState]:
+    """The splits to make, the refusals of those that cannot be made, and the state after both."""
+    if not settings.split.enabled:
+        return (), (), state
+    name = settings.split.trigger
+    wishes, history = TRIGGERS[name](view, state.histories.of(name), settings)
+    names, owner = view.brokers.names, view.bundles.owner
+    hindered = tuple(
+        Refusal(view.bundles.names[wish.bundle], names[owner[wish.bundle]], wish.hindered)
+        for wish in wishes
+        if wish.hindered
+    )
+    splits = [wish for wish in wishes if not wish.hindered][:MOST_AT_ONCE]
+    return splits, hindered, replace(state, histories=state.histories.having(name, history))
+
+
+def ask_merger(view: View, settings: Settings) -> Sequence[MergeWish]:
+    """The merges to make."""
+    if not (settings.merge.enabled and settings.split.enabled):
+        return ()
+    return MERGERS[settings.merge.strategy](view, settings)[:MOST_AT_ONCE]
+
+
+def _ask_children(
+    view: View, state: RoundState, settings: Settings
+) -> tuple[Sequence[ShedWish], RoundState]:
+    """A wish for each child that its owner reports by now, unless the shedder places them itself;
+    the state waits for the other children."""
+    if not state.halves:
+        return (), state
+    bundles = view.bundles
+    rows = rows_of(bundles.names, state.halves)
+    found = {bundles.names[row] for row in rows}
+    waiting = {name: since for name, since in state.halves.items() if name not in found}
+    wishes = [
+        ShedWish(row, int(bundles.owner[row]), Reason.DIVIDED, or_stay=True)
+        for row in rows
+        if bundles.movable[row]
+    ]
+    places_children = STRATEGIES[settings.round.shedding].places_children
+    return () if places_children else wishes, replace(state, halves=waiting)
+
+
+def _ask_shedder(
+    view: View, state: RoundState, settings: Settings
+) -> tuple[Sequence[ShedWish], RoundState]:
+    name = settings.round.shedding
+    strategy = STRATEGIES[name]
+    history = state.histories.of(name, strategy.history)
+    wishes, history = strategy.shed(view, history, settings)
+    histories = state.histories.having(name, history, strategy.history)
+    return wishes, replace(state, histories=histories)
+
+
+def _split(view: View, wish: SplitWish) -> Split:
+    bundle = view.bundles.names[wish.bundle]
+    return Split(
+        bundle=bundle,
+        broker=view.brokers.names[view.bundles.owner[wish.bundle]],
+        reason=wish.reason,
+        epoch=view.epoch(bundle),
+    )
+
+
+def _merge(view: View, wish: MergeWish) -> Merge:
+    lower, upper = view.bundles.names[wish.bundle], view.bundles.names[wish.neighbour]
+    return Merge(
+        bundle=lower,
+        neighbour=upper,
+        broker=view.brokers.names[view.bundles.owner[wish.bundle]],
+        reason=wish.reason,
+        epoch=view.epoch(lower),
+        neighbour_epoch=view.epoch(upper),
+    )

@@ -1,0 +1,98 @@
+"""What cannot wait: repairs, and moves off brokers that are draining."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from trimtab.doubt import Doubt
+from trimtab.names import rows_of
+from trimtab.ownership import Event
+from trimtab.plan import Plan, ShedWish
+from trimtab.reasons import Reason, Rule
+from trimtab.round.disposal import Disposal
+from trimtab.round.placing import Placing
+from trimtab.round.repair_placement import RepairPlacement
+from trimtab.settings import Settings
+from trimtab.state.broker_averages import advance, remember_averages
+from trimtab.state.round_state import RoundState, begun
+from trimtab.view import View
+
+_MOST: Final = 1e40
+"""Reports within their limits sum to less in any fleet, and products of a few stay finite."""
+
+
+def plan_urgent(
+    view: View, state: RoundState, settings: Settings, now_ms: int, rng: np.random.Generator
+) -> tuple[Plan, View, RoundState]:
+    """The urgent part of the plan, the view with it under way, and the state after it."""
+    state = begun(state, settings, now_ms)
+    obstacle = _obstacle(view, state)
+    if obstacle is not None:
+        return Plan(skipped=obstacle), view, state
+    view, state = smooth_averages(view, state, settings)
+    drains = _drains(view)
+    if not (view.trouble.needs or drains):
+        return Plan(), view, state
+    placing = Placing(view, state.histories, settings, rng)
+    repairs, postponed = RepairPlacement(placing).repairs()
+    under_way = int(np.count_nonzero(view.intended != view.bundles.owner))
+    plan = Disposal(placing).plan(drains, (), under_way)
+    plan = replace(plan, repairs=repairs, postponed=postponed)
+    return plan, carry_out(view, plan), replace(state, histories=placing.remembered())
+
+
+def _obstacle(view: View, state: RoundState) -> Rule | None:
+    """The rule that forbids doing anything, if one does."""
+    if state.paused:
+        return Rule.PAUSED
+    if view.trouble.doubt is Doubt.UNSTABLE:
+        return Rule.DOUBT
+    return None if computable(view) else Rule.UNCOMPUTABLE
+
+
+def computable(view: View) -> bool:
+    """Whether strategies can compute on the view."""
+    brokers, bundles = view.brokers, view.bundles
+    loads = (brokers.resources, brokers.traffic, bundles.short, bundles.long, bundles.stats)
+    # A sum is finite only if every value is, and needs no column of booleans.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return all(abs(column.sum()) <= _MOST for column in (*loads, brokers.limits))
+
+
+def smooth_averages(view: View, state: RoundState, settings: Settings) -> tuple[View, RoundState]:
+    """The view with the brokers' averages and relief times; brokers that left are dropped."""
+    brokers = view.brokers
+    averages = advance(state.averages, brokers, settings.weights)
+    relieved = [state.relieved.get(name, 0) for name in brokers.names]
+    brokers = replace(brokers, averages=averages, relieved_ms=np.array(relieved, dtype=np.int64))
+    known = {name: at for name, at in zip(brokers.names, relieved, strict=True) if at}
+    state = replace(state, averages=remember_averages(brokers, averages), relieved=known)
+    return replace(view, brokers=brokers), state
+
+
+def _drains(view: View) -> list[ShedWish]:
+    """A wish for each movable bundle of a draining broker."""
+    trouble, bundles = view.trouble, view.bundles
+    if not trouble.draining or trouble.doubt is not Doubt.STABLE:
+        return []
+    emptied = np.array([name in trouble.draining for name in view.brokers.names], dtype=np.bool_)
+    rows = np.flatnonzero(bundles.movable & emptied[bundles.owner]).tolist()
+    return [ShedWish(row, int(bundles.owner[row]), Reason.DRAINED) for row in rows]
+
+
+def carry_out(view: View, plan: Plan) -> View:
+    """The view with the plan's moves and assignments under way."""
+    broker_of = {move.bundle: move.destination for move in plan.moves}
+    broker_of |= {
+        repair.bundle: repair.broker
+        for repair in plan.repairs
+        if repair.event is Event.ASSIGN and repair.broker is not None
+    }
+    row_of = {name: row for row, name in enumerate(view.brokers.names)}
+    intended = view.intended.copy()
+    for row in rows_of(view.bundles.names, broker_of):
+        intended[row] = row_of[broker_of[view.bundles.names[row]]]
+    return replace(view, intended=intended)
