@@ -21,12 +21,12 @@ from sinks.redis.leases import Lease, Leases, Renewal
 from trimtab.ownership import Event
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Command
-from trimtab.wire.ownership import Neighbour, TransitionOutcome
+from trimtab.wire.ownership import Neighbour, Record, TransitionOutcome
 
 
 class _RenewsOnce(Agent):
     def _renew_if_due(self) -> None:
-        if not self._seeded:
+        if not self.seeded:
             super()._renew_if_due()
 
 
@@ -58,7 +58,7 @@ class _WithObeyer(Agent):
 
 
 class _Obedient(Obeyer):
-    def holds(self, command: Command) -> bool:  # noqa: ARG002 - as what it overrides
+    def holds(self, command: Command, record: Record | None) -> bool:  # noqa: ARG002 - as what it overrides
         return True
 
 
@@ -97,7 +97,7 @@ class _BelievesRecords(Agent):
         records = self._links.store.records_of(settings.cluster, settings.broker)
         for bundle, record in records.items():
             self._obeyer.settle(bundle, record)
-        self._seeded, self._was_closed = True, False
+        self._agreed_after, self._was_closed = self._lease.lapses, False
 
 
 class _NeverLooks(Agent):

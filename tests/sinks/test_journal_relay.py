@@ -219,7 +219,10 @@ def test_a_bundle_that_stands_is_told_in_its_own_partition_only() -> None:
         for state in (State.DELETED, State.OWNED)
     }
     told = {
-        state: [each.everywhere for each in _outgoing("c", 1, b"1-0", msgspec.json.encode(change))]
+        state: [
+            each.everywhere
+            for each in _outgoing("c", 1, b"1-0", {b"change": msgspec.json.encode(change)})
+        ]
         for state, change in changes.items()
     }
     assert told == {State.DELETED: [True, True], State.OWNED: [False]}
