@@ -31,6 +31,7 @@ from admin.replay import Impossible, bound_of, run_replay, show, strategy_of
 from admin.settings_commands import settings_commands
 from admin.settings_file import tables
 from admin.simulate import simulate
+from admin.split_command import split
 from admin.why import why
 from deploy import doctor as checks
 from deploy.finding import Finding, bad, good
@@ -70,6 +71,7 @@ app.command()(conformance)
 app.add_typer(settings_commands, name="settings")
 app.add_typer(policy_commands, name="policy")
 app.command()(simulate)
+app.command()(split)
 app.command()(why)
 
 Config = Annotated[

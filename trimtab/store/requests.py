@@ -9,7 +9,7 @@ from typing import NamedTuple
 from trimtab.model import LONGEST_NAME, Epoch
 from trimtab.ownership import Event
 from trimtab.settings.words import AT_LOOKUP
-from trimtab.wire.command import Command, CommandKind
+from trimtab.wire.command import Command, CommandKind, Division
 from trimtab.wire.ownership import Neighbour, Transition, TransitionOutcome
 from trimtab.wire.rows import (
     PlannedMerge,
@@ -101,7 +101,7 @@ def _transition(record: RoundRecord, name: str, planned: Planned) -> Transition:
             bundle=planned.bundle,
             source=request.source,
             destination=request.broker if request.event is Event.TRANSFER else None,
-            division=record.division if kind is CommandKind.SPLIT else None,
+            division=_division(record, planned),
             neighbour=request.neighbour and request.neighbour.bundle,
             reason=planned.reason,
             plan=f"{record.cluster}/{record.round}",
@@ -119,6 +119,14 @@ def _transition(record: RoundRecord, name: str, planned: Planned) -> Transition:
         commands=commands,
         within_ms=record.move_deadline_ms if commands else 0,
     )
+
+
+def _division(record: RoundRecord, planned: Planned) -> Division | None:
+    if not isinstance(planned, PlannedSplit) or record.division is None:
+        return None
+    if not planned.algorithm:
+        return record.division
+    return record.division.asked(planned.algorithm, planned.positions)
 
 
 def issue_commands(
