@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
+from sinks.redis.hints import Counted
 from sinks.redis.leases import Lease
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Command
@@ -65,3 +66,7 @@ class HintReader(Protocol):
     def read(self, cluster: str) -> Hints | None: ...
 
     def placed(self, cluster: str) -> int: ...
+
+    def group_of(self, cluster: str, namespace: str) -> tuple[str, tuple[str, ...]] | None: ...
+
+    def count(self, cluster: str, namespaces: Sequence[str], tallies: Sequence[str]) -> Counted: ...

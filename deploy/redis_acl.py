@@ -96,6 +96,8 @@ def _patterns(cluster: str, broker: str) -> dict[str, str]:
         "bundles": keys.bundles_key(cluster),
         "hints": keys.hints_key(cluster),
         "placed": keys.placed_key(cluster),
+        "tallies": keys.tallies_key(cluster),
+        "groups": keys.groups_key(cluster),
         "whys": f"{keys.whys_key(cluster)}*",
         "commands": f"{commands}*",
         "own_commands": f"{commands}{broker}",

@@ -120,14 +120,14 @@ class Settler:
 
     def _place(self, asked: Question, record: Record | None, tried: set[str]) -> Answer | None:
         """Give the bundle to a broker, or name one that will; None: look at the record again."""
+        expect = NO_EPOCH if record is None else record.epoch
         try:
-            drawn = self._claims.draw(asked.bundle, tried)
+            if not self._decides(asked):
+                drawn = self._claims.draw(asked.bundle, tried)
+                return self._redirect(asked.bundle, drawn.brokers, tried)
+            drawn, outcome = self._claims.place(asked.bundle, expect, tried)
         except NoPlace as error:
             return answer_retry(error.cause, str(error))
-        if not self._decides(asked):
-            return self._redirect(asked.bundle, drawn.brokers, tried)
-        expect = NO_EPOCH if record is None else record.epoch
-        outcome = self._claims.claim(asked.bundle, expect, drawn)
         if outcome.reason is Refused.NO_LEASE:
             tried.update(drawn.brokers)
         elif outcome.accepted and outcome.record is not None and outcome.record.owner is not None:

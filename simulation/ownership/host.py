@@ -22,6 +22,7 @@ from agent.lookup.claiming import Claims, NoPlace
 from agent.seen import Seen
 from simulation.ownership.network import Clock, Killed, Link
 from sinks.errors import SinkError
+from sinks.redis.hints import Counted
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.store.lookup import STEPS, LookupAction
 from trimtab.wire.hints import Hints
@@ -121,6 +122,21 @@ class _Hints:
 
     def placed(self, cluster: str) -> int:  # noqa: ARG002 - there is one
         return 0
+
+    def group_of(
+        self,
+        cluster: str,
+        namespace: str,  # noqa: ARG002 - there are none
+    ) -> tuple[str, tuple[str, ...]] | None:
+        return None
+
+    def count(
+        self,
+        cluster: str,
+        namespaces: Sequence[str],
+        tallies: Sequence[str],
+    ) -> Counted:
+        return Counted({}, dict.fromkeys(tallies, 0))
 
 
 class _Silent:

@@ -12,6 +12,7 @@ if the candidates do not all have equally many.
 from __future__ import annotations
 
 from enum import Enum
+from typing import Final
 
 import numpy as np
 
@@ -20,7 +21,8 @@ from trimtab.filters.request import Request
 from trimtab.settings import Settings
 from trimtab.view import View
 
-_NO_DOMAIN = "default"
+NO_DOMAIN: Final = "default"
+"""The failure domain that brokers without one share."""
 
 
 class GroupCount(Enum):
@@ -62,7 +64,7 @@ def _emptiest_domains(view: View, candidates: Bools, had: Ints) -> Bools:
 def domain_of(view: View) -> Ints:
     """(n,) number of each broker's failure domain; brokers without a domain share one."""
     domains = view.policies.domains
-    named = [domains.get(broker, _NO_DOMAIN) for broker in view.brokers.names]
+    named = [domains.get(broker, NO_DOMAIN) for broker in view.brokers.names]
     numbers: Ints = np.unique(named, return_inverse=True)[1].reshape(-1)
     return numbers
 

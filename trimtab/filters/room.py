@@ -22,11 +22,15 @@ def topic_room(request: Request, candidates: Bools, settings: Settings) -> Bools
 
 def evenness(request: Request, candidates: Bools, settings: Settings) -> Bools:
     """Keep brokers with the fewest bundles of the namespace (Pulsar removeMostServicingBrokers)."""
-    system = f"{request.namespace}/".startswith("pulsar/system/")
-    if not (settings.placement.distribute_evenly or system):
+    if not (settings.placement.distribute_evenly or spreads_always(request.namespace)):
         return candidates
     ranges = request.projection.ranges(request.row)
     fewest: Bools = candidates & (ranges == 0)
     if not fewest.any() and candidates.any():
         fewest = candidates & (ranges == ranges[candidates].min())
     return fewest
+
+
+def spreads_always(namespace: str) -> bool:
+    """Whether Pulsar spreads the namespace's bundles by count, whatever the settings say."""
+    return f"{namespace}/".startswith("pulsar/system/")
