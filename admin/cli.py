@@ -23,8 +23,10 @@ from admin.config_import.java_properties import MalformedProperties, parse
 from admin.demo.display import summary
 from admin.demo.processes import METRICS_PORT, DemoFailed, spark_jars
 from admin.demo.run import Demo, DemoOptions
-from admin.intents import Word, intent_of, publish
+from admin.intents import Unchecked, Word, intent_of, send
+from admin.policy_commands import policy_commands
 from admin.replay import Impossible, bound_of, run_replay, show, strategy_of
+from admin.settings_commands import settings_commands
 from admin.settings_file import tables
 from admin.simulate import simulate
 from admin.why import why
@@ -38,7 +40,6 @@ from simulation.profile import InvalidProfile
 from simulation.replay.recorded import RecordedTopics
 from simulation.replay.span import Asked, Bound
 from sinks.errors import SinkError, Unavailable
-from sinks.kafka.publisher import Publisher
 from sinks.kafka.topics import ensure_topics
 from sinks.redis.server.connections import redis_client
 from streaming.config import InvalidConfig, load_config
@@ -62,6 +63,8 @@ app = typer.Typer(
 )
 config_commands = typer.Typer(help="Settings of the job.", no_args_is_help=True)
 app.add_typer(config_commands, name="config")
+app.add_typer(settings_commands, name="settings")
+app.add_typer(policy_commands, name="policy")
 app.command()(simulate)
 app.command()(why)
 
@@ -178,18 +181,15 @@ def tell(
     subject: Annotated[
         str | None, typer.Argument(help="The broker (drain, undrain) or bundle (readmit).")
     ] = None,
+    unchecked: Unchecked = False,
     config: Config = None,
 ) -> None:
     """Tell the job to pause or resume, to empty a broker or use it again, to readmit a bundle."""
     try:
-        settings = load_config(config)
         intent = intent_of(word, cluster, subject)
-        publish(Publisher(settings.kafka.bootstrap, settings.kafka.client), intent)
-    except (InvalidConfig, ValueError) as error:
+    except ValueError as error:
         raise _end(str(error), USAGE) from None
-    except SinkError as error:
-        raise _end(str(error), UNREACHABLE if isinstance(error, Unavailable) else FAILED) from None
-    print(intent.id)
+    send(intent, config, unchecked=unchecked)
 
 
 @app.command()

@@ -1,17 +1,58 @@
-"""An operator's intents for the job, which `trimtab tell` puts on trimtab.control."""
+"""An operator's intents for the job: made, checked against the last rounds, and published."""
 
 from __future__ import annotations
 
 import getpass
 import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from enum import StrEnum
+from functools import cache, partial
+from pathlib import Path
+from typing import Annotated, Final
 from uuid import uuid4
 
 import msgspec
+import typer
 
+from admin.config_import.pulsar_keys import NOT_IMPORTED
+from admin.last_rounds import LastRounds, NoSuchCluster, find_cluster, read_rounds
+from simulation.replay.recorded import Missing, RecordedTopics
+from sinks.errors import SinkError, Unavailable
 from sinks.kafka.publisher import Outgoing, Publisher
+from sinks.redis.ownership_store import OwnershipStore
+from sinks.redis.server.connections import redis_client
+from streaming.config import InvalidConfig, JobConfig, load_config
+from trimtab.cluster.existing import Existing, absences
+from trimtab.cluster.flaws import intent_flaws
+from trimtab.cluster.job_settings import from_record
+from trimtab.model import namespace_of
+from trimtab.nearby import nearby
+from trimtab.policies import host_of, matches
+from trimtab.settings.setting import InvalidSettings
+from trimtab.shedding import DEFAULTS
+from trimtab.state.memory import Memory
 from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.keys import CONTROL
+from trimtab.wire.ownership import Record
+from trimtab.wire.rows import JobSettings
+
+FAILED: Final = 1
+USAGE: Final = 2
+UNREACHABLE: Final = 5
+
+Unchecked = Annotated[
+    bool,
+    typer.Option("--unchecked", help="Do not check it before; the job checks it too."),
+]
+
+
+class Objections(ValueError):
+    """Raised if the job would refuse an intent; ``problems`` lists all that is wrong with it."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
 
 
 class Word(StrEnum):
@@ -27,6 +68,18 @@ class Word(StrEnum):
 _SUBJECTS = {Word.DRAIN: "broker", Word.UNDRAIN: "broker", Word.READMIT: "bundle"}
 
 
+def new_intent(kind: IntentKind, cluster: str, **members: object) -> Intent:
+    """An intent of this kind, with a new id."""
+    said = Intent(
+        id=f"tell/{uuid4()}",
+        kind=kind,
+        cluster=cluster,
+        at=time.time_ns() // 1_000_000,
+        by=getpass.getuser(),
+    )
+    return msgspec.structs.replace(said, **members)
+
+
 def intent_of(word: Word, cluster: str, subject: str | None) -> Intent:
     """Make an intent; raises ValueError if the subject is missing, or not expected."""
     member = _SUBJECTS.get(word)
@@ -34,16 +87,117 @@ def intent_of(word: Word, cluster: str, subject: str | None) -> Intent:
         raise ValueError(f"{word}: say which {member}")
     if member is None and subject is not None:
         raise ValueError(f"{word} is about the whole cluster, not about {subject}")
-    intent = Intent(
-        id=f"tell/{uuid4()}",
-        kind=IntentKind(word.value),
-        cluster=cluster,
-        at=time.time_ns() // 1_000_000,
-        by=getpass.getuser(),
-    )
-    return intent if member is None else msgspec.structs.replace(intent, **{member: subject})
+    members = {} if member is None else {member: subject}
+    return new_intent(IntentKind(word.value), cluster, **members)
 
 
 def publish(publisher: Publisher, intent: Intent) -> None:
     """Return once Kafka has it; raises KafkaUnavailable and Misconfigured."""
     publisher.publish([Outgoing(CONTROL, intent.cluster, msgspec.json.encode(intent))])
+
+
+def send(intent: Intent, config: Path | None, *, unchecked: bool) -> None:
+    """Publish an intent and print its id, or end the program with all that is wrong with it."""
+    try:
+        settings = load_config(config)
+        if not unchecked:
+            _check(intent, settings)
+        publish(Publisher(settings.kafka.bootstrap, settings.kafka.client), intent)
+    except (InvalidConfig, Objections) as error:
+        raise end("\n".join(error.problems), USAGE) from None
+    except SinkError as error:
+        raise end(str(error), UNREACHABLE if isinstance(error, Unavailable) else FAILED) from None
+    print(intent.id)
+
+
+def end(message: str, code: int) -> typer.Exit:
+    """Say why, and the exit to raise."""
+    typer.echo(message, err=True)
+    return typer.Exit(code)
+
+
+def last_rounds(settings: JobConfig, cluster: str) -> tuple[LastRounds, JobSettings | None]:
+    """A cluster's last rounds, and what their job was started with, if that is still recorded.
+
+    Raises SinkError, and Objections if the cluster is unknown.
+    """
+    with closing(RecordedTopics(settings.kafka.bootstrap, settings.kafka.client)) as topics:
+        try:
+            clusters, started = read_rounds(topics)
+            last = find_cluster(clusters, cluster)
+        except (NoSuchCluster, Missing) as error:
+            raise Objections([str(error)]) from None
+    return last, started.get(last.query)
+
+
+def _check(intent: Intent, settings: JobConfig) -> None:
+    """Raise Objections with all that the job would find wrong; warn of absent brokers."""
+    try:
+        last, started = last_rounds(settings, intent.cluster)
+        url = settings.redis_url.get_secret_value()
+        problems = list(flaws(intent, last, started, partial(_records, url, intent.cluster)))
+    except (Objections, InvalidSettings) as error:
+        problems = error.problems
+    if problems:
+        raise Objections([*problems, "nothing was sent; --unchecked sends it all the same"])
+    for note in notes(intent, last):
+        typer.echo(note, err=True)
+
+
+def _records(url: str, cluster: str) -> Mapping[str, Record]:
+    """The store's records of the cluster, by bundle."""
+    with redis_client(url) as client:
+        return OwnershipStore(client).records(cluster)
+
+
+def flaws(
+    intent: Intent,
+    last: LastRounds,
+    started: JobSettings | None,
+    records: Callable[[], Mapping[str, Record]],
+) -> Iterator[str]:
+    """What the job would find wrong with an intent, as far as rounds and records say.
+
+    ``records`` reads those of the cluster, by bundle; it is called only if they are needed.
+    """
+    if intent.kind in {IntentKind.SETTINGS, IntentKind.RESET} and started is None:
+        yield "trimtab.rounds no longer says what the job was started with"
+        return
+    defaults = DEFAULTS if started is None else from_record(started)[1]
+    if not _deletes_policy(intent):
+        memory = Memory(overrides=dict(last.overrides))
+        yield from (text for _, text in intent_flaws(memory, intent, defaults))
+    for name in (*intent.settings, *intent.names):
+        if name in NOT_IMPORTED:
+            yield f"{name}: this key of Pulsar has no setting here: {NOT_IMPORTED[name]}"
+    read = cache(records)
+    existing = Existing(
+        brokers=lambda: last.brokers,
+        namespaces=lambda: {namespace_of(bundle) for bundle in read()},
+        records=lambda name: {b: each for b, each in read().items() if namespace_of(b) == name},
+    )
+    yield from (text for _, text in absences(intent, existing))
+
+
+def notes(intent: Intent, last: LastRounds) -> Iterator[str]:
+    """What a policy names and the last rounds did not see: it may be absent for now."""
+    if intent.kind is IntentKind.FAILURE_DOMAIN:
+        for broker in intent.brokers:
+            if broker not in last.brokers:
+                yield f"note: {broker} is no broker lately; {nearby(broker, last.brokers)}"
+    if intent.isolation is not None:
+        primary = intent.isolation.primary
+        if not any(matches(host_of(broker), primary) for broker in last.brokers):
+            yield f"note: no broker lately matches {', '.join(primary)}"
+
+
+def _deletes_policy(intent: Intent) -> bool:
+    """Whether only the job knows if what the intent deletes exists."""
+    match intent.kind:
+        case IntentKind.ISOLATION:
+            return intent.isolation is None
+        case IntentKind.ANTI_AFFINITY:
+            return not intent.group
+        case IntentKind.FAILURE_DOMAIN:
+            return not intent.brokers
+    return False

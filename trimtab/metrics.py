@@ -193,6 +193,13 @@ DOUBT: Final = Metric(
     "all).",
     ("cluster", "level"),
 )
+REFUSED_INTENTS: Final = Metric(
+    "trimtab_refused_intents",
+    MetricKind.COUNTER,
+    "Intents that changed nothing because they broke a rule, by that rule. trimtab.dead-letters "
+    "has each, with what is wrong with it.",
+    ("cluster", "rule"),
+)
 PROBLEMS: Final = Metric(
     "trimtab_problems",
     MetricKind.GAUGE,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple, NewType
+from typing import Final, NamedTuple, NewType
 
 BrokerId = NewType("BrokerId", str)
 """``host:port`` of a broker's web service, Pulsar's ``brokerId``."""
@@ -11,6 +11,9 @@ BrokerId = NewType("BrokerId", str)
 ClusterId = NewType("ClusterId", str)
 
 FULL_RANGE_END = 0xFFFFFFFF
+
+LONGEST_NAME: Final = 2048
+"""Bytes of a bundle's name: brokers may claim any, and Kafka must accept messages about it."""
 
 # ASCII: what is a space must be one to the scripts as well.
 _BUNDLE = re.compile(r"([^/\s]+/[^\s]+)/0x([0-9a-f]{8})_0x([0-9a-f]{8})", re.ASCII)
@@ -52,6 +55,8 @@ class InvalidName(ValueError):
 
 def parse_bundle(name: str) -> tuple[str, HashRange]:
     """Split a bundle's name into its namespace and hash range; raises InvalidName."""
+    if len(name) > LONGEST_NAME // 4 and len(name.encode(errors="replace")) > LONGEST_NAME:
+        raise InvalidName(f"{name[:100]}… has more than {LONGEST_NAME} bytes")
     match = _BUNDLE.fullmatch(name)
     if match is None:
         raise InvalidName(f"{name!r} is not namespace/0xLLLLLLLL_0xHHHHHHHH")

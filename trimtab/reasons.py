@@ -1,4 +1,5 @@
-"""Why a bundle moves, is split, merged or gets an owner, and which rule left it as it is."""
+"""Why a bundle moves, is split, merged or gets an owner, which rule left it as it is, and why
+an intent is refused."""
 
 from __future__ import annotations
 
@@ -139,3 +140,20 @@ class Rest(StrEnum):
     """No broker that owns it reports it."""
     UNNEEDED = "nothing-to-do"
     """The broker neither gives nor gets a bundle."""
+
+
+class IntentRule(StrEnum):
+    """Why an intent is refused."""
+
+    NO_SUBJECT = "no-subject"
+    """It does not say what it is about."""
+    INVALID_SETTING = "invalid-setting"
+    """An unknown setting, a value that it cannot have, or one that contradicts another setting."""
+    FIXED_SETTING = "fixed-setting"
+    """The setting cannot change while the job runs."""
+    INVALID_POLICY = "invalid-policy"
+    UNKNOWN_POLICY = "unknown-policy"
+    """It deletes an isolation policy, a failure domain or a membership that does not exist."""
+    UNKNOWN_BROKER = "unknown-broker"
+    UNKNOWN_BUNDLE = "unknown-bundle"
+    NOT_QUARANTINED = "not-quarantined"

@@ -25,6 +25,8 @@ def show_dead_letter(shown: Exposition, letter: DeadLetter) -> None:
     if letter.field:
         cluster = letter.key.partition("/")[0]
         shown.count(metrics.IMPLAUSIBLE, cluster, letter.field)
+    if letter.rule:
+        shown.count(metrics.REFUSED_INTENTS, letter.key, letter.rule)
 
 
 def show_round(shown: Exposition, record: RoundRecord) -> None:

@@ -15,7 +15,7 @@ from sinks.redis.ownership_store import OwnershipStore
 from tests.contracts.asking import BUNDLE, GENERATION, HALVES, broker
 from tests.contracts.conftest import BROKERS
 from tests.support.opening import indexed, let_lapse, server_ms
-from trimtab.model import NO_EPOCH, is_bundle, namespace_of
+from trimtab.model import LONGEST_NAME, NO_EPOCH, is_bundle, namespace_of
 from trimtab.ownership import LONGEST_LEASE_MS, Event
 from trimtab.wire import keys
 from trimtab.wire.ownership import Candidate, Refused, Transition
@@ -118,6 +118,8 @@ NO_RANGES = (
     "t/n s/0x20000000_0x40000000",
     "t/ns/0x20000000_0x40000000 ",
     "/t/ns/0x20000000_0x40000000",
+    f"t/{'n' * (LONGEST_NAME - 23)}/0x20000000_0x40000000",
+    f"t/{'é' * (LONGEST_NAME // 2)}/0x20000000_0x40000000",
 )
 
 
@@ -129,6 +131,13 @@ def test_what_is_no_range_is_no_bundle(
 
     assert store.apply(cluster, claim).reason is Refused.NOT_TILING
     assert indexed(client, cluster) == []
+
+
+def test_the_longest_name_is_a_bundle(store: OwnershipStore, cluster: str) -> None:
+    name = f"t/{'n' * (LONGEST_NAME - 24)}/0x20000000_0x40000000"
+    assert len(name) == LONGEST_NAME
+    claim = msgspec.structs.replace(broker(A, Event.CLAIM), bundle=name)
+    assert store.apply(cluster, claim).accepted
 
 
 @pytest.mark.parametrize(

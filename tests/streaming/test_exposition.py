@@ -247,6 +247,18 @@ def test_a_report_that_is_not_believed_is_counted_by_cluster_and_field() -> None
     assert value(shown, "trimtab_implausible_reports_total", cluster="c", field="") is None
 
 
+def test_a_refused_intent_is_counted_by_cluster_and_rule() -> None:
+    it = cluster()
+    row = said(IntentKind.SETTINGS, settings={"round.max_moves": -1})
+    _, out = it.receive([row], 0)
+    shown = Exposition()
+    for letter in (each for each in out if each.tag == Tag.DEAD_LETTER):
+        show_dead_letter(shown, msgspec.json.decode(letter.payload, type=DeadLetter))
+    labels = {"topic": keys.CONTROL, "reason": "refused-intent"}
+    assert value(shown, "trimtab_dead_letters_total", **labels) == 1
+    assert value(shown, "trimtab_refused_intents_total", cluster="c", rule="invalid-setting") == 1
+
+
 def test_intake_counts_verdicts_and_ages() -> None:
     shown = Exposition()
     intake = Intake(cluster="c", accepted=3, duplicate=2, old=1, newest_ms=4_000)

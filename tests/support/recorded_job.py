@@ -23,6 +23,7 @@ from trimtab.ownership import Event, State
 from trimtab.settings import Settings
 from trimtab.store.requests import BatchId
 from trimtab.wire import keys
+from trimtab.wire.control import IntentKind
 from trimtab.wire.explanation import Explanation, RoundExplanations
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
 from trimtab.wire.ownership import Change
@@ -41,7 +42,8 @@ class RecordedJob:
         self.replay = Replay(INTAKE, settings, followed={CLUSTER}, explains=True)
         self._settings = settings
         self._read = {
-            topic: topics.ends(topic, 0)[1] for topic in (keys.LOAD_REPORTS, keys.OWNERSHIP)
+            topic: topics.ends(topic, 0)[1]
+            for topic in (keys.LOAD_REPORTS, keys.OWNERSHIP, keys.CONTROL)
         }
         self.stored: dict[int, dict[str, Explanation]] = {}
         """By round: what went to Redis."""
@@ -69,6 +71,10 @@ class RecordedJob:
             start_timestamp=1,
         )
         self._publish(keys.LOAD_REPORTS, f"{CLUSTER}/{broker}", encode(data))
+
+    def intend(self, kind: IntentKind, **members: object) -> None:
+        said = {"id": kind.value, "kind": kind.value, "cluster": CLUSTER} | members
+        self._publish(keys.CONTROL, CLUSTER, msgspec.json.encode(said))
 
     def batch(self) -> None:
         """Read, decide, and record."""

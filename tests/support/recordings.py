@@ -53,6 +53,16 @@ _CHANGES: Final[list[dict[str, str | int | float | bool]]] = [
     {"round.interval": 0.0},
     {"replay.export_interval": 3.0},
     {"round.max_moves": 1},
+    {
+        "loadBalancerLoadSheddingStrategy": "ThresholdShedder",
+        "loadBalancerLoadPlacementStrategy": "LeastLongTermMessageRate",
+    },
+]
+
+_RESETS: Final[list[tuple[str, ...]]] = [
+    (),
+    ("round.max_moves",),
+    ("round.shedding", "loadBalancerLoadPlacementStrategy"),
 ]
 
 clusters = st.sampled_from(["east", "west"])
@@ -87,9 +97,16 @@ def _intended(draw: st.DrawFn) -> tuple[str, bytes, bytes]:
         IntentKind.DRAIN,
         IntentKind.UNDRAIN,
     ]
-    kind = draw(st.sampled_from([*kinds, IntentKind.SETTINGS, IntentKind.PAUSE, IntentKind.RESUME]))
-    settings = draw(st.sampled_from(_CHANGES)) if kind is IntentKind.SETTINGS else {}
-    intent = Intent(id="i", kind=kind, cluster=cluster, broker=draw(brokers), settings=settings)
+    kinds += [IntentKind.SETTINGS, IntentKind.RESET, IntentKind.PAUSE, IntentKind.RESUME]
+    kind = draw(st.sampled_from(kinds))
+    intent = Intent(
+        id="i",
+        kind=kind,
+        cluster=cluster,
+        broker=draw(brokers),
+        settings=draw(st.sampled_from(_CHANGES)) if kind is IntentKind.SETTINGS else {},
+        names=draw(st.sampled_from(_RESETS)) if kind is IntentKind.RESET else (),
+    )
     return keys.CONTROL, cluster.encode(), msgspec.json.encode(intent)
 
 

@@ -36,6 +36,8 @@ class Job:
 
     def __init__(self, server: MemoryServer, settings: Mapping[str, object]) -> None:
         self._server = server
+        # The first look closes it: nothing is opened that was not rebuilt.
+        self._server.open(CLUSTER, GENERATION, "")
         self._server.open(CLUSTER, GENERATION, "", self._server.history)
         self._replay = Replay(IntakeSettings(), Settings.parse(settings))
         self._last = _Batch(-1, 0, (), self._replay)

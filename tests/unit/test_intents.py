@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from trimtab.cluster.intents import _EFFECTS, _POLICIES, apply_intent
+from trimtab.cluster.intents import (
+    _EFFECTS,
+    _POLICIES,
+    _SETTINGS,
+    apply_intent,
+    resolve_settings,
+)
 from trimtab.policies import NO_POLICIES, Isolation, Policies
 from trimtab.settings import Settings
+from trimtab.shedding import DEFAULTS
 from trimtab.state.memory import Memory
 from trimtab.wire.control import Intent, IntentKind
 
@@ -16,7 +23,7 @@ OWN = Isolation(namespaces=("t/vip.*",), primary=("big-.*",), min_available=2)
 def after(*intents: Intent) -> Memory:
     memory = Memory()
     for intent in intents:
-        memory = apply_intent(memory, intent, Settings(), 0, 0)
+        memory = apply_intent(memory, intent, Settings(), 0, 0).memory
     return memory
 
 
@@ -88,5 +95,25 @@ def test_what_names_nothing_is_a_problem() -> None:
 
 def test_every_kind_of_intent_has_one_effect() -> None:
     """A kind without one must not be taken for another."""
-    kinds = [*_EFFECTS, *_POLICIES, IntentKind.SETTINGS]
+    kinds = [*_EFFECTS, *_POLICIES, *_SETTINGS]
     assert sorted(kinds) == sorted(IntentKind)
+
+
+@pytest.mark.parametrize(
+    "caution",
+    [
+        {"round.observe_only": True},
+        {"round.enabled": False},
+        {"loadBalancerSheddingEnabled": False},
+    ],
+    ids=lambda each: next(iter(each)),
+)
+def test_what_keeps_the_job_from_acting_outlasts_a_file_that_contradicts_another_change(
+    caution: dict[str, str | int | float | bool],
+) -> None:
+    memory = Memory(overrides={"avg.low_threshold": 30.0, **caution})
+    restarted = DEFAULTS.changed({"avg.high_threshold": 20.0, "avg.low_threshold": 10.0})
+    settings, problems = resolve_settings(memory, restarted)
+    assert settings.round.observe_only or not settings.round.enabled
+    assert settings.avg.low_threshold == 10.0
+    assert problems

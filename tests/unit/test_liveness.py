@@ -82,7 +82,7 @@ def test_pages_of_a_look_add_up_as_intents_bring_them() -> None:
         said = Intent(
             id="", kind=IntentKind.BROKER_LOST, cluster="c", broker="a", brokers=late, page=page
         )
-        memory = apply_intent(memory, said, SETTINGS, page, 1)
+        memory = apply_intent(memory, said, SETTINGS, page, 1).memory
     assert sorted(memory.liveness.late) == ["x", "y"]
 
 

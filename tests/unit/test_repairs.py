@@ -292,7 +292,9 @@ def test_what_is_not_in_quarantine_is_not_readmitted() -> None:
     it.receive([said(IntentKind.READMIT, bundle=EIGHTHS[0])], 2000)
     (record,) = rounds_in([it.hold_round(2000)])
     assert record.repairs == ()
-    assert record.problems == (f"intent readmit: {EIGHTHS[0]} is not quarantined",)
+    assert record.problems == (
+        f"intent readmit: bundle: {EIGHTHS[0]} is not quarantined, but Owned",
+    )
 
 
 def test_a_batch_holds_one_round_even_where_two_are_due() -> None:

@@ -8,9 +8,9 @@ import msgspec
 
 from tests.support.clusters_by_rows import cluster, held, skewed
 from tests.support.reports import bundle
-from trimtab.model import Epoch
+from trimtab.model import LONGEST_NAME, Epoch
 from trimtab.ownership import Event, State
-from trimtab.store.requests import LONGEST_NAME, BatchId, issue_commands, transitions
+from trimtab.store.requests import BatchId, issue_commands, transitions
 from trimtab.wire.command import CommandKind
 from trimtab.wire.ownership import Record, Refused, TransitionOutcome
 from trimtab.wire.rows import RoundRecord

@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from trimtab.cluster.intents import apply_intent
+from trimtab.cluster.existing import Existing
+from trimtab.cluster.intents import Refused, apply_intent
 from trimtab.cluster.state import ClusterState
 from trimtab.health.repair import note_records
 from trimtab.model import namespace_of, within
@@ -21,14 +22,14 @@ from trimtab.tiling import flaws
 from trimtab.wire.columns import pack
 from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.ownership import Change, Record
-from trimtab.wire.rows import Intake, Row, Tag, json_row, parse_rows
+from trimtab.wire.rows import Intake, Row, Tag, dead_letter, json_row, parse_rows
 
 
 class Batch(NamedTuple):
     """The rows of one batch, parsed."""
 
-    intents: list[tuple[Intent, int]]
-    """Each with the time it was appended, in the order to apply them."""
+    intents: list[tuple[Intent, Row]]
+    """Each with its row, in the order to apply them."""
     changes: list[Change]
     reports: list[Row]
     """A row for each broker that reported, with its snapshot if that changed."""
@@ -45,11 +46,11 @@ def parse_batch(rows: Iterable[Row]) -> Batch:
     by_tag: dict[str, list[Row]] = {tag: [] for tag in Tag}
     for row in rows:
         by_tag[row.tag].append(row)
-    intents, letters = list[tuple[Intent, int]](), by_tag[Tag.DEAD_LETTER]
+    intents, letters = list[tuple[Intent, Row]](), by_tag[Tag.DEAD_LETTER]
     # The engine guarantees no order within a batch; LogAppendTime and the position give one.
     for row in sorted(by_tag[Tag.INTENT], key=_order):
         parsed, rejected = parse_rows([row], Intent)
-        intents += [(intent, row.appended_ms) for intent in parsed]
+        intents += [(intent, row) for intent in parsed]
         letters += rejected
     # A tombstone only serves compaction; the change before it says what was removed.
     changes, rejected = parse_rows([row for row in by_tag[Tag.CHANGE] if row.payload], Change)
@@ -64,12 +65,18 @@ def parse_batch(rows: Iterable[Row]) -> Batch:
     )
 
 
-def apply_batch(cluster: ClusterState, batch: Batch, now_ms: int) -> None:
-    """Apply a batch's intents, then its ownership changes, then its snapshots."""
-    for intent, appended_ms in batch.intents:
-        _take_intent(cluster, intent, appended_ms, now_ms)
+def apply_batch(cluster: ClusterState, batch: Batch, now_ms: int) -> list[Row]:
+    """Apply a batch's intents, then its ownership changes, then its snapshots; return the dead
+    letters of the intents that are refused."""
+    letters = []
+    for intent, row in batch.intents:
+        refused = _take_intent(cluster, batch, intent, row.appended_ms, now_ms)
+        if refused is not None:
+            detail = "; ".join(refused.problems)
+            letters.append(dead_letter(row, "refused-intent", detail, refused.rule))
     _take_changes(cluster, batch.changes, now_ms)
     _take_snapshots(cluster, batch.snapshots)
+    return letters
 
 
 def intake_row(cluster: ClusterState, rows: list[Row]) -> Row:
@@ -84,26 +91,34 @@ def intake_row(cluster: ClusterState, rows: list[Row]) -> Row:
     return json_row(cluster.name, Tag.INTAKE, intake)
 
 
-def _take_intent(cluster: ClusterState, intent: Intent, at_ms: int, now_ms: int) -> None:
+def _take_intent(
+    cluster: ClusterState, batch: Batch, intent: Intent, at_ms: int, now_ms: int
+) -> Refused | None:
     returns = (
         intent.kind is IntentKind.BROKER_JOINED and intent.broker in cluster.memory.liveness.gone
     )
     liveness = cluster.memory.liveness.recent(cluster.settings.flapping, now_ms)
     memory = replace(cluster.memory, liveness=liveness)
-    cluster.memory = apply_intent(memory, intent, cluster.defaults, at_ms, now_ms)
-    if intent.kind is IntentKind.READMIT and not _quarantined(cluster, intent.bundle):
-        problem = f"intent {intent.id}: {intent.bundle} is not quarantined"
-        cluster.memory = replace(memory, problems=[*memory.problems, problem])
+    existing = _existing(cluster, batch)
+    applied = apply_intent(memory, intent, cluster.defaults, at_ms, now_ms, existing)
+    cluster.memory = applied.memory
     if returns:
         # Its reports from before the loss do not describe it now.
         cluster.set_aside(intent.broker)
         appended = {b: ms for b, ms in cluster.memory.appended.items() if b != intent.broker}
         cluster.memory = replace(cluster.memory, appended=appended)
+    return applied.refused
 
 
-def _quarantined(cluster: ClusterState, bundle: str) -> bool:
-    record = cluster.records(namespace_of(bundle)).get(bundle)
-    return record is not None and record.state is State.QUARANTINED
+def _existing(cluster: ClusterState, batch: Batch) -> Existing:
+    """What exists, as far as the cluster knows."""
+    # A job that starts from nothing reads old intents before the brokers' reports.
+    starting = cluster.memory.round.number == 0
+    return Existing(
+        brokers=None if starting else lambda: cluster.brokers() | batch.snapshots.keys(),
+        namespaces=lambda: {*cluster.namespaces},
+        records=cluster.records,
+    )
 
 
 def _take_changes(cluster: ClusterState, changes: Collection[Change], now_ms: int) -> None:

@@ -1,19 +1,22 @@
 """Applies an operator's intents to a cluster's memory.
 
-An invalid intent only adds a problem, which the next round reports.
+An invalid intent changes nothing: it adds a problem, which the next round reports, and is refused
+with the rule that it broke.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
+from trimtab.cluster.existing import Existing, absences
+from trimtab.cluster.flaws import intent_flaws, without_names
 from trimtab.doubt import Doubt
-from trimtab.policies import Isolation, Policies
-from trimtab.settings import Settings
+from trimtab.policies import Policies
+from trimtab.reasons import IntentRule
+from trimtab.settings import Settings, Value
 from trimtab.settings.setting import InvalidSettings
 from trimtab.state.liveness import Late, Liveness
 from trimtab.state.memory import Memory
@@ -21,22 +24,49 @@ from trimtab.wire.control import Intent, IntentKind
 
 V = TypeVar("V")
 
+_CAUTION: Final = ("round.observe_only", "round.enabled", "loadBalancerSheddingEnabled")
+"""Settings under which the job acts less; they contradict no others."""
 
-def apply_intent(
-    memory: Memory, intent: Intent, defaults: Settings, at_ms: int, now_ms: int
-) -> Memory:
+
+class Refused(NamedTuple):
+    """Why an intent changed nothing: the first rule that it broke, and all that is wrong."""
+
+    rule: IntentRule
+    problems: tuple[str, ...]
+
+
+class Applied(NamedTuple):
+    """The memory after an intent; ``refused`` is None if the intent was accepted."""
+
+    memory: Memory
+    refused: Refused | None = None
+
+
+def apply_intent(  # noqa: PLR0913 - a cluster, an intent, and both clocks
+    memory: Memory,
+    intent: Intent,
+    defaults: Settings,
+    at_ms: int,
+    now_ms: int,
+    existing: Existing | None = None,
+) -> Applied:
     """The memory after an intent with LogAppendTime ``at_ms``; ``defaults`` are the job's settings,
-    ``now_ms`` is the batch timestamp."""
-    if intent.kind is IntentKind.SETTINGS:
-        return _overridden(memory, intent, defaults)
-    problems = list(_flaws(intent))
-    if problems:
-        return _refused(memory, intent, problems)
+    ``now_ms`` is the batch timestamp. Without ``existing``, what an intent names is taken to exist.
+    """
+    flaws = list(intent_flaws(memory, intent, defaults))
+    if not flaws and existing is not None:
+        flaws = list(absences(intent, existing))
+    if flaws:
+        texts = [f"intent {intent.id}: {problem}" for _, problem in flaws]
+        refused = Refused(flaws[0][0], tuple(problem for _, problem in flaws))
+        return Applied(replace(memory, problems=[*memory.problems, *texts]), refused)
+    if intent.kind in _SETTINGS:
+        return Applied(_overridden(memory, _SETTINGS[intent.kind](memory, intent, defaults)))
     if intent.kind in _POLICIES:
-        return replace(memory, policies=_POLICIES[intent.kind](memory.policies, intent))
+        return Applied(replace(memory, policies=_POLICIES[intent.kind](memory.policies, intent)))
     after = _EFFECTS[intent.kind](memory, intent, at_ms, now_ms)
     # Only if something is new: an intent sent every second must not cause a round every second.
-    return memory if after == memory else replace(after, repair_ms=now_ms)
+    return Applied(memory if after == memory else replace(after, repair_ms=now_ms))
 
 
 def _liveness(memory: Memory, liveness: Liveness) -> Memory:
@@ -79,19 +109,22 @@ _EFFECTS: Final[Mapping[IntentKind, Callable[[Memory, Intent, int, int], Memory]
 time, and the batch's timestamp is the second. Settings and policies are elsewhere."""
 
 
-def _overridden(memory: Memory, intent: Intent, defaults: Settings) -> Memory:
-    overrides = {**memory.overrides, **intent.settings}
-    try:
-        defaults.changed(overrides)
-    except InvalidSettings as error:
-        return _refused(memory, intent, error.problems)
-    return replace(memory, overrides=overrides, settings_version=memory.settings_version + 1)
+def _overridden(memory: Memory, overrides: dict[str, Value]) -> Memory:
+    version = memory.settings_version + 1
+    return replace(memory, overrides=overrides, settings_version=version)
+
+
+def _set(memory: Memory, intent: Intent, defaults: Settings) -> dict[str, Value]:
+    accepted, _ = defaults.read(intent.settings)
+    # By dotted name: a setting changed under both spellings has the later value.
+    return {**without_names(memory.overrides, accepted.keys(), defaults), **accepted}
 
 
 def resolve_settings(memory: Memory, defaults: Settings) -> tuple[Settings, list[str]]:
     """The cluster's settings, and the reasons if its own changes are left out.
 
     The changes were valid when they arrived; a job started with other settings may contradict them.
+    What keeps the job from acting is never left out: an operator said so.
     """
     if not memory.overrides:
         # The case for most clusters, and this runs several times per batch.
@@ -99,31 +132,9 @@ def resolve_settings(memory: Memory, defaults: Settings) -> tuple[Settings, list
     try:
         return defaults.changed(memory.overrides), []
     except InvalidSettings as error:
-        return defaults, [f"changed settings are left out: {p}" for p in error.problems]
-
-
-def _refused(memory: Memory, intent: Intent, problems: Iterable[str]) -> Memory:
-    texts = [f"intent {intent.id}: {problem}" for problem in problems]
-    return replace(memory, problems=[*memory.problems, *texts])
-
-
-def _flaws(intent: Intent) -> Iterator[str]:
-    subject = _SUBJECTS.get(intent.kind)
-    if subject is not None and not getattr(intent, subject):
-        yield f"{subject}: says nothing of what it is about"
-    if intent.kind is IntentKind.ISOLATION and intent.isolation is not None:
-        yield from _impossible(intent.isolation)
-
-
-def _impossible(policy: Isolation) -> Iterator[str]:
-    if policy.min_available < 0:
-        yield f"isolation.min_available: must not be negative, not {policy.min_available}"
-    for member in ("namespaces", "primary", "secondary"):
-        for pattern in getattr(policy, member):
-            try:
-                re.compile(pattern)
-            except re.error as error:
-                yield f"isolation.{member}: {pattern!r} is no regular expression: {error}"
+        kept = {name: value for name, value in memory.overrides.items() if name in _CAUTION}
+        problems = [f"changed settings are left out: {p}" for p in error.problems]
+        return defaults.changed(kept), problems
 
 
 def _isolation(policies: Policies, intent: Intent) -> Policies:
@@ -140,20 +151,17 @@ def _domain(policies: Policies, intent: Intent) -> Policies:
     return replace(policies, domains=others | dict.fromkeys(intent.brokers, intent.name))
 
 
-_SUBJECTS: Final[Mapping[IntentKind, str]] = MappingProxyType(
-    {
-        IntentKind.BROKER_LOST: "broker",
-        IntentKind.BROKER_JOINED: "broker",
-        IntentKind.DRAIN: "broker",
-        IntentKind.UNDRAIN: "broker",
-        IntentKind.DOUBT: "name",
-        IntentKind.READMIT: "bundle",
-        IntentKind.ISOLATION: "name",
-        IntentKind.ANTI_AFFINITY: "name",
-        IntentKind.FAILURE_DOMAIN: "name",
-    }
+_SETTINGS: Final[Mapping[IntentKind, Callable[[Memory, Intent, Settings], dict[str, Value]]]] = (
+    MappingProxyType(
+        {
+            IntentKind.SETTINGS: _set,
+            IntentKind.RESET: lambda memory, intent, defaults: without_names(
+                memory.overrides, intent.names, defaults
+            ),
+        }
+    )
 )
-"""The member that names an intent's subject."""
+"""The settings that intents have changed, after one more."""
 
 _POLICIES: Final[Mapping[IntentKind, Callable[[Policies, Intent], Policies]]] = MappingProxyType(
     {

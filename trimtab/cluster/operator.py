@@ -52,8 +52,7 @@ class Cluster(ClusterState):
     def receive(self, rows: Iterable[Row], now_ms: int) -> tuple[bool, list[Row]]:
         """Apply a batch's rows; return whether a snapshot changed, and the rows for the sinks."""
         batch = parse_batch(rows)
-        apply_batch(self, batch, now_ms)
-        out = batch.letters
+        out = [*batch.letters, *apply_batch(self, batch, now_ms)]
         if self.name and batch.has_input:
             # Even without reports: the sinks must see every batch that changes the state, or it
             # could not be replayed.

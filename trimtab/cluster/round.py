@@ -117,6 +117,7 @@ def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRo
         breaker=state.breaker,
         bias=state.ledger.bias,
         whys=said.of,
+        overrides=memory.overrides,
     )
     record = record_round(plan, view, +obstacles, context)
     return HeldRound(

@@ -14,7 +14,7 @@ from trimtab.health.assessment import Assessment
 from trimtab.load import usage
 from trimtab.plan import Forecast, LandedMove, Merge, Move, Plan
 from trimtab.reasons import Rule
-from trimtab.settings import Settings, SplitSettings
+from trimtab.settings import Settings, SplitSettings, Value
 from trimtab.state.breaker_state import Breaker
 from trimtab.state.liveness import Liveness
 from trimtab.view import Brokers, View
@@ -57,6 +57,8 @@ class Context:
     """See `trimtab.state.ledger_state.Ledger`."""
     whys: Mapping[str, str] = field(default_factory=dict)
     """Bundle to a sentence about what the plan does with it."""
+    overrides: Mapping[str, Value] = field(default_factory=dict)
+    """Settings that intents changed, by dotted name."""
 
 
 def record_round(
@@ -130,6 +132,7 @@ def record_round(
         tripped=plan.review.tripped,
         frozen_until=context.breaker.until_ms,
         undo=tuple(_move(move, "") for move in plan.review.undo[:_MOST]),
+        overrides=dict(context.overrides),
     )
 
 

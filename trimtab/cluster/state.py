@@ -52,6 +52,16 @@ class ClusterState:
         packed = self.namespaces.get(namespace)
         return unpack(packed, dict[str, Record]) if packed else {}
 
+    def brokers(self) -> set[str]:
+        """Every broker that reported, owns a bundle, is lost or draining; reads all records."""
+        liveness = self.memory.liveness
+        known = {*self.memory.appended, *self.aside, *liveness.gone, *liveness.draining}
+        # Not values(): those cost Spark a round trip to the JVM each.
+        for _, packed in self.namespaces.items():
+            records = unpack(packed, dict[str, Record]).values()
+            known |= {record.owner for record in records if record.owner is not None}
+        return known
+
     def set_aside(self, broker: str) -> None:
         """Hide a broker's snapshot from rounds."""
         packed = self.snapshots.pop(broker, None)

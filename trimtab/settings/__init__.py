@@ -11,7 +11,7 @@ from trimtab.settings.bundles import SplitSettings
 from trimtab.settings.review import ShadowSettings
 from trimtab.settings.rounds import RoundSettings, WeightSettings
 from trimtab.settings.shedding import AvgSettings, UnloadSettings
-from trimtab.settings.whole import Settings, catalogue, contradictions
+from trimtab.settings.whole import Settings, Value, catalogue, contradictions
 from trimtab.settings.words import (
     MERGING,
     NO_SHADOW,
@@ -36,6 +36,7 @@ __all__ = [
     "ShadowSettings",
     "SplitSettings",
     "UnloadSettings",
+    "Value",
     "WeightSettings",
     "catalogue",
     "contradictions",

@@ -32,6 +32,9 @@ from trimtab.settings.words import NO_SHADOW, SHEDDING
 
 G = TypeVar("G")
 
+Value = str | int | float | bool
+"""What a setting may be."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -73,9 +76,21 @@ class Settings:
 
         Raises InvalidSettings with every problem found.
         """
-        known = _known(tuple((name, type(each)) for name, each in self.own))
+        accepted, problems = self.read(values)
+        changed = self.with_accepted(accepted)
+        problems += contradictions(changed)
+        if problems:
+            raise InvalidSettings(problems)
+        return changed
+
+    def read(self, values: Mapping[str, object]) -> tuple[dict[str, Value], list[str]]:
+        """``values`` by dotted name and in trimtab's units, and what is wrong with the others.
+
+        Contradictions are not judged: they depend on all settings together.
+        """
+        known = self._known()
         problems: list[str] = []
-        accepted: dict[str, object] = {}
+        accepted: dict[str, Value] = {}
         for name, value in values.items():
             if name not in known.misspelt:
                 _accept(known, name, value, accepted, problems)
@@ -86,11 +101,11 @@ class Settings:
             if accepted.get(path, current[path]) == known.defaults[path]:
                 accepted.pop(path, None)
                 _accept(known, name, values[name], accepted, problems)
-        changed = self._with(accepted)
-        problems += contradictions(changed)
-        if problems:
-            raise InvalidSettings(problems)
-        return changed
+        return accepted, problems
+
+    def path_of(self, name: str) -> str | None:
+        """The dotted name of a setting by any of its spellings; None if there is no such one."""
+        return self._known().path_of(name)
 
     def dumped(self) -> dict[str, object]:
         """Every setting by dotted name, sorted; `changed` of it gives an equal value."""
@@ -106,7 +121,8 @@ class Settings:
         own = groups.pop("own")
         return groups | {name: members for name, members in own if members is not None}
 
-    def _with(self, accepted: Mapping[str, object]) -> Settings:
+    def with_accepted(self, accepted: Mapping[str, object]) -> Settings:
+        """These settings with values that `read` accepted; contradictions are not judged."""
         given: dict[str, dict[str, object]] = {}
         for path, value in accepted.items():
             group, name = path.split(".")
@@ -115,6 +131,9 @@ class Settings:
         changed = {group: replace(groups[group], **members) for group, members in given.items()}
         own = tuple((name, changed.pop(name, members)) for name, members in self.own)
         return replace(self, own=own, **changed)
+
+    def _known(self) -> _Known:
+        return _known(tuple((name, type(each)) for name, each in self.own))
 
 
 def catalogue(settings: Settings | None = None) -> Iterator[tuple[str, object, Setting]]:
@@ -137,6 +156,9 @@ class _Known(NamedTuple):
     aliases: dict[str, str]
     misspelt: dict[str, str]
 
+    def path_of(self, name: str) -> str | None:
+        return name if name in self.settings else self.aliases.get(name) or self.misspelt.get(name)
+
 
 @cache
 def _known(own: tuple[tuple[str, type], ...]) -> _Known:
@@ -154,10 +176,10 @@ def _known(own: tuple[tuple[str, type], ...]) -> _Known:
 
 
 def _accept(
-    known: _Known, name: str, value: object, accepted: dict[str, object], problems: list[str]
+    known: _Known, name: str, value: object, accepted: dict[str, Value], problems: list[str]
 ) -> None:
     """Add ``value`` to ``accepted`` under its path, or add to ``problems`` why not."""
-    path = name if name in known.settings else known.aliases.get(name) or known.misspelt.get(name)
+    path = known.path_of(name)
     if path is None:
         near = get_close_matches(name, [*known.settings, *known.aliases], n=1)
         nearest = f" (did you mean {near[0]}?)" if near else ""
@@ -174,7 +196,7 @@ def _accept(
     elif path in accepted and accepted[path] != value:
         problems.append(f"{name}: {path} is given twice, as {accepted[path]!r} and {value!r}")
     else:
-        accepted[path] = float(cast(float, value)) if kind is float else value
+        accepted[path] = float(cast(float, value)) if kind is float else cast(Value, value)
 
 
 def contradictions(settings: Settings) -> Iterator[str]:

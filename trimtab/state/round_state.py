@@ -54,6 +54,16 @@ class Histories:
         packed = self.own.get(strategy)
         return kind() if packed is None else unpack(packed, kind)
 
+    def fresh(self, strategy: str) -> Histories:
+        """These histories with none of one strategy.
+
+        The planner's stays: its figures carry their times, and other strategies share it.
+        """
+        others = {name: packed for name, packed in self.own.items() if name != strategy}
+        empty = getattr(Histories(), strategy.replace("-", "_"), None)
+        changed = {} if empty is None or strategy == "trimtab" else {_field(strategy): empty}
+        return replace(self, own=others, **changed)
+
     def having(self, strategy: str, history: Any, kind: type | None = None) -> Histories:
         """These histories with one strategy's replaced; ``kind`` as in `of`."""
         if history is None:
@@ -83,6 +93,8 @@ class RoundState:
     """Children of splits that wait for a place, to since when (ms)."""
     ledger: Ledger = field(default_factory=Ledger)
     breaker: Breaker = field(default_factory=Breaker)
+    strategies: tuple[str, ...] = ()
+    """The shedder and the placer of the last round; none before the first."""
 
     def draws(self, cluster: str) -> np.random.Generator:
         """The random generator of the round with this state; a repeated round draws the same."""
@@ -90,15 +102,26 @@ class RoundState:
 
 
 def begun(state: RoundState, settings: Settings, now_ms: int) -> RoundState:
-    """The state for the next round: numbered, and without finished cooldowns and waits."""
+    """The state for the next round: numbered, and without finished cooldowns and waits.
+
+    A strategy that the last round did not use starts without a history: its counts of rounds in a
+    row and its averages ended when it was replaced.
+    """
     # Strictly before: a bundle moved exactly a grace period ago still stays, as in Pulsar.
     horizon = now_ms - settings.round.grace_period * 1000
     recent = {bundle: moved for bundle, moved in state.recent.items() if moved >= horizon}
     children = {bundle: since for bundle, since in state.halves.items() if since >= horizon}
+    strategies = (settings.round.shedding, settings.round.placement)
+    histories = state.histories
+    for name in strategies:
+        if state.strategies and name not in state.strategies:
+            histories = histories.fresh(name)
     held_back = settings.breaker.enabled and state.breaker.until_ms > now_ms
     return replace(
         state,
         number=state.number + 1,
+        strategies=strategies,
+        histories=histories,
         recent=recent,
         halves=children,
         breaker=state.breaker if held_back else state.breaker.closed(),

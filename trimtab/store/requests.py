@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from trimtab.model import Epoch
+from trimtab.model import LONGEST_NAME, Epoch
 from trimtab.ownership import Event
 from trimtab.settings.words import AT_LOOKUP
 from trimtab.wire.command import Command, CommandKind
@@ -18,9 +18,6 @@ from trimtab.wire.rows import (
     PlannedSplit,
     RoundRecord,
 )
-
-LONGEST_NAME: Final = 2048
-"""Characters of a bundle's name: brokers may claim any, and Kafka must accept its messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +49,7 @@ def transitions(record: RoundRecord, batch: BatchId) -> tuple[Transition, ...]:
     return tuple(
         _transition(record, f"{name}/{i}", each)
         for i, each in enumerate(planned)
-        if len(each.bundle) <= LONGEST_NAME
+        if len(each.bundle.encode()) <= LONGEST_NAME
     )
 
 

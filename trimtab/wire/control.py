@@ -15,6 +15,8 @@ class IntentKind(StrEnum):
 
     SETTINGS = "settings"
     """Change settings: ``settings`` maps names (or Pulsar's keys) to values."""
+    RESET = "reset"
+    """Settings return to the values that the job was started with: ``names``, or all without it."""
     PAUSE = "pause"
     """Keep reading, but decide nothing."""
     RESUME = "resume"
@@ -51,6 +53,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     by: str = ""
     broker: str = ""
     settings: dict[str, str | int | float | bool] = {}
+    names: tuple[str, ...] = ()
     name: str = ""
     isolation: Isolation | None = None
     group: str = ""

@@ -82,6 +82,8 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     head: str
     field: str = ""
     """The member of a load report whose figure is not believed, if that is the reason."""
+    rule: str = ""
+    """The rule that an intent broke, if that is the reason (`trimtab.reasons.IntentRule`)."""
     v: int = 1
 
 
@@ -246,6 +248,8 @@ class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     undo: tuple[PlannedMove, ...] = ()
     """The moves that would undo the plans that tripped the breaker; those that are made are also
     in ``moves``."""
+    overrides: dict[str, str | int | float | bool] = {}
+    """The settings that intents changed, by dotted name; all others are as the job was started."""
     v: int = 1
 
 
@@ -262,16 +266,16 @@ def parse_rows(rows: Iterable[Row], kind: type[T]) -> tuple[list[T], list[Row]]:
         try:
             value = msgspec.json.decode(row.payload, type=kind)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            letters.append(_reject(row, "bad-record", str(error)))
+            letters.append(dead_letter(row, "bad-record", str(error)))
             continue
         if row.cluster and value.cluster == row.cluster:
             values.append(value)
         else:
-            letters.append(_reject(row, "wrong-cluster", f"the record says {value.cluster!r}"))
+            letters.append(dead_letter(row, "wrong-cluster", f"the record says {value.cluster!r}"))
     return values, letters
 
 
-def _reject(row: Row, reason: str, detail: str) -> Row:
+def dead_letter(row: Row, reason: str, detail: str, rule: str = "") -> Row:
     """The dead letter for a control or ownership record, whose ``subject`` is its position."""
     topic, partition, offset = row.subject.rsplit("/", 2)
     letter = DeadLetter(
@@ -283,6 +287,7 @@ def _reject(row: Row, reason: str, detail: str) -> Row:
         key=brief(row.cluster),
         size=len(row.payload),
         head=head_of(row.payload),
+        rule=rule,
     )
     return Row(row.cluster, Tag.DEAD_LETTER, row.subject, msgspec.json.encode(letter), 0)
 

@@ -180,9 +180,12 @@ local function speaks_for(request)
   return not request.session or redis.call("GET", LEASES .. request.actor) == "+" .. request.session
 end
 
--- The namespace, start and end of a bundle; nil if the name is not one. Only in this form do ranges
--- compare as text.
+-- The namespace, start and end of a bundle; nil if the name is not one, or too long for the job to carry
+-- (LONGEST_NAME in trimtab/model.py). Only in this form do ranges compare as text.
 local function range_of(bundle)
+  if #bundle > 2048 then
+    return nil
+  end
   local namespace, low, high =
     string.match(bundle, "^([^/%s]+/%S+)/0x([%da-f]+)_0x([%da-f]+)$")
   if low and #low == 8 and #high == 8 and low < high then

@@ -1,0 +1,120 @@
+"""What trimtab.rounds says of clusters lately: their brokers, and their settings by source.
+
+Read are the records of the hour before the newest one, and more if the job recorded what it was
+started with before that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from simulation.replay.recorded import RecordedTopics, join_pieces
+from trimtab.nearby import nearby
+from trimtab.settings import Value
+from trimtab.wire import keys
+from trimtab.wire.rows import JobSettings
+
+_LATELY_MS: Final = 3_600_000
+"""Most clusters hold a round every minute, and the job tells its settings every 15 minutes."""
+
+
+class NoSuchCluster(LookupError):
+    """No round of the cluster was recorded lately; the text names those that have some."""
+
+
+class _Round(msgspec.Struct, rename="camel"):
+    """The part of a RoundRecord that is read here."""
+
+    cluster: str
+    round: int
+    at: int
+    usage: dict[str, float] = {}
+    gone: tuple[str, ...] = ()
+    draining: tuple[str, ...] = ()
+    held_back: tuple[str, ...] = ()
+    settings_version: int = 0
+    overrides: dict[str, Value] = {}
+
+
+class _Batch(msgspec.Struct):
+    query: str
+    rounds: tuple[_Round, ...] = ()
+    settings: JobSettings | None = None
+
+
+@dataclass(slots=True)
+class LastRounds:
+    """A cluster's newest round, and what all of its rounds lately named."""
+
+    query: str
+    round: int
+    at: int
+    """The batch timestamp of the newest round (epoch ms)."""
+    settings_version: int
+    overrides: Mapping[str, Value]
+    """Settings that intents changed, by dotted name."""
+    brokers: set[str] = field(default_factory=set)
+
+
+def read_rounds(topics: RecordedTopics) -> tuple[dict[str, LastRounds], dict[str, JobSettings]]:
+    """By cluster, its last rounds; by query, the settings that its job was started with.
+
+    Raises what `RecordedTopics` raises.
+    """
+    if not [*topics.partitions(keys.ROUNDS)]:
+        return {}, {}
+    low, high = topics.whole(keys.ROUNDS)
+    since = _lately(topics, low, high)
+    clusters, started = _read(topics, since, high)
+    if any(each.query not in started for each in clusters.values()):
+        started = _read(topics, low, since)[1] | started
+    return clusters, started
+
+
+def find_cluster(clusters: Mapping[str, LastRounds], name: str) -> LastRounds:
+    """The last rounds of one cluster; raises NoSuchCluster."""
+    found = clusters.get(name)
+    if found is None:
+        raise NoSuchCluster(f"{name}: no round of this cluster lately; {nearby(name, clusters)}")
+    return found
+
+
+def _lately(topics: RecordedTopics, low: int, high: int) -> int:
+    """The offset of the first record of the last hour that has any."""
+    newest = [record.at for record in topics.between(keys.ROUNDS, 0, max(low, high - 1), high)]
+    if not newest:
+        return low
+    return max(low, topics.offset_at(keys.ROUNDS, 0, newest[-1] - _LATELY_MS))
+
+
+def _read(
+    topics: RecordedTopics, start: int, end: int
+) -> tuple[dict[str, LastRounds], dict[str, JobSettings]]:
+    clusters: dict[str, LastRounds] = {}
+    started: dict[str, JobSettings] = {}
+    decoder = msgspec.json.Decoder(_Batch)
+    for whole in join_pieces(topics.between(keys.ROUNDS, 0, start, end)):
+        batch = decoder.decode(whole.value)
+        if batch.settings is not None:
+            started[batch.query] = batch.settings
+        for held in batch.rounds:
+            before = clusters.get(held.cluster)
+            brokers = before.brokers if before is not None else set[str]()
+            clusters[held.cluster] = LastRounds(
+                batch.query,
+                held.round,
+                held.at,
+                held.settings_version,
+                held.overrides,
+                brokers | _named(held),
+            )
+    return clusters, started
+
+
+def _named(held: _Round) -> set[str]:
+    named: Iterable[str] = (*held.usage, *held.gone, *held.draining, *held.held_back)
+    return set(named)

@@ -1,0 +1,268 @@
+"""`trimtab settings` and `trimtab policy`: what is shown, sent, and refused before it is sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from itertools import count
+
+import msgspec
+import pytest
+from typer.testing import CliRunner, Result
+
+from admin import cli
+from admin.intents import flaws, new_intent, notes
+from admin.last_rounds import LastRounds, NoSuchCluster, find_cluster, read_rounds
+from admin.settings_commands import effective, parse_value
+from deploy.kafka_server import KafkaServer
+from deploy.redis_server import RedisServer
+from simulation.replay.recorded import RecordedTopics
+from sinks.kafka.pages import batch_records
+from sinks.kafka.publisher import Publisher
+from sinks.kafka.topics import ensure_topics
+from tests.support.kept_topics import KeptTopics
+from tests.support.recorded_batches import START
+from tests.support.recorded_batches import held as round_record
+from trimtab.cluster.job_settings import to_record
+from trimtab.intake.snapshot import IntakeSettings
+from trimtab.model import Epoch
+from trimtab.ownership import State
+from trimtab.policies import Isolation
+from trimtab.settings import Value
+from trimtab.shedding import DEFAULTS
+from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.keys import CONTROL
+from trimtab.wire.ownership import Record
+from trimtab.wire.rows import BatchRecord, RoundRecord
+
+STARTED = to_record(
+    IntakeSettings(half_life=5.0), DEFAULTS.changed({"round.max_moves": 7, "round.silence": 30.0})
+)
+BUNDLE = "t/n/0x00000000_0xffffffff"
+NUMBERS = count()
+
+
+def last(overrides: Mapping[str, Value] | None = None, *brokers: str) -> LastRounds:
+    return LastRounds("q", 3, START, 1, overrides or {}, {*brokers})
+
+
+def batch(*rounds: RoundRecord, started: bool = False, query: str = "q") -> BatchRecord:
+    return BatchRecord(
+        query=query,
+        batch=next(NUMBERS),
+        generation=1,
+        at=START,
+        offsets={},
+        rounds=rounds,
+        settings=STARTED if started else None,
+    )
+
+
+def held(cluster: str, **members: object) -> RoundRecord:
+    return msgspec.structs.replace(round_record(cluster), **members)
+
+
+def records() -> dict[str, Record]:
+    return {BUNDLE: Record(state=State.OWNED, epoch=Epoch(1, 1), owner="a:1")}
+
+
+def found(intent: Intent, of: LastRounds) -> list[str]:
+    return list(flaws(intent, of, STARTED, records))
+
+
+def test_each_setting_is_shown_with_where_it_comes_from() -> None:
+    shown, problems = effective(last({"round.max_moves": 2, "round.interval": 5.0}), STARTED)
+    by_name = {each.name: each for each in shown}
+    assert problems == []
+    assert by_name["round.max_moves"][1:] == (2, "intent", 7)
+    assert by_name["round.interval"][1:] == (5.0, "intent", 60.0)
+    assert by_name["round.silence"][1:] == (30.0, "file", 30.0)
+    assert by_name["round.forget"].source == "default"
+    assert by_name["intake.half_life"][1:] == (5.0, "file", 5.0)
+    assert by_name.keys() == {*DEFAULTS.dumped(), *(f"intake.{name}" for name in STARTED.intake)}
+
+
+def test_changes_that_the_job_leaves_out_are_not_shown_as_in_force() -> None:
+    shown, problems = effective(last({"avg.low_threshold": 99.0}), STARTED)
+    assert problems == [
+        "changed settings are left out: avg.low_threshold: must not be above avg.high_threshold"
+    ]
+    assert {each.source for each in shown} == {"default", "file"}
+
+
+def test_the_last_hour_says_which_brokers_and_settings_there_are() -> None:
+    topics = KeptTopics()
+    topics.publish(batch_records(batch(held("old", usage={"o:1": 0.1}), started=True)), START)
+    now = START + 3 * 3_600_000
+    for members in (
+        {"usage": {"a:1": 0.1, "b:1": 0.2}},
+        {"usage": {"a:1": 0.1}, "gone": ("c:1",), "overrides": {"round.max_moves": 1}},
+    ):
+        topics.publish(batch_records(batch(held("east", **members))), now)
+    clusters, started = read_rounds(topics)
+    assert clusters.keys() == {"east"}
+    assert clusters["east"].brokers == {"a:1", "b:1", "c:1"}
+    assert clusters["east"].overrides == {"round.max_moves": 1}
+    assert started == {"q": STARTED}
+    with pytest.raises(NoSuchCluster, match="did you mean east"):
+        find_cluster(clusters, "eats")
+
+
+def test_no_recording_knows_no_cluster() -> None:
+    assert read_rounds(KeptTopics()) == ({}, {})
+
+
+@pytest.mark.parametrize(
+    ("kind", "members", "says"),
+    [
+        (
+            IntentKind.SETTINGS,
+            {"settings": {"round.sheding": "avg", "intake.half_life": 1.0, "round.max_moves": -1}},
+            ["intake.half_life: is fixed", "round.sheding: no such", "round.max_moves: must be"],
+        ),
+        (
+            IntentKind.SETTINGS,
+            {"settings": {"round.shedding": "avg"}},
+            ["round.placement: avg placement and avg shedding"],
+        ),
+        (
+            IntentKind.SETTINGS,
+            {"settings": {"loadBalancerDebugModeEnabled": True}},
+            ["loadBalancerDebugModeEnabled: no such", "loadBalancerDebugModeEnabled: this key"],
+        ),
+        (IntentKind.RESET, {"names": ("round.no",)}, ["round.no: no such setting"]),
+        (IntentKind.DRAIN, {"broker": "aa:1"}, ["broker: aa:1 is not known; did you mean a:1?"]),
+        (IntentKind.READMIT, {"bundle": BUNDLE}, [f"bundle: {BUNDLE} is not quarantined"]),
+        (
+            IntentKind.READMIT,
+            {"bundle": "t/m/0x0_0x1"},
+            ["bundle: t/m/0x0_0x1 is not known; no bundle of t/m is; did you mean t/n?"],
+        ),
+        (
+            IntentKind.ISOLATION,
+            {"name": "p", "isolation": Isolation(namespaces=("(",), primary=("a",))},
+            ["isolation.namespaces: "],
+        ),
+        (IntentKind.DRAIN, {"broker": "a:1"}, []),
+        (IntentKind.SETTINGS, {"settings": {"loadBalancerSheddingIntervalMinutes": 1}}, []),
+        (IntentKind.ISOLATION, {"name": "p"}, []),
+        (IntentKind.ANTI_AFFINITY, {"name": "t/n", "group": ""}, []),
+        (IntentKind.FAILURE_DOMAIN, {"name": "north"}, []),
+    ],
+)
+def test_what_the_job_would_refuse_is_not_sent(
+    kind: IntentKind, members: dict[str, object], says: list[str]
+) -> None:
+    problems = found(new_intent(kind, "east", **members), last({}, "a:1", "b:1"))
+    assert [p.startswith(s) for p, s in zip(problems, says, strict=True)] == [True] * len(says)
+
+
+def test_a_policy_may_name_absent_brokers_and_says_which() -> None:
+    domain = new_intent(IntentKind.FAILURE_DOMAIN, "east", name="north", brokers=("a:1", "aa:1"))
+    seen = last({}, "a:1")
+    assert found(domain, seen) == []
+    assert [*notes(domain, seen)] == ["note: aa:1 is no broker lately; did you mean a:1?"]
+    policy = Isolation(namespaces=("t/.*",), primary=("big-.*",))
+    isolation = new_intent(IntentKind.ISOLATION, "east", name="p", isolation=policy)
+    assert [*notes(isolation, seen)] == ["note: no broker lately matches big-.*"]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("true", True), ("3", 3), ("0.5", 0.5), ("avg", "avg"), ('"1"', "1"), ("[1]", "[1]")],
+)
+def test_values_are_typed_as_settings_are(text: str, value: Value) -> None:
+    assert parse_value(text) == value
+    assert type(parse_value(text)) is type(value)
+
+
+@pytest.fixture
+def east(kafka: KafkaServer, monkeypatch: pytest.MonkeyPatch) -> KafkaServer:
+    """A Kafka with a round of cluster asked, which has the broker a:1."""
+    ensure_topics(kafka.bootstrap)
+    monkeypatch.setenv("TRIMTAB_KAFKA__BOOTSTRAP", kafka.bootstrap)
+    record = held("asked", usage={"a:1": 0.1}, overrides={"round.max_moves": 2})
+    recorded = batch(record, started=True, query="asked")
+    Publisher(kafka.bootstrap).publish(list(batch_records(recorded)))
+    return kafka
+
+
+def typed(*words: str) -> Result:
+    return CliRunner().invoke(cli.app, words)
+
+
+def sent(kafka: KafkaServer, done: Result) -> Intent:
+    """The intent whose id was printed."""
+    assert done.exit_code == 0, done.output
+    topics = RecordedTopics(kafka.bootstrap)
+    values = [record.value or b"" for record in topics.all(CONTROL)]
+    topics.close()
+    intents = {each.id: each for each in (msgspec.json.decode(v, type=Intent) for v in values)}
+    return intents[done.stdout.strip()]
+
+
+def test_settings_are_set_reset_and_shown(east: KafkaServer) -> None:
+    intent = sent(east, typed("settings", "set", "asked", "round.interval=5", "round.silence=7.5"))
+    assert (intent.kind, intent.settings) == (
+        IntentKind.SETTINGS,
+        {"round.interval": 5, "round.silence": 7.5},
+    )
+    intent = sent(east, typed("settings", "reset", "asked", "round.max_moves"))
+    assert (intent.kind, intent.names) == (IntentKind.RESET, ("round.max_moves",))
+    assert sent(east, typed("settings", "reset", "asked", "--all")).names == ()
+    shown = typed("settings", "show", "asked", "--changed", "--json")
+    assert shown.exit_code == 0, shown.output
+    assert [each["name"] for each in json.loads(shown.stdout)["settings"]] == [
+        "intake.half_life",
+        "round.max_moves",
+        "round.silence",
+    ]
+    assert "round.max_moves" in typed("settings", "show", "asked").stdout
+
+
+def test_policies_are_sent(east: KafkaServer) -> None:
+    words = ("policy", "isolation", "asked", "vip", "--namespace", "t/vip.*", "--primary", "a")
+    policy = sent(east, typed(*words, "--min-available", "2")).isolation
+    assert policy == Isolation(namespaces=("t/vip.*",), primary=("a",), min_available=2)
+    assert sent(east, typed("policy", "isolation", "asked", "vip", "--delete")).isolation is None
+    joined = sent(east, typed("policy", "anti-affinity", "asked", "t/n", "g"))
+    assert (joined.kind, joined.name, joined.group) == (IntentKind.ANTI_AFFINITY, "t/n", "g")
+    domain = sent(east, typed("policy", "failure-domain", "asked", "north", "a:1"))
+    assert (domain.kind, domain.brokers) == (IntentKind.FAILURE_DOMAIN, ("a:1",))
+
+
+@pytest.mark.usefixtures("east")
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("tell", "pause", "askd"), "did you mean asked?"),
+        (("tell", "drain", "asked", "aa:1"), "did you mean a:1?"),
+        (
+            ("settings", "set", "asked", "round.max_moves=-1", "no.such=1"),
+            "no.such: no such setting",
+        ),
+        (("settings", "set", "asked", "round.max_moves"), "must be NAME=VALUE"),
+        (("settings", "reset", "asked"), "--all"),
+        (("settings", "show", "askd"), "did you mean asked?"),
+        (("policy", "failure-domain", "asked", "north"), "--delete"),
+        (("policy", "isolation", "asked", "vip", "--namespace", "t/.*"), "--primary"),
+    ],
+)
+def test_what_is_wrong_is_told_and_not_sent(words: tuple[str, ...], says: str) -> None:
+    done = typed(*words)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert says in done.stderr
+
+
+def test_unchecked_sends_it_all_the_same(east: KafkaServer) -> None:
+    assert sent(east, typed("tell", "drain", "unheard-of", "a:1", "--unchecked")).broker == "a:1"
+
+
+@pytest.mark.usefixtures("east")
+def test_a_bundle_without_a_record_is_not_readmitted(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRIMTAB_REDIS_URL", redis_server.url)
+    done = typed("tell", "readmit", "asked", BUNDLE)
+    assert done.exit_code == 2
+    assert f"bundle: {BUNDLE} is not known" in done.stderr

@@ -1,0 +1,154 @@
+"""Requests about brokers, bundles and policies that do not exist are refused by their rule."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from tests.support.clusters_by_rows import change_row, cluster, held, said, snapshot_row
+from tests.support.fleets import EIGHTHS, fleet, two_each
+from trimtab.cluster.operator import Cluster
+from trimtab.ownership import State
+from trimtab.policies import Isolation
+from trimtab.wire.control import IntentKind
+from trimtab.wire.rows import DeadLetter, Row, Tag
+
+
+def refusals(it: Cluster, *rows: Row) -> list[DeadLetter]:
+    out = it.receive(rows, 1000)[1]
+    return [
+        msgspec.json.decode(r.payload, type=DeadLetter) for r in out if r.tag == Tag.DEAD_LETTER
+    ]
+
+
+def after_a_round() -> Cluster:
+    it = two_each()
+    held(it, 1000)
+    return it
+
+
+@pytest.mark.parametrize("kind", [IntentKind.DRAIN, IntentKind.UNDRAIN])
+def test_a_verb_on_an_unknown_broker_names_those_like_it(kind: IntentKind) -> None:
+    it = after_a_round()
+    before = it.memory.liveness
+    (letter,) = refusals(it, said(kind, broker="aa:1"))
+    assert (letter.reason, letter.rule) == ("refused-intent", "unknown-broker")
+    assert letter.detail == "broker: aa:1 is not known; did you mean a:1?"
+    assert (letter.topic, letter.offset) == ("trimtab.control", 1)
+    assert it.memory.liveness == before
+    assert held(it, 2000).problems == (f"intent {kind.value}: {letter.detail}",)
+
+
+def test_a_broker_unlike_all_is_answered_with_its_neighbours() -> None:
+    (letter,) = refusals(
+        after_a_round(), said(IntentKind.DRAIN, broker="big-broker-7.example:8080")
+    )
+    assert letter.detail.endswith("is not known; there is b:1, c:1, d:1 and others")
+
+
+def test_a_cluster_without_brokers_says_so() -> None:
+    it = cluster()
+    held(it, 1000)
+    (letter,) = refusals(it, said(IntentKind.DRAIN, broker="a:1"))
+    assert letter.detail == "broker: a:1 is not known; there is none"
+
+
+def test_before_its_first_round_a_cluster_takes_any_broker() -> None:
+    """A job that starts from nothing reads a drain before the reports of that broker."""
+    it = cluster()
+    assert refusals(it, said(IntentKind.DRAIN, broker="a:1")) == []
+    assert it.memory.liveness.draining == {"a:1"}
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        pytest.param([snapshot_row("e:1", {})], id="reports in the same batch"),
+        pytest.param([said(IntentKind.BROKER_LOST, broker="e:1")], id="is lost"),
+    ],
+)
+def test_a_broker_is_known_that(known: list[Row]) -> None:
+    it = after_a_round()
+    assert refusals(it, *known, said(IntentKind.DRAIN, at_ms=1, broker="e:1")) == []
+
+
+def test_an_owner_that_never_reported_is_known() -> None:
+    it = fleet(dict.fromkeys(EIGHTHS, "a:1"))
+    it.receive([change_row(EIGHTHS[0], "e:1", 2)], 1000)
+    held(it, 1000)
+    assert refusals(it, said(IntentKind.DRAIN, broker="e:1")) == []
+
+
+def test_a_forgotten_broker_that_drains_can_be_used_again() -> None:
+    it = after_a_round()
+    it.receive([said(IntentKind.DRAIN, broker="a:1")], 1000)
+    appended = {b: ms for b, ms in it.memory.appended.items() if b != "a:1"}
+    it.memory = replace(it.memory, appended=appended)
+    it.namespaces.clear()
+    assert refusals(it, said(IntentKind.UNDRAIN, broker="a:1")) == []
+    assert it.memory.liveness.draining == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("bundle", "rule", "says"),
+    [
+        (EIGHTHS[0], "not-quarantined", "is not quarantined, but Owned"),
+        (f"{EIGHTHS[0][:-1]}1", "unknown-bundle", f"did you mean {EIGHTHS[0]}"),
+        ("t/other/0x00000000_0xffffffff", "unknown-bundle", "no bundle of t/other is; "),
+        ("nonsense", "unknown-bundle", "there is t/ns"),
+    ],
+)
+def test_readmitting_what_is_not_quarantined(bundle: str, rule: str, says: str) -> None:
+    it = after_a_round()
+    (letter,) = refusals(it, said(IntentKind.READMIT, bundle=bundle))
+    assert letter.rule == rule
+    assert says in letter.detail
+    assert it.memory.readmitted == ()
+
+
+def test_a_bundle_that_was_split_is_unknown_and_not_offered() -> None:
+    it = after_a_round()
+    it.receive([change_row(EIGHTHS[0], None, 2, State.DELETED)], 1000)
+    (letter,) = refusals(it, said(IntentKind.READMIT, bundle=EIGHTHS[0]))
+    assert letter.rule == "unknown-bundle"
+    assert f"mean {EIGHTHS[0]}" not in letter.detail
+
+
+def test_a_quarantined_bundle_is_readmitted() -> None:
+    it = after_a_round()
+    it.receive([change_row(EIGHTHS[0], None, 2, State.QUARANTINED)], 1000)
+    assert refusals(it, said(IntentKind.READMIT, bundle=EIGHTHS[0])) == []
+
+
+@pytest.mark.parametrize(
+    ("made", "deleted"),
+    [
+        pytest.param(
+            {"isolation": msgspec.to_builtins(Isolation(namespaces=("t/.*",), primary=("a",)))},
+            {},
+            id="isolation",
+        ),
+        pytest.param({"group": "g"}, {"group": ""}, id="anti-affinity"),
+        pytest.param({"brokers": ["absent:1"]}, {"brokers": []}, id="failure-domain"),
+    ],
+)
+def test_only_a_policy_that_exists_is_deleted(
+    made: dict[str, object], deleted: dict[str, object], request: pytest.FixtureRequest
+) -> None:
+    """It may name brokers and namespaces that are not there yet."""
+    kind = IntentKind(request.node.callspec.id)
+    it = after_a_round()
+    assert refusals(it, said(kind, 0, name="north", **made)) == []
+    (letter,) = refusals(it, said(kind, 0, name="nort", **deleted))
+    assert letter.rule == "unknown-policy"
+    assert letter.detail == f"name: nort has no {kind.value} to delete; did you mean north?"
+    assert refusals(it, said(kind, 0, name="north", **deleted)) == []
+
+
+def test_an_impossible_policy_is_refused_with_all_that_is_wrong() -> None:
+    policy = {"namespaces": ["("], "primary": ["["], "min_available": -1}
+    (letter,) = refusals(after_a_round(), said(IntentKind.ISOLATION, name="p", isolation=policy))
+    assert letter.rule == "invalid-policy"
+    assert len(letter.detail.split("; ")) == 3

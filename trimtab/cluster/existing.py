@@ -1,0 +1,63 @@
+"""What a cluster knows to exist, and which of what an intent names does not.
+
+What may be set up beforehand (settings, pauses, policies) may name anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from trimtab.model import namespace_of
+from trimtab.nearby import nearby
+from trimtab.ownership import State
+from trimtab.reasons import IntentRule
+from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.ownership import Record
+
+Flaw = tuple[IntentRule, str]
+"""A rule that an intent breaks, and what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Existing:
+    """Functions, because a look at all records is dear and few intents need one."""
+
+    brokers: Callable[[], Collection[str]] | None
+    """The brokers that reported, own a bundle, are lost or draining; None if any may exist."""
+    namespaces: Callable[[], Collection[str]]
+    records: Callable[[str], Mapping[str, Record]]
+    """The records of a namespace, by bundle."""
+
+
+_BROKERS: Final = frozenset({IntentKind.DRAIN, IntentKind.UNDRAIN})
+
+
+def absences(intent: Intent, existing: Existing) -> Iterator[Flaw]:
+    """What the intent names and the cluster does not have, each with what is near."""
+    if intent.kind in _BROKERS and existing.brokers is not None:
+        brokers = existing.brokers()
+        if intent.broker not in brokers:
+            near = nearby(intent.broker, brokers)
+            yield IntentRule.UNKNOWN_BROKER, f"broker: {intent.broker} is not known; {near}"
+    if intent.kind is IntentKind.READMIT:
+        yield from _not_readmittable(intent.bundle, existing)
+
+
+def _not_readmittable(bundle: str, existing: Existing) -> Iterator[Flaw]:
+    namespace = namespace_of(bundle)
+    records = existing.records(namespace)
+    record = records.get(bundle)
+    if record is None or record.state is State.DELETED:
+        standing = [name for name, each in records.items() if each.state is not State.DELETED]
+        if standing:
+            near = nearby(bundle, standing)
+        else:
+            near = f"no bundle of {namespace} is; {nearby(namespace, existing.namespaces())}"
+        yield IntentRule.UNKNOWN_BUNDLE, f"bundle: {bundle} is not known; {near}"
+    elif record.state is not State.QUARANTINED:
+        yield (
+            IntentRule.NOT_QUARANTINED,
+            f"bundle: {bundle} is not quarantined, but {record.state.value}",
+        )

@@ -1,0 +1,141 @@
+"""What is wrong with an intent, as far as the cluster's memory and settings can tell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from trimtab.cluster.existing import Flaw
+from trimtab.nearby import nearby
+from trimtab.policies import Isolation, Policies
+from trimtab.reasons import IntentRule
+from trimtab.settings import Settings, Value, contradictions
+from trimtab.state.memory import Memory
+from trimtab.wire.control import Intent, IntentKind
+
+FIXED: Final = "intake."
+"""The settings of operator ①, which reads no intents."""
+
+
+def intent_flaws(memory: Memory, intent: Intent, defaults: Settings) -> Iterator[Flaw]:
+    """All that is wrong with an intent; ``defaults`` are the job's settings."""
+    subject = _SUBJECTS.get(intent.kind)
+    if subject is not None and not getattr(intent, subject):
+        yield IntentRule.NO_SUBJECT, f"{subject}: says nothing of what it is about"
+    elif intent.kind is IntentKind.SETTINGS:
+        yield from setting_flaws(memory.overrides, intent.settings, defaults)
+    elif intent.kind is IntentKind.RESET:
+        yield from reset_flaws(memory.overrides, intent.names, defaults)
+    elif intent.kind in _POLICIES:
+        yield from _policy_flaws(memory.policies, intent)
+
+
+def setting_flaws(
+    overrides: Mapping[str, Value], values: Mapping[str, Value], defaults: Settings
+) -> Iterator[Flaw]:
+    """What is wrong with new values, which are judged together with those set before."""
+    yield from _fixed(values)
+    free = {name: values[name] for name in _not_fixed(values)}
+    accepted, problems = defaults.read(free)
+    for name in free:
+        path = defaults.path_of(name)
+        if path is not None and path not in accepted and not problems:
+            # Only an old spelling of Pulsar's is left out without a problem.
+            problems = [f"{name}: not read while {path} is set; change that"]
+    after = defaults.with_accepted(defaults.read(overrides)[0] | accepted)
+    for problem in (*problems, *contradictions(after)):
+        yield IntentRule.INVALID_SETTING, problem
+
+
+def reset_flaws(
+    overrides: Mapping[str, Value], names: Collection[str], defaults: Settings
+) -> Iterator[Flaw]:
+    """What is wrong with a reset: unknown names, or a contradiction with what stays changed."""
+    yield from _fixed(names)
+    for name in _not_fixed(names):
+        # A setting of an earlier version can be reset, too.
+        if defaults.path_of(name) is None and name not in overrides:
+            yield IntentRule.INVALID_SETTING, f"{name}: no such setting"
+    kept = without_names(overrides, names, defaults)
+    for problem in contradictions(defaults.with_accepted(defaults.read(kept)[0])):
+        yield IntentRule.INVALID_SETTING, problem
+
+
+def without_names(
+    overrides: Mapping[str, Value], names: Collection[str], defaults: Settings
+) -> dict[str, Value]:
+    """The overrides that remain after a reset of ``names``, or of all without names."""
+    if not names:
+        return {}
+    paths = {defaults.path_of(name) or name for name in names}
+    return {
+        name: value
+        for name, value in overrides.items()
+        if (defaults.path_of(name) or name) not in paths
+    }
+
+
+def _fixed(names: Collection[str]) -> Iterator[Flaw]:
+    for name in names:
+        if name.startswith(FIXED):
+            yield (
+                IntentRule.FIXED_SETTING,
+                f"{name}: is fixed while the job runs; change [intake] in the job's file and start "
+                "the job again",
+            )
+
+
+def _not_fixed(names: Collection[str]) -> list[str]:
+    return [name for name in names if not name.startswith(FIXED)]
+
+
+def _policy_flaws(policies: Policies, intent: Intent) -> Iterator[Flaw]:
+    if intent.isolation is not None:
+        yield from _impossible(intent.isolation)
+        return
+    existing, deletes = {
+        IntentKind.ISOLATION: (policies.isolation.keys(), True),
+        IntentKind.ANTI_AFFINITY: (policies.groups.keys(), not intent.group),
+        IntentKind.FAILURE_DOMAIN: ({*policies.domains.values()}, not intent.brokers),
+    }[intent.kind]
+    if deletes and intent.name not in existing:
+        near = nearby(intent.name, existing)
+        yield (
+            IntentRule.UNKNOWN_POLICY,
+            f"name: {intent.name} has no {intent.kind.value} to delete; {near}",
+        )
+
+
+def _impossible(policy: Isolation) -> Iterator[Flaw]:
+    rule = IntentRule.INVALID_POLICY
+    if policy.min_available < 0:
+        yield rule, f"isolation.min_available: must not be negative, not {policy.min_available}"
+    for member in ("namespaces", "primary", "secondary"):
+        for pattern in getattr(policy, member):
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                yield rule, f"isolation.{member}: {pattern!r} is no regular expression: {error}"
+
+
+_POLICIES: Final = frozenset(
+    {IntentKind.ISOLATION, IntentKind.ANTI_AFFINITY, IntentKind.FAILURE_DOMAIN}
+)
+
+_SUBJECTS: Final[Mapping[IntentKind, str]] = MappingProxyType(
+    {
+        IntentKind.SETTINGS: "settings",
+        IntentKind.BROKER_LOST: "broker",
+        IntentKind.BROKER_JOINED: "broker",
+        IntentKind.DRAIN: "broker",
+        IntentKind.UNDRAIN: "broker",
+        IntentKind.DOUBT: "name",
+        IntentKind.READMIT: "bundle",
+        IntentKind.ISOLATION: "name",
+        IntentKind.ANTI_AFFINITY: "name",
+        IntentKind.FAILURE_DOMAIN: "name",
+    }
+)
+"""The member that names an intent's subject."""
