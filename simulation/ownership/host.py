@@ -123,17 +123,13 @@ class _Hints:
     def placed(self, cluster: str) -> int:  # noqa: ARG002 - there is one
         return 0
 
-    def group_of(
-        self,
-        cluster: str,
-        namespace: str,  # noqa: ARG002 - there are none
-    ) -> tuple[str, tuple[str, ...]] | None:
-        return None
+    def group_of(self, *_: object) -> None:
+        """No namespace is in a group."""
 
     def count(
         self,
-        cluster: str,
-        namespaces: Sequence[str],
+        cluster: str,  # noqa: ARG002 - the contract of hints
+        namespaces: Sequence[str],  # noqa: ARG002
         tallies: Sequence[str],
     ) -> Counted:
         return Counted({}, dict.fromkeys(tallies, 0))

@@ -16,13 +16,14 @@ from trimtab.wire.hints import Hints
 from trimtab.wire.ownership import Candidate
 
 SETTINGS = Settings()
+NONE = Histories()
 POLICIES = Policies(
     isolation={"p": Isolation(namespaces=("t/vip",), primary=("a",))},
     groups={"t/one": "g", "t/two": "g"},
 )
 
 
-def told(view: View, settings: Settings = SETTINGS, histories: Histories = Histories()) -> Hints:
+def told(view: View, settings: Settings = SETTINGS, histories: Histories = NONE) -> Hints:
     return hints(view, settings, 7, histories)
 
 
@@ -101,13 +102,19 @@ def test_failure_domains_are_named_where_groups_spread_over_them() -> None:
     assert told(view, by_domain).domains == {"a": "x"}
 
 
-def measured(placement: str, view: View, histories: Histories = Histories()) -> dict[str, float]:
-    settings = Settings.parse({"round.placement": placement})
+def measured(placement: str, view: View, histories: Histories = NONE) -> dict[str, float]:
+    shedding = "avg" if placement == "avg" else "trimtab"
+    settings = Settings.parse({"round.placement": placement, "round.shedding": shedding})
     return dict(told(view, settings, histories).candidates)
 
 
 def test_loads_are_the_placement_strategys_own_measure() -> None:
-    view = view_of({"a": Broker(0.5, [Bundle(rate=10.0)]), "b": Broker(0.2, [Bundle(rate=40.0)])})
+    view = view_of(
+        {
+            "a": Broker(0.5, [Bundle((10.0, 0.0, 0.0, 0.0))]),
+            "b": Broker(0.2, [Bundle((40.0, 0.0, 0.0, 0.0))]),
+        }
+    )
     rates = measured("least-long-term-rate", view)
     assert rates["b"] == 4 * rates["a"] > 1
     assert measured("round-robin", view) == measured("avg", view) == {"a": 0.0, "b": 0.0}
