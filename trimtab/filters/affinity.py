@@ -12,17 +12,14 @@ if the candidates do not all have equally many.
 from __future__ import annotations
 
 from enum import Enum
-from typing import Final
 
 import numpy as np
 
 from trimtab.arrays import Bools, Ints
 from trimtab.filters.request import Request
+from trimtab.policies import NO_DOMAIN
 from trimtab.settings import Settings
 from trimtab.view import View
-
-NO_DOMAIN: Final = "default"
-"""The failure domain that brokers without one share."""
 
 
 class GroupCount(Enum):

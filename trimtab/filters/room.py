@@ -5,6 +5,7 @@ from __future__ import annotations
 from trimtab.arrays import Bools
 from trimtab.filters.request import Request
 from trimtab.settings import Settings
+from trimtab.view import spreads_always
 
 
 def topic_cap(request: Request, candidates: Bools, settings: Settings) -> Bools:
@@ -29,8 +30,3 @@ def evenness(request: Request, candidates: Bools, settings: Settings) -> Bools:
     if not fewest.any() and candidates.any():
         fewest = candidates & (ranges == ranges[candidates].min())
     return fewest
-
-
-def spreads_always(namespace: str) -> bool:
-    """Whether Pulsar spreads the namespace's bundles by count, whatever the settings say."""
-    return f"{namespace}/".startswith("pulsar/system/")

@@ -46,8 +46,8 @@ class LeastAverageUsage:
 
     def loads(self) -> Floats:
         """(n,) average usage; of a broker that has not reported, the highest."""
-        loads: Floats = self._usage.copy()
-        loads[~self._reported] = loads[self._reported].max(initial=0.0)
+        known = self._reported & ~np.isnan(self._usage)
+        loads: Floats = np.where(known, self._usage, self._usage[known].max(initial=0.0))
         return loads
 
     def remembered(self) -> None:

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from trimtab.filters.affinity import NO_DOMAIN
-from trimtab.filters.room import spreads_always
+from trimtab.policies import NO_DOMAIN
+from trimtab.view import spreads_always
 from trimtab.wire.hints import Hints
 from trimtab.wire.ownership import Candidate, Record
 
