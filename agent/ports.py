@@ -11,6 +11,7 @@ from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Command
 from trimtab.wire.hints import Hints
 from trimtab.wire.load_report import LocalBrokerData
+from trimtab.wire.lookup import ServiceUrls
 from trimtab.wire.ownership import Record, Transition, TransitionOutcome
 
 
@@ -70,3 +71,11 @@ class HintReader(Protocol):
     def group_of(self, cluster: str, namespace: str) -> tuple[str, tuple[str, ...]] | None: ...
 
     def count(self, cluster: str, namespaces: Sequence[str], tallies: Sequence[str]) -> Counted: ...
+
+
+class UrlBook(Protocol):
+    """`sinks.redis.service_urls.UrlStore`."""
+
+    def write(self, cluster: str, broker: str, urls: ServiceUrls) -> None: ...
+
+    def read(self, cluster: str, broker: str) -> ServiceUrls | None: ...

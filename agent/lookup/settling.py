@@ -13,12 +13,21 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from agent.lookup.claiming import Claims, NoPlace
+from agent.lookup.directory import Directory
 from sinks.redis.leases import Leases
 from sinks.redis.ownership_store import OwnershipStore
 from trimtab.model import NO_EPOCH
 from trimtab.ownership import State
 from trimtab.store.lookup import STEPS, LookupAction
-from trimtab.wire.lookup import Answer, AnswerKind, Avoid, Cause, answer_failed, answer_retry
+from trimtab.wire.lookup import (
+    Answer,
+    AnswerKind,
+    Avoid,
+    Cause,
+    ServiceUrls,
+    answer_failed,
+    answer_retry,
+)
 from trimtab.wire.ownership import Record, Refused
 
 FIRST_PAUSE_S: Final = 0.002
@@ -60,11 +69,13 @@ class Settler:
         store: OwnershipStore,
         leases: Leases,
         claims: Claims,
+        directory: Directory,
         clock: Callable[[], float],
         sleep: Callable[[float], object],
     ) -> None:
         self._settings = settings
         self._store, self._leases, self._claims = store, leases, claims
+        self._directory = directory
         self._clock, self._sleep = clock, sleep
 
     def answer(self, asked: Question) -> Answer | None:
@@ -116,6 +127,7 @@ class Settler:
             epoch=record.epoch,
             authoritative=True,
             proxied=self._settings.proxied,
+            urls=self._urls_of(record.owner),
         )
 
     def _place(self, asked: Question, record: Record | None, tried: set[str]) -> Answer | None:
@@ -139,10 +151,17 @@ class Settler:
         for broker in brokers:
             if self._leases.holds(self._settings.cluster, broker):
                 return Answer(
-                    kind=AnswerKind.REDIRECT, bundle=bundle, broker=broker, authoritative=True
+                    kind=AnswerKind.REDIRECT,
+                    bundle=bundle,
+                    broker=broker,
+                    authoritative=True,
+                    urls=self._urls_of(broker),
                 )
         tried.update(brokers)
         return None
+
+    def _urls_of(self, broker: str | None) -> ServiceUrls | None:
+        return None if broker is None else self._directory.urls_of(broker)
 
     def _decides(self, asked: Question) -> bool:
         return self._settings.decides or asked.authoritative

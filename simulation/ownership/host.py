@@ -27,6 +27,7 @@ from trimtab.model import NO_EPOCH, Epoch
 from trimtab.store.lookup import STEPS, LookupAction
 from trimtab.wire.hints import Hints
 from trimtab.wire.load_report import LocalBrokerData
+from trimtab.wire.lookup import ServiceUrls
 from trimtab.wire.ownership import Candidate
 
 LEASE_MARGIN_S: Final = 1.0
@@ -142,6 +143,16 @@ class _Silent:
         pass
 
 
+class _Unlisted:
+    """Service URLs that no one reads."""
+
+    def write(self, cluster: str, broker: str, urls: ServiceUrls) -> None:
+        pass
+
+    def read(self, cluster: str, broker: str) -> None:
+        pass
+
+
 class Host:
     """A machine; ``drift``: the fraction by which its clock runs fast (below 0: slow)."""
 
@@ -202,6 +213,7 @@ class Host:
             leases=self.link,
             commands=self.link,
             reporter=_Silent(),
+            urls=_Unlisted(),
             seen=self.seen,
             claims=self.claims,
             clock=self._time,

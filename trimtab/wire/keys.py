@@ -92,6 +92,12 @@ def groups_key(cluster: str) -> str:
     return f"trimtab:{{{cluster}}}:groups"
 
 
+def urls_key(cluster: str, broker: str) -> str:
+    """String with an expiry: the broker's service URLs as JSON
+    (`trimtab.wire.lookup.ServiceUrls`), written by its agent."""
+    return f"trimtab:{{{cluster}}}:urls:{broker}"
+
+
 def whys_key(cluster: str) -> str:
     """Hash: bundle or broker to the rounds that explain it, newest first, comma-separated."""
     return f"trimtab:{{{cluster}}}:why"
