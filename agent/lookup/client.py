@@ -42,8 +42,8 @@ BACK_AGAIN_S: Final = 0.2
 class Ask(Protocol):
     """Sends a lookup to a broker; ``broker`` is None for any, through the service URL.
 
-    `LookupClient.urls_of` says where a broker listens that an answer redirects to. Raises OSError if
-    the broker does not answer.
+    `LookupClient.urls_of` says where a broker listens that an answer redirects to. Raises OSError
+    if the broker does not answer.
     """
 
     def __call__(
