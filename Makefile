@@ -15,8 +15,8 @@ help: ## print this list
 	@sed -n 's/^\([a-z.]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
 
 .PHONY: demo
-demo: setup ## Kafka, Redis, the job and a skewed fleet, balancing before your eyes
-	$(BIN)/trimtab demo --seconds $(DEMO_SECONDS)
+demo: setup ## Kafka, Redis, the job and a skewed fleet, balancing before your eyes; KEEP=1 leaves all running
+	$(BIN)/trimtab demo --seconds $(DEMO_SECONDS) $(if $(KEEP),--keep)
 
 .PHONY: test
 test: setup check ## set up, then everything CI runs

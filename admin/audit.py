@@ -57,7 +57,7 @@ class Auditor:
         self._damaged: set[tuple[str, str]] = set()
         """Cluster and bundle of each such record."""
         self.closed: set[str] = set()
-        """Clusters that were being rebuilt at the last check, and were not compared."""
+        """Clusters that were closed at the last check, and were not compared."""
         self._client = client
         self._cluster = cluster
         self._journal = _Tail(bootstrap, keys.OWNERSHIP)

@@ -24,6 +24,7 @@ from admin.demo.display import summary
 from admin.demo.processes import METRICS_PORT, DemoFailed, spark_jars
 from admin.demo.run import Demo, DemoOptions
 from admin.intents import Unchecked, Word, intent_of, send
+from admin.job_checks import check_checkpoint, check_settings
 from admin.policy_commands import policy_commands
 from admin.replay import Impossible, bound_of, run_replay, show, strategy_of
 from admin.settings_commands import settings_commands
@@ -39,10 +40,11 @@ from simulation.parity import decision
 from simulation.profile import InvalidProfile
 from simulation.replay.recorded import RecordedTopics
 from simulation.replay.span import Asked, Bound
-from sinks.errors import SinkError, Unavailable
-from sinks.kafka.topics import ensure_topics
+from sinks.errors import UNOPENED, SinkError, Unavailable
+from sinks.kafka.topics import create_missing
 from sinks.redis.server.connections import redis_client
 from streaming.config import InvalidConfig, load_config
+from streaming.logs import LogLevel, configure
 from trimtab import metrics
 from trimtab.auditing.auditor import NOTES, Violation
 from trimtab.settings.setting import InvalidSettings
@@ -87,12 +89,28 @@ def doctor(
             min=0, help="The job's setting of that name.", envvar="TRIMTAB_REDIS_REPLICAS"
         ),
     ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(help="A job's settings: checks them, their servers and the checkpoint."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Say what is missing here, each with the next command to type. Exit code 6 if so."""
+    settings, findings = check_settings(config) if config is not None else (None, [])
+    if settings is not None:
+        kafka = kafka or settings.kafka.bootstrap
+        redis = redis or settings.redis_url.get_secret_value()
+        redis_replicas = settings.redis_replicas if redis_replicas is None else redis_replicas
+        findings += check_checkpoint(settings)
     findings = [
-        *checks.examine(kafka=kafka, redis=redis, redis_replicas=redis_replicas),
-        _check_metrics_port(),
+        *checks.examine(
+            kafka=kafka,
+            redis=redis,
+            redis_replicas=redis_replicas,
+            kafka_client=settings.kafka.client if settings else {},
+        ),
+        *findings,
+        _check_metrics_port(settings.metrics_port if settings else METRICS_PORT),
     ]
     if json:
         report = {"v": 1, "findings": [asdict(finding) for finding in findings]}
@@ -103,8 +121,16 @@ def doctor(
 
 
 @app.command()
-def demo(
-    seconds: Annotated[float, typer.Option(min=1, help="How long it runs.")] = 180,
+def demo(  # noqa: PLR0913 - the options of a command line
+    seconds: Annotated[
+        float, typer.Option(min=1, help="How long it runs, from its first round on.")
+    ] = 180,
+    start_seconds: Annotated[
+        float, typer.Option(min=1, help="How long it may take until that round.")
+    ] = 300,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave all running afterwards, until Ctrl-C.")
+    ] = False,
     seed: Annotated[int | None, typer.Option(min=0, help="Another fleet of the same kind.")] = None,
     brokers: Annotated[int | None, typer.Option(help="Instead of 12.")] = None,
     bundles: Annotated[int | None, typer.Option(help="Instead of 480.")] = None,
@@ -112,12 +138,15 @@ def demo(
 ) -> None:
     """Watch the job balance a simulated fleet on an embedded Kafka and Redis; 1 if it did not."""
     console = Console(stderr=True)
-    run = Demo(DemoOptions(seconds, seed, brokers, bundles, plain), console)
+    options = DemoOptions(seconds, start_seconds, keep, seed, brokers, bundles, plain)
+    run = Demo(options, console)
     try:
         run.run()
     except InvalidProfile as error:
         raise _end(str(error), USAGE) from None
-    except (DemoFailed, ServerError, JarError, SinkError) as error:
+    except DemoFailed as error:
+        raise _end(str(error), FAILED) from None
+    except (ServerError, JarError, SinkError) as error:
         raise _end(f"{error}\nNext: trimtab doctor", FAILED) from None
     except KeyboardInterrupt:
         raise _end("interrupted before the fleet ran", INTERRUPTED) from None
@@ -140,7 +169,16 @@ def parity() -> None:
 
 
 @app.command()
-def job(config: Config = None) -> None:
+def job(
+    config: Config = None,
+    standby: Annotated[
+        bool, typer.Option("--standby", help="Wait until the active driver is gone.")
+    ] = False,
+    log_level: Annotated[
+        LogLevel | None,
+        typer.Option("--log-level", help="debug also shows what Spark and librdkafka say."),
+    ] = None,
+) -> None:
     """Balance a fleet until stopped: trimtab-job with the connector's jars from the cache."""
     # Imported here: Spark takes a second to import, and doctor must run without it.
     from streaming.job import run
@@ -152,7 +190,7 @@ def job(config: Config = None) -> None:
                 os.environ["TRIMTAB_SPARK__JARS"] = spark_jars()
     except JarError as error:
         raise _end(str(error), FAILED) from None
-    run(config)
+    run(config, standby, log_level)
 
 
 @app.command()
@@ -160,7 +198,7 @@ def topics(config: Config = None) -> None:
     """Make the Kafka topics that are missing; 6 if one that exists would make the job wrong."""
     try:
         settings = load_config(config)
-        findings = ensure_topics(settings.kafka.bootstrap, settings.kafka.client)
+        ensured = create_missing(settings.kafka.bootstrap, settings.kafka.client)
     except InvalidConfig as error:
         raise _end("\n".join(["wrong settings:", *error.problems]), USAGE) from None
     except SinkError as error:
@@ -168,10 +206,14 @@ def topics(config: Config = None) -> None:
         raise _end(
             f"{error}\nNext: trimtab doctor --kafka {settings.kafka.bootstrap}", code
         ) from None
-    for finding in findings:
+    for name in ensured.created:
+        print(f"{name}: created")
+    for name in ensured.existing:
+        print(f"{name}: was there")
+    for finding in ensured.findings:
         print(f"{finding}{'; the job does not start' if finding.vital else ''}")
         print(f"  {finding.remedy(settings.kafka.bootstrap)}")
-    raise typer.Exit(FINDINGS if findings else OK)
+    raise typer.Exit(FINDINGS if ensured.findings else OK)
 
 
 @app.command()
@@ -218,7 +260,9 @@ def audit(
     except SinkError as error:
         raise _end(str(error), UNREACHABLE if isinstance(error, Unavailable) else FAILED) from None
     for name in sorted(auditor.closed):
-        typer.echo(f"{name} is closed: its records in Redis were not compared", err=True)
+        typer.echo(
+            f"{name} is closed, so its records in Redis were not compared: {UNOPENED}", err=True
+        )
     typer.echo(
         f"{auditor.changes} changes of {auditor.audit.bundles} bundles and {auditor.commands} "
         f"commands read, {auditor.unreadable} entries unreadable, {broken} rules broken",
@@ -284,13 +328,15 @@ def import_broker_conf(
 
 def main() -> None:
     """The console script."""
+    # What librdkafka says of each attempt is no answer; a failure is told once, by its command.
+    configure("info")
     app()
 
 
-def _check_metrics_port() -> Finding:
-    address = f"127.0.0.1:{METRICS_PORT}"
-    if is_free(METRICS_PORT):
-        return good("metrics port", f"{address} is free")
+def _check_metrics_port(port: int) -> Finding:
+    address = f"127.0.0.1:{port}"
+    if port == 0 or is_free(port):
+        return good("metrics port", f"{address} is free" if port else "any free one")
     # A job that already runs here is fine.
     with (
         suppress(OSError, HTTPException),
@@ -298,7 +344,7 @@ def _check_metrics_port() -> Finding:
     ):
         if metrics.GENERATION.name.encode() in answer.read():
             return good("metrics port", f"{address} is served by a trimtab job")
-    return bad("metrics port", f"{address} is taken", f"ss -ltnp 'sport = {METRICS_PORT}'")
+    return bad("metrics port", f"{address} is taken", f"ss -ltnp 'sport = {port}'")
 
 
 def _show_violation(violation: Violation, *, json: bool) -> None:
@@ -315,12 +361,12 @@ def _show_findings(findings: list[Finding]) -> None:
         mark = "[green]ok[/]" if finding.ok else "[red]no[/]"
         table.add_row(mark, finding.name, finding.detail)
     console.print(table)
-    for finding in findings:
-        if not finding.ok:
-            # Not wrapped, so that it can be copied.
-            console.print(
-                f"{finding.name}: {finding.next_command}", soft_wrap=True, highlight=False
-            )
+    # Several problems may have one remedy.
+    for line in dict.fromkeys(
+        f"{each.name}: {each.next_command}" for each in findings if not each.ok
+    ):
+        # Not wrapped, so that it can be copied.
+        console.print(line, soft_wrap=True, highlight=False, markup=False)
 
 
 def _end(message: str, code: int) -> typer.Exit:

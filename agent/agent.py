@@ -30,7 +30,7 @@ from agent.holdings import Holdings
 from agent.leasing import LeaseHolder, Superseded
 from agent.links import AgentSettings, Links
 from agent.seeding import look_again, seed
-from sinks.errors import Closed, Misconfigured, Unavailable
+from sinks.errors import UNOPENED, Closed, Misconfigured, Unavailable
 from sinks.redis.leases import Lease, Renewal
 from trimtab.model import Epoch
 from trimtab.wire.command import Command, CommandKind
@@ -282,7 +282,7 @@ class Agent:
 
     def _require_open(self, lease: Lease) -> None:
         if lease.renewal is not Renewal.HELD:
-            raise Closed(f"{self._settings.cluster} is closed: its records are being rebuilt")
+            raise Closed(f"{self._settings.cluster} is closed: {UNOPENED}")
 
     def _require_no_lapse(self, lapses: int) -> None:
         if self._lease.lapses != lapses:

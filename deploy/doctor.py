@@ -7,11 +7,12 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
 
 from deploy import jars, service_checks
 from deploy.finding import Finding, bad, good
@@ -33,11 +34,12 @@ def examine(
     kafka: str | int | None = None,
     redis: str | int | None = None,
     redis_replicas: int | None = None,
+    kafka_client: Mapping[str, str] = MappingProxyType({}),
     run_dir: Path | None = None,
 ) -> list[Finding]:
     """Run all checks; `kafka` and `redis` as for Stack: an address to use, or a port to start at.
 
-    `redis_replicas` is the job's setting of that name.
+    `redis_replicas` is the job's setting of that name, `kafka_client` librdkafka's options.
     """
     return [
         check_python(),
@@ -45,7 +47,7 @@ def examine(
         check_packages(),
         check_jars(),
         check_disk(run_dir or Path.cwd()),
-        *service_checks.check_kafka(kafka),
+        *service_checks.check_kafka(kafka, kafka_client),
         *service_checks.check_redis(redis, redis_replicas),
     ]
 

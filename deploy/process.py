@@ -105,14 +105,16 @@ class Process:
         deadline = time.monotonic() + timeout_s
         while not ready():
             if not self.running:
-                lines = self.log.read_text("utf-8", errors="replace").splitlines()
-                end = "\n".join(lines[-12:])
-                raise ServerError(f"{self.name} stopped; the end of {self.log}:\n{end}")
+                raise ServerError(f"{self.name} stopped; {self._end_of_log()}")
             if time.monotonic() > deadline:
                 raise ServerError(
-                    f"{self.name} did not answer in {timeout_s:.0f} s: see {self.log}"
+                    f"{self.name} did not answer in {timeout_s:.0f} s; {self._end_of_log()}"
                 )
             time.sleep(0.05)
+
+    def _end_of_log(self) -> str:
+        lines = self.log.read_text("utf-8", errors="replace").splitlines()
+        return "\n".join([f"the end of {self.log}:", *lines[-12:]])
 
 
 class Server(ABC):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 
 class SinkError(RuntimeError):
     """The base of these errors."""
@@ -21,6 +23,13 @@ class Isolated(StoreUnavailable):
 
 class KafkaUnavailable(Unavailable):
     """Kafka does not answer; names its address."""
+
+
+UNOPENED: Final = (
+    "no job has opened it on this data; start one (trimtab job), "
+    "or wait while it restores the records"
+)
+"""Why a store is closed, for those who cannot know whether a job ever ran."""
 
 
 class Closed(SinkError):

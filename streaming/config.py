@@ -5,7 +5,10 @@ trimtab-job --config trimtab.toml        TRIMTAB_REDIS_URL=redis://… TRIMTAB_T
 
 from __future__ import annotations
 
+import os
 import tomllib
+from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,11 +20,16 @@ from pydantic import (
     ValidationInfo,
     field_validator,
 )
+from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from sinks.errors import Misconfigured
 from sinks.kafka.security import PLAINTEXT, KafkaSecurity
+from sinks.redis.server.connections import redis_client
+from streaming.environment import NESTED, PREFIX, find_unknown, setting_paths
+from streaming.logs import LogLevel
 from trimtab.intake.snapshot import IntakeSettings
-from trimtab.settings import Settings
+from trimtab.settings import Settings, catalogue
 from trimtab.settings.setting import InvalidSettings
 from trimtab.shedding import DEFAULTS
 
@@ -74,7 +82,7 @@ class JobConfig(BaseSettings):
     """All settings of the job."""
 
     model_config = SettingsConfigDict(
-        env_prefix="TRIMTAB_", env_nested_delimiter="__", extra="forbid", hide_input_in_errors=True
+        env_prefix=PREFIX, env_nested_delimiter=NESTED, extra="forbid", hide_input_in_errors=True
     )
 
     kafka: KafkaConfig = KafkaConfig()
@@ -89,6 +97,8 @@ class JobConfig(BaseSettings):
     """
     checkpoint: str = "build/checkpoint"
     """A path that Spark can write: local, or one that all executors reach."""
+    log_level: LogLevel = "info"
+    """debug also shows what Spark, its workers and librdkafka say."""
     trigger_seconds: float = Field(default=1.0, ge=0, le=3600)
     """Time between batches, including empty ones; 0 runs them back to back."""
     metrics_port: int = Field(default=9780, ge=0, le=65535)
@@ -129,6 +139,16 @@ class JobConfig(BaseSettings):
         # The file's content arrives as init arguments; the environment overrides it.
         return env_settings, file_secret_settings, init_settings
 
+    @field_validator("redis_url")
+    @classmethod
+    def _is_an_address(cls, url: SecretStr) -> SecretStr:
+        try:
+            redis_client(url.get_secret_value()).close()
+        except Misconfigured as error:
+            # Its text shows no password, unlike the address.
+            raise ValueError(str(error)) from None
+        return url
+
     @field_validator("takeover_seconds")
     @classmethod
     def _outlasts_heartbeats(cls, takeover: float, info: ValidationInfo) -> float:
@@ -152,9 +172,12 @@ def load_config(path: Path | None) -> JobConfig:
     content: dict[str, Any] = {}
     if path is not None:
         try:
-            content = tomllib.loads(path.read_text())
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise InvalidConfig([f"{path}: {error}"]) from error
+            content = tomllib.loads(path.read_text("utf-8"))
+        except OSError as error:
+            problems.append(f"{path}: {error.strerror}")
+        except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            problems.append(f"{path}: not TOML: {error}")
+    problems += map(str, (each for each in find_unknown(os.environ, JobConfig) if each.near))
     # Parsed separately, so that one message reports a wrong strategy setting and a wrong address.
     core = {name: _table(content, name, problems) for name in ("intake", "settings")}
     config = None
@@ -163,7 +186,7 @@ def load_config(path: Path | None) -> JobConfig:
         # Setting by setting: one from the environment must not hide the file's other settings.
         core = {name: given | _flat(getattr(config, name)) for name, given in core.items()}
     except ValidationError as error:
-        problems += [f"{_name(e['loc'])}: {e['msg']}" for e in error.errors()]
+        problems += map(_problem, error.errors())
     for name, parse in (("intake", IntakeSettings.parse), ("settings", _parse_settings)):
         try:
             parse(core[name])
@@ -187,8 +210,23 @@ def _parse_settings(tree: dict[str, Any]) -> Settings:
     return DEFAULTS.changed(_flat(tree))
 
 
-def _name(location: tuple[int | str, ...]) -> str:
-    return ".".join(str(part) for part in location)
+def _problem(error: ErrorDetails) -> str:
+    name = ".".join(str(part) for part in error["loc"])
+    if error["type"] != "extra_forbidden":
+        return f"{name}: {error['msg'].removeprefix('Value error, ')}"
+    if name in _of_rounds():
+        return f"{name}: belongs under [settings]"
+    known = [".".join(path) for path in setting_paths(JobConfig)]
+    near = get_close_matches(name, known, n=1)
+    return f"{name}: no such setting{f' (did you mean {near[0]}?)' if near else ''}"
+
+
+@cache
+def _of_rounds() -> frozenset[str]:
+    """Names that a file has under [settings]: groups and Pulsar's keys."""
+    aliases = [known.alias for *_, known in catalogue(DEFAULTS) if known.alias]
+    keys = {key for alias in aliases for key in (alias.key, alias.misspelt) if key}
+    return frozenset(DEFAULTS.groups().keys() | keys)
 
 
 def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -19,7 +21,9 @@ from sinks.redis.server.connections import address, redis_client
 from sinks.redis.server.survey import check_survey
 from streaming.config import InvalidConfig, JobConfig, load_config
 from streaming.driver import Driver
+from streaming.environment import find_unknown
 from streaming.leader.standby import Standby
+from streaming.logs import LogLevel, configure
 from streaming.metrics.exposition import Exposition, PortTaken
 from streaming.query.spark_checks import check_checkpoint, check_connector, start_spark
 from streaming.readiness import NotReady
@@ -30,7 +34,27 @@ log = structlog.get_logger()
 
 
 def check_services(config: JobConfig) -> None:
-    """Check that the topics exist and that Redis is a single master.
+    """Check Kafka's topics and Redis, as `check_topics` and `check_store` do.
+
+    Raises ExceptionGroup with the error of each.
+    """
+    check_all(lambda: check_topics(config), lambda: check_store(config))
+
+
+def check_all(*checks: Callable[[], object]) -> None:
+    """Run all checks; raises ExceptionGroup with the errors, so that all are told at once."""
+    errors: list[Exception] = []
+    for check in checks:
+        try:
+            check()
+        except (SinkError, NotReady, PortTaken) as error:
+            errors.append(error)
+    if errors:
+        raise ExceptionGroup("the job cannot start", errors)
+
+
+def check_topics(config: JobConfig) -> None:
+    """Make missing topics.
 
     Raises SinkError with the address at fault, and NotReady where a topic's settings could let two
     brokers own one bundle.
@@ -43,12 +67,22 @@ def check_services(config: JobConfig) -> None:
     vital = [f"{each}; type: {each.remedy(bootstrap)}" for each in findings if each.vital]
     if vital:
         raise NotReady("\n".join(vital))
+
+
+def check_store(config: JobConfig) -> None:
+    """Check that Redis is a single master; raises SinkError."""
     with redis_client(config.redis_url.get_secret_value()) as client:
         found = check_survey(client)
         rule, shortage = found.rule(config.redis_replicas), found.shortage(config.redis_replicas)
         log.info("redis", address=address(client), version=found.version, replicas=rule)
         if shortage:
             log.warning("redis replicas", shortage=shortage)
+
+
+def serve_metrics(config: JobConfig, shown: Exposition) -> None:
+    """Raises PortTaken."""
+    server = shown.serve(config.metrics_host, config.metrics_port)
+    log.info("metrics are served", host=config.metrics_host, port=server.server_port)
 
 
 def _check_redis(config: JobConfig) -> None:
@@ -76,16 +110,26 @@ def run(
     standby: Annotated[
         bool, typer.Option("--standby", help="Wait until the active driver is gone.")
     ] = False,
+    log_level: Annotated[
+        LogLevel | None,
+        typer.Option("--log-level", help="debug also shows what Spark and librdkafka say."),
+    ] = None,
 ) -> None:
     """Balance the fleet until stopped."""
     try:
         settings = load_config(config)
-        check_services(settings)
+        level = log_level or settings.log_level
+        configure(level)
+        for each in find_unknown(os.environ, JobConfig):
+            log.warning("a variable that is no setting", variable=each.name)
         shown = Exposition()
-        server = shown.serve(settings.metrics_host, settings.metrics_port)
-        log.info("metrics are served", host=settings.metrics_host, port=server.server_port)
+        check_all(
+            lambda: check_topics(settings),
+            lambda: check_store(settings),
+            lambda: serve_metrics(settings, shown),
+        )
         # For a standby too: starting Spark takes longer than taking over.
-        spark = start_spark(settings.spark)
+        spark = start_spark(settings.spark, verbose=level == "debug")
         check_connector(spark, settings)
         check_checkpoint(spark, settings)
         shutdown = _ended_by_signals()
@@ -97,12 +141,10 @@ def run(
         for problem in error.problems:
             print(f"  {problem}", file=sys.stderr)
         raise SystemExit(USAGE) from None
-    except (NotReady, PortTaken) as error:
-        print(f"{error}; nothing was started", file=sys.stderr)
-        raise SystemExit(FAILED) from None
-    except SinkError as error:
-        print(f"{error}; nothing was started", file=sys.stderr)
-        raise SystemExit(_code_of(error)) from None
+    except ExceptionGroup as group:
+        raise _not_started(group.exceptions, config, settings) from None
+    except (NotReady, SinkError) as error:
+        raise _not_started([error], config, settings) from None
     raise SystemExit(driver.run())
 
 
@@ -117,7 +159,19 @@ def _ended_by_signals() -> Shutdown:
     return shutdown
 
 
-def _code_of(error: SinkError) -> int:
+def _not_started(
+    errors: Sequence[Exception], config: Path | None, settings: JobConfig
+) -> SystemExit:
+    """Tell all errors and the next command; the exit code."""
+    print("\n".join(map(str, errors)) + "; nothing was started", file=sys.stderr)
+    where = f"--config {config}" if config else f"--kafka {settings.kafka.bootstrap}"
+    print(f"Next: trimtab doctor {where}", file=sys.stderr)
+    codes = {_code_of(error) for error in errors}
+    # Where anything needs an operator, to start it again does not help.
+    return SystemExit(FAILED if FAILED in codes else codes.pop())
+
+
+def _code_of(error: Exception) -> int:
     match error:
         case Unavailable():
             return UNREACHABLE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 import redis
@@ -11,6 +11,43 @@ from deploy import jars
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
 from sinks.redis.server.connections import redis_client
+from tests.coverage import named_tests
+
+_PASSED = pytest.StashKey[set[str]]()
+_EXPECTED = pytest.StashKey[set[str]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_PASSED] = set()
+    config.stash[_EXPECTED] = set()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Expect those tests that docs/pulsar-coverage.md names and this session runs."""
+    collected = {item.nodeid.split("[")[0] for item in session.items}
+    session.config.stash[_EXPECTED].update(collected.intersection(named_tests()))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.when == "call" and report.passed:
+        item.config.stash[_PASSED].add(item.nodeid.split("[")[0])
+    return report
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A named test that was skipped shows nothing; one that failed has failed the session."""
+    stash = session.config.stash
+    stopped = session.shouldstop or session.shouldfail or session.config.option.collectonly
+    if session.exitstatus == pytest.ExitCode.OK and not stopped:
+        expected, passed = stash[_EXPECTED], stash[_PASSED]
+        missing = sorted(expected - passed)
+        if missing:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+            print("\nnamed by docs/pulsar-coverage.md and not passed:", *missing, sep="\n  ")
 
 
 @pytest.fixture(scope="session")

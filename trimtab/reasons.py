@@ -4,6 +4,7 @@ an intent is refused."""
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 
 class Reason(StrEnum):
@@ -66,7 +67,12 @@ class Rule(StrEnum):
     REPAIR_ONLY = "repair-only"
     """A round between two regular ones, only to repair and to drain."""
     BALANCED = "balanced"
-    """The strategy was asked and proposed no move (AvgShedder: hits may still be counting)."""
+    """The strategy was asked and proposed nothing, and brokers are close together."""
+    LEARNING = "learning"
+    """The strategy was asked, and knows too little yet to tell load from noise."""
+    NO_PROPOSAL = "no-proposal"
+    """The strategy was asked and proposed nothing, though brokers are further apart: within its
+    thresholds or what chance explains, hits still count, or no permitted move helps."""
 
     UNOWNED = "unowned"
     """No record says the source owns it."""
@@ -91,6 +97,10 @@ class Rule(StrEnum):
     """It should be split, but its namespace already has the maximum number of bundles."""
     NO_CANDIDATE = "no-candidate"
     BUDGET = "budget"
+
+
+IDLE: Final = frozenset({Rule.BALANCED, Rule.LEARNING, Rule.NO_PROPOSAL})
+"""Rules of a round that asked its strategy and changed nothing."""
 
 
 class Rest(StrEnum):

@@ -70,6 +70,11 @@ _TOGETHER: Final[Mapping[str, tuple[str, ...]]] = {
         "loadBalancerAvgShedderLowThreshold",
         "loadBalancerAvgShedderHighThreshold",
     ),
+    "split.algorithm": (
+        "defaultNamespaceBundleSplitAlgorithm",
+        "supportedNamespaceBundleSplitAlgorithms",
+    ),
+    "split.supported": ("supportedNamespaceBundleSplitAlgorithms",),
     "round.placement": (_SHEDDING, "loadBalancerLoadPlacementStrategy"),
 }
 """The keys that can contradict one another, by the setting that the error names."""

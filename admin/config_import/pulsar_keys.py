@@ -29,7 +29,7 @@ DOUBLES: Final = frozenset(
 
 _REPORTS: Final = "when a broker reports is its agent's setting"
 _REDIS: Final = "ownership is in Redis"
-_MIGRATION: Final = "no round migrates a cluster"
+_MIGRATION: Final = "no round migrates a cluster; blue and green are switched by Pulsar's admin"
 _SIMPLE: Final = "only SimpleLoadManagerImpl reads it"
 
 NOT_IMPORTED: Final[Mapping[str, str]] = {
@@ -38,10 +38,13 @@ NOT_IMPORTED: Final[Mapping[str, str]] = {
     "loadBalancerReportUpdateMinIntervalMillis": _REPORTS,
     "loadBalancerReportUpdateMaxIntervalMinutes": _REPORTS,
     "loadBalancerHostUsageCheckIntervalMinutes": "how often a host is measured is not the job's",
-    "loadBalancerOverrideBrokerNicSpeedGbps": "the agent's, not the job's",
+    "loadBalancerOverrideBrokerNicSpeedGbps": (
+        "start each broker's agent with --nic-speed-gbits and this number"
+    ),
     "loadBalancerResourceQuotaUpdateIntervalMinutes": "averages are kept with every batch",
-    "defaultNumberOfNamespaceBundles": "namespaces are made by Pulsar",
-    "supportedNamespaceBundleSplitAlgorithms": "split.algorithm may be any of the four",
+    "defaultNumberOfNamespaceBundles": (
+        "namespaces are made by their brokers; give each its bundles there, as with --bundles"
+    ),
     "topicBundleAssignmentStrategy": "topics go to bundles by consistent hashing only",
     "namespaceBundleUnloadingTimeoutMs": "round.move_deadline bounds every move",
     "metadataStoreOperationTimeoutSeconds": _REDIS,
@@ -53,6 +56,9 @@ NOT_IMPORTED: Final[Mapping[str, str]] = {
     "loadManagerServiceUnitStateTableViewClassName": _REDIS,
     "loadBalancerServiceUnitTableViewSyncer": _REDIS,
     "loadBalancerMultiPhaseBundleUnload": "a transfer always releases before it assigns",
+    "clientMinVersionAllowed": (
+        "clients connect to brokers and not to trimtab; the brokers refuse old ones themselves"
+    ),
     "clusterMigrationCheckDurationSeconds": _MIGRATION,
     "clusterMigrationAutoResourceCreation": _MIGRATION,
     "loadBalancerPlacementStrategy": _SIMPLE,

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from admin.demo.story import Story, reasons
+from admin.demo.story import Story, Told, reasons
 from simulation.fleet import FleetSnapshot
 
 _BAR: Final = 50
@@ -22,6 +22,8 @@ class Scene:
 
     story: Story
     fleet: FleetSnapshot | None
+    starting: str
+    """What the start waits for; empty from the first round on."""
     elapsed: float
     left: float
     metrics_url: str
@@ -35,14 +37,17 @@ def picture(scene: Scene) -> RenderableType:
         Text(_last_moves(scene)),
         Text(f"metrics {scene.metrics_url}   logs {scene.logs}   Ctrl-C ends", style="dim"),
     ]
-    return Group(_bars(scene.fleet), *lines) if scene.fleet else Group(*lines)
+    return Group(_bars(scene), *lines) if scene.fleet else Group(*lines)
 
 
 def line(scene: Scene) -> str:
     """The same as a line of text."""
     text = f"{scene.elapsed:4.0f} s  {_headline(scene)}"
-    told = scene.story.last
-    return f"{text}, {reasons(told.record)}" if told else text
+    told, first = scene.story.last, scene.story.first
+    if told is None or first is None:
+        return text
+    start = "start, " if told is first else ""
+    return f"{text}, {start}{reasons(told.record)}"
 
 
 def summary(story: Story, moves: int) -> str:
@@ -63,7 +68,7 @@ def _headline(scene: Scene) -> str:
     left = f"{max(scene.left, 0):.0f} s left"
     told = scene.story.last
     if told is None:
-        return f"the job starts, no round yet, {left}"
+        return f"no round yet: {scene.starting}, at most {max(scene.left, 0):.0f} s more"
     goal = f"goal below {scene.story.threshold:g}"
     moves = scene.fleet.moves if scene.fleet else 0
     return (
@@ -82,11 +87,30 @@ def _last_moves(scene: Scene) -> str:
     )
 
 
-def _bars(fleet: FleetSnapshot) -> Table:
+def _bars(scene: Scene) -> Table:
+    """A bar for each broker, and one for the range with its start (<) and its goal (|)."""
+    assert scene.fleet is not None
     table = Table.grid(padding=(0, 1))
-    usages = [broker.usage for broker in fleet.brokers.values()]
+    brokers = scene.fleet.brokers
+    usages = [broker.usage for broker in brokers.values()]
     colour = {max(usages): "red", min(usages): "blue"}
-    for name, broker in fleet.brokers.items():
+    for name, broker in brokers.items():
         bar = Text("█" * round(broker.usage * _BAR), style=colour.get(broker.usage, "green"))
         table.add_row(name, f"{100 * broker.usage:3.0f} %", f"{broker.bundles:3d} bundles", bar)
+    first, last = scene.story.first, scene.story.last
+    if first is not None and last is not None:
+        table.add_row("range", f"{last.range:3.0f}", "| goal, < start", _range_bar(scene, first))
     return table
+
+
+def _range_bar(scene: Scene, first: Told) -> Text:
+    last = scene.story.last or first
+    cells = ["█"] * _cells(last.range)
+    cells += [" "] * (_BAR + 1 - len(cells))
+    cells[_cells(first.range)] = "<"
+    cells[_cells(scene.story.threshold)] = "|"
+    return Text("".join(cells).rstrip())
+
+
+def _cells(points: float) -> int:
+    return min(round(points / 100 * _BAR), _BAR)

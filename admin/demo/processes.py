@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shlex
 import shutil
 import sys
 import sysconfig
@@ -25,6 +26,8 @@ METRICS_PORT: Final = 9780
 GOAL: Final = 10.0
 """Points between brokers as reported: the planner's target, doubled for noise."""
 REPORT_SECONDS: Final = 1.0
+ENVIRONMENT: Final = "environment"
+"""File of the demo's folder: the addresses of its servers, for other commands."""
 _LOG_LINES: Final = 20
 
 
@@ -53,6 +56,19 @@ def settings_file(folder: Path, name: str) -> Path:
     copy = folder / name
     copy.write_text(files("deploy").joinpath(name).read_text("utf-8"), "utf-8")
     return copy
+
+
+def environment_file(folder: Path, stack: Stack) -> Path:
+    """Write the addresses of the servers for a shell; for its owner alone, as one is secret."""
+    path = folder / ENVIRONMENT
+    path.touch(mode=0o600)
+    addresses = {
+        "TRIMTAB_KAFKA__BOOTSTRAP": stack.kafka_bootstrap,
+        "TRIMTAB_REDIS_URL": stack.redis_url,
+    }
+    lines = (f"export {name}={shlex.quote(value)}\n" for name, value in addresses.items())
+    path.write_text("".join(lines), "utf-8")
+    return path
 
 
 def fleet_profile(path: Path, given: Mapping[str, int | None]) -> Profile:
@@ -112,7 +128,9 @@ def check(*processes: Process) -> None:
         if not process.running:
             lines = process.log.read_text("utf-8", errors="replace").splitlines()
             end = "\n".join(lines[-_LOG_LINES:])
-            raise DemoFailed(f"{process.name} ended; the end of {process.log}:\n{end}")
+            raise DemoFailed(
+                f"{process.name} ended; the end of {process.log}:\n{end}\nNext: trimtab doctor"
+            )
 
 
 def _environment(**ours: str) -> dict[str, str]:

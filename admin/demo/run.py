@@ -19,7 +19,9 @@ from rich.live import Live
 from admin.demo import processes
 from admin.demo.display import Scene, line, picture
 from admin.demo.feed import RoundReader, newest_snapshot
+from admin.demo.starting import fail_start, find_step, read_log
 from admin.demo.story import Story
+from admin.demo.suggestions import suggestions
 from admin.spinner import Spinner
 from deploy.process import Process
 from deploy.stack import Stack
@@ -39,6 +41,11 @@ class DemoOptions:
     """Options of a demo; None: as in deploy/demo_fleet.toml."""
 
     seconds: float = 180.0
+    """How long it shows the fleet, from the first round of all brokers on."""
+    start_seconds: float = 300.0
+    """How long Spark and the fleet may take until then."""
+    keep: bool = False
+    """Whether everything runs on afterwards, until Ctrl-C."""
     seed: int | None = None
     brokers: int | None = None
     bundles: int | None = None
@@ -53,13 +60,14 @@ class Running:
     fleet: Process
     reader: RoundReader
     metrics_url: str
+    began: float
+    """By time.monotonic."""
 
 
 class Demo:
     """One run; `story` and `moves` are its results."""
 
     def __init__(self, options: DemoOptions, console: Console) -> None:
-        self._began = time.monotonic()
         self._options = options
         self._console = console
         self._plain = options.plain or not console.is_terminal
@@ -74,6 +82,9 @@ class Demo:
                 running = self._start(started, step)
             with suppress(KeyboardInterrupt):
                 self._show(running)
+                self._suggest()
+                if self._options.keep:
+                    self._keep(running)
 
     def _start(self, started: ExitStack, step: Spinner) -> Running:
         processes.settings_file(self._folder, "demo_job.toml")
@@ -83,7 +94,9 @@ class Demo:
         started.enter_context(stack)
         step("making the topics")
         ensure_topics(stack.kafka_bootstrap)
+        processes.environment_file(self._folder, stack)
         step("starting the fleet and the job")
+        began = time.monotonic()
         port = processes.metrics_port()
         job = processes.job(self._folder, stack, port)
         fleet = processes.fleet(self._folder, stack, profile)
@@ -94,7 +107,7 @@ class Demo:
         started.callback(_ignore_endings)
         job.start(lambda: True, 0)
         fleet.start(lambda: newest_snapshot(fleet.log) is not None, _FLEET_SECONDS)
-        return Running(job, fleet, reader, f"http://127.0.0.1:{port}/metrics")
+        return Running(job, fleet, reader, f"http://127.0.0.1:{port}/metrics", began)
 
     def _profile(self) -> Profile:
         options = self._options
@@ -103,39 +116,63 @@ class Demo:
         return processes.fleet_profile(committed, given)
 
     def _show(self, running: Running) -> None:
+        """Show the start, then the fleet for the time asked for."""
         shown_at = -_LINE_SECONDS
         with Live(console=self._console, auto_refresh=False) as live:
-            while self._elapsed < self._options.seconds:
-                for record in running.reader.read(_TICK_SECONDS):
-                    self.story = self.story.told(record, self._elapsed)
-                processes.check(running.job, running.fleet)
-                scene = self._scene(running)
+            while True:
+                scene = self._look(running)
                 if not self._plain:
                     live.update(picture(scene), refresh=True)
-                elif scene.elapsed - shown_at >= _LINE_SECONDS:
+                elif scene.elapsed - shown_at >= _LINE_SECONDS or scene.left <= 0:
                     self._console.print(line(scene), highlight=False, soft_wrap=True)
                     shown_at = scene.elapsed
+                if scene.left <= 0:
+                    break
+        if not self.story.rounds:
+            step, bound = scene.starting, self._options.start_seconds
+            raise fail_start(bound, step, running.job, running.fleet, _short)
 
-    def _scene(self, running: Running) -> Scene:
+    def _look(self, running: Running) -> Scene:
+        elapsed = time.monotonic() - running.began
+        for record in running.reader.read(_TICK_SECONDS):
+            self.story = self.story.told(record, time.monotonic() - running.began)
+        processes.check(running.job, running.fleet)
         fleet = newest_snapshot(running.fleet.log)
         if fleet is not None:
             self.moves = fleet.moves
+        first = self.story.first
+        options = self._options
+        until = first.elapsed + options.seconds if first else options.start_seconds
         return Scene(
             story=self.story,
             fleet=fleet,
-            elapsed=self._elapsed,
-            left=self._options.seconds - self._elapsed,
+            starting="" if first else find_step(read_log(running.job.log), fleet),
+            elapsed=elapsed,
+            left=until - elapsed,
             metrics_url=running.metrics_url,
             logs=str(FOLDER),
         )
 
-    @property
-    def _elapsed(self) -> float:
-        return time.monotonic() - self._began
+    def _suggest(self) -> None:
+        """Print commands to try, which work while the servers run."""
+        for text in suggestions(self.story, FOLDER, kept=self._options.keep):
+            self._console.print(text, highlight=False, soft_wrap=True, markup=False)
+
+    def _keep(self, running: Running) -> None:
+        """Leave everything running until Ctrl-C; raises DemoFailed if a process ends."""
+        while True:
+            processes.check(running.job, running.fleet)
+            time.sleep(_TICK_SECONDS)
 
     def _stop(self, process: Process) -> None:
         process.stop(_STOP_SECONDS)
         self._console.print(f"{process.name} is stopped", highlight=False)
+
+
+def _short(path: Path) -> Path:
+    """A path as one would type it here."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 @contextmanager

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from trimtab.reasons import Rule
 from trimtab.wire.rows import RoundRecord
+
+_WITHOUT_MOVES: Final[Mapping[str, str]] = {
+    Rule.BALANCED: "balanced",
+    Rule.LEARNING: "learning: telling load from noise takes two reports of a bundle",
+    Rule.NO_PROPOSAL: "no moves: none would help enough",
+    Rule.REPAIR_ONLY: "between two rounds, only repairs",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +50,10 @@ class Story:
         return replace(self, rounds=(*self.rounds, Told(elapsed, record)))
 
     @property
+    def first(self) -> Told | None:
+        return self.rounds[0] if self.rounds else None
+
+    @property
     def last(self) -> Told | None:
         return self.rounds[-1] if self.rounds else None
 
@@ -63,6 +76,5 @@ def reasons(record: RoundRecord) -> str:
     """A round's moves by reason, ``high-pair 18, low-pair 9``, or why it made none."""
     counted = Counter(move.reason for move in record.moves)
     if not counted:
-        # The rule of any round in which the strategy wanted nothing, even while it counts hits.
-        return "no moves" if record.skipped == Rule.BALANCED else record.skipped
+        return _WITHOUT_MOVES.get(record.skipped, record.skipped)
     return ", ".join(f"{reason} {number}" for reason, number in sorted(counted.items()))

@@ -28,7 +28,7 @@ from agent.lookup.directory import Directory
 from agent.lookup.edges import Edges, UnknownNamespace
 from agent.lookup.settling import LookupSettings, Question, Settler
 from agent.lookup.single_flight import SingleFlight
-from sinks.errors import Closed, Misconfigured, Unavailable
+from sinks.errors import UNOPENED, Closed, Misconfigured, Unavailable
 from sinks.redis.bundle_index import BundleIndex
 from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.hints import PlacementHints
@@ -125,7 +125,7 @@ class Lookup:
         """Raise Closed unless the store is open."""
         self._open_until = -math.inf
         if not self._gate.is_open(self._cluster):
-            raise Closed(f"{self._cluster} is closed")
+            raise Closed(f"{self._cluster} is closed: {UNOPENED}")
         self._look_at_the_clock()
         self._open_until = self._clock() + OPEN_FOR_S
 

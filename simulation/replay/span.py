@@ -123,11 +123,18 @@ def find_span(topics: RecordedTopics, asked: Asked) -> Span:
     low, high = topics.whole(keys.ROUNDS)
     trails = _trails(topics, (low, high), asked)
     met = {query: trail for query, trail in trails.items() if trail.met}
+    if asked.cluster is not None:
+        # Of several queries, those that ran a round of it.
+        met = {query: trail for query, trail in met.items() if trail.shown} or met
+    if not trails:
+        of = f" of query {asked.query}" if asked.query else ""
+        raise Missing(f"no batch{of} is recorded on {keys.ROUNDS}: has a job run with this Kafka?")
     if not met:
         said = [f"batches {t.oldest} to {t.newest} of query {q}" for q, t in trails.items()]
-        raise Missing(f"no batch of this span is recorded, but {'; '.join(said) or 'none'}")
+        raise Missing(f"no batch of this span is recorded, but {'; '.join(said)}")
     if len(met) > 1:
-        raise Ambiguous(f"batches of {len(met)} queries match: {', '.join(sorted(met))}")
+        choices = [f"--query {q}: {_told(trail)}" for q, trail in sorted(met.items())]
+        raise Ambiguous("\n".join([f"batches of {len(met)} queries match; choose one:", *choices]))
     [(query, trail)] = met.items()
     if not trail.shown:
         of = f" of {asked.cluster}" if asked.cluster else ""
@@ -145,6 +152,11 @@ def _trails(topics: RecordedTopics, offsets: tuple[int, int], asked: Asked) -> d
             head = Head(brief.batch, brief.at, whole.start, whole.end)
             trails.setdefault(brief.query, _Trail(head, head)).take(brief, head, asked)
     return trails
+
+
+def _told(trail: _Trail) -> str:
+    first, last = trail.met
+    return f"batches {first} to {last}, {', '.join(sorted(trail.shown)) or 'no rounds'}"
 
 
 def _started(query: str, trail: _Trail, *, whole: bool) -> Span:

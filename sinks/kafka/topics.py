@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
@@ -58,40 +58,58 @@ TOPICS: Final = (
 """Few partitions: each costs Spark a task per batch, and one handles 100,000 records a second."""
 
 
+class Ensured(NamedTuple):
+    """The topics after `create_missing`: names, and what is wrong with those that were there."""
+
+    created: tuple[str, ...]
+    existing: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+
 def ensure_topics(
     bootstrap: str,
     client: Mapping[str, str] = MappingProxyType({}),
     topics: Sequence[Topic] = TOPICS,
 ) -> tuple[Finding, ...]:
-    """Create missing topics; returns the findings about existing ones. Safe to repeat.
+    """As `create_missing`; returns the findings alone."""
+    return create_missing(bootstrap, client, topics).findings
+
+
+def create_missing(
+    bootstrap: str,
+    client: Mapping[str, str] = MappingProxyType({}),
+    topics: Sequence[Topic] = TOPICS,
+) -> Ensured:
+    """Create missing topics, check existing ones. Safe to repeat.
 
     Raises KafkaUnavailable within seconds, and Misconfigured if we may not create a topic.
     """
     admin = AdminClient(settings(bootstrap, client))
     try:
         there = metadata(admin, bootstrap)
-        _create(
-            admin, [topic for topic in topics if topic.name not in there.topics], len(there.brokers)
-        )
-        return _judge(admin, topics, there)
+        missing = [topic for topic in topics if topic.name not in there.topics]
+        created = _create(admin, missing, len(there.brokers))
+        existing = tuple(topic.name for topic in topics if topic.name not in created)
+        return Ensured(created, existing, _judge(admin, topics, there))
     except KafkaException as error:
         raise failure(bootstrap, "checking its topics", error.args[0], admin) from error
 
 
-def examine_topics(
-    bootstrap: str, client: Mapping[str, str] = MappingProxyType({})
-) -> tuple[Finding, ...]:
-    """Check existing topics; creates none. Raises as `ensure_topics` does."""
+def examine_topics(bootstrap: str, client: Mapping[str, str] = MappingProxyType({})) -> Ensured:
+    """Check existing topics; creates none. Raises as `create_missing` does."""
     admin = AdminClient(settings(bootstrap, client))
     try:
-        return _judge(admin, TOPICS, metadata(admin, bootstrap))
+        there = metadata(admin, bootstrap)
+        existing = tuple(topic.name for topic in TOPICS if topic.name in there.topics)
+        return Ensured((), existing, _judge(admin, TOPICS, there))
     except KafkaException as error:
         raise failure(bootstrap, "checking its topics", error.args[0], admin) from error
 
 
-def _create(admin: AdminClient, topics: Sequence[Topic], brokers: int) -> None:
+def _create(admin: AdminClient, topics: Sequence[Topic], brokers: int) -> tuple[str, ...]:
+    """Create the topics; returns the names of those that no other process created meanwhile."""
     if not topics:
-        return
+        return ()
     replicas, safety = choose_replication(brokers)
     wanted = [
         NewTopic(
@@ -102,13 +120,17 @@ def _create(admin: AdminClient, topics: Sequence[Topic], brokers: int) -> None:
         )
         for topic in topics
     ]
-    for made in admin.create_topics(wanted, operation_timeout=TIMEOUT_SECONDS).values():
+    created = []
+    answers = admin.create_topics(wanted, operation_timeout=TIMEOUT_SECONDS)
+    for name, answer in answers.items():
         try:
-            made.result()
+            answer.result()
+            created.append(name)
         except KafkaException as error:
             # Two jobs may start at once.
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise
+    return tuple(created)
 
 
 def _judge(

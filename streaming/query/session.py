@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import nullcontext
 from importlib.resources import as_file, files
 from typing import Final
 
 from pyspark.sql import SparkSession
 
 from streaming.config import SparkConfig
+from streaming.logs import quieten
 
 _ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
@@ -24,11 +26,19 @@ _LOCAL_FILES: Final = "hadoop-bare-naked-local-fs"
 _WORKERS: Final = "streaming.query.workers"
 """Python workers fork from this module: with Spark's own they spent most of their time in `gc`."""
 
+_VERBOSE: Final = "-Dtrimtab.spark=warn -Dtrimtab.frames=5"
+"""Values that streaming/log4j2.properties reads."""
+
 _JAVA: Final = "spark.driver.extraJavaOptions"
 
 
-def spark_session(config: SparkConfig, name: str = "trimtab") -> SparkSession:
-    """Build a session on loopback with RocksDB state and this interpreter for its workers."""
+def spark_session(
+    config: SparkConfig, name: str = "trimtab", *, verbose: bool = False
+) -> SparkSession:
+    """Build a session on loopback with RocksDB state and this interpreter for its workers.
+
+    ``verbose``: Spark's whole log, with stack traces.
+    """
     # Without these, workers may start another Python.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     builder = SparkSession.builder.appName(name).master(config.master)
@@ -61,7 +71,9 @@ def spark_session(config: SparkConfig, name: str = "trimtab") -> SparkSession:
         # Read once, when the JVM starts; a running JVM keeps its settings.
         # A deep stack: Spark matches a failed batch's whole traceback against a recursive pattern.
         java = f"-Xss4m -Dlog4j2.configurationFile={logging.as_uri()} {config.conf.get(_JAVA, '')}"
-        return builder.config(_JAVA, java.strip()).getOrCreate()
+        builder = builder.config(_JAVA, f"{_VERBOSE if verbose else ''} {java}".strip())
+        with nullcontext() if verbose else quieten():
+            return builder.getOrCreate()
 
 
 def _local_files(config: SparkConfig) -> dict[str, str]:

@@ -23,10 +23,10 @@ _LOSS_ALLOWED: Final = "false"
 """Value of the connector's option ``failOnDataLoss``."""
 
 
-def start_spark(config: SparkConfig) -> SparkSession:
-    """Start a session; raises NotReady."""
+def start_spark(config: SparkConfig, *, verbose: bool = False) -> SparkSession:
+    """Start a session, ``verbose`` with Spark's whole log; raises NotReady."""
     try:
-        return spark_session(config)
+        return spark_session(config, verbose=verbose)
     except (PySparkException, Py4JError, OSError) as error:
         raise NotReady(
             f"Spark does not start: {cause_of(str(error))}; try trimtab doctor"

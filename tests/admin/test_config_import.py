@@ -257,3 +257,33 @@ def test_a_path_that_is_no_file_gives_2(tmp_path: Path) -> None:
         result = CliRunner().invoke(app, ["config", "import", str(path)])
         assert (result.exit_code, result.stdout) == (USAGE, "")
         assert str(path) in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("loadBalancerOverrideBrokerNicSpeedGbps=10", "--nic-speed-gbits"),
+        ("defaultNumberOfNamespaceBundles=4", "give each its bundles there"),
+        ("clusterMigrationCheckDurationSeconds=60", "no round migrates a cluster"),
+        ("clientMinVersionAllowed=3.0", "the brokers refuse old ones themselves"),
+    ],
+)
+def test_a_key_that_is_not_the_jobs_says_what_to_do_instead(
+    tmp_path: Path, line: str, says: str
+) -> None:
+    """Items 002-04, 002-46, 001-18 and 001-20 of docs/pulsar-coverage.md."""
+    _, result = run(tmp_path, line + "\n")
+    assert result.exit_code == OK
+    assert says in result.stderr
+
+
+def test_supported_split_algorithms_are_an_allow_list(tmp_path: Path) -> None:
+    """Item 000-29."""
+    allowed = "supportedNamespaceBundleSplitAlgorithms=topic_count_equally_divide"
+    default = "defaultNamespaceBundleSplitAlgorithm=topic_count_equally_divide"
+    printed, result = run(tmp_path, f"{allowed}\n{default}\n")
+    assert result.exit_code == OK
+    found = load_config(printed).round_settings().split
+    assert found.supported_algorithms() == ("topic_count_equally_divide",)
+    (problem,) = problems(allowed)
+    assert "range_equally_divide is not in split.supported" in problem

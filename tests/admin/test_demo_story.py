@@ -3,55 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from admin.demo.display import Scene, line, picture, summary
 from admin.demo.story import Story, reasons
 from simulation.fleet import BrokerSnapshot, FleetSnapshot
-from trimtab.model import Epoch
-from trimtab.wire.rows import PlannedMove, RoundRecord
-
-
-def record(
-    number: int, points: float, moves: tuple[str, ...] = (), brokers: int = 2
-) -> RoundRecord:
-    """A round that saw this range and moved a bundle for each reason."""
-    return RoundRecord(
-        cluster="demo",
-        round=number,
-        at=0,
-        strategy="avg",
-        placement="avg",
-        observe_only=False,
-        skipped="" if moves else "balanced",
-        moves=tuple(
-            PlannedMove(
-                bundle=f"demo/ns-00/0x0000000{i}_0x0000000{i + 1}",
-                source="hot:8080",
-                destination="cold:8080",
-                reason=reason,
-                epoch=Epoch(1, 1),
-            )
-            for i, reason in enumerate(moves)
-        ),
-        refusals=(),
-        refused={},
-        obstacles={},
-        summary={"brokers": brokers, "usage_range": points / 100},
-        usage={},
-        problems=(),
-        move_deadline_ms=30_000,
-        settings_version=0,
-        state_hash="",
-    )
-
-
-def story(*points: float) -> Story:
-    """A round of each range, five seconds apart, from the tenth second on."""
-    told = Story(brokers=2, threshold=15.0)
-    for number, range_ in enumerate(points, start=1):
-        told = told.told(record(number, range_), 5.0 + 5 * number)
-    return told
+from tests.support.demo_rounds import record, story
+from trimtab.reasons import Rule
 
 
 @pytest.mark.parametrize(
@@ -95,7 +54,20 @@ def test_reasons_are_counted() -> None:
     assert (
         reasons(record(1, 50, ("low-pair", "high-pair", "low-pair"))) == "high-pair 1, low-pair 2"
     )
-    assert reasons(record(1, 50)) == "no moves"
+    assert reasons(record(1, 3)) == "balanced"
+
+
+@pytest.mark.parametrize(
+    ("skipped", "said"),
+    [
+        (Rule.LEARNING, "learning: telling load from noise takes two reports of a bundle"),
+        (Rule.NO_PROPOSAL, "no moves: none would help enough"),
+        (Rule.REPAIR_ONLY, "between two rounds, only repairs"),
+        (Rule.PAUSED, "paused"),
+    ],
+)
+def test_a_round_without_moves_says_why(skipped: Rule, said: str) -> None:
+    assert reasons(replace(record(1, 75), skipped=skipped)) == said
 
 
 def scene(told: Story) -> Scene:
@@ -111,16 +83,25 @@ def scene(told: Story) -> Scene:
         lost_reports=0,
     )
     url = "http://127.0.0.1:9780/metrics"
-    return Scene(told, fleet, elapsed=12.3, left=60.0, metrics_url=url, logs="build/demo")
+    return Scene(
+        told,
+        fleet,
+        starting="Spark starts",
+        elapsed=12.3,
+        left=60.0,
+        metrics_url=url,
+        logs="build/demo",
+    )
 
 
 def test_a_line_for_where_no_picture_can_be_drawn() -> None:
     told = Story(2, 15.0)
-    assert line(scene(told)) == "  12 s  the job starts, no round yet, 60 s left"
+    assert line(scene(told)) == "  12 s  no round yet: Spark starts, at most 60 s more"
     told = told.told(record(1, 65, ("high-pair",)), 12)
     assert line(scene(told)) == (
-        "  12 s  round 1, range 65.0 points (goal below 15), 4 moves, 60 s left, high-pair 1"
+        "  12 s  round 1, range 65.0 points (goal below 15), 4 moves, 60 s left, start, high-pair 1"
     )
+    assert ", start, " not in line(scene(told.told(record(2, 30), 17)))
 
 
 def test_the_picture_has_a_bar_for_each_broker_and_the_last_moves() -> None:
@@ -131,6 +112,8 @@ def test_the_picture_has_a_bar_for_each_broker_and_the_last_moves() -> None:
     lines = capture.get().splitlines()
     assert lines[0].split() == ["cold:8080", "20", "%", "3", "bundles", "█" * 10]
     assert lines[1].count("█") == round(0.85 * 50)
-    assert lines[3].startswith("last moves, round 1: high-pair 1; demo/ns-00/")
-    assert "hot:8080 -> cold:8080" in lines[3]
-    assert "http://127.0.0.1:9780/metrics" in lines[4]
+    assert lines[2].split()[:2] == ["range", "30"]
+    assert lines[2].rstrip().endswith(" ████████|██████                 <")
+    assert lines[4].startswith("last moves, round 1: high-pair 1; demo/ns-00/")
+    assert "hot:8080 -> cold:8080" in lines[4]
+    assert "http://127.0.0.1:9780/metrics" in lines[5]

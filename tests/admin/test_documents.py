@@ -10,10 +10,15 @@ from typer.testing import CliRunner
 
 from admin import cli, state_diagram
 from admin.demo.processes import METRICS_PORT
+from streaming import shutdown
 from streaming.config import JobConfig, load_config
 from trimtab.ownership import TRANSITIONS
 
-README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+ROOT = Path(__file__).parents[2]
+README, SCENARIOS, BENCHMARKS = (
+    (ROOT / name).read_text("utf-8")
+    for name in ("README.md", "docs/scenarios.md", "docs/benchmarks.md")
+)
 
 
 def test_the_settings_file_is_accepted(tmp_path: Path) -> None:
@@ -36,6 +41,45 @@ def test_the_metrics_port_is_the_one_named() -> None:
 )
 def test_every_command_exists(command: str) -> None:
     assert CliRunner().invoke(cli.app, [command, "--help"]).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("run", "strategy", "said"),
+    [
+        ("scale-out", "trimtab", "it makes {moves} moves in two rounds"),
+        ("scale-out evenly=true", "threshold", "make {moves} moves and leave {range} points"),
+        ("scale-out", "threshold", "it makes {moves} moves and leaves {range} points"),
+        ("scale-out", "avg", "AvgShedder makes {moves} and leaves {range}"),
+        ("scale-out evenly=true", "avg", "AvgShedder makes {moves} and leaves {range}"),
+    ],
+)
+def test_what_is_said_of_strategies_is_in_the_scenarios(run: str, strategy: str, said: str) -> None:
+    [row] = re.findall(rf"^\| {run} \| {strategy} \| (.*)$", SCENARIOS, re.MULTILINE)
+    moves, range_ = (cell.split(" ")[0] for cell in row.split(" | ")[:2])
+    assert said.format(moves=moves, range=range_) in " ".join(README.split())
+
+
+@pytest.mark.parametrize(
+    ("figure", "said"),
+    [
+        ("latency.p50", "follows a report in {0:.2f} s"),
+        ("latency.p99", "p99 {0:.2f} s"),
+        ("ownership.gap_p50", "without service for {0:.0f} ms"),
+        ("ownership.gap_p99", "p99 {0:.0f} ms"),
+        ("failover.reowned", "{0:.1f} s later, half a second after its lease"),
+    ],
+)
+def test_what_is_said_of_speed_is_in_the_benchmarks(figure: str, said: str) -> None:
+    [value] = re.findall(rf"^\| `{re.escape(figure)}` \| ([\d.,]+) ", BENCHMARKS, re.MULTILINE)
+    assert said.format(float(value.replace(",", ""))) in " ".join(README.split())
+
+
+def test_every_exit_code_is_in_the_table() -> None:
+    table = README.partition("| exit code | meaning |")[2].partition("\n\n")[0]
+    named = set(map(int, re.findall(r"^\| (\d+) ", table, re.MULTILINE)))
+    of_cli = {cli.OK, cli.FAILED, cli.USAGE, cli.UNREACHABLE, cli.FINDINGS, cli.INTERRUPTED}
+    of_job = {shutdown.OK, shutdown.FAILED, shutdown.USAGE, shutdown.FENCED, shutdown.STUCK}
+    assert named == of_cli | of_job | {shutdown.UNREACHABLE}
 
 
 def test_the_state_diagram_is_the_tables() -> None:

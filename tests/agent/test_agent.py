@@ -262,6 +262,15 @@ def test_bundles_that_nobody_can_take_are_left_free(job: Job, host: Callable[...
     assert job.record().state is State.FREE
 
 
+def test_before_the_first_job_an_agent_says_that_none_has_opened_the_store(
+    host: Callable[..., Host], capsys: pytest.CaptureFixture[str]
+) -> None:
+    host(A, BUNDLE).agent.turn()
+    said = capsys.readouterr().out
+    assert "no job has opened it on this data; start one" in said
+    assert "rebuilt" not in said
+
+
 def test_on_a_closed_store_an_agent_says_what_it_saw_and_goes_on_serving(
     job: Job, client: Redis, host: Callable[..., Host]
 ) -> None:

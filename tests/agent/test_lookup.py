@@ -576,7 +576,9 @@ def test_while_the_store_is_closed_clients_try_later(scene: Scene, client: Redis
     assert said(lookup.lookup("t/free/orders")) == closed
     assert said(lookup.lookup("t/nobody/orders")) == closed
     scene.now += OPEN_FOR_S
-    assert said(lookup.lookup(TOPIC)) == closed
+    answer = lookup.lookup(TOPIC)
+    assert said(answer) == closed
+    assert "no job has opened it on this data" in answer.says
 
     client.delete(open_key(scene.cluster))
     let_in(client, scene.cluster, 2)

@@ -33,9 +33,11 @@ def test_a_pairing_plans_moves(built: plans.Built, shedding: str, placement: str
 
 
 def test_a_plan_without_moves_is_no_figure() -> None:
-    balanced = plans.build(columns(2, 1, 1)).view
-    with pytest.raises(RuntimeError, match="overload with round-robin planned nothing: balanced"):
-        plans.plan_figure(balanced, "overload", "round-robin")
+    unmoved = plans.build(columns(2, 1, 1)).view
+    with pytest.raises(
+        RuntimeError, match="overload with round-robin planned nothing: no-proposal"
+    ):
+        plans.plan_figure(unmoved, "overload", "round-robin")
 
 
 def test_every_strategy_is_in_a_pairing() -> None:

@@ -74,7 +74,7 @@ def test_documented_example() -> None:
     for _ in range(2):
         plan, state = decide(view, state, settings, 0, np.random.default_rng(1))
         plans.append(plan)
-    assert plans[0] == Plan(skipped=Rule.BALANCED, summary=plans[0].summary)
+    assert plans[0] == Plan(skipped=Rule.NO_PROPOSAL, summary=plans[0].summary)
     assert [(m.source, m.destination, m.reason) for m in plans[1].moves] == [
         ("b80", "b20", Reason.HIGH_PAIR)
     ] * 5

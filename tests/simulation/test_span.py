@@ -86,6 +86,13 @@ def test_a_span_that_nobody_recorded_is_told_with_what_there_is() -> None:
         find_span(recorded(batch(3), batch(4)), numbers(7, 9))
 
 
+def test_a_kafka_on_which_nothing_is_recorded_is_told() -> None:
+    with pytest.raises(Missing, match=r"no batch is recorded on trimtab.rounds: has a job run"):
+        find_span(recorded(), numbers(1, 2))
+    with pytest.raises(Missing, match="no batch of query z is recorded"):
+        find_span(recorded(batch(1, "e")), numbers(1, 2, query="z"))
+
+
 def test_a_span_without_a_round_is_nothing_to_compare() -> None:
     topics = recorded(batch(0, "e", "e"), batch(1, "e"), batch(2))
     with pytest.raises(Missing, match="no round of w ran in batches 1"):
@@ -96,9 +103,23 @@ def test_a_span_without_a_round_is_nothing_to_compare() -> None:
 
 def test_of_several_queries_one_must_be_named() -> None:
     topics = recorded(batch(1, "e", query="a"), batch(1, "e", query="b"))
-    with pytest.raises(Ambiguous, match="a, b"):
+    with pytest.raises(Ambiguous) as caught:
         find_span(topics, numbers(1, 1))
+    assert [line.split(":")[0] for line in str(caught.value).splitlines()[1:]] == [
+        "--query a",
+        "--query b",
+    ]
     assert find_span(topics, numbers(1, 1, query="b")).query == "b"
+
+
+def test_of_several_queries_a_cluster_names_the_one_that_ran_it() -> None:
+    topics = recorded(
+        batch(1, "e", query="a"), batch(1, "w", query="b"), batch(2, "w", query="c"), batch(0)
+    )
+    assert find_span(topics, numbers(1, 1, cluster="e")).query == "a"
+    assert find_span(topics, numbers(1, 1, cluster="w")).query == "b"
+    with pytest.raises(Ambiguous, match=r"(?s)query b: .*, w.*query c: .*, w"):
+        find_span(topics, numbers(1, 2, cluster="w"))
 
 
 def test_a_batch_that_was_repeated_counts_once() -> None:

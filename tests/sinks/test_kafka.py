@@ -13,7 +13,7 @@ from sinks.errors import Fenced, KafkaUnavailable, Misconfigured
 from sinks.kafka.generation import claim
 from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.kafka.topic_rules import Finding, Topic
-from sinks.kafka.topics import TOPICS, ensure_topics
+from sinks.kafka.topics import TOPICS, create_missing, ensure_topics
 from tests.sinks.reading import everything_in, values_of
 from trimtab.wire import keys
 
@@ -24,6 +24,12 @@ APPEND_TIME = {"message.timestamp.type": "LogAppendTime"}
 
 def test_topics_are_made_as_the_job_needs_them(bootstrap: str) -> None:
     assert ensure_topics(bootstrap) == ()
+
+
+def test_what_was_made_and_what_was_there_is_told(kafka: KafkaServer) -> None:
+    ours = [Topic("told-first", 1), Topic("told-second", 1)]
+    assert create_missing(kafka.bootstrap, topics=ours[:1])[:2] == (("told-first",), ())
+    assert create_missing(kafka.bootstrap, topics=ours)[:2] == (("told-second",), ("told-first",))
 
 
 def test_the_broker_stamps_reports_and_not_the_sender(bootstrap: str) -> None:

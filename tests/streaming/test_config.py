@@ -125,4 +125,34 @@ def test_a_setting_in_the_environment_leaves_the_others_of_its_group(
 
 def test_a_takeover_at_every_missed_heartbeat_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "heartbeat_seconds = 4.0\ntakeover_seconds = 6.0\n")
-    assert problems(path) == ["takeover_seconds: Value error, must be at least two heartbeats, 8"]
+    assert problems(path) == ["takeover_seconds: must be at least two heartbeats, 8"]
+
+
+def test_a_setting_in_the_wrong_place_or_misspelt_is_told_where_it_belongs(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        """
+        loadBalancerSheddingIntervalMinutes = 1
+        metric_port = 1
+        [kafka]
+        bootstrp = "a:1"
+        [round]
+        interval = 5.0
+        """,
+    )
+    assert problems(path) == [
+        "kafka.bootstrp: no such setting (did you mean kafka.bootstrap?)",
+        "loadBalancerSheddingIntervalMinutes: belongs under [settings]",
+        "metric_port: no such setting (did you mean metrics_port?)",
+        "round: belongs under [settings]",
+    ]
+
+
+def test_a_file_that_is_not_toml_hides_no_problem_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path, "= =")
+    monkeypatch.setenv("TRIMTAB_TRIGGER_SECONDS", "-1")
+    said = problems(path)
+    assert said[0].startswith(f"{path}: not TOML: ")
+    assert said[1].startswith("trigger_seconds: ")

@@ -24,7 +24,7 @@ from streaming.readiness import NotReady
 def test_a_spark_that_does_not_start_is_told_with_what_to_do(
     monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    def fail(_: SparkConfig) -> SparkSession:
+    def fail(_: SparkConfig, **_verbose: bool) -> SparkSession:
         raise error
 
     monkeypatch.setattr(spark_checks, "spark_session", fail)

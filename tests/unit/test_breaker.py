@@ -131,7 +131,7 @@ def test_a_plan_that_widens_the_range_freezes_what_comes_after() -> None:
     assert (again.tripped, again.problems) == ({}, (f"frozen: {text}",))
     thawed = it.round(780)
     assert (thawed.frozen_until, thawed.problems) == (0, ())
-    assert thawed.skipped == "balanced"
+    assert thawed.skipped == "no-proposal"
     assert it.it.memory.round.breaker.trips == {"range": 1}
 
 
@@ -146,7 +146,7 @@ def test_a_plan_that_turns_out_well_enough_trips_nothing() -> None:
     it.reports(130, a=45.0, b=75.0)
     record = it.round(180)
     assert record.closed == {"landed": 4}
-    assert (record.tripped, record.skipped) == ({}, "balanced")
+    assert (record.tripped, record.skipped) == ({}, "no-proposal")
 
 
 def test_the_inverse_is_proposed_last_moves_first() -> None:

@@ -58,8 +58,15 @@ def test_a_namespace_joins_a_group_and_leaves_it() -> None:
 
 
 def test_a_broker_is_in_one_domain() -> None:
-    policies = after(domain("north", "a:1", "b:1"), domain("south", "b:1")).policies
-    assert policies.domains == {"a:1": "north", "b:1": "south"}
+    """Item 002-55 of docs/pulsar-coverage.md: a second domain is refused as a whole."""
+    memory = after(domain("north", "a:1", "b:1"), domain("south", "b:1", "c:1"))
+    assert memory.policies.domains == {"a:1": "north", "b:1": "north"}
+    assert memory.problems == ["intent 1: brokers: b:1 is in north; set north without it first"]
+
+
+def test_a_broker_that_left_its_domain_may_join_another() -> None:
+    given = domain("north", "a:1", "b:1"), domain("north", "a:1"), domain("south", "b:1")
+    assert after(*given).policies.domains == {"a:1": "north", "b:1": "south"}
 
 
 def test_a_domain_is_what_was_last_said_of_it() -> None:

@@ -297,3 +297,19 @@ def test_another_broker_that_sheds_is_remembered_beside_it() -> None:
     state = RoundState(relieved={"cold": 3})
     _, state = hold(hot_and_cold(), state=state, now_ms=5)
     assert state.relieved == {"cold": 3, "hot": 5}
+
+
+@pytest.mark.parametrize(
+    ("shedding", "usage", "rule"),
+    [
+        pytest.param("trimtab", (0.85, 0.1), Rule.LEARNING, id="each bundle was reported once"),
+        pytest.param("overload", (0.8, 0.1), Rule.NO_PROPOSAL, id="far apart, below its limit"),
+        pytest.param("overload", (0.8, 0.75), Rule.BALANCED, id="within twice the target"),
+    ],
+)
+def test_brokers_that_are_far_apart_are_not_called_balanced(
+    shedding: str, usage: tuple[float, float], rule: Rule
+) -> None:
+    settings = {"round.shedding": shedding, "round.placement": "least-predicted-usage"}
+    plan, _ = hold(cluster(hot=usage[0], cold=usage[1]), settings=settings)
+    assert (plan.moves, plan.skipped) == ((), rule)

@@ -162,3 +162,39 @@ def test_strategies_and_settings_name_the_same() -> None:
     assert set(SPLIT_TRIGGERS) == set(TRIGGERS)
     assert set(SPLIT_ALGORITHMS) == set(DIVIDERS)
     assert set(MERGING) == set(MERGERS)
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        pytest.param(
+            {"split.algorithm": "specified_positions_divide"},
+            "split.algorithm: specified_positions_divide needs positions",
+            id="an operator's alone",
+        ),
+        pytest.param(
+            {"split.supported": "topic_count_equally_divide"},
+            "split.algorithm: range_equally_divide is not in split.supported",
+            id="the default is not allowed",
+        ),
+        pytest.param(
+            {"split.supported": "range_equally_divide,in_half"},
+            "split.supported: 'in_half' is none of",
+            id="no such algorithm",
+        ),
+    ],
+)
+def test_a_default_split_algorithm_must_be_supported(
+    values: dict[str, object], problem: str
+) -> None:
+    """Items 000-29 and 002-12 of docs/pulsar-coverage.md."""
+    with pytest.raises(InvalidSettings, match=problem):
+        Settings.parse(values)
+
+
+def test_a_weight_may_be_above_one() -> None:
+    """Item 002-39: a document gives 0 to 1; Pulsar checks nothing, and trimtab takes 0 to 100."""
+    assert Settings.parse({"loadBalancerCPUResourceWeight": 100}).weights.cpu == 100.0
+    for weight in (-1, 101):
+        with pytest.raises(InvalidSettings, match="from 0 to 100"):
+            Settings.parse({"loadBalancerCPUResourceWeight": weight})

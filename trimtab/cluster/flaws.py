@@ -95,6 +95,8 @@ def _policy_flaws(policies: Policies, intent: Intent) -> Iterator[Flaw]:
     if intent.isolation is not None:
         yield from _impossible(intent.isolation)
         return
+    if intent.kind is IntentKind.FAILURE_DOMAIN:
+        yield from _taken(policies, intent)
     existing, deletes = {
         IntentKind.ISOLATION: (policies.isolation.keys(), True),
         IntentKind.ANTI_AFFINITY: (policies.groups.keys(), not intent.group),
@@ -106,6 +108,15 @@ def _policy_flaws(policies: Policies, intent: Intent) -> Iterator[Flaw]:
             IntentRule.UNKNOWN_POLICY,
             f"name: {intent.name} has no {intent.kind.value} to delete; {near}",
         )
+
+
+def _taken(policies: Policies, intent: Intent) -> Iterator[Flaw]:
+    """A broker is in one domain, and leaves it before it joins another (as in Pulsar)."""
+    for broker in intent.brokers:
+        domain = policies.domains.get(broker, intent.name)
+        if domain != intent.name:
+            problem = f"brokers: {broker} is in {domain}; set {domain} without it first"
+            yield IntentRule.INVALID_POLICY, problem
 
 
 def _impossible(policy: Isolation) -> Iterator[Flaw]:

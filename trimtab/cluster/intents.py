@@ -146,7 +146,6 @@ def _group(policies: Policies, intent: Intent) -> Policies:
 
 
 def _domain(policies: Policies, intent: Intent) -> Policies:
-    # A broker is in one domain: the last list that names it wins.
     others = {b: d for b, d in policies.domains.items() if d != intent.name}
     return replace(policies, domains=others | dict.fromkeys(intent.brokers, intent.name))
 

@@ -12,7 +12,7 @@ from trimtab.filters.request import Projection
 from trimtab.health.assessment import Assessment, situation_of
 from trimtab.names import rows_of
 from trimtab.plan import Merge, Move, Plan, Refusal, Repair, Split
-from trimtab.reasons import Reason, Rule
+from trimtab.reasons import IDLE, Reason, Rule
 from trimtab.round.decide import decide, repair_only
 from trimtab.round.placing import lightly_used
 from trimtab.round.shown import show_to_strategies
@@ -22,7 +22,7 @@ from trimtab.state.memory import Memory
 from trimtab.state.round_state import RoundState
 from trimtab.view import View, available_part
 
-ASKED = (None, Rule.BALANCED)
+ASKED = IDLE | {None}
 """``Plan.skipped`` of a round that asked the strategy."""
 WHOLE = (Rule.UNDIVIDABLE, Rule.FULL_NAMESPACE)
 """Rules that refuse splits; all others refuse moves."""

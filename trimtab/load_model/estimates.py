@@ -71,6 +71,11 @@ class Estimates:
         )
 
     @property
+    def known(self) -> bool:
+        """Whether any bundle has been reported twice."""
+        return bool((self.seen > 0).any())
+
+    @property
     def stepped(self) -> Bools:
         """(m,) whether the bundle leapt a short while ago."""
         return self.age < _SETTLED

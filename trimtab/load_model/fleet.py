@@ -85,7 +85,7 @@ def observe_fleet(
         where=where,
         movable=view.bundles.movable & (size > 0),
         variance=gain**2 * np.bincount(where, estimates.chance[at], n),
-        ready=bool((estimates.seen > 0).any()),
+        ready=estimates.known,
         struck=estimates.struck >= TOGETHER,
     )
     columns = (fleet.usage.tolist(), gain.tolist(), fleet.variance.tolist())

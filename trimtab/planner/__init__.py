@@ -59,6 +59,11 @@ def shed(
     return wishes, note_giants(history, draft)
 
 
+def is_learning(history: PlannerHistory) -> bool:
+    """Whether no bundle has been reported twice: nothing tells load from noise yet."""
+    return not history.estimates.known
+
+
 def _wish(step: BoardMove, reason: Reason) -> ShedWish:
     return ShedWish(step.bundle, step.source, reason, step.destination)
 

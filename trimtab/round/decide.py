@@ -31,6 +31,7 @@ from trimtab.plan import Plan
 from trimtab.reasons import Rule
 from trimtab.review.plan_review import PlanReview
 from trimtab.round.disposal import Disposal
+from trimtab.round.idle import find_idle_rule
 from trimtab.round.placing import Placing
 from trimtab.round.proposals import Proposals, ask_strategies
 from trimtab.round.urgent import plan_urgent
@@ -66,7 +67,7 @@ def decide(
         review=review,
     )
     if not (review.frozen or plan.changes or plan.refusals):
-        plan = replace(plan, skipped=Rule.BALANCED)
+        plan = replace(plan, skipped=find_idle_rule(view, state, settings))
     plan, state = reviewer.note(plan, state)
     return _finish(plan, view, state, settings, now_ms)
 

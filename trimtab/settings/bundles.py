@@ -35,6 +35,14 @@ class SplitSettings:
         "Where the owner splits; only range_equally_divide needs no look at the topics.",
         Alias("defaultNamespaceBundleSplitAlgorithm"),
     )
+    supported: str = setting(
+        ",".join(SPLIT_ALGORITHMS),
+        "",
+        None,
+        "The algorithms that a split may use, with commas between; ``algorithm`` must be one of "
+        "them. Few: a bundle that needs another stays whole.",
+        Alias("supportedNamespaceBundleSplitAlgorithms"),
+    )
     unload_children: bool = setting(
         True,
         "",
@@ -104,6 +112,10 @@ class SplitSettings:
         "at the limit is split again and again; high: large bundles stay.",
         Alias("flowOrQpsDifferenceThresholdPercentage", percent),
     )
+
+    def supported_algorithms(self) -> tuple[str, ...]:
+        """The names in ``supported``."""
+        return tuple(word.strip() for word in self.supported.split(","))
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from trimtab.settings.shedding import (
     UniformSettings,
     UnloadSettings,
 )
-from trimtab.settings.words import NO_SHADOW, SHEDDING
+from trimtab.settings.words import BY_POSITIONS, NO_SHADOW, SHEDDING, SPLIT_ALGORITHMS
 
 G = TypeVar("G")
 
@@ -210,6 +210,18 @@ def contradictions(settings: Settings) -> Iterator[str]:
     # Pulsar refuses to start otherwise: AvgShedder's placement reads what its shedding decided.
     if (settings.round.shedding == "avg") != (settings.round.placement == "avg"):
         yield "round.placement: avg placement and avg shedding go together or not at all"
+    yield from _split_contradictions(settings.split)
     shadow = settings.shadow
     if shadow.shedding != NO_SHADOW and (shadow.shedding == "avg") != (shadow.placement == "avg"):
         yield "shadow.placement: avg placement and avg shedding go together or not at all"
+
+
+def _split_contradictions(split: SplitSettings) -> Iterator[str]:
+    supported = split.supported_algorithms()
+    for word in supported:
+        if word not in SPLIT_ALGORITHMS:
+            yield f"split.supported: {word!r} is none of {', '.join(SPLIT_ALGORITHMS)}"
+    if split.algorithm not in supported:
+        yield f"split.algorithm: {split.algorithm} is not in split.supported"
+    if split.algorithm == BY_POSITIONS:
+        yield f"split.algorithm: {BY_POSITIONS} needs positions, which only an operator gives"

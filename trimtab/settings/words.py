@@ -26,3 +26,5 @@ SPLIT_ALGORITHMS: Final = (
     "specified_positions_divide",
     "flow_or_qps_equally_divide",
 )
+BY_POSITIONS: Final = "specified_positions_divide"
+"""Needs an operator's positions, so that it is no default."""

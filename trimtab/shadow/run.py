@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Final
 
 from trimtab.plan import Move, Plan
-from trimtab.reasons import Reason, Rule
+from trimtab.reasons import IDLE, Reason, Rule
 from trimtab.round.decide import decide
 from trimtab.settings import NO_SHADOW, Settings
 from trimtab.shadow.overlay import NOTHING_LEARNT, learn_costs, overlay_view, standing
@@ -27,7 +27,7 @@ from trimtab.state.shadow_state import Contest, Shadow, Tally
 from trimtab.view import View
 from trimtab.wire.rows import ShadowRecord, ShadowSide
 
-_ASKED: Final = (None, Rule.BALANCED, Rule.FROZEN)
+_ASKED: Final = IDLE | {None, Rule.FROZEN}
 """``Plan.skipped`` of a round that asked the strategy, or would have without a freeze caused by its
 own plans."""
 

@@ -36,6 +36,8 @@ class Strategy(NamedTuple):
     figures: Callable[[View, Any, Settings, int], str] | None = None
     """What it compared for one broker row, as part of a sentence: `trimtab why` shows it. It gets
     the view, the history before the round and the settings."""
+    learning: Callable[[Any], bool] = lambda _: False
+    """Whether, by the history after a round, it knows too little yet to propose anything."""
     places_children: bool = False
     """Whether its plan says where the children of split bundles go, which no placement does then.
     """

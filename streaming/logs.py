@@ -1,0 +1,66 @@
+"""What the job's log shows: its own lines, and those of Spark and librdkafka only at debug level.
+
+Spark's JVM writes to the standard error that it inherits. Its launcher and its Python workers say
+there what no setting of theirs turns off.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, Literal
+
+import structlog
+
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+_CLIENTS: Final = "trimtab.kafka"
+"""The logger of librdkafka's lines: their caller reports what fails."""
+
+_CHATTER: Final = re.compile(
+    rb"\s*$|WARNING: Using incubator modules"
+    rb"|(Starting )?Streaming TransformWithStateInPandas Python worker"
+)
+
+
+def configure(level: LogLevel) -> None:
+    """Show the job's lines from ``level`` on."""
+    number = logging.getLevelNamesMapping()[level.upper()]
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(number))
+    shown = number if number == logging.DEBUG else logging.CRITICAL
+    logging.getLogger(_CLIENTS).setLevel(shown)
+
+
+def is_chatter(line: bytes) -> bool:
+    """Whether a line of Spark's says nothing to an operator."""
+    return _CHATTER.match(line) is not None
+
+
+@contextmanager
+def quieten() -> Iterator[None]:
+    """Have processes started inside write their standard error without chatter, for good."""
+    sys.stderr.flush()
+    read, write = os.pipe()
+    own = os.dup(2)
+    # Ends when the last of those processes does.
+    threading.Thread(target=_pass_on, args=(read, os.dup(own)), daemon=True).start()
+    os.dup2(write, 2)
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(own, 2)
+        os.close(own)
+        os.close(write)
+
+
+def _pass_on(read: int, write: int) -> None:
+    with os.fdopen(read, "rb") as lines, os.fdopen(write, "wb", buffering=0) as out:
+        for line in lines:
+            if not is_chatter(line):
+                out.write(line)

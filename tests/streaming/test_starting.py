@@ -1,0 +1,93 @@
+"""A job that cannot start says everything that is in its way, and the next command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from deploy.ports import free_port
+from sinks.errors import Fenced, KafkaUnavailable, Misconfigured, StoreUnavailable
+from streaming import job
+from streaming.metrics.exposition import PortTaken
+from streaming.readiness import NotReady
+from streaming.shutdown import FAILED, FENCED, UNREACHABLE, USAGE
+
+Check = Callable[[], object]
+
+
+def raising(error: Exception) -> Check:
+    def check() -> None:
+        raise error
+
+    return check
+
+
+def test_every_check_is_made_and_every_error_kept() -> None:
+    errors = [KafkaUnavailable("k"), StoreUnavailable("r"), PortTaken("p")]
+    with pytest.raises(ExceptionGroup) as caught:
+        job.check_all(*map(raising, errors), lambda: None)
+    assert [*caught.value.exceptions] == errors
+    job.check_all(lambda: None)
+
+
+@pytest.mark.parametrize(
+    ("errors", "code"),
+    [
+        pytest.param([KafkaUnavailable("k")], UNREACHABLE, id="Kafka is away"),
+        pytest.param([KafkaUnavailable("k"), StoreUnavailable("r")], UNREACHABLE, id="both are"),
+        pytest.param([KafkaUnavailable("k"), PortTaken("p")], FAILED, id="one needs an operator"),
+        pytest.param([Misconfigured("r")], FAILED, id="a refused password"),
+        pytest.param([NotReady("c")], FAILED, id="a checkpoint"),
+        pytest.param([Fenced("f")], FENCED, id="a newer job"),
+    ],
+)
+def test_the_exit_code_says_whether_another_start_may_help(
+    errors: list[Exception],
+    code: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    def check_all(*_: Check) -> None:
+        raise ExceptionGroup("the job cannot start", errors)
+
+    monkeypatch.setattr(job, "check_all", check_all)
+    file = tmp_path / "trimtab.toml"
+    file.write_text("")
+    with pytest.raises(SystemExit) as ended:
+        job.run(file)
+    assert ended.value.code == code
+    said = capsys.readouterr().err.splitlines()
+    assert "\n".join(said[:-1]) == "\n".join(map(str, errors)) + "; nothing was started"
+    assert said[-1] == f"Next: trimtab doctor --config {file}"
+
+
+def test_kafka_and_redis_that_are_both_away_are_told_together(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sinks.kafka.clients.TIMEOUT_SECONDS", 0.5)
+    kafka, redis = (f"127.0.0.1:{free_port()}" for _ in range(2))
+    monkeypatch.setenv("TRIMTAB_KAFKA__BOOTSTRAP", kafka)
+    monkeypatch.setenv("TRIMTAB_REDIS_URL", f"redis://:hushhush@{redis}")
+    monkeypatch.setenv("TRIMTAB_METRICS_PORT", "0")
+    with pytest.raises(SystemExit) as ended:
+        job.run(None)
+    said = capsys.readouterr().err
+    assert ended.value.code == UNREACHABLE
+    assert f"Kafka at {kafka}" in said
+    assert f"Redis at {redis}" in said
+    assert "hushhush" not in said
+    assert said.endswith(f"Next: trimtab doctor --kafka {kafka}\n")
+
+
+def test_an_address_of_no_redis_is_a_wrong_setting(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TRIMTAB_REDIS_URL", "localhost:hushhush")
+    with pytest.raises(SystemExit) as ended:
+        job.run(None)
+    said = capsys.readouterr().err
+    assert (ended.value.code, "hushhush" in said) == (USAGE, False)
+    assert "redis_url: the Redis address is not redis://host:port/db" in said

@@ -1,0 +1,32 @@
+"""What a round is called that asked its strategy and changed nothing."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from trimtab.load import usage
+from trimtab.reasons import Rule
+from trimtab.settings import Settings
+from trimtab.shedding import STRATEGIES
+from trimtab.state.round_state import RoundState
+from trimtab.view import View
+
+_NOISE: Final = 2.0
+"""Multiple of ``planner.target`` up to which the range counts as balanced: reported usage has noise
+that the planner's prediction has not. Lower: a fleet that came to rest is not called balanced;
+higher: one that is not, is."""
+
+
+def find_idle_rule(view: View, state: RoundState, settings: Settings) -> Rule:
+    """BALANCED, LEARNING or NO_PROPOSAL; ``view`` has available brokers only, ``state`` is the one
+    after the strategy was asked."""
+    name = settings.round.shedding
+    strategy = STRATEGIES[name]
+    if strategy.learning(state.histories.of(name, strategy.history)):
+        return Rule.LEARNING
+    near = (
+        np.ptp(usage(view.brokers.resources, settings.weights)) <= _NOISE * settings.planner.target
+    )
+    return Rule.BALANCED if near else Rule.NO_PROPOSAL
