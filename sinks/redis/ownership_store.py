@@ -32,6 +32,7 @@ from trimtab.wire.keys import (
     placed_key,
     replicas_key,
     sessions_key,
+    tallies_key,
     unjournalled_key,
 )
 from trimtab.wire.ownership import (
@@ -239,6 +240,7 @@ class ScriptRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     children: tuple[str, ...] = ()
     candidates: tuple[Candidate, ...] = ()
     each: float = 0.0
+    tallies: dict[str, dict[str, int]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +264,7 @@ def _call(
         unjournalled_key(cluster),
         replicas_key(cluster),
         sessions_key(cluster),
+        tallies_key(cluster),
     ]
     indexes: dict[str, int] = {}
     for command in (command for each in transitions for command in each.commands):
@@ -283,6 +286,7 @@ def _call(
             each.children,
             each.candidates,
             each.each,
+            each.tallies,
         )
         for each in transitions
     ]

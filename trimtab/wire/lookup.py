@@ -69,8 +69,17 @@ RETRY_AFTER_MS: Final[Mapping[Cause, int]] = MappingProxyType(
 """The causes of RETRY; all others belong to FAILED."""
 
 
+class ServiceUrls(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a broker listens, as its load report says; None: not so."""
+
+    web: str | None = None
+    web_tls: str | None = None
+    pulsar: str | None = None
+    pulsar_tls: str | None = None
+
+
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An answer. ``broker`` is an id, as in the record; its load report has the addresses."""
+    """An answer. ``broker`` is an id, as in the record."""
 
     kind: AnswerKind
     bundle: str | None = None
@@ -83,6 +92,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     decides itself."""
     proxied: bool = False
     """Connect to the service URL and name ``broker`` there (Pulsar's proxy_through_service_url)."""
+    urls: ServiceUrls | None = None
+    """Where ``broker`` listens (CONNECT, REDIRECT); None if its agent has not said so."""
     cause: Cause | None = None
     says: str = ""
     """The cause in words; for FAILED also the next step."""
