@@ -34,6 +34,7 @@ from sinks.errors import UNOPENED, Closed, Misconfigured, Unavailable
 from sinks.redis.leases import Lease, Renewal
 from trimtab.model import Epoch
 from trimtab.wire.command import Command, CommandKind
+from trimtab.wire.lookup import ServiceUrls
 
 FIRST_PAUSE_S: Final = 0.1
 LONGEST_PAUSE_S: Final = 2.0
@@ -62,6 +63,11 @@ class Agent:
         self._forgetter = Forgetter(self._obeyer)
         self._forget_at = links.clock() + settings.forget_every
         self._look_at = links.clock() + settings.look_every
+        self._urls = ServiceUrls()
+        """As of the last report."""
+        self._urls_told: ServiceUrls | None = None
+        self._urls_at = -math.inf
+        """When they are told again, changed or not."""
         self._backlog: deque[tuple[str, Command]] = deque()
         self._agreed_after = -1
         """How many lapses there were when it last agreed with the store."""
@@ -134,6 +140,7 @@ class Agent:
                 self._look_again()
             self._forget_if_due()
             self._obey()
+            self._tell_urls_if_due()
         except (Unavailable, Closed, Misconfigured) as error:
             # Misconfigured too: a revoked right may be granted again.
             self._complain(str(error))
@@ -205,7 +212,23 @@ class Agent:
         # Fixed schedule: a late report does not shift later ones, and missed ones are skipped.
         interval = self._settings.report_interval
         self._report_at += interval * (1 + (now - self._report_at) // interval)
-        self._links.reporter.offer(self._broker.load_report(), now)
+        report = self._broker.load_report()
+        self._urls = ServiceUrls(
+            web=report.web_service_url or None,
+            web_tls=report.web_service_url_tls or None,
+            pulsar=report.pulsar_service_url or None,
+            pulsar_tls=report.pulsar_service_url_tls or None,
+        )
+        self._links.reporter.offer(report, now)
+
+    def _tell_urls_if_due(self) -> None:
+        """Lookups of all brokers name them; last in a turn, as nothing else waits for them."""
+        now = self._links.clock()
+        if self._urls_told == self._urls and now < self._urls_at:
+            return
+        # Before the write: without the right to it, the agent does the rest of its work.
+        self._urls_told, self._urls_at = self._urls, now + self._settings.urls_every
+        self._links.urls.write(self._settings.cluster, self._settings.broker, self._urls)
 
     def _renew_if_due(self) -> None:
         if self._links.clock() >= self._lease.renew_at:

@@ -11,7 +11,7 @@ import numpy as np
 from redis import Redis
 
 from agent.lookup.claiming import Claims
-from agent.ports import Commands, LeaseKeeper, Reports, Store
+from agent.ports import Commands, LeaseKeeper, Reports, Store, UrlBook
 from agent.reports.outbox import Outbox
 from agent.reports.reporting import Cadence, Reporter
 from agent.seen import Seen
@@ -19,6 +19,7 @@ from sinks.redis.command_streams import CommandStream
 from sinks.redis.hints import PlacementHints
 from sinks.redis.leases import Leases
 from sinks.redis.ownership_store import OwnershipStore
+from sinks.redis.service_urls import UrlStore
 from trimtab.ownership import CLOCK_MARGIN_MS, LONGEST_LEASE_MS
 from trimtab.store.server_time import ServerTime
 
@@ -47,6 +48,9 @@ class AgentSettings:
     forget_every: float = 3_600.0
     """Time between two looks for old records, 500 at a time. Longer: the file of a broker that gets
     many bundles grows; shorter: more reading."""
+    urls_every: float = 3_600.0
+    """Time between two writes of the broker's service URLs, which are kept for a day; changed ones
+    are written at once."""
     state: Path | None = None
     """File that keeps the records seen; without one a restart forgets them."""
 
@@ -59,6 +63,7 @@ class Links:
     leases: LeaseKeeper
     commands: Commands
     reporter: Reports
+    urls: UrlBook
     seen: Seen
     claims: Claims
     clock: Callable[[], float]
@@ -90,6 +95,7 @@ class Links:
             leases=Leases(client),
             commands=CommandStream(client, settings.cluster, settings.broker),
             reporter=Reporter(outbox, settings.cluster, settings.broker, cadence),
+            urls=UrlStore(client),
             seen=Seen(settings.state, settings.cluster, settings.broker),
             claims=claims,
             clock=boot_clock,

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
+from sinks.redis.hints import Counted
 from sinks.redis.leases import Lease
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Command
 from trimtab.wire.hints import Hints
 from trimtab.wire.load_report import LocalBrokerData
+from trimtab.wire.lookup import ServiceUrls
 from trimtab.wire.ownership import Record, Transition, TransitionOutcome
 
 
@@ -65,3 +67,15 @@ class HintReader(Protocol):
     def read(self, cluster: str) -> Hints | None: ...
 
     def placed(self, cluster: str) -> int: ...
+
+    def group_of(self, cluster: str, namespace: str) -> tuple[str, tuple[str, ...]] | None: ...
+
+    def count(self, cluster: str, namespaces: Sequence[str], tallies: Sequence[str]) -> Counted: ...
+
+
+class UrlBook(Protocol):
+    """`sinks.redis.service_urls.UrlStore`."""
+
+    def write(self, cluster: str, broker: str, urls: ServiceUrls) -> None: ...
+
+    def read(self, cluster: str, broker: str) -> ServiceUrls | None: ...

@@ -84,7 +84,7 @@ def _check(role: Role, clusters: Sequence[str], broker: str) -> None:
 def _patterns(cluster: str, broker: str) -> dict[str, str]:
     """The values for the templates' placeholders; both names are already escaped."""
     commands, lease = keys.command_stream(cluster, ""), keys.lease_key(cluster, "")
-    owned = keys.owned_key(cluster, "")
+    owned, urls = keys.owned_key(cluster, ""), keys.urls_key(cluster, "")
     return {
         "all": keys.open_key(cluster).removesuffix("open") + "*",
         "open": keys.open_key(cluster),
@@ -96,6 +96,10 @@ def _patterns(cluster: str, broker: str) -> dict[str, str]:
         "bundles": keys.bundles_key(cluster),
         "hints": keys.hints_key(cluster),
         "placed": keys.placed_key(cluster),
+        "tallies": keys.tallies_key(cluster),
+        "groups": keys.groups_key(cluster),
+        "urls": f"{urls}*",
+        "own_urls": f"{urls}{broker}",
         "whys": f"{keys.whys_key(cluster)}*",
         "commands": f"{commands}*",
         "own_commands": f"{commands}{broker}",

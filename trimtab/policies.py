@@ -51,6 +51,9 @@ class Policies:
 
 NO_POLICIES: Final = Policies()
 
+NO_DOMAIN: Final = "default"
+"""The failure domain that brokers without one share."""
+
 
 def matches(name: str, patterns: tuple[str, ...]) -> bool:
     """Whether one of ``patterns`` matches the whole name."""

@@ -135,6 +135,11 @@ def is_monitoring(bundle: str) -> bool:
     return bundle.startswith(_PREFIXES) and is_monitoring_namespace(namespace_of(bundle))
 
 
+def spreads_always(namespace: str) -> bool:
+    """Whether Pulsar spreads the namespace's bundles by count, whatever the settings say."""
+    return f"{namespace}/".startswith("pulsar/system/")
+
+
 def is_monitoring_namespace(namespace: str) -> bool:
     """Whether a namespace is a broker's heartbeat or SLA namespace."""
     return namespace.startswith(_PREFIXES) and bool(_MONITORING.fullmatch(namespace))

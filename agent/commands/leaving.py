@@ -35,5 +35,4 @@ def leave(obeyer: Obeyer, claims: Claims, in_time: Callable[[], bool]) -> int:
 
 def _place(obeyer: Obeyer, claims: Claims, bundle: str, freed: Record) -> None:
     with suppress(NoPlace):
-        drawn = claims.draw(bundle, {obeyer.broker_id})
-        claims.claim(bundle, freed.epoch, drawn)
+        claims.place(bundle, freed.epoch, {obeyer.broker_id})

@@ -1,14 +1,17 @@
 """Places an unowned bundle on the better of two brokers; any broker may do so without the job.
 
 take the broker that the job's plan proposes for the bundle, if any, and it was not tried before
-otherwise draw two of the job's candidates that were not tried before
-ask the script: it takes the live one with less load, including bundles placed since the hints
+otherwise draw two of the job's candidates that were not tried before and that have the fewest
+bundles of the namespace, and the fewest of its anti-affinity group
+ask the script: it takes the live one with less load, including bundles placed since the hints, that
+has got no more of them meanwhile
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection
+from itertools import chain
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -18,17 +21,21 @@ from sinks.errors import Damaged
 from trimtab.model import Epoch, namespace_of
 from trimtab.ownership import Event
 from trimtab.store.lookup import candidates_for, draw
+from trimtab.store.spreading import UNCHECKED, Spread, narrow_spread, spread_of
 from trimtab.wire.command import Command, CommandKind
 from trimtab.wire.hints import Hints
 from trimtab.wire.lookup import Cause
-from trimtab.wire.ownership import Candidate, Transition, TransitionOutcome
+from trimtab.wire.ownership import Candidate, Refused, Transition, TransitionOutcome
 
 HINTS_FOR_S: Final = 1.0
 """How long hints are reused. Longer: placement uses older loads; shorter: more reading, of at most
-64 brokers for each of 1,000 namespaces."""
+64 brokers for each isolation policy."""
 
 LOADED_WITHIN_MS: Final = 30_000
 """The command's deadline. The claim itself ends when the broker reports that it serves, or dies."""
+
+MOST_DRAWS: Final = 10
+"""How often candidates are drawn before the bundle is left to the next attempt."""
 
 
 class NoPlace(Exception):
@@ -44,6 +51,8 @@ class Drawn(NamedTuple):
 
     candidates: tuple[Candidate, ...]
     each: float
+    tallies: dict[str, dict[str, int]]
+    """As in `trimtab.wire.ownership.Transition`."""
 
     @property
     def brokers(self) -> list[str]:
@@ -73,20 +82,52 @@ class Claims:
 
     def draw(self, bundle: str, besides: Collection[str]) -> Drawn:
         """Draw candidates for the bundle, none of ``besides``; raises NoPlace."""
-        placed = self._hints.placed(self._cluster)
         with self._lock:
             hints = self._newest()
-            proposed = hints.proposed.get(bundle)
-            if proposed is not None and proposed not in besides:
-                return Drawn((Candidate(proposed, 0.0),), hints.each)
-            candidates = candidates_for(namespace_of(bundle), hints)
-            untried = [candidate for candidate in candidates if candidate.broker not in besides]
-            if not untried:
-                why = (
-                    f"none of {len(candidates)} took it" if candidates else "no broker may take it"
-                )
-                raise NoPlace(Cause.NO_CANDIDATE, f"{bundle}: {why}")
-            return Drawn(draw(untried, placed, hints.each, self._rng), hints.each)
+        spread = self._spread(namespace_of(bundle), hints)
+        proposed = hints.proposed.get(bundle)
+        if proposed is not None and proposed not in besides:
+            unchecked = dict.fromkeys(spread.tallies(proposed), UNCHECKED)
+            return Drawn((Candidate(proposed, 0.0),), hints.each, {proposed: unchecked})
+        candidates = candidates_for(spread.namespace, hints)
+        untried = [candidate for candidate in candidates if candidate.broker not in besides]
+        if not untried:
+            why = f"none of {len(candidates)} took it" if candidates else "no broker may take it"
+            raise NoPlace(Cause.NO_CANDIDATE, f"{bundle}: {why}")
+        placed = self._hints.placed(self._cluster)
+        tallies = {each.broker: spread.tallies(each.broker) for each in untried}
+        named = sorted(set(chain.from_iterable(tallies.values())))
+        records, tallied = (
+            self._hints.count(self._cluster, spread.namespaces, named) if named else ({}, {})
+        )
+        fewest = narrow_spread(spread, untried, records, tallied)
+        with self._lock:
+            # A generator is not for several threads.
+            drawn = draw(fewest, placed, hints.each, self._rng)
+        seen = {each.broker: {t: tallied[t] for t in tallies[each.broker]} for each in drawn}
+        return Drawn(drawn, hints.each, seen)
+
+    def _spread(self, namespace: str, hints: Hints) -> Spread:
+        try:
+            group = self._hints.group_of(self._cluster, namespace)
+        except Damaged as error:
+            raise NoPlace(Cause.NO_HINTS, str(error)) from error
+        name, members = group or (None, ())
+        return spread_of(namespace, hints, name, members)
+
+    def place(
+        self, bundle: str, expect: Epoch, besides: Collection[str]
+    ) -> tuple[Drawn, TransitionOutcome]:
+        """Give the bundle to a broker that is not one of ``besides``; draws again where others
+        place bundles of the same namespace or group. Raises NoPlace and Closed."""
+        drawn = self.draw(bundle, besides)
+        outcome = self.claim(bundle, expect, drawn)
+        for _ in range(MOST_DRAWS - 1):
+            if outcome.reason is not Refused.OVERTAKEN:
+                break
+            drawn = self.draw(bundle, besides)
+            outcome = self.claim(bundle, expect, drawn)
+        return drawn, outcome
 
     def claim(self, bundle: str, expect: Epoch, drawn: Drawn) -> TransitionOutcome:
         """Let the script give it to one of them; raises Closed.
@@ -114,6 +155,7 @@ class Claims:
             actor=self._broker,
             candidates=drawn.candidates,
             each=drawn.each,
+            tallies=drawn.tallies,
             commands=commands,
             within_ms=LOADED_WITHIN_MS,
         )

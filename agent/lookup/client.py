@@ -17,12 +17,22 @@ from agent.lookup.single_flight import SingleFlight
 from trimtab.model import NO_EPOCH, Epoch, parse_bundle
 from trimtab.store.lookup import parse_topic
 from trimtab.store.ring import position
-from trimtab.wire.lookup import Answer, AnswerKind, Avoid, Cause, answer_failed, answer_retry
+from trimtab.wire.lookup import (
+    Answer,
+    AnswerKind,
+    Avoid,
+    Cause,
+    ServiceUrls,
+    answer_failed,
+    answer_retry,
+)
 
 MOST_REDIRECTS: Final = 20
 """Pulsar's maxLookupRedirects."""
 MOST_BUNDLES: Final = 100_000
 """Most bundles cached at once, some 75 MB."""
+MOST_BROKERS: Final = 20_000
+"""Most brokers whose URLs are kept, some 20 MB."""
 PATIENCE_S: Final = 30.0
 """Pulsar's operation timeout."""
 BACK_AGAIN_S: Final = 0.2
@@ -32,7 +42,8 @@ BACK_AGAIN_S: Final = 0.2
 class Ask(Protocol):
     """Sends a lookup to a broker; ``broker`` is None for any, through the service URL.
 
-    Raises OSError if the broker does not answer.
+    `LookupClient.urls_of` says where a broker listens that an answer redirects to. Raises OSError
+    if the broker does not answer.
     """
 
     def __call__(
@@ -73,6 +84,7 @@ class LookupClient:
         self._clock, self._sleep = clock, sleep
         self._lock = threading.Lock()
         self._places = Places(most_bundles)
+        self._urls: dict[str, ServiceUrls] = {}
         self._flights: SingleFlight[tuple[str, Epoch, Avoid | None], Place] = SingleFlight()
 
     def owner_of(self, topic: str, wrong: Place | None = None) -> Place:
@@ -98,12 +110,34 @@ class LookupClient:
                 return place
         return self._flights.run((name, since, avoid), find)
 
-    def moved(self, bundle: str, epoch: Epoch, owner: str | None, *, proxied: bool = False) -> bool:
+    def moved(
+        self,
+        bundle: str,
+        epoch: Epoch,
+        owner: str | None,
+        *,
+        proxied: bool = False,
+        urls: ServiceUrls | None = None,
+    ) -> bool:
         """Note a broker's answer that ``owner`` (None: not that broker) has the bundle since
         ``epoch``; returns False if that is not news."""
-        place = None if owner is None else Place(bundle, owner, epoch, proxied)
+        place = None if owner is None else Place(bundle, owner, epoch, proxied, urls)
         with self._lock:
             return self._places.note(bundle, epoch, place)
+
+    def urls_of(self, broker: str) -> ServiceUrls | None:
+        """Where a broker that an answer named listens, also one that was redirected to; None if no
+        answer said so."""
+        return self._urls.get(broker)
+
+    def _note_urls(self, answer: Answer) -> None:
+        if answer.broker is None or answer.urls is None:
+            return
+        with self._lock:
+            self._urls.pop(answer.broker, None)
+            self._urls[answer.broker] = answer.urls
+            if len(self._urls) > MOST_BROKERS:
+                del self._urls[next(iter(self._urls))]
 
     def _found(self, name: str, avoid: Avoid | None) -> Place:
         until = self._clock() + self._patience_s
@@ -112,7 +146,9 @@ class LookupClient:
             if answer.kind is AnswerKind.FAILED:
                 raise LookupFailed(answer)
             if answer.bundle is not None and answer.broker is not None:
-                place = Place(answer.bundle, answer.broker, answer.epoch, answer.proxied)
+                place = Place(
+                    answer.bundle, answer.broker, answer.epoch, answer.proxied, answer.urls
+                )
                 if avoid == (place.broker, place.epoch):
                     self._sleep(BACK_AGAIN_S)
                 with self._lock:
@@ -131,6 +167,7 @@ class LookupClient:
                 answer = self._ask(broker, name, authoritative=authoritative, avoid=avoid)
             except OSError as error:
                 return answer_retry(Cause.UNREACHABLE, f"{broker or 'the service URL'}: {error}")
+            self._note_urls(answer)
             if answer.kind is not AnswerKind.REDIRECT:
                 return answer
             broker, authoritative = answer.broker, answer.authoritative

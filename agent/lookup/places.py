@@ -12,6 +12,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from trimtab.model import FULL_RANGE_END, Epoch, HashRange, parse_bundle
+from trimtab.wire.lookup import ServiceUrls
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,8 @@ class Place:
     epoch: Epoch
     proxied: bool = False
     """Connect to the service URL and name ``broker`` there."""
+    urls: ServiceUrls | None = None
+    """Where ``broker`` listens, if the answer says so."""
 
 
 @dataclass(frozen=True, slots=True)

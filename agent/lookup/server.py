@@ -2,7 +2,7 @@
 
 find the topic's bundle on the ring, by cached edges           no round trip
 read the bundle's record                                       one
-a broker serves it: answer that broker
+a broker serves it: answer that broker, with its service URLs
 no broker does: settle that, one thread for all with the same question
 the bundle no longer exists: read the edges again, and repeat all this once
 
@@ -24,6 +24,7 @@ from redis import Redis
 
 from agent.links import watch_server_time
 from agent.lookup.claiming import Claims
+from agent.lookup.directory import Directory
 from agent.lookup.edges import Edges, UnknownNamespace
 from agent.lookup.settling import LookupSettings, Question, Settler
 from agent.lookup.single_flight import SingleFlight
@@ -33,6 +34,7 @@ from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.hints import PlacementHints
 from sinks.redis.leases import Leases
 from sinks.redis.ownership_store import OwnershipStore
+from sinks.redis.service_urls import UrlStore
 from trimtab.store.lookup import STEPS, LookupAction, NotTiling, parse_topic
 from trimtab.store.ring import position
 from trimtab.wire.lookup import Answer, Avoid, Cause, answer_failed, answer_retry
@@ -71,7 +73,10 @@ class Lookup:
             clock,
             server_ms or self._watched_server_ms,
         )
-        self._settler = Settler(settings, self._store, self._leases, claims, clock, sleep)
+        directory = Directory(settings.cluster, UrlStore(client), clock)
+        self._settler = Settler(
+            settings, self._store, self._leases, claims, directory, clock, sleep
+        )
         self._flights: SingleFlight[Question, Answer | None] = SingleFlight()
         self._open_until = -math.inf
 

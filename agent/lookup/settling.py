@@ -13,12 +13,21 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from agent.lookup.claiming import Claims, NoPlace
+from agent.lookup.directory import Directory
 from sinks.redis.leases import Leases
 from sinks.redis.ownership_store import OwnershipStore
 from trimtab.model import NO_EPOCH
 from trimtab.ownership import State
 from trimtab.store.lookup import STEPS, LookupAction
-from trimtab.wire.lookup import Answer, AnswerKind, Avoid, Cause, answer_failed, answer_retry
+from trimtab.wire.lookup import (
+    Answer,
+    AnswerKind,
+    Avoid,
+    Cause,
+    ServiceUrls,
+    answer_failed,
+    answer_retry,
+)
 from trimtab.wire.ownership import Record, Refused
 
 FIRST_PAUSE_S: Final = 0.002
@@ -60,11 +69,13 @@ class Settler:
         store: OwnershipStore,
         leases: Leases,
         claims: Claims,
+        directory: Directory,
         clock: Callable[[], float],
         sleep: Callable[[float], object],
     ) -> None:
         self._settings = settings
         self._store, self._leases, self._claims = store, leases, claims
+        self._directory = directory
         self._clock, self._sleep = clock, sleep
 
     def answer(self, asked: Question) -> Answer | None:
@@ -116,18 +127,19 @@ class Settler:
             epoch=record.epoch,
             authoritative=True,
             proxied=self._settings.proxied,
+            urls=self._urls_of(record.owner),
         )
 
     def _place(self, asked: Question, record: Record | None, tried: set[str]) -> Answer | None:
         """Give the bundle to a broker, or name one that will; None: look at the record again."""
+        expect = NO_EPOCH if record is None else record.epoch
         try:
-            drawn = self._claims.draw(asked.bundle, tried)
+            if not self._decides(asked):
+                drawn = self._claims.draw(asked.bundle, tried)
+                return self._redirect(asked.bundle, drawn.brokers, tried)
+            drawn, outcome = self._claims.place(asked.bundle, expect, tried)
         except NoPlace as error:
             return answer_retry(error.cause, str(error))
-        if not self._decides(asked):
-            return self._redirect(asked.bundle, drawn.brokers, tried)
-        expect = NO_EPOCH if record is None else record.epoch
-        outcome = self._claims.claim(asked.bundle, expect, drawn)
         if outcome.reason is Refused.NO_LEASE:
             tried.update(drawn.brokers)
         elif outcome.accepted and outcome.record is not None and outcome.record.owner is not None:
@@ -139,10 +151,17 @@ class Settler:
         for broker in brokers:
             if self._leases.holds(self._settings.cluster, broker):
                 return Answer(
-                    kind=AnswerKind.REDIRECT, bundle=bundle, broker=broker, authoritative=True
+                    kind=AnswerKind.REDIRECT,
+                    bundle=bundle,
+                    broker=broker,
+                    authoritative=True,
+                    urls=self._urls_of(broker),
                 )
         tried.update(brokers)
         return None
+
+    def _urls_of(self, broker: str | None) -> ServiceUrls | None:
+        return None if broker is None else self._directory.urls_of(broker)
 
     def _decides(self, asked: Question) -> bool:
         return self._settings.decides or asked.authoritative

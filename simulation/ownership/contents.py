@@ -80,6 +80,7 @@ class Contents:
     assertions: dict[tuple[str, str], Assertion] = field(default_factory=dict)
     """History and broker to the assertion."""
     placed: dict[str, int] = field(default_factory=dict)
+    tallies: dict[str, int] = field(default_factory=dict)
     applied: dict[str, tuple[int, tuple[TransitionOutcome, ...]]] = field(default_factory=dict)
     """Query to its last batch."""
 

@@ -22,10 +22,12 @@ from agent.lookup.claiming import Claims, NoPlace
 from agent.seen import Seen
 from simulation.ownership.network import Clock, Killed, Link
 from sinks.errors import SinkError
+from sinks.redis.hints import Counted
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.store.lookup import STEPS, LookupAction
 from trimtab.wire.hints import Hints
 from trimtab.wire.load_report import LocalBrokerData
+from trimtab.wire.lookup import ServiceUrls
 from trimtab.wire.ownership import Candidate
 
 LEASE_MARGIN_S: Final = 1.0
@@ -122,11 +124,32 @@ class _Hints:
     def placed(self, cluster: str) -> int:  # noqa: ARG002 - there is one
         return 0
 
+    def group_of(self, *_: object) -> None:
+        """No namespace is in a group."""
+
+    def count(
+        self,
+        cluster: str,  # noqa: ARG002 - the contract of hints
+        namespaces: Sequence[str],  # noqa: ARG002
+        tallies: Sequence[str],
+    ) -> Counted:
+        return Counted({}, dict.fromkeys(tallies, 0))
+
 
 class _Silent:
     """Reports that no one reads."""
 
     def offer(self, data: LocalBrokerData, now: float) -> None:
+        pass
+
+
+class _Unlisted:
+    """Service URLs that no one reads."""
+
+    def write(self, cluster: str, broker: str, urls: ServiceUrls) -> None:
+        pass
+
+    def read(self, cluster: str, broker: str) -> None:
         pass
 
 
@@ -190,6 +213,7 @@ class Host:
             leases=self.link,
             commands=self.link,
             reporter=_Silent(),
+            urls=_Unlisted(),
             seen=self.seen,
             claims=self.claims,
             clock=self._time,

@@ -7,7 +7,7 @@ run both over the same histories.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import msgspec
@@ -26,7 +26,7 @@ from trimtab.ownership import (
     OwnerRule,
     State,
 )
-from trimtab.wire.ownership import Record, Refused, Transition
+from trimtab.wire.ownership import Candidate, Record, Refused, Transition
 
 FREE = Record(state=State.FREE, epoch=NO_EPOCH)
 """The record that stands for a bundle without one."""
@@ -53,6 +53,8 @@ class Standing:
     """Whether the caller's clock agrees with the server's."""
     can_serve: Callable[[str], bool] = lambda _: True
     """Whether a broker that holds a lease has a process to serve."""
+    tallies: Mapping[str, int] = field(default_factory=dict)
+    """Tally to what was placed in it since the hints."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,17 +160,27 @@ def _owner(asked: Transition, old: Record, effect: Effect, here: Standing) -> st
 
 
 def _best(asked: Transition, here: Standing) -> str | None:
-    living = [
-        candidate
-        for candidate in asked.candidates
-        if here.alive(candidate.broker) and here.can_serve(candidate.broker)
-    ]
+    living = _living(asked, here)
     best = min(
-        living,
+        (each for each in living if not _is_overtaken(asked, each.broker, here)),
         key=lambda candidate: candidate.load + asked.each * here.placed.get(candidate.broker, 0),
         default=None,
     )
     return None if best is None else best.broker
+
+
+def _living(asked: Transition, here: Standing) -> list[Candidate]:
+    return [
+        candidate
+        for candidate in asked.candidates
+        if here.alive(candidate.broker) and here.can_serve(candidate.broker)
+    ]
+
+
+def _is_overtaken(asked: Transition, broker: str, here: Standing) -> bool:
+    """Whether a bundle of the same namespace or group was placed there since the caller counted."""
+    seen = asked.tallies.get(broker, {})
+    return any(0 <= value != here.tallies.get(tally, 0) for tally, value in seen.items())
 
 
 def _falls(asked: Transition, old: Record, effect: Effect, here: Standing) -> int:
@@ -181,7 +193,9 @@ def _unfit(
     asked: Transition, old: Record, new: Record, effect: Effect, here: Standing
 ) -> Refused | None:
     if effect.owner in GAINS and new.owner is None:
-        return Refused.NO_LEASE if asked.candidates else Refused.NO_BROKER
+        if not asked.candidates:
+            return Refused.NO_BROKER
+        return Refused.OVERTAKEN if _living(asked, here) else Refused.NO_LEASE
     if effect.owner is OwnerRule.KEEP_AIM and new.destination == new.owner:
         return Refused.SAME_BROKER
     refused = None if asked.actor is None else _not_the_actors(asked, old, new)

@@ -107,6 +107,11 @@ class MemoryServer:
         self.data.begin()
         self._put(cluster, "leases", broker, None)
 
+    def delete_commands(self, cluster: str, broker: str) -> None:
+        """Do DEL of the stream of a broker's commands."""
+        self.data.begin()
+        self._put(cluster, "commands", broker, ())
+
     # Reads
 
     def of(self, cluster: str) -> Contents:
@@ -501,6 +506,7 @@ class MemoryServer:
             lambda request: self._speaks_for(cluster, request),
             server_ms is not None and abs(server_ms - self.now_ms()) <= CLOCK_MARGIN_MS,
             lambda broker: here.leases.get(broker, (0, 0))[0] != 0,
+            here.tallies,
         )
         judged = judge(asked, standing)
         for bundle, record in judged.written.items():
@@ -541,6 +547,8 @@ class MemoryServer:
         if asked.candidates:
             owner = after.owner or ""
             self._put(cluster, "placed", owner, here.placed.get(owner, 0) + 1)
+            for tally in asked.tallies.get(owner, {}):
+                self._put(cluster, "tallies", tally, here.tallies.get(tally, 0) + 1)
 
 
 _TAKE_OVER_MS: Final = 3_000

@@ -17,12 +17,17 @@ class BundleIndex:
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
 
-    def bundles(self, cluster: str, namespace: str) -> list[str]:
-        """A namespace's bundles in ring order, as of one moment; empty if it has none."""
+    def bundles(self, cluster: str, namespace: str, most: int | None = None) -> list[str]:
+        """A namespace's bundles in ring order, as of one moment, the first ``most`` of them; empty
+        if it has none."""
         with translate_errors(self._client):
             # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
             names: Any = self._client.zrangebylex(
-                bundles_key(cluster), f"[{namespace}/0x", f"({namespace}/1"
+                bundles_key(cluster),
+                f"[{namespace}/0x",
+                f"({namespace}/1",
+                start=None if most is None else 0,
+                num=most,
             )
         found = (name.decode(errors="replace") for name in names)
         # A namespace with a cluster in its name may begin like another's bundle, and brokers may

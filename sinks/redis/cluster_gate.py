@@ -16,6 +16,7 @@ import redis
 
 from sinks.errors import Closed, Damaged, Evicting, Fenced, GenerationSpent, SinkError
 from sinks.kafka.readable import Readable, readable_assertion
+from sinks.redis.hints import write_hints
 from sinks.redis.journal_relay import PAGE, Rejected, checked_change
 from sinks.redis.leases import Leases, history_of, literal
 from sinks.redis.scripts import (
@@ -274,8 +275,14 @@ class ClusterGate:
         status, detail = run(
             self._client,
             hints_script(),
-            [keys.open_key(cluster), keys.hints_key(cluster), keys.placed_key(cluster)],
-            [str(generation), msgspec.json.encode(hints).decode()],
+            [
+                keys.open_key(cluster),
+                keys.hints_key(cluster),
+                keys.placed_key(cluster),
+                keys.tallies_key(cluster),
+                keys.groups_key(cluster),
+            ],
+            [str(generation), *write_hints(hints)],
         )
         if status == "fenced":
             raise _fenced(cluster, generation, detail)

@@ -18,7 +18,7 @@ from tests.support.opening import keep_alive, let_in, server_ms
 from trimtab.model import FULL_RANGE_END, Epoch, HashRange
 from trimtab.ownership import Event, State
 from trimtab.store.ring import equal_edges
-from trimtab.wire.hints import Hints
+from trimtab.wire.hints import Hints, Pool
 from trimtab.wire.keys import bundles_key, command_stream, hints_key, lease_key, ownership_key
 from trimtab.wire.ownership import Candidate, Change, Record
 
@@ -91,7 +91,7 @@ class Scene:
             round=1,
             candidates=tuple(starmap(Candidate, loads.items())),
             each=EACH,
-            namespaces=dict.fromkeys(nowhere, ()),
+            pools=tuple(Pool(namespaces=(name,), candidates=()) for name in nowhere),
             proposed=dict(proposed or {}),
         )
         self.client.set(hints_key(self.cluster), msgspec.json.encode(hints))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import msgspec
 from redis import Redis
 
 from agent.broker import CannotLoad
@@ -48,6 +49,8 @@ class Recorder:
     def __init__(self, *loaded: str) -> None:
         self.loaded = set(loaded)
         self.broken = False
+        self.urls: dict[str, str | None] = {}
+        """Members of its load report."""
         self.told: list[str] = []
         self.positions: list[int] = []
 
@@ -56,7 +59,8 @@ class Recorder:
 
     def load_report(self) -> LocalBrokerData:
         stats = {bundle: BundleStats() for bundle in sorted(self.loaded)}
-        return LocalBrokerData(last_stats=stats, start_timestamp=SESSION)
+        report = LocalBrokerData(last_stats=stats, start_timestamp=SESSION)
+        return msgspec.structs.replace(report, **self.urls)
 
     def prepare(self, bundle: str) -> None:
         self.told.append(f"prepare {bundle}")

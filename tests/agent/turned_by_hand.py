@@ -16,6 +16,7 @@ from sinks.redis.command_streams import CommandStream
 from sinks.redis.hints import PlacementHints
 from sinks.redis.leases import Leases
 from sinks.redis.ownership_store import OwnershipStore
+from sinks.redis.service_urls import UrlStore
 from tests.agent.shelf import Shelf
 from tests.agent.support import SESSION, Clock, Recorder
 from tests.support.opening import server_ms
@@ -49,6 +50,7 @@ class Host:
             leases=Leases(client),
             commands=CommandStream(client, cluster, name),
             reporter=Reporter(self.outbox, cluster, name),
+            urls=UrlStore(client),
             seen=self.seen,
             claims=Claims(
                 cluster,

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from hashlib import sha256
@@ -180,10 +181,10 @@ class Carried(Publisher):
     """Takes what the relay carries; there is no Kafka."""
 
     def __init__(self) -> None:
-        self.count = 0
+        self.topics = Counter[str]()
 
     def publish(self, records: Iterable[Outgoing]) -> None:
-        self.count += len(list(records))
+        self.topics.update(record.topic for record in records)
 
 
 def execute(client: redis.Redis, command: Sequence[str]) -> object:
@@ -214,7 +215,10 @@ def test_job_and_brokers_do_their_whole_work_and_are_refused_nothing(
     ask(job, cluster, Event.UNLOAD, None, {B: CommandKind.UNLOAD})
     destination.turn()
     candidates = (Candidate(A, 0.1), Candidate(B, 0.9))
-    gate.set_hints(cluster, GENERATION, Hints(round=1, candidates=candidates, each=0.01))
+    hints = Hints(
+        round=1, candidates=candidates, each=0.01, evenly=True, groups={"g": ("t/ns", "t/other")}
+    )
+    gate.set_hints(cluster, GENERATION, hints)
     lookups = Lookup(LookupSettings(cluster, B, patience=0.0), b, np.random.default_rng(1))
     assert lookups.lookup("persistent://t/ns/orders").kind is Answered.RETRY
     source.turn()
@@ -222,7 +226,9 @@ def test_job_and_brokers_do_their_whole_work_and_are_refused_nothing(
 
     assert set(LeaseScan(job).alive(cluster, GENERATION, [A, B]) or ()) == {A, B}
     carried = Carried()
-    assert JournalRelay(job, carried).relay(cluster) == carried.count > 0
+    assert JournalRelay(job, carried).relay(cluster) == carried.topics[keys.OWNERSHIP] > 0
+    # The hand-over's and the lookup's.
+    assert carried.topics[keys.COMMANDS] == 2
     assert Leases(a).renew(cluster, A, SESSION, 0).renewal is Renewal.RELEASED
     for number in (1, 2):
         told = stored(cluster, number, explanation(BUNDLE, number), keep=1)
@@ -351,6 +357,10 @@ WORDS: Final[dict[str, Callable[[str], str]]] = {
     "bundles": keys.bundles_key,
     "hints": keys.hints_key,
     "placed": keys.placed_key,
+    "tallies": keys.tallies_key,
+    "own_urls": lambda c: keys.urls_key(c, A),
+    "urls": lambda c: keys.urls_key(c, B),
+    "groups": keys.groups_key,
     "whys": keys.whys_key,
     "explained": keys.explained_key,
     "other_lease": lambda _: keys.lease_key(ELSEWHERE, A),
@@ -501,6 +511,11 @@ DENIED_TO_BROKERS: Final = (
     "HGET {applied} q",
     "HSET {placed} a 0",
     "DEL {placed}",
+    "DEL {tallies}",
+    "SET {urls} x",
+    "DEL {own_urls}",
+    "HSET {groups} t/ns g",
+    "DEL {groups}",
     "SET {hints} x",
     "HGET {whys} x",
     "HSET {whys} x 1",
@@ -529,6 +544,7 @@ def test_a_broker_may_not(login: Login, cluster: str, command: str) -> None:
         pytest.param("ZADD {bundles} 0 x", id="add to the index"),
         pytest.param("ZREM {bundles} x", id="take from the index"),
         pytest.param("HINCRBY {placed} a:8080 9", id="distort what was placed"),
+        pytest.param("HINCRBY {tallies} x 9", id="distort what was placed of a namespace"),
         pytest.param("SET {own_lease} 1", id="hold its own lease for ever"),
         pytest.param("SET {own_assertion} x", id="say anything as itself"),
         pytest.param("GET {lease}", id="read leases"),
@@ -555,9 +571,10 @@ def test_scripts_of_the_job_give_a_broker_no_rights(login: Login, cluster: str) 
         run_loaded(
             broker, open_script(), [own, keys.replicas_key(cluster)], ["9", "", "1000", "", "0", ""]
         )
-    names = [own, keys.hints_key(cluster), keys.placed_key(cluster)]
+    written = keys.hints_key, keys.placed_key, keys.tallies_key, keys.groups_key
+    names = [own, *(key(cluster) for key in written)]
     with pytest.raises(Misconfigured):
-        run_loaded(broker, hints_script(), names, [str(GENERATION), "{}"])
+        run_loaded(broker, hints_script(), names, [str(GENERATION), "{}", ""])
     # The job may do this to a bundle that nobody owns: only the broker's rights stop it.
     posed = Transition(id="x", bundle=BUNDLE, event=Event.QUARANTINE, expect=NO_EPOCH)
     with pytest.raises(Misconfigured):

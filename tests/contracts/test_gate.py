@@ -9,9 +9,10 @@ import msgspec
 import pytest
 import redis
 
-from sinks.errors import Closed, Fenced, GenerationSpent, SinkError
+from sinks.errors import Closed, Damaged, Fenced, GenerationSpent, SinkError
 from sinks.kafka.readable import ALL, Readable
 from sinks.redis.cluster_gate import Closure, ClusterGate
+from sinks.redis.hints import PlacementHints
 from sinks.redis.leases import Leases, Renewal
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.scripts import MOST_JOURNAL
@@ -453,12 +454,47 @@ def test_an_index_that_was_deleted_is_made_again(
 def test_new_hints_begin_a_new_count(client: redis.Redis, cluster: str) -> None:
     gate = let_in(client, cluster, 5)
     hints = Hints(round=3, candidates=(Candidate(A, 0.5),), each=0.01)
-    client.hset(keys.placed_key(cluster), A, 9)
+    counts = keys.placed_key(cluster), keys.tallies_key(cluster)
+    for key in counts:
+        client.hset(key, A, 9)
 
     gate.set_hints(cluster, 5, hints)
 
     assert client.get(keys.hints_key(cluster)) is not None
-    assert not client.exists(keys.placed_key(cluster))
+    assert not client.exists(*counts)
     let_in(client, cluster, 6)
     with pytest.raises(Fenced):
         gate.set_hints(cluster, 5, hints)
+
+
+@pytest.mark.parametrize("spoiled", [False, True])
+def test_groups_are_stored_apart_and_replaced_where_they_changed(
+    client: redis.Redis, cluster: str, spoiled: bool
+) -> None:
+    gate, reader = let_in(client, cluster, 5), PlacementHints(client)
+    many = tuple(f"t/{i}" for i in range(3000))
+    hints = Hints(round=3, candidates=(), each=0.01, groups={"g": many, "h": ("t/a", "t/b")})
+    gate.set_hints(cluster, 5, hints)
+    assert reader.group_of(cluster, "t/2999") == ("g", many)
+    assert reader.group_of(cluster, "t/b") == ("h", ("t/a", "t/b"))
+    assert reader.group_of(cluster, "t/none") is None
+    assert len(client.get(keys.hints_key(cluster)) or b"") < 100
+
+    if spoiled:
+        client.set(keys.groups_key(cluster), "x")
+        with pytest.raises(Damaged, match="writes it again"):
+            reader.group_of(cluster, "t/a")
+    gate.set_hints(cluster, 5, msgspec.structs.replace(hints, groups={"h": ("t/a",)}))
+    assert reader.group_of(cluster, "t/a") == ("h", ("t/a",))
+    assert reader.group_of(cluster, "t/b") is reader.group_of(cluster, "t/1") is None
+
+
+def test_groups_that_did_not_change_are_not_written_again(
+    client: redis.Redis, cluster: str
+) -> None:
+    gate = let_in(client, cluster, 5)
+    hints = Hints(round=3, candidates=(), each=0.01, groups={"h": ("t/a", "t/b")})
+    gate.set_hints(cluster, 5, hints)
+    client.hset(keys.groups_key(cluster), "note", "kept")
+    gate.set_hints(cluster, 5, hints)
+    assert client.hget(keys.groups_key(cluster), "note") == b"kept"

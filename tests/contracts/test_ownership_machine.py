@@ -192,13 +192,29 @@ class Histories(RuleBasedStateMachine):
             ]
         )
 
-    @rule(bundle=bundles, actor=names, loads=st.permutations((0.3, 0.4, 0.45)))
-    def a_lookup_looks_for_an_owner(self, bundle: str, actor: str, loads: list[float]) -> None:
+    @rule(
+        bundle=bundles,
+        actor=names,
+        loads=st.permutations((0.3, 0.4, 0.45)),
+        seen=st.lists(st.integers(-1, 2), min_size=2, max_size=2),
+    )
+    def a_lookup_looks_for_an_owner(
+        self, bundle: str, actor: str, loads: list[float], seen: list[int]
+    ) -> None:
         asked = self._request(bundle, Event.ASSIGN, actor=actor)
         candidates = tuple(map(Candidate, BROKERS[1:], loads))
         told = tuple(self._own(asked.id, name, bundle) for name, _ in candidates)
         self._ask_as_broker(
-            msgspec.structs.replace(asked, candidates=candidates, each=0.06, commands=told)
+            msgspec.structs.replace(
+                asked,
+                candidates=candidates,
+                each=0.06,
+                commands=told,
+                tallies={
+                    name: {f"n {name}": value, "g": -1}
+                    for (name, _), value in zip(candidates, seen, strict=True)
+                },
+            )
         )
 
     @rule(name=names, session=st.integers(1, 3))

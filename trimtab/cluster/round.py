@@ -116,7 +116,7 @@ def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRo
         state_hash=hash_state(memory, packed, namespaces),
         liveness=memory.liveness,
         situation=found,
-        hints=hints(view, settings, memory.sizes, state.number, memory.in_flight)
+        hints=hints(view, settings, state.number, state.histories, memory.in_flight)
         if hinted
         else None,
         shadow=shadow,

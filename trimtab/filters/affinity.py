@@ -17,10 +17,9 @@ import numpy as np
 
 from trimtab.arrays import Bools, Ints
 from trimtab.filters.request import Request
+from trimtab.policies import NO_DOMAIN
 from trimtab.settings import Settings
 from trimtab.view import View
-
-_NO_DOMAIN = "default"
 
 
 class GroupCount(Enum):
@@ -62,7 +61,7 @@ def _emptiest_domains(view: View, candidates: Bools, had: Ints) -> Bools:
 def domain_of(view: View) -> Ints:
     """(n,) number of each broker's failure domain; brokers without a domain share one."""
     domains = view.policies.domains
-    named = [domains.get(broker, _NO_DOMAIN) for broker in view.brokers.names]
+    named = [domains.get(broker, NO_DOMAIN) for broker in view.brokers.names]
     numbers: Ints = np.unique(named, return_inverse=True)[1].reshape(-1)
     return numbers
 

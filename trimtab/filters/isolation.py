@@ -31,6 +31,10 @@ class Permits:
         policy = self._policies.isolation_of(namespace)
         return self.of_others(brokers) if policy is None else self._isolated(policy, brokers)
 
+    def under(self, policy: str, brokers: Bools) -> Bools:
+        """The part of ``brokers`` (n,) that may hold bundles of namespaces under this policy."""
+        return self._isolated(self._policies.isolation[policy], brokers)
+
     def of_others(self, brokers: Bools) -> Bools:
         """The part of ``brokers`` (n,) that may hold bundles of namespaces without a policy."""
         return brokers & self._unreserved()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from trimtab.arrays import Bools
 from trimtab.filters.request import Request
 from trimtab.settings import Settings
+from trimtab.view import spreads_always
 
 
 def topic_cap(request: Request, candidates: Bools, settings: Settings) -> Bools:
@@ -22,8 +23,7 @@ def topic_room(request: Request, candidates: Bools, settings: Settings) -> Bools
 
 def evenness(request: Request, candidates: Bools, settings: Settings) -> Bools:
     """Keep brokers with the fewest bundles of the namespace (Pulsar removeMostServicingBrokers)."""
-    system = f"{request.namespace}/".startswith("pulsar/system/")
-    if not (settings.placement.distribute_evenly or system):
+    if not (settings.placement.distribute_evenly or spreads_always(request.namespace)):
         return candidates
     ranges = request.projection.ranges(request.row)
     fewest: Bools = candidates & (ranges == 0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Protocol, TypeVar
 
-from trimtab.arrays import Ints
+from trimtab.arrays import Floats, Ints
 from trimtab.filters.request import Projection
 from trimtab.placement.avg import Avg
 from trimtab.placement.least_average_usage import LeastAverageUsage
@@ -36,6 +36,11 @@ class Placer(Protocol[H_co]):
 
     def best(self, bundle: str, candidates: Ints) -> Ints:
         """The best of ``candidates`` (broker rows), in their order."""
+
+    def loads(self) -> Floats:
+        """(n,) its measure of each broker, for lookups between two rounds: they choose the least,
+        and count an equal share of the sum for each bundle that they have placed. All 0: they give
+        every broker equally many."""
 
     def remembered(self) -> H_co:
         """The history after every call of `best` so far."""

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from trimtab.arrays import Ints
+from trimtab.arrays import Floats, Ints
 from trimtab.filters.request import Projection
 from trimtab.settings import Settings
 from trimtab.shedding.avg import AvgHistory
@@ -36,6 +36,10 @@ class Avg:
         """The planned broker if it is a candidate, else all candidates."""
         planned = self._row_of.get(self._history.targets.get(bundle, ""), -1)
         return np.array([planned]) if planned in candidates else np.sort(candidates)
+
+    def loads(self) -> Floats:
+        """All 0: the candidates are equal."""
+        return np.zeros(len(self._row_of))
 
     def remembered(self) -> AvgHistory:
         """The history, unchanged."""

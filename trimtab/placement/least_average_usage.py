@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from trimtab.arrays import USAGE, Ints
+from trimtab.arrays import USAGE, Floats, Ints
 from trimtab.filters.request import Projection
 from trimtab.settings import Settings
 from trimtab.view import View
@@ -43,6 +43,12 @@ class LeastAverageUsage:
         mean = np.cumsum(usage)[-1] / len(usage)
         best = known[usage + self._difference <= mean]
         return best if best.size else candidates
+
+    def loads(self) -> Floats:
+        """(n,) average usage; of a broker that has not reported, the highest."""
+        known = self._reported & ~np.isnan(self._usage)
+        loads: Floats = np.where(known, self._usage, self._usage[known].max(initial=0.0))
+        return loads
 
     def remembered(self) -> None:
         """Nothing."""

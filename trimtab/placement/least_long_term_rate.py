@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from trimtab.arrays import Ints
+from trimtab.arrays import Floats, Ints
 from trimtab.filters.request import Projection
 from trimtab.load import usage
 from trimtab.settings import Settings
@@ -42,6 +42,10 @@ class LeastLongTermRate:
         rate = self._projection.arriving + self._projection.settled
         score = (rate + self._penalty).take(candidates)
         return candidates[np.flatnonzero(score == score.min())]
+
+    def loads(self) -> Floats:
+        """(n,) long-term messages/s; lookups leave overloaded brokers out as rounds do."""
+        return self._projection.arriving + self._projection.settled
 
     def remembered(self) -> None:
         """Nothing."""

@@ -61,6 +61,10 @@ class LeastPredictedUsage:
         self._placed[bundle] = (row, float(loads[row]))
         return np.array([row])
 
+    def loads(self) -> Floats:
+        """(n,) predicted usage, with what this plan has placed."""
+        return self._usage.copy()
+
     def remembered(self) -> PlannerHistory:
         """The history, unchanged."""
         return self._history

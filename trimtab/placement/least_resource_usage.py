@@ -81,6 +81,10 @@ class LeastResourceUsage:
             below = line <= np.cumsum(averages)[-1] / count
         return below
 
+    def loads(self) -> Floats:
+        """(n,) average usage; the reported one where there is no average."""
+        return np.where(np.isnan(self._average), self._usage, self._average)
+
     def remembered(self) -> LeastResourceUsageHistory:
         """The averages of the view's brokers; those of other brokers are dropped."""
         averages = zip(self._names, self._average.tolist(), strict=True)

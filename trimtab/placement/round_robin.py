@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from trimtab.arrays import Ints
+from trimtab.arrays import Floats, Ints
 from trimtab.filters.request import Projection
 from trimtab.settings import Settings
 from trimtab.view import View
@@ -54,6 +54,10 @@ class RoundRobin:
             order = tuple(rows)
         self._history = RoundRobinHistory((turn + 1) % _TURNS, order)
         return np.array([rows[order[at]]])
+
+    def loads(self) -> Floats:
+        """All 0: each broker's turn comes equally often."""
+        return np.zeros(len(self._names))
 
     def remembered(self) -> RoundRobinHistory:
         """The turn after every call so far."""

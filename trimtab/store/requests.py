@@ -53,6 +53,14 @@ def transitions(record: RoundRecord, batch: BatchId) -> tuple[Transition, ...]:
     )
 
 
+def is_of_a_broker(command: str) -> bool:
+    """Whether a command's id is one that brokers give: the name of what the broker did, with the
+    kind. The job's are cluster/query/batch/number/kind, also of an ``own``."""
+    *name, kind = command.split("/")
+    of_the_job = len(name) == 4 and name[2].isdecimal() and name[3].isdecimal()
+    return kind == CommandKind.OWN and not of_the_job
+
+
 class _Request(NamedTuple):
     """What one part of a plan requests from the store, and the commands to brokers."""
 

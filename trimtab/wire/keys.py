@@ -80,6 +80,24 @@ def placed_key(cluster: str) -> str:
     return f"trimtab:{{{cluster}}}:placed"
 
 
+def tallies_key(cluster: str) -> str:
+    """Hash: namespace or anti-affinity group, with a broker or failure domain
+    (`trimtab.store.spreading`), to how many bundles claims placed there since the newest hints."""
+    return f"trimtab:{{{cluster}}}:tallies"
+
+
+def groups_key(cluster: str) -> str:
+    """Hash: namespace to its anti-affinity group; ``=group`` to the group's namespaces as a JSON
+    list."""
+    return f"trimtab:{{{cluster}}}:groups"
+
+
+def urls_key(cluster: str, broker: str) -> str:
+    """String with an expiry: the broker's service URLs as JSON
+    (`trimtab.wire.lookup.ServiceUrls`), written by its agent."""
+    return f"trimtab:{{{cluster}}}:urls:{broker}"
+
+
 def whys_key(cluster: str) -> str:
     """Hash: bundle or broker to the rounds that explain it, newest first, comma-separated."""
     return f"trimtab:{{{cluster}}}:why"

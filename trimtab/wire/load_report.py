@@ -107,8 +107,11 @@ class LocalBrokerData(msgspec.Struct, rename="camel"):
     num_producers: int = 0
     last_update: int = 0
     start_timestamp: int = 0
-    web_service_url: str = ""
-    pulsar_service_url: str = ""
+    web_service_url: str | None = ""
+    """Null, like the other URLs, where the broker does not listen so."""
+    web_service_url_tls: str | None = ""
+    pulsar_service_url: str | None = ""
+    pulsar_service_url_tls: str | None = ""
     persistent_topics_enabled: bool = True
     non_persistent_topics_enabled: bool = True
     broker_version_string: str = ""

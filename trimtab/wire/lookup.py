@@ -29,7 +29,9 @@ class Cause(StrEnum):
     """Why there is no broker to connect to."""
 
     STORE_CLOSED = "store-closed"
+    """The records are being rebuilt."""
     STORE_UNAVAILABLE = "store-unavailable"
+    """The asked broker cannot reach Redis."""
     HAND_OVER = "hand-over"
     """The bundle is being handed to a broker that does not serve it yet."""
     NO_HINTS = "no-hints"
@@ -42,11 +44,15 @@ class Cause(StrEnum):
     """The broker to ask does not answer; only clients produce this cause."""
 
     BAD_TOPIC = "bad-topic"
+    """It is not the name of a topic."""
     UNKNOWN_NAMESPACE = "unknown-namespace"
+    """It has no bundle."""
     NOT_TILING = "not-tiling"
     """The namespace's bundles leave a hole or overlap."""
     QUARANTINED = "quarantined"
+    """The bundle is: an operator readmits it."""
     TOO_MANY_REDIRECTS = "too-many-redirects"
+    """Only clients produce this cause."""
 
 
 RETRY_AFTER_MS: Final[Mapping[Cause, int]] = MappingProxyType(
@@ -63,8 +69,17 @@ RETRY_AFTER_MS: Final[Mapping[Cause, int]] = MappingProxyType(
 """The causes of RETRY; all others belong to FAILED."""
 
 
+class ServiceUrls(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a broker listens, as its load report says; None: not so."""
+
+    web: str | None = None
+    web_tls: str | None = None
+    pulsar: str | None = None
+    pulsar_tls: str | None = None
+
+
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An answer. ``broker`` is an id, as in the record; its load report has the addresses."""
+    """An answer. ``broker`` is an id, as in the record."""
 
     kind: AnswerKind
     bundle: str | None = None
@@ -77,6 +92,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     decides itself."""
     proxied: bool = False
     """Connect to the service URL and name ``broker`` there (Pulsar's proxy_through_service_url)."""
+    urls: ServiceUrls | None = None
+    """Where ``broker`` listens (CONNECT, REDIRECT); None if its agent has not said so."""
     cause: Cause | None = None
     says: str = ""
     """The cause in words; for FAILED also the next step."""

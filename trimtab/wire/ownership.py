@@ -95,6 +95,9 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     out."""
     each: float = 0.0
     """The load that each bundle placed since the hints is assumed to add to its broker."""
+    tallies: dict[str, dict[str, int]] = {}
+    """Candidate to the tallies in which its placement counts, and the value that each must have
+    (negative: any); a candidate with another is passed over (`trimtab.store.spreading`)."""
     within_ms: int = 0
     """The time to carry out the commands, from the script's run; 0 sets no deadline."""
 
@@ -122,6 +125,9 @@ class Refused(StrEnum):
     the time, or has not observed it for long enough: ask again later."""
     NO_LEASE = "no-lease"
     """The broker that would get it, or the process that asks, holds no lease."""
+    OVERTAKEN = "overtaken"
+    """Of the candidates with a lease, each has got a bundle of the same namespace or group since
+    the request counted them: count again."""
     OUTDATED = "outdated-agent"
     """The owner's agent has an older version that cannot do it: upgrade the agent."""
     QUARANTINED = "quarantined"

@@ -1,8 +1,12 @@
 -- Replaces a cluster's placement hints; the new hints' loads include what the old ones placed.
 --
--- KEYS: open, hints, placed.
--- ARGV: the job's generation; the hints as JSON.
+-- KEYS: open, hints, placed, tallies, groups.
+-- ARGV: the job's generation; the hints as JSON; a digest of the groups, then each field of the groups'
+--       hash and its value.
 -- Returns {"set", ""}, {"fenced", the open generation, a higher one}, or {"closed", why}.
+
+-- unpack fails on long lists.
+local PAGE = 1000
 
 local generation = redis.call("HGET", KEYS[1], "generation")
 if not generation then
@@ -14,6 +18,14 @@ end
 if generation ~= ARGV[1] then
   return { "closed", "it is open to generation " .. generation }
 end
+-- The groups rarely change. A key of the wrong type is written again.
+if redis.pcall("HGET", KEYS[5], "") ~= ARGV[3] then
+  redis.call("DEL", KEYS[5])
+  for first = 4, #ARGV, PAGE do
+    redis.call("HSET", KEYS[5], unpack(ARGV, first, math.min(first + PAGE - 1, #ARGV)))
+  end
+  redis.call("HSET", KEYS[5], "", ARGV[3])
+end
 redis.call("SET", KEYS[2], ARGV[2])
-redis.call("DEL", KEYS[3])
+redis.call("DEL", KEYS[3], KEYS[4])
 return { "set", "" }

@@ -2,12 +2,13 @@
 -- batch of the job, or a broker's requests.
 --
 -- KEYS: open, ownership, journal, applied, bundles, placed, the leases' common prefix, that of brokers'
---       owned sets, unjournalled, replicas, sessions, then every command stream a transition may append to.
+--       owned sets, unjournalled, replicas, sessions, tallies, then every command stream a transition may append to.
 -- ARGV: cluster; the job's generation, query id and page ("", "", "" from a broker), a page being
 --       "batch/how many transitions come before it/digest of the whole batch"; the transitions as JSON:
 --       {id, bundle, event, expect, broker, actor, session, within, commands, neighbour, children,
---       candidates, each}, each command being {index of its stream in KEYS, its broker, its JSON
---       without the stamps}, each candidate {broker, load}, a neighbour {bundle, expect}; this server's
+--       candidates, each, tallies}, each command being {index of its stream in KEYS, its broker, its JSON
+--       without the stamps}, each candidate {broker, load}, tallies {candidate: {tally: the value it must have, or
+--       a negative one}}, a neighbour {bundle, expect}; this server's
 --       time (ms) by the caller's own clock, "" if the caller is not certain of it.
 -- Returns {status, detail}: applied with the outcomes as JSON, or repeated with those of the page that
 --       was applied from this place on, of any length; closed with why; isolated with how many replicas
@@ -34,7 +35,7 @@ local MOST_QUERIES = 8
 local OPEN, OWNERSHIP, JOURNAL, APPLIED = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 -- A lease's key has the same hash tag as its prefix, so it is on the same node.
 local BUNDLES, PLACED, LEASES, OWNED = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local UNJOURNALLED, REPLICAS, SESSIONS = KEYS[9], KEYS[10], KEYS[11]
+local UNJOURNALLED, REPLICAS, SESSIONS, TALLIES = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local cluster, caller, query, page = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local by_broker = caller == ""
 local batch, place, digest = string.match(page, "^(%d+)/(%d+)/(%x+)$")
@@ -199,17 +200,41 @@ local function placed_on(broker)
   return type(count) == "string" and tonumber(count) or 0
 end
 
--- The least loaded candidate that holds a lease, including bundles placed since the hints.
-local function best_of(candidates, each)
-  local best, least
-  for _, candidate in ipairs(candidates) do
-    local placed = placed_on(candidate[1])
-    local load = candidate[2] + placed * (each or 0)
-    if (not least or load < least) and can_serve(candidate[1]) then
-      best, least = candidate[1], load
+-- A tally's value; what somebody has spoiled counts as none, as above. Callers read it the same way.
+local function tallied(tally)
+  local count = redis.pcall("HGET", TALLIES, tally)
+  return type(count) == "string" and #count < 10 and tonumber(string.match(count, "^%d+$")) or 0
+end
+
+local function tallies_of(request, broker)
+  return request.tallies and request.tallies[broker] or {}
+end
+
+-- Whether a bundle of the same namespace or group was placed there since the caller counted.
+local function is_overtaken(request, broker)
+  for tally, seen in pairs(tallies_of(request, broker)) do
+    if seen >= 0 and tallied(tally) ~= seen then
+      return true
     end
   end
-  return best
+end
+
+-- The least loaded candidate that holds a lease, including bundles placed since the hints; or nil, and
+-- whether one with a lease was overtaken.
+local function best_of(request)
+  local best, least, overtaken
+  for _, candidate in ipairs(request.candidates) do
+    local broker = candidate[1]
+    local load = candidate[2] + placed_on(broker) * (request.each or 0)
+    if (not least or load < least) and can_serve(broker) then
+      if is_overtaken(request, broker) then
+        overtaken = true
+      else
+        best, least = broker, load
+      end
+    end
+  end
+  return best, overtaken
 end
 
 local NEXT_OWNER = {
@@ -217,7 +242,7 @@ local NEXT_OWNER = {
   ["keep-aim"] = function(request, record) return record.owner, request.broker end,
   take = function(request)
     if request.candidates then
-      return best_of(request.candidates, request.each)
+      return (best_of(request))
     end
     return request.broker or request.actor
   end,
@@ -368,7 +393,11 @@ local function judge(request, record, known)
   local owner, destination = NEXT_OWNER[rule](request, record)
   local gains = (rule == "take" or rule == "destination") and true or false
   if gains and not owner then
-    return nil, request.candidates and REFUSED.NO_LEASE or REFUSED.NO_BROKER
+    if not request.candidates then
+      return nil, REFUSED.NO_BROKER
+    end
+    local _, overtaken = best_of(request)
+    return nil, overtaken and REFUSED.OVERTAKEN or REFUSED.NO_LEASE
   end
   if rule == "keep-aim" and destination == owner then
     return nil, REFUSED.SAME_BROKER
@@ -456,14 +485,23 @@ local function commit(changes)
   end
 end
 
-local function journal(changes)
-  for _, each in ipairs(changes) do
+-- With the first change come the commands that a broker issued with it: the job, which publishes its own,
+-- learns of these only here.
+local function journal(changes, commands)
+  for i, each in ipairs(changes) do
     local left_out = leaves_out
     if not left_out then
+      local entry = { "change", '{"cluster":' .. quoted(cluster) .. member("bundle", each.bundle)
+        .. member("event", each.event) .. ',"record":' .. each.text .. "}" }
+      if i == 1 and by_broker and #commands > 0 then
+        local texts = {}
+        for j, command in ipairs(commands) do
+          texts[j] = command.text
+        end
+        entry[3], entry[4] = "commands", "[" .. table.concat(texts, ",") .. "]"
+      end
       -- A stream whose ids a client has exhausted takes no more entries.
-      local added = redis.pcall("XADD", JOURNAL, "*", "change", '{"cluster":' .. quoted(cluster)
-        .. member("bundle", each.bundle) .. member("event", each.event)
-        .. ',"record":' .. each.text .. "}")
+      local added = redis.pcall("XADD", JOURNAL, "*", unpack(entry))
       left_out = type(added) == "table" and added.err
     end
     if left_out then
@@ -486,22 +524,34 @@ local function born(request, owner, above)
   return children
 end
 
-local function send(request, after, epoch)
+-- The commands that go out: {stream, text}.
+local function stamped(request, after, epoch)
   local deadline = request.within and string.format(',"deadline":%.0f', now + request.within) or ""
+  local commands = {}
   for _, command in ipairs(request.commands or {}) do
     if not request.candidates or command[2] == after.owner then
       local stamps = '{"epoch":' .. epoch .. ',"generation":' .. generation
         .. string.format(',"issuedAt":%.0f', now) .. deadline .. ","
-      -- pcall, not call: if its broker has damaged the stream, the command just misses its deadline.
-      redis.pcall("XADD", KEYS[command[1]], "MAXLEN", "~", LONGEST_COMMAND_STREAM, "*",
-        "command", stamps .. string.sub(command[3], 2))
-      -- pcall here too: callers of an older version lack this right.
-      redis.pcall("EXPIRE", KEYS[command[1]], COMMANDS_KEPT_S)
+      commands[#commands + 1] = { stream = KEYS[command[1]], text = stamps .. string.sub(command[3], 2) }
     end
+  end
+  return commands
+end
+
+local function send(request, after, commands)
+  for _, command in ipairs(commands) do
+    -- pcall, not call: if its broker has damaged the stream, the command just misses its deadline.
+    redis.pcall("XADD", command.stream, "MAXLEN", "~", LONGEST_COMMAND_STREAM, "*",
+      "command", command.text)
+    -- pcall here too: callers of an older version lack this right.
+    redis.pcall("EXPIRE", command.stream, COMMANDS_KEPT_S)
   end
   if request.candidates then
     -- pcall here too: the records are written, and a spoiled count heals with the next hints.
     redis.pcall("HINCRBY", PLACED, after.owner, 1)
+    for tally in pairs(tallies_of(request, after.owner)) do
+      redis.pcall("HINCRBY", TALLIES, tally, 1)
+    end
   end
 end
 
@@ -518,10 +568,11 @@ local function write(request, record, known, after, upper)
       changes[#changes + 1] = child
     end
   end
+  local commands = after.event and {} or stamped(request, after, changes[1].epoch)
   commit(changes)
-  journal(changes)
+  journal(changes, commands)
   if not after.event then
-    send(request, after, changes[1].epoch)
+    send(request, after, commands)
   end
   return changes[1].text
 end
