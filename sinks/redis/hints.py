@@ -34,8 +34,8 @@ _DIGITS: Final = 10
 """A count with so many is none."""
 
 MOST_COUNTED: Final = 1024
-"""Most bundles that are counted for one placement: their records are some 250 kB. Of more, only what was
-placed since the hints is."""
+"""Most bundles that are counted for one placement: their records are some 250 kB. Of more, only
+what was placed since the hints is."""
 
 _hints = msgspec.json.Decoder(Hints)
 _members = msgspec.json.Decoder(tuple[str, ...])
