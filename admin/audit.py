@@ -23,6 +23,7 @@ from sinks.redis.server.connections import translate_errors
 from sources.records import Record as Entry
 from trimtab.auditing.auditor import GRACE_MS, Audit, Violation
 from trimtab.ownership import Event
+from trimtab.store.requests import is_of_a_broker
 from trimtab.wire import keys
 from trimtab.wire.command import Command
 from trimtab.wire.ownership import Change, Record
@@ -163,7 +164,9 @@ class Auditor:
             return
         if self._cluster in {None, command.cluster}:
             self.commands += 1
-            self.audit.see_command(command)
+            # A round looks after what brokers give one another, and the journal shows that.
+            if not is_of_a_broker(command.id):
+                self.audit.see_command(command)
 
     def __enter__(self) -> Self:
         return self

@@ -20,6 +20,7 @@ from rich.table import Table
 from admin.audit import Auditor, follow
 from admin.config_import.broker_conf import import_conf
 from admin.config_import.java_properties import MalformedProperties, parse
+from admin.conformance.command import conformance
 from admin.demo.display import summary
 from admin.demo.processes import METRICS_PORT, DemoFailed, spark_jars
 from admin.demo.run import Demo, DemoOptions
@@ -30,6 +31,7 @@ from admin.replay import Impossible, bound_of, run_replay, show, strategy_of
 from admin.settings_commands import settings_commands
 from admin.settings_file import tables
 from admin.simulate import simulate
+from admin.split_command import split
 from admin.why import why
 from deploy import doctor as checks
 from deploy.finding import Finding, bad, good
@@ -65,9 +67,11 @@ app = typer.Typer(
 )
 config_commands = typer.Typer(help="Settings of the job.", no_args_is_help=True)
 app.add_typer(config_commands, name="config")
+app.command()(conformance)
 app.add_typer(settings_commands, name="settings")
 app.add_typer(policy_commands, name="policy")
 app.command()(simulate)
+app.command()(split)
 app.command()(why)
 
 Config = Annotated[

@@ -172,6 +172,8 @@ def _lines(answer: Answer) -> Iterator[str]:
         ends = f" from {explanation.source} to {explanation.destination}"
     yield f"{explanation.verdict}{ends}: {explanation.rule} ({explanation.strategy})"
     yield explanation.why
+    if explanation.advice:
+        yield explanation.advice
     yield from _figures(explanation)
     yield from _otherwise(answer)
     if explanation.until:

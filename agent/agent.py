@@ -58,6 +58,7 @@ class Agent:
             links.store,
             self._holdings,
             links.seen,
+            self._note_declined,
         )
         self._forgetter = Forgetter(self._obeyer)
         self._forget_at = links.clock() + settings.forget_every
@@ -298,6 +299,11 @@ class Agent:
             self._links.commands.acknowledge([entry])
             self._backlog.popleft()
             self._log.debug("command", kind=command.kind, bundle=command.bundle, obeyed=obeyed)
+
+    def _note_declined(self, command: Command, why: str) -> None:
+        self._log.warning(
+            "a bundle stays whole", bundle=command.bundle, command=command.id, why=why
+        )
 
     def _block_ms(self) -> int:
         # With 0 Redis would wait for ever.

@@ -103,7 +103,7 @@ QUERY_RESTARTS: Final = Metric(
 ROUNDS: Final = Metric(
     "trimtab_rounds",
     MetricKind.COUNTER,
-    "Rounds by outcome: planned, or the rule that kept the round from planning.",
+    "Rounds by outcome: planned, or the rule by which nothing was shed.",
     ("cluster", "outcome"),
 )
 PLANNED_CHANGES: Final = Metric(
@@ -204,8 +204,16 @@ PROBLEMS: Final = Metric(
     "trimtab_problems",
     MetricKind.GAUGE,
     "Problems that need an operator: namespaces whose bundles do not tile the ring, refused "
-    "intents. The round's record names them.",
+    "intents, topics that need more partitions. The round's record names them.",
     ("cluster",),
+)
+
+BUSY_TOPIC_BYTES: Final = Metric(
+    "trimtab_busy_topic_bytes",
+    MetricKind.GAUGE,
+    "Long-term bytes/s, in and out, of a bundle that one topic keeps busy: no split lessens it, "
+    "the topic needs more partitions. The round's problems say how to find it.",
+    ("cluster", "bundle"),
 )
 
 # Predictions and their outcome

@@ -40,6 +40,9 @@ class SplitWish:
     reason: Reason
     hindered: Rule | None = None
     """Why it cannot be split: the round records this and leaves the bundle whole."""
+    algorithm: str = ""
+    """By which an operator wants it split; empty: the setting's."""
+    positions: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +67,15 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A split the round decided; the owner finds the split point."""
+    """A split the round decided; the owner finds the split point, unless ``positions`` say it."""
 
     bundle: str
     broker: str
     reason: Reason
     epoch: Epoch
+    algorithm: str = ""
+    """Instead of the setting's, if it is not empty."""
+    positions: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +167,7 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The output of a round. ``skipped`` says why no strategy was asked, or that none proposed."""
+    """The output of a round. ``skipped`` says why no shedder was asked, or that none proposed."""
 
     moves: tuple[Move, ...] = ()
     refusals: tuple[Refusal, ...] = ()

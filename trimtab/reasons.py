@@ -37,6 +37,8 @@ class Reason(StrEnum):
     TOO_MANY_MESSAGES = "too-many-messages"
     TOO_MUCH_TRAFFIC = "too-much-traffic"
     """Bytes in and out together."""
+    ASKED = "asked"
+    """An operator asked for this split."""
     GIANT = "giant"
     """So large that even alone on any broker it leaves the others too far below."""
 
@@ -166,4 +168,6 @@ class IntentRule(StrEnum):
     """It deletes an isolation policy, a failure domain or a membership that does not exist."""
     UNKNOWN_BROKER = "unknown-broker"
     UNKNOWN_BUNDLE = "unknown-bundle"
+    INVALID_SPLIT = "invalid-split"
+    """Its algorithm or its positions cannot split the bundle."""
     NOT_QUARANTINED = "not-quarantined"

@@ -8,6 +8,7 @@ record instead.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -52,6 +53,8 @@ class Obeyer:
     store: Store
     holdings: Holdings
     seen: Seen
+    declined: Callable[[Command, str], None] = lambda *_: None
+    """Called with a split's command and the reason why the bundle stays whole."""
     counts: Counter[tuple[CommandKind, Obeyed]] = field(default_factory=Counter)
 
     def settle(self, bundle: str, record: Record | None) -> None:

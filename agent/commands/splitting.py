@@ -31,7 +31,8 @@ def split(obeyer: Obeyer, command: Command, record: Record | None) -> Obeyed:
     try:
         topics = obeyer.broker.topics(command.bundle)
         children = children_of(command.bundle, command.division, topics)
-    except CannotSplit:
+    except CannotSplit as error:
+        obeyer.declined(command, str(error))
         obeyer.report(command, Event.DECLINE)
         return Obeyed.DECLINED
     return _retire(obeyer, command, children)
@@ -61,6 +62,7 @@ def children_of(
         bundle=span,
         positions=np.array(list(topics), dtype=np.int64),
         traffic=np.array(list(topics.values()), dtype=np.float64).reshape(-1, 4).T,
+        wanted=division.positions,
     )
     limits = SplitSettings(
         max_rate=division.max_rate,
@@ -68,7 +70,16 @@ def children_of(
         difference=division.difference,
     )
     divide = DIVIDERS.get(division.algorithm)
-    cuts = divide(request, limits) if divide else []
+    if divide is None:
+        raise CannotSplit(span, SplitFlaw.UNKNOWN)
+    cuts = divide(request, limits)
     if not cuts:
-        raise CannotSplit(span, SplitFlaw.NO_POSITION)
+        raise CannotSplit(span, _find_flaw(request))
     return tuple(f"{namespace}/{part}" for part in children(span, cuts))
+
+
+def _find_flaw(request: SplitRequest) -> SplitFlaw:
+    """Why a divider found no boundary."""
+    if len(request.positions) <= 1:
+        return SplitFlaw.ONE_TOPIC
+    return SplitFlaw.OUTSIDE if request.wanted else SplitFlaw.UNNEEDED

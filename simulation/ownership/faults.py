@@ -101,6 +101,11 @@ def delete_lease(world: World) -> None:
     world.stores.delete_lease(host.cluster, host.name)
 
 
+def delete_commands(world: World) -> None:
+    host = world.a_host()
+    world.stores.delete_commands(host.cluster, host.name)
+
+
 def keep_a_snapshot(world: World) -> None:
     world.stores.keep_a_snapshot()
 
@@ -136,6 +141,7 @@ FAULTS: Final = MappingProxyType(
         "server is flushed": Fault(0.3, flush),
         "records are deleted": Fault(0.5, delete_records),
         "lease is deleted": Fault(1, delete_lease),
+        "commands are deleted": Fault(1, delete_commands),
         "server's data are kept": Fault(0.5, keep_a_snapshot),
         "server goes back to kept data": Fault(0.3, restore_a_snapshot),
         "replica is silent": Fault(0.7, silence_replica),

@@ -107,6 +107,11 @@ class MemoryServer:
         self.data.begin()
         self._put(cluster, "leases", broker, None)
 
+    def delete_commands(self, cluster: str, broker: str) -> None:
+        """Do DEL of the stream of a broker's commands."""
+        self.data.begin()
+        self._put(cluster, "commands", broker, ())
+
     # Reads
 
     def of(self, cluster: str) -> Contents:

@@ -140,6 +140,9 @@ class Stores:
     def delete_lease(self, cluster: str, broker: str) -> None:
         self.master.delete_lease(cluster, broker)
 
+    def delete_commands(self, cluster: str, broker: str) -> None:
+        self.master.delete_commands(cluster, broker)
+
     def step_clock(self, seconds: float, *, masters: bool = True) -> None:
         """Step the clock of the master or of the other server; it is set right again later."""
         member = self._master if masters else self._other

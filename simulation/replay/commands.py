@@ -20,7 +20,7 @@ from simulation.replay.run import ReplayCycle
 from sinks.kafka.readable import MALFORMED
 from sources.records import Record
 from trimtab.ownership import Event, State
-from trimtab.store.requests import BatchId, issue_commands, transitions
+from trimtab.store.requests import BatchId, is_of_a_broker, issue_commands, transitions
 from trimtab.wire import keys
 from trimtab.wire.command import Command
 from trimtab.wire.ownership import Change, Transition, TransitionOutcome
@@ -115,9 +115,10 @@ class Commands:
         return told
 
     def _is_ours(self, name: str) -> bool:
-        # cluster, query, batch, number, kind
+        # Brokers issue some too, from what they did: no round has them.
         cluster, query, batch, *_ = *name.split("/"), "", ""
-        return query == self.query and batch.isdecimal() and (cluster, int(batch)) in self._run
+        ours = query == self.query and batch.isdecimal() and not is_of_a_broker(name)
+        return ours and (cluster, int(batch)) in self._run
 
     def _changes(self, topics: RecordedTopics) -> dict[str, Change]:
         """The journal's changes for the requests, by their ids."""

@@ -42,6 +42,9 @@ PLACEMENTS: Final[Mapping[str, str]] = {
 }
 """The default placement of each shedder."""
 
+_UNOBSERVED: Final = {"round.enabled": False, "split.enabled": False, "ledger.enabled": False}
+"""Settings of a warm-up from which the strategies learn nothing."""
+
 
 def strategy(name: str, settings: Settings | None = None) -> Settings:
     """``settings`` with the strategy ``shedding`` or ``shedding+placement``.
@@ -82,7 +85,7 @@ class Run:
             own["placement.distribute_evenly"] = False
         self.settings = settings.changed(own)
         self._warm_up = self.settings.changed(
-            {"round.observe_only": True} if scenario.observed else {"round.enabled": False}
+            {"round.observe_only": True} if scenario.observed else _UNOBSERVED
         )
         self.world = World(scenario)
         self._events = Events(scenario)

@@ -20,7 +20,9 @@ from sinks.redis.scripts import refill_script, run
 from sinks.redis.server.connections import translate_errors
 from sinks.redis.server.replies import REPAIR
 from trimtab.ownership import State
+from trimtab.store.requests import is_of_a_broker
 from trimtab.wire import keys
+from trimtab.wire.command import Command
 from trimtab.wire.ownership import Change
 from trimtab.wire.rows import DeadLetter, head_of
 
@@ -30,7 +32,12 @@ PAGE: Final = 1000
 _LARGEST: Final = 1 << 16
 """Most bytes of a change, usually some hundreds. Kafka refuses a page with one above 1 MB."""
 
+_QUOTED: Final = 200
+"""Most characters quoted of a name."""
+
 _change = msgspec.json.Decoder(Change)
+_command = msgspec.json.Decoder(Command)
+_texts = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class Rejected(ValueError):
@@ -67,7 +74,7 @@ class JournalRelay:
         self._publisher.publish(
             outgoing
             for entry, fields in page.entries
-            for outgoing in _outgoing(cluster, page.generation, entry, fields.get(b"change", b""))
+            for outgoing in _outgoing(cluster, page.generation, entry, fields)
         )
         with translate_errors(self._client):
             # By id: after a failover new ids may be smaller than those just relayed.
@@ -112,7 +119,10 @@ class JournalRelay:
         return _Page(entries, int(generation))
 
 
-def _outgoing(cluster: str, generation: int, entry: bytes, value: bytes) -> Iterator[Outgoing]:
+def _outgoing(
+    cluster: str, generation: int, entry: bytes, fields: dict[bytes, bytes]
+) -> Iterator[Outgoing]:
+    value = fields.get(b"change", b"")
     try:
         change = checked_change(cluster, generation, value)
     except Rejected as error:
@@ -124,6 +134,35 @@ def _outgoing(cluster: str, generation: int, entry: bytes, value: bytes) -> Iter
     yield Outgoing(keys.OWNERSHIP, key, value, everywhere=removed)
     if removed:
         yield Outgoing(keys.OWNERSHIP, key, b"", everywhere=True)
+    issued = fields.get(b"commands", b"[]")
+    try:
+        yield from _issued(change, issued)
+    except Rejected as error:
+        yield _dead_letter(cluster, entry.decode(), issued, error)
+
+
+def _issued(change: Change, value: bytes) -> list[Outgoing]:
+    """The commands that a broker issued with its change, as the script sent them; all or none.
+
+    Raises Rejected, also for the name of one of the job's: its batch alone publishes those.
+    """
+    if len(value) > _LARGEST:
+        raise Rejected("size", f"{len(value)} bytes, the limit is {_LARGEST}")
+    try:
+        texts = _texts.decode(value)
+        commands = [_command.decode(text) for text in texts]
+    except MALFORMED as error:
+        raise Rejected("bad-command", str(error)) from error
+    for command in commands:
+        about = command.cluster, command.bundle, command.epoch
+        if about != (change.cluster, change.bundle, change.record.epoch) or command.flaw():
+            raise Rejected("bad-command", "it does not belong to its change")
+        if not is_of_a_broker(command.id):
+            raise Rejected("bad-command", f"a broker's command is not named {command.id[:_QUOTED]}")
+    return [
+        Outgoing(keys.COMMANDS, f"{command.cluster}/{command.broker}", bytes(text))
+        for command, text in zip(commands, texts, strict=True)
+    ]
 
 
 def checked_change(cluster: str, generation: int, value: bytes) -> Change:

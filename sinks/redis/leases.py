@@ -44,6 +44,7 @@ class Renewal(StrEnum):
     """The result of a renewal."""
 
     HELD = "held"
+    """Held, and the store is open."""
     ASSERTED = "asserted"
     """Held, and the store is closed: no bundle can have been assigned meanwhile."""
     ASSERT = "assert"
@@ -54,6 +55,7 @@ class Renewal(StrEnum):
     SUPERSEDED = "superseded"
     """Not held: a later process uses this broker's name."""
     RELEASED = "released"
+    """Given up, or left to the next process of this name."""
 
 
 class Lease(NamedTuple):

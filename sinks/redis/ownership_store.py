@@ -45,7 +45,7 @@ from trimtab.wire.ownership import (
 )
 
 
-class _RawOutcome(msgspec.Struct, frozen=True):
+class ScriptOutcome(msgspec.Struct, frozen=True):
     """`trimtab.wire.ownership.TransitionOutcome` with undecoded records: texts, or objects in what
     earlier versions have kept of a batch."""
 
@@ -65,7 +65,7 @@ PAGE: Final = 200
 
 _MARK: Final = MARK.encode()
 
-_raw_outcomes = msgspec.json.Decoder(tuple[_RawOutcome, ...])
+_raw_outcomes = msgspec.json.Decoder(tuple[ScriptOutcome, ...])
 _text = msgspec.json.Decoder(str)
 
 
@@ -223,7 +223,7 @@ class OwnershipStore:
             return readable((name, text) for name, text in texts if name != _MARK)
 
 
-class _Request(msgspec.Struct, frozen=True, omit_defaults=True):
+class ScriptRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """A transition as the script reads it."""
 
     id: str
@@ -272,7 +272,7 @@ def _call(
             keys.append(command_stream(cluster, command.broker))
             indexes[command.broker] = len(keys)
     requests = [
-        _Request(
+        ScriptRequest(
             each.id,
             each.bundle,
             each.event,
@@ -299,7 +299,7 @@ def _decoded(answer: str) -> tuple[TransitionOutcome, ...]:
     return tuple(map(_readable_outcome, _raw_outcomes.decode(answer)))
 
 
-def _readable_outcome(raw: _RawOutcome) -> TransitionOutcome:
+def _readable_outcome(raw: ScriptOutcome) -> TransitionOutcome:
     texts = [(bundle.encode(), _bare(text)) for bundle, text in raw.others.items()]
     mine = [(raw.bundle.encode(), _bare(raw.record))]
     return TransitionOutcome(

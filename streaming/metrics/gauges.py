@@ -53,6 +53,9 @@ def show_round(shown: Exposition, record: RoundRecord) -> None:
     shown.set(metrics.BROKERS, record.summary.get("brokers", 0.0), cluster)
     shown.set(metrics.BUNDLES, record.summary.get("bundles", 0.0), cluster)
     shown.set(metrics.PROBLEMS, len(record.problems), cluster)
+    shown.forget(metrics.BUSY_TOPIC_BYTES, cluster)
+    for busy in record.busy_topics:
+        shown.set(metrics.BUSY_TOPIC_BYTES, busy.throughput, cluster, busy.bundle)
     _show_trouble(shown, record)
     _show_settled(shown, record)
     _show_shadow(shown, record.cluster, record.shadow)

@@ -64,3 +64,27 @@ def test_what_is_told_reaches_the_jobs_topic(
     topics.close()
     intent = msgspec.json.decode(record.value or b"", type=Intent)
     assert (intent.kind, intent.broker, intent.id) == (IntentKind.DRAIN, "a:1", done.stdout.strip())
+
+
+def test_a_split_reaches_the_jobs_topic_with_its_positions(
+    kafka: KafkaServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ensure_topics(kafka.bootstrap)
+    monkeypatch.setenv("TRIMTAB_KAFKA__BOOTSTRAP", kafka.bootstrap)
+    args = ["split", "cut", BUNDLE, "--at", "0x33000000", "--at", "5", "--unchecked"]
+    done = CliRunner().invoke(cli.app, args)
+    assert done.exit_code == 0, done.output
+    topics = RecordedTopics(kafka.bootstrap)
+    (record,) = (each for each in topics.all(CONTROL) if each.key == b"cut")
+    topics.close()
+    intent = msgspec.json.decode(record.value or b"", type=Intent)
+    assert (intent.kind, intent.bundle, intent.positions) == (
+        IntentKind.SPLIT,
+        BUNDLE,
+        (0x33000000, 5),
+    )
+
+
+def test_a_position_that_is_no_number_is_not_sent() -> None:
+    done = CliRunner().invoke(cli.app, ["split", "c", BUNDLE, "--at", "half"])
+    assert (done.exit_code, "--at half: must be a number" in done.output) == (2, True)

@@ -148,6 +148,9 @@ def test_no_recording_knows_no_cluster() -> None:
         (IntentKind.ISOLATION, {"name": "p"}, []),
         (IntentKind.ANTI_AFFINITY, {"name": "t/n", "group": ""}, []),
         (IntentKind.FAILURE_DOMAIN, {"name": "north"}, []),
+        (IntentKind.SPLIT, {"bundle": BUNDLE, "positions": (0x33000000,)}, []),
+        (IntentKind.SPLIT, {"bundle": BUNDLE, "positions": (0,)}, ["positions: 0x00000000 does"]),
+        (IntentKind.SPLIT, {"bundle": "t/n/0x00000000_0x40000000"}, ["bundle: "]),
     ],
 )
 def test_what_the_job_would_refuse_is_not_sent(

@@ -112,9 +112,13 @@ class Job:
         told = {source: CommandKind.TRANSFER, to: CommandKind.PREPARE}
         self.ask(Event.TRANSFER, to, told, bundle=bundle)
 
-    def split(self, source: str, algorithm: str = "range_equally_divide") -> None:
+    def split(self, source: str, algorithm: str = "range_equally_divide", *positions: int) -> None:
         division = Division(
-            algorithm=algorithm, max_rate=1000.0, max_throughput=1e9, difference=0.1
+            algorithm=algorithm,
+            max_rate=1000.0,
+            max_throughput=1e9,
+            difference=0.1,
+            positions=positions,
         )
         self.ask(Event.SPLIT, None, {source: CommandKind.SPLIT}, division)
 

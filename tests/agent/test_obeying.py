@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import msgspec
 import pytest
@@ -15,6 +16,7 @@ from sinks.errors import Closed, StoreUnavailable
 from sinks.redis.ownership_store import OwnershipStore
 from tests.agent.support import BUNDLE, HALVES, A, B, Job, Site, lines
 from trimtab.ownership import Event, State
+from trimtab.settings.words import BY_POSITIONS
 from trimtab.wire.command import CommandKind
 from trimtab.wire.keys import lease_key, open_key, ownership_key
 from trimtab.wire.ownership import Record, Transition, TransitionOutcome
@@ -258,6 +260,47 @@ def test_a_bundle_is_not_divided_by_an_algorithm_that_this_version_lacks(
     owned.split(A, "of_a_later_version")
     assert a.obey() == [Obeyed.DECLINED]
     assert (owned.record().state, owned.record().owner) == (State.OWNED, A)
+
+
+def test_a_bundle_is_divided_at_the_positions_of_its_command(owned: Job, a: Site) -> None:
+    """Pulsar's documents split at 0x33000000; what is outside is left out, as there."""
+    a.broker.positions = [10, 20]
+    owned.split(A, BY_POSITIONS, 0x77000000, 0x33000000, 0)
+    assert a.obey() == [Obeyed.DONE]
+    assert a.holdings.bundles() == (
+        "t/ns/0x00000000_0x33000000",
+        "t/ns/0x33000000_0x77000000",
+        "t/ns/0x77000000_0xffffffff",
+    )
+
+
+@pytest.mark.parametrize(
+    ("topics", "asked", "flaw"),
+    [
+        ([10, 20], (BY_POSITIONS,), "no position is given"),
+        (
+            [10, 20],
+            (BY_POSITIONS, 0, 0xFFFFFFFF, -1, 1 << 40),
+            "a boundary does not lie inside it",
+        ),
+        ([10, 20], (BY_POSITIONS, 15, 15), "two boundaries are equal"),
+        ([10], (BY_POSITIONS, 15), "it has fewer than two topics"),
+        ([10], ("topic_count_equally_divide",), "it has fewer than two topics"),
+        ([10, 20], ("flow_or_qps_equally_divide",), "no need to split it"),
+        ([10, 20], ("of_a_later_version",), "does not know the algorithm"),
+    ],
+)
+def test_a_broker_that_declines_to_divide_says_why(
+    owned: Job, a: Site, topics: list[int], asked: tuple[Any, ...], flaw: str
+) -> None:
+    said: list[tuple[str, str]] = []
+    a.obeyer.declined = lambda command, why: said.append((command.bundle, why))
+    a.broker.positions = topics
+    owned.split(A, *asked)
+    assert a.obey() == [Obeyed.DECLINED]
+    [(bundle, why)] = said
+    assert (bundle, flaw in why) == (BUNDLE, True)
+    assert a.holdings.serves(BUNDLE)
 
 
 class LosesAnswers(OwnershipStore):

@@ -131,12 +131,12 @@ class Bench:
         self.publisher.publish([Outgoing(keys.CONTROL, self.cluster, value)])
 
     def go(self) -> None:
-        """Moves are wanted (again)."""
-        self.tell(IntentKind.SETTINGS, settings={"round.enabled": True})
+        """Moves and splits are wanted (again)."""
+        self.tell(IntentKind.SETTINGS, settings={"round.enabled": True, "split.enabled": True})
 
     def rest(self) -> None:
-        """No further moves; those under way come to their end, and all is journalled."""
-        self.tell(IntentKind.SETTINGS, settings={"round.enabled": False})
+        """No further changes; those under way come to their end, and all is journalled."""
+        self.tell(IntentKind.SETTINGS, settings={"round.enabled": False, "split.enabled": False})
         eventually(self._rests, "rest", PATIENCE_S, 0.3)
 
     def _rests(self) -> bool:

@@ -76,9 +76,11 @@ def test_a_bundle_that_others_outweigh_is_none() -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{"split.trigger": "long-term"}, {"split.enabled": False}], ids=["limits", "off"]
+    "settings",
+    [{"split.trigger": "long-term"}, {"split.enabled": False}, {"round.enabled": False}],
+    ids=["limits", "off", "shedding is off"],
 )
-def test_other_triggers_know_no_giants(settings: Mapping[str, object]) -> None:
+def test_nothing_else_knows_giants(settings: Mapping[str, object]) -> None:
     found = first(6, giant_on_a(), PLANNED.changed(settings))
     assert not any(plan.splits or plan.refusals for plan in found)
 
@@ -112,6 +114,29 @@ def test_over_a_limit_a_bundle_is_divided_as_pulsar_divides_it() -> None:
     assert [(split.bundle, split.reason) for split in plan.splits] == [
         (BIG, Reason.TOO_MUCH_TRAFFIC)
     ]
+
+
+def test_giants_are_forgotten_soon_after_shedding_is_off() -> None:
+    """The trigger asks for what the planner found, and the planner is asked no more."""
+    off, state = PLANNED.changed({"round.enabled": False}), RoundState()
+    found = []
+    for number in range(7):
+        seen = later(giant_on_a(topics=1), number)
+        rng = np.random.default_rng(number)
+        settings = PLANNED if number < 3 else off
+        plan, state = decide(seen, state, settings, seen.now_ms, rng)
+        found.append([refusal.rule for refusal in plan.refusals])
+    assert found[3] == [Rule.UNDIVIDABLE]
+    assert found[-1] == []
+
+
+def test_with_shedding_off_a_bundle_over_a_limit_is_divided() -> None:
+    settings = PLANNED.changed({"split.max_throughput": 5e8, "round.enabled": False})
+    plan = next(plans(giant_on_a(), settings))
+    assert [(split.bundle, split.reason) for split in plan.splits] == [
+        (BIG, Reason.TOO_MUCH_TRAFFIC)
+    ]
+    assert plan.skipped is Rule.DISABLED
 
 
 # The trigger alone, on what the planner left behind.

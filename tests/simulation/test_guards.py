@@ -56,6 +56,7 @@ class Weather(NamedTuple):
     size: Size | None = None
     weights: Mapping[str, float] | None = None
     margin_s: float = 1.0
+    transitions: int = TRANSITIONS
 
 
 def only(**weights: float) -> dict[str, float]:
@@ -101,6 +102,9 @@ OUTAGES: Final = Weather(
     ),
 )
 DELETED_LEASES: Final = Weather(size=FEW, weights=only(lease_is_deleted=6, broker_is_cut_off=2))
+LOST_COMMANDS: Final = Weather(
+    Odds(unanswered=0.1, lost=0.1), FEW, only(commands_are_deleted=8), transitions=1_500
+)
 DELETIONS: Final = Weather(size=FEW, weights=only(records_are_deleted=3, relay_stops=3))
 
 
@@ -145,7 +149,10 @@ def gap_ignored_on_a_closed_store(switch: Switch) -> None:
 
 
 def lapse_amid_seeding_ignored(switch: Switch) -> None:
-    switch.setattr(Agent, "_require_no_lapse", lambda *_: None)
+    def swallow(self: Agent, lapses: int) -> None:
+        self._lease.lapses = lapses
+
+    switch.setattr(Agent, "_require_no_lapse", swallow)
 
 
 def no_seeding_after_a_lapse(switch: Switch) -> None:
@@ -156,6 +163,10 @@ def older_process_not_waited_for(switch: Switch) -> None:
     """Neither by its own clock nor where the server remembers its session."""
     switch.setattr(LeaseHolder, "_wait_for_the_older", lambda self, _lease: self.serve_nothing())
     switch.setattr(MemoryServer, "_must_wait", lambda *_: False)
+
+
+def nothing_taken_back(switch: Switch) -> None:
+    switch.setattr(Obeyer, "take_back", lambda *_: None)
 
 
 def served_while_unloaded(switch: Switch) -> None:
@@ -292,6 +303,7 @@ ROWS: Final = [
     (gap_ignored_on_a_closed_store, LOSSES, 1),
     (lapse_amid_seeding_ignored, CUT_OFF, 1),
     (no_seeding_after_a_lapse, ALL, 1),
+    (nothing_taken_back, LOST_COMMANDS, 10),
     (served_while_unloaded, ALL, 1),
     (released_before_it_is_stopped, LOSSES, 1),
     (handed_over_before_it_is_stopped, ALL, 2),
@@ -321,7 +333,8 @@ def quiet() -> Iterator[None]:
 def run(weather: Weather, seed: int) -> None:
     """Up to twenty seeds: a change of the simulation changes what each draws."""
     for each in range(seed, seed + 20):
-        World(each, weather.odds, weather.margin_s, weather.size, weather.weights).run(TRANSITIONS)
+        world = World(each, weather.odds, weather.margin_s, weather.size, weather.weights)
+        world.run(weather.transitions)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from trimtab.model import Epoch
 from trimtab.ownership import Event, State
 from trimtab.store.requests import BatchId, issue_commands, transitions
 from trimtab.wire import keys
-from trimtab.wire.command import Command
+from trimtab.wire.command import Command, CommandKind
 from trimtab.wire.ownership import Change, Record, Transition, TransitionOutcome
 from trimtab.wire.rows import BatchRecord, PlannedMerge, PlannedMove, RoundRecord
 
@@ -100,6 +100,17 @@ def test_a_merge_is_issued_again_with_the_lower_ones_epoch() -> None:
 
 def test_copies_of_a_repeated_batch_count_once() -> None:
     assert compared(*everything(), *published(REQUESTS[0])).commands == 4
+
+
+def test_what_brokers_issued_is_not_looked_for_in_the_rounds() -> None:
+    own = Command(
+        id="e/q/5/0/transfer/own",
+        cluster="e",
+        broker="b:1",
+        kind=CommandKind.OWN,
+        bundle=BUNDLES[0],
+    )
+    assert compared(*everything(), outgoing(own)) == compared(*everything())
 
 
 def test_what_was_refused_has_no_commands() -> None:

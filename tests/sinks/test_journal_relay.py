@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -25,6 +25,7 @@ from tests.support.opening import keep_alive, let_in
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import Event, State
 from trimtab.wire import keys
+from trimtab.wire.command import Command, CommandKind
 from trimtab.wire.ownership import Change, Record, Transition
 from trimtab.wire.rows import DeadLetter
 
@@ -218,7 +219,10 @@ def test_a_bundle_that_stands_is_told_in_its_own_partition_only() -> None:
         for state in (State.DELETED, State.OWNED)
     }
     told = {
-        state: [each.everywhere for each in _outgoing("c", 1, b"1-0", msgspec.json.encode(change))]
+        state: [
+            each.everywhere
+            for each in _outgoing("c", 1, b"1-0", {b"change": msgspec.json.encode(change)})
+        ]
         for state, change in changes.items()
     }
     assert told == {State.DELETED: [True, True], State.OWNED: [False]}
@@ -248,6 +252,85 @@ def test_a_thread_carries_on_beside_a_journal_that_is_none(
     thread.look()
     thread.look()
     assert journal_length(client, broken) == 0
+
+
+def handed_over(client: redis.Redis, cluster: str, name: str) -> bytes:
+    """Give a bundle from one broker to another; returns the command as its broker got it."""
+    claim(client, cluster, BUNDLES[0])
+    keep_alive(client, cluster, ("b:8080",))
+    store = OwnershipStore(client)
+    moving = Transition(
+        id="move", bundle=BUNDLES[0], event=Event.TRANSFER, expect=Epoch(1, 1), broker="b:8080"
+    )
+    store.apply_batch(cluster, [moving], generation=1, query_id="q", batch=1)
+    own = Command(
+        id=name, cluster=cluster, broker="b:8080", kind=CommandKind.OWN, bundle=BUNDLES[0]
+    )
+    giving = Transition(
+        id="give",
+        bundle=BUNDLES[0],
+        event=Event.HAND_OVER,
+        expect=Epoch(1, 2),
+        actor="a:8080",
+        commands=(own,),
+        within_ms=1000,
+    )
+    assert store.apply(cluster, giving).accepted
+    # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
+    [(_, fields)] = cast(Any, client.xrange(keys.command_stream(cluster, "b:8080")))
+    text: bytes = fields[b"command"]
+    return text
+
+
+def test_a_brokers_command_is_published_as_its_reader_got_it(
+    client: redis.Redis, cluster: str, bootstrap: str
+) -> None:
+    got = handed_over(client, cluster, f"{cluster}/q/1/0/transfer/own")
+    JournalRelay(client, Publisher(bootstrap)).relay(cluster)
+    assert values_of(bootstrap, keys.COMMANDS, f"{cluster}/b:8080") == [got]
+    assert msgspec.json.decode(got, type=Command).epoch == Epoch(1, 3)
+
+
+def test_a_broker_cannot_publish_a_command_in_the_jobs_name(
+    client: redis.Redis, cluster: str, bootstrap: str
+) -> None:
+    handed_over(client, cluster, f"{cluster}/q/1/0/own")
+    JournalRelay(client, Publisher(bootstrap)).relay(cluster)
+    assert values_of(bootstrap, keys.COMMANDS, f"{cluster}/b:8080") == []
+    letters = everything_in(bootstrap, keys.DEAD_LETTERS)
+    reasons = [
+        msgspec.json.decode(letter.value() or b"", type=DeadLetter).reason
+        for letter in letters
+        if (letter.key() or b"").startswith(f"{cluster}/".encode())
+    ]
+    assert reasons == ["bad-command"]
+    assert len(values_of(bootstrap, keys.OWNERSHIP, f"{cluster}/{BUNDLES[0]}")) == 3
+
+
+def test_the_jobs_own_commands_are_not_published_by_the_relay(
+    client: redis.Redis, cluster: str, bootstrap: str
+) -> None:
+    let_in(client, cluster, 1)
+    keep_alive(client, cluster, ("a:8080",))
+    own = Command(
+        id=f"{cluster}/q/1/0/own",
+        cluster=cluster,
+        broker="a:8080",
+        kind=CommandKind.OWN,
+        bundle=BUNDLES[0],
+    )
+    giving = Transition(
+        id=f"{cluster}/q/1/0",
+        bundle=BUNDLES[0],
+        event=Event.ASSIGN,
+        expect=NO_EPOCH,
+        broker="a:8080",
+        commands=(own,),
+    )
+    OwnershipStore(client).apply_batch(cluster, [giving], generation=1, query_id="q", batch=1)
+    JournalRelay(client, Publisher(bootstrap)).relay(cluster)
+    assert values_of(bootstrap, keys.COMMANDS, f"{cluster}/a:8080") == []
+    assert len(values_of(bootstrap, keys.OWNERSHIP, f"{cluster}/{BUNDLES[0]}")) == 1
 
 
 def test_what_a_full_journal_left_out_reaches_kafka(

@@ -188,6 +188,14 @@ def test_the_inverse_is_issued_once_and_needs_not_wait_for_the_cool_down() -> No
     assert it.round(190).moves == ()
 
 
+def test_where_shedding_is_off_the_inverse_is_proposed_and_not_issued() -> None:
+    it = harmed({"breaker.undo": "issue"})
+    it.it.receive([said(IntentKind.SETTINGS, settings={"round.enabled": False})], 0)
+    record = it.round(180)
+    assert (record.skipped, record.moves) == ("disabled", ())
+    assert (len(record.undo), list(record.tripped)) == (4, ["range"])
+
+
 def test_what_is_taken_back_is_not_taken_back_again() -> None:
     """It is far worse on a than it was on b, and that is not held against it."""
     it = harmed({"breaker.undo": "issue"})

@@ -467,6 +467,30 @@ def test_a_round_that_asks_nobody(
         assert (told.nearest.setting if told.nearest else None) == setting
 
 
+@pytest.mark.parametrize(
+    ("settings", "goes_on"),
+    [
+        ({}, "splits and merges go on"),
+        ({"merge.enabled": False}, "splits go on"),
+        ({"split.enabled": False}, "so are splits and merges (split.enabled)"),
+    ],
+)
+def test_with_shedding_off_it_is_said_what_goes_on(
+    settings: Mapping[str, object], goes_on: str
+) -> None:
+    scene = scene_of(cluster(a=0.9, b=0.1), {"round.enabled": False, **settings})
+    assert explain(scene, "a").why.startswith(
+        f"no strategy was asked to move bundles: shedding is off (round.enabled); {goes_on};"
+    )
+
+
+def test_with_shedding_off_and_a_freeze_no_one_setting_helps() -> None:
+    state = RoundState(breaker=Breaker(until_ms=NOW_MS + 300_000, found=("it did harm",)))
+    scene = scene_of(hot(None, None), {"round.enabled": False}, Memory(round=state))
+    told = explain(scene, named("a", 0))
+    assert (told.rule, told.nearest) == (Rule.DISABLED, None)
+
+
 def test_a_share_of_silent_brokers_that_is_borne_has_the_strategy_asked() -> None:
     silent = Memory(appended={"a": NOW_MS, "b": NOW_MS, "c": 1, "d": 1})
     scene = scene_of(cluster(a=0.9, b=0.1), {}, silent)

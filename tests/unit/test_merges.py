@@ -18,7 +18,7 @@ from tests.support.reports import bundle
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
 from trimtab.plan import Merge, Plan, parts_of
-from trimtab.reasons import Reason
+from trimtab.reasons import Reason, Rule
 from trimtab.round.decide import decide
 from trimtab.round.proposals import ask_merger
 from trimtab.settings import Settings
@@ -210,6 +210,14 @@ def test_what_is_merged_does_not_move_and_rests_with_what_comes_of_it() -> None:
     assert parts_of(plan.merges) == {PARTS[0], PARTS[1]}
     assert plan.moves
     assert parts_of(plan.merges).isdisjoint(move.bundle for move in plan.moves)
+
+
+def test_neighbours_are_merged_while_shedding_is_off() -> None:
+    plan, _ = hold(fleet(), round__enabled=False)
+    assert parts_of(plan.merges) == {PARTS[0], PARTS[1]}
+    assert plan.skipped is Rule.DISABLED
+    assert hold(fleet(), round__enabled=False, merge__enabled=False)[0].changes == 0
+    assert hold(fleet(), round__enabled=False, split__enabled=False)[0].changes == 0
 
 
 def test_what_is_merged_already_is_not_merged_with_others() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 import pytest
@@ -152,3 +153,31 @@ def test_an_impossible_policy_is_refused_with_all_that_is_wrong() -> None:
     (letter,) = refusals(after_a_round(), said(IntentKind.ISOLATION, name="p", isolation=policy))
     assert letter.rule == "invalid-policy"
     assert len(letter.detail.split("; ")) == 3
+
+
+@pytest.mark.parametrize(
+    ("members", "rule", "says"),
+    [
+        ({"bundle": ""}, "no-subject", "bundle: says nothing"),
+        ({"bundle": "t/ns/nonsense"}, "invalid-split", "bundle: "),
+        ({"bundle": "t/ns/0x00000000_0x00000001"}, "invalid-split", "too small"),
+        ({"bundle": "t/none/0x00000000_0x40000000"}, "unknown-bundle", "is not known"),
+        ({"algorithm": "in_half"}, "invalid-split", "in_half is not in split.supported"),
+        ({"algorithm": "specified_positions_divide"}, "invalid-split", "needs some"),
+        (
+            {"algorithm": "range_equally_divide", "positions": [1]},
+            "invalid-split",
+            "no other algorithm reads them",
+        ),
+        ({"positions": [0]}, "invalid-split", "0x00000000 does not lie inside"),
+        ({"positions": [0x20000000]}, "invalid-split", "0x20000000 does not lie inside"),
+        ({"positions": [-1]}, "invalid-split", "does not lie inside"),
+        ({"positions": [5, 5]}, "invalid-split", "two are equal"),
+    ],
+)
+def test_a_split_that_cannot_be_is_refused(members: dict[str, Any], rule: str, says: str) -> None:
+    it = after_a_round()
+    asked: dict[str, Any] = {"bundle": EIGHTHS[0]} | members
+    (letter,) = refusals(it, said(IntentKind.SPLIT, **asked))
+    assert (letter.rule, says in letter.detail) == (rule, True)
+    assert it.memory.round.asked == {}

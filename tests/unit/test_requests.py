@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import msgspec
+import pytest
 
 from tests.support.clusters_by_rows import cluster, held, skewed
 from tests.support.reports import bundle
 from trimtab.model import LONGEST_NAME, Epoch
 from trimtab.ownership import Event, State
-from trimtab.store.requests import BatchId, issue_commands, transitions
-from trimtab.wire.command import CommandKind
+from trimtab.store.requests import BatchId, is_of_a_broker, issue_commands, transitions
+from trimtab.wire.command import CommandKind, Division
 from trimtab.wire.ownership import Record, Refused, TransitionOutcome
 from trimtab.wire.rows import RoundRecord
 
@@ -66,9 +67,32 @@ def test_a_refused_request_issues_nothing() -> None:
     assert list(issue_commands(requests, [refused])) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "of_a_broker"),
+    [
+        ("c/query-1/7/0/own", False),
+        ("c/query-1/7/0/transfer", False),
+        ("c/query-1/7/0/transfer/own", True),
+        ("b:8080/t/n/0x00000000_0x80000000/0.0/assign/own", True),
+        ("c/query-1/7/0/transfer/own/unload", False),
+    ],
+)
+def test_a_brokers_command_is_told_by_its_name(name: str, of_a_broker: bool) -> None:
+    assert is_of_a_broker(name) is of_a_broker
+
+
 def test_nothing_is_asked_of_a_bundle_whose_name_no_record_could_hold() -> None:
     record = decided()
     (move,) = record.moves
     absurd = msgspec.structs.replace(move, bundle="t/" + "n" * LONGEST_NAME + "/0x0_0x1")
     odd = msgspec.structs.replace(record, moves=(absurd, move))
     assert [request.id for request in transitions(odd, BATCH)] == ["c/query-1/7/1"]
+
+
+def test_a_division_without_positions_is_written_as_earlier_versions_wrote_it() -> None:
+    old = b'{"algorithm":"range_equally_divide","maxRate":1.0,"maxThroughput":2.0,"difference":0.1}'
+    division = msgspec.json.decode(old, type=Division)
+    assert division.positions == ()
+    assert msgspec.json.encode(division) == old
+    there = msgspec.structs.replace(division, positions=(0x33000000,))
+    assert msgspec.json.decode(msgspec.json.encode(there), type=Division) == there

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from tests.support.clusters import Broker, Bundle, cluster
 from tests.support.clusters_by_rows import change_row, held, skewed, snapshot_row
 from tests.support.clusters_by_rows import cluster as empty_cluster
 from tests.support.pulsar import PULSAR
 from tests.support.reports import bundle
+from trimtab.doubt import Doubt
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
 from trimtab.plan import Plan, Split
@@ -88,6 +90,39 @@ def test_nothing_is_divided_where_splitting_is_off() -> None:
     assert plan.splits == ()
 
 
+OFF = {"round.enabled": False}
+
+
+def test_with_shedding_off_bundles_are_split_and_none_is_shed() -> None:
+    heavy = Bundle((2000.0, 0, 4e7, 0), name=HOT, topics=10)
+    load = Bundle((1, 0, 1e7, 0))
+    view = cluster(a=Broker(0.9, [heavy, load, load]), b=Broker(0.1, [Bundle()]))
+    view = replace(view, sizes={"t/n": 4})
+    shed, _ = hold(view)
+    plan, state = hold(view, settings=OFF)
+    assert [split.bundle for split in plan.splits] == [HOT]
+    assert (len(shed.moves) > 0, plan.moves) == (True, ())
+    assert plan.skipped is Rule.DISABLED
+    assert state.recent == {HOT: 0}
+
+
+def test_with_shedding_and_splits_off_nothing_is_split() -> None:
+    plan, _ = hold(fleet(), settings=OFF | {"split.enabled": False})
+    assert (plan.changes, plan.skipped) == (0, Rule.DISABLED)
+
+
+@pytest.mark.parametrize("rule", ["paused", "doubt", "one broker"])
+def test_what_stops_every_strategy_stops_splits_while_shedding_is_off(rule: str) -> None:
+    view = fleet()
+    if rule == "doubt":
+        view = replace(view, trouble=replace(view.trouble, doubt=Doubt.JITTERY))
+    if rule == "one broker":
+        gone = replace(view.brokers, available=view.brokers.available & np.array([True, False]))
+        view = replace(view, brokers=gone)
+    plan, _ = hold(view, RoundState(paused=rule == "paused"), settings=OFF)
+    assert (plan.splits, plan.skipped is Rule.DISABLED) == ((), False)
+
+
 def test_observing_only_shows_splits_and_remembers_none() -> None:
     plan, state = hold(fleet(), settings={"round.observe_only": True})
     assert (len(plan.splits), state.recent) == (1, {})
@@ -107,6 +142,18 @@ def test_halves_look_for_a_new_place() -> None:
     ]
     assert [(r.bundle, r.rule) for r in plan.refusals] == [(HALVES[1], Rule.SAME_BROKER)]
     assert after.halves == {}
+
+
+@pytest.mark.parametrize("shedding", ["threshold", "trimtab"])
+def test_halves_look_for_a_place_while_shedding_is_off(shedding: str) -> None:
+    """Under trimtab too, which places them itself only while it is asked."""
+    halves = [Bundle((1.0, 0, 0, 0), name=name, topics=1) for name in HALVES]
+    view = cluster(a=Broker(0.3, [*halves, Bundle()]), b=Broker(0.3, [Bundle((1.5, 0, 0, 0))]))
+    state = RoundState(halves=dict.fromkeys(HALVES, 0))
+    settings = OFF | {"round.shedding": shedding, "placement.distribute_evenly": False}
+    plan, after = hold(view, state, settings=settings)
+    assert [(m.bundle, m.destination) for m in plan.moves] == [(HALVES[0], "b")]
+    assert (plan.skipped, after.halves) == (Rule.DISABLED, {})
 
 
 def test_halves_that_nobody_reports_yet_are_waited_for() -> None:

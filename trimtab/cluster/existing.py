@@ -34,6 +34,9 @@ class Existing:
 _BROKERS: Final = frozenset({IntentKind.DRAIN, IntentKind.UNDRAIN})
 
 
+_BUNDLES: Final = frozenset({IntentKind.READMIT, IntentKind.SPLIT})
+
+
 def absences(intent: Intent, existing: Existing) -> Iterator[Flaw]:
     """What the intent names and the cluster does not have, each with what is near."""
     if intent.kind in _BROKERS and existing.brokers is not None:
@@ -41,11 +44,12 @@ def absences(intent: Intent, existing: Existing) -> Iterator[Flaw]:
         if intent.broker not in brokers:
             near = nearby(intent.broker, brokers)
             yield IntentRule.UNKNOWN_BROKER, f"broker: {intent.broker} is not known; {near}"
-    if intent.kind is IntentKind.READMIT:
-        yield from _not_readmittable(intent.bundle, existing)
+    if intent.kind in _BUNDLES:
+        yield from _absent_bundle(intent, existing)
 
 
-def _not_readmittable(bundle: str, existing: Existing) -> Iterator[Flaw]:
+def _absent_bundle(intent: Intent, existing: Existing) -> Iterator[Flaw]:
+    bundle = intent.bundle
     namespace = namespace_of(bundle)
     records = existing.records(namespace)
     record = records.get(bundle)
@@ -56,7 +60,7 @@ def _not_readmittable(bundle: str, existing: Existing) -> Iterator[Flaw]:
         else:
             near = f"no bundle of {namespace} is; {nearby(namespace, existing.namespaces())}"
         yield IntentRule.UNKNOWN_BUNDLE, f"bundle: {bundle} is not known; {near}"
-    elif record.state is not State.QUARANTINED:
+    elif intent.kind is IntentKind.READMIT and record.state is not State.QUARANTINED:
         yield (
             IntentRule.NOT_QUARANTINED,
             f"bundle: {bundle} is not quarantined, but {record.state.value}",

@@ -8,10 +8,12 @@ from types import MappingProxyType
 from typing import Final
 
 from trimtab.cluster.existing import Flaw
+from trimtab.model import InvalidName, parse_bundle
 from trimtab.nearby import nearby
 from trimtab.policies import Isolation, Policies
 from trimtab.reasons import IntentRule
 from trimtab.settings import Settings, Value, contradictions
+from trimtab.settings.words import BY_POSITIONS
 from trimtab.state.memory import Memory
 from trimtab.wire.control import Intent, IntentKind
 
@@ -28,6 +30,8 @@ def intent_flaws(memory: Memory, intent: Intent, defaults: Settings) -> Iterator
         yield from setting_flaws(memory.overrides, intent.settings, defaults)
     elif intent.kind is IntentKind.RESET:
         yield from reset_flaws(memory.overrides, intent.names, defaults)
+    elif intent.kind is IntentKind.SPLIT:
+        yield from _split_flaws(intent, defaults.with_accepted(defaults.read(memory.overrides)[0]))
     elif intent.kind in _POLICIES:
         yield from _policy_flaws(memory.policies, intent)
 
@@ -119,6 +123,33 @@ def _taken(policies: Policies, intent: Intent) -> Iterator[Flaw]:
             yield IntentRule.INVALID_POLICY, problem
 
 
+def _split_flaws(intent: Intent, settings: Settings) -> Iterator[Flaw]:
+    rule, positions = IntentRule.INVALID_SPLIT, intent.positions
+    try:
+        low, high = parse_bundle(intent.bundle)[1]
+    except InvalidName as error:
+        yield rule, f"bundle: {error}"
+        return
+    algorithm = algorithm_of(intent) or settings.split.algorithm
+    supported = settings.split.supported_algorithms()
+    if algorithm not in supported:
+        yield rule, f"algorithm: {algorithm} is not in split.supported: {', '.join(supported)}"
+    if (algorithm == BY_POSITIONS) != bool(positions):
+        yield rule, f"positions: {BY_POSITIONS} needs some, and no other algorithm reads them"
+    if high - low < 2:
+        yield rule, "bundle: its range is too small to be split"
+    for position in sorted(set(positions)):
+        if not low < position < high:
+            yield rule, f"positions: {position:#010x} does not lie inside {intent.bundle}"
+    if len(set(positions)) < len(positions):
+        yield rule, "positions: two are equal, which makes an empty child"
+
+
+def algorithm_of(intent: Intent) -> str:
+    """The algorithm that a split's intent names or, by its positions, means; "" for the default."""
+    return intent.algorithm or (BY_POSITIONS if intent.positions else "")
+
+
 def _impossible(policy: Isolation) -> Iterator[Flaw]:
     rule = IntentRule.INVALID_POLICY
     if policy.min_available < 0:
@@ -144,6 +175,7 @@ _SUBJECTS: Final[Mapping[IntentKind, str]] = MappingProxyType(
         IntentKind.UNDRAIN: "broker",
         IntentKind.DOUBT: "name",
         IntentKind.READMIT: "bundle",
+        IntentKind.SPLIT: "bundle",
         IntentKind.ISOLATION: "name",
         IntentKind.ANTI_AFFINITY: "name",
         IntentKind.FAILURE_DOMAIN: "name",

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple, TypeVar
 
 from trimtab.cluster.existing import Existing, absences
-from trimtab.cluster.flaws import intent_flaws, without_names
+from trimtab.cluster.flaws import algorithm_of, intent_flaws, without_names
 from trimtab.doubt import Doubt
 from trimtab.policies import Policies
 from trimtab.reasons import IntentRule
@@ -20,6 +20,7 @@ from trimtab.settings import Settings, Value
 from trimtab.settings.setting import InvalidSettings
 from trimtab.state.liveness import Late, Liveness
 from trimtab.state.memory import Memory
+from trimtab.state.round_state import AskedSplit
 from trimtab.wire.control import Intent, IntentKind
 
 V = TypeVar("V")
@@ -78,6 +79,12 @@ def _doubt(memory: Memory, intent: Intent) -> Memory:
     return replace(memory, doubts=_changed(memory.doubts, intent.name, level))
 
 
+def _ask_split(memory: Memory, intent: Intent) -> Memory:
+    asked = AskedSplit(algorithm_of(intent), tuple(sorted(intent.positions)))
+    state = replace(memory.round, asked={**memory.round.asked, intent.bundle: asked})
+    return replace(memory, round=state)
+
+
 def _resume(memory: Memory) -> Memory:
     # Closes the breaker too, even without a pause: the operator has seen what is wrong.
     closed = replace(memory.round, breaker=memory.round.breaker.closed())
@@ -102,6 +109,7 @@ _EFFECTS: Final[Mapping[IntentKind, Callable[[Memory, Intent, int, int], Memory]
     IntentKind.READMIT: lambda memory, intent, *_: replace(
         memory, readmitted=tuple(sorted({*memory.readmitted, intent.bundle}))
     ),
+    IntentKind.SPLIT: lambda memory, intent, *_: _ask_split(memory, intent),
     IntentKind.PAUSE: lambda memory, *_: replace(memory, paused=True),
     IntentKind.RESUME: lambda memory, *_: _resume(memory),
 }

@@ -14,6 +14,7 @@ from trimtab.cluster.intents import resolve_settings
 from trimtab.cluster.placement_hints import hints
 from trimtab.cluster.round_record import Context, record_round
 from trimtab.cluster.state import ClusterState, hash_state
+from trimtab.explaining.repairs import advise_partitions
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.telling import whys
 from trimtab.explaining.witness import Witness
@@ -91,6 +92,7 @@ def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRo
     look_ms = next_look(found.found, plan, memory, settings, now_ms)
     witness = Witness(Scene(view, memory, plan, state, settings, found))
     said = whys(witness)
+    busy = witness.scene.busy_topics
     memory, shadow = compare_shadow(memory, view, plan, settings)
     memory = replace(memory, round=state, repair_ms=look_ms)
     if settings.round.observe_only:
@@ -106,7 +108,11 @@ def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRo
         number=state.number,
         settings=settings,
         settings_version=memory.settings_version,
-        problems=(*_problems(memory, cluster.defaults), *said.problems),
+        problems=(
+            *_problems(memory, cluster.defaults),
+            *said.problems,
+            *(f"{each.bundle}: {advise_partitions(each)}" for each in busy.values()),
+        ),
         state_hash=hash_state(memory, packed, namespaces),
         liveness=memory.liveness,
         situation=found,
@@ -117,6 +123,7 @@ def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRo
         breaker=state.breaker,
         bias=state.ledger.bias,
         whys=said.of,
+        busy_topics=tuple(busy.values()),
         overrides=memory.overrides,
     )
     record = record_round(plan, view, +obstacles, context)

@@ -15,12 +15,14 @@ from trimtab.load import usage
 from trimtab.plan import Forecast, LandedMove, Merge, Move, Plan
 from trimtab.reasons import Rule
 from trimtab.settings import Settings, SplitSettings, Value
+from trimtab.splitting.busy_topics import BusyTopic
 from trimtab.state.breaker_state import Breaker
 from trimtab.state.liveness import Liveness
 from trimtab.view import Brokers, View
 from trimtab.wire.command import Division
 from trimtab.wire.hints import Hints
 from trimtab.wire.rows import (
+    BusyTopicRecord,
     PlannedMerge,
     PlannedMove,
     PlannedRepair,
@@ -57,6 +59,7 @@ class Context:
     """See `trimtab.state.ledger_state.Ledger`."""
     whys: Mapping[str, str] = field(default_factory=dict)
     """Bundle to a sentence about what the plan does with it."""
+    busy_topics: tuple[BusyTopic, ...] = ()
     overrides: Mapping[str, Value] = field(default_factory=dict)
     """Settings that intents changed, by dotted name."""
 
@@ -102,6 +105,8 @@ def record_round(
                 reason=split.reason,
                 epoch=split.epoch,
                 why=context.whys.get(split.bundle, ""),
+                algorithm=split.algorithm,
+                positions=split.positions,
             )
             for split in plan.splits
         ),
@@ -131,6 +136,7 @@ def record_round(
         bias=context.bias,
         tripped=plan.review.tripped,
         frozen_until=context.breaker.until_ms,
+        busy_topics=tuple(BusyTopicRecord(**each._asdict()) for each in context.busy_topics),
         undo=tuple(_move(move, "") for move in plan.review.undo[:_MOST]),
         overrides=dict(context.overrides),
     )

@@ -18,7 +18,7 @@ from typing import Final
 from trimtab.explaining.accounts.cause import Cause
 from trimtab.explaining.options import options
 from trimtab.explaining.refusals import cooling, explain_refusal, explain_skip
-from trimtab.explaining.repairs import of_merge, of_move, of_repair, of_split
+from trimtab.explaining.repairs import advise_partitions, of_merge, of_move, of_repair, of_split
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.verdict import Verdict
 from trimtab.explaining.witness import Witness
@@ -63,6 +63,7 @@ def of_bundle(witness: Witness, bundle: str) -> Explanation:
     why = cause.why
     if cause.rule is Rest.NOT_CHOSEN and could and all(option.bar for option in could):
         why += ". No broker may get it: see what forbids them"
+    busy = witness.scene.busy_topics.get(bundle)
     if verdict is Verdict.MOVED:
         why += _placed(witness.scene, witness.scene.moves[bundle])
     return complete_explanation(
@@ -76,6 +77,7 @@ def of_bundle(witness: Witness, bundle: str) -> Explanation:
         options=could,
         nearest=cause.nearest,
         until=cause.until,
+        advice="" if busy is None else advise_partitions(busy),
     )
 
 

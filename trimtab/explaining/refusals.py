@@ -30,7 +30,6 @@ from trimtab.wire.explanation import Nearest
 
 _SKIPPED: Final[Mapping[Rule, str]] = {
     Rule.PAUSED: "the cluster is paused: trimtab tell resume",
-    Rule.DISABLED: "balancing is switched off",
     Rule.TOO_FEW_BROKERS: "fewer than two brokers may get bundles",
     Rule.REPAIR_ONLY: "this round was held between two others, to repair and to drain",
 }
@@ -46,10 +45,9 @@ def explain_skip(scene: Scene, rule: Rule) -> Cause:
         broker = find_uncomputable(scene.view)
         why = f"no strategy was asked: what {broker} reports cannot be computed with"
         return Cause(rule, f"{why}; next: look at its load report")
-    nearest = None
     if rule is Rule.DISABLED:
-        nearest = switch_setting(scene.settings, "round.enabled", True, "the strategy is asked")
-    return Cause(rule, f"no strategy was asked: {_SKIPPED.get(rule, rule.value)}", nearest)
+        return _disabled(scene.settings, frozen=scene.plan.review.frozen)
+    return Cause(rule, f"no strategy was asked: {_SKIPPED.get(rule, rule.value)}")
 
 
 def find_uncomputable(view: View) -> str:
@@ -66,6 +64,20 @@ def _greatest(*columns: Floats) -> Floats:
     rows = np.abs(np.concatenate(columns))
     greatest: Floats = np.where(np.isnan(rows), np.inf, rows).max(axis=0)
     return greatest
+
+
+def _disabled(settings: Settings, *, frozen: bool) -> Cause:
+    # While an earlier plan's harm forbids it too, no single setting has the strategy asked.
+    nearest = switch_setting(settings, "round.enabled", True, "the strategy is asked")
+    merging = settings.split.enabled and settings.merge.enabled
+    goes_on = "splits and merges go on" if merging else "splits go on"
+    if not settings.split.enabled:
+        goes_on = "so are splits and merges (split.enabled)"
+    return Cause(
+        Rule.DISABLED,
+        f"no strategy was asked to move bundles: shedding is off (round.enabled); {goes_on}",
+        None if frozen else nearest,
+    )
 
 
 def _frozen(scene: Scene) -> Cause:
@@ -150,12 +162,19 @@ def _budget(scene: Scene, refusal: Refusal) -> Cause:
 def _full(scene: Scene, refusal: Refusal) -> Cause:
     namespace = namespace_of(refusal.bundle)
     size = scene.view.sizes.get(namespace, 0)
-    coming = sum(namespace_of(split.bundle) == namespace for split in scene.plan.splits)
+    coming = sum(
+        max(1, len(split.positions))
+        for split in scene.plan.splits
+        if namespace_of(split.bundle) == namespace
+    )
     path = "split.max_bundles"
+    should = "it alone keeps the brokers too far apart and should be divided"
+    if refusal.bundle in scene.before.asked:
+        should = "an operator asked to split it"
+        coming += max(1, len(scene.before.asked[refusal.bundle].positions)) - 1
     return Cause(
         Rule.FULL_NAMESPACE,
-        f"it alone keeps the brokers too far apart and should be divided, but {namespace} has "
-        f"{format_count(size, 'bundle')} already ({path})",
+        f"{should}, but {namespace} has {format_count(size, 'bundle')} already ({path})",
         raise_setting(scene.settings, path, size + coming, "it is divided"),
         {"bundles": size},
     )
@@ -180,8 +199,13 @@ def _policy(scene: Scene, refusal: Refusal) -> str:
 _REFUSED: Final[Mapping[Rule, Callable[[Scene, Refusal], str]]] = {
     Rule.TWICE: lambda *_: "it was wanted twice in one round, and moves once",
     Rule.IN_FLIGHT: lambda *_: "it is on its way already",
+    Rule.OWNER_LOST: lambda _, each: (
+        f"{each.source}, which has it, takes no part at present: lost, silent or being drained"
+    ),
     Rule.NOT_MOVABLE: lambda *_: "it is not to be moved: a heartbeat's, or marked so in the view",
-    Rule.UNOWNED: lambda _, each: f"no record says that {each.source} owns it",
+    Rule.UNOWNED: lambda _, each: (
+        f"no record says that {each.source} owns it" if each.source else "no broker owns it"
+    ),
     Rule.LAST_BUNDLE: lambda _, each: f"{each.source} would have no bundle left",
     Rule.SAME_BROKER: lambda _, each: f"no broker is better than {each.source}, which has it",
     Rule.ISOLATED: _policy,
@@ -189,7 +213,6 @@ _REFUSED: Final[Mapping[Rule, Callable[[Scene, Refusal], str]]] = {
     Rule.NO_CANDIDATE: lambda *_: "no other broker may get bundles",
     Rule.UNDIVIDABLE: lambda *_: (
         "it alone keeps the brokers too far apart, and cannot be divided: it is one topic, or of "
-        "the least range, or to divide it was in vain. It takes a larger broker, or a topic with "
-        "more partitions"
+        "the least range, or to divide it was in vain. A larger broker would carry it"
     ),
 }

@@ -12,6 +12,7 @@ from trimtab.explaining.words import amount, format_count, seconds
 from trimtab.model import namespace_of
 from trimtab.plan import Merge, Move, Repair, Split
 from trimtab.reasons import Reason
+from trimtab.splitting.busy_topics import BusyTopic
 from trimtab.splitting.triggers.limits import list_limits
 from trimtab.wire.explanation import Nearest
 
@@ -44,6 +45,10 @@ def of_move(scene: Scene, move: Move) -> Cause | None:
 
 def of_split(scene: Scene, split: Split) -> Cause:
     """The cause of a split: the bundle is too large."""
+    if split.reason is Reason.ASKED:
+        how = f", by {split.algorithm}" if split.algorithm else ""
+        at = f" at {', '.join(f'{each:#010x}' for each in split.positions)}"
+        return Cause(split.reason, f"an operator asked for it{how}{at if split.positions else ''}")
     path, unit = _LIMITS.get(split.reason, ("", ""))
     if not path:
         return Cause(
@@ -74,6 +79,19 @@ def _numbers(scene: Scene, split: Split) -> dict[Reason, tuple[float, float]]:
     rates = bundles.stats if limits.trigger == "instantaneous" else bundles.long
     figures = list_limits(bundles.counts[:, [row]], rates[:, [row]], limits)
     return {reason: (float(figure[0]), float(most)) for reason, (figure, most) in figures.items()}
+
+
+def advise_partitions(busy: BusyTopic) -> str:
+    """What to do about a topic that no split lessens."""
+    traffic = f"{amount(busy.throughput, 'B/s')} and {busy.rate:,.0f} messages/s"
+    advice = "give the topic more partitions"
+    if busy.topics == 1:
+        return f"one topic carries it, {traffic} on {busy.broker}: {advice} ({busy.where} names it)"
+    return (
+        f"it has {traffic} on {busy.broker}, and to divide it was in vain. If one topic carries "
+        f"it, {advice} ({busy.where} names its {format_count(busy.topics, 'topic')}; "
+        "pulsar-admin topics stats says what each carries)"
+    )
 
 
 def of_merge(scene: Scene, merge: Merge) -> Cause:

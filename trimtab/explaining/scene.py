@@ -18,6 +18,7 @@ from trimtab.round.placing import lightly_used
 from trimtab.round.shown import show_to_strategies
 from trimtab.round.urgent import computable
 from trimtab.settings import Settings
+from trimtab.splitting.busy_topics import BusyTopic, find_busy_topics
 from trimtab.state.memory import Memory
 from trimtab.state.round_state import RoundState
 from trimtab.view import View, available_part
@@ -143,6 +144,14 @@ class Scene:
         return {repair.bundle: repair for repair in self.plan.repairs}
 
     @cached_property
+    def busy_topics(self) -> dict[str, BusyTopic]:
+        """By bundle; the busiest first."""
+        if not self.computable:
+            return {}
+        found = find_busy_topics(self.view, self.plan.refusals, self.settings.split)
+        return {each.bundle: each for each in found}
+
+    @cached_property
     def given(self) -> dict[str, list[str]]:
         """Broker to the bundles that the plan takes off it."""
         found: dict[str, list[str]] = {}
@@ -174,6 +183,7 @@ class Scene:
         return bool(self.balancing) or any(
             refusal.rule not in WHOLE
             and refusal.bundle not in children
+            and refusal.bundle not in self.before.asked
             and refusal.source not in draining
             for refusal in self.plan.refusals
         )

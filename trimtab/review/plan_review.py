@@ -50,7 +50,8 @@ class PlanReview:
             return Review(frozen=frozen), replace(state, ledger=replace(state.ledger, plans=()))
         state = replace(state, ledger=self._follow(state.ledger))
         closing = [p for p in state.ledger.plans if due(p, settings, self._now_ms)]
-        if closing or frozen or settings.round.shedding != _OWN:
+        asked = settings.round.enabled and not frozen
+        if closing or not asked or settings.round.shedding != _OWN:
             state = self._learn_reports(state)
         review = Review(frozen=frozen)
         for plan in closing:

@@ -5,9 +5,10 @@ decide(view, state, settings, now, rng):
   stop with a reason if it is paused, nothing can be believed, or the view cannot be computed
   advance the brokers' averages by the new reports
   repair what is broken; wish every bundle off the brokers that are draining
-  stop with a reason if it is disabled, in doubt, or has fewer than two brokers
+  stop with a reason if it is in doubt, or has fewer than two brokers
   hide from the strategies unavailable brokers, and bundles cooling down or in flight
-  review earlier plans; if one did harm, ask no shedder for a while, and perhaps undo its moves
+  review earlier plans; if one did harm, ask no shedder for a while, and perhaps undo its moves;
+  with shedding off ask no shedder, and undo nothing
   ask the split trigger, then the merger; bundles to be split or merged do not move
   wish for a new place for the children of splits, then ask the shedder
   for each wish, in order:
@@ -27,7 +28,7 @@ import numpy as np
 
 from trimtab.doubt import Doubt
 from trimtab.load import usage
-from trimtab.plan import Plan
+from trimtab.plan import Plan, Review
 from trimtab.reasons import Rule
 from trimtab.review.plan_review import PlanReview
 from trimtab.round.disposal import Disposal
@@ -48,14 +49,17 @@ def decide(
 ) -> tuple[Plan, RoundState]:
     """The round's plan and the state after it; the caller seeds ``rng`` from (cluster, round)."""
     urgent, view, state = plan_urgent(view, state, settings, now_ms, rng)
-    skipped = urgent.skipped or _standstill(view, settings)
+    skipped = urgent.skipped or _standstill(view)
     if skipped is not None:
         return _finish(replace(urgent, skipped=skipped), view, state, settings, now_ms)
     view = available_part(view)
     reviewer = PlanReview(view, settings, now_ms)
     review, state = reviewer.review(state)
-    undoing = reviewer.undoing() if review.frozen else None
-    proposed, state = ask_strategies(view, state, settings, undoing)
+    unasked = _unasked(review, settings)
+    # Where shedding is off, not even the breaker moves bundles.
+    undoing = () if unasked is Rule.DISABLED else reviewer.undoing()
+    instead = undoing if unasked else None
+    proposed, state = ask_strategies(view, state, settings, instead)
     decided, state = _dispose(proposed, state, settings, rng, len(urgent.moves))
     plan = replace(
         urgent,
@@ -63,10 +67,10 @@ def decide(
         refusals=urgent.refusals + proposed.refusals + decided.refusals,
         splits=proposed.splits,
         merges=proposed.merges,
-        skipped=Rule.FROZEN if review.frozen else None,
+        skipped=unasked,
         review=review,
     )
-    if not (review.frozen or plan.changes or plan.refusals):
+    if not (unasked or plan.changes or plan.refusals):
         plan = replace(plan, skipped=find_idle_rule(view, state, settings))
     plan, state = reviewer.note(plan, state)
     return _finish(plan, view, state, settings, now_ms)
@@ -81,15 +85,20 @@ def repair_only(
     return _finish(plan, view, state, settings, now_ms)
 
 
-def _standstill(view: View, settings: Settings) -> Rule | None:
+def _standstill(view: View) -> Rule | None:
     """The rule that forbids more than urgent changes, if one does."""
-    if not settings.round.enabled:
-        return Rule.DISABLED
     if view.trouble.doubt is not Doubt.STABLE:
         return Rule.DOUBT
     if np.count_nonzero(view.brokers.available) < MIN_BROKERS:
         return Rule.TOO_FEW_BROKERS
     return None
+
+
+def _unasked(review: Review, settings: Settings) -> Rule | None:
+    """The rule by which no shedder is asked, if there is one; splits and merges go on."""
+    if not settings.round.enabled:
+        return Rule.DISABLED
+    return Rule.FROZEN if review.frozen else None
 
 
 def _dispose(

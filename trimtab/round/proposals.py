@@ -1,10 +1,11 @@
 """What the strategies are shown, and what they propose.
 
 show the available part of the view, without what is cooling down or in flight
+splits that operators ask for are granted or refused; their bundles stay for the rest of the round
 the split trigger proposes; its bundles stay for the rest of the round
 the merger proposes; its bundles stay too
 the children of earlier splits wish for a place
-the shedder proposes, unless the breaker has tripped
+the shedder proposes, unless shedding is off or the breaker has tripped
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from trimtab.merging import MERGERS
 from trimtab.names import rows_of
 from trimtab.plan import MOST_AT_ONCE, Merge, MergeWish, Refusal, ShedWish, Split, SplitWish
 from trimtab.reasons import Reason
+from trimtab.round.asked_splits import decide_asked
 from trimtab.settings import Settings
 from trimtab.shedding import STRATEGIES
 from trimtab.splitting.triggers import TRIGGERS
@@ -42,27 +44,29 @@ class Proposals(NamedTuple):
 
 
 def ask_strategies(
-    view: View, state: RoundState, settings: Settings, undoing: Sequence[ShedWish] | None
+    view: View, state: RoundState, settings: Settings, instead: Sequence[ShedWish] | None
 ) -> tuple[Proposals, RoundState]:
     """The proposals, and the state with the strategies' histories; ``view`` is of the available
-    brokers, ``undoing`` are the wishes while no shedder may be asked."""
+    brokers, ``instead`` are the wishes while no shedder may be asked, None if it may."""
     cooling = frozenset(rows_of(view.bundles.names, state.recent))
-    view = hold_moving(view, cooling)
-    splits, hindered, state = _ask_trigger(view, state, settings)
-    rows = [wish.bundle for wish in splits]
-    view = hold(view, rows, [view.bundles.names[row] for row in rows])
+    concerned = rows_of(view.bundles.names, state.asked)
+    asked, denied, view, state = decide_asked(view, state, settings)
+    # What was refused stays too: it must not be merged in the very round.
+    view = hold_splitting(hold_moving(view, {*cooling, *concerned}), asked)
+    triggered, hindered, state = _ask_trigger(view, state, settings)
+    view = hold_splitting(view, triggered)
     merges = ask_merger(view, settings)
     view = hold(view, [row for wish in merges for row in (wish.bundle, wish.neighbour)])
     children, state = _ask_children(view, state, settings)
-    wishes = undoing
+    wishes = instead
     if wishes is None:
         wishes, state = _ask_shedder(view, state, settings)
     return Proposals(
         view=view,
         cooling=cooling,
-        splits=tuple(_split(view, wish) for wish in splits),
+        splits=tuple(_split(view, wish) for wish in (*asked, *triggered)),
         merges=tuple(_merge(view, wish) for wish in merges),
-        refusals=hindered,
+        refusals=(*denied, *hindered),
         wishes=[*children, *wishes],
     ), state
 
@@ -71,6 +75,12 @@ def hold_moving(view: View, cooling: Collection[int]) -> View:
     """The view with bundles that are cooling down or in flight marked as not movable."""
     moving = np.flatnonzero(view.intended != view.bundles.owner).tolist()
     return hold(view, [*moving, *cooling])
+
+
+def hold_splitting(view: View, wishes: Sequence[SplitWish]) -> View:
+    """The view with the bundles of these wishes marked as being split."""
+    rows = [wish.bundle for wish in wishes]
+    return hold(view, rows, [view.bundles.names[row] for row in rows])
 
 
 def hold(view: View, rows: list[int], splitting: Iterable[str] = ()) -> View:
@@ -112,8 +122,8 @@ def ask_merger(view: View, settings: Settings) -> Sequence[MergeWish]:
 def _ask_children(
     view: View, state: RoundState, settings: Settings
 ) -> tuple[Sequence[ShedWish], RoundState]:
-    """A wish for each child that its owner reports by now, unless the shedder places them itself;
-    the state waits for the other children."""
+    """A wish for each child that its owner reports by now, unless the shedder is on and places them
+    itself; the state waits for the other children."""
     if not state.halves:
         return (), state
     bundles = view.bundles
@@ -125,8 +135,8 @@ def _ask_children(
         for row in rows
         if bundles.movable[row]
     ]
-    places_children = STRATEGIES[settings.round.shedding].places_children
-    return () if places_children else wishes, replace(state, halves=waiting)
+    placing = settings.round.enabled and STRATEGIES[settings.round.shedding].places_children
+    return () if placing else wishes, replace(state, halves=waiting)
 
 
 def _ask_shedder(
@@ -147,6 +157,8 @@ def _split(view: View, wish: SplitWish) -> Split:
         broker=view.brokers.names[view.bundles.owner[wish.bundle]],
         reason=wish.reason,
         epoch=view.epoch(bundle),
+        algorithm=wish.algorithm,
+        positions=wish.positions,
     )
 
 

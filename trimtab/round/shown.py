@@ -21,5 +21,5 @@ def show_to_strategies(
     drained = tuple(move for move in plan.moves if move.reason is Reason.DRAINED)
     view = carry_out(view, Plan(moves=drained, repairs=plan.repairs))
     names, splitting = view.bundles.names, [split.bundle for split in plan.splits]
-    view = hold_moving(view, rows_of(names, state.recent))
+    view = hold_moving(view, rows_of(names, {*state.recent, *state.asked}))
     return hold(view, rows_of(names, {*splitting, *parts_of(plan.merges)}), splitting)

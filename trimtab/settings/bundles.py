@@ -17,7 +17,8 @@ class SplitSettings:
         True,
         "",
         None,
-        "Off: only operators split bundles; one hot bundle stays hot.",
+        "Off: only operators split bundles; one hot bundle stays hot. Independent "
+        "of round.enabled.",
         Alias("loadBalancerAutoBundleSplitEnabled"),
     )
     trigger: str = setting(
@@ -26,7 +27,8 @@ class SplitSettings:
         SPLIT_TRIGGERS,
         "Which rates are judged: long-term averages at once (Pulsar's modular manager), or the "
         "instantaneous ones after some hits (the extensible one); planned: long-term averages, and "
-        "what trimtab's shedding finds too large for any broker.",
+        "what trimtab's shedding finds too large for any broker; while round.enabled is off, or "
+        "under another shedding, the long-term averages alone.",
     )
     algorithm: str = setting(
         "range_equally_divide",
@@ -47,8 +49,9 @@ class SplitSettings:
         True,
         "",
         None,
-        "On: the children leave their broker at once and are placed again; not under trimtab, "
-        "whose plan says where they go. Off: they stay until a round moves them.",
+        "On: the children leave their broker at once and are placed again, also while "
+        "round.enabled is off; not where trimtab sheds, whose plan says where they go. Off: they "
+        "stay until a round moves them.",
         Alias("loadBalancerAutoUnloadSplitBundlesEnabled"),
     )
     max_topics: int = setting(
@@ -79,6 +82,15 @@ class SplitSettings:
         (0.0, HUGE),
         "The same in bytes.",
         Alias("loadBalancerNamespaceBundleMaxBandwidthMbytes", mebibytes),
+    )
+    topic_throughput: float = setting(
+        20e6,
+        "B/s",
+        (0.0, HUGE),
+        "A topic, or partition, that has a bundle to itself and so much, in and out, is reported: "
+        "no split lessens it, more partitions do. Nothing is decided by it; 0: only those over the "
+        "limits above. Low: topics are named that harm nothing; high: those that no broker can "
+        "carry are named late.",
     )
     max_bundles: int = setting(
         128,

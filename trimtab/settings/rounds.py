@@ -17,7 +17,8 @@ class RoundSettings:
         True,
         "",
         None,
-        "Off: nothing is proposed, the fleet drifts; lookups still find a broker.",
+        "Shedding. Off: nothing moves for balance, and the fleet drifts. Repairs and drains go "
+        "on, and so do splits and merges, by split.enabled and merge.enabled.",
         Alias("loadBalancerSheddingEnabled"),
     )
     observe_only: bool = setting(

@@ -84,7 +84,9 @@ def _caught_up(shadow: Shadow, memory: Memory, view: View) -> Shadow:
     here = memory.appended.keys() - liveness.gone.keys() - liveness.draining
     return replace(
         shadow,
-        round=replace(shadow.round, number=true.number, paused=False, halves=true.halves),
+        round=replace(
+            shadow.round, number=true.number, paused=False, halves=true.halves, asked=true.asked
+        ),
         elsewhere=standing(shadow.elsewhere, view, here),
     )
 

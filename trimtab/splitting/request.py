@@ -33,6 +33,9 @@ class SplitFlaw(StrEnum):
     OUTSIDE = "a boundary does not lie inside it"
     EMPTY_CHILD = "two boundaries are equal, which makes an empty child"
     NO_POSITION = "no position is given"
+    ONE_TOPIC = "it has fewer than two topics"
+    UNNEEDED = "the algorithm finds no need to split it"
+    UNKNOWN = "this version does not know the algorithm"
 
 
 class CannotSplit(ValueError):

@@ -78,6 +78,15 @@ def _field(strategy: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class AskedSplit:
+    """How an operator wants a bundle split."""
+
+    algorithm: str = ""
+    """Empty: the setting's."""
+    positions: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class RoundState:
     """What a cluster's rounds remember from one to the next."""
 
@@ -91,6 +100,8 @@ class RoundState:
     averages: BrokerAverages = field(default_factory=BrokerAverages)
     halves: dict[str, int] = field(default_factory=dict)
     """Children of splits that wait for a place, to since when (ms)."""
+    asked: dict[str, AskedSplit] = field(default_factory=dict)
+    """Bundles whose split operators ask for; the next round that asks strategies decides."""
     ledger: Ledger = field(default_factory=Ledger)
     breaker: Breaker = field(default_factory=Breaker)
     strategies: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from trimtab.model import LONGEST_NAME, Epoch
 from trimtab.ownership import Event
 from trimtab.settings.words import AT_LOOKUP
-from trimtab.wire.command import Command, CommandKind
+from trimtab.wire.command import Command, CommandKind, Division
 from trimtab.wire.ownership import Neighbour, Transition, TransitionOutcome
 from trimtab.wire.rows import (
     PlannedMerge,
@@ -53,6 +53,14 @@ def transitions(record: RoundRecord, batch: BatchId) -> tuple[Transition, ...]:
     )
 
 
+def is_of_a_broker(command: str) -> bool:
+    """Whether a command's id is one that brokers give: the name of what the broker did, with the
+    kind. The job's are cluster/query/batch/number/kind, also of an ``own``."""
+    *name, kind = command.split("/")
+    of_the_job = len(name) == 4 and name[2].isdecimal() and name[3].isdecimal()
+    return kind == CommandKind.OWN and not of_the_job
+
+
 class _Request(NamedTuple):
     """What one part of a plan requests from the store, and the commands to brokers."""
 
@@ -93,7 +101,7 @@ def _transition(record: RoundRecord, name: str, planned: Planned) -> Transition:
             bundle=planned.bundle,
             source=request.source,
             destination=request.broker if request.event is Event.TRANSFER else None,
-            division=record.division if kind is CommandKind.SPLIT else None,
+            division=_division(record, planned),
             neighbour=request.neighbour and request.neighbour.bundle,
             reason=planned.reason,
             plan=f"{record.cluster}/{record.round}",
@@ -111,6 +119,14 @@ def _transition(record: RoundRecord, name: str, planned: Planned) -> Transition:
         commands=commands,
         within_ms=record.move_deadline_ms if commands else 0,
     )
+
+
+def _division(record: RoundRecord, planned: Planned) -> Division | None:
+    if not isinstance(planned, PlannedSplit) or record.division is None:
+        return None
+    if not planned.algorithm:
+        return record.division
+    return record.division.asked(planned.algorithm, planned.positions)
 
 
 def issue_commands(

@@ -30,8 +30,8 @@ class CommandKind(StrEnum):
     """Merge the bundle with its ``neighbour`` above."""
 
 
-class Division(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Where an owner splits a bundle: Pulsar's algorithm, and limits that one algorithm reads."""
+class Division(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Where an owner splits a bundle: Pulsar's algorithm, and what single algorithms read."""
 
     algorithm: str
     max_rate: float
@@ -39,6 +39,13 @@ class Division(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     max_throughput: float
     """The most bytes/s of a child."""
     difference: float
+    positions: tuple[int, ...] = ()
+    """On the ring: where specified_positions_divide splits. An owner of a version without this
+    field declines such a split."""
+
+    def asked(self, algorithm: str, positions: tuple[int, ...]) -> Division:
+        """With an operator's algorithm and positions."""
+        return msgspec.structs.replace(self, algorithm=algorithm, positions=positions)
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):

@@ -35,6 +35,8 @@ class IntentKind(StrEnum):
     """Use ``broker`` again."""
     READMIT = "readmit"
     """End the quarantine of ``bundle``."""
+    SPLIT = "split"
+    """Split ``bundle``: at ``positions``, by ``algorithm``, or without them as the setting says."""
     ISOLATION = "isolation"
     """Set the isolation policy ``name`` to ``isolation``; without one, delete it."""
     ANTI_AFFINITY = "anti-affinity"
@@ -61,5 +63,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     page: int = 0
     """The page's number, from 1, of one scan of the leases."""
     bundle: str = ""
+    algorithm: str = ""
+    positions: tuple[int, ...] = ()
     level: Doubt = Doubt.STABLE
     v: int = 1

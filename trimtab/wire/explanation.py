@@ -57,6 +57,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     """None if no single setting would change the answer, or none is known."""
     until: int = 0
     """When the rule stops applying by itself (batch timestamp); 0: it does not."""
+    advice: str = ""
+    """What an operator should do about a bundle that no move and no split helps."""
     v: int = 1
 
 

@@ -29,7 +29,9 @@ class Cause(StrEnum):
     """Why there is no broker to connect to."""
 
     STORE_CLOSED = "store-closed"
+    """The records are being rebuilt."""
     STORE_UNAVAILABLE = "store-unavailable"
+    """The asked broker cannot reach Redis."""
     HAND_OVER = "hand-over"
     """The bundle is being handed to a broker that does not serve it yet."""
     NO_HINTS = "no-hints"
@@ -42,11 +44,15 @@ class Cause(StrEnum):
     """The broker to ask does not answer; only clients produce this cause."""
 
     BAD_TOPIC = "bad-topic"
+    """It is not the name of a topic."""
     UNKNOWN_NAMESPACE = "unknown-namespace"
+    """It has no bundle."""
     NOT_TILING = "not-tiling"
     """The namespace's bundles leave a hole or overlap."""
     QUARANTINED = "quarantined"
+    """The bundle is: an operator readmits it."""
     TOO_MANY_REDIRECTS = "too-many-redirects"
+    """Only clients produce this cause."""
 
 
 RETRY_AFTER_MS: Final[Mapping[Cause, int]] = MappingProxyType(

@@ -127,6 +127,9 @@ class PlannedSplit(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     epoch: tuple[int, int]
     why: str = ""
+    algorithm: str = ""
+    """Instead of the one in the round's ``division``, if it is not empty."""
+    positions: tuple[int, ...] = ()
 
 
 class PlannedMerge(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -183,6 +186,16 @@ class ShadowRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Its ranges are predicted."""
 
 
+class BusyTopicRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A bundle that one topic keeps busy (`trimtab.splitting.busy_topics`)."""
+
+    bundle: str
+    broker: str
+    topics: int
+    rate: float
+    throughput: float
+
+
 class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One round as stored on trimtab.rounds; ``at`` is the batch timestamp (epoch ms)."""
 
@@ -193,8 +206,9 @@ class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     placement: str
     observe_only: bool
     skipped: str
-    """Empty, or the rule that kept strategies from being asked; repairs and drains may still be
-    there."""
+    """Empty, or the rule that kept the shedder from being asked, or that it proposed nothing.
+    Repairs and drains may still be there; splits, merges and moves of children too, if the shedder
+    is disabled or frozen."""
     moves: tuple[PlannedMove, ...]
     refusals: tuple[RefusedMove, ...]
     """The first refusals, where there are very many."""
@@ -206,7 +220,8 @@ class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     usage: dict[str, float]
     """Each broker's usage as the strategies see it (fraction)."""
     problems: tuple[str, ...]
-    """Problems for an operator: namespaces that do not tile, intents that were refused."""
+    """Problems for an operator: namespaces that do not tile, intents that were refused, topics that
+    need more partitions."""
     move_deadline_ms: int
     settings_version: int
     state_hash: str
@@ -245,6 +260,8 @@ class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Each broker's average usage (fraction), from operator ①'s averages of its resources."""
     frozen_until: int = 0
     """No strategy is asked before this batch timestamp; 0 while the breaker is closed."""
+    busy_topics: tuple[BusyTopicRecord, ...] = ()
+    """Bundles that no split lessens, the busiest first."""
     undo: tuple[PlannedMove, ...] = ()
     """The moves that would undo the plans that tripped the breaker; those that are made are also
     in ``moves``."""

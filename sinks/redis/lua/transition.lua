@@ -485,14 +485,23 @@ local function commit(changes)
   end
 end
 
-local function journal(changes)
-  for _, each in ipairs(changes) do
+-- With the first change come the commands that a broker issued with it: the job, which publishes its own,
+-- learns of these only here.
+local function journal(changes, commands)
+  for i, each in ipairs(changes) do
     local left_out = leaves_out
     if not left_out then
+      local entry = { "change", '{"cluster":' .. quoted(cluster) .. member("bundle", each.bundle)
+        .. member("event", each.event) .. ',"record":' .. each.text .. "}" }
+      if i == 1 and by_broker and #commands > 0 then
+        local texts = {}
+        for j, command in ipairs(commands) do
+          texts[j] = command.text
+        end
+        entry[3], entry[4] = "commands", "[" .. table.concat(texts, ",") .. "]"
+      end
       -- A stream whose ids a client has exhausted takes no more entries.
-      local added = redis.pcall("XADD", JOURNAL, "*", "change", '{"cluster":' .. quoted(cluster)
-        .. member("bundle", each.bundle) .. member("event", each.event)
-        .. ',"record":' .. each.text .. "}")
+      local added = redis.pcall("XADD", JOURNAL, "*", unpack(entry))
       left_out = type(added) == "table" and added.err
     end
     if left_out then
@@ -515,18 +524,27 @@ local function born(request, owner, above)
   return children
 end
 
-local function send(request, after, epoch)
+-- The commands that go out: {stream, text}.
+local function stamped(request, after, epoch)
   local deadline = request.within and string.format(',"deadline":%.0f', now + request.within) or ""
+  local commands = {}
   for _, command in ipairs(request.commands or {}) do
     if not request.candidates or command[2] == after.owner then
       local stamps = '{"epoch":' .. epoch .. ',"generation":' .. generation
         .. string.format(',"issuedAt":%.0f', now) .. deadline .. ","
-      -- pcall, not call: if its broker has damaged the stream, the command just misses its deadline.
-      redis.pcall("XADD", KEYS[command[1]], "MAXLEN", "~", LONGEST_COMMAND_STREAM, "*",
-        "command", stamps .. string.sub(command[3], 2))
-      -- pcall here too: callers of an older version lack this right.
-      redis.pcall("EXPIRE", KEYS[command[1]], COMMANDS_KEPT_S)
+      commands[#commands + 1] = { stream = KEYS[command[1]], text = stamps .. string.sub(command[3], 2) }
     end
+  end
+  return commands
+end
+
+local function send(request, after, commands)
+  for _, command in ipairs(commands) do
+    -- pcall, not call: if its broker has damaged the stream, the command just misses its deadline.
+    redis.pcall("XADD", command.stream, "MAXLEN", "~", LONGEST_COMMAND_STREAM, "*",
+      "command", command.text)
+    -- pcall here too: callers of an older version lack this right.
+    redis.pcall("EXPIRE", command.stream, COMMANDS_KEPT_S)
   end
   if request.candidates then
     -- pcall here too: the records are written, and a spoiled count heals with the next hints.
@@ -550,10 +568,11 @@ local function write(request, record, known, after, upper)
       changes[#changes + 1] = child
     end
   end
+  local commands = after.event and {} or stamped(request, after, changes[1].epoch)
   commit(changes)
-  journal(changes)
+  journal(changes, commands)
   if not after.event then
-    send(request, after, changes[1].epoch)
+    send(request, after, commands)
   end
   return changes[1].text
 end

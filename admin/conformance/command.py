@@ -1,0 +1,74 @@
+"""``trimtab conformance``: says which of the protocol's rules a broker keeps."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from admin.conformance.rules import RULES
+from admin.conformance.run import Verdict, play, started
+from deploy.process import ServerError
+from deploy.redis_server import RedisServer
+
+FINDINGS: Final = 6
+FAILED: Final = 1
+USAGE: Final = 2
+
+
+def conformance(
+    command: Annotated[
+        str,
+        typer.Argument(
+            help="Starts the broker; {redis}, {cluster}, {broker} and {served} are filled in."
+        ),
+    ],
+    redis: Annotated[
+        str | None, typer.Option(help="URL of a Redis for tests, instead of one started here.")
+    ] = None,
+    only: Annotated[list[str] | None, typer.Option(help="A rule; may be repeated.")] = None,
+    logs: Annotated[Path | None, typer.Option(help="Folder for what the broker prints.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="A line each, for programs.")] = False,
+) -> None:
+    """Play a job against a broker in any language (docs/wire.md); 6 if it breaks a rule."""
+    names = only or list(RULES)
+    unknown = [name for name in names if name not in RULES]
+    if unknown:
+        typer.echo(f"no such rules: {', '.join(unknown)}; there are {', '.join(RULES)}", err=True)
+        raise typer.Exit(USAGE)
+    try:
+        verdicts = _played(command, redis, names, logs)
+    except (OSError, ServerError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(FAILED) from None
+    if json:
+        for verdict in verdicts:
+            print(msgspec.json.encode({"v": 1, **verdict._asdict()}).decode())
+    else:
+        Console().print(_table(verdicts))
+    raise typer.Exit(FINDINGS if any(verdict.reason for verdict in verdicts) else 0)
+
+
+def _played(command: str, url: str | None, names: list[str], logs: Path | None) -> list[Verdict]:
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="trimtab-")))
+        if url is None:
+            server = RedisServer(folder / "redis", settings=["appendfsync no"])
+            url = stack.enter_context(server).url
+        if logs is not None:
+            logs.mkdir(parents=True, exist_ok=True)
+        return list(play(url, started(command, logs or folder), names))
+
+
+def _table(verdicts: list[Verdict]) -> Table:
+    table = Table("", "rule", "what it says", "seen instead", box=None, pad_edge=False)
+    for verdict in verdicts:
+        mark = "[red]no[/]" if verdict.reason else "[green]ok[/]"
+        table.add_row(mark, verdict.rule, RULES[verdict.rule].text, verdict.reason)
+    return table

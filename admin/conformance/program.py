@@ -1,0 +1,105 @@
+"""The broker under test: how it is started, and how it shows what it serves (docs/wire.md)."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Mapping
+from http.client import HTTPException
+from pathlib import Path
+from typing import Final, Protocol
+from urllib.request import urlopen
+
+import msgspec
+
+from deploy.process import Process
+from trimtab.model import Epoch
+
+START_S: Final = 60.0
+"""The longest a program may take until it shows what it serves."""
+
+REDIS: Final = "TRIMTAB_REDIS_URL"
+CLUSTER: Final = "TRIMTAB_CLUSTER"
+BROKER: Final = "TRIMTAB_BROKER"
+SERVED: Final = "TRIMTAB_SERVED"
+
+_served = msgspec.json.Decoder(dict[str, Epoch])
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """What a program is told, in its environment and in place of the words in its command."""
+
+    redis: str
+    cluster: str
+    broker: str
+    served: str
+    """host:port at which it shows what it serves."""
+
+    def environment(self) -> dict[str, str]:
+        return {
+            REDIS: self.redis,
+            CLUSTER: self.cluster,
+            BROKER: self.broker,
+            SERVED: self.served,
+        }
+
+
+class Program(Protocol):
+    """A broker that may be started and stopped."""
+
+    def start(self) -> None:
+        """Return once it shows what it serves; raises ServerError."""
+        ...
+
+    def stop(self) -> None:
+        """Ask it to end, as SIGTERM does; returns once it has."""
+        ...
+
+    def end(self) -> None:
+        """End it at once if it still runs."""
+        ...
+
+
+class Started:
+    """A program of a command line: ``{redis}``, ``{cluster}``, ``{broker}``, ``{served}`` in it are
+    filled in."""
+
+    def __init__(self, template: str, told: Told, folder: Path) -> None:
+        words = msgspec.structs.asdict(told)
+        command = [_filled(part, words) for part in shlex.split(template)]
+        self._told = told
+        self._process = Process(
+            "the broker under test",
+            command,
+            folder=folder,
+            log=folder / f"{told.cluster}.log",
+            environment={**os.environ, **told.environment()},
+        )
+
+    def start(self) -> None:
+        self._process.start(lambda: shown(self._told.served) is not None, START_S)
+
+    def stop(self) -> None:
+        self._process.stop()
+
+    def end(self) -> None:
+        self._process.kill()
+
+
+def _filled(part: str, words: Mapping[str, str]) -> str:
+    # Not str.format: a command may have braces of its own.
+    for word, value in words.items():
+        part = part.replace(f"{{{word}}}", value)
+    return part
+
+
+def shown(served: str) -> dict[str, Epoch] | None:
+    """The bundles that the program serves now, with their tokens; None if it does not answer."""
+    try:
+        with urlopen(f"http://{served}/served", timeout=2.0) as answer:
+            return _served.decode(answer.read())
+    except (OSError, HTTPException, msgspec.MsgspecError):
+        return None
+
+
+Launch = Callable[[Told], Program]

@@ -1,0 +1,374 @@
+"""The rules, each with the play that shows whether a broker keeps it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import msgspec
+
+from admin.conformance.stage import LEASE_MS, OTHER, Broken, Stage
+from trimtab.model import merge_names
+from trimtab.ownership import Event, State
+from trimtab.tiling import flaws
+from trimtab.wire import keys
+from trimtab.wire.command import Command, CommandKind, Division
+from trimtab.wire.ownership import Neighbour
+
+LOWER: Final = "public/first/0x00000000_0x80000000"
+UPPER: Final = "public/first/0x80000000_0xffffffff"
+SECOND: Final = "public/second/0x00000000_0xffffffff"
+
+_DIVISION: Final = Division(
+    algorithm="range_equally_divide", max_rate=1e6, max_throughput=1e9, difference=0.1
+)
+
+
+class Rule(NamedTuple):
+    """A rule, and a play of it; the play raises Broken."""
+
+    text: str
+    play: Callable[[Stage], None]
+
+
+def _opened(stage: Stage) -> None:
+    stage.open()
+    stage.start()
+    # From here on what it gets comes by commands: it has agreed with the store.
+    stage.wait(stage.reads_its_stream, "it does not read its stream in the group agent")
+
+
+def _takes(stage: Stage) -> None:
+    _opened(stage)
+    value = stage.lease()
+    if not value[1:].isdecimal():
+        raise Broken(f"the lease is {value!r}, not + and the session in digits")
+
+
+def _renews(stage: Stage) -> None:
+    _opened(stage)
+    stage.hold(
+        lambda: stage.lease_left_ms() > 0, "the lease ran out", seconds=2.5 * LEASE_MS / 1000
+    )
+
+
+def _seeds(stage: Stage) -> None:
+    stage.open()
+    stage.own_without_a_process(LOWER)
+    before = stage.epoch(LOWER)
+    stage.start()
+    stage.wait(lambda: LOWER in stage.served(), "the bundle of the earlier process is not served")
+    if stage.epoch(LOWER) <= before or stage.served().get(LOWER) != stage.epoch(LOWER):
+        raise Broken("it serves without a claim: the record has its old epoch, or another token")
+
+
+def _serves(stage: Stage) -> None:
+    _opened(stage)
+    stage.give(LOWER)
+    _settled(stage, LOWER, State.OWNED)
+    if stage.served().get(LOWER) != stage.epoch(LOWER):
+        raise Broken("the token is not the record's epoch")
+
+
+def _acknowledges(stage: Stage) -> None:
+    _opened(stage)
+    stage.give(LOWER)
+    _drained(stage)
+
+
+def _unloads(stage: Stage) -> None:
+    _opened(stage)
+    stage.give(LOWER)
+    stage.ask(LOWER, Event.UNLOAD)
+    stage.send(stage.command(CommandKind.UNLOAD, LOWER))
+    _settled(stage, LOWER, State.FREE)
+    if LOWER in stage.served():
+        raise Broken("it serves a bundle that it released")
+
+
+def _transferring(stage: Stage) -> Command:
+    stage.give(LOWER)
+    stage.other_lives()
+    stage.ask(LOWER, Event.TRANSFER, broker=OTHER)
+    return stage.command(CommandKind.TRANSFER, LOWER, source=stage.broker, destination=OTHER)
+
+
+def _stops_first(stage: Stage) -> None:
+    _opened(stage)
+    transfer = _transferring(stage)
+    stage.isolate()
+    stage.send(transfer)
+    deadline = time.monotonic() + 1.5
+    while LOWER in stage.served():
+        if time.monotonic() > deadline:
+            raise Broken("it still serves while it asks the store for the hand-over")
+    if not stage.lease():
+        raise Broken("it stopped only as its lease ran out")
+    stage.rejoin()
+    _settled(stage, LOWER, State.ASSIGNING)
+
+
+def _hands_over(stage: Stage) -> None:
+    _opened(stage)
+    stage.send(_transferring(stage))
+    _settled(stage, LOWER, State.ASSIGNING)
+    sent = stage.commands_of(OTHER)
+    wanted = (CommandKind.OWN, LOWER, stage.epoch(LOWER))
+    if [(each.kind, each.bundle, each.epoch) for each in sent] != [wanted]:
+        raise Broken(f"the destination got {len(sent)} commands, not one own of this epoch")
+
+
+def _takes_back(stage: Stage) -> None:
+    _opened(stage)
+    transfer = _transferring(stage)
+    stage.client.delete(keys.lease_key(stage.cluster, OTHER))
+    stage.send(transfer)
+    _settled(stage, LOWER, State.OWNED)
+    stage.wait(lambda: LOWER in stage.served(), "it does not serve what no other broker could take")
+
+
+def _refuses_old(stage: Stage) -> None:
+    _opened(stage)
+    own = stage.give(LOWER)
+    # Released and given again since.
+    stage.ask(LOWER, Event.UNLOAD)
+    late = stage.command(CommandKind.UNLOAD, LOWER)
+    stage.ask(LOWER, Event.KEEP)
+    stage.send(stage.command(CommandKind.OWN, LOWER))
+    stage.wait(
+        lambda: stage.served().get(LOWER) == stage.epoch(LOWER), "it does not follow a kept record"
+    )
+    assert own.epoch < late.epoch
+    stage.isolate()
+    stage.send(late)
+    stage.hold(lambda: LOWER in stage.served(), "it obeyed a command of an old epoch")
+    stage.rejoin()
+    _drained(stage)
+    _settled(stage, LOWER, State.OWNED)
+
+
+def _ignores_copies(stage: Stage) -> None:
+    _opened(stage)
+    own = stage.give(LOWER)
+    before = stage.epoch(LOWER)
+    stage.send(own)
+    stage.send(own)
+    stage.hold(lambda: LOWER in stage.served(), "a copy of own made it stop serving")
+    _drained(stage)
+    if stage.epoch(LOWER) != before:
+        raise Broken("a copy of own changed the record")
+
+
+def _skips_unknown_kinds(stage: Stage) -> None:
+    _opened(stage)
+    own = stage.assign(LOWER)
+    _after(stage, LOWER, _edited(own, kind="dance"), own)
+
+
+def _ignores_members(stage: Stage) -> None:
+    _opened(stage)
+    _after(stage, LOWER, _edited(stage.assign(LOWER), later={"x": [1, 2]}))
+
+
+def _drops_poison(stage: Stage) -> None:
+    _opened(stage)
+    own = stage.assign(LOWER)
+    stage.client.xadd(keys.command_stream(stage.cluster, stage.broker), {"other": "1"})
+    _after(
+        stage,
+        LOWER,
+        b"\xff{",
+        b"[]",
+        b"{}",
+        _edited(own, broker=OTHER),
+        _edited(own, bundle="no-bundle"),
+        _edited(own, epoch=[1, -1]),
+        own,
+    )
+
+
+def _splits(stage: Stage) -> None:
+    _opened(stage)
+    stage.give(SECOND)
+    stage.ask(SECOND, Event.SPLIT)
+    stage.send(stage.command(CommandKind.SPLIT, SECOND, division=_DIVISION))
+    _drained(stage)
+    if (record := stage.record(SECOND)) is not None and record.state is State.OWNED:
+        stage.wait(lambda: SECOND in stage.served(), "it declined, and does not serve the bundle")
+        return
+    _settled(stage, SECOND, State.DELETED)
+    stage.wait(lambda: not flaws(stage.served()), "the children that it serves do not tile")
+
+
+def _merges(stage: Stage) -> None:
+    _opened(stage)
+    stage.give(LOWER)
+    stage.give(UPPER)
+    stage.ask(LOWER, Event.MERGE, neighbour=Neighbour(UPPER, stage.epoch(UPPER)))
+    stage.send(stage.command(CommandKind.MERGE, LOWER, neighbour=UPPER))
+    _drained(stage)
+    records = [stage.record(part) for part in (LOWER, UPPER)]
+    if all(record is not None and record.state is State.OWNED for record in records):
+        stage.wait(lambda: {LOWER, UPPER} <= stage.served().keys(), "it declined, and serves less")
+        return
+    whole = merge_names(LOWER, UPPER)
+    _settled(stage, whole, State.OWNED)
+    stage.wait(lambda: set(stage.served()) == {whole}, "it does not serve the merged bundle alone")
+
+
+def _stops_without_lease(stage: Stage) -> None:
+    _opened(stage)
+    stage.give(LOWER)
+    stage.isolate()
+
+    def ends_in_time() -> bool:
+        # In this order: what is served after the lease was seen gone is served too long.
+        gone = not stage.lease()
+        if gone and stage.served():
+            raise Broken("it serves after its lease ran out in Redis")
+        return gone
+
+    stage.wait(ends_in_time, "the lease is still there")
+
+
+def _agrees_again(stage: Stage) -> None:
+    _opened(stage)
+    stage.give(LOWER)
+    before = stage.epoch(LOWER)
+    stage.isolate()
+    stage.wait(lambda: not stage.lease(), "the lease is still there")
+    stage.rejoin()
+    stage.wait(lambda: LOWER in stage.served(), "it does not serve again")
+    if stage.served()[LOWER] <= before:
+        raise Broken("it serves again without a new claim, which may be another's by now")
+
+
+def _waits_for_open(stage: Stage) -> None:
+    stage.open()
+    stage.own_without_a_process(LOWER)
+    before = stage.epoch(LOWER)
+    stage.close()
+    stage.start()
+    stage.hold(lambda: not stage.served(), "it serves from a closed store's records", 2.0)
+    stage.reopen()
+    stage.wait(lambda: LOWER in stage.served(), "it does not serve once the store is open")
+    if stage.epoch(LOWER) <= before:
+        raise Broken("it did not claim")
+
+
+def _asserts(stage: Stage) -> None:
+    _opened(stage)
+    stage.give(LOWER)
+    stage.close()
+    stage.wait(stage.asserted, "a closed store gets no assertion")
+    name = keys.assertion_key(stage.cluster, stage.history, stage.broker)
+    said = msgspec.json.decode(stage.client.get(name) or b"{}")
+    if LOWER not in said.get("records", {}):
+        raise Broken("the assertion lacks a bundle that it serves")
+    stage.hold(lambda: LOWER in stage.served(), "it stops serving though its lease goes on")
+
+
+def _obeys_nothing_closed(stage: Stage) -> None:
+    _opened(stage)
+    stage.give(LOWER)
+    stage.ask(LOWER, Event.UNLOAD)
+    unload = stage.command(CommandKind.UNLOAD, LOWER)
+    stage.close()
+    stage.wait(stage.asserted, "a closed store gets no assertion")
+    stage.hold(lambda: LOWER in stage.served(), "it stops serving though its lease goes on", 0.3)
+    stage.send(unload)
+    stage.hold(lambda: LOWER in stage.served(), "it starts a command while the store is closed")
+    stage.reopen()
+    _settled(stage, LOWER, State.FREE)
+
+
+def _waits_for_older(stage: Stage) -> None:
+    stage.open()
+    stage.own_without_a_process(LOWER)
+    # From before the request, as a broker counts.
+    begun = time.monotonic()
+    stage.renew_as(2)
+    stage.program.start()
+    while time.monotonic() < begun + LEASE_MS / 1000:
+        if stage.served():
+            raise Broken("it serves while an older process of its name may")
+    stage.wait(
+        lambda: LOWER in stage.served(), "it does not serve once the older one's time is over"
+    )
+
+
+def _gives_way(stage: Stage) -> None:
+    _opened(stage)
+    stage.give(LOWER)
+    mine = stage.lease()
+    later = int(mine[1:]) + 1_000_000
+    left = stage.renew_as(later).ms / 1000
+    until = time.monotonic() + left
+    stage.wait(lambda: not stage.served(), "it serves though a later process has its name")
+    if time.monotonic() > until:
+        raise Broken("it served for longer than the rest of its lease")
+    stage.wait(lambda: stage.renew_as(later).ms > 0 and stage.lease() != mine, "it keeps the lease")
+    stage.hold(lambda: stage.lease() != mine and not stage.served(), "it took its lease again")
+
+
+def _ends(stage: Stage) -> None:
+    _opened(stage)
+    stage.give(LOWER)
+    stage.program.stop()
+    if stage.lease() not in ("", "0"):
+        raise Broken("it ended, and its lease does not say so")
+
+
+RULES: Final = {
+    "takes-lease": Rule("A lease of + and the session, by the script.", _takes),
+    "renews-lease": Rule("It is renewed before it ends.", _renews),
+    "seeds": Rule("A claim comes before it serves what its name owned.", _seeds),
+    "serves": Rule("own: it serves, and confirms.", _serves),
+    "acknowledges": Rule("An obeyed command leaves the stream.", _acknowledges),
+    "unloads": Rule("unload: it stops, and the bundle is free.", _unloads),
+    "stops-first": Rule("transfer: it stops serving before it asks.", _stops_first),
+    "hands-over": Rule("transfer: the destination gets own, with the new epoch.", _hands_over),
+    "takes-back": Rule("transfer to a dead broker: it declines, and serves.", _takes_back),
+    "refuses-old": Rule("A command of an old epoch changes nothing.", _refuses_old),
+    "ignores-copies": Rule("A copy of a command changes nothing.", _ignores_copies),
+    "skips-unknown-kinds": Rule("A command of an unknown kind is dropped.", _skips_unknown_kinds),
+    "ignores-members": Rule("A member that it does not know is ignored.", _ignores_members),
+    "drops-poison": Rule("What is no command blocks none behind it.", _drops_poison),
+    "splits": Rule("split: the children tile and are served, or it declines.", _splits),
+    "merges": Rule("merge: the whole is served, or it declines.", _merges),
+    "stops-without-lease": Rule("It stops serving before its lease ends.", _stops_without_lease),
+    "agrees-again": Rule("After a gap in the lease it claims before it serves.", _agrees_again),
+    "waits-for-open": Rule("It claims and serves nothing from a closed store.", _waits_for_open),
+    "asserts": Rule("It tells a closed store what it saw, and serves on.", _asserts),
+    "obeys-nothing-closed": Rule(
+        "It starts no command while the store is closed.", _obeys_nothing_closed
+    ),
+    "waits-for-older": Rule("It waits for the rest of an older process's lease.", _waits_for_older),
+    "gives-way": Rule("It ends when a later process has its name.", _gives_way),
+    "ends": Rule("At its end it gives its lease up or leaves it.", _ends),
+}
+
+
+def _settled(stage: Stage, bundle: str, state: State) -> None:
+    def is_so() -> bool:
+        record = stage.record(bundle)
+        return record is not None and record.state is state
+
+    stage.wait(is_so, f"{bundle} does not become {state}")
+
+
+def _drained(stage: Stage) -> None:
+    stage.wait(stage.stream_is_empty, "the commands are not acknowledged")
+
+
+def _after(stage: Stage, bundle: str, *entries: Command | bytes) -> None:
+    """Put entries into the stream; the last one gives the bundle."""
+    for entry in entries:
+        stage.send(entry)
+    stage.wait(lambda: bundle in stage.served(), "the command behind it is not obeyed")
+    _drained(stage)
+
+
+def _edited(command: Command, **members: object) -> bytes:
+    return msgspec.json.encode({**msgspec.to_builtins(command), **members})

@@ -1,0 +1,253 @@
+"""A cluster of its own, in which the kit is the job and every other broker."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from itertools import count
+from typing import Any, Final
+
+import msgspec
+import redis
+
+from admin.conformance.program import Launch, Told, shown
+from sinks.redis.cluster_gate import ClusterGate
+from sinks.redis.command_streams import GROUP
+from sinks.redis.leases import Lease, Leases
+from sinks.redis.ownership_store import OwnershipStore
+from trimtab.model import NO_EPOCH, Epoch
+from trimtab.ownership import Event
+from trimtab.wire import keys
+from trimtab.wire.command import Command, CommandKind
+from trimtab.wire.ownership import Record, Transition, TransitionOutcome
+
+LEASE_MS: Final = 4500
+"""The longest lease granted here: shorter than in practice, so that its end is seen soon."""
+
+PATIENCE_S: Final = 15.0
+"""How long a broker may take to do what it must."""
+
+WATCHED_S: Final = 1.0
+"""How long it is watched for what it must not do; shorter than what is left of any lease."""
+
+OTHER: Final = "127.0.0.1:2"
+_GENERATION: Final = 1
+_DEADLINE_MS: Final = 30_000
+_DAY_MS: Final = 86_400_000
+_PAUSE_S: Final = 0.01
+_VOUCH_S: Final = 0.2
+
+
+class Broken(Exception):
+    """A rule is not kept; says what was seen."""
+
+
+class Stage:
+    """One broker under test, in one cluster."""
+
+    def __init__(self, client: redis.Redis, told: Told, launch: Launch) -> None:
+        self.cluster, self.broker = told.cluster, told.broker
+        self.client = client
+        self._leases = Leases(client)
+        self._store = OwnershipStore(client)
+        self._served = told.served
+        self._gate = ClusterGate(client, LEASE_MS)
+        self.history = ""
+        self._numbers = count()
+        self.program = launch(told)
+        self._ended = threading.Event()
+        self._clock = threading.Thread(target=self._vouch, daemon=True)
+        self._clock.start()
+
+    def leave(self) -> None:
+        """End the program and what this cluster has running."""
+        self._ended.set()
+        self._clock.join()
+        self.program.end()
+
+    # What a job does.
+
+    def open(self) -> None:
+        """Let requests in."""
+        closure = self._gate.open(self.cluster, _GENERATION)
+        if closure is not None:
+            self._gate.open(self.cluster, _GENERATION, closure.history)
+        self.history = self._open_hash("replid")
+
+    def close(self) -> None:
+        """As if the server had restarted."""
+        self.client.hset(keys.open_key(self.cluster), "replid", "0" * 40)
+
+    def reopen(self) -> None:
+        self.client.hset(keys.open_key(self.cluster), "replid", self.history)
+
+    def isolate(self) -> None:
+        """Grant nothing, and refuse every request: too few replicas acknowledge."""
+        self.client.hset(
+            keys.open_key(self.cluster), mapping={"replicas": "1", "replicas_set": "1"}
+        )
+
+    def rejoin(self) -> None:
+        self.client.hset(keys.open_key(self.cluster), "replicas", "0")
+
+    def ask(self, bundle: str, event: Event, **more: Any) -> TransitionOutcome:
+        """A request of the job, which must be accepted."""
+        number = next(self._numbers)
+        known = self.record(bundle)
+        request = Transition(
+            id=f"{self.cluster}/conformance/{number}/0",
+            bundle=bundle,
+            event=event,
+            expect=known.epoch if known else NO_EPOCH,
+            within_ms=_DEADLINE_MS,
+            **more,
+        )
+        [outcome] = self._store.apply_batch(
+            self.cluster,
+            [request],
+            generation=_GENERATION,
+            query_id="conformance",
+            batch=number,
+        ).outcomes
+        if not outcome.accepted:
+            raise Broken(f"{event.value} of {bundle} is refused: {outcome.reason}")
+        return outcome
+
+    def command(self, kind: CommandKind, bundle: str, **more: Any) -> Command:
+        """A command as the job stamps it, by the bundle's record as it is now."""
+        record = self.record(bundle)
+        bare = Command(
+            id=record.by + f"/{kind.value}" if record else "none",
+            cluster=self.cluster,
+            broker=self.broker,
+            kind=kind,
+            bundle=bundle,
+            reason="conformance",
+            **more,
+        )
+        since = record.since if record else 0
+        return bare.stamped(record.epoch if record else NO_EPOCH, since, since + _DEADLINE_MS)
+
+    def send(self, command: Command | bytes) -> None:
+        """Put a command, or something else, into the broker's stream."""
+        text = command if isinstance(command, bytes) else msgspec.json.encode(command)
+        self.client.xadd(keys.command_stream(self.cluster, self.broker), {"command": text})
+
+    def assign(self, bundle: str) -> Command:
+        """Give the bundle to the broker, and return the command that is not sent yet."""
+        self.ask(bundle, Event.ASSIGN, broker=self.broker)
+        return self.command(CommandKind.OWN, bundle)
+
+    def give(self, bundle: str) -> Command:
+        """Give it to the broker; returns the command once the broker serves."""
+        own = self.assign(bundle)
+        self.send(own)
+        self.wait(lambda: bundle in self.served(), f"{bundle} is not served after own")
+        return own
+
+    def own_without_a_process(self, bundle: str) -> None:
+        """A record from an earlier process of the broker's name, which is gone."""
+        key = keys.lease_key(self.cluster, self.broker)
+        self.client.set(key, "+1", px=LEASE_MS)
+        claim = Transition(
+            id=f"{self.broker}/1/{bundle}/claim",
+            bundle=bundle,
+            event=Event.CLAIM,
+            expect=NO_EPOCH,
+            broker=self.broker,
+            actor=self.broker,
+        )
+        [outcome] = self._store.apply_all(self.cluster, [claim])
+        if not outcome.accepted:
+            raise Broken(f"the record could not be prepared: {outcome.reason}")
+        self.client.delete(key)
+
+    def other_lives(self) -> None:
+        """Let another broker hold a lease until the end."""
+        self.client.set(keys.lease_key(self.cluster, OTHER), "+1", px=_DAY_MS)
+
+    # What is seen.
+
+    def commands_of(self, broker: str) -> list[Command]:
+        """The commands in a broker's stream."""
+        entries: Any = self.client.xrange(keys.command_stream(self.cluster, broker))
+        return [msgspec.json.decode(each[b"command"], type=Command) for _, each in entries]
+
+    def lease(self) -> str:
+        """The lease's value, empty without one."""
+        value: Any = self.client.get(keys.lease_key(self.cluster, self.broker))
+        return value.decode() if value else ""
+
+    def lease_left_ms(self) -> int:
+        left: Any = self.client.pttl(keys.lease_key(self.cluster, self.broker))
+        return max(0, int(left))
+
+    def record(self, bundle: str) -> Record | None:
+        return self._store.record(self.cluster, bundle)
+
+    def epoch(self, bundle: str) -> Epoch:
+        record = self.record(bundle)
+        return record.epoch if record else NO_EPOCH
+
+    def served(self) -> dict[str, Epoch]:
+        """What the program serves; nothing if it does not answer."""
+        return shown(self._served) or {}
+
+    def reads_its_stream(self) -> bool:
+        """Whether the stream has the brokers' group."""
+        stream = keys.command_stream(self.cluster, self.broker)
+        try:
+            groups: Any = self.client.xinfo_groups(stream)
+        except redis.ResponseError:
+            # There is no stream.
+            return False
+        return GROUP.encode() in [group["name"] for group in groups]
+
+    def stream_is_empty(self) -> bool:
+        """Whether no command is left, delivered or not."""
+        stream = keys.command_stream(self.cluster, self.broker)
+        return self.reads_its_stream() and self.client.xlen(stream) == 0
+
+    def asserted(self) -> bool:
+        name = keys.assertion_key(self.cluster, self.history, self.broker)
+        return bool(self.client.exists(name))
+
+    def renew_as(self, session: int) -> Lease:
+        """Ask for the lease as another process of the broker's name."""
+        return self._leases.renew(self.cluster, self.broker, session, LEASE_MS)
+
+    def start(self) -> None:
+        """Start the program; returns once it holds the lease."""
+        self.program.start()
+        self.wait(
+            lambda: self.lease().startswith("+"), "it takes no lease: a value of + and digits"
+        )
+
+    def wait(self, is_so: Callable[[], bool], otherwise: str) -> None:
+        """Wait until it is so."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not is_so():
+            if time.monotonic() > deadline:
+                raise Broken(f"{otherwise}, within {PATIENCE_S:.0f} s")
+            time.sleep(_PAUSE_S)
+
+    def hold(self, is_so: Callable[[], bool], otherwise: str, seconds: float = WATCHED_S) -> None:
+        """Watch that it stays so."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if not is_so():
+                raise Broken(otherwise)
+            time.sleep(_PAUSE_S)
+
+    def _open_hash(self, field: str) -> str:
+        value: Any = self.client.hget(keys.open_key(self.cluster), field)
+        return value.decode() if value else ""
+
+    def _vouch(self) -> None:
+        """The job's note that the server's clock did not jump."""
+        while not self._ended.wait(_VOUCH_S):
+            # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
+            clock: Any = self.client.time()
+            now = str(1000 * clock[0] + clock[1] // 1000)
+            self.client.set(keys.clock_key(self.cluster), now, px=1000)

@@ -1,0 +1,45 @@
+"""`trimtab split`: an operator's split of one bundle, at chosen positions or by an algorithm."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from admin.intents import USAGE, Unchecked, end, new_intent, send
+from trimtab.wire.control import IntentKind
+
+
+def split(  # noqa: PLR0913 - the options of a command line
+    cluster: Annotated[str, typer.Argument(help="The cluster concerned.")],
+    bundle: Annotated[str, typer.Argument(help="tenant/namespace/0x…_0x…")],
+    algorithm: Annotated[
+        str | None, typer.Option(help="One of split.supported; default: split.algorithm.")
+    ] = None,
+    at: Annotated[
+        list[str] | None,
+        typer.Option(help="A position on the ring, as 0x33000000; repeatable."),
+    ] = None,
+    unchecked: Unchecked = False,
+    config: Annotated[
+        Path | None,
+        typer.Option(help="A TOML file of settings; TRIMTAB_... variables override it."),
+    ] = None,
+) -> None:
+    """Split a bundle in the next round, as pulsar-admin namespaces split-bundle does."""
+    intent = new_intent(
+        IntentKind.SPLIT,
+        cluster,
+        bundle=bundle,
+        algorithm=algorithm or "",
+        positions=tuple(_position(text) for text in at or ()),
+    )
+    send(intent, config, unchecked=unchecked)
+
+
+def _position(text: str) -> int:
+    try:
+        return int(text, 0)
+    except ValueError:
+        raise end(f"--at {text}: must be a number, as 0x33000000", USAGE) from None

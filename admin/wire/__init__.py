@@ -1,0 +1,1 @@
+"""Writes docs/wire.md and the JSON Schemas from the types that the code itself uses."""

@@ -1,0 +1,198 @@
+"""The example broker with one guard taken out: ``python -m tests.admin.broken_brokers NAME``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+import msgspec
+
+from admin.conformance.subject import run
+from agent.agent import Agent
+from agent.broker import Broker
+from agent.commands.obeying import Obeyer
+from agent.holdings import Holdings
+from agent.links import AgentSettings, Links
+from sinks.errors import StoreUnavailable
+from sinks.redis.command_streams import CommandStream
+from sinks.redis.leases import Lease, Leases, Renewal
+from trimtab.ownership import Event
+from trimtab.wire.assertion import Assertion
+from trimtab.wire.command import Command
+from trimtab.wire.ownership import Neighbour, Record, TransitionOutcome
+
+
+class _RenewsOnce(Agent):
+    def _renew_if_due(self) -> None:
+        if not self.seeded:
+            super()._renew_if_due()
+
+
+class _NeedsNoLease(Holdings):
+    def leased(self, seconds: float = 0.0) -> bool:  # noqa: ARG002 - as what it overrides
+        return True
+
+
+class _Eternal(Agent):
+    def __init__(self, broker: Broker, settings: AgentSettings, links: Links) -> None:
+        super().__init__(broker, settings, links)
+        self._holdings = self._obeyer.holdings = _NeedsNoLease(links.clock)
+
+
+class _WithObeyer(Agent):
+    obeyer: type[Obeyer]
+
+    def __init__(self, broker: Broker, settings: AgentSettings, links: Links) -> None:
+        super().__init__(broker, settings, links)
+        self._obeyer = self.obeyer(
+            settings.cluster,
+            settings.broker,
+            settings.session,
+            broker,
+            links.store,
+            self._holdings,
+            links.seen,
+        )
+
+
+class _Obedient(Obeyer):
+    def holds(self, command: Command, record: Record | None) -> bool:  # noqa: ARG002 - as what it overrides
+        return True
+
+
+class _ObeysOld(_WithObeyer):
+    obeyer = _Obedient
+
+
+class _Clinging(Obeyer):
+    def stop_serving(self, bundle: str) -> None: ...
+
+
+class _ServesWhileGiving(_WithObeyer):
+    obeyer = _Clinging
+
+
+class _Silent(Obeyer):
+    def apply(
+        self,
+        command: Command,
+        event: Event,
+        commands: tuple[Command, ...] = (),  # noqa: ARG002 - as what it overrides
+        children: tuple[str, ...] = (),
+        neighbour: Neighbour | None = None,
+    ) -> TransitionOutcome:
+        return super().apply(command, event, (), children, neighbour)
+
+
+class _TellsNobody(_WithObeyer):
+    obeyer = _Silent
+
+
+class _BelievesRecords(Agent):
+    def _seed(self) -> None:
+        self._renew()
+        settings = self._settings
+        records = self._links.store.records_of(settings.cluster, settings.broker)
+        for bundle, record in records.items():
+            self._obeyer.settle(bundle, record)
+        self._agreed_after, self._was_closed = self._lease.lapses, False
+
+
+class _NeverLooks(Agent):
+    def _look_again(self) -> None: ...
+
+
+class _JustStops(Agent):
+    def end(self) -> None: ...
+
+
+class _Unacknowledged(CommandStream):
+    def acknowledge(self, ids: object) -> None: ...
+
+
+class _Chokes(CommandStream):
+    def _drop(self, useless: dict[str, str]) -> None:
+        if useless:
+            raise StoreUnavailable("an entry cannot be read")
+
+
+class _Strict(CommandStream):
+    def _command(self, fields: dict[bytes, bytes] | None) -> Command:
+        known = {field.encode_name for field in msgspec.structs.fields(Command)}
+        told = msgspec.json.decode((fields or {}).get(b"command", b"{}"))
+        if isinstance(told, dict) and told.keys() - known:
+            raise ValueError("unknown members")
+        return super()._command(fields)
+
+
+class _Deaf(Leases):
+    """Takes every answer for a lease."""
+
+    def renew(  # noqa: PLR0913 - as what it overrides
+        self,
+        cluster: str,
+        broker: str,
+        session: int,
+        ttl_ms: int,
+        assertion: Assertion | None = None,
+        asked_for_ms: int = 0,
+    ) -> Lease:
+        lease = super().renew(cluster, broker, session, ttl_ms, assertion, asked_for_ms)
+        if lease.renewal in (Renewal.WAITING, Renewal.SUPERSEDED):
+            return lease._replace(renewal=Renewal.HELD, detail=str(session), ms=ttl_ms)
+        return lease
+
+
+class _Forgetful(Leases):
+    def renew(  # noqa: PLR0913 - as what it overrides
+        self,
+        cluster: str,
+        broker: str,
+        session: int,
+        ttl_ms: int,
+        assertion: Assertion | None = None,
+        asked_for_ms: int = 0,
+    ) -> Lease:
+        said = assertion and Assertion(records={})
+        return super().renew(cluster, broker, session, ttl_ms, said, asked_for_ms)
+
+
+class Fault(NamedTuple):
+    """What is taken out, and the rules that then are not kept."""
+
+    rules: Sequence[str]
+    agent: type[Agent] = Agent
+    leases: type[Leases] = Leases
+    commands: type[CommandStream] = CommandStream
+
+
+FAULTS: Final = {
+    "renews-once": Fault(["renews-lease"], _RenewsOnce),
+    "needs-no-lease": Fault(["stops-without-lease"], _Eternal),
+    "obeys-old": Fault(["refuses-old"], _ObeysOld),
+    "serves-while-giving": Fault(["stops-first"], _ServesWhileGiving),
+    "tells-nobody": Fault(["hands-over"], _TellsNobody),
+    "believes-records": Fault(["seeds", "agrees-again", "waits-for-open"], _BelievesRecords),
+    "never-looks": Fault(["obeys-nothing-closed"], _NeverLooks),
+    "just-stops": Fault(["ends"], _JustStops),
+    "deaf": Fault(["gives-way"], leases=_Deaf),
+    "forgetful": Fault(["asserts"], leases=_Forgetful),
+    "unacknowledged": Fault(["acknowledges"], commands=_Unacknowledged),
+    "chokes": Fault(["drops-poison", "skips-unknown-kinds"], commands=_Chokes),
+    "strict": Fault(["ignores-members"], commands=_Strict),
+}
+
+
+def _adapted(fault: Fault, links: Links) -> Links:
+    assert isinstance(links.leases, Leases)
+    assert isinstance(links.commands, CommandStream)
+    links.leases.__class__ = fault.leases
+    links.commands.__class__ = fault.commands
+    return replace(links)
+
+
+if __name__ == "__main__":
+    chosen = FAULTS[sys.argv[1]]
+    run(chosen.agent, lambda links: _adapted(chosen, links))

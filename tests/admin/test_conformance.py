@@ -1,0 +1,37 @@
+"""The kit passes the project's own broker, and finds each guard that is taken out."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from admin.conformance.rules import RULES
+from admin.conformance.run import play, started
+from deploy.redis_server import RedisServer
+from tests.admin.broken_brokers import FAULTS
+
+PYTHON = f"{sys.executable} -m"
+
+
+@pytest.mark.slow
+def test_the_example_broker_keeps_every_rule(redis_server: RedisServer, tmp_path: Path) -> None:
+    launch = started(f"{PYTHON} admin.conformance.subject", tmp_path)
+    verdicts = list(play(redis_server.url, launch))
+    assert [verdict.rule for verdict in verdicts] == list(RULES)
+    assert [verdict for verdict in verdicts if verdict.reason] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_guard_taken_out_breaks_its_rule(
+    redis_server: RedisServer, tmp_path: Path, name: str
+) -> None:
+    launch = started(f"{PYTHON} tests.admin.broken_brokers {name}", tmp_path)
+    verdicts = {
+        verdict.rule: verdict.reason
+        for verdict in play(redis_server.url, launch, ["takes-lease", *FAULTS[name].rules], name)
+    }
+    assert verdicts.pop("takes-lease") == ""
+    assert all(verdicts.values()), verdicts

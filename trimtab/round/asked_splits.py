@@ -1,0 +1,61 @@
+"""Splits that operators ask for: each is granted or refused by a rule in the next round.
+
+They come before the trigger's, whatever `split.enabled` says, and need not wait for a cool-down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from trimtab.model import namespace_of
+from trimtab.names import rows_of
+from trimtab.ownership import State
+from trimtab.plan import Refusal, SplitWish
+from trimtab.reasons import Reason, Rule
+from trimtab.settings import Settings
+from trimtab.splitting.triggers.limits import Busy
+from trimtab.state.round_state import RoundState
+from trimtab.view import View
+
+
+def decide_asked(
+    view: View, state: RoundState, settings: Settings
+) -> tuple[Sequence[SplitWish], tuple[Refusal, ...], View, RoundState]:
+    """The splits granted, the refusals, the view with the namespaces' sizes after them, and the
+    state without what is decided."""
+    if not state.asked:
+        return (), (), view, state
+    names, busy, sizes = view.bundles.names, Busy(view), dict(view.sizes)
+    row_of = {names[row]: row for row in rows_of(names, state.asked)}
+    wishes, refusals = [], []
+    for bundle, asked in sorted(state.asked.items()):
+        row, namespace = row_of.get(bundle), namespace_of(bundle)
+        size = sizes.get(namespace, settings.split.max_bundles) + max(1, len(asked.positions))
+        rule = _find_obstacle(view, busy, bundle, row)
+        if rule is None and size > settings.split.max_bundles:
+            rule = Rule.FULL_NAMESPACE
+        if row is None or rule is not None:
+            refusals.append(Refusal(bundle, _owner(view, bundle, row), rule or Rule.UNOWNED))
+            continue
+        sizes[namespace] = size
+        wishes.append(SplitWish(row, Reason.ASKED, None, asked.algorithm, asked.positions))
+    return wishes, tuple(refusals), replace(view, sizes=sizes), replace(state, asked={})
+
+
+def _find_obstacle(view: View, busy: Busy, bundle: str, row: int | None) -> Rule | None:
+    if row is None:
+        record = view.records.get(bundle)
+        if record is None or record.owner is None or record.state is State.DELETED:
+            return Rule.UNOWNED
+        return Rule.OWNER_LOST if record.state is State.OWNED else Rule.IN_FLIGHT
+    if view.intended[row] != view.bundles.owner[row] or busy.involves(row):
+        return Rule.IN_FLIGHT
+    return None if view.bundles.movable[row] else Rule.NOT_MOVABLE
+
+
+def _owner(view: View, bundle: str, row: int | None) -> str:
+    if row is not None:
+        return view.brokers.names[int(view.bundles.owner[row])]
+    record = view.records.get(bundle)
+    return (record.owner if record is not None else None) or ""
