@@ -12,7 +12,7 @@ from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Command, CommandKind, Division
 from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.explanation import Explanation, Nearest, Option
-from trimtab.wire.hints import Hints
+from trimtab.wire.hints import Hints, Pool
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource
 from trimtab.wire.lookup import Answer, AnswerKind, Cause, answer_retry
 from trimtab.wire.ownership import (
@@ -133,7 +133,9 @@ HINTS: Final = Hints(
     round=982,
     candidates=(Candidate(OTHER, 0.31), Candidate(BROKER, 0.42)),
     each=0.004,
-    namespaces={"public/audit": (Candidate(OTHER, 0.31),)},
+    pools=(Pool(namespaces=("public/audit.*",), candidates=(Candidate(OTHER, 0.31),)),),
+    groups={"spread": ("public/one", "public/two")},
+    evenly=True,
     proposed={LOWER: OTHER},
 )
 
