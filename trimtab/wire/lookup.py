@@ -69,7 +69,7 @@ RETRY_AFTER_MS: Final[Mapping[Cause, int]] = MappingProxyType(
 """The causes of RETRY; all others belong to FAILED."""
 
 
-class ServiceUrls(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ServiceUrls(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """Where a broker listens, as its load report says; None: not so."""
 
     web: str | None = None
