@@ -134,6 +134,7 @@ HINTS: Final = Hints(
     candidates=(Candidate(OTHER, 0.31), Candidate(BROKER, 0.42)),
     each=0.004,
     pools=(Pool(namespaces=("public/audit.*",), candidates=(Candidate(OTHER, 0.31),)),),
+    groups={"spread": ("public/one", "public/two")},
     evenly=True,
     proposed={LOWER: OTHER},
 )

@@ -33,9 +33,9 @@ log = structlog.get_logger()
 _DIGITS: Final = 10
 """A count with so many is none."""
 
-MOST_COUNTED: Final = 4096
-"""Most bundles that are counted for one placement: their records are 1 MB. Of more, only what was
-placed since the hints is."""
+MOST_COUNTED: Final = 1024
+"""Most bundles that are counted for one placement: their records are some 250 kB. Of more, only
+what was placed since the hints is."""
 
 _hints = msgspec.json.Decoder(Hints)
 _members = msgspec.json.Decoder(tuple[str, ...])
