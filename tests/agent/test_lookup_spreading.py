@@ -80,6 +80,17 @@ def test_a_namespaces_bundles_are_placed_evenly(scene: Scene, at_once: int) -> N
     assert spread(owners, NAMESPACE, BROKERS) == [5, 5, 5, 5, 6, 6]
 
 
+def test_sixteen_bundles_go_to_sixteen_brokers(client: Redis, cluster: str) -> None:
+    """Item 002-06 of the administrator's guide: one each, where load alone would pile them up."""
+    scene, brokers = Scene(client, cluster), [f"broker-{number}:8080" for number in range(16)]
+    scene.obeying(*brokers)
+    topics = free(scene, NAMESPACE, 16)
+    found = tuple(Candidate(broker, 0.04 * row) for row, broker in enumerate(brokers))
+    publish(scene, Hints(round=1, candidates=found, each=0.001, evenly=True))
+    owners = look_up(scene, topics, at_once=1)
+    assert spread(owners, NAMESPACE, brokers) == [1] * 16
+
+
 def test_new_hints_do_not_forget_what_is_where(scene: Scene) -> None:
     topics = free(scene, NAMESPACE, 16)
     owners: dict[str, str] = {}
