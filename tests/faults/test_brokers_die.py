@@ -180,8 +180,10 @@ def test_all_brokers_at_once(it: World, row: Row) -> None:
     it.let_pass(LONG_S)
     silent = it.job.rounds()[begin:]
     row.note("moves while silent", sum(len(record.moves) for record in silent))
-    # No broker's bundles were given away, not even those whose owner was seen to die first.
-    assert len(it.job.changes()) == known
+    # No broker's bundles were given away, not even those whose owner was seen to die first. What
+    # was accepted before the doubt may be carried later.
+    taken = {Event.ASSIGN, Event.LOSE, Event.QUARANTINE}
+    assert [change for change in it.job.changes()[known:] if change.event in taken] == []
     it.fault()
     for node in it.nodes.values():
         node.restart()
