@@ -7,15 +7,20 @@ import socket
 
 LOOPBACK = "127.0.0.1"
 
+_given: set[int] = set()
+"""Ports that this process was given; a server that is to get one may not listen yet."""
+
 
 def free_port() -> int:
-    """A port without a listener, from below the range of outgoing connections.
+    """A port without a listener, another one each time, from below the range of outgoing
+    connections.
 
     The system's own choice (port 0) comes from that range: another process may then be using it
     for a connection when a killed server needs it again.
     """
     for port in random.sample(range(20_000, 32_000), 200):
-        if is_free(port):
+        if port not in _given and is_free(port):
+            _given.add(port)
             return port
     raise OSError("none of 200 ports tried between 20000 and 32000 is free")
 
