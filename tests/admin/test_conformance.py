@@ -26,8 +26,10 @@ def test_the_example_broker_keeps_every_rule(redis_server: RedisServer, tmp_path
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_guard_taken_out_breaks_its_rule(
-    redis_server: RedisServer, tmp_path: Path, name: str
+    redis_server: RedisServer, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # The broken brokers are no part of the installed packages.
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
     launch = started(f"{PYTHON} tests.admin.broken_brokers {name}", tmp_path)
     verdicts = {
         verdict.rule: verdict.reason
