@@ -46,7 +46,7 @@ from sinks.errors import UNOPENED, SinkError, Unavailable
 from sinks.kafka.topics import create_missing
 from sinks.redis.server.connections import redis_client
 from streaming.config import InvalidConfig, load_config
-from streaming.logs import LogLevel, configure
+from streaming.logs import LogLevelOption, configure
 from trimtab import metrics
 from trimtab.auditing.auditor import NOTES, Violation
 from trimtab.settings.setting import InvalidSettings
@@ -178,10 +178,7 @@ def job(
     standby: Annotated[
         bool, typer.Option("--standby", help="Wait until the active driver is gone.")
     ] = False,
-    log_level: Annotated[
-        LogLevel | None,
-        typer.Option("--log-level", help="debug also shows what Spark and librdkafka say."),
-    ] = None,
+    log_level: LogLevelOption = None,
 ) -> None:
     """Balance a fleet until stopped: trimtab-job with the connector's jars from the cache."""
     # Imported here: Spark takes a second to import, and doctor must run without it.

@@ -26,7 +26,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from sinks.errors import Misconfigured
 from sinks.kafka.security import PLAINTEXT, KafkaSecurity
 from sinks.redis.server.connections import redis_client
-from streaming.environment import NESTED, PREFIX, find_unknown, setting_paths
+from streaming.environment import NESTED, PREFIX, Unknown, find_unknown, setting_paths
 from streaming.logs import LogLevel
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import Settings, catalogue
@@ -218,7 +218,7 @@ def _problem(error: ErrorDetails) -> str:
         return f"{name}: belongs under [settings]"
     known = [".".join(path) for path in setting_paths(JobConfig)]
     near = get_close_matches(name, known, n=1)
-    return f"{name}: no such setting{f' (did you mean {near[0]}?)' if near else ''}"
+    return str(Unknown(name, near[0] if near else ""))
 
 
 @cache

@@ -25,7 +25,7 @@ _ADDRESS: Final = re.compile(r"(tcp|udp|sctp)://.*", re.IGNORECASE)
 
 
 class Unknown(NamedTuple):
-    """A variable that is no setting; ``near`` is the one that was probably meant, or empty."""
+    """A name that is no setting; ``near`` is the one that was probably meant, or empty."""
 
     name: str
     near: str

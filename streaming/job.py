@@ -23,7 +23,7 @@ from streaming.config import InvalidConfig, JobConfig, load_config
 from streaming.driver import Driver
 from streaming.environment import find_unknown
 from streaming.leader.standby import Standby
-from streaming.logs import LogLevel, configure
+from streaming.logs import LogLevelOption, configure
 from streaming.metrics.exposition import Exposition, PortTaken
 from streaming.query.spark_checks import check_checkpoint, check_connector, start_spark
 from streaming.readiness import NotReady
@@ -110,10 +110,7 @@ def run(
     standby: Annotated[
         bool, typer.Option("--standby", help="Wait until the active driver is gone.")
     ] = False,
-    log_level: Annotated[
-        LogLevel | None,
-        typer.Option("--log-level", help="debug also shows what Spark and librdkafka say."),
-    ] = None,
+    log_level: LogLevelOption = None,
 ) -> None:
     """Balance the fleet until stopped."""
     try:

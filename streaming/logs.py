@@ -13,11 +13,17 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import structlog
+import typer
 
 LogLevel = Literal["debug", "info", "warning", "error"]
+
+LogLevelOption = Annotated[
+    LogLevel | None,
+    typer.Option("--log-level", help="debug also shows what Spark and librdkafka say."),
+]
 
 _CLIENTS: Final = "trimtab.kafka"
 """The logger of librdkafka's lines: their caller reports what fails."""

@@ -120,13 +120,11 @@ class Claims:
     ) -> tuple[Drawn, TransitionOutcome]:
         """Give the bundle to a broker that is not one of ``besides``; draws again where others
         place bundles of the same namespace or group. Raises NoPlace and Closed."""
-        drawn = self.draw(bundle, besides)
-        outcome = self.claim(bundle, expect, drawn)
-        for _ in range(MOST_DRAWS - 1):
-            if outcome.reason is not Refused.OVERTAKEN:
-                break
+        for _ in range(MOST_DRAWS):
             drawn = self.draw(bundle, besides)
             outcome = self.claim(bundle, expect, drawn)
+            if outcome.reason is not Refused.OVERTAKEN:
+                break
         return drawn, outcome
 
     def claim(self, bundle: str, expect: Epoch, drawn: Drawn) -> TransitionOutcome:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -57,9 +58,11 @@ class Publisher:
         some.
         """
         delivery = _Delivery()
+        # Asked once a call: a page may end many bundles.
+        partitions = cache(self._partitions)
         try:
             for record in records:
-                for partition in self._partitions(record):
+                for partition in partitions(record.topic) if record.everywhere else (_BY_KEY,):
                     self._produce(record, partition, delivery)
             self._producer.flush(2 * _DELIVERY_SECONDS)
         except KafkaException as error:
@@ -69,11 +72,10 @@ class Publisher:
         if delivery.waiting:
             raise KafkaUnavailable(f"Kafka at {self._bootstrap} left {delivery.waiting} records")
 
-    def _partitions(self, record: Outgoing) -> Iterable[int]:
-        if not record.everywhere:
-            return (_BY_KEY,)
-        found = self._producer.list_topics(record.topic, timeout=_DELIVERY_SECONDS)
-        return sorted(found.topics[record.topic].partitions)
+    def _partitions(self, topic: str) -> Iterable[int]:
+        found = self._producer.list_topics(topic, timeout=_DELIVERY_SECONDS)
+        # Of a topic that does not exist, to produce tells what is wrong.
+        return sorted(found.topics[topic].partitions) or (_BY_KEY,)
 
     def _produce(self, record: Outgoing, partition: int, delivery: _Delivery) -> None:
         while True:

@@ -97,7 +97,7 @@ class PlacementHints:
         except Damaged as error:
             self._tell(cluster, str(error))
             return 0
-        readable = [int(count) for count in counts if count.isdigit() and len(count) < _DIGITS]
+        readable = [int(count) for count in counts if _is_count(count)]
         spoiled = len(counts) - len(readable)
         self._tell(cluster, f"{spoiled} of its counts are no numbers" if spoiled else "")
         return sum(readable)
@@ -165,5 +165,9 @@ class PlacementHints:
         self._told = cause
 
 
-def _read_count(count: bytes | None) -> int:
-    return int(count) if count is not None and count.isdigit() and len(count) < _DIGITS else 0
+def _is_count(text: bytes) -> bool:
+    return text.isdigit() and len(text) < _DIGITS
+
+
+def _read_count(text: bytes | None) -> int:
+    return int(text) if text is not None and _is_count(text) else 0

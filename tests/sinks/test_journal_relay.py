@@ -207,6 +207,11 @@ def test_where_partitions_were_added_a_forgotten_bundle_ends_in_each(bootstrap: 
         assert values == [b"end", None]
 
 
+def test_a_topic_that_does_not_exist_swallows_no_end_of_a_bundle(bootstrap: str) -> None:
+    with pytest.raises((KafkaUnavailable, Misconfigured), match="nowhere"):
+        Publisher(bootstrap).publish([Outgoing("nowhere", "c/b", b"end", everywhere=True)])
+
+
 def test_a_bundle_that_stands_is_told_in_its_own_partition_only() -> None:
     changes = {
         state: Change(

@@ -25,7 +25,7 @@ from trimtab.wire.control import Intent, IntentKind
 
 V = TypeVar("V")
 
-_CAUTION: Final = ("round.observe_only", "round.enabled", "loadBalancerSheddingEnabled")
+_CAUTION: Final = ("round.observe_only", "round.enabled")
 """Settings under which the job acts less; they contradict no others."""
 
 
@@ -140,7 +140,8 @@ def resolve_settings(memory: Memory, defaults: Settings) -> tuple[Settings, list
     try:
         return defaults.changed(memory.overrides), []
     except InvalidSettings as error:
-        kept = {name: value for name, value in memory.overrides.items() if name in _CAUTION}
+        overrides = memory.overrides.items()
+        kept = {name: value for name, value in overrides if defaults.path_of(name) in _CAUTION}
         problems = [f"changed settings are left out: {p}" for p in error.problems]
         return defaults.changed(kept), problems
 
