@@ -9,15 +9,9 @@ record Bundle(String namespace, long low, long high) {
     private static final Pattern NAME = Pattern.compile("([^/]+/[^/]+)/0x([0-9a-f]{8})_0x([0-9a-f]{8})");
     private static final long END = 0xffffffffL;
 
-    Bundle {
-        if (low >= high) {
-            throw new IllegalArgumentException("an empty range");
-        }
-    }
-
     static Bundle parse(String name) {
         Matcher parts = NAME.matcher(name);
-        if (!parts.matches()) {
+        if (!parts.matches() || parts.group(2).compareTo(parts.group(3)) >= 0) {
             throw new IllegalArgumentException("not a bundle: " + name);
         }
         return new Bundle(parts.group(1), Long.parseLong(parts.group(2), 16), Long.parseLong(parts.group(3), 16));
@@ -25,29 +19,22 @@ record Bundle(String namespace, long low, long high) {
 
     /** Whether it has a topic, persistent://tenant/namespace/name. */
     boolean has(String topic) {
-        CRC32 hash = new CRC32();
-        hash.update(topic.getBytes());
-        long position = hash.getValue();
+        CRC32 position = new CRC32();
+        position.update(topic.getBytes());
         return topic.startsWith("persistent://" + namespace + "/")
-                && low <= position && (position < high || high == END);
+                && low <= position.getValue() && (position.getValue() < high || high == END);
     }
 
-    boolean isBelow(Bundle other) {
-        return namespace.equals(other.namespace) && high == other.low;
-    }
+    boolean isBelow(Bundle other) { return namespace.equals(other.namespace) && high == other.low; }
 
-    Bundle mergedWith(Bundle above) {
-        return new Bundle(namespace, low, above.high);
-    }
+    Bundle mergedWith(Bundle above) { return new Bundle(namespace, low, above.high); }
 
-    /** Its halves; none if it has a single position. */
+    /** Its halves; none if it is a single position. */
     List<Bundle> halves() {
         long middle = low + (high - low) / 2;
         return middle == low ? List.of() : List.of(new Bundle(namespace, low, middle), new Bundle(namespace, middle, high));
     }
 
     @Override
-    public String toString() {
-        return String.format("%s/0x%08x_0x%08x", namespace, low, high);
-    }
+    public String toString() { return String.format("%s/0x%08x_0x%08x", namespace, low, high); }
 }

@@ -1,18 +1,16 @@
 package broker;
 
-import broker.Store.Grant;
-import broker.Store.TryLater;
-import java.io.IOException;
-import java.io.UncheckedIOException;
+import broker.Store.*;
+import java.io.*;
 import java.nio.file.*;
+import java.util.function.Supplier;
 
-/** This process's lease, counted with a clock that cannot be set and goes on while the machine sleeps. */
+/** This process's lease, by a clock that cannot be set and goes on while the machine sleeps. */
 final class Lease {
     private static final long ASKED_MS = 10_000;
     private static final long MARGIN_MS = 1_000;
 
     private final Store store;
-    private final Seen seen;
     private final String session;
     private volatile long end;
     private long renewAt;
@@ -20,26 +18,19 @@ final class Lease {
     private long refusedAt;
     private String history = "";
     private boolean open = true;
-    private long told;
+    private boolean superseded;
 
-    Lease(Store store, Seen seen, Self self) {
+    Lease(Store store, String session) {
         this.store = store;
-        this.seen = seen;
-        this.session = self.session();
+        this.session = session;
     }
 
-    /** A later process has this broker's name: this one ends. */
-    static final class Superseded extends RuntimeException {
-        private static final long serialVersionUID = 1;
-    }
+    boolean isHeld() { return now() < end - MARGIN_MS; }
 
-    boolean isHeld() {
-        return now() < end - MARGIN_MS;
-    }
+    long msUntilDue() { return renewAt - now(); }
 
-    long msUntilDue() {
-        return renewAt - now();
-    }
+    /** Whether a later process has this broker's name. */
+    boolean isSuperseded() { return superseded; }
 
     /** Raises TryLater unless the store is open and no older process of this name may still serve. */
     void requireOpen() {
@@ -49,43 +40,38 @@ final class Lease {
     }
 
     /** Whether the lease went on without a gap. Raises TryLater if it is not granted. */
-    boolean renew() {
-        return renew(open || told == seen.changes() ? "" : seen.assertion());
-    }
-
-    private boolean renew(String assertion) {
+    boolean renew(Supplier<String> assertion) {
         long asked = now();
-        Grant grant = store.lease(ASKED_MS, assertion, refusedAt == 0 ? 0 : asked - refusedAt);
-        long answered = now();
-        told = assertion.isEmpty() ? told : seen.changes();
+        Grant grant = store.lease(ASKED_MS, open ? "" : assertion.get(), refusedAt == 0 ? 0 : asked - refusedAt);
         switch (grant.status()) {
-            case "held", "asserted":
-                return hold(grant, asked, answered);
-            case "waiting":
-                await(grant, answered);
-                break;
-            case "superseded":
-                end = 0;
-                throw new Superseded();
-            case "assert":
-                if (assertion.isEmpty()) {
-                    return renew(seen.assertion());
+            case "held", "asserted" -> {
+                return hold(grant, asked, now());
+            }
+            case "assert" -> {
+                if (open) {
+                    open = false;
+                    return renew(assertion);
                 }
-                break;
-            default:
+            }
+            case "waiting" -> await(grant, now());
+            case "superseded" -> {
+                end = 0;
+                superseded = true;
+            }
+            default -> { }
         }
         throw new TryLater(grant.status() + " " + grant.detail());
     }
 
     private boolean hold(Grant grant, long asked, long answered) {
         boolean moved = !grant.history().equals(history);
-        boolean forgotten = grant.status().equals("asserted") && grant.detail().isEmpty() && moved;
+        boolean forgotten = moved && grant.status().equals("asserted") && grant.detail().isEmpty();
         boolean unbroken = end - answered > (moved ? grant.mustHaveLeft() : 0)
-                && (grant.detail().equals(session) || forgotten);
+                && (forgotten || grant.detail().equals(session));
         history = grant.history();
         open = grant.status().equals("held");
-        refusedAt = 0;
         olderEnds = grant.detail().equals("0") ? 0 : olderEnds;
+        refusedAt = 0;
         renewAt = asked + grant.ms() / 3;
         end = asked + grant.ms();
         return unbroken;
@@ -97,7 +83,7 @@ final class Lease {
         refusedAt = refusedAt == 0 || !grant.detail().isEmpty() ? answered : refusedAt;
     }
 
-    /** Serve nothing more, and leave the rest of the lease to the next process of this name. */
+    /** Serve nothing more; the rest of the lease is for the next process of this name. */
     void leave() {
         boolean held = isHeld();
         end = 0;
@@ -106,11 +92,10 @@ final class Lease {
         }
     }
 
-    /** Milliseconds of CLOCK_BOOTTIME. */
+    /** CLOCK_BOOTTIME in milliseconds, as Linux shows it to a JVM. */
     static long now() {
         try {
-            String uptime = Files.readString(Path.of("/proc/uptime"));
-            return Math.round(1000 * Double.parseDouble(uptime.split(" ", 2)[0]));
+            return (long) (1000 * Double.parseDouble(Files.readString(Path.of("/proc/uptime")).split(" ", 2)[0]));
         } catch (IOException error) {
             throw new UncheckedIOException(error);
         }

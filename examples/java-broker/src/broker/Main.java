@@ -1,35 +1,45 @@
 package broker;
 
+import broker.Wire.Self;
 import com.sun.net.httpserver.*;
 import java.io.IOException;
 import java.net.*;
+import java.util.*;
+import java.util.concurrent.CompletableFuture;
 
 /** A broker whose topics count what they receive: POST /topics/persistent/tenant/namespace/name. */
 final class Main {
     public static void main(String[] args) throws IOException {
-        Self self = new Self(env("CLUSTER"), env("BROKER"), Long.toString(System.currentTimeMillis()));
-        Store store = new Store(URI.create(env("REDIS_URL")), self);
-        Seen seen = new Seen();
-        Lease lease = new Lease(store, seen, self);
-        Served served = new Served(lease);
-        Agent agent = new Agent(self, store, seen, lease, served);
-        HttpServer pages = pages(URI.create("http://" + env("SERVED")), served);
-        Thread main = Thread.currentThread();
+        Self self = new Self(setting("CLUSTER"), setting("BROKER"), "" + System.currentTimeMillis());
+        Store store = new Store(URI.create(setting("REDIS_URL")), self);
+        Lease lease = new Lease(store, self.session());
+        Bundles bundles = new Bundles(self.broker(), lease);
+        Agent agent = new Agent(self, store, lease, bundles);
+        CompletableFuture<Void> ended = new CompletableFuture<>();
         Runtime.getRuntime().addShutdownHook(new Thread(() -> {
             agent.stop();
-            join(main);
+            ended.join();
         }));
-        agent.run();
-        pages.stop(0);
+        HttpServer pages = pages(URI.create("http://" + setting("SERVED")), bundles);
+        String kafka = System.getenv("TRIMTAB_KAFKA");
+        if (kafka != null) {
+            new Timer(true).scheduleAtFixedRate(new Reporter(kafka, self, bundles), Reporter.INTERVAL_MS, Reporter.INTERVAL_MS);
+        }
+        try {
+            agent.run();
+        } finally {
+            pages.stop(0);
+            ended.complete(null);
+        }
     }
 
-    private static HttpServer pages(URI at, Served served) throws IOException {
+    private static HttpServer pages(URI at, Bundles bundles) throws IOException {
         HttpServer pages = HttpServer.create(new InetSocketAddress(at.getHost(), at.getPort()), 0);
-        pages.createContext("/served", request -> answer(request, 200, Wire.JSON.toJson(served.now())));
-        pages.createContext("/topics/", request -> {
-            String topic = request.getRequestURI().getPath().replaceFirst("/topics/persistent/", "persistent://");
+        pages.createContext("/served", request -> answer(request, 200, Wire.JSON.toJson(bundles.served())));
+        pages.createContext("/topics/persistent/", request -> {
+            String topic = request.getRequestURI().getPath().replace("/topics/persistent/", "persistent://");
             int bytes = request.getRequestBody().readAllBytes().length;
-            answer(request, served.publish(topic, bytes) ? 200 : 503, "");
+            answer(request, bundles.publish(topic, bytes) ? 200 : 503, "\n");
         });
         pages.start();
         return pages;
@@ -37,25 +47,12 @@ final class Main {
 
     private static void answer(HttpExchange request, int status, String text) throws IOException {
         try (request) {
-            byte[] body = text.getBytes();
-            request.sendResponseHeaders(status, body.length == 0 ? -1 : body.length);
-            request.getResponseBody().write(body);
+            request.sendResponseHeaders(status, text.length());
+            request.getResponseBody().write(text.getBytes());
         }
     }
 
-    private static void join(Thread thread) {
-        try {
-            thread.join(5000);
-        } catch (InterruptedException end) {
-            Thread.currentThread().interrupt();
-        }
-    }
-
-    private static String env(String name) {
-        String value = System.getenv("TRIMTAB_" + name);
-        if (value == null) {
-            throw new IllegalArgumentException("TRIMTAB_" + name + " is not set");
-        }
-        return value;
+    private static String setting(String name) {
+        return Objects.requireNonNull(System.getenv("TRIMTAB_" + name), () -> "set TRIMTAB_" + name);
     }
 }

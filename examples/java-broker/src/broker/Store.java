@@ -1,7 +1,5 @@
 package broker;
 
-import static redis.clients.jedis.StreamEntryID.XREADGROUP_UNDELIVERED_ENTRY;
-
 import broker.Wire.*;
 import java.net.URI;
 import java.util.*;
@@ -12,130 +10,117 @@ import redis.clients.jedis.exceptions.JedisDataException;
 import redis.clients.jedis.params.XReadGroupParams;
 import redis.clients.jedis.resps.*;
 
-/** The ownership store as one broker's thread sees it: two scripts, the records, and the broker's stream. */
+/** The ownership store as one broker sees it: two scripts, the records, and the broker's stream. For one thread. */
 final class Store {
     private static final ResourceBundle SCRIPTS = ResourceBundle.getBundle("scripts");
     private static final StreamEntryID START = new StreamEntryID();
+    private static final StreamEntryID NEW = StreamEntryID.XREADGROUP_UNDELIVERED_ENTRY;
     private static final String GROUP = "agent";
 
     private final URI address;
     private final Self self;
+    private final String stream;
     private Jedis connection;
-    private StreamEntryID read = START;
+    private StreamEntryID after = START;
 
     Store(URI address, Self self) {
         this.address = address;
         this.self = self;
+        this.stream = key("commands:" + self.broker());
     }
 
-    /** The store is closed, or cannot judge now: keep what is to be done and ask again. */
+    /** The store is closed, or must not be asked yet: what is to be done stays to be done. */
     static final class TryLater extends RuntimeException {
         private static final long serialVersionUID = 1;
 
-        TryLater(String why) {
-            super(why);
-        }
+        TryLater(String why) { super(why); }
     }
 
+    /** The lease script's answer. */
     record Grant(String status, String detail, long ms, String history, long mustHaveLeft) {}
 
     Grant lease(long ms, String assertion, long askedFor) {
-        List<String> answer = run("lease", keys("open", "lease:" + self.broker(), "successor:" + self.broker(), "sessions",
-                "clock", "replicas", "assertion:", "ownership", "bundles"),
-                self.session(), Long.toString(ms), self.broker(), assertion, Long.toString(askedFor));
-        return new Grant(answer.get(0), answer.get(1), Long.parseLong(answer.get(2)), answer.get(4), Long.parseLong(answer.get(5)));
+        List<String> keys = keys("open", "lease:" + self.broker(), "successor:" + self.broker(), "sessions", "clock",
+                "replicas", "assertion:", "ownership", "bundles");
+        List<String> answer = run("lease", keys, self.session(), "" + ms, self.broker(), assertion, "" + askedFor);
+        return new Grant(answer.get(0), answer.get(1), Long.parseLong(answer.get(2)), answer.get(4),
+                Long.parseLong(answer.get(5)));
     }
 
-    /** The outcomes of at most 16 requests; `brokers` may be sent commands, by their place from 13 on. */
-    List<Outcome> ask(List<Map<String, Object>> requests, String... brokers) {
+    /** What became of one request; `brokers` have the streams from key 13 on. */
+    Outcome ask(Map<String, Object> request, String... brokers) {
         List<String> keys = keys("open", "ownership", "journal", "applied", "bundles", "placed", "lease:", "owned:",
                 "unjournalled", "replicas", "sessions", "tallies");
-        List<String> streams = Stream.of(brokers).map(broker -> key("commands:" + broker)).toList();
-        List<String> answer = run("transition", Stream.of(keys, streams).flatMap(List::stream).toList(),
-                self.cluster(), "", "", "", Wire.JSON.toJson(requests), "");
+        Stream.of(brokers).map(broker -> key("commands:" + broker)).forEach(keys::add);
+        List<String> answer = run("transition", keys, self.cluster(), "", "", "", Wire.JSON.toJson(List.of(request)), "");
         if (!answer.get(0).equals("applied")) {
             throw new TryLater(String.join(": ", answer));
         }
-        return List.of(Wire.JSON.fromJson(answer.get(1), Outcome[].class));
+        return Wire.JSON.fromJson(answer.get(1), Outcome[].class)[0];
     }
 
-    /** The records that there are of these bundles. */
-    Map<String, Ownership> records(Collection<String> bundles) {
-        Map<String, Ownership> records = new HashMap<>();
-        if (!bundles.isEmpty()) {
-            String[] names = bundles.toArray(String[]::new);
-            List<String> texts = redis().hmget(key("ownership"), names);
-            for (int i = 0; i < names.length; i++) {
-                records.put(names[i], Wire.parse(texts.get(i)));
-            }
-        }
-        records.values().removeIf(Objects::isNull);
-        return records;
+    /** A bundle's record, or null. */
+    Ownership record(String bundle) {
+        return Wire.JSON.fromJson(redis().hget(key("ownership"), bundle), Ownership.class);
     }
 
     /** The bundles whose records may name this broker. */
     Set<String> owned() {
-        Set<String> bundles = new HashSet<>();
-        String cursor = "0";
+        Set<String> bundles = new TreeSet<>();
+        ScanResult<String> page = new ScanResult<>("0", List.of());
         do {
-            ScanResult<String> page = redis().sscan(key("owned:" + self.broker()), cursor);
+            page = redis().sscan(key("owned:" + self.broker()), page.getCursor());
             bundles.addAll(page.getResult());
-            cursor = page.getCursor();
-        } while (!cursor.equals("0"));
+        } while (!page.isCompleteIteration());
+        bundles.remove("");
         return bundles;
     }
 
-    /** The next entries of the stream: after an error those that were delivered and not acknowledged, then new ones. */
-    List<StreamEntry> commands(int waitMs) {
-        XReadGroupParams how = XReadGroupParams.xReadGroupParams().count(100).block(waitMs);
-        try {
-            List<Map.Entry<String, List<StreamEntry>>> streams =
-                    redis().xreadGroup(GROUP, self.broker(), how, Map.of(stream(), read));
-            List<StreamEntry> entries = streams == null ? List.of() : streams.get(0).getValue();
-            if (read != XREADGROUP_UNDELIVERED_ENTRY) {
-                read = entries.isEmpty() ? XREADGROUP_UNDELIVERED_ENTRY : entries.get(entries.size() - 1).getID();
-            }
-            return entries;
-        } catch (JedisDataException error) {
-            if (!error.getMessage().matches("(NOGROUP|UNBLOCKED).*")) {
-                throw error;
-            }
-            createGroup();
-            return List.of();
+    /** First the entries that were delivered and not acknowledged, then new ones; waits for these only. */
+    List<StreamEntry> commands(long waitMs) {
+        XReadGroupParams how = XReadGroupParams.xReadGroupParams().count(100).block((int) waitMs);
+        if (after == START) {
+            createStream();
         }
-    }
-
-    private void createGroup() {
-        try {
-            redis().xgroupCreate(stream(), GROUP, START, true);
-        } catch (JedisDataException error) {
-            if (!error.getMessage().startsWith("BUSYGROUP")) {
-                throw error;
-            }
+        var streams = redis().xreadGroup(GROUP, self.broker(), how, Map.of(stream, after));
+        List<StreamEntry> entries = streams == null ? List.of() : streams.get(0).getValue();
+        if (after != NEW) {
+            after = entries.isEmpty() ? NEW : entries.get(entries.size() - 1).getID();
         }
-        redis().expire(stream(), 86400, ExpiryOption.NX);
+        return entries;
     }
 
     void acknowledge(StreamEntry entry) {
         try (Transaction both = redis().multi()) {
-            both.xack(stream(), GROUP, entry.getID());
-            both.xdel(stream(), entry.getID());
+            both.xack(stream, GROUP, entry.getID());
+            both.xdel(stream, entry.getID());
             both.exec();
         }
     }
 
-    /** Drops the connection: the next call resolves the address again and reads the stream from its start. */
+    /** The next call connects anew, to wherever the address then leads, and reads the stream from its start. */
     void disconnect() {
         if (connection != null) {
             connection.close();
         }
         connection = null;
-        read = START;
+        after = START;
     }
 
     private Jedis redis() {
-        connection = connection == null ? new Jedis(address) : connection;
+        if (connection == null) {
+            connection = new Jedis(address);
+        }
         return connection;
+    }
+
+    private void createStream() {
+        try {
+            redis().xgroupCreate(stream, GROUP, START, true);
+        } catch (JedisDataException exists) { // Any other error comes again with the next read.
+            return;
+        }
+        redis().expire(stream, 86400, ExpiryOption.NX);
     }
 
     private List<String> run(String script, List<String> keys, String... args) {
@@ -143,22 +128,11 @@ final class Store {
             List<?> answer = (List<?>) redis().evalsha(SCRIPTS.getString(script), keys, List.of(args));
             return answer.stream().map(String::valueOf).toList();
         } catch (JedisDataException error) {
-            if (error.getMessage().startsWith("NOSCRIPT")) {
-                throw new TryLater("no job of this version has used this server");
-            }
-            throw error;
+            throw error.getMessage().startsWith("NOSCRIPT") ? new TryLater("no job has used this server") : error;
         }
     }
 
-    private String stream() {
-        return key("commands:" + self.broker());
-    }
+    private List<String> keys(String... names) { return new ArrayList<>(Stream.of(names).map(this::key).toList()); }
 
-    private List<String> keys(String... names) {
-        return Stream.of(names).map(this::key).toList();
-    }
-
-    private String key(String name) {
-        return "trimtab:{" + self.cluster() + "}:" + name;
-    }
+    private String key(String name) { return "trimtab:{" + self.cluster() + "}:" + name; }
 }
