@@ -43,22 +43,25 @@ final class Agent {
                 pause = Math.min(2 * pause, LONGEST_PAUSE_MS);
             }
         }
-        lease.leave();
+        try {
+            lease.leave();
+        } catch (TryLater | JedisException trouble) {
+            System.err.println("the lease runs out by itself: " + trouble);
+        }
     }
 
     void stop() { stopping = true; }
 
     private void step() {
-        if (lease.msUntilDue() <= 0 && !lease.renew(bundles::assertion)) {
-            bundles.agree(false);
+        if (lease.msUntilDue() <= 0) {
+            lease.renew(bundles::assertion);
         }
-        if (!bundles.isAgreed()) {
+        if (!lease.isAgreed()) {
             seed();
         }
         lease.requireOpen();
         if (lookAgain) {
-            bundles.loaded().forEach(bundle -> bundles.follow(bundle, store.record(bundle)));
-            lookAgain = false;
+            lookAgain();
         }
         for (StreamEntry entry : store.commands(Math.max(1, Math.min(LONGEST_WAIT_MS, lease.msUntilDue())))) {
             String command = entry.getFields() == null ? null : entry.getFields().get("command");
@@ -82,7 +85,29 @@ final class Agent {
             }
         }
         requireUnbroken(lease.renew(bundles::assertion));
-        bundles.agree(true);
+        lease.agree();
+    }
+
+    /** After the store was away it may have newer records, and may have lost commands. */
+    private void lookAgain() {
+        requireUnbroken(lease.renew(bundles::assertion));
+        Set<String> names = store.owned();
+        names.addAll(bundles.loaded());
+        for (String bundle : names) {
+            Ownership record = store.record(bundle);
+            takeBack(bundle, record);
+            if (bundles.note(bundle, record) && !self.broker().equals(record.owner())) {
+                bundles.stop(bundle);
+            }
+        }
+        lookAgain = false;
+    }
+
+    /** Claims what the record says is served here, and is not: a command or an answer was lost. */
+    private void takeBack(String bundle, Ownership record) {
+        if (bundles.note(bundle, record) && record.isOwnedBy(self.broker()) && !bundles.loaded().contains(bundle)) {
+            follow(store.ask(claim(bundle, record)));
+        }
     }
 
     private void requireUnbroken(boolean unbroken) {
@@ -95,17 +120,17 @@ final class Agent {
     /** Carries a command out if it is still valid. An exception keeps it in the stream. */
     private void obey(Command command) {
         Ownership record = store.record(command.bundle());
-        boolean forgotten = bundles.isForgotten(command.bundle(), record);
-        if (!forgotten && !command.holdsFor(record)) {
-            bundles.follow(command.bundle(), record);
-        } else if (!forgotten || command.kind().matches("split|merge")) {
-            switch (command.kind()) {
-                case "unload", "transfer" -> giveAway(command);
-                case "own" -> own(command, record);
-                case "split" -> split(command);
-                case "merge" -> merge(command);
-                default -> { } // prepare: there is nothing to warm up.
-            }
+        boolean newest = bundles.note(command.bundle(), record);
+        if (!command.wrote(record) && !(newest ? command.expects(record) : command.retires())) {
+            takeBack(command.bundle(), record);
+            return;
+        }
+        switch (command.kind()) {
+            case "unload", "transfer" -> giveAway(command);
+            case "own" -> own(command, record);
+            case "split" -> split(command);
+            case "merge" -> merge(command);
+            default -> { } // prepare: there is nothing to warm up.
         }
     }
 
@@ -143,16 +168,20 @@ final class Agent {
 
     private void merge(Command command) {
         Ownership above = store.record(command.neighbour());
+        bundles.note(command.neighbour(), above);
         Bundle whole = Bundle.parse(command.bundle()).mergedWith(Bundle.parse(command.neighbour()));
         Map<String, Object> retire = report(command, "retire");
         retire.put("neighbour", List.of(command.neighbour(), above == null ? new long[2] : above.epoch()));
         Outcome outcome = retire(retire, List.of(whole), command.bundle(), command.neighbour());
         follow(outcome);
-        for (String part : outcome.accepted() ? List.<String>of() : List.of(command.bundle(), command.neighbour())) {
-            Ownership record = store.record(part);
-            if (record != null && record.isPartOf(command)) {
-                follow(store.ask(request(command.id() + "/decline", part, "decline", record.epoch())));
-            }
+        if (!outcome.accepted()) {
+            outcome.records().forEach((part, record) -> decline(command, part, record));
+        }
+    }
+
+    private void decline(Command merge, String part, Ownership record) {
+        if (record.isPartOf(merge)) {
+            follow(store.ask(request(merge.id() + "/decline", part, "decline", record.epoch())));
         }
     }
 

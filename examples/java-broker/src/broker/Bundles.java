@@ -11,7 +11,6 @@ final class Bundles {
     private final Map<String, Ownership> seen = new HashMap<>();
     private final Map<String, long[]> tokens = new ConcurrentHashMap<>();
     private Map<String, LongSummaryStatistics> traffic = new HashMap<>();
-    private volatile boolean agreed;
 
     Bundles(String broker, Lease lease) {
         this.broker = broker;
@@ -19,7 +18,7 @@ final class Bundles {
     }
 
     /** The bundles that may be served at this moment, each with its fencing token. */
-    Map<String, long[]> served() { return agreed && lease.isHeld() ? new TreeMap<>(tokens) : Map.of(); }
+    Map<String, long[]> served() { return lease.lets() ? new TreeMap<>(tokens) : Map.of(); }
 
     /** Takes a message of so many bytes, or says no: the topic is not served here. */
     synchronized boolean publish(String topic, int bytes) {
@@ -40,27 +39,23 @@ final class Bundles {
     /** Serve it no more. No message is being taken when this returns. */
     synchronized void stop(String bundle) { tokens.remove(bundle); }
 
-    /** Keep a record, and serve the bundle or not as it says. An older one than was seen changes nothing. */
+    /** Serve the bundle if its record says so. An older record than was seen comes from a store that lost data. */
     void follow(String bundle, Ownership record) {
-        if (!isForgotten(bundle, record)) {
-            seen.put(bundle, record);
-            if (record.isServedBy(broker)) {
-                tokens.put(bundle, record.epoch());
-            } else {
-                stop(bundle);
-            }
+        if (note(bundle, record) && record.isServedBy(broker)) {
+            tokens.put(bundle, record.epoch());
+        } else {
+            stop(bundle);
         }
     }
 
-    /** Whether the store has lost the newest record that was seen. */
-    boolean isForgotten(String bundle, Ownership record) {
-        return record == null || seen.containsKey(bundle) && record.isOlderThan(seen.get(bundle));
+    /** Keeps a record; false if there is none, or a newer one was seen. */
+    boolean note(String bundle, Ownership record) {
+        boolean newest = record != null && !(seen.containsKey(bundle) && record.isOlderThan(seen.get(bundle)));
+        if (newest) {
+            seen.put(bundle, record);
+        }
+        return newest;
     }
-
-    /** Whether the store has confirmed what is loaded here since the lease last lapsed; until then nothing is served. */
-    boolean isAgreed() { return agreed; }
-
-    void agree(boolean confirmed) { agreed = confirmed; }
 
     Set<String> loaded() { return Set.copyOf(tokens.keySet()); }
 

@@ -13,6 +13,7 @@ final class Lease {
     private final Store store;
     private final String session;
     private volatile long end;
+    private volatile boolean agreed;
     private long renewAt;
     private long olderEnds;
     private long refusedAt;
@@ -25,7 +26,13 @@ final class Lease {
         this.session = session;
     }
 
-    boolean isHeld() { return now() < end - MARGIN_MS; }
+    /** Whether what is owned here may be served at this moment. */
+    boolean lets() { return agreed && now() < end; }
+
+    /** Whether the store has confirmed what is owned here since the lease last lapsed. */
+    boolean isAgreed() { return agreed; }
+
+    void agree() { agreed = true; }
 
     long msUntilDue() { return renewAt - now(); }
 
@@ -47,49 +54,47 @@ final class Lease {
             case "held", "asserted" -> {
                 return hold(grant, asked, now());
             }
+            case "waiting" -> await(grant, now());
+            case "superseded" -> superseded = true;
             case "assert" -> {
                 if (open) {
                     open = false;
                     return renew(assertion);
                 }
             }
-            case "waiting" -> await(grant, now());
-            case "superseded" -> {
-                end = 0;
-                superseded = true;
-            }
-            default -> { }
+            default -> { } // isolated, replica, outdated: what is held still counts.
         }
+        end = superseded ? 0 : end;
         throw new TryLater(grant.status() + " " + grant.detail());
     }
 
     private boolean hold(Grant grant, long asked, long answered) {
         boolean moved = !grant.history().equals(history);
-        boolean forgotten = moved && grant.status().equals("asserted") && grant.detail().isEmpty();
-        boolean unbroken = end - answered > (moved ? grant.mustHaveLeft() : 0)
-                && (forgotten || grant.detail().equals(session));
+        boolean known = grant.detail().equals(session);
+        boolean lost = moved && grant.status().equals("asserted") && grant.detail().isEmpty();
+        boolean unbroken = (known || lost) && answered + (moved ? grant.mustHaveLeft() : 0) < end;
+        agreed &= unbroken; // before `end`: what is no longer sure must not be served
         history = grant.history();
         open = grant.status().equals("held");
         olderEnds = grant.detail().equals("0") ? 0 : olderEnds;
         refusedAt = 0;
         renewAt = asked + grant.ms() / 3;
-        end = asked + grant.ms();
+        end = asked + grant.ms() - MARGIN_MS;
         return unbroken;
     }
 
+    /** The wait counts by this clock, from its first answer: the server's may jump. */
     private void await(Grant grant, long answered) {
         end = 0;
-        olderEnds = answered < olderEnds ? olderEnds : answered + grant.ms();
-        refusedAt = refusedAt == 0 || !grant.detail().isEmpty() ? answered : refusedAt;
+        boolean begins = !grant.detail().isEmpty() && answered >= olderEnds;
+        olderEnds = begins ? answered + grant.ms() : olderEnds;
+        refusedAt = begins || refusedAt == 0 ? answered : refusedAt;
     }
 
-    /** Serve nothing more; the rest of the lease is for the next process of this name. */
+    /** Serve nothing more, and leave the rest of the lease to the next process of this name, or give it up to it. */
     void leave() {
-        boolean held = isHeld();
         end = 0;
-        if (held) {
-            store.lease(-1, "", 0);
-        }
+        store.lease(superseded ? 0 : -1, "", 0);
     }
 
     /** CLOCK_BOOTTIME in milliseconds, as Linux shows it to a JVM. */

@@ -16,6 +16,8 @@ final class Wire {
 
         boolean isServedBy(String broker) { return broker.equals(owner) && SERVED.contains(state); }
 
+        boolean isOwnedBy(String broker) { return broker.equals(owner) && state.equals("Owned"); }
+
         /** Whether it is a part that waits for this merge. */
         boolean isPartOf(Command merge) { return state.equals("Merging") && parent(merge.id).equals(by); }
 
@@ -61,8 +63,13 @@ final class Wire {
 
         boolean isFor(Self self) { return self.cluster.equals(cluster) && self.broker.equals(broker); }
 
-        /** Whether the record is as the command expects it, or the command itself wrote it. */
-        boolean holdsFor(Ownership record) { return Arrays.equals(record.epoch, epoch) || parent(record.by).equals(id); }
+        boolean expects(Ownership record) { return Arrays.equals(record.epoch, epoch); }
+
+        /** Whether a request for this very command wrote the record: it was half done. */
+        boolean wrote(Ownership record) { return record != null && parent(record.by).equals(id); }
+
+        /** Whether it is answered with `retire`: half done, it waits for a store that lost data. */
+        boolean retires() { return kind.equals("split") || kind.equals("merge"); }
 
         /** The command of a hand-over; the script adds epoch and times. */
         Map<String, String> forNextOwner() {
