@@ -1,4 +1,4 @@
-"""Rewrite the locks of jars from the requirements named here: a developer's tool, never run by a user.
+"""Rewrite the locks of jars from the requirements here: a developer's tool, never run by a user.
 
 python -m deploy.relock
 """

@@ -1,5 +1,5 @@
-"""``python -m admin.wire``: write the generated parts of docs/wire.md, the schemas, and the scripts'
-names for the example in Java.
+"""``python -m admin.wire``: write the generated parts of docs/wire.md, the schemas, and which
+scripts the example in Java calls.
 
 --script NAME   print a script's text as brokers call it instead: transition or lease
 """
