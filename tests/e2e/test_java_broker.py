@@ -8,7 +8,10 @@ import shutil
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 from zlib import crc32
 
 import pytest
@@ -43,7 +46,6 @@ BROKER = "127.0.0.1:8080"
 FLEET = Profile(brokers=3, bundles=24, namespaces=2, low=0.3, high=0.6, noise=0.0)
 PATIENCE = 600.0
 START_S = 60.0
-MESSAGE = b"x" * 10_000
 
 pytestmark = pytest.mark.skipif(shutil.which(JAVAC) is None, reason="there is no javac")
 
@@ -117,12 +119,6 @@ def test_a_fleet_gives_it_bundles_relieves_it_and_takes_over_when_it_is_killed(
         commands = published(topics.all(keys.COMMANDS))
         return any(is_of_a_broker(each.id) and each.source == BROKER for each in commands)
 
-    def loaded() -> bool:
-        """Send a message to each of its bundles; whether one has been taken off it since."""
-        for bundle in shown(told.served) or {}:
-            publish(told.served, topic_of(bundle))
-        return handed_over()
-
     broker.start(lambda: shown(told.served) is not None, START_S)
     driver.start()
     fleet.start()
@@ -130,8 +126,9 @@ def test_a_fleet_gives_it_bundles_relieves_it_and_takes_over_when_it_is_killed(
         eventually(lambda: len(owned()) >= 3, "three bundles for the broker in Java", PATIENCE)
         eventually(lambda: set(shown(told.served) or {}) == set(owned()) != set(), "service")
         elsewhere = next(name for name in model.bundles if name not in owned())
-        assert publish(told.served, topic_of(elsewhere)) == 503
-        eventually(loaded, "less load for the broker in Java", PATIENCE)
+        assert publish(told.served, topic_of(elsewhere), b"not here") == 503
+        with loading(told.served):
+            eventually(handed_over, "a bundle given away when it is loaded", PATIENCE, 1.0)
         broker.kill()
         eventually(lambda: not owned(), "its bundles on other brokers", PATIENCE)
         eventually(lambda: all_served(store, model.brokers), "service", PATIENCE)
@@ -147,6 +144,26 @@ def all_served(store: OwnershipStore, brokers: Sequence[str]) -> bool:
     return all(each.state is State.OWNED and each.owner in brokers for each in standing)
 
 
+@contextmanager
+def loading(served: str) -> Iterator[None]:
+    """Publish a million bytes a second, over all bundles that it serves."""
+    done = Event()
+
+    def publish_to_all() -> None:
+        while not done.wait(1.0):
+            bundles = shown(served) or {}
+            for bundle in bundles:
+                publish(served, topic_of(bundle), b"." * (1_000_000 // len(bundles)))
+
+    with ThreadPoolExecutor(1) as pool:
+        publishing = pool.submit(publish_to_all)
+        try:
+            yield
+        finally:
+            done.set()
+        publishing.result()
+
+
 def topic_of(bundle: str) -> str:
     """A topic of the bundle."""
     namespace, span = parse_bundle(bundle)
@@ -154,11 +171,11 @@ def topic_of(bundle: str) -> str:
     return next(name for name in names if span.low <= crc32(name.encode()) < span.high)
 
 
-def publish(served: str, topic: str) -> int:
+def publish(served: str, topic: str, message: bytes) -> int:
     """The status of a message's answer."""
     url = f"http://{served}/topics/{topic.replace('://', '/')}"
     try:
-        with urllib.request.urlopen(url, MESSAGE, timeout=5.0) as answer:
+        with urllib.request.urlopen(url, message, timeout=30.0) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as refused:
         return refused.code

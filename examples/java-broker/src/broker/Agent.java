@@ -64,8 +64,11 @@ final class Agent {
             lookAgain();
         }
         for (StreamEntry entry : store.commands(Math.max(1, Math.min(LONGEST_WAIT_MS, lease.msUntilDue())))) {
-            String command = entry.getFields() == null ? null : entry.getFields().get("command");
-            Command.parse(command).filter(parsed -> parsed.isFor(self)).ifPresent(this::obey);
+            // A deleted entry has no fields.
+            Command command = Wire.read(entry.getFields() == null ? null : entry.getFields().get("command"), Command.class);
+            if (command != null && command.isFor(self)) {
+                obey(command);
+            }
             store.acknowledge(entry);
         }
     }
@@ -180,7 +183,7 @@ final class Agent {
     }
 
     private void decline(Command merge, String part, Ownership record) {
-        if (record.isPartOf(merge)) {
+        if (record != null && record.isPartOf(merge)) {
             follow(store.ask(request(merge.id() + "/decline", part, "decline", record.epoch())));
         }
     }
@@ -199,7 +202,7 @@ final class Agent {
     /** What ends is stopped before what begins is served. */
     private void follow(Outcome outcome) {
         outcome.records().entrySet().stream()
-                .sorted(Comparator.comparing(entry -> entry.getValue().isServedBy(self.broker())))
+                .sorted(Comparator.comparing(entry -> entry.getValue() != null && entry.getValue().isServedBy(self.broker())))
                 .forEach(entry -> bundles.follow(entry.getKey(), entry.getValue()));
     }
 

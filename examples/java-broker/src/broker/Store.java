@@ -61,7 +61,7 @@ final class Store {
 
     /** A bundle's record, or null. */
     Ownership record(String bundle) {
-        return Wire.JSON.fromJson(redis().hget(key("ownership"), bundle), Ownership.class);
+        return Wire.read(redis().hget(key("ownership"), bundle), Ownership.class);
     }
 
     /** The bundles whose records may name this broker. */

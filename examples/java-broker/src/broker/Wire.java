@@ -2,6 +2,7 @@ package broker;
 
 import com.google.gson.*;
 import java.util.*;
+import java.util.stream.LongStream;
 
 /** What travels, as docs/wire.md has it, less the members that this broker does not use. An epoch is a pair of numbers. */
 final class Wire {
@@ -13,6 +14,10 @@ final class Wire {
     /** Who owns a bundle. */
     record Ownership(String state, long[] epoch, String owner, String destination, long since, String by, int falls) {
         private static final Set<String> SERVED = Set.of("Owned", "Releasing", "Splitting", "Merging");
+
+        Ownership {
+            require(epoch.length == 2);
+        }
 
         boolean isServedBy(String broker) { return broker.equals(owner) && SERVED.contains(state); }
 
@@ -26,13 +31,13 @@ final class Wire {
 
     /** What became of a request; a record is JSON in a JSON string. */
     record Outcome(String bundle, boolean accepted, String reason, String record, Map<String, String> others) {
+        /** The records now of all bundles that the request names; null where there is none. */
         Map<String, Ownership> records() {
-            Map<String, String> texts = new HashMap<>(others == null ? Map.of() : others);
-            if (record != null) {
-                texts.put(bundle, record);
-            }
             Map<String, Ownership> records = new HashMap<>();
-            texts.forEach((name, text) -> records.put(name, JSON.fromJson(text, Ownership.class)));
+            records.put(bundle, read(record, Ownership.class));
+            if (others != null) {
+                others.forEach((name, text) -> records.put(name, read(text, Ownership.class)));
+            }
             return records;
         }
     }
@@ -44,21 +49,10 @@ final class Wire {
 
         Command {
             Bundle range = Bundle.parse(bundle);
-            boolean fits = neighbour == null ? !kind.equals("merge") : range.isBelow(Bundle.parse(neighbour));
             epoch = epoch == null ? new long[2] : epoch;
-            if (id == null || !fits || !KINDS.contains(kind) || epoch.length != 2
-                    || !areNumbers(epoch[0], epoch[1], generation, issuedAt, deadline)) {
-                throw new JsonParseException("no command that this broker knows");
-            }
-        }
-
-        /** The command in an entry of a stream, or nothing. */
-        static Optional<Command> parse(String json) {
-            try {
-                return Optional.ofNullable(JSON.fromJson(json, Command.class));
-            } catch (RuntimeException none) { // Gson wraps what a constructor throws.
-                return Optional.empty();
-            }
+            require(id != null && KINDS.contains(kind) && epoch.length == 2);
+            require(neighbour == null ? !kind.equals("merge") : range.isBelow(Bundle.parse(neighbour)));
+            require(LongStream.of(epoch[0], epoch[1], generation, issuedAt, deadline).allMatch(n -> 0 <= n && n < 1L << 53));
         }
 
         boolean isFor(Self self) { return self.cluster.equals(cluster) && self.broker.equals(broker); }
@@ -80,12 +74,23 @@ final class Wire {
 
     record Division(String algorithm) {}
 
+    /** What a text says; null if there is none, or it is not of this form. */
+    static <T> T read(String json, Class<T> form) {
+        try {
+            return JSON.fromJson(json, form);
+        } catch (RuntimeException unreadable) { // Gson wraps what a record's constructor throws.
+            return null;
+        }
+    }
+
     /** An id without its last part: what the request was made for. */
     static String parent(String id) {
         return id == null ? "" : id.substring(0, Math.max(0, id.lastIndexOf('/')));
     }
 
-    private static boolean areNumbers(long... numbers) {
-        return Arrays.stream(numbers).allMatch(number -> 0 <= number && number < 1L << 53);
+    private static void require(boolean kept) {
+        if (!kept) {
+            throw new JsonParseException("not as the wire says");
+        }
     }
 }
