@@ -68,10 +68,10 @@ def kafka(tmp_path: Path) -> Iterator[KafkaServer]:
         yield server
 
 
-def test_it_serves_and_stops_as_the_wire_says(
+def test_it_serves_releases_and_hands_over_as_the_wire_says(
     command: str, redis_server: RedisServer, tmp_path: Path
 ) -> None:
-    rules = ["takes-lease", "serves", "stops-first", "hands-over"]
+    rules = ["takes-lease", "serves", "unloads", "hands-over"]
     verdicts = list(play(redis_server.url, started(command, tmp_path), rules, "java-some"))
     assert [verdict for verdict in verdicts if verdict.reason] == []
 

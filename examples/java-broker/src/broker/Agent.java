@@ -5,6 +5,7 @@ import broker.Wire.*;
 import java.util.*;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Predicate;
 import redis.clients.jedis.exceptions.*;
 import redis.clients.jedis.resps.StreamEntry;
 
@@ -65,7 +66,8 @@ final class Agent {
         }
         for (StreamEntry entry : store.commands(Math.max(1, Math.min(LONGEST_WAIT_MS, lease.msUntilDue())))) {
             // A deleted entry has no fields.
-            Command command = Wire.read(entry.getFields() == null ? null : entry.getFields().get("command"), Command.class);
+            String text = entry.getFields() == null ? null : entry.getFields().get("command");
+            Command command = Wire.read(text, Command.class);
             if (command != null && command.isFor(self)) {
                 obey(command);
             }
@@ -144,7 +146,8 @@ final class Agent {
             return;
         }
         Map<String, Object> handOver = report(command, "hand-over");
-        handOver.put("commands", List.of(List.of(13, command.destination(), Wire.JSON.toJson(command.forNextOwner()))));
+        String own = Wire.JSON.toJson(command.forNextOwner());
+        handOver.put("commands", List.of(List.of(Store.FIRST_STREAM, command.destination(), own)));
         Outcome outcome = store.ask(handOver, command.destination());
         follow("no-lease".equals(outcome.reason()) ? store.ask(report(command, "decline")) : outcome);
     }
@@ -201,9 +204,10 @@ final class Agent {
 
     /** What ends is stopped before what begins is served. */
     private void follow(Outcome outcome) {
-        outcome.records().entrySet().stream()
-                .sorted(Comparator.comparing(entry -> entry.getValue() != null && entry.getValue().isServedBy(self.broker())))
-                .forEach(entry -> bundles.follow(entry.getKey(), entry.getValue()));
+        Map<String, Ownership> records = outcome.records();
+        Predicate<String> begins = name -> records.get(name) != null && records.get(name).isServedBy(self.broker());
+        records.keySet().stream().filter(begins.negate()).forEach(name -> bundles.follow(name, records.get(name)));
+        records.keySet().stream().filter(begins).forEach(name -> bundles.follow(name, records.get(name)));
     }
 
     private Map<String, Object> claim(String bundle, Ownership record) {

@@ -32,7 +32,8 @@ record Bundle(String namespace, long low, long high) {
     /** Its halves; none if it is a single position. */
     List<Bundle> halves() {
         long middle = low + (high - low) / 2;
-        return middle == low ? List.of() : List.of(new Bundle(namespace, low, middle), new Bundle(namespace, middle, high));
+        return middle == low ? List.of()
+                : List.of(new Bundle(namespace, low, middle), new Bundle(namespace, middle, high));
     }
 
     @Override

@@ -91,7 +91,7 @@ final class Lease {
         refusedAt = begins || refusedAt == 0 ? answered : refusedAt;
     }
 
-    /** Serve nothing more, and leave the rest of the lease to the next process of this name, or give it up to it. */
+    /** Serve nothing more; the next process of this name may have the rest of the lease. */
     void leave() {
         end = 0;
         store.lease(superseded ? 0 : -1, "", 0);

@@ -22,10 +22,10 @@ final class Main {
         }));
         HttpServer pages = pages(URI.create("http://" + setting("SERVED")), bundles);
         String kafka = System.getenv("TRIMTAB_KAFKA");
-        if (kafka != null) {
-            new Timer(true).scheduleAtFixedRate(new Reporter(kafka, self, bundles), Reporter.INTERVAL_MS, Reporter.INTERVAL_MS);
-        }
         try {
+            if (kafka != null) {
+                new Timer(true).schedule(new Reporter(kafka, self, bundles), 0, Reporter.INTERVAL_MS);
+            }
             agent.run();
         } finally {
             pages.stop(0);

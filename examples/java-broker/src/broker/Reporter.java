@@ -7,26 +7,28 @@ import org.apache.kafka.common.serialization.*;
 
 /** Tells the job through Kafka, in Pulsar's words, what the bundles receive. */
 final class Reporter extends TimerTask {
-    private static final String TOPIC = "trimtab.load-reports";
     static final long INTERVAL_MS = 5000;
+    private static final String TOPIC = "trimtab.load-reports";
     private static final double LIMIT_KBITS = 10_000;
 
     private final Self self;
     private final Bundles bundles;
     private final Producer<String, String> kafka;
     private long sequence;
+    private long sentAt = Lease.now();
 
     Reporter(String bootstrap, Self self, Bundles bundles) {
         this.self = self;
         this.bundles = bundles;
-        this.kafka = new KafkaProducer<>(Map.of("bootstrap.servers", bootstrap), new StringSerializer(), new StringSerializer());
+        StringSerializer text = new StringSerializer();
+        this.kafka = new KafkaProducer<>(Map.of("bootstrap.servers", bootstrap), text, text);
     }
 
     private record Usage(double usage, double limit) {}
 
     private record Stats(double msgRateIn, double msgThroughputIn, int topics) {
-        Stats plus(Stats other) {
-            return new Stats(msgRateIn + other.msgRateIn, msgThroughputIn + other.msgThroughputIn, topics + other.topics);
+        Stats plus(Stats more) {
+            return new Stats(msgRateIn + more.msgRateIn, msgThroughputIn + more.msgThroughputIn, topics + more.topics);
         }
     }
 
@@ -36,11 +38,13 @@ final class Reporter extends TimerTask {
     @Override
     public void run() {
         Map<String, LongSummaryStatistics> traffic = bundles.takeTraffic();
+        double seconds = Math.max(1, Lease.now() - sentAt) / 1000.0;
+        sentAt = Lease.now();
         Map<String, Stats> stats = new TreeMap<>();
         for (String name : bundles.served().keySet()) {
             Bundle bundle = Bundle.parse(name);
             stats.put(name, traffic.entrySet().stream().filter(topic -> bundle.has(topic.getKey()))
-                    .map(topic -> rates(topic.getValue())).reduce(new Stats(0, 0, 0), Stats::plus));
+                    .map(topic -> rates(topic.getValue(), seconds)).reduce(new Stats(0, 0, 0), Stats::plus));
         }
         Stats all = stats.values().stream().reduce(new Stats(0, 0, 0), Stats::plus);
         Usage bandwidth = new Usage(all.msgThroughputIn * 8 / 1000, LIMIT_KBITS);
@@ -52,7 +56,7 @@ final class Reporter extends TimerTask {
         kafka.send(message);
     }
 
-    private static Stats rates(LongSummaryStatistics sizes) {
-        return new Stats(sizes.getCount() * 1000.0 / INTERVAL_MS, sizes.getSum() * 1000.0 / INTERVAL_MS, 1);
+    private static Stats rates(LongSummaryStatistics sizes, double seconds) {
+        return new Stats(sizes.getCount() / seconds, sizes.getSum() / seconds, 1);
     }
 }

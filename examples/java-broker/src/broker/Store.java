@@ -16,6 +16,7 @@ final class Store {
     private static final StreamEntryID START = new StreamEntryID();
     private static final StreamEntryID NEW = StreamEntryID.XREADGROUP_UNDELIVERED_ENTRY;
     private static final String GROUP = "agent";
+    static final int FIRST_STREAM = 13;
 
     private final URI address;
     private final Self self;
@@ -47,12 +48,13 @@ final class Store {
                 Long.parseLong(answer.get(5)));
     }
 
-    /** What became of one request; `brokers` have the streams from key 13 on. */
+    /** What became of one request; the streams of `brokers` are the keys from FIRST_STREAM on. */
     Outcome ask(Map<String, Object> request, String... brokers) {
         List<String> keys = keys("open", "ownership", "journal", "applied", "bundles", "placed", "lease:", "owned:",
                 "unjournalled", "replicas", "sessions", "tallies");
         Stream.of(brokers).map(broker -> key("commands:" + broker)).forEach(keys::add);
-        List<String> answer = run("transition", keys, self.cluster(), "", "", "", Wire.JSON.toJson(List.of(request)), "");
+        String json = Wire.JSON.toJson(List.of(request));
+        List<String> answer = run("transition", keys, self.cluster(), "", "", "", json, "");
         if (!answer.get(0).equals("applied")) {
             throw new TryLater(String.join(": ", answer));
         }

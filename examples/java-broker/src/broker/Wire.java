@@ -4,7 +4,7 @@ import com.google.gson.*;
 import java.util.*;
 import java.util.stream.LongStream;
 
-/** What travels, as docs/wire.md has it, less the members that this broker does not use. An epoch is a pair of numbers. */
+/** What travels, less the members that this broker does not use; docs/wire.md has the rest. An epoch is a pair. */
 final class Wire {
     static final Gson JSON = new GsonBuilder().setStrictness(Strictness.STRICT).disableHtmlEscaping().create();
 
@@ -43,8 +43,9 @@ final class Wire {
     }
 
     /** What a broker must do. */
-    record Command(String id, String cluster, String broker, String kind, String bundle, long[] epoch, String destination,
-            String neighbour, Division division, String reason, String plan, long generation, long issuedAt, long deadline) {
+    record Command(String id, String cluster, String broker, String kind, String bundle, long[] epoch,
+            String destination, String neighbour, Division division, String reason, String plan,
+            long generation, long issuedAt, long deadline) {
         private static final Set<String> KINDS = Set.of("unload", "transfer", "prepare", "own", "split", "merge");
 
         Command {
@@ -52,7 +53,8 @@ final class Wire {
             epoch = epoch == null ? new long[2] : epoch;
             require(id != null && KINDS.contains(kind) && epoch.length == 2);
             require(neighbour == null ? !kind.equals("merge") : range.isBelow(Bundle.parse(neighbour)));
-            require(LongStream.of(epoch[0], epoch[1], generation, issuedAt, deadline).allMatch(n -> 0 <= n && n < 1L << 53));
+            require(LongStream.of(epoch[0], epoch[1], generation, issuedAt, deadline)
+                    .allMatch(number -> 0 <= number && number < 1L << 53));
         }
 
         boolean isFor(Self self) { return self.cluster.equals(cluster) && self.broker.equals(broker); }
