@@ -33,7 +33,7 @@ from simulation.replay.recorded import RecordedTopics
 from sinks.kafka.topics import ensure_topics
 from sinks.redis.ownership_store import OwnershipStore
 from tests.support.commands import published
-from tests.support.jobs import Driver, write_settings
+from tests.support.jobs import QUICK, Driver, write_settings
 from tests.support.waiting import eventually
 from trimtab.model import parse_bundle
 from trimtab.ownership import State
@@ -46,6 +46,7 @@ CLUSTER = "polyglot"
 BROKER = "127.0.0.1:8080"
 FLEET = Profile(brokers=3, bundles=24, namespaces=2, low=0.3, high=0.6, noise=0.0, message_rate=0.5)
 """Few messages that cost much: those of the broker in Java are the more."""
+SETTINGS = {**QUICK, "unload.min_rate": 0.1, "unload.min_throughput": 0.0}
 MESSAGES = 40
 PATIENCE = 600.0
 START_S = 60.0
@@ -109,7 +110,7 @@ def test_a_fleet_gives_it_bundles_relieves_it_and_takes_over_when_it_is_killed(
         log=tmp_path / "java.log",
         environment={**os.environ, **told.environment(), "TRIMTAB_KAFKA": kafka.bootstrap},
     )
-    driver = Driver(tmp_path, write_settings(tmp_path, kafka.bootstrap, redis_server.url))
+    driver = Driver(tmp_path, write_settings(tmp_path, kafka.bootstrap, redis_server.url, SETTINGS))
     model = load_model(FLEET)
     fleet = Fleet(model, FleetSettings(kafka.bootstrap, redis_server.url, CLUSTER, 0.5))
 
