@@ -17,7 +17,9 @@ from zlib import crc32
 
 import pytest
 import redis
+from typer.testing import CliRunner
 
+from admin import cli
 from admin.conformance.program import Told, shown
 from admin.conformance.rules import RULES
 from admin.conformance.run import play, started
@@ -136,6 +138,8 @@ def test_a_fleet_gives_it_bundles_relieves_it_and_takes_over_when_it_is_killed(
         broker.kill()
         eventually(lambda: not owned(), "its bundles on other brokers", PATIENCE)
         eventually(lambda: all_served(store, model.brokers), "service", PATIENCE)
+        audited = ["audit", "--kafka", kafka.bootstrap, "--cluster", CLUSTER]
+        assert CliRunner().invoke(cli.app, audited).exit_code == cli.OK
     finally:
         fleet.stop()
         driver.kill()
