@@ -74,7 +74,7 @@ def kafka(tmp_path: Path) -> Iterator[KafkaServer]:
 def test_it_serves_releases_and_hands_over_as_the_wire_says(
     command: str, redis_server: RedisServer, tmp_path: Path
 ) -> None:
-    rules = ["takes-lease", "serves", "unloads", "hands-over"]
+    rules = ["serves", "unloads", "hands-over"]
     verdicts = list(play(redis_server.url, started(command, tmp_path), rules, "java-some"))
     assert [verdict for verdict in verdicts if verdict.reason] == []
 
