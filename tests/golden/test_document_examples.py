@@ -71,7 +71,7 @@ def test_a_resource_counts_by_its_weight(resource: int, key: str, default: float
 
 
 def test_of_40_10_and_10_percent_only_the_first_sheds() -> None:
-    """Items 002-29 and 003-32: mean 20 %, line 30 %; only broker1 is above it.
+    """Item 002-29: mean 20 %, line 30 %; only broker1 is above it.
 
     002-28: the documents bring it to 5 % below the mean, a need of 0.25 of its traffic. The code's
     margin is below the line, at 25 %: 240 MB/s * (0.4 - 0.2 - 0.1 + 0.05) = 36 MB/s, one bundle.
@@ -79,6 +79,19 @@ def test_of_40_10_and_10_percent_only_the_first_sheds() -> None:
     view = cluster(broker1=busy(0.4), broker2=busy(0.1), broker3=busy(0.1))
     assert mean_usage(view) == pytest.approx(0.2)
     assert picked("threshold", view, ThresholdHistory()) == [("broker1", 1)]
+
+
+@pytest.mark.parametrize(
+    ("usage", "sheds"),
+    [
+        pytest.param(0.24, [], id="24 % beside a line of 24.7"),
+        pytest.param(0.26, [("x", 1)], id="26 % beside a line of 25.3"),
+    ],
+)
+def test_the_line_is_10_points_above_the_mean(usage: float, sheds: list[tuple[str, int]]) -> None:
+    """Items 000-38 and 003-32: either would shed more than the minimum of 10 MiB/s."""
+    x = Broker(usage, throughputs(*[200 * MB] * 2))
+    assert picked("threshold", cluster(x=x, y=busy(0.1), z=busy(0.1)), ThresholdHistory()) == sheds
 
 
 @pytest.mark.parametrize(

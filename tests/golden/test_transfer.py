@@ -337,8 +337,8 @@ def test_one_idle_broker_among_a_hundred() -> None:
 @pytest.mark.parametrize(
     ("target", "idle", "underloaded"),
     [
-        pytest.param(0.25, 4, True, id="less than 4.58 %, an eighth of the mean"),
-        pytest.param(0.25, 5, False, id="more than 4.60 %"),
+        pytest.param(0.25, 4.5, True, id="less than 4.597 %, an eighth of the mean"),
+        pytest.param(0.25, 4.7, False, id="more than 4.599 %"),
         pytest.param(2.0, 19, True, id="less than 19.05 %, a half"),
         pytest.param(2.0, 20, False, id="more than 19.09 %: never more than a half"),
     ],
