@@ -22,8 +22,11 @@ class Row(NamedTuple):
 def rows() -> list[Row]:
     """All rows, in the table's order."""
     lines = [line for line in TABLE.read_text().splitlines() if line.startswith("| 0")]
-    cells = [[cell.strip() for cell in line.split("|")[1:5]] for line in lines]
-    return [Row(*said, tuple(re.findall("`(.+?)`", tests))) for *said, tests in cells]
+    return [_row(*(cell.strip() for cell in line.split("|")[1:5])) for line in lines]
+
+
+def _row(item: str, what: str, status: str, evidence: str) -> Row:
+    return Row(item, what, status, tuple(re.findall("`(.+?)`", evidence)))
 
 
 def named_tests() -> dict[str, list[str]]:

@@ -222,7 +222,8 @@ def test_a_small_deviation_is_accepted(
 
 
 @pytest.mark.parametrize(
-    "traffic", [pytest.param(1 * M, id="less than an eighth of 20 MB/s"), pytest.param(0, id="none")]
+    "traffic",
+    [pytest.param(1 * M, id="less than an eighth of 20 MB/s"), pytest.param(0, id="none")],
 )
 def test_a_broker_without_traffic_is_underloaded(traffic: float) -> None:
     """Acceptance case D7, and item 003-36: 20 and 30 % are close."""
