@@ -18,6 +18,12 @@ from streaming.readiness import NotReady
 _LOCAL = frozenset({"", "file"})
 
 
+def check_environment() -> list[Finding]:
+    """A finding for each variable that is nearly a setting's name."""
+    strangers = find_unknown(os.environ, JobConfig)
+    return [bad("environment", str(each), f"unset {each.name}") for each in strangers if each.near]
+
+
 def check_settings(config: Path) -> tuple[JobConfig | None, list[Finding]]:
     """The settings, None if they are wrong, and a finding for each problem."""
     try:

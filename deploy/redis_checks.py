@@ -59,7 +59,9 @@ def check_redis(url: str, replicas: int | None = None) -> Iterator[Finding]:
             yield from _check_durability(it)
             yield _check_replicas(it, found, replicas)
         except SinkError as error:
-            yield bad("Redis", f"does not answer: {error}", it.command("ping"))
+            # For a refused user or password: redis-cli asks for the password.
+            ask = "--askpass ping" if isinstance(error, Misconfigured) else "ping"
+            yield bad("Redis", str(error), it.command(ask))
 
 
 def _check_sentinels(it: _Target) -> Iterator[Finding]:
