@@ -26,7 +26,7 @@ from admin.demo.processes import METRICS_PORT, DemoFailed, spark_jars
 from admin.demo.run import Demo, DemoOptions
 from admin.ending import FAILED, USAGE, end, end_unserved
 from admin.intents import Unchecked, Word, intent_of, send
-from admin.job_checks import check_checkpoint, check_environment, check_settings
+from admin.job_checks import check_checkpoint, check_environment, check_settings, local_checkpoint
 from admin.policy_commands import policy_commands
 from admin.replay import Impossible, bound_of, run_replay, show, strategy_of
 from admin.settings_commands import settings_commands
@@ -110,6 +110,7 @@ def doctor(
             redis=redis,
             redis_replicas=redis_replicas,
             kafka_client=settings.kafka.client if settings else {},
+            run_dir=local_checkpoint(settings) if settings else None,
         ),
         *findings,
         _check_metrics_port(settings.metrics_port if settings else METRICS_PORT),

@@ -98,6 +98,7 @@ def test_the_doctor_uses_the_addresses_of_the_settings(
     result = CliRunner().invoke(cli.app, ["doctor", "--config", str(path)])
     assert result.exit_code == 0, result.output
     assert asked == {
+        "run_dir": tmp_path / "c",
         "kafka": "k:1",
         "redis": "redis://r:1",
         "redis_replicas": 1,
