@@ -16,9 +16,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from trimtab.arrays import Floats, Ints
-from trimtab.load_model.fleet import Fleet
-from trimtab.planner.board import Band, Board, BoardMove, Ground, Shelf
+from trimtab.planner.board import Band, Board, BoardMove, Ground
 from trimtab.planner.outsized import send_misplaced, send_outsized
+from trimtab.planner.shelf import Shelf
 from trimtab.planner.trial import Trial, keep_least, load_of, trial_of
 
 _EPSILON: Final = 1e-12
@@ -119,7 +119,7 @@ def _choose(board: Board, hot: int, cold: int, band: Band, habit: Habit) -> int 
 def _leaping(shelf: Shelf, other: Shelf, room: float, spare: float) -> int | None:
     """The smallest bundle that fits the ``other`` broker only after that gives away bundles."""
     at = shelf.fitting(room, spare)
-    return at if at is None or shelf.sizes[at] <= room + sum(other.sizes) else None
+    return at if at is None or shelf.sizes[at] <= room + other.total else None
 
 
 def _bolder(shelf: Shelf, at: int | None, spare: float, room: float) -> int | None:
@@ -182,16 +182,17 @@ def mean_of(ground: Ground) -> float:
     """The usage of every broker if the load were spread evenly; brokers below it that may not
     receive are left out."""
     brokers = ground.brokers
-    level = _level(ground.fleet, brokers)
+    level = _level(ground, brokers)
     if len(ground.receivers) < len(brokers):
         below = brokers[ground.fleet.usage[brokers] < level]
         left_out = np.setdiff1d(below, ground.receivers)
-        level = _level(ground.fleet, np.setdiff1d(brokers, left_out))
+        level = _level(ground, np.setdiff1d(brokers, left_out))
     return level
 
 
-def _level(fleet: Fleet, brokers: Ints) -> float:
-    carried = np.bincount(fleet.where, fleet.size, len(fleet.usage))[brokers]
+def _level(ground: Ground, brokers: Ints) -> float:
+    fleet = ground.fleet
+    carried = ground.carried[brokers]
     gain: Floats = fleet.gain[brokers]
     rest = fleet.usage[brokers] - gain * carried
     # All at one usage u: each carries (u - rest) / gain, together the whole load.

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush, nsmallest
+from heapq import heapify, heappop, heappush
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.load_model.fleet import Fleet
+from trimtab.planner.shelf import Shelf
 
 
 class BoardMove(NamedTuple):
@@ -41,6 +42,8 @@ class Ground:
     """Rows of the bundles that may move, by broker and ascending in size."""
     ends: Ints
     """(n + 1,) where the bundles of each broker begin in ``order``."""
+    carried: Floats
+    """(n,) load of each broker's bundles, whether they may move or not."""
     fixed: Floats
     """(n,) usage of each broker without the bundles that may move."""
     largest: Floats
@@ -63,10 +66,11 @@ class Ground:
         counts = np.bincount(hosts, minlength=len(fleet.usage))
         ends, taking = np.append(0, np.cumsum(counts)), np.flatnonzero(taking_part)
         receivers = taking if receives is None else taking[receives[taking]]
+        carried = np.bincount(fleet.where, fleet.size, len(counts))
         fixed = fleet.usage - fleet.gain * np.bincount(hosts, sizes, len(counts))
         largest, some = np.zeros(len(counts)), counts > 0
         largest[some] = sizes[ends[1:][some] - 1]
-        return cls(fleet, taking, receivers, rows, ends, fixed, largest)
+        return cls(fleet, taking, receivers, rows, ends, carried, fixed, largest)
 
     def reach(self, usage: Floats) -> tuple[float, float]:
         """Least and greatest ``usage`` (n,) of the brokers that take part; the least only of
@@ -89,31 +93,12 @@ def shift(usage: Floats, fleet: Fleet, steps: Sequence[BoardMove]) -> None:
         usage[destination] += fleet.size[row] * fleet.gain[destination]
 
 
-class Shelf:
-    """The bundles that a broker may give away, ascending in size."""
-
-    def __init__(self, ground: Ground, broker: int) -> None:
-        rows = ground.order[ground.ends[broker] : ground.ends[broker + 1]]
-        self.rows: list[int] = rows.tolist()
-        self.sizes: list[float] = ground.fleet.size[rows].tolist()
-
-    def fitting(self, least: float, most: float) -> int | None:
-        """Place of the smallest bundle from ``least`` to ``most``."""
-        at = bisect_left(self.sizes, least)
-        return at if at < len(self.sizes) and self.sizes[at] <= most else None
-
-    def largest(self, most: float) -> int | None:
-        """Place of the largest bundle not above ``most``."""
-        at = bisect_right(self.sizes, most) - 1
-        return at if at >= 0 else None
-
-    def take(self, at: int) -> tuple[int, float]:
-        """Remove the bundle at a place; returns its row and size."""
-        return self.rows.pop(at), self.sizes.pop(at)
-
-
 class Board:
-    """One trial. A bundle moves only once in a plan: it stays where it arrived."""
+    """One trial. A bundle moves only once in a plan: it stays where it arrived.
+
+    Brokers are in heaps by usage. A change of usage adds entries, and those with an outdated usage
+    are dropped when they come to the top: so a move takes O(log n), not a look at all brokers.
+    """
 
     def __init__(self, ground: Ground, keeps: Sequence[int]) -> None:
         """``keeps``: (n,) how many bundles each broker must keep: it may not lose its last one."""
@@ -122,9 +107,10 @@ class Board:
         self.usage: list[float] = ground.fleet.usage.tolist()
         self.steps: list[BoardMove] = []
         self._shelves: dict[int, Shelf] = {}
-        # Entries with an outdated usage are dropped when they come to the top.
         self._hot = [(-self.usage[b], b) for b in ground.brokers.tolist()]
         self._cold = [(self.usage[b], b) for b in ground.receivers.tolist()]
+        self._aside: list[tuple[float, int]] = []
+        """The hot brokers that are set aside: they may still fill a cold one."""
         self._receivers = set(ground.receivers.tolist())
         heapify(self._hot)
         heapify(self._cold)
@@ -133,14 +119,14 @@ class Board:
         """The bundles that the broker may still give."""
         found = self._shelves.get(broker)
         if found is None:
-            found = self._shelves[broker] = Shelf(self._ground, broker)
+            ground = self._ground
+            rows = ground.order[ground.ends[broker] : ground.ends[broker + 1]]
+            found = self._shelves[broker] = Shelf(rows, ground.fleet.size[rows])
         return found
 
     def hottest(self) -> int | None:
         """The hottest broker that is not set aside."""
-        while self._hot and -self._hot[0][0] != self.usage[self._hot[0][1]]:
-            heappop(self._hot)
-        return self._hot[0][1] if self._hot else None
+        return self._hot[0][1] if self._drop_outdated(self._hot) else None
 
     def coldest(self) -> int | None:
         """The coldest receiver that is not set aside."""
@@ -150,7 +136,7 @@ class Board:
 
     def set_aside_hottest(self) -> None:
         """Skip the hottest broker, which can give nothing that helps, until its usage changes."""
-        heappop(self._hot)
+        heappush(self._aside, heappop(self._hot))
 
     def set_aside_coldest(self) -> None:
         """Skip the coldest broker, which nothing fits, until its usage changes."""
@@ -166,8 +152,17 @@ class Board:
 
     def givers(self, most: int) -> list[int]:
         """The hottest brokers, hottest first, whether set aside or not."""
-        brokers = self._ground.brokers.tolist()
-        return nsmallest(most, brokers, key=lambda broker: (-self.usage[broker], broker))
+        found: dict[int, tuple[list[tuple[float, int]], tuple[float, int]]] = {}
+        while len(found) < most:
+            heaps = [heap for heap in (self._hot, self._aside) if self._drop_outdated(heap)]
+            if not heaps:
+                break
+            heap = min(heaps, key=itemgetter(0))
+            entry = heappop(heap)
+            found.setdefault(entry[1], (heap, entry))
+        for heap, entry in found.values():
+            heappush(heap, entry)
+        return [*found]
 
     def may_give(self, broker: int) -> bool:
         """Whether the broker has more bundles than it must keep."""
@@ -187,3 +182,9 @@ class Board:
     def reach(self) -> tuple[float, float]:
         """See `Ground.reach`."""
         return self._ground.reach(np.array(self.usage))
+
+    def _drop_outdated(self, heap: list[tuple[float, int]]) -> bool:
+        """Whether anything is left of a heap of the hottest after that."""
+        while heap and -heap[0][0] != self.usage[heap[0][1]]:
+            heappop(heap)
+        return bool(heap)

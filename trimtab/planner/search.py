@@ -77,7 +77,7 @@ def _against(ground: Ground, size: float) -> tuple[float, float]:
     fleet, brokers = ground.fleet, ground.brokers
     if len(brokers) < _TWO:
         return 0.0, 0.0
-    carried = np.bincount(fleet.where, fleet.size, len(fleet.usage))
+    carried = ground.carried
     rest = fleet.usage - fleet.gain * carried
     alone = rest + fleet.gain * size
     host = int(np.argmin(alone[brokers]))
