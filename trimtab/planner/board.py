@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from heapq import heapify, heappop, heappush
 from operator import itemgetter
 from typing import NamedTuple
@@ -30,7 +31,7 @@ class Band(NamedTuple):
     high: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Ground:
     """The common start of all trials on a fleet; ``brokers`` (k,) are the rows that take part."""
 
@@ -38,16 +39,14 @@ class Ground:
     brokers: Ints
     receivers: Ints
     """Those of ``brokers`` that may receive bundles; the others only give."""
-    order: Ints
-    """Rows of the bundles that may move, by broker and ascending in size."""
+    rows: Ints
+    """Rows of the bundles that may move, ascending."""
     ends: Ints
     """(n + 1,) where the bundles of each broker begin in ``order``."""
     carried: Floats
     """(n,) load of each broker's bundles, whether they may move or not."""
     fixed: Floats
     """(n,) usage of each broker without the bundles that may move."""
-    largest: Floats
-    """(n,) size of each broker's largest bundle that may move; 0 if none may."""
 
     @classmethod
     def of(
@@ -57,20 +56,29 @@ class Ground:
 
         All brokers that take part may receive, unless ``receives`` (n,) selects some.
         """
+        n, taking = len(fleet.usage), np.flatnonzero(taking_part)
         rows = np.flatnonzero(may_go & fleet.movable & taking_part[fleet.where])
-        rows = rows[np.argsort(fleet.size[rows], kind="stable")]
-        # NumPy sorts 16-bit integers by radix, in a tenth of the time.
-        brokers = fleet.where[rows].astype(np.uint16 if len(fleet.usage) < 1 << 16 else np.int64)
-        rows = rows[np.argsort(brokers, kind="stable")]
-        hosts, sizes = fleet.where[rows], fleet.size[rows]
-        counts = np.bincount(hosts, minlength=len(fleet.usage))
-        ends, taking = np.append(0, np.cumsum(counts)), np.flatnonzero(taking_part)
+        hosts = fleet.where[rows]
+        ends = np.append(0, np.cumsum(np.bincount(hosts, minlength=n)))
         receivers = taking if receives is None else taking[receives[taking]]
-        carried = np.bincount(fleet.where, fleet.size, len(counts))
-        fixed = fleet.usage - fleet.gain * np.bincount(hosts, sizes, len(counts))
-        largest, some = np.zeros(len(counts)), counts > 0
-        largest[some] = sizes[ends[1:][some] - 1]
-        return cls(fleet, taking, receivers, rows, ends, carried, fixed, largest)
+        carried: Floats = np.bincount(fleet.where, fleet.size, n)
+        fixed = fleet.usage - fleet.gain * np.bincount(hosts, fleet.size[rows], n)
+        return cls(fleet, taking, receivers, rows, ends, carried, fixed)
+
+    @cached_property
+    def order(self) -> Ints:
+        """``rows`` by broker and ascending in size: sorted only where a plan is needed."""
+        rows = self.rows[np.argsort(self.fleet.size[self.rows], kind="stable")]
+        # NumPy sorts 16-bit integers by radix, in a tenth of the time.
+        narrow = np.uint16 if len(self.fleet.usage) < 1 << 16 else np.int64
+        return rows[np.argsort(self.fleet.where[rows].astype(narrow), kind="stable")]
+
+    @cached_property
+    def largest(self) -> Floats:
+        """(n,) size of each broker's largest bundle that may move; 0 if none may."""
+        largest, some = np.zeros(len(self.fleet.usage)), np.diff(self.ends) > 0
+        largest[some] = self.fleet.size[self.order[self.ends[1:][some] - 1]]
+        return largest
 
     def reach(self, usage: Floats) -> tuple[float, float]:
         """Least and greatest ``usage`` (n,) of the brokers that take part; the least only of

@@ -8,16 +8,16 @@ moves much more load than necessary is penalised: its moves count more.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from trimtab.load_model.fleet import Fleet
-from trimtab.planner.bands import HABITS, mean_of, positions, run_trial
+from trimtab.planner.bands import HABITS, run_trial
 from trimtab.planner.beam import search_beam
-from trimtab.planner.board import Band, BoardMove, Ground
+from trimtab.planner.board import Band, Ground
 from trimtab.planner.least import least_moved
+from trimtab.planner.levels import mean_of, positions
+from trimtab.planner.order import order_moves
 from trimtab.planner.trial import Trial, keep_least, trial_of
 
 _POSITIONS: Final = 15
@@ -34,6 +34,9 @@ _BEAM_EFFORT: Final = 30_000
 _ABOVE_FLOOR: Final = 1.06
 """Multiple of the floor that a plan aims at: possible, and below `outlook.CLEARLY`, so that the
 result causes no other plan."""
+_PART: Final = 10
+"""The part of `planner.effort` that one trial may take. Lower: a large fleet takes longer; higher:
+its plan is cut short where the round would still grant more of its moves."""
 _EXCESS_LOAD: Final = 1.1
 """Multiple of the least load above which a plan is penalised. Lower: more moves to save load;
 higher: large bundles move to save moves. With the penalty 5 plans instead of 14 exceed it, and the
@@ -91,15 +94,16 @@ def find_plan(ground: Ground, keeps: list[int], target: float, effort: int) -> T
     """The best plan found for a range of ``target``, in an order in which no destination ever
     exceeds the start's peak."""
     top, others = _against(ground, _largest(ground))
-    most, few = _FEW, len(ground.order) <= _SMALL
+    most, few = _FEW, len(ground.rows) <= _SMALL
     width = max(target, _ABOVE_FLOOR * (top - others))
     # Few bundles are too large for the least load to be reachable.
     goal = _Goal(width, np.inf if few else _least(ground, width), top)
     best = _banded(ground, keeps, goal, effort)
     if few:
         # In a small fleet even a little less range may be worth a move, also above the floor.
-        goal, most = goal._replace(width=target), len(ground.order)
-    if effort >= _BEAM_EFFORT and (best.range > goal.width or len(best.steps) <= most):
+        goal, most = goal._replace(width=target), len(ground.rows)
+    searchable = effort >= _BEAM_EFFORT and not best.cut
+    if searchable and (best.range > goal.width or len(best.steps) <= most):
         most = len(best.steps) - 1 if best.range <= goal.width else most
         for steps in search_beam(ground, keeps, goal.width, most):
             best = _better(ground, keeps, best, trial_of(ground, steps), goal)
@@ -110,7 +114,7 @@ def _banded(ground: Ground, keeps: list[int], goal: _Goal, effort: int) -> Trial
     usage, mean = ground.fleet.usage[ground.brokers], mean_of(ground)
     low, high = ground.reach(ground.fleet.usage)
     best = Trial((), high - low, 0.0, 1)
-    cost = 1 + len(usage) // 100
+    cost, most = 1 + len(usage) // 100, max(effort // _PART, _TWO * len(usage))
     for narrower in _NARROWER:
         width = narrower * goal.width
         bands = positions(low, high, mean, width, _POSITIONS)
@@ -118,11 +122,13 @@ def _banded(ground: Ground, keeps: list[int], goal: _Goal, effort: int) -> Trial
             bands.insert(0, Band(goal.top - width, goal.top + _EPSILON))
         for band in bands:
             for habit in HABITS:
-                trial = run_trial(ground, keeps, band, habit)
+                trial = run_trial(ground, keeps, band, habit, most)
                 effort -= trial.effort * cost
                 best = _better(ground, keeps, best, trial, goal)
                 if effort <= 0 and best.steps:
                     return best
+            if effort <= 0:
+                return best
         if best.range <= goal.width:
             break
     return best
@@ -143,7 +149,7 @@ def _better(ground: Ground, keeps: list[int], best: Trial, trial: Trial, goal: _
     if whole:
         trial = trial._replace(steps=steps)
     else:
-        trial = trial_of(ground, keep_least(ground, keeps, steps))
+        trial = trial_of(ground, keep_least(ground, keeps, steps), cut=trial.cut)
     return min(best, trial, key=lambda trial: _merit(trial, goal))
 
 
@@ -152,27 +158,3 @@ def _merit(trial: Trial, goal: _Goal) -> tuple[float, float, float]:
     beyond = trial.range if trial.range > goal.width + 1e-9 else 0.0
     penalised = trial.load > _EXCESS_LOAD * goal.least
     return round(beyond, 6), len(trial.steps) * (_PENALTY if penalised else 1.0), trial.load
-
-
-def order_moves(fleet: Fleet, steps: Sequence[BoardMove]) -> tuple[BoardMove, ...]:
-    """Put departures before the arrivals that they make room for: with both copies of a bundle
-    counted, no destination exceeds the start's peak. Steps that fit no such order are left out."""
-    usage, peak = fleet.usage.copy(), float(fleet.usage.max()) + 1e-9
-    waiting, done = list(steps), []
-    while waiting:
-        ready = [s for s in waiting if _arrived(fleet, usage, s) <= peak]
-        if not ready:
-            break
-        for step in ready:
-            arrived = _arrived(fleet, usage, step)
-            if arrived <= peak:
-                usage[step.destination] = arrived
-                usage[step.source] -= fleet.size[step.bundle] * fleet.gain[step.source]
-                done.append(step)
-        placed = set(done)
-        waiting = [step for step in waiting if step not in placed]
-    return tuple(done)
-
-
-def _arrived(fleet: Fleet, usage: np.ndarray, step: BoardMove) -> float:
-    return float(usage[step.destination] + fleet.size[step.bundle] * fleet.gain[step.destination])
