@@ -61,7 +61,7 @@ class Ground:
         hosts = fleet.where[rows]
         ends = np.append(0, np.cumsum(np.bincount(hosts, minlength=n)))
         receivers = taking if receives is None else taking[receives[taking]]
-        carried: Floats = np.bincount(fleet.where, fleet.size, n)
+        carried = np.bincount(fleet.where, fleet.size, n).astype(np.float64)
         fixed = fleet.usage - fleet.gain * np.bincount(hosts, fleet.size[rows], n)
         return cls(fleet, taking, receivers, rows, ends, carried, fixed)
 
