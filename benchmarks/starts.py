@@ -48,7 +48,7 @@ SETTINGS: Final = Settings.parse(
 )
 AT_MOST: Final = 30.0
 AT_MOST_STEADY: Final = 5.0
-_BARRED: Final = 10_000
+BARRED: Final = 10_000
 """Brokers from which the bars hold: with fewer the planner tries more plans."""
 _HOTTEST: Final = 0.95
 _MEAN: Final = 0.45
@@ -114,7 +114,7 @@ def figures(name: str, brokers: int) -> Iterator[Figure]:
             "argsorts",
             f"{median(taken):.3f} CPU s for {len(plans[0].moves):,} moves, one argsort "
             f"{1000 * median(sorts):.3g} ms",
-            Bar(Limit.AT_MOST, most) if brokers >= _BARRED else None,
+            Bar(Limit.AT_MOST, most) if brokers >= BARRED else None,
             {"plan CPU s": taken, "argsort CPU s": sorts},
         )
 

@@ -18,19 +18,22 @@ class EveryBroker:
         self._usage = board.usage
         self._brokers: list[int] = ground.brokers.tolist()
         self._receivers: list[int] = ground.receivers.tolist()
-        self.hot_aside: dict[int, float] = {}
-        """Brokers that are set aside, with the usage that they had then."""
-        self.cold_aside: dict[int, float] = {}
+        self.hot_aside: set[int] = set()
+        self.cold_aside: set[int] = set()
+
+    def bring_back(self, *brokers: int) -> None:
+        self.hot_aside.difference_update(brokers)
+        self.cold_aside.difference_update(brokers)
 
     def givers(self, most: int) -> list[int]:
         return sorted(self._brokers, key=lambda b: (-self._usage[b], b))[:most]
 
     def hottest(self) -> int | None:
-        left = [b for b in self._brokers if self.hot_aside.get(b) != self._usage[b]]
+        left = [b for b in self._brokers if b not in self.hot_aside]
         return min(left, key=lambda b: (-self._usage[b], b), default=None)
 
     def coldest(self) -> int | None:
-        left = [b for b in self._receivers if self.cold_aside.get(b) != self._usage[b]]
+        left = [b for b in self._receivers if b not in self.cold_aside]
         return min(left, key=lambda b: (self._usage[b], b), default=None)
 
 
@@ -50,15 +53,16 @@ def test_the_heaps_find_what_a_look_at_every_broker_finds(
         most = data.draw(st.integers(1, 9))
         assert board.givers(most) == every.givers(most)
         if act == "h" and hot is not None:
-            every.hot_aside[hot] = board.usage[hot]
+            every.hot_aside.add(hot)
             board.set_aside_hottest()
         elif act == "c" and cold is not None:
-            every.cold_aside[cold] = board.usage[cold]
+            every.cold_aside.add(cold)
             board.set_aside_coldest()
         elif act == "m" and cold is not None:
             giver = data.draw(st.sampled_from(every.givers(3)))
             if giver != cold and board.may_give(giver):
                 board.move(len(board.shelf(giver).rows) - 1, giver, cold)
+                every.bring_back(giver, cold)
 
 
 def test_a_broker_that_is_set_aside_may_still_fill_a_cold_one() -> None:

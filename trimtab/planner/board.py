@@ -144,11 +144,11 @@ class Board:
 
     def set_aside_hottest(self) -> None:
         """Skip the hottest broker, which can give nothing that helps, until its usage changes."""
-        heappush(self._aside, heappop(self._hot))
+        heappush(self._aside, _take_top(self._hot))
 
     def set_aside_coldest(self) -> None:
         """Skip the coldest broker, which nothing fits, until its usage changes."""
-        heappop(self._cold)
+        _take_top(self._cold)
 
     def above(self, broker: int, level: float) -> float:
         """The broker's load above a level of usage; negative if it is below."""
@@ -166,7 +166,7 @@ class Board:
             if not heaps:
                 break
             heap = min(heaps, key=itemgetter(0))
-            entry = heappop(heap)
+            entry = _take_top(heap)
             found.setdefault(entry[1], (heap, entry))
         for heap, entry in found.values():
             heappush(heap, entry)
@@ -196,3 +196,11 @@ class Board:
         while heap and -heap[0][0] != self.usage[heap[0][1]]:
             heappop(heap)
         return bool(heap)
+
+
+def _take_top(heap: list[tuple[float, int]]) -> tuple[float, int]:
+    """Remove the top entry; it is there twice if a broker's usage is again what it was."""
+    entry = heappop(heap)
+    while heap and heap[0] == entry:
+        heappop(heap)
+    return entry

@@ -3,7 +3,8 @@
 It tries bands at several positions, then narrower bands if none reaches the range; if few moves are
 needed, it looks for fewer still. A range that the largest bundle makes impossible (below the floor)
 is not a target. Of two plans that reach the range, the one with fewer moves is better; a plan that
-moves much more load than necessary is penalised: its moves count more.
+moves much more load than necessary is penalised: its moves count more. A trial that its effort cuts
+short is the plan: the next round continues it.
 """
 
 from __future__ import annotations
@@ -35,8 +36,12 @@ _ABOVE_FLOOR: Final = 1.06
 """Multiple of the floor that a plan aims at: possible, and below `outlook.CLEARLY`, so that the
 result causes no other plan."""
 _PART: Final = 10
-"""The part of `planner.effort` that one trial may take. Lower: a large fleet takes longer; higher:
-its plan is cut short where the round would still grant more of its moves."""
+"""``planner.effort`` over what one trial may take. Lower: a large plan takes longer; higher: it
+takes more rounds. A round grants 10,000 moves unless settings say otherwise, and 40,000 steps are
+tried by default."""
+_EACH: Final = 2
+"""Steps a broker that a trial may take in any case: each hot one must give something and each cold
+one receive, or the range would stay."""
 _EXCESS_LOAD: Final = 1.1
 """Multiple of the least load above which a plan is penalised. Lower: more moves to save load;
 higher: large bundles move to save moves. With the penalty 5 plans instead of 14 exceed it, and the
@@ -114,7 +119,7 @@ def _banded(ground: Ground, keeps: list[int], goal: _Goal, effort: int) -> Trial
     usage, mean = ground.fleet.usage[ground.brokers], mean_of(ground)
     low, high = ground.reach(ground.fleet.usage)
     best = Trial((), high - low, 0.0, 1)
-    cost, most = 1 + len(usage) // 100, max(effort // _PART, _TWO * len(usage))
+    cost, most = 1 + len(usage) // 100, max(effort // _PART, _EACH * len(usage))
     for narrower in _NARROWER:
         width = narrower * goal.width
         bands = positions(low, high, mean, width, _POSITIONS)
@@ -125,7 +130,7 @@ def _banded(ground: Ground, keeps: list[int], goal: _Goal, effort: int) -> Trial
                 trial = run_trial(ground, keeps, band, habit, most)
                 effort -= trial.effort * cost
                 best = _better(ground, keeps, best, trial, goal)
-                if effort <= 0 and best.steps:
+                if best.steps and (effort <= 0 or best.cut):
                     return best
             if effort <= 0:
                 return best
