@@ -16,6 +16,7 @@ from benchmarks import (
     ownership,
     plans,
     restart,
+    starts,
     why,
 )
 from benchmarks.figures import Figure
@@ -29,6 +30,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "memory": memory.measure,
     "decisions": decisions.measure,
     "plans": plans.measure,
+    "starts": starts.measure,
     "lookup": lookup.measure,
     "ownership": ownership.measure,
     "failover": failover.measure,

@@ -65,6 +65,23 @@ def columns(brokers: int, each: int, seed: int) -> Columns:
     )
 
 
+def carrying(owner: Ints, load: Floats, usage: Floats) -> Columns:
+    """Bundles (m,) of these loads on brokers (n,) whose processors are used that much, and nothing
+    else of them is; ``owner`` is ascending."""
+    brokers, zero = len(usage), np.zeros(len(usage))
+    stats = np.stack((load, load, 1024.0 * load, 1024.0 * load))
+    return Columns(
+        brokers=tuple(f"broker-{row:05d}:8080" for row in range(brokers)),
+        bundles=tuple(_names(len(owner))),
+        owner=owner,
+        used=np.stack((1600.0 * usage, zero, zero, zero, zero)),
+        limit=np.repeat([[1600.0], [8192.0], [8192.0], [1e7], [1e7]], brokers, axis=1),
+        stats=stats,
+        long=stats,
+        counts=np.ones((4, len(owner)), np.int64),
+    )
+
+
 def _names(count: int) -> Iterator[str]:
     width = (1 << 32) // _RANGES
     bounds = [min(width * place, 0xFFFFFFFF) for place in range(_RANGES + 1)]
@@ -107,7 +124,7 @@ def snapshots(made: Columns) -> list[Snapshot]:
 def _snapshot(made: Columns, row: int, own: slice, resources: Floats) -> Snapshot:
     stats, count = made.stats[:, own], own.stop - own.start
     # One by one, as Pulsar adds them: sum would add pairwise and differ in the last bit.
-    traffic = np.cumsum(stats, axis=1)[:, -1]
+    traffic = np.cumsum(stats, axis=1)[:, -1:].sum(axis=1)
     return Snapshot(
         broker=made.brokers[row],
         session=1,

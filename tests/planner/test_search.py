@@ -23,7 +23,8 @@ from tests.planner.fleets import (
 )
 from trimtab.load_model.fleet import Fleet
 from trimtab.planner.board import BoardMove
-from trimtab.planner.search import find_plan, floor_of, order_moves
+from trimtab.planner.order import order_moves
+from trimtab.planner.search import find_plan, floor_of
 
 
 def test_two_brokers_need_one_move() -> None:

@@ -96,7 +96,9 @@ def _balance(draft: Draft, before: Prospect, unrest: float) -> None:
     steps = draft.granted(best.steps)
     range_ = find_range_after(ground, draft.fleet, ())
     gained = range_ - find_range_after(ground, draft.fleet, steps)
-    if gained < _WORTH * (range_ - max(settings.planner.target, found.floor)):
+    # A plan that was cut short is continued by the next one: together they gain more.
+    worth = 0.0 if best.cut else _WORTH
+    if gained <= worth * (range_ - max(settings.planner.target, found.floor)):
         steps = ()
     draft.add(steps)
     ease(draft, found.pool, ground, width, _WORTH)

@@ -13,12 +13,9 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-import numpy as np
-
-from trimtab.arrays import Floats, Ints
-from trimtab.load_model.fleet import Fleet
-from trimtab.planner.board import Band, Board, BoardMove, Ground, Shelf
+from trimtab.planner.board import Band, Board, BoardMove, Ground
 from trimtab.planner.outsized import send_misplaced, send_outsized
+from trimtab.planner.shelf import Shelf
 from trimtab.planner.trial import Trial, keep_least, load_of, trial_of
 
 _EPSILON: Final = 1e-12
@@ -60,14 +57,14 @@ HABITS: Final = (
 of the bimodal scenario from 44.8 to 39.2 on average (seeds 1 to 20)."""
 
 
-def run_trial(ground: Ground, keeps: list[int], band: Band, habit: Habit) -> Trial:
-    """Try one band with one habit."""
+def run_trial(ground: Ground, keeps: list[int], band: Band, habit: Habit, most: int) -> Trial:
+    """Try one band with one habit, in at most ``most`` steps."""
     board = Board(ground, keeps)
-    send_misplaced(board, ground, band)
+    send_misplaced(board, ground, band, most)
     if habit.bold:
         send_outsized(board, ground.brokers, band)
-    effort, most = len(board.steps), len(ground.order)
-    while effort <= most:
+    effort = len(board.steps)
+    while effort <= min(most, len(ground.rows)):
         effort += 1
         hot, cold = board.hottest(), board.coldest()
         if hot is not None and board.usage[hot] > band.high + _EPSILON:
@@ -76,12 +73,13 @@ def run_trial(ground: Ground, keeps: list[int], band: Band, habit: Habit) -> Tri
             _fill(board, cold, band)
         else:
             break
+    cut = effort > most
     needed = _needed(board, ground)
     steps = keep_least(ground, keeps, needed)
     if len(steps) < len(needed):
-        return trial_of(ground, steps, effort)
+        return trial_of(ground, steps, effort, cut)
     low, high = board.reach()
-    return Trial(steps, high - low, load_of(ground.fleet, steps), effort)
+    return Trial(steps, high - low, load_of(ground.fleet, steps), effort, cut)
 
 
 def _relieve(board: Board, hot: int, cold: int | None, band: Band, habit: Habit) -> None:
@@ -119,7 +117,7 @@ def _choose(board: Board, hot: int, cold: int, band: Band, habit: Habit) -> int 
 def _leaping(shelf: Shelf, other: Shelf, room: float, spare: float) -> int | None:
     """The smallest bundle that fits the ``other`` broker only after that gives away bundles."""
     at = shelf.fitting(room, spare)
-    return at if at is None or shelf.sizes[at] <= room + sum(other.sizes) else None
+    return at if at is None or shelf.sizes[at] <= room + other.total else None
 
 
 def _bolder(shelf: Shelf, at: int | None, spare: float, room: float) -> int | None:
@@ -166,34 +164,3 @@ def _needed(board: Board, ground: Ground) -> tuple[BoardMove, ...]:
             usage[step.source], usage[step.destination] = back, gone
             del kept[step]
     return tuple(kept)
-
-
-def positions(low: float, high: float, mean: float, width: float, count: int) -> list[Band]:
-    """Bands of this width around the mean usage, the middle one first; ``low`` and ``high`` are the
-    fleet's least and greatest usage, which a band need not exceed."""
-    places = [0.5] + [
-        0.5 + sign * step / (count + 1) for step in range(1, count // 2 + 1) for sign in (1, -1)
-    ]
-    bands = [Band(mean - place * width, mean + (1 - place) * width) for place in places[:count]]
-    return [band for band in bands if band.low < high and band.high > low]
-
-
-def mean_of(ground: Ground) -> float:
-    """The usage of every broker if the load were spread evenly; brokers below it that may not
-    receive are left out."""
-    brokers = ground.brokers
-    level = _level(ground.fleet, brokers)
-    if len(ground.receivers) < len(brokers):
-        below = brokers[ground.fleet.usage[brokers] < level]
-        left_out = np.setdiff1d(below, ground.receivers)
-        level = _level(ground.fleet, np.setdiff1d(brokers, left_out))
-    return level
-
-
-def _level(fleet: Fleet, brokers: Ints) -> float:
-    carried = np.bincount(fleet.where, fleet.size, len(fleet.usage))[brokers]
-    gain: Floats = fleet.gain[brokers]
-    rest = fleet.usage[brokers] - gain * carried
-    # All at one usage u: each carries (u - rest) / gain, together the whole load.
-    speed = 1.0 / gain
-    return float((carried.sum() + (rest * speed).sum()) / speed.sum())

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush, nsmallest
+from functools import cached_property
+from heapq import heapify, heappop, heappush
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.load_model.fleet import Fleet
+from trimtab.planner.shelf import Shelf
 
 
 class BoardMove(NamedTuple):
@@ -29,7 +31,7 @@ class Band(NamedTuple):
     high: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Ground:
     """The common start of all trials on a fleet; ``brokers`` (k,) are the rows that take part."""
 
@@ -37,14 +39,14 @@ class Ground:
     brokers: Ints
     receivers: Ints
     """Those of ``brokers`` that may receive bundles; the others only give."""
-    order: Ints
-    """Rows of the bundles that may move, by broker and ascending in size."""
+    rows: Ints
+    """Rows of the bundles that may move, ascending."""
     ends: Ints
     """(n + 1,) where the bundles of each broker begin in ``order``."""
+    carried: Floats
+    """(n,) load of each broker's bundles, whether they may move or not."""
     fixed: Floats
     """(n,) usage of each broker without the bundles that may move."""
-    largest: Floats
-    """(n,) size of each broker's largest bundle that may move; 0 if none may."""
 
     @classmethod
     def of(
@@ -54,19 +56,29 @@ class Ground:
 
         All brokers that take part may receive, unless ``receives`` (n,) selects some.
         """
+        n, taking = len(fleet.usage), np.flatnonzero(taking_part)
         rows = np.flatnonzero(may_go & fleet.movable & taking_part[fleet.where])
-        rows = rows[np.argsort(fleet.size[rows], kind="stable")]
-        # NumPy sorts 16-bit integers by radix, in a tenth of the time.
-        brokers = fleet.where[rows].astype(np.uint16 if len(fleet.usage) < 1 << 16 else np.int64)
-        rows = rows[np.argsort(brokers, kind="stable")]
-        hosts, sizes = fleet.where[rows], fleet.size[rows]
-        counts = np.bincount(hosts, minlength=len(fleet.usage))
-        ends, taking = np.append(0, np.cumsum(counts)), np.flatnonzero(taking_part)
+        hosts = fleet.where[rows]
+        ends = np.append(0, np.cumsum(np.bincount(hosts, minlength=n)))
         receivers = taking if receives is None else taking[receives[taking]]
-        fixed = fleet.usage - fleet.gain * np.bincount(hosts, sizes, len(counts))
-        largest, some = np.zeros(len(counts)), counts > 0
-        largest[some] = sizes[ends[1:][some] - 1]
-        return cls(fleet, taking, receivers, rows, ends, fixed, largest)
+        carried = np.bincount(fleet.where, fleet.size, n).astype(np.float64)
+        fixed = fleet.usage - fleet.gain * np.bincount(hosts, fleet.size[rows], n)
+        return cls(fleet, taking, receivers, rows, ends, carried, fixed)
+
+    @cached_property
+    def order(self) -> Ints:
+        """``rows`` by broker and ascending in size: sorted only where a plan is needed."""
+        rows = self.rows[np.argsort(self.fleet.size[self.rows], kind="stable")]
+        # NumPy sorts 16-bit integers by radix, in a tenth of the time.
+        narrow = np.uint16 if len(self.fleet.usage) < 1 << 16 else np.int64
+        return rows[np.argsort(self.fleet.where[rows].astype(narrow), kind="stable")]
+
+    @cached_property
+    def largest(self) -> Floats:
+        """(n,) size of each broker's largest bundle that may move; 0 if none may."""
+        largest, some = np.zeros(len(self.fleet.usage)), np.diff(self.ends) > 0
+        largest[some] = self.fleet.size[self.order[self.ends[1:][some] - 1]]
+        return largest
 
     def reach(self, usage: Floats) -> tuple[float, float]:
         """Least and greatest ``usage`` (n,) of the brokers that take part; the least only of
@@ -89,31 +101,12 @@ def shift(usage: Floats, fleet: Fleet, steps: Sequence[BoardMove]) -> None:
         usage[destination] += fleet.size[row] * fleet.gain[destination]
 
 
-class Shelf:
-    """The bundles that a broker may give away, ascending in size."""
-
-    def __init__(self, ground: Ground, broker: int) -> None:
-        rows = ground.order[ground.ends[broker] : ground.ends[broker + 1]]
-        self.rows: list[int] = rows.tolist()
-        self.sizes: list[float] = ground.fleet.size[rows].tolist()
-
-    def fitting(self, least: float, most: float) -> int | None:
-        """Place of the smallest bundle from ``least`` to ``most``."""
-        at = bisect_left(self.sizes, least)
-        return at if at < len(self.sizes) and self.sizes[at] <= most else None
-
-    def largest(self, most: float) -> int | None:
-        """Place of the largest bundle not above ``most``."""
-        at = bisect_right(self.sizes, most) - 1
-        return at if at >= 0 else None
-
-    def take(self, at: int) -> tuple[int, float]:
-        """Remove the bundle at a place; returns its row and size."""
-        return self.rows.pop(at), self.sizes.pop(at)
-
-
 class Board:
-    """One trial. A bundle moves only once in a plan: it stays where it arrived."""
+    """One trial. A bundle moves only once in a plan: it stays where it arrived.
+
+    Brokers are in heaps by usage. A change of usage adds entries, and those with an outdated usage
+    are dropped when they come to the top: so a move takes O(log n), not a look at all brokers.
+    """
 
     def __init__(self, ground: Ground, keeps: Sequence[int]) -> None:
         """``keeps``: (n,) how many bundles each broker must keep: it may not lose its last one."""
@@ -122,9 +115,10 @@ class Board:
         self.usage: list[float] = ground.fleet.usage.tolist()
         self.steps: list[BoardMove] = []
         self._shelves: dict[int, Shelf] = {}
-        # Entries with an outdated usage are dropped when they come to the top.
         self._hot = [(-self.usage[b], b) for b in ground.brokers.tolist()]
         self._cold = [(self.usage[b], b) for b in ground.receivers.tolist()]
+        self._aside: list[tuple[float, int]] = []
+        """The hot brokers that are set aside: they may still fill a cold one."""
         self._receivers = set(ground.receivers.tolist())
         heapify(self._hot)
         heapify(self._cold)
@@ -133,14 +127,14 @@ class Board:
         """The bundles that the broker may still give."""
         found = self._shelves.get(broker)
         if found is None:
-            found = self._shelves[broker] = Shelf(self._ground, broker)
+            ground = self._ground
+            rows = ground.order[ground.ends[broker] : ground.ends[broker + 1]]
+            found = self._shelves[broker] = Shelf(rows, ground.fleet.size[rows])
         return found
 
     def hottest(self) -> int | None:
         """The hottest broker that is not set aside."""
-        while self._hot and -self._hot[0][0] != self.usage[self._hot[0][1]]:
-            heappop(self._hot)
-        return self._hot[0][1] if self._hot else None
+        return self._hot[0][1] if self._drop_outdated(self._hot) else None
 
     def coldest(self) -> int | None:
         """The coldest receiver that is not set aside."""
@@ -150,11 +144,11 @@ class Board:
 
     def set_aside_hottest(self) -> None:
         """Skip the hottest broker, which can give nothing that helps, until its usage changes."""
-        heappop(self._hot)
+        heappush(self._aside, _take_top(self._hot))
 
     def set_aside_coldest(self) -> None:
         """Skip the coldest broker, which nothing fits, until its usage changes."""
-        heappop(self._cold)
+        _take_top(self._cold)
 
     def above(self, broker: int, level: float) -> float:
         """The broker's load above a level of usage; negative if it is below."""
@@ -166,8 +160,17 @@ class Board:
 
     def givers(self, most: int) -> list[int]:
         """The hottest brokers, hottest first, whether set aside or not."""
-        brokers = self._ground.brokers.tolist()
-        return nsmallest(most, brokers, key=lambda broker: (-self.usage[broker], broker))
+        found: dict[int, tuple[list[tuple[float, int]], tuple[float, int]]] = {}
+        while len(found) < most:
+            heaps = [heap for heap in (self._hot, self._aside) if self._drop_outdated(heap)]
+            if not heaps:
+                break
+            heap = min(heaps, key=itemgetter(0))
+            entry = _take_top(heap)
+            found.setdefault(entry[1], (heap, entry))
+        for heap, entry in found.values():
+            heappush(heap, entry)
+        return [*found]
 
     def may_give(self, broker: int) -> bool:
         """Whether the broker has more bundles than it must keep."""
@@ -187,3 +190,17 @@ class Board:
     def reach(self) -> tuple[float, float]:
         """See `Ground.reach`."""
         return self._ground.reach(np.array(self.usage))
+
+    def _drop_outdated(self, heap: list[tuple[float, int]]) -> bool:
+        """Whether anything is left of a heap of the hottest after that."""
+        while heap and -heap[0][0] != self.usage[heap[0][1]]:
+            heappop(heap)
+        return bool(heap)
+
+
+def _take_top(heap: list[tuple[float, int]]) -> tuple[float, int]:
+    """Remove the top entry; it is there twice if a broker's usage is again what it was."""
+    entry = heappop(heap)
+    while heap and heap[0] == entry:
+        heappop(heap)
+    return entry

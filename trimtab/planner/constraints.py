@@ -20,7 +20,7 @@ from trimtab.filters.isolation import Permits
 from trimtab.filters.request import Projection, own_bundles
 from trimtab.load_model.fleet import Fleet
 from trimtab.planner.board import BoardMove, Ground, shift
-from trimtab.planner.search import order_moves
+from trimtab.planner.order import order_moves
 from trimtab.policies import Isolation
 from trimtab.settings import Settings
 from trimtab.view import View

@@ -18,7 +18,8 @@ from typing import Final
 import numpy as np
 
 from trimtab.arrays import Floats, Ints
-from trimtab.planner.board import Band, Board, Ground, Shelf
+from trimtab.planner.board import Band, Board, Ground
+from trimtab.planner.shelf import Shelf
 
 _MANY: Final = 6
 """Small bundles instead of which the largest goes. Lower: hosts drop below the band for little;
@@ -30,13 +31,15 @@ _LOOKED_AT: Final = 32
 """Stronger brokers that are tried for a misplaced bundle: bounds the time on large fleets."""
 
 
-def send_misplaced(board: Board, ground: Ground, band: Band) -> None:
-    """Move the misplaced bundles on the board."""
+def send_misplaced(board: Board, ground: Ground, band: Band, most: int) -> None:
+    """Move the misplaced bundles on the board, in at most ``most`` steps; to look at all brokers
+    counts a step a hundred."""
     largest, gain = ground.largest, ground.fleet.gain
     above = (ground.fixed + gain * largest > band.high)[ground.brokers]
     hosts = ground.brokers[above & (largest[ground.brokers] > 0)]
     usage, arrived = ground.fleet.usage.copy(), np.zeros(len(gain))
-    for host in hosts[np.argsort(-largest[hosts], kind="stable")].tolist():
+    hosts = hosts[np.argsort(-largest[hosts], kind="stable")]
+    for host in hosts[: most // (1 + len(gain) // 100)].tolist():
         size = float(largest[host])
         stronger = ground.receivers[gain[ground.receivers] < gain[host]]
         for to in _least_busy(usage[stronger] + gain[stronger] * size, stronger):

@@ -3,21 +3,22 @@
 It tries bands at several positions, then narrower bands if none reaches the range; if few moves are
 needed, it looks for fewer still. A range that the largest bundle makes impossible (below the floor)
 is not a target. Of two plans that reach the range, the one with fewer moves is better; a plan that
-moves much more load than necessary is penalised: its moves count more.
+moves much more load than necessary is penalised: its moves count more. A trial that its effort cuts
+short is the plan: the next round continues it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from trimtab.load_model.fleet import Fleet
-from trimtab.planner.bands import HABITS, mean_of, positions, run_trial
+from trimtab.planner.bands import HABITS, run_trial
 from trimtab.planner.beam import search_beam
-from trimtab.planner.board import Band, BoardMove, Ground
+from trimtab.planner.board import Band, Ground
 from trimtab.planner.least import least_moved
+from trimtab.planner.levels import mean_of, positions
+from trimtab.planner.order import order_moves
 from trimtab.planner.trial import Trial, keep_least, trial_of
 
 _POSITIONS: Final = 15
@@ -34,6 +35,13 @@ _BEAM_EFFORT: Final = 30_000
 _ABOVE_FLOOR: Final = 1.06
 """Multiple of the floor that a plan aims at: possible, and below `outlook.CLEARLY`, so that the
 result causes no other plan."""
+_PART: Final = 10
+"""``planner.effort`` over what one trial may take. Lower: a large plan takes longer; higher: it
+takes more rounds. A round grants 10,000 moves unless settings say otherwise, and 40,000 steps are
+tried by default."""
+_EACH: Final = 2
+"""Steps a broker that a trial may take in any case: each hot one must give something and each cold
+one receive, or the range would stay."""
 _EXCESS_LOAD: Final = 1.1
 """Multiple of the least load above which a plan is penalised. Lower: more moves to save load;
 higher: large bundles move to save moves. With the penalty 5 plans instead of 14 exceed it, and the
@@ -77,7 +85,7 @@ def _against(ground: Ground, size: float) -> tuple[float, float]:
     fleet, brokers = ground.fleet, ground.brokers
     if len(brokers) < _TWO:
         return 0.0, 0.0
-    carried = np.bincount(fleet.where, fleet.size, len(fleet.usage))
+    carried = ground.carried
     rest = fleet.usage - fleet.gain * carried
     alone = rest + fleet.gain * size
     host = int(np.argmin(alone[brokers]))
@@ -91,15 +99,16 @@ def find_plan(ground: Ground, keeps: list[int], target: float, effort: int) -> T
     """The best plan found for a range of ``target``, in an order in which no destination ever
     exceeds the start's peak."""
     top, others = _against(ground, _largest(ground))
-    most, few = _FEW, len(ground.order) <= _SMALL
+    most, few = _FEW, len(ground.rows) <= _SMALL
     width = max(target, _ABOVE_FLOOR * (top - others))
     # Few bundles are too large for the least load to be reachable.
     goal = _Goal(width, np.inf if few else _least(ground, width), top)
     best = _banded(ground, keeps, goal, effort)
     if few:
         # In a small fleet even a little less range may be worth a move, also above the floor.
-        goal, most = goal._replace(width=target), len(ground.order)
-    if effort >= _BEAM_EFFORT and (best.range > goal.width or len(best.steps) <= most):
+        goal, most = goal._replace(width=target), len(ground.rows)
+    searchable = effort >= _BEAM_EFFORT and not best.cut
+    if searchable and (best.range > goal.width or len(best.steps) <= most):
         most = len(best.steps) - 1 if best.range <= goal.width else most
         for steps in search_beam(ground, keeps, goal.width, most):
             best = _better(ground, keeps, best, trial_of(ground, steps), goal)
@@ -110,7 +119,7 @@ def _banded(ground: Ground, keeps: list[int], goal: _Goal, effort: int) -> Trial
     usage, mean = ground.fleet.usage[ground.brokers], mean_of(ground)
     low, high = ground.reach(ground.fleet.usage)
     best = Trial((), high - low, 0.0, 1)
-    cost = 1 + len(usage) // 100
+    cost, most = 1 + len(usage) // 100, max(effort // _PART, _EACH * len(usage))
     for narrower in _NARROWER:
         width = narrower * goal.width
         bands = positions(low, high, mean, width, _POSITIONS)
@@ -118,11 +127,13 @@ def _banded(ground: Ground, keeps: list[int], goal: _Goal, effort: int) -> Trial
             bands.insert(0, Band(goal.top - width, goal.top + _EPSILON))
         for band in bands:
             for habit in HABITS:
-                trial = run_trial(ground, keeps, band, habit)
+                trial = run_trial(ground, keeps, band, habit, most)
                 effort -= trial.effort * cost
                 best = _better(ground, keeps, best, trial, goal)
-                if effort <= 0 and best.steps:
+                if best.steps and (effort <= 0 or best.cut):
                     return best
+            if effort <= 0:
+                return best
         if best.range <= goal.width:
             break
     return best
@@ -143,7 +154,7 @@ def _better(ground: Ground, keeps: list[int], best: Trial, trial: Trial, goal: _
     if whole:
         trial = trial._replace(steps=steps)
     else:
-        trial = trial_of(ground, keep_least(ground, keeps, steps))
+        trial = trial_of(ground, keep_least(ground, keeps, steps), cut=trial.cut)
     return min(best, trial, key=lambda trial: _merit(trial, goal))
 
 
@@ -152,27 +163,3 @@ def _merit(trial: Trial, goal: _Goal) -> tuple[float, float, float]:
     beyond = trial.range if trial.range > goal.width + 1e-9 else 0.0
     penalised = trial.load > _EXCESS_LOAD * goal.least
     return round(beyond, 6), len(trial.steps) * (_PENALTY if penalised else 1.0), trial.load
-
-
-def order_moves(fleet: Fleet, steps: Sequence[BoardMove]) -> tuple[BoardMove, ...]:
-    """Put departures before the arrivals that they make room for: with both copies of a bundle
-    counted, no destination exceeds the start's peak. Steps that fit no such order are left out."""
-    usage, peak = fleet.usage.copy(), float(fleet.usage.max()) + 1e-9
-    waiting, done = list(steps), []
-    while waiting:
-        ready = [s for s in waiting if _arrived(fleet, usage, s) <= peak]
-        if not ready:
-            break
-        for step in ready:
-            arrived = _arrived(fleet, usage, step)
-            if arrived <= peak:
-                usage[step.destination] = arrived
-                usage[step.source] -= fleet.size[step.bundle] * fleet.gain[step.source]
-                done.append(step)
-        placed = set(done)
-        waiting = [step for step in waiting if step not in placed]
-    return tuple(done)
-
-
-def _arrived(fleet: Fleet, usage: np.ndarray, step: BoardMove) -> float:
-    return float(usage[step.destination] + fleet.size[step.bundle] * fleet.gain[step.destination])

@@ -17,14 +17,18 @@ class Trial(NamedTuple):
     range: float
     load: float
     effort: int
+    cut: bool = False
+    """Whether the effort ended before the plan did: a later plan continues it."""
 
 
-def trial_of(ground: Ground, steps: tuple[BoardMove, ...], effort: int = 0) -> Trial:
+def trial_of(
+    ground: Ground, steps: tuple[BoardMove, ...], effort: int = 0, cut: bool = False
+) -> Trial:
     """The trial that these steps make."""
     fleet, usage = ground.fleet, ground.fleet.usage.copy()
     shift(usage, fleet, steps)
     low, high = ground.reach(usage)
-    return Trial(steps, high - low, load_of(fleet, steps), effort)
+    return Trial(steps, high - low, load_of(fleet, steps), effort, cut)
 
 
 def load_of(fleet: Fleet, steps: Sequence[BoardMove]) -> float:

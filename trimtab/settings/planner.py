@@ -45,5 +45,6 @@ class PlannerSettings:
         "steps",
         (1_000, 1_000_000_000),
         "How much is tried for a plan; a count and not a time, so that a replay decides the same. "
-        "Low: more moves than needed; high: a plan takes longer.",
+        "A single trial takes at most a tenth of it, or two steps a broker. Low: more moves than "
+        "needed, and large plans in several rounds; high: a plan takes longer.",
     )
