@@ -10,7 +10,8 @@ import pytest
 
 from simulation.load_model import LOAD_MANAGER
 from simulation.scenarios import change_scenario
-from simulation.scenarios.reports import FULL, LIMITS, TRAFFIC, Reports
+from simulation.scenarios.needs import IDLE, LIMITS
+from simulation.scenarios.reports import Reports
 from simulation.scenarios.scenario import Scenario
 from simulation.scenarios.world import World
 from trimtab.intake.assemble import Holdings, assemble
@@ -51,10 +52,11 @@ class Fleet:
         """Fold what each broker sent when the world says that it did."""
         self.drawn.append(self.reports.statistics.drawn[0].tolist())
         for row, name in enumerate(self.world.brokers):
-            made_ms = int(self.reports.lateness.reported_ms[row])
+            made_ms = int(self.reports.lateness.made_ms[row])
+            reported_ms = int(self.reports.lateness.reported_ms[row])
             age = int(self.reports.lateness.age[row])
             data = self.data(row, made_ms, self.drawn[cycle - age + 1])
-            arrival = Arrival(made_ms, 1, made_ms, decode(encode(data)))
+            arrival = Arrival(reported_ms, 1, made_ms, decode(encode(data)))
             snapshot, _ = fold(self.snapshots.get(name), name, [arrival], IntakeSettings())
             assert snapshot is not None
             self.snapshots[name] = snapshot
@@ -63,15 +65,19 @@ class Fleet:
         """The report of a broker made at that time."""
         owners = [owners for at_ms, owners in self.owners if at_ms <= made_ms][-1]
         mine = [row for row, owner in enumerate(owners) if owner == broker]
-        load = sum(drawn[row] for row in mine)
-        used = (FULL[:, 0] * [load, 1, 1, load, load]).tolist()
         capacity = float(self.world.capacity[broker])
-        used[1], used[2] = used[1] * capacity, used[2] * capacity
+        needs, kind = self.world.needs, self.world.kind
+        used = (
+            sum((drawn[row] * needs.used[:, kind[row]] for row in mine), np.zeros(5))
+            + IDLE[:, 0] * capacity
+        ).tolist()
         limits = (LIMITS[:, 0] * capacity).tolist()
         cpu, memory, direct, link_in, link_out = (
             Resource(usage=u, limit=x) for u, x in zip(used, limits, strict=True)
         )
-        rate_in, rate_out, bytes_in, bytes_out = (load * TRAFFIC[:, 0]).tolist()
+        rate_in, rate_out, bytes_in, bytes_out = sum(
+            (drawn[row] * needs.traffic[:, kind[row]] for row in mine), np.zeros(4)
+        ).tolist()
         return LocalBrokerData(
             cpu=cpu,
             memory=memory,
@@ -92,7 +98,8 @@ class Fleet:
         )
 
     def stats(self, row: int, load: float) -> BundleStats:
-        rate_in, rate_out, bytes_in, bytes_out = (load * TRAFFIC[:, 0]).tolist()
+        traffic = self.world.needs.traffic[:, self.world.kind[row]]
+        rate_in, rate_out, bytes_in, bytes_out = (load * traffic).tolist()
         topics = int(self.world.topics[row])
         return BundleStats(
             msg_rate_in=rate_in,
