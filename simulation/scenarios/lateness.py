@@ -2,7 +2,9 @@
 
 Each broker shows the bundles it had when it made its report, with their load in the last cycle it
 counted: each broker's cycles end at a different moment. How old reports are is drawn anew each
-cycle, or follows from how they are posted (`simulation.scenarios.post`).
+cycle, or follows from how they are posted (`simulation.scenarios.post`). A bundle that returns to
+a broker before that has reported without it is hidden until the next report, where the job would
+show it.
 """
 
 from __future__ import annotations

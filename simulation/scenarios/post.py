@@ -6,12 +6,10 @@ newer one is dropped, as `trimtab.intake.snapshot` does.
 
 from __future__ import annotations
 
-from math import ceil
-
 import numpy as np
 
 from simulation.scenarios.scenario import Scenario
-from trimtab.arrays import Floats, Ints
+from trimtab.arrays import Ints
 
 
 class Post:
@@ -21,10 +19,11 @@ class Post:
         posted = scenario.reports
         self._rng = np.random.default_rng([scenario.seed, 5])
         self._lost, self._late_ms = posted.lost, 1000 * posted.late
-        self._every_ms = 1000 * (posted.every or scenario.seconds)
-        self._next_ms: Floats = self._rng.random(brokers) * self._every_ms
+        self._every_ms = max(1, round(1000 * (posted.every or scenario.seconds)))
+        phases = self._rng.random(brokers) * self._every_ms
+        self._next_ms: Ints = np.rint(phases).astype(np.int64)
         self._started = False
-        self._under_way: Floats = np.zeros((3, 0))
+        self._under_way: Ints = np.zeros((3, 0), dtype=np.int64)
         """Row of the broker, when its report was made, and when it arrives; by time made."""
         self.made_ms: Ints = np.zeros(brokers, dtype=np.int64)
         """(n,) when each broker made its newest report that has arrived."""
@@ -43,20 +42,19 @@ class Post:
         for at in np.flatnonzero(here)[np.argsort(arrives[here], kind="stable")].tolist():
             row = int(broker[at])
             if made[at] > self.made_ms[row]:
-                self.made_ms[row], self.arrived_ms[row] = int(made[at]), ceil(arrives[at])
+                self.made_ms[row], self.arrived_ms[row] = made[at], arrives[at]
         self._under_way = self._under_way[:, ~here]
 
     def _start(self, now_ms: int) -> None:
         """Every broker's last report before the first cycle has arrived."""
         self._next_ms += now_ms
-        self.made_ms = np.rint(self._next_ms - self._every_ms).astype(np.int64)
+        self.made_ms = self._next_ms - self._every_ms
         self.arrived_ms = self.made_ms.copy()
         self._started = True
 
     def _send(self, due: Ints) -> None:
         made = self._next_ms[due]
-        arrives = made + self._rng.uniform(0.0, self._late_ms, due.size)
+        late = np.rint(self._rng.uniform(0.0, self._late_ms, due.size)).astype(np.int64)
         kept = self._rng.random(due.size) >= self._lost
-        sent = np.stack((due.astype(np.float64), made, arrives))[:, kept]
-        self._under_way = np.hstack((self._under_way, sent))
+        self._under_way = np.hstack((self._under_way, np.stack((due, made, made + late))[:, kept]))
         self._next_ms[due] += self._every_ms

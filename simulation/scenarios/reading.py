@@ -148,8 +148,9 @@ def _checks(made: Scenario) -> Iterator[tuple[str, bool]]:
         not (made.reports.used and made.delay.high),
     )
     yield "wave.opposed: goes without wave.in_phase", not (made.wave.opposed and made.wave.in_phase)
-    yield "split: goes without need.most: parts of several kinds cannot be merged", not (
-        made.split and made.need.most
+    yield (
+        "split: goes without need.most: parts of several kinds cannot be merged",
+        not (made.split and made.need.most),
     )
     yield "crash.brokers: must leave 2 brokers at least", made.crash.brokers <= made.brokers - 2
     yield (

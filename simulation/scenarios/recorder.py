@@ -80,9 +80,7 @@ class Recorder:
             kind, there = world.kind[command.bundle], command.destination
             carried[kind, there] += command.load
             level = world.needs.usage(carried[:, [there]], world.capacity[[there]])
-            self._peak_violations += bool(
-                not command.drained and level[0] > self._peak + _ROUNDING
-            )
+            self._peak_violations += bool(not command.drained and level[0] > self._peak + _ROUNDING)
             carried[kind, command.source] -= command.load
 
     def _react(self, cycle: int, commands: Sequence[ScenarioCommand]) -> None:

@@ -125,7 +125,9 @@ class Fleet:
         return view
 
 
-def views(scenario: Scenario, moves_a_cycle: int) -> Iterator[tuple[View, View]]:
+def views(
+    scenario: Scenario, moves_a_cycle: int, returning: bool = True
+) -> Iterator[tuple[View, View]]:
     """Each cycle's view and the assembled one; some bundles move after each."""
     world = World(scenario)
     fleet = Fleet(world, Reports(world))
@@ -144,6 +146,8 @@ def views(scenario: Scenario, moves_a_cycle: int) -> Iterator[tuple[View, View]]
         settled = [row for row in range(scenario.bundles) if row not in world.flights]
         rows = rng.permutation(settled)[:moves_a_cycle].tolist()
         there = rng.integers(scenario.brokers, size=len(rows)).tolist()
+        if not returning:
+            there = [(int(world.owner[row]) + 1) % scenario.brokers for row in rows]
         moves = {row: to for row, to in zip(rows, there, strict=True) if to != world.owner[row]}
         lasting = rng.uniform(scenario.delay.flight_low, scenario.delay.flight_high, len(moves))
         world.issue(moves, now_ms, np.rint(1000 * lasting).astype(np.int64).tolist())
@@ -205,3 +209,20 @@ def test_late_reports_show_what_was_and_hide_what_has_not_been_reported() -> Non
         flying += int((ours.intended != ours.bundles.owner).sum())
     assert hidden > 0
     assert flying > 0
+
+
+@pytest.mark.parametrize("most", ["processor:network", "processor:network:memory"])
+def test_bundles_that_need_different_resources_are_seen_as_their_broker_reports_them(
+    most: str,
+) -> None:
+    for ours, theirs in views(change_scenario(Scenario(), {**SMALL, "need.most": most}), 2):
+        same(ours, theirs)
+
+
+def test_lost_and_late_reports_are_seen_as_the_job_would_see_them() -> None:
+    posted = {**SMALL, "reports.lost": 0.3, "reports.late": 150.0, "delay.flight_high": 100.0}
+    hidden = 0
+    for ours, theirs in views(change_scenario(Scenario(), posted), 3, returning=False):
+        same(ours, theirs)
+        hidden += 24 - len(ours.bundles.names)
+    assert hidden > 0
