@@ -46,7 +46,7 @@ class Events:
         wave = self._scenario.wave
         phases = self._phases
         if wave.in_phase or wave.opposed:
-            phases = np.arange(phases.size) % 2 * (0.5 if wave.opposed else 0.0)
+            phases = np.arange(phases.size, dtype=np.float64) % 2 / 2 * wave.opposed
         turn = tau * (cycle * self._scenario.seconds / wave.period + phases)
         swing = np.clip(wave.steep * np.sin(turn), -1.0, 1.0)
         world.set_factor(1 + wave.amplitude * swing)

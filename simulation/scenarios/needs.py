@@ -65,7 +65,8 @@ class Needs:
     def usage(self, carried: Floats, capacity: Floats) -> Floats:
         """(n,) usage of brokers, fractions; ``carried`` (k, n) is their load by kind."""
         if not self.idle.any() and len(self.shares) == 1:
-            return carried[0] / capacity
+            plain: Floats = carried[0] / capacity
+            return plain
         highest: Floats = (self.shares @ carried / capacity + self.idle).max(axis=0)
         return highest
 

@@ -131,11 +131,11 @@ def test_opposed_tenants_peak_when_the_others_are_quietest() -> None:
     scenario = small(wave__amplitude=0.5, wave__opposed=True, wave__steep=3.0)
     world, events = World(scenario), Events(scenario)
     even = world.namespace % 2 == 0
-    swings = []
+    found = []
     for cycle in range(1440):
         events.begin(world, cycle, 0)
-        swings.append([(world.load / world.base)[rows].mean() for rows in (even, ~even)])
-    swings = np.array(swings)
+        found.append([(world.load / world.base)[rows].mean() for rows in (even, ~even)])
+    swings: Floats = np.array(found)
     np.testing.assert_allclose(swings.sum(axis=1), 2.0)
     assert swings.min(axis=0).tolist() == pytest.approx([0.5, 0.5])
     at_an_end = np.isclose(np.abs(swings[:, 0] - 1), 0.5).mean()

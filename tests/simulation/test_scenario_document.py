@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from simulation.scenarios import change_scenario, library, run, strategy
 from simulation.scenarios.comparing import Job, by_strategy, cell, lines, play
-from simulation.scenarios.document import ALL, ROUGH, ROUGH_PAGE, VARIANTS, label
+from simulation.scenarios.document import ALL, ROUGH, VARIANTS, label
 from simulation.scenarios.scenario import Scenario
 
 SMALL = change_scenario(
