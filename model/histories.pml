@@ -151,7 +151,7 @@ inline renew(b, s) {
   fi
 }
 
-/* transition.lua, asked by broker b for itself, and how the agent uses the answer. */
+/* lua/transition, asked by broker b for itself, and how the agent uses the answer. */
 inline ask(event, b, s) {
   NOTE_REPLICAS(s);
   judge(store[s].record, event, b, b, store[s].generation, true);

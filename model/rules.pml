@@ -23,7 +23,7 @@
 hidden short made;
 hidden byte owner, heir, aim, gone, accepted;
 
-/* judge() of sinks/redis/lua/transition.lua: sets `accepted`, and `made`, the changed record.
+/* judge() of sinks/redis/lua/transition/judging.lua: sets `accepted`, and `made`, the changed record.
    asker: a broker or THE_JOB; other: the broker that the request names; open_to: the open generation;
    sure: the asker's clock agrees with the server's. A model defines LEASED(b), and COUNTED: by how
    much a change raises the counter.

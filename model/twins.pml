@@ -124,7 +124,7 @@ inline hear(p) {
 
 inline heard(p) { worth[p] = 0; gap = false; answer = (answer == SUPERSEDED -> answer : NONE) }
 
-/* transition.lua, asked by a process for its name. */
+/* lua/transition, asked by a process for its name. */
 inline ask(event, name, mine) {
   accepted = false;
   if

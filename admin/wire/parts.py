@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from functools import partial
-from importlib.resources import files
+from importlib.resources import as_file, files
 from itertools import takewhile
 from types import MappingProxyType
 from typing import Any, Final
@@ -92,11 +92,13 @@ def scripts() -> Iterator[str]:
 
 def job_scripts() -> Iterator[str]:
     """What stands at the top of each script's source."""
-    for file in sorted(files("sinks.redis").joinpath("lua").iterdir(), key=lambda each: each.name):
+    with as_file(files("sinks.redis").joinpath("lua")) as folder:
+        sources = sorted(folder.rglob("*.lua"))
+    for file in sources:
         head = takewhile(lambda line: line.startswith("--"), file.read_text("utf-8").splitlines())
         told = [line.removeprefix("--").removeprefix(" ") for line in head]
         if any(line.startswith("KEYS:") for line in told):
-            yield f"`{file.name}`"
+            yield f"`{file.relative_to(folder)}`"
             yield ""
             yield "```"
             yield from told

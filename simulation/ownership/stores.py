@@ -14,7 +14,8 @@ import numpy as np
 
 from simulation.ownership.contents import Data
 from simulation.ownership.network import Clock, Wire
-from simulation.ownership.server import Acknowledged, MemoryServer, Replication
+from simulation.ownership.process import Acknowledged, Replication
+from simulation.ownership.server import MemoryServer
 from trimtab.wire.ownership import Change
 
 _BEGUN_MS: Final = 1_800_000_000_000

@@ -2,7 +2,7 @@
 
 Why an ended bundle's record may be removed. No epoch is used twice: a new bundle on a part of the
 ring has a counter above all that covered that part before, as it continues its parents' counters
-(`born` in transition.lua). A record that starts at counter 1 again has a later job's generation, as
+(`born` in writing.lua). A record that starts at counter 1 again has a later job's generation, as
 only ends of earlier generations are removed. If a rebuild gets the bundle again, from a broker that
 kept an old record of it, it finds the bundles that cover its part now with a higher epoch, and
 deletes it again (`trimtab.store.rebuild`).

@@ -182,10 +182,27 @@ def transition_script() -> Script:
         f"local CLOCK_MARGIN_MS, LONGEST_LEASE_MS = {CLOCK_MARGIN_MS}, {LONGEST_LEASE_MS}",
         _most_journal(),
     )
-    parts = "marks.lua", "records.lua", "sessions.lua", "transition.lua"
-    script = _of_history(_SHEBANG, "\n".join(tables), *parts)
+    shared = "marks.lua", "records.lua", "sessions.lua"
+    script = _of_history(_SHEBANG, "\n".join(tables), *shared, *_TRANSITION)
     return _script(_REFUSED.sub(lambda name: f'"{Refused[name[1]].value}"', script.text))
 
+
+_TRANSITION = tuple(
+    f"transition/{part}.lua"
+    for part in (
+        "request",
+        "pages",
+        "admission",
+        "brokers",
+        "placing",
+        "ranges",
+        "judging",
+        "writing",
+        "commands",
+        "apply",
+    )
+)
+"""Each part uses names of those before it."""
 
 BROKERS_SCRIPTS = (transition_script, lease_script)
 """Scripts that brokers run but may not load."""

@@ -19,7 +19,7 @@ from agent.agent import Agent
 from agent.commands import actions
 from agent.commands.obeying import Obeyer
 from agent.leasing import LeaseHolder
-from simulation.ownership import manager, rules, server
+from simulation.ownership import lease_script, manager, rules, transition_script
 from simulation.ownership.faults import FAULTS
 from simulation.ownership.host import SESSIONS_FROM, Host
 from simulation.ownership.network import NO_FAULTS, Link, Odds
@@ -284,7 +284,8 @@ def taken_from_the_living(switch: Switch) -> None:
 
 
 def clock_not_vouched_for(switch: Switch) -> None:
-    switch.setattr(server, "CLOCK_MARGIN_MS", math.inf)
+    for script in (lease_script, transition_script):
+        switch.setattr(script, "CLOCK_MARGIN_MS", math.inf)
 
 
 def _admit(switch: Switch, ignored: Refused) -> None:

@@ -50,7 +50,7 @@ def unjournalled_key(cluster: str) -> str:
 
 def applied_key(cluster: str) -> str:
     """Hash: query id to its last applied batch and the outcomes of that batch's first page; the
-    other pages, and which queries are the newest, in fields that `transition.lua` names."""
+    other pages, and which queries are the newest, in fields named by `pages.lua`."""
     return f"trimtab:{{{cluster}}}:applied"
 
 
