@@ -12,7 +12,7 @@ COMPILE = UV_CUSTOM_COMPILE_COMMAND="make lock" build/uv/bin/uv pip compile pypr
 
 .PHONY: help
 help: ## print this list
-	@sed -n 's/^\([a-z.]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z.-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 13
 
 .PHONY: demo
 demo: setup ## Kafka, Redis, the job and a skewed fleet, balancing before your eyes; KEEP=1 leaves all running
@@ -75,6 +75,10 @@ jdk:
 .PHONY: jars
 jars: .venv ## fetch and verify the Spark connector and Kafka jars
 	@$(BIN)/python -m deploy.jars
+
+.PHONY: java-broker
+java-broker: jdk .venv ## compile the example broker in Java (examples/java-broker)
+	@$(BIN)/python examples/java-broker/build.py
 
 .PHONY: wheel
 wheel: .venv ## build dist/trimtab-*.whl

@@ -24,8 +24,9 @@ from admin.conformance.command import conformance
 from admin.demo.display import summary
 from admin.demo.processes import METRICS_PORT, DemoFailed, spark_jars
 from admin.demo.run import Demo, DemoOptions
+from admin.ending import FAILED, USAGE, end, end_unserved
 from admin.intents import Unchecked, Word, intent_of, send
-from admin.job_checks import check_checkpoint, check_settings
+from admin.job_checks import check_checkpoint, check_environment, check_settings, local_checkpoint
 from admin.policy_commands import policy_commands
 from admin.replay import Impossible, bound_of, run_replay, show, strategy_of
 from admin.settings_commands import settings_commands
@@ -42,7 +43,7 @@ from simulation.parity import decision
 from simulation.profile import InvalidProfile
 from simulation.replay.recorded import RecordedTopics
 from simulation.replay.span import Asked, Bound
-from sinks.errors import UNOPENED, SinkError, Unavailable
+from sinks.errors import UNOPENED, SinkError
 from sinks.kafka.topics import create_missing
 from sinks.redis.server.connections import redis_client
 from streaming.config import InvalidConfig, load_config
@@ -52,9 +53,6 @@ from trimtab.auditing.auditor import NOTES, Violation
 from trimtab.settings.setting import InvalidSettings
 
 OK: Final = 0
-FAILED: Final = 1
-USAGE: Final = 2
-UNREACHABLE: Final = 5
 FINDINGS: Final = 6
 INTERRUPTED: Final = 130
 
@@ -100,7 +98,7 @@ def doctor(
     json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Say what is missing here, each with the next command to type. Exit code 6 if so."""
-    settings, findings = check_settings(config) if config is not None else (None, [])
+    settings, findings = check_settings(config) if config else (None, check_environment())
     if settings is not None:
         kafka = kafka or settings.kafka.bootstrap
         redis = redis or settings.redis_url.get_secret_value()
@@ -112,6 +110,7 @@ def doctor(
             redis=redis,
             redis_replicas=redis_replicas,
             kafka_client=settings.kafka.client if settings else {},
+            run_dir=local_checkpoint(settings) if settings else None,
         ),
         *findings,
         _check_metrics_port(settings.metrics_port if settings else METRICS_PORT),
@@ -147,13 +146,13 @@ def demo(  # noqa: PLR0913 - the options of a command line
     try:
         run.run()
     except InvalidProfile as error:
-        raise _end(str(error), USAGE) from None
+        raise end(str(error), USAGE) from None
     except DemoFailed as error:
-        raise _end(str(error), FAILED) from None
+        raise end(str(error), FAILED) from None
     except (ServerError, JarError, SinkError) as error:
-        raise _end(f"{error}\nNext: trimtab doctor", FAILED) from None
+        raise end(f"{error}\nNext: trimtab doctor", FAILED) from None
     except KeyboardInterrupt:
-        raise _end("interrupted before the fleet ran", INTERRUPTED) from None
+        raise end("interrupted before the fleet ran", INTERRUPTED) from None
     print(summary(run.story, run.moves))
     raise typer.Exit(OK if run.story.balanced_since else FAILED)
 
@@ -169,7 +168,7 @@ def parity() -> None:
             # A caller on a pipe waits for each answer.
             print(json.dumps(decided), flush=True)
     if failed:
-        raise _end(f"{failed} cases have no answer", FAILED)
+        raise end(f"{failed} cases have no answer", FAILED)
 
 
 @app.command()
@@ -190,7 +189,7 @@ def job(
             if not load_config(config).spark.jars:
                 os.environ["TRIMTAB_SPARK__JARS"] = spark_jars()
     except JarError as error:
-        raise _end(str(error), FAILED) from None
+        raise end(str(error), FAILED) from None
     run(config, standby, log_level)
 
 
@@ -201,12 +200,9 @@ def topics(config: Config = None) -> None:
         settings = load_config(config)
         ensured = create_missing(settings.kafka.bootstrap, settings.kafka.client)
     except InvalidConfig as error:
-        raise _end("\n".join(["wrong settings:", *error.problems]), USAGE) from None
+        raise end("\n".join(["wrong settings:", *error.problems]), USAGE) from None
     except SinkError as error:
-        code = UNREACHABLE if isinstance(error, Unavailable) else FAILED
-        raise _end(
-            f"{error}\nNext: trimtab doctor --kafka {settings.kafka.bootstrap}", code
-        ) from None
+        raise end_unserved(error, config, settings.kafka.bootstrap) from None
     for name in ensured.created:
         print(f"{name}: created")
     for name in ensured.existing:
@@ -231,7 +227,7 @@ def tell(
     try:
         intent = intent_of(word, cluster, subject)
     except ValueError as error:
-        raise _end(str(error), USAGE) from None
+        raise end(str(error), USAGE) from None
     send(intent, config, unchecked=unchecked)
 
 
@@ -259,7 +255,7 @@ def audit(
                 broken += violation.kind not in NOTES
                 _show_violation(violation, json=json)
     except SinkError as error:
-        raise _end(str(error), UNREACHABLE if isinstance(error, Unavailable) else FAILED) from None
+        raise end_unserved(error, kafka=kafka) from None
     for name in sorted(auditor.closed):
         typer.echo(
             f"{name} is closed, so its records in Redis were not compared: {UNOPENED}", err=True
@@ -297,9 +293,9 @@ def replay(  # noqa: PLR0913 - the options of a command line
         address = kafka or settings.bootstrap
         verdict = run_replay(lambda: RecordedTopics(address, settings.client), asked, strategy)
     except (InvalidConfig, Impossible) as error:
-        raise _end(str(error), USAGE) from None
+        raise end(str(error), USAGE) from None
     except SinkError as error:
-        raise _end(str(error), UNREACHABLE if isinstance(error, Unavailable) else FAILED) from None
+        raise end_unserved(error, None if kafka else config, kafka) from None
     show(Console(), verdict, strategy)
     raise typer.Exit(verdict.status)
 
@@ -313,9 +309,9 @@ def import_broker_conf(
     try:
         found = import_conf(parse(file.read_bytes().decode("iso-8859-1")))
     except OSError as error:
-        raise _end(f"{file}: {error.strerror}", USAGE) from None
+        raise end(f"{file}: {error.strerror}", USAGE) from None
     except (MalformedProperties, InvalidSettings) as error:
-        raise _end("\n".join([f"{file}: nothing is imported:", *error.problems]), USAGE) from None
+        raise end("\n".join([f"{file}: nothing is imported:", *error.problems]), USAGE) from None
     for note in found.notes:
         typer.echo(note, err=True)
     typer.echo(
@@ -368,8 +364,3 @@ def _show_findings(findings: list[Finding]) -> None:
     ):
         # Not wrapped, so that it can be copied.
         console.print(line, soft_wrap=True, highlight=False, markup=False)
-
-
-def _end(message: str, code: int) -> typer.Exit:
-    typer.echo(message, err=True)
-    return typer.Exit(code)

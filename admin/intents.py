@@ -9,16 +9,17 @@ from contextlib import closing
 from enum import StrEnum
 from functools import cache, partial
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 from uuid import uuid4
 
 import msgspec
 import typer
 
 from admin.config_import.pulsar_keys import NOT_IMPORTED
+from admin.ending import USAGE, end, end_unserved
 from admin.last_rounds import LastRounds, NoSuchCluster, find_cluster, read_rounds
 from simulation.replay.recorded import Missing, RecordedTopics
-from sinks.errors import SinkError, Unavailable
+from sinks.errors import SinkError
 from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
@@ -36,10 +37,6 @@ from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.keys import CONTROL
 from trimtab.wire.ownership import Record
 from trimtab.wire.rows import JobSettings
-
-FAILED: Final = 1
-USAGE: Final = 2
-UNREACHABLE: Final = 5
 
 Unchecked = Annotated[
     bool,
@@ -106,14 +103,8 @@ def send(intent: Intent, config: Path | None, *, unchecked: bool) -> None:
     except (InvalidConfig, Objections) as error:
         raise end("\n".join(error.problems), USAGE) from None
     except SinkError as error:
-        raise end(str(error), UNREACHABLE if isinstance(error, Unavailable) else FAILED) from None
+        raise end_unserved(error, config) from None
     print(intent.id)
-
-
-def end(message: str, code: int) -> typer.Exit:
-    """Say why, and the exit to raise."""
-    typer.echo(message, err=True)
-    return typer.Exit(code)
 
 
 def last_rounds(settings: JobConfig, cluster: str) -> tuple[LastRounds, JobSettings | None]:

@@ -18,6 +18,12 @@ from streaming.readiness import NotReady
 _LOCAL = frozenset({"", "file"})
 
 
+def check_environment() -> list[Finding]:
+    """A finding for each variable that is nearly a setting's name."""
+    strangers = find_unknown(os.environ, JobConfig)
+    return [bad("environment", str(each), f"unset {each.name}") for each in strangers if each.near]
+
+
 def check_settings(config: Path) -> tuple[JobConfig | None, list[Finding]]:
     """The settings, None if they are wrong, and a finding for each problem."""
     try:
@@ -29,14 +35,21 @@ def check_settings(config: Path) -> tuple[JobConfig | None, list[Finding]]:
     return settings, [good("settings", f"{config} is valid{ignored}")]
 
 
+def local_checkpoint(settings: JobConfig) -> Path | None:
+    """The checkpoint's folder; None if it is on no disk of this machine."""
+    parts = urlsplit(settings.checkpoint)
+    if parts.scheme not in _LOCAL:
+        return None
+    return Path(parts.path if parts.scheme else settings.checkpoint).absolute()
+
+
 def check_checkpoint(settings: JobConfig) -> Iterator[Finding]:
     """Check that the job can write its checkpoint, and continue from what is there."""
     name, path = "checkpoint", settings.checkpoint
-    parts = urlsplit(path)
-    if parts.scheme not in _LOCAL:
+    folder = local_checkpoint(settings)
+    if folder is None:
         yield good(name, f"{path} is not a local path: the job checks it when it starts")
         return
-    folder = Path(parts.path if parts.scheme else path).absolute()
     if problem := _find_obstacle(folder):
         yield bad(name, problem, f"ls -ld {folder} {folder.parent}")
         return

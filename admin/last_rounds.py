@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from simulation.replay.recorded import RecordedTopics, join_pieces
+from simulation.replay.recorded import RecordedTopics, decode_values
 from trimtab.nearby import nearby
 from trimtab.settings import Value
 from trimtab.wire import keys
@@ -97,8 +97,7 @@ def _read(
     clusters: dict[str, LastRounds] = {}
     started: dict[str, JobSettings] = {}
     decoder = msgspec.json.Decoder(_Batch)
-    for whole in join_pieces(topics.between(keys.ROUNDS, 0, start, end)):
-        batch = decoder.decode(whole.value)
+    for _, batch in decode_values(topics.between(keys.ROUNDS, 0, start, end), decoder):
         if batch.settings is not None:
             started[batch.query] = batch.settings
         for held in batch.rounds:

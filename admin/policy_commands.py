@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from admin.intents import USAGE, Unchecked, end, new_intent, send
+from admin.ending import USAGE, end
+from admin.intents import Unchecked, new_intent, send
 from trimtab.policies import Isolation
 from trimtab.wire.control import IntentKind
 

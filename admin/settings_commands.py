@@ -13,20 +13,17 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from admin.ending import FAILED, USAGE, end, end_unserved
 from admin.intents import (
-    FAILED,
-    UNREACHABLE,
-    USAGE,
     Objections,
     Unchecked,
-    end,
     last_rounds,
     new_intent,
     send,
 )
 from admin.last_rounds import LastRounds
 from simulation.replay.span import iso
-from sinks.errors import SinkError, Unavailable
+from sinks.errors import SinkError
 from streaming.config import InvalidConfig, load_config
 from trimtab.cluster.flaws import FIXED
 from trimtab.cluster.intents import resolve_settings
@@ -75,7 +72,7 @@ def show(
     except (InvalidConfig, InvalidSettings, Objections) as error:
         raise end("\n".join(error.problems), USAGE) from None
     except SinkError as error:
-        raise end(str(error), UNREACHABLE if isinstance(error, Unavailable) else FAILED) from None
+        raise end_unserved(error, config) from None
     shown = [each for each in found if not changed or each.source != "default"]
     for problem in problems:
         typer.echo(problem, err=True)

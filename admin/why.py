@@ -13,21 +13,20 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from admin.ending import USAGE, end, end_unserved
 from admin.replay import Impossible, bound_of
 from simulation.replay.batches import Contradiction
 from simulation.replay.inquiry import Answer, explain_by_replay
 from simulation.replay.recorded import Missing, RecordedTopics
 from simulation.replay.run import Readers
 from simulation.replay.span import Ambiguous, Bound, iso
-from sinks.errors import SinkError, Unavailable
+from sinks.errors import SinkError
 from sinks.redis.explanations import Explanations, Found
 from sinks.redis.server.connections import redis_client
 from streaming.config import InvalidConfig, load_config
 from trimtab.wire.explanation import Explanation, Nearest
 
 UNKNOWN: Final = 1
-USAGE: Final = 2
-UNREACHABLE: Final = 5
 _MOST: Final = 5
 """Most other rounds named."""
 
@@ -75,9 +74,9 @@ def why(  # noqa: PLR0913 - the options of a command line
             number, found = _stored(subject, cluster, wanted, redis, config)
             answer = _answer(found, subject, cluster, number)
     except (InvalidConfig, Impossible) as error:
-        raise _end(str(error), USAGE) from None
+        raise end(str(error), USAGE) from None
     except SinkError as error:
-        raise _end(str(error), UNREACHABLE if isinstance(error, Unavailable) else UNKNOWN) from None
+        raise end_unserved(error, None if kafka else config, kafka) from None
     if json:
         print(msgspec.json.encode(_for_programs(answer, found)).decode())
         return
@@ -132,7 +131,7 @@ def _stored(
             number = wanted.at if wanted.is_number else kept.round_until(cluster, wanted.at)
             if number is None:
                 then = iso(wanted.at)
-                raise _end(
+                raise end(
                     f"no round of {cluster} at or before {then} is stored\n"
                     f"Next: trimtab why {subject} --cluster {cluster} --round {then} --replay",
                     UNKNOWN,
@@ -144,7 +143,7 @@ def _answer(found: Found, subject: str, cluster: str, number: int | None) -> Ans
     if found.explanation is not None:
         return Answer(found.explanation, None, as_recorded=True)
     if found.kept is None:
-        raise _end(
+        raise end(
             f"nothing is kept of any round of {cluster}: is that its name, explain.rounds above 0, "
             "and trimtab_unexplained_rounds of the job 0?\n"
             f"Next: trimtab why {subject} --cluster {cluster} --round NUMBER --replay",
@@ -155,7 +154,7 @@ def _answer(found: Found, subject: str, cluster: str, number: int | None) -> Ans
     where = f"round {number}" if number is not None else f"rounds {first} to {last}"
     named = ", ".join(map(str, found.rounds))
     other = f"; rounds {named} explain it" if found.rounds else ""
-    raise _end(
+    raise end(
         f"{where} kept nothing of {subject}{other}: a round stores only what it moved "
         "or refused, and the brokers involved\n"
         f"Next: trimtab why {subject} --cluster {cluster} --round {wanted} --replay",
@@ -245,8 +244,3 @@ def _for_programs(answer: Answer, found: Found | None) -> dict[str, object]:
         "rounds": [] if found is None else found.rounds,
         "kept": None if found is None else found.kept,
     }
-
-
-def _end(message: str, code: int) -> typer.Exit:
-    typer.echo(message, err=True)
-    return typer.Exit(code)

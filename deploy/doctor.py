@@ -40,6 +40,7 @@ def examine(
     """Run all checks; `kafka` and `redis` as for Stack: an address to use, or a port to start at.
 
     `redis_replicas` is the job's setting of that name, `kafka_client` librdkafka's options.
+    `run_dir` is where the job or the demo writes, the current folder if none is given.
     """
     return [
         check_python(),

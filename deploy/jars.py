@@ -18,13 +18,16 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import Final
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
 
 from deploy import maven
 
+LOCK: Final = files("deploy").joinpath("jars.lock")
 FETCH = f"{sys.executable} -m deploy.jars"
 
 
@@ -57,10 +60,10 @@ def cache_dir() -> Path:
     return Path(base) / "trimtab" / "jars"
 
 
-def list_locked(*parts: str) -> list[Jar]:
-    """The jars of the named parts ("connector", "kafka"), or of all."""
-    lock = tomllib.loads(files("deploy").joinpath("jars.lock").read_text("utf-8"))
-    return [Jar(name, **entry) for part in parts or lock for name, entry in lock[part].items()]
+def list_locked(*parts: str, lock: Traversable = LOCK) -> list[Jar]:
+    """The jars of the named parts ("connector", "kafka"), or of all; of another lock, if given."""
+    locked = tomllib.loads(lock.read_text("utf-8"))
+    return [Jar(name, **entry) for part in parts or locked for name, entry in locked[part].items()]
 
 
 def connector_jars() -> list[Path]:

@@ -1,4 +1,4 @@
-"""Rewrite jars.lock from the requirements named here: a developer's tool, never run by a user.
+"""Rewrite the locks of jars from the requirements here: a developer's tool, never run by a user.
 
 python -m deploy.relock
 """
@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from deploy import maven
 
 LOCK = Path(__file__).with_name("jars.lock")
+EXAMPLE_LOCK = Path(__file__).parents[1] / "examples" / "java-broker" / "jars.lock"
 
 SPARK_CONNECTOR = (
     "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
@@ -30,6 +31,13 @@ KAFKA = (
     "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4",
 )
 
+# Apart from the others: who runs the job needs none of these.
+JAVA_BROKER = (
+    "org.apache.kafka:kafka-clients:4.3.0",
+    "org.slf4j:slf4j-nop:1.7.36",
+    "redis.clients:jedis:7.5.3",
+)
+
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -40,7 +48,12 @@ def main() -> None:
             "connector": [*lacking, *LOCAL_FILES],
             "kafka": maven.resolve(KAFKA, scratch),
         }
-        LOCK.write_text("\n".join(_lines(parts.items(), scratch)) + "\n", "utf-8")
+        _write(LOCK, parts, scratch)
+        _write(EXAMPLE_LOCK, {"java-broker": maven.resolve(JAVA_BROKER, scratch)}, scratch)
+
+
+def _write(lock: Path, parts: Mapping[str, list[str]], scratch: Path) -> None:
+    lock.write_text("\n".join(_lines(parts.items(), scratch)) + "\n", "utf-8")
 
 
 def _lines(parts: Iterable[tuple[str, list[str]]], scratch: Path) -> Iterator[str]:

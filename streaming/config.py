@@ -46,7 +46,7 @@ class KafkaConfig(BaseModel, extra="forbid", hide_input_in_errors=True):
     """``security`` is for every client. ``options`` override it for Spark's connector, ``client``
     for the driver's other clients (librdkafka)."""
 
-    bootstrap: str = "127.0.0.1:9092"
+    bootstrap: str = Field(default="127.0.0.1:9092", min_length=1)
     starting_offsets: Literal["earliest", "latest"] = "earliest"
     fetch_wait_ms: int = Field(default=10, ge=0, le=1000)
     max_offsets_per_trigger: int = Field(default=20_000, gt=0)
@@ -216,6 +216,8 @@ def _problem(error: ErrorDetails) -> str:
         return f"{name}: {error['msg'].removeprefix('Value error, ')}"
     if name in _of_rounds():
         return f"{name}: belongs under [settings]"
+    if groups := _groups_with(name):
+        return f"{name}: belongs under {' or '.join(f'[settings.{each}]' for each in groups)}"
     known = [".".join(path) for path in setting_paths(JobConfig)]
     near = get_close_matches(name, known, n=1)
     return str(Unknown(name, near[0] if near else ""))
@@ -227,6 +229,13 @@ def _of_rounds() -> frozenset[str]:
     aliases = [known.alias for *_, known in catalogue(DEFAULTS) if known.alias]
     keys = {key for alias in aliases for key in (alias.key, alias.misspelt) if key}
     return frozenset(DEFAULTS.groups().keys() | keys)
+
+
+@cache
+def _groups_with(name: str) -> tuple[str, ...]:
+    """The groups of settings that have one of this name."""
+    paths = (path.partition(".") for path, *_ in catalogue(DEFAULTS))
+    return tuple(group for group, _, last in paths if last == name)
 
 
 def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:

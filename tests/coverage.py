@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -14,20 +15,24 @@ class Row(NamedTuple):
     item: str
     what: str
     status: str
-    evidence: str
-    """A test's node id without parameters; empty if the item is open."""
+    evidence: tuple[str, ...]
+    """Tests' node ids without parameters; empty if the item is open."""
 
 
 def rows() -> list[Row]:
     """All rows, in the table's order."""
     lines = [line for line in TABLE.read_text().splitlines() if line.startswith("| 0")]
-    return [Row(*(cell.strip().strip("`") for cell in line.split("|")[1:5])) for line in lines]
+    return [_row(*(cell.strip() for cell in line.split("|")[1:5])) for line in lines]
+
+
+def _row(item: str, what: str, status: str, evidence: str) -> Row:
+    return Row(item, what, status, tuple(re.findall("`(.+?)`", evidence)))
 
 
 def named_tests() -> dict[str, list[str]]:
-    """The items by the test that shows them."""
+    """The items that each named test shows."""
     found: dict[str, list[str]] = {}
     for row in rows():
-        if row.evidence:
-            found.setdefault(row.evidence, []).append(row.item)
+        for test in row.evidence:
+            found.setdefault(test, []).append(row.item)
     return found

@@ -1,4 +1,5 @@
-"""``python -m admin.wire``: write the generated parts of docs/wire.md, and the schemas.
+"""``python -m admin.wire``: write the generated parts of docs/wire.md, the schemas, and which
+scripts the example in Java calls.
 
 --script NAME   print a script's text as brokers call it instead: transition or lease
 """
@@ -10,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from admin.wire.document import DOCUMENT, write_parts
+from admin.wire.document import DOCUMENT, JAVA_SCRIPTS, java_scripts, write_parts
 from admin.wire.schemas import write_schemas
 from sinks.redis.scripts import BROKERS_SCRIPTS
 
@@ -22,6 +23,7 @@ def main(
     if script is None:
         write_schemas()
         DOCUMENT.write_text(write_parts(DOCUMENT.read_text("utf-8")), "utf-8")
+        JAVA_SCRIPTS.write_text(java_scripts(), "utf-8")
         return
     texts = {each.__name__.removesuffix("_script"): each().text for each in BROKERS_SCRIPTS}
     if script not in texts:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from itertools import groupby
 from operator import attrgetter
 from typing import Final
 
 from simulation.replay.recorded import Missing, RecordedTopics
+from sinks.kafka.readable import MALFORMED
 from trimtab.cluster.export import ClusterExport
 from trimtab.intake import snapshot
 from trimtab.state import memory
@@ -55,7 +57,9 @@ def _pieces(
     for record in topics.between(keys.STATE, partition, start, topics.end(keys.STATE, partition)):
         key = (record.key or b"").decode(errors="replace")
         if key == wanted:
-            yield unpack(record.value or b"", StateRecord)
+            # Without a piece that is damaged, the export is missing.
+            with suppress(*MALFORMED):
+                yield unpack(record.value or b"", StateRecord)
         elif _is_later(key, batch):
             return
 

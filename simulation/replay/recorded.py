@@ -4,18 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 import stamina
+import structlog
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from sinks.errors import KafkaUnavailable, Misconfigured
 from sinks.kafka.clients import TIMEOUT_SECONDS, failure, settings
+from sinks.kafka.readable import MALFORMED
 from sources.records import Record
 from trimtab.wire import keys
 from trimtab.wire.pieces import Joiner
 from trimtab.wire.rows import BatchRecord
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+
+BATCHES: Final = msgspec.json.Decoder(BatchRecord)
+
+_LONGEST: Final = 200
 
 _GONE: Final = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})
 
@@ -165,9 +175,32 @@ def join_pieces(records: Iterable[Record]) -> Iterator[Whole]:
             yield Whole(whole.value, whole.offset, record.offset + 1)
 
 
+def decode_values(
+    records: Iterable[Record], decoder: msgspec.json.Decoder[T]
+) -> Iterator[tuple[Whole, T]]:
+    """Yield the values of `join_pieces`, decoded; warns once of those that no job has written."""
+    strangers: list[tuple[int, str]] = []
+    for whole in join_pieces(records):
+        try:
+            decoded = decoder.decode(whole.value)
+        except MALFORMED as error:
+            strangers.append((whole.start, str(error)))
+        else:
+            yield whole, decoded
+    if strangers:
+        offset, reason = strangers[0]
+        log.warning(
+            "records of no job are left out",
+            topic=keys.ROUNDS,
+            number=len(strangers),
+            first=offset,
+            reason=reason[:_LONGEST],
+        )
+
+
 def decode_batches(records: Iterable[Record]) -> list[BatchRecord]:
     """The batches in these records of trimtab.rounds."""
-    return [msgspec.json.decode(whole.value, type=BatchRecord) for whole in join_pieces(records)]
+    return [batch for _, batch in decode_values(records, BATCHES)]
 
 
 def read_in(batch: BatchRecord) -> Iterator[tuple[str, int, int, int]]:

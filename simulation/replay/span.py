@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from simulation.replay.batches import Contradiction, require_agreement
-from simulation.replay.recorded import Missing, RecordedTopics, join_pieces
+from simulation.replay.recorded import BATCHES, Missing, RecordedTopics, decode_values
 from trimtab.wire import keys
 from trimtab.wire.rows import BatchRecord
 
@@ -146,8 +146,7 @@ def find_span(topics: RecordedTopics, asked: Asked) -> Span:
 def _trails(topics: RecordedTopics, offsets: tuple[int, int], asked: Asked) -> dict[str, _Trail]:
     trails: dict[str, _Trail] = {}
     decoder = msgspec.json.Decoder(_Brief)
-    for whole in join_pieces(topics.between(keys.ROUNDS, 0, *offsets)):
-        brief = decoder.decode(whole.value)
+    for whole, brief in decode_values(topics.between(keys.ROUNDS, 0, *offsets), decoder):
         if asked.query in {None, brief.query}:
             head = Head(brief.batch, brief.at, whole.start, whole.end)
             trails.setdefault(brief.query, _Trail(head, head)).take(brief, head, asked)
@@ -183,8 +182,7 @@ def _started(query: str, trail: _Trail, *, whole: bool) -> Span:
 def batches_of(topics: RecordedTopics, span: Span) -> Iterator[BatchRecord]:
     """Yield each batch once, in order, from the starting one; raises Contradiction, Missing."""
     latest: BatchRecord | None = None
-    for whole in join_pieces(topics.every(keys.ROUNDS, 0, *span.offsets)):
-        batch = msgspec.json.decode(whole.value, type=BatchRecord)
+    for _, batch in decode_values(topics.every(keys.ROUNDS, 0, *span.offsets), BATCHES):
         if batch.query != span.query:
             continue
         if latest is None or batch.batch > latest.batch:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Final
 
@@ -13,6 +14,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from sinks.errors import KafkaUnavailable, Misconfigured, SinkError
 from sinks.kafka.clients import TIMEOUT_SECONDS, UNKNOWN_TOPIC, failure, settings
 from sinks.kafka.generation import ClaimRecord, Sign
+from sinks.kafka.readable import MALFORMED
 from trimtab.wire.keys import GENERATIONS
 
 _TAIL: Final = 100
@@ -67,7 +69,9 @@ class Signs:
             if message is None:
                 break
             if (error := message.error()) is None:
-                newest = _record.decode(message.value() or b"").sign
+                # What anybody else wrote here is no sign of a driver.
+                with suppress(*MALFORMED):
+                    newest = _record.decode(message.value() or b"").sign
             elif error.code() == KafkaError._PARTITION_EOF:
                 # Also comes after the mark of a transaction's end, which is not a record.
                 if newest is not None:

@@ -6,11 +6,18 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 import msgspec
+import structlog
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from sinks.errors import KafkaUnavailable
 from sinks.kafka.clients import TIMEOUT_SECONDS, UNKNOWN_TOPIC, failure, settings
+from sinks.kafka.readable import MALFORMED
+from trimtab.store.rebuild import HIGHEST
 from trimtab.wire.keys import GENERATIONS
+
+log = structlog.get_logger()
+
+_LONGEST: Final = 200
 
 _DOING: Final = "reading the claims so far"
 
@@ -67,11 +74,28 @@ def _named(consumer: Consumer, bootstrap: str, start: int) -> Iterator[int]:
             raise KafkaUnavailable(f"Kafka at {bootstrap}, {_DOING}: no answer")
         error = message.error()
         if error is None:
-            yield _record.decode(message.value() or b"{}").generation
+            yield _generation_in(message.value(), message.offset() or 0)
         elif error.code() == KafkaError._PARTITION_EOF:
             return
         else:
             raise _failure(bootstrap, error)
+
+
+def _generation_in(value: bytes | None, offset: int) -> int:
+    """The generation that a record names; 0 for a record that no job has written.
+
+    Anybody else's record must neither stop a claim nor use the numbers up. If it was a damaged
+    claim, Redis knows its number.
+    """
+    try:
+        generation = _record.decode(value or b"{}").generation
+        if generation < HIGHEST:
+            return generation
+        reason = f"generation is {generation}, must be below {HIGHEST}"
+    except MALFORMED as error:
+        reason = str(error)[:_LONGEST]
+    log.warning("a record of no job is left out", topic=GENERATIONS, offset=offset, reason=reason)
+    return 0
 
 
 def _failure(bootstrap: str, error: KafkaError) -> Exception:

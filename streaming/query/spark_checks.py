@@ -29,7 +29,8 @@ def start_spark(config: SparkConfig, *, verbose: bool = False) -> SparkSession:
         return spark_session(config, verbose=verbose)
     except (PySparkException, Py4JError, OSError) as error:
         raise NotReady(
-            f"Spark does not start: {cause_of(str(error))}; try trimtab doctor"
+            f"Spark does not start: {cause_of(str(error)).removesuffix('.')}; trimtab doctor says "
+            "whether the JDK fits"
         ) from error
 
 

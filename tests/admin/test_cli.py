@@ -95,7 +95,31 @@ def test_a_kafka_that_is_not_there_gives_5_and_its_address(monkeypatch: pytest.M
     result = CliRunner().invoke(cli.app, ["topics"])
     assert result.exit_code == 5
     assert address in result.stderr
+    assert f"Next: trimtab doctor --kafka {address}" in result.stderr
     assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param("tell pause east", id="an intent"),
+        pytest.param("settings show east", id="settings"),
+        pytest.param("replay --from 1 --to 2", id="a replay"),
+        pytest.param("why a:1 --cluster east", id="an explanation"),
+        pytest.param("why a:1 --cluster east --round 1 --replay", id="a replayed explanation"),
+    ],
+)
+def test_who_cannot_be_answered_is_told_the_next_command(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("simulation.replay.recorded.TIMEOUT_SECONDS", 0.1)
+    absent = f"127.0.0.1:{free_port()}"
+    file = tmp_path / "trimtab.toml"
+    file.write_text(f'redis_url = "redis://{absent}/0"\n[kafka]\nbootstrap = "{absent}"\n')
+    result = CliRunner().invoke(cli.app, [*words.split(), "--config", str(file)])
+    assert result.exit_code == 5, result.output
+    assert result.stderr.endswith(f"\nNext: trimtab doctor --config {file}\n")
+    assert absent in result.stderr
 
 
 def test_wrong_settings_are_told_at_once_and_give_2(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from admin import cli
-from admin.job_checks import check_checkpoint, check_settings
+from admin.job_checks import check_checkpoint, check_environment, check_settings
 from deploy.finding import Finding, good
 from deploy.ports import free_port
 from streaming.config import JobConfig
@@ -39,6 +39,14 @@ def test_a_variable_that_is_no_setting_is_told(
     settings, findings = check_settings(path)
     assert settings is not None
     assert findings == [good("settings", f"{path} is valid, TRIMTAB_IMAGE is no setting")]
+
+
+def test_a_misspelt_variable_is_found_without_a_file_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIMTAB_KAFKA_BOOTSTRAP", "kafka:9092")
+    monkeypatch.setenv("TRIMTAB_IMAGE", "x")
+    [found] = check_environment()
+    assert "did you mean TRIMTAB_KAFKA__BOOTSTRAP?" in found.detail
+    assert (found.ok, found.next_command) == (False, "unset TRIMTAB_KAFKA_BOOTSTRAP")
 
 
 def test_a_checkpoint_that_is_not_there_yet_is_not_made(tmp_path: Path) -> None:
@@ -90,6 +98,7 @@ def test_the_doctor_uses_the_addresses_of_the_settings(
     result = CliRunner().invoke(cli.app, ["doctor", "--config", str(path)])
     assert result.exit_code == 0, result.output
     assert asked == {
+        "run_dir": tmp_path / "c",
         "kafka": "k:1",
         "redis": "redis://r:1",
         "redis_replicas": 1,

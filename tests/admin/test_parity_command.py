@@ -6,7 +6,8 @@ import json
 
 from typer.testing import CliRunner
 
-from admin.cli import FAILED, OK, app
+from admin.cli import OK, app
+from admin.ending import FAILED
 
 
 def test_each_line_is_answered() -> None:

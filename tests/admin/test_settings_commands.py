@@ -18,7 +18,7 @@ from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
 from simulation.replay.recorded import RecordedTopics
 from sinks.kafka.pages import batch_records
-from sinks.kafka.publisher import Publisher
+from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.kafka.topics import ensure_topics
 from tests.support.kept_topics import KeptTopics
 from tests.support.recorded_batches import START
@@ -31,7 +31,7 @@ from trimtab.policies import Isolation
 from trimtab.settings import Value
 from trimtab.shedding import DEFAULTS
 from trimtab.wire.control import Intent, IntentKind
-from trimtab.wire.keys import CONTROL
+from trimtab.wire.keys import CONTROL, ROUNDS
 from trimtab.wire.ownership import Record
 from trimtab.wire.rows import BatchRecord, RoundRecord
 
@@ -68,6 +68,15 @@ def records() -> dict[str, Record]:
 
 def found(intent: Intent, of: LastRounds) -> list[str]:
     return list(flaws(intent, of, STARTED, records))
+
+
+def test_what_no_job_has_recorded_hides_no_cluster() -> None:
+    """One such record would stop every operator's command."""
+    topics = KeptTopics()
+    for value in (b"junk", msgspec.json.encode(batch(held("east"), started=True)), b"", b"[]"):
+        topics.publish([Outgoing(ROUNDS, "q/1", value)], START)
+    clusters, started = read_rounds(topics)
+    assert ({*clusters}, started) == ({"east"}, {"q": STARTED})
 
 
 def test_each_setting_is_shown_with_where_it_comes_from() -> None:

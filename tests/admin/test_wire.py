@@ -14,7 +14,7 @@ import redis
 from jsonschema import Draft202012Validator, ValidationError
 
 from admin.wire.calls import Call, Outcome, lease_calls, transition_calls
-from admin.wire.document import DOCUMENT, write_parts
+from admin.wire.document import DOCUMENT, JAVA_SCRIPTS, java_scripts, write_parts
 from admin.wire.members import members, words
 from admin.wire.schemas import FORMS, schema, schema_text
 from sinks.redis.ownership_store import ScriptOutcome
@@ -35,6 +35,10 @@ def check(name: str, value: Any) -> None:
 def test_the_document_is_what_the_code_says() -> None:
     text = (ROOT / DOCUMENT).read_text("utf-8")
     assert write_parts(text) == text
+
+
+def test_the_example_in_java_calls_the_scripts_of_this_version() -> None:
+    assert (ROOT / JAVA_SCRIPTS).read_text("utf-8") == java_scripts()
 
 
 def test_a_document_without_a_part_is_refused() -> None:

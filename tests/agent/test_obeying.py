@@ -48,19 +48,24 @@ def test_an_unloaded_bundle_is_drained_and_given_up(owned: Job, a: Site) -> None
     assert not a.holdings.serves(BUNDLE)
 
 
+@pytest.mark.parametrize("moved", [False, True], ids=["unload", "transfer"])
 def test_clients_are_turned_away_before_a_bundle_is_drained(
-    owned: Job, a: Site, monkeypatch: pytest.MonkeyPatch
+    owned: Job, a: Site, monkeypatch: pytest.MonkeyPatch, *, moved: bool
 ) -> None:
-    drain, served = a.broker.unload, list[bool]()
+    """And it is given up only then."""
+    drain, seen = a.broker.unload, list[tuple[bool, State]]()
 
     def draining(bundle: str) -> None:
-        served.append(a.holdings.serves(bundle))
+        seen.append((a.holdings.serves(bundle), owned.record().state))
         drain(bundle)
 
     monkeypatch.setattr(a.broker, "unload", draining)
-    owned.unload(A)
+    if moved:
+        owned.transfer(A, B)
+    else:
+        owned.unload(A)
     a.obey()
-    assert served == [False]
+    assert seen == [(False, State.RELEASING)]
 
 
 @pytest.mark.parametrize(

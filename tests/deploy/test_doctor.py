@@ -105,6 +105,25 @@ def test_a_forgetful_redis_is_told_how_to_remember(tmp_path: Path) -> None:
     assert findings[1].next_command.endswith("CONFIG SET appendonly yes")
 
 
+def test_a_user_who_may_not_read_the_settings_is_told_who_may(tmp_path: Path) -> None:
+    with RedisServer(tmp_path) as server:
+        with redis.Redis.from_url(server.url) as client:
+            client.acl_setuser("job", enabled=True, passwords=["+x"], commands=["+info", "+ping"])
+        url = f"redis://job:x@127.0.0.1:{server.port}/0"
+        findings = [each for each in service_checks.check_redis(url) if not each.ok]
+    assert findings[0].detail == "this user may not read it, needs yes"
+    assert findings[0].next_command.endswith("--askpass CONFIG GET appendonly")
+
+
+def test_a_refused_password_is_no_server_that_is_away(tmp_path: Path) -> None:
+    with RedisServer(tmp_path) as server:
+        url = f"redis://:wrong@127.0.0.1:{server.port}/0"
+        (finding,) = service_checks.check_redis(url)
+    assert "does not answer" not in finding.detail
+    assert "refuses us" in finding.detail
+    assert finding.next_command.endswith("--askpass ping")
+
+
 def test_a_redis_cluster_is_not_what_is_needed(tmp_path: Path) -> None:
     with RedisServer(tmp_path, settings=clustered()) as server:
         (finding,) = service_checks.check_redis(server.url)

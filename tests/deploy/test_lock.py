@@ -9,6 +9,7 @@ from importlib.resources import files
 import pytest
 
 from deploy import jars
+from deploy.relock import EXAMPLE_LOCK, JAVA_BROKER
 
 PACKAGES = (
     "trimtab",
@@ -42,6 +43,15 @@ def test_spark_is_given_the_jars_it_lacks() -> None:
 def test_kafka_comes_with_a_voice() -> None:
     names = {jar.coordinate.rsplit(":", 1)[0] for jar in jars.list_locked("kafka")}
     assert {"org.apache.kafka:kafka_2.13", "org.apache.logging.log4j:log4j-slf4j-impl"} <= names
+
+
+def test_the_example_in_java_has_the_jars_that_it_asks_for() -> None:
+    named = [jar.coordinate for jar in jars.list_locked(lock=EXAMPLE_LOCK)]
+    assert set(named) >= set(JAVA_BROKER)
+    assert [name for name in named if "slf4j" in name] == [
+        "org.slf4j:slf4j-api:1.7.36",
+        "org.slf4j:slf4j-nop:1.7.36",
+    ]
 
 
 def test_no_two_jars_share_a_file() -> None:

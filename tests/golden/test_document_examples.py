@@ -13,7 +13,15 @@ import pytest
 
 from tests.support.clusters import Broker, Bundle, cluster, throughputs
 from tests.support.picking import picked
-from trimtab.arrays import THROUGHPUT_IN
+from trimtab.arrays import (
+    BANDWIDTH_IN,
+    BANDWIDTH_OUT,
+    CPU,
+    DIRECT_MEMORY,
+    MEMORY,
+    THROUGHPUT_IN,
+)
+from trimtab.load import usage
 from trimtab.model import FULL_RANGE_END, HashRange
 from trimtab.settings import Settings, SplitSettings
 from trimtab.shedding.busiest import largest_first, traffic
@@ -35,8 +43,35 @@ def mean_usage(view: View) -> float:
     return mean_of(average_usage(view, ThresholdHistory(), Settings()))
 
 
+@pytest.mark.parametrize(
+    ("resource", "key", "default"),
+    [
+        pytest.param(CPU, "loadBalancerCPUResourceWeight", 1, id="002-36"),
+        pytest.param(BANDWIDTH_IN, "loadBalancerBandwidthInResourceWeight", 1, id="002-34"),
+        pytest.param(BANDWIDTH_OUT, "loadBalancerBandwidthOutResourceWeight", 1, id="002-35"),
+        pytest.param(DIRECT_MEMORY, "loadBalancerDirectMemoryResourceWeight", 0, id="002-38"),
+        pytest.param(MEMORY, "loadBalancerMemoryResourceWeight", None, id="002-37: never counts"),
+    ],
+)
+def test_a_resource_counts_by_its_weight(resource: int, key: str, default: float | None) -> None:
+    """Items 000-33, 002-34 to 002-38 and 004-01 to 004-04: one at 80 %, all others at 40.
+
+    The documents of older versions count heap memory, whose removal document 004 tells of.
+    """
+    percent = np.full((5, 1), 40.0)
+    percent[resource] = 80.0
+
+    def seen(**weights: object) -> float:
+        return float(usage(percent, Settings.parse(weights).weights)[0])
+
+    assert seen() == (0.8 if default else 0.4)
+    assert seen(**{key: 1}) == (0.4 if default is None else 0.8)
+    assert seen(**{key: 0.75}) == (0.4 if default is None else pytest.approx(0.6))
+    assert seen(**{key: 0}) == 0.4
+
+
 def test_of_40_10_and_10_percent_only_the_first_sheds() -> None:
-    """Items 002-29 and 003-32: mean 20 %, line 30 %; only broker1 is above it.
+    """Item 002-29: mean 20 %, line 30 %; only broker1 is above it.
 
     002-28: the documents bring it to 5 % below the mean, a need of 0.25 of its traffic. The code's
     margin is below the line, at 25 %: 240 MB/s * (0.4 - 0.2 - 0.1 + 0.05) = 36 MB/s, one bundle.
@@ -44,6 +79,19 @@ def test_of_40_10_and_10_percent_only_the_first_sheds() -> None:
     view = cluster(broker1=busy(0.4), broker2=busy(0.1), broker3=busy(0.1))
     assert mean_usage(view) == pytest.approx(0.2)
     assert picked("threshold", view, ThresholdHistory()) == [("broker1", 1)]
+
+
+@pytest.mark.parametrize(
+    ("usage", "sheds"),
+    [
+        pytest.param(0.24, [], id="24 % beside a line of 24.7"),
+        pytest.param(0.26, [("x", 1)], id="26 % beside a line of 25.3"),
+    ],
+)
+def test_the_line_is_10_points_above_the_mean(usage: float, sheds: list[tuple[str, int]]) -> None:
+    """Items 000-38 and 003-32: either would shed more than the minimum of 10 MiB/s."""
+    x = Broker(usage, throughputs(*[200 * MB] * 2))
+    assert picked("threshold", cluster(x=x, y=busy(0.1), z=busy(0.1)), ThresholdHistory()) == sheds
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,18 @@ def test_a_namespace_has_a_maximum(size: int | None, rows: list[int]) -> None:
     assert Rounds(**{"split.max_bundles": 8}).divided(seen) == rows
 
 
+@pytest.mark.parametrize("trigger", TRIGGERS)
+def test_the_maximum_is_one_for_the_bundles_of_all_brokers(trigger: str) -> None:
+    """Item 003-12: each of the owners alone would see room."""
+    named = [replace(TOPICS, name=f"t/ns/0x{i}0000000_0x{i + 1}0000000") for i in range(2)]
+    view = view_of({"a": Broker(bundles=named[:1]), "b": Broker(bundles=named[1:])})
+    settings = Settings.parse({**HUNDRED, "split.hits": 0, "split.max_bundles": 8})
+    for size, rows in ((6, [0, 1]), (7, [0])):
+        seen = replace(view, sizes={"t/ns": size})
+        divides, _ = TRIGGERS[trigger](seen, Histories().of(trigger), settings)
+        assert [divide.bundle for divide in divides] == rows
+
+
 def test_another_namespace_has_places_of_its_own() -> None:
     other = replace(TOPICS, name="t/other/0x00000000_0x80000000")
     seen = replace(view(TOPICS, other), sizes={"t/ns": 8, "t/other": 7})

@@ -52,6 +52,22 @@ def test_need_is_computed_from_binary32_percentages(second: float, count: int) -
     assert len(picked(cluster(a=hot, b=Broker(0.3), c=Broker(0.3)))) == count
 
 
+@pytest.mark.parametrize(
+    ("traffic", "floor", "count"),
+    [
+        pytest.param(69, {}, 0, id="10.35 MB/s are less than 10 MiB/s"),
+        pytest.param(71, {}, 1, id="10.65 MB/s are more"),
+        pytest.param(71, {"loadBalancerBundleUnloadMinThroughputThreshold": 11}, 0, id="11 MiB/s"),
+    ],
+)
+def test_so_little_is_not_worth_a_move(
+    traffic: float, floor: dict[str, object], count: int
+) -> None:
+    """Item 004-14: 60, 30 and 30 %, of which 0.6 - 0.4 - 0.1 + 0.05 should leave."""
+    hot = Broker(0.6, throughputs(20 * MB, 20 * MB), traffic=(0, 0, traffic * MB, 0))
+    assert len(picked(cluster(a=hot, b=Broker(0.3), c=Broker(0.3)), **floor)) == count
+
+
 def test_a_broker_that_cooled_down_is_shed_for_nine_rounds() -> None:
     """Acceptance case B5: the average forgets by a tenth a run.
 
@@ -111,6 +127,14 @@ def test_lower_boundary_takes_from_the_first_busiest_broker(
     brokers = {f"b{i}": busy(0.5, bundles) for i in range(5)}
     view = cluster(**brokers, idle=Broker())
     assert picked(view, lowerBoundarySheddingEnabled=True) == expected
+
+
+def test_lower_boundary_takes_from_the_busiest_wherever_it_stands() -> None:
+    """Item 002-33: 51 % are below the mean of 41.8 and 10 points."""
+    usages = {"b0": 0.5, "b1": 0.5, "b2": 0.51, "b3": 0.5, "b4": 0.5}
+    view = cluster(**{name: busy(usage, 6) for name, usage in usages.items()}, idle=Broker())
+    assert picked(view) == []
+    assert picked(view, lowerBoundarySheddingEnabled=True) == [("b2", 1)]
 
 
 def test_lower_boundary_says_why() -> None:

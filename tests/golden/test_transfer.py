@@ -221,9 +221,13 @@ def test_a_small_deviation_is_accepted(
     assert (outcome.sheds, outcome.skip, outcome.hits) == ((), Skip.HIT_COUNT, 0)
 
 
-def test_a_broker_without_traffic_is_underloaded() -> None:
-    """Acceptance case D7: 20 and 30 % are close, but 1 MB/s is less than an eighth of 20."""
-    view = fleet(b1=broker(20, beside=1 * M), b2=broker(30, 2 * M, 18 * M, beside=0))
+@pytest.mark.parametrize(
+    "traffic",
+    [pytest.param(1 * M, id="less than an eighth of 20 MB/s"), pytest.param(0, id="none")],
+)
+def test_a_broker_without_traffic_is_underloaded(traffic: float) -> None:
+    """Acceptance case D7, and item 003-36: 20 and 30 % are close."""
+    view = fleet(b1=broker(20, beside=traffic), b2=broker(30, 2 * M, 18 * M, beside=0))
     outcome = judge(view)
     assert outcome.deviation == pytest.approx(0.05)
     assert moves(view, outcome) == ["b2#1 -> b1"]
@@ -287,6 +291,14 @@ def test_one_overloaded_broker_stays_so_near_the_mean() -> None:
     assert (outcome.sheds, outcome.skip) == ((), Skip.HIT_COUNT)
 
 
+def test_a_broker_up_to_the_limit_is_not_overloaded() -> None:
+    """Item 003-37: .84 is more than .58 + .25, but not more than 85 %."""
+    view = fleet(b1=broker(45, 9 * M), b2=broker(45, 9 * M), b3=broker(84, 1 * M, 9 * M))
+    outcome = judge(view)
+    assert [outcome.mean, outcome.deviation] == pytest.approx([0.58, 0.18385], abs=1e-5)
+    assert (outcome.sheds, outcome.skip) == ((), Skip.HIT_COUNT)
+
+
 def test_no_swap_helps_where_all_bundles_are_large() -> None:
     """Acceptance case D10: 250 MB/s would make both equal; both have bundles of 500."""
     view = fleet(b1=broker(50, 1, 500 * M), b2=broker(100, 500 * M, 500 * M))
@@ -321,6 +333,25 @@ def test_one_idle_broker_among_a_hundred() -> None:
     assert [outcome.mean, outcome.deviation] == pytest.approx([0.9704, 0.0965], abs=1e-4)
     assert moves(view, outcome) == ["busiest#1 -> idle"]
     assert reasons(outcome) == {Reason.UNDERLOADED}
+
+
+@pytest.mark.parametrize(
+    ("target", "idle", "underloaded"),
+    [
+        pytest.param(0.25, 4.5, True, id="less than 4.597 %, an eighth of the mean"),
+        pytest.param(0.25, 4.7, False, id="more than 4.599 %"),
+        pytest.param(2.0, 19, True, id="less than 19.05 %, a half"),
+        pytest.param(2.0, 20, False, id="more than 19.09 %: never more than a half"),
+    ],
+)
+def test_underloaded_is_below_half_the_target_of_the_mean(
+    target: float, idle: float, *, underloaded: bool
+) -> None:
+    """Item 003-35: mean * min(0.5, target / 2), of ten brokers at 40 % and one; equal traffic."""
+    others = {f"b{i}": broker(40, 1 * M, 9 * M) for i in range(10)}
+    view = fleet(**others, idle=broker(idle, 1 * M, 9 * M))
+    outcome = judge(view, Settings.parse({"loadBalancerBrokerLoadTargetStd": target}))
+    assert reasons(outcome) == ({Reason.UNDERLOADED} if underloaded else set())
 
 
 QUIET = broker(20, 1 * M, 9 * M)

@@ -18,7 +18,7 @@ from trimtab.store.requests import BatchId
 from trimtab.wire import keys
 from trimtab.wire.columns import pack, unpack
 from trimtab.wire.pieces import PIECE
-from trimtab.wire.state import StateRecord
+from trimtab.wire.state import StateRecord, state_key
 
 BATCH = BatchId("q", 7)
 AT = 1_800_000_000_000
@@ -52,6 +52,12 @@ def test_the_newest_driver_that_told_all_of_it_is_believed() -> None:
     older = ClusterExport(b"older", {}, {}, {"t/old": b"o"})
     assert read(*told(older), *told(HELD, generation=2)) == HELD
     assert read(*told(older), *told(HELD, generation=2)[:-1]) == older
+
+
+@pytest.mark.parametrize("value", [b"", b"junk", b"\xff", b"\x80", b"[" * 5000])
+def test_a_piece_that_no_job_has_written_is_left_out(value: bytes) -> None:
+    foreign = Outgoing(keys.STATE, state_key("q", 7, "east"), value)
+    assert read(foreign, *told(HELD), foreign) == HELD
 
 
 def test_of_other_batches_and_clusters_nothing_is_taken() -> None:

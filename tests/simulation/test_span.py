@@ -49,6 +49,18 @@ def test_each_cluster_starts_from_its_newest_export_before_the_span() -> None:
     assert starts(find_span(topics, numbers(4, 5, cluster="w"))) == {"w": 3}
 
 
+@pytest.mark.parametrize(
+    "value", [b"junk", b"", b"[]", b"{}", b"\xff", b'{"query":1}', b"[" * 5000 + b"]" * 5000]
+)
+def test_what_no_job_has_recorded_is_left_out(value: bytes) -> None:
+    """One such record would stop every replay until retention removes it."""
+    topics = recorded(batch(0), batch(1, "e"))
+    topics.publish([Outgoing(keys.ROUNDS, "", value)], START + 1500)
+    topics.publish([Outgoing(keys.ROUNDS, "", msgspec.json.encode(batch(2, "e")))], START + 2000)
+    span = find_span(topics, numbers(1, 2))
+    assert [each.batch for each in batches_of(topics, span)] == [0, 1, 2]
+
+
 def test_a_span_by_time_is_the_batches_with_these_timestamps() -> None:
     topics = recorded(*(batch(number, "e", "e") for number in range(6)))
     span = find_span(topics, Asked(Bound(START + 1001), Bound(START + 3000)))

@@ -178,6 +178,37 @@ def test_a_claim_that_was_called_off_counts_for_nothing_but_its_offset(
     held.close()
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param(b"junk", id="not JSON"),
+        pytest.param(None, id="a tombstone"),
+        pytest.param(b"\xff\x00", id="not UTF-8"),
+        pytest.param(b'{"x":' + b"[" * 3000 + b"]" * 3000 + b"}", id="deep"),
+        pytest.param(b'{"generation":"many"}', id="text for a number"),
+        pytest.param(b'{"generation":-7}', id="a negative generation"),
+        pytest.param(b'{"generation":1%s}' % (b"0" * 40), id="a huge generation"),
+        pytest.param(b'{"generation":4503599627370496}', id="one beyond those given out"),
+        pytest.param(b'{"job":"job","at":0,"host":"","pid":0,"sign":"shout"}', id="unknown sign"),
+    ],
+)
+def test_what_no_job_has_written_stops_neither_a_claim_nor_a_standby(
+    bootstrap: str, value: bytes | None
+) -> None:
+    """One such record would keep every job from starting until it is compacted away."""
+    held = claim(bootstrap, "job")
+    held.bid_farewell()
+    writer = Producer({"bootstrap.servers": bootstrap})
+    writer.produce(keys.GENERATIONS, value, b"somebody", partition=0)
+    writer.flush(PATIENCE)
+    with closing(Signs(bootstrap)) as signs:
+        assert signs.newest(PATIENCE) is Sign.FAREWELL
+    newer = claim(bootstrap, "job")
+    assert held.generation < newer.generation < held.generation + 100
+    newer.close()
+    held.close()
+
+
 def test_a_claimer_that_is_overtaken_is_given_no_generation(
     bootstrap: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

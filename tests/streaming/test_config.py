@@ -134,6 +134,8 @@ def test_a_setting_in_the_wrong_place_or_misspelt_is_told_where_it_belongs(tmp_p
         """
         loadBalancerSheddingIntervalMinutes = 1
         metric_port = 1
+        observe_only = true
+        max_share = 0.5
         [kafka]
         bootstrp = "a:1"
         [round]
@@ -144,6 +146,8 @@ def test_a_setting_in_the_wrong_place_or_misspelt_is_told_where_it_belongs(tmp_p
         "kafka.bootstrp: no such setting (did you mean kafka.bootstrap?)",
         "loadBalancerSheddingIntervalMinutes: belongs under [settings]",
         "metric_port: no such setting (did you mean metrics_port?)",
+        "observe_only: belongs under [settings.round]",
+        "max_share: belongs under [settings.unload]",
         "round: belongs under [settings]",
     ]
 

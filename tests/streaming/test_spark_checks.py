@@ -28,5 +28,5 @@ def test_a_spark_that_does_not_start_is_told_with_what_to_do(
         raise error
 
     monkeypatch.setattr(spark_checks, "spark_session", fail)
-    with pytest.raises(NotReady, match=r"^Spark does not start: .*no java; try trimtab doctor$"):
+    with pytest.raises(NotReady, match=r"^Spark does not start: .*no java; trimtab doctor says "):
         start_spark(SparkConfig())

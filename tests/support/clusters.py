@@ -150,6 +150,12 @@ def _averages(broker: Broker) -> tuple[float, float]:
     return broker.usage, float(traffic[THROUGHPUT_IN] + traffic[THROUGHPUT_OUT])
 
 
+def _counts(bundle: Bundle) -> tuple[int, int, int, int]:
+    """Topics, consumers, producers and cache: half of the sessions are producers."""
+    producers = bundle.sessions // 2
+    return bundle.topics, bundle.sessions - producers, producers, 0
+
+
 def _bundles(columns: _Columns) -> Bundles:
     given = columns.bundles
     namespace, namespaces = namespaces_of(columns.names)
@@ -161,6 +167,6 @@ def _bundles(columns: _Columns) -> Bundles:
         short=np.array([b.short for b in given]).reshape(-1, 4).T,
         long=np.array([b.long or b.short for b in given]).reshape(-1, 4).T,
         reported=lambda: np.array([b.short for b in given]).reshape(-1, 4).T,
-        counts=np.array([(b.topics, b.sessions, 0, 0) for b in given], np.int32).reshape(-1, 4).T,
+        counts=np.array([_counts(b) for b in given], np.int32).reshape(-1, 4).T,
         movable=np.array([b.movable and b.going_to is None for b in given], dtype=np.bool_),
     )

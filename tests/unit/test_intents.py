@@ -57,6 +57,12 @@ def test_a_namespace_joins_a_group_and_leaves_it() -> None:
     assert after(group("t/n", "G"), group("t/n", "")).policies == NO_POLICIES
 
 
+def test_a_namespace_that_joins_another_group_leaves_its_first() -> None:
+    """Item 002-53 of docs/pulsar-coverage.md."""
+    policies = after(group("t/n", "g"), group("t/m", "g"), group("t/n", "h")).policies
+    assert policies.groups == {"t/n": "h", "t/m": "g"}
+
+
 def test_a_broker_is_in_one_domain() -> None:
     """Item 002-55 of docs/pulsar-coverage.md: a second domain is refused as a whole."""
     memory = after(domain("north", "a:1", "b:1"), domain("south", "b:1", "c:1"))

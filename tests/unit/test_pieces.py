@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from trimtab.wire.pieces import PIECE, Headers, Joiner, pieces
+import pytest
+
+from trimtab.wire.pieces import HEADER, PIECE, Headers, Joiner, pieces
 
 LARGE = bytes(range(256)) * (PIECE // 100)
 Told = tuple[bytes, Headers]
@@ -55,6 +57,13 @@ def test_one_whose_beginning_is_gone_is_left_out() -> None:
     assert joined([*records[1:], *told(b"next")]) == [b"next"]
     assert joined([records[0], records[2], *told(b"next")]) == [b"next"]
     assert joined([records[0], records[1], records[1], *told(b"next")]) == [b"next"]
+
+
+@pytest.mark.parametrize(
+    "header", [b"", b"x/0/1", b"1/0", b"1/-1/2", b"1/0/2/3", b"1/0/" + b"9" * 5000, b"\xff/0/1"]
+)
+def test_a_header_that_no_job_wrote_completes_nothing(header: bytes) -> None:
+    assert Joiner().take(b"k", b"v", [(HEADER, header)], 0) is None
 
 
 def test_pieces_of_two_jobs_are_not_mixed() -> None:

@@ -148,6 +148,17 @@ def test_only_a_policy_that_exists_is_deleted(
     assert refusals(it, said(kind, 0, name="north", **deleted)) == []
 
 
+def test_a_split_by_an_algorithm_that_is_not_allowed_is_refused() -> None:
+    """Item 000-29 of docs/pulsar-coverage.md."""
+    it = after_a_round()
+    allowed = {"split.supported": "range_equally_divide"}
+    assert refusals(it, said(IntentKind.SETTINGS, settings=allowed)) == []
+    split = said(IntentKind.SPLIT, bundle=EIGHTHS[0], algorithm="topic_count_equally_divide")
+    (letter,) = refusals(it, split)
+    assert letter.rule == "invalid-split"
+    assert "topic_count_equally_divide is not in split.supported" in letter.detail
+
+
 def test_an_impossible_policy_is_refused_with_all_that_is_wrong() -> None:
     policy = {"namespaces": ["("], "primary": ["["], "min_available": -1}
     (letter,) = refusals(after_a_round(), said(IntentKind.ISOLATION, name="p", isolation=policy))

@@ -184,6 +184,18 @@ def test_each_move_sees_those_before_it() -> None:
     assert max(landed.count(name) for name in "xyz") - min(map(landed.count, "xyz")) <= 1
 
 
+def test_of_the_least_loaded_one_is_drawn() -> None:
+    """Item 000-15: LeastLongTermMessageRate has two brokers of equal rates; a third has more."""
+    hot = Broker(0.9, throughputs(40 * MB, 1 * MB))
+    more = Broker(0.1, rates(2))
+    view = cluster(hot=hot, x=Broker(0.1, rates(1)), y=Broker(0.1, rates(1)), z=more)
+    chosen = Settings.parse({**PULSAR, "placement.distribute_evenly": False})
+    plans = [
+        decide(view, RoundState(), chosen, 0, np.random.default_rng(seed))[0] for seed in range(20)
+    ]
+    assert {move.destination for plan in plans for move in plan.moves} == {"x", "y"}
+
+
 def test_an_overloaded_choice_is_made_again_over_all_brokers() -> None:
     """Evenness left only ``full``; Pulsar then drops the filters and asks for the best of all."""
     name = "t/n/0x00000000_0x00000001"

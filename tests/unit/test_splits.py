@@ -156,6 +156,16 @@ def test_halves_look_for_a_place_while_shedding_is_off(shedding: str) -> None:
     assert (plan.skipped, after.halves) == (Rule.DISABLED, {})
 
 
+def test_halves_stay_where_trimtab_sheds_until_its_plan_moves_them() -> None:
+    """Items 000-21 and 002-20: the same children leave under Pulsar's shedders, see above."""
+    halves = [Bundle((1.0, 0, 0, 0), name=name, topics=1) for name in HALVES]
+    view = cluster(a=Broker(0.3, [*halves, Bundle()]), b=Broker(0.3, [Bundle((1.5, 0, 0, 0))]))
+    state = RoundState(halves=dict.fromkeys(HALVES, 0))
+    settings = {"round.shedding": "trimtab", "placement.distribute_evenly": False}
+    plan, after = hold(view, state, settings=settings)
+    assert (plan.moves, plan.refusals, after.halves) == ((), (), {})
+
+
 def test_halves_that_nobody_reports_yet_are_waited_for() -> None:
     _, state = hold(fleet(1.0), RoundState(halves=dict.fromkeys(HALVES, 0)), 1000)
     assert set(state.halves) == set(HALVES)

@@ -6,8 +6,11 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PLACES = "admin agent benchmarks deploy docs model simulation sinks sources streaming tests trimtab"
-KINDS = {".py", ".md", ".lua", ".pml"}
+PLACES = (
+    "admin agent benchmarks deploy docs examples model simulation sinks sources streaming tests "
+    "trimtab"
+)
+KINDS = {".java", ".lua", ".md", ".pml", ".py"}
 RETIRED = re.compile(
     r"\b(announcer|contender|dearer|foretold|in whose stead|keeper|lest|mended|nobody's|reckon\w*|"
     r"rivals?|roll call|sees to it|tenure|told of|unreckonable|whence|whoever|whom|whomever)\b",

@@ -6,6 +6,7 @@ that dies between two leaves the first ones; the job that repeats the batch star
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -14,6 +15,8 @@ HEADER: Final = "trimtab-piece"
 
 PIECE: Final = 1 << 19
 """Maximum bytes of a slice: a record stays well below a topic's default limit."""
+
+_PLACE: Final = re.compile(rb"(\d{1,19})/(\d{1,9})/(\d{1,9})")
 
 Headers = Sequence[tuple[str, bytes | None]]
 
@@ -57,8 +60,9 @@ class Joiner:
         header = next((each for name, each in headers if name == HEADER), None)
         if header is None:
             return Whole(value, offset)
-        generation, _, place = header.partition(b"/")
-        number, of = (int(each) for each in place.split(b"/"))
+        if (placed := _PLACE.fullmatch(header)) is None:
+            return None
+        generation, number, of = placed[1], int(placed[2]), int(placed[3])
         begun = self._begun.pop((key, generation), None)
         if number == 0:
             begun = _Begun(of, offset, [])

@@ -89,11 +89,11 @@ def sink_error(where: str, error: redis.RedisError, rights: str = RIGHTS) -> Sin
     ``rights`` says what to do about a refusal.
     """
     if isinstance(error, _DENIED):
-        return Misconfigured(f"{where} refuses us: {error}; {rights}")
+        return Misconfigured(f"{where} refuses us: {_said(error)}; {rights}")
     if isinstance(error, _AWAY):
         if next_step := _TLS_STEPS.get(_tls_reason(error)):
-            return Misconfigured(f"{where}: {error}; {next_step}")
-        return StoreUnavailable(f"{where}: {error}")
+            return Misconfigured(f"{where}: {_said(error)}; {next_step}")
+        return StoreUnavailable(f"{where}: {_said(error)}")
     if isinstance(error, _OF_CLUSTERS):
         return Misconfigured(f"{where}: {error}; {NO_CLUSTER}")
     return _by_text(where, error) if isinstance(error, ResponseError) else None
@@ -110,6 +110,11 @@ def _by_text(where: str, error: ResponseError) -> SinkError | None:
     if text.startswith("WRONGTYPE") or _OF_SCRIPTS in text:
         return Damaged(f"{where}: {text}; {REPAIR}")
     return None
+
+
+def _said(error: redis.RedisError) -> str:
+    """Its text as a part of a sentence."""
+    return str(error).removesuffix(".")
 
 
 def reply(error: ResponseError) -> str:
