@@ -39,7 +39,7 @@ def simulate(  # noqa: PLR0913 - the options of a command line
     ] = None,
     strategies: Annotated[
         list[str] | None,
-        typer.Option("--strategy", help="shedding, or shedding+placement; again for each."),
+        typer.Option("--strategy", help="shedding, shedding+placement, or none; again for each."),
     ] = None,
     seed: Annotated[list[int] | None, typer.Option(min=0, help="Again for each.")] = None,
     seeds: Annotated[str | None, typer.Option(help="From one to another: 1-3.")] = None,

@@ -10,6 +10,7 @@ from math import tau
 import numpy as np
 
 from simulation.scenarios.scenario import Scenario
+from simulation.scenarios.wandering import Wandering
 from simulation.scenarios.world import World
 
 Happening = Callable[[World, int], None]
@@ -25,14 +26,17 @@ class Events:
         self._phases = self._rng.random(
             scenario.namespaces + scenario.affinity.groups * (scenario.affinity.members)
         )
+        self._wandering = Wandering(scenario)
         self._due: dict[int, list[Happening]] = defaultdict(list)
         for cycle, happening in self._all():
             self._due[cycle].append(happening)
         self.cycles = tuple(sorted(self._due))
-        """Cycles with an event, apart from the time of day."""
+        """Cycles with an event, apart from the time of day and what bundles do by themselves."""
 
     def begin(self, world: World, cycle: int, now_ms: int) -> None:
-        """Set the world to this cycle's load and brokers."""
+        """Set the world to this cycle's load and brokers; call it in every cycle, in order."""
+        if self._wandering.active:
+            world.vary(self._wandering.step())
         if self._scenario.wave.amplitude:
             self._wave(world, cycle)
         for happening in self._due.get(cycle, ()):
@@ -40,9 +44,12 @@ class Events:
 
     def _wave(self, world: World, cycle: int) -> None:
         wave = self._scenario.wave
-        phases = np.zeros_like(self._phases) if wave.in_phase else self._phases
+        phases = self._phases
+        if wave.in_phase or wave.opposed:
+            phases = np.arange(phases.size, dtype=np.float64) % 2 / 2 * wave.opposed
         turn = tau * (cycle * self._scenario.seconds / wave.period + phases)
-        world.set_factor(1 + wave.amplitude * np.sin(turn))
+        swing = np.clip(wave.steep * np.sin(turn), -1.0, 1.0)
+        world.set_factor(1 + wave.amplitude * swing)
 
     def _all(self) -> Iterator[tuple[int, Happening]]:
         scenario, rng = self._scenario, self._rng

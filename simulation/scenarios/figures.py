@@ -45,7 +45,8 @@ def load_ratio(world: World, first_owner: Ints, moved: float, reached: float) ->
     None if loads or brokers come and go, bundles were merged, or less than one had to move.
     """
     scenario = world.scenario
-    if scenario.wave.amplitude or scenario.restart.every or world.heirs or not world.up.all():
+    changing = scenario.wave.amplitude or scenario.burst.a_day or scenario.wander.sigma
+    if changing or scenario.kinds or scenario.restart.every or world.heirs or not world.up.all():
         return None
     carried = np.bincount(first_owner[world.origin], world.load, len(world.brokers))
     least = least_moved(carried / world.capacity, world.capacity, reached)

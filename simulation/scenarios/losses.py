@@ -12,12 +12,13 @@ from trimtab.settings import Settings
 from trimtab.state.liveness import AT_ONCE_MS
 
 
-def trouble_of(world: World, settings: Settings, now_ms: int) -> RepairNeeds:
-    """Bundles that no broker serves, brokers to empty, and the level of doubt about that."""
+def trouble_of(world: World, settings: Settings, now_ms: int, silent: int) -> RepairNeeds:
+    """Bundles that no broker serves, brokers to empty, and the level of doubt about that, where so
+    many brokers are ``silent``."""
     orphans = world.orphans()
-    if not (orphans or world.crashed_ms or world.draining.any()):
+    if not (orphans or world.crashed_ms or world.draining.any() or silent):
         return NOTHING_TO_REPAIR
-    doubt = _doubt(world, settings, now_ms)
+    doubt = _doubt(world, settings, now_ms, silent)
     patience_ms = 1000 * settings.doubt.delay if doubt is Doubt.JITTERY else 0
     needs = [] if doubt is Doubt.UNSTABLE else [_need(world, row) for row in orphans]
     since = {world.brokers[broker]: ms for broker, ms in world.crashed_ms.items()}
@@ -30,14 +31,14 @@ def trouble_of(world: World, settings: Settings, now_ms: int) -> RepairNeeds:
     )
 
 
-def _doubt(world: World, settings: Settings, now_ms: int) -> Doubt:
+def _doubt(world: World, settings: Settings, now_ms: int, silent: int) -> Doubt:
     horizon_ms = now_ms - 1000 * settings.round.forget
     gone = [ms for ms in world.crashed_ms.values() if ms >= horizon_ms]
     fleet = int(world.up.sum()) + len(gone)
     lost = sum(now_ms - ms < AT_ONCE_MS for ms in gone)
     return gravest(
         (
-            doubt_of_silence(len(gone), fleet, settings.doubt),
+            doubt_of_silence(len(gone) + silent, fleet, settings.doubt),
             doubt_of_losses(lost, fleet, settings.doubt),
         )
     )

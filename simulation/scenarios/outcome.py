@@ -21,8 +21,17 @@ class Figures:
     """The smallest range from the first event on."""
     mean_range: float
     """The mean range over the second half of the cycles."""
+    whole_range: float
+    """The mean range over all cycles."""
+    peak: float
+    """The highest usage of a broker in any cycle, after its moves."""
     floor: float
     """The range that the initially heaviest bundle forces if it is not split."""
+    plans: int
+    """Rounds with moves, without those off brokers that have to be emptied."""
+    false_plans: int | None
+    """Plans after which the mean range of the next day is no better than without their moves
+    (`simulation.scenarios.judging`); None if brokers come and go, or bundles do."""
     load_moved: float
     """Share of all load; a bundle that moved twice counts twice."""
     load_ratio: float | None

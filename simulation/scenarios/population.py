@@ -40,6 +40,8 @@ class Population:
     owner: Ints
     group: Ints
     """(namespaces,) anti-affinity group, -1 for none."""
+    kind: Ints
+    """(m,) which of the scenario's kinds each bundle is of; 0 if all are alike."""
 
     def policies(self, scenario: Scenario) -> Policies:
         """Groups and domains, as operators would configure them."""
@@ -78,7 +80,14 @@ def populate(scenario: Scenario) -> Population:
         load=load,
         owner=owner,
         group=group,
+        kind=_kinds(scenario),
     )
+
+
+def _kinds(scenario: Scenario) -> Ints:
+    # Random numbers of its own: with kinds a scenario has the loads and owners it has without.
+    rng = np.random.default_rng([scenario.seed, 8])
+    return rng.permutation(np.arange(scenario.bundles) % max(1, len(scenario.kinds)))
 
 
 def _loads(scenario: Scenario, rng: np.random.Generator) -> Floats:

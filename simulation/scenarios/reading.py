@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final, cast
 
+from simulation.scenarios.needs import MOST
 from simulation.scenarios.scenario import Scenario
 from trimtab.settings.setting import Setting, problem_of
 
@@ -99,6 +100,8 @@ def _problem(name: str, value: object) -> str | None:
     problem = problem_of(value, kind, known)
     if problem is None and name == "hardware":
         problem = _hardware(str(value))
+    if problem is None and name == "need.most":
+        problem = _kinds(str(value))
     return None if problem is None else f"{name}: {problem}"
 
 
@@ -109,6 +112,12 @@ def _hardware(text: str) -> str | None:
         parts = []
     fits = parts and all(math.isfinite(part) and part > 0 for part in parts)
     return None if fits else f"must be capacities above 0 such as 1:4, not {text!r}"
+
+
+def _kinds(text: str) -> str | None:
+    if not text or all(part in MOST for part in text.split(":")):
+        return None
+    return f"must be of {', '.join(MOST)}, such as processor:network, not {text!r}"
 
 
 def _checks(made: Scenario) -> Iterator[tuple[str, bool]]:
@@ -133,6 +142,15 @@ def _checks(made: Scenario) -> Iterator[tuple[str, bool]]:
     yield (
         "delay.flight_low: must be at most delay.flight_high",
         made.delay.flight_low <= made.delay.flight_high,
+    )
+    yield (
+        "reports: go without delay.high, which is about the age of reports too",
+        not (made.reports.used and made.delay.high),
+    )
+    yield "wave.opposed: goes without wave.in_phase", not (made.wave.opposed and made.wave.in_phase)
+    yield (
+        "split: goes without need.most: parts of several kinds cannot be merged",
+        not (made.split and made.need.most),
     )
     yield "crash.brokers: must leave 2 brokers at least", made.crash.brokers <= made.brokers - 2
     yield (

@@ -9,6 +9,7 @@ import numpy as np
 
 from simulation.scenarios.bounds import floor, survival
 from simulation.scenarios.figures import count_crowded, load_ratio, returns
+from simulation.scenarios.judging import Judged, can_judge, count_false_plans
 from simulation.scenarios.outcome import Figures, ScenarioCommand, ScenarioOutcome
 from simulation.scenarios.world import World
 from trimtab.arrays import Floats, Ints
@@ -33,6 +34,7 @@ class Recorder:
         self._stride = max(1, cycles // _PICTURES)
         self._levels: Floats = np.full((-(-cycles // self._stride), n), np.nan)
         self._commands: list[ScenarioCommand] = []
+        self._plans: list[Judged] = []
         self._peak = 0.0
         self._peak_violations = self._evacuated = 0
         self._overloaded = 0.0
@@ -57,30 +59,37 @@ class Recorder:
         """Note the moves of a cycle, in their order, before they take effect."""
         self._commands += commands
         if commands:
+            self._note_plan(cycle, commands)
             self._guard(commands)
             self._react(cycle, commands)
+
+    def _note_plan(self, cycle: int, commands: Sequence[ScenarioCommand]) -> None:
+        own = [command for command in commands if not command.drained]
+        if own:
+            without, after = self._world.intended, self._world.intended.copy()
+            after[[command.bundle for command in own]] = [each.destination for each in own]
+            self._plans.append(Judged(cycle, without, after))
 
     def _guard(self, commands: Sequence[ScenarioCommand]) -> None:
         """Check the moves one after another; moves in flight count on both sides."""
         world = self._world
-        carried = world.levels * world.capacity
+        carried = world.by_kind(world.owner, world.load, world.kind)
         for row, flight in world.flights.items():
-            carried[flight.destination] += world.load[row]
+            carried[world.kind[row], flight.destination] += world.load[row]
         for command in commands:
-            carried[command.destination] += command.load
-            level = float(carried[command.destination] / world.capacity[command.destination])
-            self._peak_violations += not command.drained and level > self._peak + _ROUNDING
-            carried[command.source] -= command.load
+            kind, there = world.kind[command.bundle], command.destination
+            carried[kind, there] += command.load
+            level = world.needs.usage(carried[:, [there]], world.capacity[[there]])
+            self._peak_violations += bool(not command.drained and level[0] > self._peak + _ROUNDING)
+            carried[kind, command.source] -= command.load
 
     def _react(self, cycle: int, commands: Sequence[ScenarioCommand]) -> None:
         if self._reaction is not None or cycle < self._first_event:
             return
         world = self._world
-        before = world.planned()
-        after = before.copy()
-        for command in commands:
-            after[command.source] -= command.load / world.capacity[command.source]
-            after[command.destination] += command.load / world.capacity[command.destination]
+        before, owner = world.planned(), world.intended.copy()
+        owner[[command.bundle for command in commands]] = [each.destination for each in commands]
+        after = world.usage_of(owner)
         if _spread(after[world.up]) < _spread(before[world.up]) - _ROUNDING:
             self._reaction = cycle - self._first_event
 
@@ -116,7 +125,7 @@ class Recorder:
         return ScenarioOutcome(
             scenario=self._world.scenario,
             strategy=strategy,
-            figures=self._figures(highest - lowest),
+            figures=self._figures(highest - lowest, float(highest.max())),
             range=highest - lowest,
             highest=highest,
             mean=mean,
@@ -131,7 +140,7 @@ class Recorder:
             commands=tuple(self._commands),
         )
 
-    def _figures(self, spread: Floats) -> Figures:
+    def _figures(self, spread: Floats, peak: float) -> Figures:
         world, scenario = self._world, self._world.scenario
         own = [command for command in self._commands if not command.drained]
         moved = sum(command.load for command in own)
@@ -144,11 +153,16 @@ class Recorder:
             world.levels * world.capacity, world.capacity, domain, scenario.limit, world.up
         )
         moves, refusals, splits, merges = self._counts.sum(axis=1).tolist()
+        judged = can_judge(scenario) and not (splits or merges)
         return Figures(
             moves=moves,
             final_range=float(spread[-1]),
             best_range=float(spread[self._first_event :].min()),
             mean_range=float(spread[len(spread) // 2 :].mean()),
+            whole_range=float(spread.mean()),
+            peak=peak,
+            plans=len(self._plans),
+            false_plans=count_false_plans(scenario, self._plans) if judged else None,
             floor=floor(whole, world.capacity[world.up]),
             load_moved=moved / world.total,
             load_ratio=load_ratio(world, self._first_owner, moved, float(spread[-1])),

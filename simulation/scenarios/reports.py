@@ -1,13 +1,14 @@
 """The view that a round has of a world, straight from its columns.
 
-processor = what the bundles of a broker show together, over its capacity; the four traffic figures
-            are in proportion to it
+resources and traffic = what the loads that a broker's bundles show need together
+                        (`simulation.scenarios.needs`)
 A bundle that its owner has not reported yet is left out, as `trimtab.intake.assemble` does;
 `simulation.scenarios.lateness` makes reports late.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import cache
 from typing import Final
@@ -16,46 +17,26 @@ import numpy as np
 
 from simulation.load_model import LOAD_MANAGER
 from simulation.scenarios.lateness import Lateness
+from simulation.scenarios.needs import IDLE, LIMITS
 from simulation.scenarios.statistics import Smoothed, Statistics
 from simulation.scenarios.world import World
-from trimtab.arrays import (
-    BANDWIDTH_IN,
-    BANDWIDTH_OUT,
-    CPU,
-    THROUGHPUT_IN,
-    Bools,
-    Counts,
-    Floats,
-    Ints,
-)
+from trimtab.arrays import Bools, Counts, Floats, Ints
 from trimtab.load import percentages
 from trimtab.view import Brokers, Bundles, View, available_part
 
 CLUSTER: Final = "scenario"
 
-TRAFFIC: Final = np.array([[5e4], [5e4], [5.12e8], [5.12e8]])
-"""(4, 1) messages/s and bytes/s, in and out, of a load of 1: enough for no minimum of Pulsar's
-strategies to hide a gap that their thresholds see."""
-LINK_SHARE: Final = 0.2
-"""The share of its links that a fully busy broker uses: the processor dominates."""
-_LINK: Final = TRAFFIC[THROUGHPUT_IN, 0] * 8 / 1000
-FULL: Final = np.array([[800.0], [1638.4], [819.2], [_LINK], [_LINK]])
-"""(5, 1) what a broker of the first class uses of each resource at a load of 1: eight processors in
-percent, heap and direct memory in MiB, which do not follow load here, links in kbit/s."""
-LIMITS: Final = np.array([[800.0], [4096.0], [8192.0], [_LINK / LINK_SHARE], [_LINK / LINK_SHARE]])
-"""(5, 1) limits of the same broker."""
-_FOLLOWING: Final = [CPU, BANDWIDTH_IN, BANDWIDTH_OUT]
-
 
 class Reports:
     """Builds views of one world, once a cycle."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, world: World, silence: float = math.inf) -> None:
+        """A broker without a report for ``silence`` seconds is left out, with its bundles."""
+        self._world, self._silence = world, silence
         self.lateness = Lateness(world)
         self.statistics = Statistics(world, self.lateness.cycles)
         self._limits = LIMITS * world.capacity
-        self._idle = FULL * world.capacity
+        self._idle = IDLE * world.capacity
         self._traffic: tuple[Floats, Floats] | None = None
         self._smoothed = Smoothed(len(world.brokers))
         self._held: tuple[Ints, Ints, Ints] | None = None
@@ -81,13 +62,20 @@ class Reports:
         )
         if seen is not None and not seen.all():
             view = replace(view, bundles=bundles.part(seen), intended=world.intended[seen])
-        return view if world.up.all() and not world.draining.any() else self._without(view)
+        silent = self.silent()
+        whole = world.up.all() and not world.draining.any() and not silent.any()
+        return view if whole else self._without(view, silent)
 
-    def _without(self, view: View) -> View:
+    def silent(self) -> Bools:
+        """(n,) brokers that are up and left out."""
+        return self.lateness.silent(self._silence)
+
+    def _without(self, view: View, silent: Bools) -> View:
         """The view without absent brokers; some others may not receive."""
         world = self._world
         here = world.up.copy()
         here[world.owner] = True
+        here &= ~silent
         view = available_part(replace(view, brokers=replace(view.brokers, available=here)))
         available = (world.up & ~world.draining)[here]
         return replace(view, brokers=replace(view.brokers, available=available))
@@ -95,13 +83,12 @@ class Reports:
     def _brokers(self, shown: Floats, seen: Bools | None) -> Brokers:
         world, n = self._world, len(self._world.brokers)
         if seen is None:
-            carried = np.bincount(world.owner, shown, n).astype(np.float64)
+            carried = world.by_kind(world.owner, shown, world.kind)
             topics, listed = self._holdings()
         else:
             carried, topics, listed = self.lateness.carried(self.statistics.drawn, shown, seen)
-        used = self._idle.copy()
-        used[_FOLLOWING] = FULL[_FOLLOWING] * carried
-        resources, traffic = percentages(used, self._limits), TRAFFIC * carried
+        used = world.needs.used @ carried + self._idle
+        resources, traffic = percentages(used, self._limits), world.needs.traffic @ carried
         smoothed = self._smoothed.follow(
             np.concatenate((resources, traffic)), self.lateness.reported_ms
         )
@@ -135,11 +122,12 @@ class Reports:
     def _bundles(self, shown: Floats) -> Bundles:
         world, statistics = self._world, self.statistics
         if self._traffic is None or statistics.changed:
-            self._traffic = TRAFFIC * statistics.short, TRAFFIC * statistics.long
+            each = world.needs.traffic[:, world.kind]
+            self._traffic = each * statistics.short, each * statistics.long
         if self._fixed is None or self._fixed[0] is not world.topics:
-            each = world.topics.astype(np.int32)
-            counts = np.stack((each, each, each, 0 * each))
-            self._fixed = world.topics, counts, np.ones(each.size, np.bool_)
+            topics = world.topics.astype(np.int32)
+            counts = np.stack((topics, topics, topics, 0 * topics))
+            self._fixed = world.topics, counts, np.ones(topics.size, np.bool_)
         _, counts, movable = self._fixed
         staying = [*world.flights, *world.orphans()]
         if staying:
@@ -152,7 +140,7 @@ class Reports:
             owner=world.owner,
             short=self._traffic[0],
             long=self._traffic[1],
-            reported=cache(lambda: TRAFFIC * shown),
+            reported=cache(lambda: world.needs.traffic[:, world.kind] * shown),
             counts=counts,
             movable=movable,
         )

@@ -16,7 +16,17 @@ import numpy as np
 from simulation.scenarios.world import World
 from trimtab.names import PackedNames
 
-_COLUMNS: Final = ("base", "solid", "topics", "origin", "owner", "arrived_ms", "namespace", "gone")
+_COLUMNS: Final = (
+    "base",
+    "solid",
+    "topics",
+    "origin",
+    "kind",
+    "owner",
+    "arrived_ms",
+    "namespace",
+    "gone",
+)
 
 
 def divide(world: World, row: int) -> tuple[str, ...]:

@@ -40,6 +40,8 @@ PLACEMENTS: Final[Mapping[str, str]] = {
     "transfer": "least-average-usage",
     "trimtab": "least-predicted-usage",
 }
+NOTHING: Final = "none"
+"""In place of a strategy: nothing is balanced, and what must move is placed as ``avg`` does."""
 """The default placement of each shedder."""
 
 _UNOBSERVED: Final = {"round.enabled": False, "split.enabled": False, "ledger.enabled": False}
@@ -47,11 +49,13 @@ _UNOBSERVED: Final = {"round.enabled": False, "split.enabled": False, "ledger.en
 
 
 def strategy(name: str, settings: Settings | None = None) -> Settings:
-    """``settings`` with the strategy ``shedding`` or ``shedding+placement``.
+    """``settings`` with the strategy ``shedding`` or ``shedding+placement``, or ``none``.
 
     Raises InvalidSettings.
     """
     shedding, _, placement = name.partition("+")
+    if shedding == NOTHING:
+        return strategy("avg", settings).changed({"round.enabled": False})
     chosen = {
         "round.shedding": shedding,
         "round.placement": placement or PLACEMENTS.get(shedding, "least-long-term-rate"),
@@ -61,6 +65,8 @@ def strategy(name: str, settings: Settings | None = None) -> Settings:
 
 def name_of(settings: Settings) -> str:
     """The shortest text that `strategy` accepts for these settings."""
+    if not settings.round.enabled:
+        return NOTHING
     shedding, placement = settings.round.shedding, settings.round.placement
     return shedding if placement == PLACEMENTS.get(shedding) else f"{shedding}+{placement}"
 
@@ -89,7 +95,7 @@ class Run:
         )
         self.world = World(scenario)
         self._events = Events(scenario)
-        self._reports = Reports(self.world)
+        self._reports = Reports(self.world, self.settings.round.silence)
         first = min((c for c in self._events.cycles if 0 <= c < scenario.cycles), default=0)
         self.recorder = Recorder(self.world, self.settings, first)
         self._flights = np.random.default_rng([scenario.seed, 4])
@@ -102,7 +108,8 @@ class Run:
         self._events.begin(self.world, cycle, now_ms)
         settings = self._warm_up if cycle < 0 else self.settings
         view = self._reports.view(now_ms)
-        view = replace(view, trouble=trouble_of(self.world, settings, now_ms))
+        silent = int(self._reports.silent().sum())
+        view = replace(view, trouble=trouble_of(self.world, settings, now_ms, silent))
         plan = self._decide(view, settings, now_ms)
         if cycle >= 0:
             self._obey(plan, cycle, now_ms)

@@ -62,6 +62,61 @@ class Wave:
     in_phase: bool = setting(
         False, "", None, "On: all namespaces peak together. Off: each at a time of its own."
     )
+    opposed: bool = setting(
+        False, "", None, "On: every other namespace peaks when the others are quietest."
+    )
+    steep: float = setting(
+        1.0, "times", (1.0, 1000.0), "1: a sine; more: day and night, with ramps that much shorter."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Wander:
+    """Each bundle's load wanders by itself: true load x e^(sigma N - sigma²/2)."""
+
+    sigma: float = setting(0.0, "", (0.0, 5.0), "Of the logarithm; 0: it does not wander.")
+    memory: float = setting(
+        0.95, "", (0.0, 0.999999), "Correlation of one cycle's N with the next one's."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Burst:
+    """Each bundle's load bursts now and then, independently of the others."""
+
+    a_day: float = setting(0.0, "bursts", (0.0, 86_400.0), "Of a bundle, on average; 0: none.")
+    factor: float = setting(3.0, "times", (0.0, 1000.0), "Load in a burst, in loads before.")
+    lasting: float = setting(600.0, "s", (1.0, _DAY), "Mean; exponential.")
+
+
+@dataclass(frozen=True, slots=True)
+class Posting:
+    """How reports reach the job; a broker without a report for `round.silence` is out of view."""
+
+    every: float = setting(0.0, "s", (0.0, _DAY), "Between a broker's reports; 0: a cycle.")
+    lost: float = setting(0.0, "fraction", (0.0, 0.99), "Of the reports, at random.")
+    late: float = setting(0.0, "s", (0.0, _DAY), "Of the latest; the others are less late.")
+
+    @property
+    def used(self) -> bool:
+        """Whether reports are posted, rather than known in each cycle as they are made."""
+        return bool(self.every or self.lost or self.late)
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Which resources bundles take (`simulation.scenarios.needs`)."""
+
+    most: str = setting(
+        "",
+        "",
+        None,
+        "What kinds of bundles need most, dealt at random: processor:network; empty: all need the "
+        "processor, and the links in proportion.",
+    )
+    others: float = setting(
+        0.1, "times", (0.0, 1.0), "What they take of the other resources, in parts of that."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +180,9 @@ class Scenario:
     noise: float = setting(
         0.0, "", (0.0, 5.0), "Sigma: each cycle a bundle reports its load x e^(sigma N - sigma²/2)."
     )
+    noise_memory: float = setting(
+        0.0, "", (0.0, 0.999999), "Correlation of one cycle's N with the next one's (AR(1))."
+    )
     warm_up: int = setting(0, "cycles", (0, _MANY), "Of history, in which nothing is carried out.")
     observed: bool = setting(
         True,
@@ -154,8 +212,17 @@ class Scenario:
     crash: Crash = field(default_factory=Crash)
     restart: Restart = field(default_factory=Restart)
     affinity: Affinity = field(default_factory=Affinity)
+    need: Need = field(default_factory=Need)
+    wander: Wander = field(default_factory=Wander)
+    burst: Burst = field(default_factory=Burst)
+    reports: Posting = field(default_factory=Posting)
 
     @property
     def classes(self) -> tuple[float, ...]:
         """Capacity of each hardware class."""
         return tuple(float(part) for part in self.hardware.split(":"))
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What each kind of bundle needs most; empty if all are alike."""
+        return tuple(self.need.most.split(":")) if self.need.most else ()

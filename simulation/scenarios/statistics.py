@@ -1,6 +1,7 @@
 """The brokers' measurements of their bundles, and the job's averages of them over time.
 
-drawn    = load x e^(sigma N - sigma²/2), drawn again each cycle: its mean is the load
+drawn    = load x e^(sigma N - sigma²/2), drawn again each cycle: its mean is the load; N may
+           remember its past
 averages = `trimtab.intake.averages.sample`, from statistics that changed, once an interval;
            restarted if the broker has not seen the bundle, as `trimtab.intake.snapshot` does
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from simulation.scenarios.wandering import Ar1
 from simulation.scenarios.world import World
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.intake.averages import LONG_SAMPLES, SHORT_SAMPLES, decay, sample
@@ -22,7 +24,7 @@ class Statistics:
         """``cycles``: the number of recent draws that are kept."""
         n, m, scenario = len(world.brokers), world.base.size, world.scenario
         self._world, self._sigma = world, scenario.noise
-        self._rng = np.random.default_rng([scenario.seed, 2])
+        self._ar1 = Ar1(np.random.default_rng([scenario.seed, 2]), scenario.noise_memory)
         self._interval_ms = round(1000 * IntakeSettings().sample_interval)
         self.drawn: Floats = np.tile(world.load, (cycles, 1))
         """(cycles, m) draws, newest first."""
@@ -40,7 +42,7 @@ class Statistics:
         self._follow()
         load = self._world.load
         if self._sigma:
-            normal = self._rng.standard_normal(load.size)
+            normal = self._ar1.draw(load.size)
             normal *= self._sigma
             normal -= self._sigma**2 / 2
             load = load * np.exp(normal, out=normal)
@@ -83,6 +85,8 @@ class Statistics:
             for name in ("short", "long", "_samples", "_last", "_news"):
                 column = getattr(self, name)
                 setattr(self, name, np.append(column, column[row]))
+            if self._ar1.last.size:
+                self._ar1.last = np.append(self._ar1.last, self._ar1.last[row])
         world.halved.clear()
         if world.joined:
             # This may be the world's own column.

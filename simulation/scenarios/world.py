@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from simulation.scenarios.needs import needs_of
 from simulation.scenarios.population import populate
 from simulation.scenarios.scenario import Scenario
 from trimtab.arrays import Bools, Floats, Ints
@@ -51,6 +52,8 @@ class World:
         self.solid: Floats = np.zeros(m)
         """(m,) the part of it that is in one topic."""
         self.topics: Ints = np.full(m, scenario.topics)
+        self.kind, self.needs = made.kind, needs_of(scenario.kinds, scenario.need.others)
+        """(m,) the kind of each bundle, and what loads of each kind take."""
         self.origin: Ints = np.arange(m)
         """(m,) the initial bundle that it is, or is a part of."""
         self.gone: Bools = np.zeros(m, dtype=np.bool_)
@@ -77,8 +80,9 @@ class World:
         self.names = PackedNames(self.namespaces, self.namespace, self.ranges)
         self.row = {name: row for row, name in enumerate(self.names)}
         self.sizes = self.count_sizes()
-        self._late = scenario.delay.high > 0
+        self._late = scenario.delay.high > 0 or scenario.reports.used
         self._factor: Floats | None = None
+        self._own: Floats | None = None
         self._load: Floats | None = None
         self._levels: Floats | None = None
         self._total: float | None = None
@@ -88,16 +92,17 @@ class World:
     def load(self) -> Floats:
         """(m,) true load of each bundle in this cycle."""
         if self._load is None:
-            self._load = (
-                self.base if self._factor is None else self.base * self._factor[self.namespace]
-            )
+            load = self.base
+            if self._factor is not None:
+                load = load * self._factor[self.namespace]
+            self._load = load if self._own is None else load * self._own[self.origin]
         return self._load
 
     @property
     def levels(self) -> Floats:
         """(n,) true usage of each broker, with the bundles where they are now."""
         if self._levels is None:
-            self._levels = self._carried(self.owner) / self.capacity
+            self._levels = self.usage_of(self.owner)
         return self._levels
 
     @property
@@ -118,10 +123,18 @@ class World:
         """(n,) the same once moves in flight have landed."""
         if self.intended is self.owner:
             return self.levels
-        return self._carried(self.intended) / self.capacity
+        return self.usage_of(self.intended)
 
-    def _carried(self, owner: Ints) -> Floats:
-        return np.bincount(owner, self.load, len(self.brokers)).astype(np.float64)
+    def usage_of(self, owner: Ints) -> Floats:
+        """(n,) what brokers' usage would be with (m,) ``owner``."""
+        carried = self.by_kind(owner, self.load, self.kind)
+        return self.needs.usage(carried, self.capacity)
+
+    def by_kind(self, owner: Ints, load: Floats, kind: Ints) -> Floats:
+        """(k, n) the sums of loads by kind and owner."""
+        n, k = len(self.brokers), self.needs.used.shape[1]
+        cells = owner if k == 1 else kind * n + owner
+        return np.bincount(cells, load, k * n).astype(np.float64).reshape(k, n)
 
     def disturb(self) -> None:
         """Note that loads or brokers have changed."""
@@ -135,6 +148,11 @@ class World:
     def set_factor(self, factor: Floats) -> None:
         """Set the (namespaces,) factors that the time of day applies to loads."""
         self._factor = factor
+        self.disturb()
+
+    def vary(self, factor: Floats) -> None:
+        """Set the factors of each initial bundle's load, of what it does by itself."""
+        self._own = factor
         self.disturb()
 
     def issue(self, moves: Mapping[int, int], now_ms: int, flight_ms: Iterable[int]) -> None:

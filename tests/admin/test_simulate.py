@@ -50,7 +50,7 @@ def test_a_column_for_each_strategy_and_a_line_for_each_figure(scenario: str) ->
         "moves",
         "range at the end, points",
         "range, mean of the second half",
-        "what the heaviest bundle leaves",
+        "range, mean of all cycles",
     ]
     assert len(rows) > 12
     assert all(row[1] and row[2] for row in rows[1:])
@@ -108,17 +108,23 @@ def test_the_library_is_listed() -> None:
         "scenario",
         "anti-affinity",
         "bimodal",
+        "bursts",
         "crash",
         "delayed",
         "full-namespaces",
         "hot-bundle",
         "hot-topic",
+        "lost-reports",
         "mixed-hardware",
         "noise",
+        "noise-with-memory",
+        "opposed-tenants",
         "rolling-restart",
         "scale-out",
         "skewed",
         "step",
+        "two-resources",
+        "wandering",
         "wave",
     ]
 

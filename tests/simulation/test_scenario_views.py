@@ -10,7 +10,8 @@ import pytest
 
 from simulation.load_model import LOAD_MANAGER
 from simulation.scenarios import change_scenario
-from simulation.scenarios.reports import FULL, LIMITS, TRAFFIC, Reports
+from simulation.scenarios.needs import IDLE, LIMITS
+from simulation.scenarios.reports import Reports
 from simulation.scenarios.scenario import Scenario
 from simulation.scenarios.world import World
 from trimtab.intake.assemble import Holdings, assemble
@@ -51,10 +52,11 @@ class Fleet:
         """Fold what each broker sent when the world says that it did."""
         self.drawn.append(self.reports.statistics.drawn[0].tolist())
         for row, name in enumerate(self.world.brokers):
-            made_ms = int(self.reports.lateness.reported_ms[row])
+            made_ms = int(self.reports.lateness.made_ms[row])
+            reported_ms = int(self.reports.lateness.reported_ms[row])
             age = int(self.reports.lateness.age[row])
             data = self.data(row, made_ms, self.drawn[cycle - age + 1])
-            arrival = Arrival(made_ms, 1, made_ms, decode(encode(data)))
+            arrival = Arrival(reported_ms, 1, made_ms, decode(encode(data)))
             snapshot, _ = fold(self.snapshots.get(name), name, [arrival], IntakeSettings())
             assert snapshot is not None
             self.snapshots[name] = snapshot
@@ -63,15 +65,19 @@ class Fleet:
         """The report of a broker made at that time."""
         owners = [owners for at_ms, owners in self.owners if at_ms <= made_ms][-1]
         mine = [row for row, owner in enumerate(owners) if owner == broker]
-        load = sum(drawn[row] for row in mine)
-        used = (FULL[:, 0] * [load, 1, 1, load, load]).tolist()
         capacity = float(self.world.capacity[broker])
-        used[1], used[2] = used[1] * capacity, used[2] * capacity
+        needs, kind = self.world.needs, self.world.kind
+        used = (
+            sum((drawn[row] * needs.used[:, kind[row]] for row in mine), np.zeros(5))
+            + IDLE[:, 0] * capacity
+        ).tolist()
         limits = (LIMITS[:, 0] * capacity).tolist()
         cpu, memory, direct, link_in, link_out = (
             Resource(usage=u, limit=x) for u, x in zip(used, limits, strict=True)
         )
-        rate_in, rate_out, bytes_in, bytes_out = (load * TRAFFIC[:, 0]).tolist()
+        rate_in, rate_out, bytes_in, bytes_out = sum(
+            (drawn[row] * needs.traffic[:, kind[row]] for row in mine), np.zeros(4)
+        ).tolist()
         return LocalBrokerData(
             cpu=cpu,
             memory=memory,
@@ -92,7 +98,8 @@ class Fleet:
         )
 
     def stats(self, row: int, load: float) -> BundleStats:
-        rate_in, rate_out, bytes_in, bytes_out = (load * TRAFFIC[:, 0]).tolist()
+        traffic = self.world.needs.traffic[:, self.world.kind[row]]
+        rate_in, rate_out, bytes_in, bytes_out = (load * traffic).tolist()
         topics = int(self.world.topics[row])
         return BundleStats(
             msg_rate_in=rate_in,
@@ -118,7 +125,9 @@ class Fleet:
         return view
 
 
-def views(scenario: Scenario, moves_a_cycle: int) -> Iterator[tuple[View, View]]:
+def views(
+    scenario: Scenario, moves_a_cycle: int, returning: bool = True
+) -> Iterator[tuple[View, View]]:
     """Each cycle's view and the assembled one; some bundles move after each."""
     world = World(scenario)
     fleet = Fleet(world, Reports(world))
@@ -137,6 +146,8 @@ def views(scenario: Scenario, moves_a_cycle: int) -> Iterator[tuple[View, View]]
         settled = [row for row in range(scenario.bundles) if row not in world.flights]
         rows = rng.permutation(settled)[:moves_a_cycle].tolist()
         there = rng.integers(scenario.brokers, size=len(rows)).tolist()
+        if not returning:
+            there = [(int(world.owner[row]) + 1) % scenario.brokers for row in rows]
         moves = {row: to for row, to in zip(rows, there, strict=True) if to != world.owner[row]}
         lasting = rng.uniform(scenario.delay.flight_low, scenario.delay.flight_high, len(moves))
         world.issue(moves, now_ms, np.rint(1000 * lasting).astype(np.int64).tolist())
@@ -198,3 +209,20 @@ def test_late_reports_show_what_was_and_hide_what_has_not_been_reported() -> Non
         flying += int((ours.intended != ours.bundles.owner).sum())
     assert hidden > 0
     assert flying > 0
+
+
+@pytest.mark.parametrize("most", ["processor:network", "processor:network:memory"])
+def test_bundles_that_need_different_resources_are_seen_as_their_broker_reports_them(
+    most: str,
+) -> None:
+    for ours, theirs in views(change_scenario(Scenario(), {**SMALL, "need.most": most}), 2):
+        same(ours, theirs)
+
+
+def test_lost_and_late_reports_are_seen_as_the_job_would_see_them() -> None:
+    posted = {**SMALL, "reports.lost": 0.3, "reports.late": 150.0, "delay.flight_high": 100.0}
+    hidden = 0
+    for ours, theirs in views(change_scenario(Scenario(), posted), 3, returning=False):
+        same(ours, theirs)
+        hidden += 24 - len(ours.bundles.names)
+    assert hidden > 0
