@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import redis
+import stamina
 
 from deploy.ports import LOOPBACK, free_port
 from deploy.redis_server import RedisServer
@@ -123,6 +124,8 @@ def is_master(server: RedisServer) -> bool:
     return bool(replication(server)["role"] == "master")
 
 
+# A master that becomes a replica ends its clients' connections, also in the middle of an answer.
+@stamina.retry(on=redis.ConnectionError, attempts=3)
 def replication(server: RedisServer) -> dict[str, Any]:
     with redis_client(server.url) as client:
         # Any: redis-py's answers are unions over protocols.
