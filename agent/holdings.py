@@ -24,7 +24,7 @@ class Holdings:
         return bundle in self._epochs and self.leased()
 
     def epoch(self, bundle: str) -> Epoch | None:
-        """The epoch since which this broker serves the bundle; None if it may not be served."""
+        """The epoch of the newest record that was followed; None if it may not be served."""
         epoch = self._epochs.get(bundle)
         return epoch if self.leased() else None
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from admin.conformance.stage import LEASE_MS, OTHER, Broken, Stage
+from admin.conformance.stage import LEASE_MS, MARGIN_MS, OTHER, Broken, Stage
 from trimtab.model import merge_names
 from trimtab.ownership import Event, State
 from trimtab.tiling import flaws
@@ -96,17 +96,23 @@ def _transferring(stage: Stage) -> Command:
 
 def _stops_first(stage: Stage) -> None:
     _opened(stage)
-    transfer = _transferring(stage)
+    _stops_before_it_asks(stage, _transferring(stage), State.ASSIGNING)
+    stage.give(SECOND)
+    stage.ask(SECOND, Event.UNLOAD)
+    _stops_before_it_asks(stage, stage.command(CommandKind.UNLOAD, SECOND), State.FREE)
+
+
+def _stops_before_it_asks(stage: Stage, command: Command, after: State) -> None:
     stage.isolate()
-    stage.send(transfer)
+    stage.send(command)
     deadline = time.monotonic() + 1.5
-    while LOWER in stage.served():
+    while command.bundle in stage.served():
         if time.monotonic() > deadline:
-            raise Broken("it still serves while it asks the store for the hand-over")
+            raise Broken(f"it still serves while it asks the store, after {command.kind.value}")
     if not stage.lease():
         raise Broken("it stopped only as its lease ran out")
     stage.rejoin()
-    _settled(stage, LOWER, State.ASSIGNING)
+    _settled(stage, command.bundle, after)
 
 
 def _hands_over(stage: Stage) -> None:
@@ -137,7 +143,8 @@ def _refuses_old(stage: Stage) -> None:
     stage.ask(LOWER, Event.KEEP)
     stage.send(stage.command(CommandKind.OWN, LOWER))
     stage.wait(
-        lambda: stage.served().get(LOWER) == stage.epoch(LOWER), "it does not follow a kept record"
+        lambda: stage.served().get(LOWER) == stage.epoch(LOWER),
+        "own of a kept record does not make that record's epoch its token",
     )
     assert own.epoch < late.epoch
     stage.isolate()
@@ -223,11 +230,11 @@ def _stops_without_lease(stage: Stage) -> None:
     stage.isolate()
 
     def ends_in_time() -> bool:
-        # In this order: what is served after the lease was seen gone is served too long.
-        gone = not stage.lease()
-        if gone and stage.served():
-            raise Broken("it serves after its lease ran out in Redis")
-        return gone
+        # In this order: what is served after the lease was seen so short is served too long.
+        left_ms = stage.lease_left_ms()
+        if left_ms < MARGIN_MS and stage.served():
+            raise Broken(f"it serves though its lease in Redis has {left_ms} ms left")
+        return left_ms == 0
 
     stage.wait(ends_in_time, "the lease is still there")
 
@@ -315,7 +322,14 @@ def _gives_way(stage: Stage) -> None:
 def _ends(stage: Stage) -> None:
     _opened(stage)
     stage.give(LOWER)
-    stage.program.stop()
+    mine = stage.lease()
+
+    def gives_up() -> None:
+        # In this order, as above.
+        if stage.lease() != mine and stage.served():
+            raise Broken("it gave its lease up, and serves")
+
+    stage.stop(gives_up)
     if stage.lease() not in ("", "0"):
         raise Broken("it ended, and its lease does not say so")
 
@@ -327,7 +341,7 @@ RULES: Final = {
     "serves": Rule("own: it serves, and confirms.", _serves),
     "acknowledges": Rule("An obeyed command leaves the stream.", _acknowledges),
     "unloads": Rule("unload: it stops, and the bundle is free.", _unloads),
-    "stops-first": Rule("transfer: it stops serving before it asks.", _stops_first),
+    "stops-first": Rule("transfer, unload: it stops serving before it asks.", _stops_first),
     "hands-over": Rule("transfer: the destination gets own, with the new epoch.", _hands_over),
     "takes-back": Rule("transfer to a dead broker: it declines, and serves.", _takes_back),
     "refuses-old": Rule("A command of an old epoch changes nothing.", _refuses_old),
@@ -337,7 +351,9 @@ RULES: Final = {
     "drops-poison": Rule("What is no command blocks none behind it.", _drops_poison),
     "splits": Rule("split: the children tile and are served, or it declines.", _splits),
     "merges": Rule("merge: the whole is served, or it declines.", _merges),
-    "stops-without-lease": Rule("It stops serving before its lease ends.", _stops_without_lease),
+    "stops-without-lease": Rule(
+        "It stops serving a second before its lease ends.", _stops_without_lease
+    ),
     "agrees-again": Rule("After a gap in the lease it claims before it serves.", _agrees_again),
     "waits-for-open": Rule("It claims and serves nothing from a closed store.", _waits_for_open),
     "asserts": Rule("It tells a closed store what it saw, and serves on.", _asserts),
@@ -345,8 +361,10 @@ RULES: Final = {
         "It starts no command while the store is closed.", _obeys_nothing_closed
     ),
     "waits-for-older": Rule("It waits for the rest of an older process's lease.", _waits_for_older),
-    "gives-way": Rule("It ends when a later process has its name.", _gives_way),
-    "ends": Rule("At its end it gives its lease up or leaves it.", _ends),
+    "gives-way": Rule(
+        "It serves nothing, and takes no lease, once a later process has its name.", _gives_way
+    ),
+    "ends": Rule("At its end it serves nothing, and then gives its lease up or leaves it.", _ends),
 }
 
 

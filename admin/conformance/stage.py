@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from typing import Any, Final
 
@@ -24,6 +25,10 @@ from trimtab.wire.ownership import Record, Transition, TransitionOutcome
 
 LEASE_MS: Final = 4500
 """The longest lease granted here: shorter than in practice, so that its end is seen soon."""
+
+MARGIN_MS: Final = 1000
+"""How long before its end a broker no longer counts on its lease. It counts from its request, so by
+the server's clock it stops even earlier."""
 
 PATIENCE_S: Final = 15.0
 """How long a broker may take to do what it must."""
@@ -223,6 +228,15 @@ class Stage:
         self.wait(
             lambda: self.lease().startswith("+"), "it takes no lease: a value of + and digits"
         )
+
+    def stop(self, look: Callable[[], None]) -> None:
+        """Have the program end, and ``look`` at it all the while."""
+        with ThreadPoolExecutor(1) as pool:
+            ending = pool.submit(self.program.stop)
+            while not ending.done():
+                look()
+                time.sleep(_PAUSE_S)
+            ending.result()
 
     def wait(self, is_so: Callable[[], bool], otherwise: str) -> None:
         """Wait until it is so."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
@@ -74,6 +75,19 @@ class _ServesWhileGiving(_WithObeyer):
     obeyer = _Clinging
 
 
+class _ClingsToUnloaded(Obeyer):
+    """Stops only for what it hands to another broker."""
+
+    def stop_serving(self, bundle: str) -> None:
+        record = self.store.record(self.cluster, bundle)
+        if record is not None and record.destination is not None:
+            super().stop_serving(bundle)
+
+
+class _ServesWhileReleasing(_WithObeyer):
+    obeyer = _ClingsToUnloaded
+
+
 class _Silent(Obeyer):
     def apply(
         self,
@@ -106,6 +120,20 @@ class _NeverLooks(Agent):
 
 class _JustStops(Agent):
     def end(self) -> None: ...
+
+
+class _LeavesFirst(Agent):
+    def end(self) -> None:
+        self._lease.leave_to_the_next()
+        time.sleep(0.5)
+        super().end()
+
+
+class _Hasty(Agent):
+    """Takes the lease to be valid to its very end."""
+
+    def __init__(self, broker: Broker, settings: AgentSettings, links: Links) -> None:
+        super().__init__(broker, replace(settings, lease_margin=0.0), links)
 
 
 class _Unacknowledged(CommandStream):
@@ -173,10 +201,13 @@ FAULTS: Final = {
     "needs-no-lease": Fault(["stops-without-lease"], _Eternal),
     "obeys-old": Fault(["refuses-old"], _ObeysOld),
     "serves-while-giving": Fault(["stops-first"], _ServesWhileGiving),
+    "serves-while-releasing": Fault(["stops-first"], _ServesWhileReleasing),
     "tells-nobody": Fault(["hands-over"], _TellsNobody),
     "believes-records": Fault(["seeds", "agrees-again", "waits-for-open"], _BelievesRecords),
     "never-looks": Fault(["obeys-nothing-closed"], _NeverLooks),
     "just-stops": Fault(["ends"], _JustStops),
+    "leaves-first": Fault(["ends"], _LeavesFirst),
+    "hasty": Fault(["stops-without-lease"], _Hasty),
     "deaf": Fault(["gives-way"], leases=_Deaf),
     "forgetful": Fault(["asserts"], leases=_Forgetful),
     "unacknowledged": Fault(["acknowledges"], commands=_Unacknowledged),
