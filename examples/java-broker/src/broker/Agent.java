@@ -173,6 +173,10 @@ final class Agent {
     }
 
     private void merge(Command command) {
+        if (command.neighbour() == null) {
+            follow(store.ask(report(command, "decline")));
+            return;
+        }
         Ownership above = store.record(command.neighbour());
         bundles.note(command.neighbour(), above);
         Bundle whole = Bundle.parse(command.bundle()).mergedWith(Bundle.parse(command.neighbour()));
