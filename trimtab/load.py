@@ -5,13 +5,15 @@ Percentages are binary32, as in Pulsar's ResourceUsage; all later steps are bina
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.arrays import BANDWIDTH_IN, BANDWIDTH_OUT, CPU, DIRECT_MEMORY, Floats
 from trimtab.settings import WeightSettings
 
-_COUNTED = [CPU, DIRECT_MEMORY, BANDWIDTH_IN, BANDWIDTH_OUT]
+COUNTED: Final = [CPU, DIRECT_MEMORY, BANDWIDTH_IN, BANDWIDTH_OUT]
 """Pulsar's modular manager leaves heap memory out of usage, whatever its weight."""
 
 
@@ -26,7 +28,7 @@ def percentages(used: Floats, limit: Floats) -> Floats:
 def usage(resources: Floats, weights: WeightSettings) -> Floats:
     """(n,) Pulsar's ``getMaxResourceUsageWithWeight`` of (5, n) percentages, as a fraction."""
     weight = [weights.cpu, weights.direct_memory, weights.bandwidth_in, weights.bandwidth_out]
-    return _greatest(resources[_COUNTED], weight)
+    return _greatest(resources[COUNTED], weight)
 
 
 def usage_with_memory(resources: Floats, weights: WeightSettings) -> Floats:
@@ -45,6 +47,6 @@ def _greatest(percent: Floats, weight: list[float]) -> Floats:
 
 def unweighted_usage(resources: Floats) -> NDArray[np.float32]:
     """(n,) Pulsar's ``getMaxResourceUsage``: binary32 to the end, so 7 of 10 is 0.69999999."""
-    percent = resources[_COUNTED].astype(np.float32)
+    percent = resources[COUNTED].astype(np.float32)
     highest: NDArray[np.float32] = percent.max(axis=0) / np.float32(100)
     return highest

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Final
 
 import numpy as np
 
 from simulation.scenarios.outcome import ScenarioCommand
+from simulation.scenarios.scenario import DAY_S
 from simulation.scenarios.world import World
 from trimtab.arrays import Ints
 from trimtab.planner.least import least_moved
-
-_DAY_S: Final = 86_400.0
 
 
 def returns(commands: Sequence[ScenarioCommand], seconds: float, cooling: float) -> tuple[int, int]:
@@ -29,7 +27,7 @@ def returns(commands: Sequence[ScenarioCommand], seconds: float, cooling: float)
         left = {
             earlier.source: seconds * (command.cycle - earlier.cycle)
             for earlier in path
-            if seconds * (command.cycle - earlier.cycle) <= _DAY_S
+            if seconds * (command.cycle - earlier.cycle) <= DAY_S
         }
         if command.destination in left and not command.drained:
             anyhow += 1

@@ -14,11 +14,10 @@ from typing import Final
 import numpy as np
 
 from simulation.scenarios.events import Events
-from simulation.scenarios.scenario import Scenario
+from simulation.scenarios.scenario import DAY_S, Scenario
 from simulation.scenarios.world import World
 from trimtab.arrays import Floats, Ints
 
-_DAY_S: Final = 86_400.0
 _EVERY_S: Final = 600.0
 """How often the range is looked at."""
 _ROUNDING: Final = 1e-9
@@ -44,7 +43,7 @@ def count_false_plans(scenario: Scenario, plans: Sequence[Judged]) -> int:
     if not plans:
         return 0
     world, events = World(scenario), Events(scenario)
-    day, stride = _cycles(scenario, _DAY_S), _cycles(scenario, _EVERY_S)
+    day, stride = _cycles(scenario, DAY_S), _cycles(scenario, _EVERY_S)
     gained = np.zeros(len(plans))
     for cycle in range(-scenario.warm_up, plans[-1].cycle + day):
         events.begin(world, cycle, round(1000 * scenario.seconds * cycle))

@@ -24,6 +24,7 @@ from trimtab.arrays import (
     THROUGHPUT_OUT,
     Floats,
 )
+from trimtab.load import COUNTED
 
 TRAFFIC: Final = np.array([[5e4], [5e4], [5.12e8], [5.12e8]])
 """(4, 1) messages/s and bytes/s, in and out, of a load of 1: enough for no minimum of Pulsar's
@@ -38,9 +39,6 @@ FULL: Final = np.array([[800.0], [0.0], [0.0], [_LINK], [_LINK]])
 """(5, 1) what a load of 1 without a kind takes of it."""
 IDLE: Final = np.array([[0.0], [1638.4], [819.2], [0.0], [0.0]])
 """(5, 1) what the broker uses without load."""
-COUNTED: Final = [CPU, DIRECT_MEMORY, BANDWIDTH_IN, BANDWIDTH_OUT]
-"""The resources of which the busiest is a broker's usage."""
-
 MOST: Final = {
     "processor": [CPU],
     "network": [BANDWIDTH_IN, BANDWIDTH_OUT],

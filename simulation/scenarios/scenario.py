@@ -14,7 +14,7 @@ from trimtab.settings.setting import setting
 
 SIZES: Final = ("log-normal", "bimodal")
 _MANY: Final = 10_000_000
-_DAY: Final = 86_400.0
+DAY_S: Final = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +38,10 @@ class Start:
 class Delay:
     """How late a round sees the world."""
 
-    low: float = setting(0.0, "s", (0.0, _DAY), "Age of the youngest report a round sees.")
-    high: float = setting(0.0, "s", (0.0, _DAY), "Age of the oldest.")
-    flight_low: float = setting(0.0, "s", (0.0, _DAY), "Of the shortest move.")
-    flight_high: float = setting(0.0, "s", (0.0, _DAY), "Of the longest; 0: done with the round.")
+    low: float = setting(0.0, "s", (0.0, DAY_S), "Age of the youngest report a round sees.")
+    high: float = setting(0.0, "s", (0.0, DAY_S), "Age of the oldest.")
+    flight_low: float = setting(0.0, "s", (0.0, DAY_S), "Of the shortest move.")
+    flight_high: float = setting(0.0, "s", (0.0, DAY_S), "Of the longest; 0: done with the round.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Wave:
     """Load follows the time of day."""
 
     amplitude: float = setting(0.0, "fraction", (0.0, 1.0), "Of the mean, up and down.")
-    period: float = setting(_DAY, "s", (1.0, 365 * _DAY), "From peak to peak.")
+    period: float = setting(DAY_S, "s", (1.0, 365 * DAY_S), "From peak to peak.")
     in_phase: bool = setting(
         False, "", None, "On: all namespaces peak together. Off: each at a time of its own."
     )
@@ -86,16 +86,16 @@ class Burst:
 
     a_day: float = setting(0.0, "bursts", (0.0, 86_400.0), "Of a bundle, on average; 0: none.")
     factor: float = setting(3.0, "times", (0.0, 1000.0), "Load in a burst, in loads before.")
-    lasting: float = setting(600.0, "s", (1.0, _DAY), "Mean; exponential.")
+    lasting: float = setting(600.0, "s", (1.0, DAY_S), "Mean; exponential.")
 
 
 @dataclass(frozen=True, slots=True)
 class Posting:
     """How reports reach the job; a broker without a report for `round.silence` is out of view."""
 
-    every: float = setting(0.0, "s", (0.0, _DAY), "Between a broker's reports; 0: a cycle.")
+    every: float = setting(0.0, "s", (0.0, DAY_S), "Between a broker's reports; 0: a cycle.")
     lost: float = setting(0.0, "fraction", (0.0, 0.99), "Of the reports, at random.")
-    late: float = setting(0.0, "s", (0.0, _DAY), "Of the latest; the others are less late.")
+    late: float = setting(0.0, "s", (0.0, DAY_S), "Of the latest; the others are less late.")
 
     @property
     def used(self) -> bool:
@@ -191,7 +191,7 @@ class Scenario:
         "On: in the warm-up strategies are asked, as while observing only. Off: rounds are off.",
     )
     cycles: int = setting(240, "cycles", (1, _MANY), "In which strategies act.")
-    seconds: float = setting(60.0, "s", (0.001, _DAY), "Of a cycle: a report and a round each.")
+    seconds: float = setting(60.0, "s", (0.001, DAY_S), "Of a cycle: a report and a round each.")
     split: bool = setting(False, "", None, "Whether bundles may be divided.")
     evenly: bool = setting(
         False,

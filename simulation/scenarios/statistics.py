@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulation.scenarios.wandering import Ar1
+from simulation.scenarios.wandering import LogNormal
 from simulation.scenarios.world import World
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.intake.averages import LONG_SAMPLES, SHORT_SAMPLES, decay, sample
@@ -24,7 +24,8 @@ class Statistics:
         """``cycles``: the number of recent draws that are kept."""
         n, m, scenario = len(world.brokers), world.base.size, world.scenario
         self._world, self._sigma = world, scenario.noise
-        self._ar1 = Ar1(np.random.default_rng([scenario.seed, 2]), scenario.noise_memory)
+        rng = np.random.default_rng([scenario.seed, 2])
+        self._noise = LogNormal(rng, scenario.noise, scenario.noise_memory)
         self._interval_ms = round(1000 * IntakeSettings().sample_interval)
         self.drawn: Floats = np.tile(world.load, (cycles, 1))
         """(cycles, m) draws, newest first."""
@@ -42,10 +43,7 @@ class Statistics:
         self._follow()
         load = self._world.load
         if self._sigma:
-            normal = self._ar1.draw(load.size)
-            normal *= self._sigma
-            normal -= self._sigma**2 / 2
-            load = load * np.exp(normal, out=normal)
+            load = load * self._noise.draw(load.size)
         if len(self.drawn) > 1:
             self.drawn = np.vstack((load, self.drawn[:-1]))
         else:
@@ -85,8 +83,7 @@ class Statistics:
             for name in ("short", "long", "_samples", "_last", "_news"):
                 column = getattr(self, name)
                 setattr(self, name, np.append(column, column[row]))
-            if self._ar1.last.size:
-                self._ar1.last = np.append(self._ar1.last, self._ar1.last[row])
+            self._noise.append(row)
         world.halved.clear()
         if world.joined:
             # This may be the world's own column.

@@ -6,31 +6,34 @@ burst     = a bundle's load times a factor; bursts begin at random and last a ra
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 
-from simulation.scenarios.scenario import Scenario
+from simulation.scenarios.scenario import DAY_S, Scenario
 from trimtab.arrays import Bools, Floats
 
-_DAY_S: Final = 86_400.0
 
+class LogNormal:
+    """Factors e^(sigma N - sigma²/2) of (m,) bundles, 1 on average; N remembers its past: AR(1)."""
 
-class Ar1:
-    """Normal deviates of (m,) bundles that remember their past (AR(1)); their variance is 1."""
-
-    def __init__(self, rng: np.random.Generator, memory: float) -> None:
-        self._rng, self._memory = rng, memory
-        self.last: Floats = np.zeros(0)
+    def __init__(self, rng: np.random.Generator, sigma: float, memory: float) -> None:
+        self._rng, self._sigma, self._memory = rng, sigma, memory
+        self._last: Floats = np.zeros(0)
 
     def draw(self, size: int) -> Floats:
-        """(size,) the next deviates; the first are drawn from the stationary distribution."""
+        """(size,) the next factors; the first are drawn from the stationary distribution."""
         fresh = self._rng.standard_normal(size)
-        if self._memory and self.last.size:
+        if self._memory and self._last.size:
             fresh *= (1.0 - self._memory**2) ** 0.5
-            fresh += self._memory * self.last
-        self.last = fresh
-        return fresh.copy()
+            fresh += self._memory * self._last
+        self._last = fresh
+        factors = fresh * self._sigma
+        factors -= self._sigma**2 / 2
+        return np.exp(factors, out=factors)
+
+    def append(self, row: int) -> None:
+        """Add a bundle that has the past of the one in ``row``."""
+        if self._last.size:
+            self._last = np.append(self._last, self._last[row])
 
 
 class Wandering:
@@ -39,9 +42,9 @@ class Wandering:
     def __init__(self, scenario: Scenario) -> None:
         own, burst = scenario.wander, scenario.burst
         self._sigma, self._factor, self._bundles = own.sigma, burst.factor, scenario.bundles
-        self._ar1 = Ar1(np.random.default_rng([scenario.seed, 6]), own.memory)
+        self._own = LogNormal(np.random.default_rng([scenario.seed, 6]), own.sigma, own.memory)
         self._rng = np.random.default_rng([scenario.seed, 7])
-        self._begins = 1.0 - float(np.exp(-burst.a_day * scenario.seconds / _DAY_S))
+        self._begins = 1.0 - float(np.exp(-burst.a_day * scenario.seconds / DAY_S))
         self._ends = 1.0 - float(np.exp(-scenario.seconds / burst.lasting))
         self.bursting: Bools = np.zeros(self._bundles, dtype=np.bool_)
         self.active = bool(self._sigma or self._begins)
@@ -50,7 +53,7 @@ class Wandering:
         """(bundles,) the factors of the next cycle."""
         factors = np.ones(self._bundles)
         if self._sigma:
-            factors = np.exp(self._sigma * self._ar1.draw(self._bundles) - self._sigma**2 / 2)
+            factors = self._own.draw(self._bundles)
         if self._begins:
             drawn = self._rng.random(self._bundles)
             self.bursting = np.where(self.bursting, drawn >= self._ends, drawn < self._begins)
