@@ -21,17 +21,16 @@ from trimtab.load_model.estimates import Samples, locate_keys
 from trimtab.load_model.history import Foreseen, PlannerHistory
 from trimtab.load_model.in_transit import arriving
 from trimtab.load_model.lineage import drop_ancestors
+from trimtab.load_model.needs import MESSAGE_BYTES, Needs, learn_needs
 from trimtab.load_model.odds import TOGETHER, bound
 from trimtab.load_model.sampling import follow_samples
+from trimtab.load_model.takes import Takes, compete, takes_of
 from trimtab.names import identities
 from trimtab.settings import Settings
 from trimtab.view import View
 
 _TINY = 1e-9
 """Floor of total size and gain, which are divided by."""
-MESSAGE_BYTES = 1024.0
-"""The cost of handling a message besides its bytes, in bytes. Lower: bundles of small messages look
-too light; higher: those of large messages do."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +52,9 @@ class Fleet:
     """Whether the noise of any bundle is known."""
     struck: bool
     """Whether several bundles have just leapt together."""
+    takes: Takes | None = None
+    """What bundles take of each resource, where several compete; ``usage`` is then that of each
+    broker's busiest. None where one resource rules all brokers."""
 
 
 def observe_fleet(
@@ -88,6 +90,13 @@ def observe_fleet(
         ready=estimates.known,
         struck=estimates.struck >= TOGETHER,
     )
+    if compete(view, settings.weights):
+        needs = learn_needs(past.needs, view, keys[order], order, planner.cost_half_life)
+        history = replace(history, needs=needs)
+        takes = takes_of(view, needs, estimates, order, at, settings.weights)
+        fleet = replace(fleet, usage=takes.usage, takes=takes)
+    elif len(past.needs.keys):
+        history = replace(history, needs=Needs())
     columns = (fleet.usage.tolist(), gain.tolist(), fleet.variance.tolist())
     foreseen = dict(zip(view.brokers.names, map(Foreseen, *columns), strict=True))
     # Plans for another set of brokers are no reason to leave this one as it is.

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from trimtab.load_model.costs import Costs
 from trimtab.load_model.estimates import Estimates
+from trimtab.load_model.needs import Needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,5 +55,7 @@ class PlannerHistory:
     (`trimtab.planner.giants`)."""
     looked_ms: int = 0
     """When giants were last searched for."""
+    needs: Needs = field(default_factory=Needs)
+    """What bundles take of each resource; empty while one resource rules all brokers."""
     divided: dict[str, Weighed] = field(default_factory=dict)
     """Giants whose split was requested (`trimtab.splitting.triggers.planned`)."""

@@ -1,0 +1,88 @@
+"""What bundles take of several resources: where no single one rules the fleet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from trimtab.arrays import Floats, Ints
+from trimtab.load import COUNTED
+from trimtab.load_model.estimates import Estimates
+from trimtab.load_model.needs import PRIOR, Needs
+from trimtab.settings import WeightSettings
+from trimtab.view import View
+
+_RIVAL: Final = 0.35
+"""The part of a broker's usage, or of the mean if that is more, at which another resource competes.
+Lower: links that are never full count; higher: a resource competes only once it is too late."""
+_APART: Final = 0.02
+"""By how much of a broker two resources must stray from going together, to count as two."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Takes:
+    """r resources of n brokers and m bundles."""
+
+    used: Floats
+    """(r, n) predicted use, in the units of the limits."""
+    scale: Floats
+    """(r, n) usage per unit."""
+    need: Floats
+    """(r, m) what a bundle takes, in these units."""
+    doubt: Floats
+    """(r, m) standard deviation of ``need``."""
+
+    @property
+    def usage(self) -> Floats:
+        """(n,) of the busiest resource."""
+        usage: Floats = (self.used * self.scale).max(axis=0)
+        return usage
+
+
+def compete(view: View, weights: WeightSettings) -> bool:
+    """Whether several resources matter: another than the leading one is busy, and they do not go
+    together."""
+    shares = view.brokers.smoothed_resources[COUNTED] / 100 * _weight(weights)[:, None]
+    if shares.shape[1] <= 2:
+        return False
+    usage = shares.max(axis=0)
+    floor = np.maximum(usage, usage.mean())
+    first = int(np.argmax(shares.mean(axis=1)))
+    leading = shares[first]
+    for row, share in enumerate(shares):
+        if row == first or not (share >= _RIVAL * floor).any():
+            continue
+        together = np.cov(share, leading, bias=True)
+        # A resource that falls where the other rises does not go with it.
+        rising = max(together[0, 1], 0.0)
+        if together[0, 0] - rising**2 / max(together[1, 1], 1e-12) > _APART**2:
+            return True
+    return False
+
+
+def takes_of(
+    view: View, needs: Needs, estimates: Estimates, order: Ints, at: Ints, weights: WeightSettings
+) -> Takes:
+    """From needs that count the view's reports; bundle ``order[i]`` is row i of the needs, and (m,)
+    ``at`` are its bundles' rows in the estimates."""
+    n, limits = len(view.brokers.names), view.brokers.limits[COUNTED]
+    scale = np.where(limits > 0, _weight(weights)[:, None] / np.maximum(limits, 1e-12), 0.0)
+    stats = view.bundles.long
+    share = stats / np.maximum(PRIOR @ stats, 1e-12)
+    total = float((PRIOR @ view.bundles.stats).sum())
+    size = estimates.level[at]
+    carried = share * size * (total / max(float(size.sum()), 1e-9))
+    own, unsure = np.empty_like(needs.own), np.empty_like(needs.unsure)
+    own[:, order], unsure[:, order] = needs.own, needs.unsure
+    need = np.maximum(needs.slopes @ carried + own, 0.0)
+    doubt = np.sqrt(unsure * needs.spread[:, None])
+    there = np.array([np.bincount(view.intended, column, n) for column in need])
+    return Takes(needs.base + there, scale, need, doubt)
+
+
+def _weight(weights: WeightSettings) -> Floats:
+    return np.array(
+        [weights.cpu, weights.direct_memory, weights.bandwidth_in, weights.bandwidth_out]
+    )

@@ -1,0 +1,185 @@
+"""Moves between brokers with several resources: each broker is as busy as its busiest one.
+
+for each band, until nothing helps:
+  take the broker furthest outside the band: if it is above, each of its bundles may go to one of the
+  brokers with most room; if it is below, the bundles of the hottest brokers may come
+  take the move that brings the two brokers nearest to the band together, if it gains enough and
+  the destination stays in the band even if the bundle takes a deviation more than is believed
+then undo the moves that the range does not need
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from trimtab.arrays import Floats, Ints
+from trimtab.load_model.takes import Takes
+from trimtab.planner.board import Band, BoardMove, Ground
+from trimtab.planner.levels import positions
+
+_POSITIONS: Final = 7
+"""Positions of each band. Lower: a plan with fewer moves is missed; higher: effort."""
+_WIDTHS: Final = (1.0, 0.6, 1.5, 2.5)
+"""Widths of bands, in targets. More: more effort where the target is out of reach."""
+_OTHERS: Final = 8
+"""Brokers tried at the other end of a move, by usage and by the resource that matters. Lower: room
+is missed; higher: effort."""
+_BUNDLES: Final = 96
+"""Bundles of a broker that are tried, largest first."""
+_WORTH: Final = 0.1
+"""What a move must gain, in targets. Lower: moves for little; higher: the range stays wider."""
+_SURELY: Final = 1.0
+"""Deviations that a destination must have room for. Lower: unknown bundles overload it; higher:
+nothing moves before it is known."""
+
+
+def try_bands(
+    ground: Ground, takes: Takes, keeps: list[int], target: float, effort: int
+) -> Iterator[tuple[BoardMove, ...]]:
+    """Plans for bands of several positions and widths."""
+    usage = ground.fleet.usage
+    low, high = ground.reach(usage)
+    mean = _mean(ground, takes)
+    for width in _WIDTHS:
+        for band in positions(low, high, mean, width * target, _POSITIONS):
+            trial = _Trial(ground, takes, keeps)
+            effort -= trial.run(band, _WORTH * target, max(effort // 10, 2 * len(usage)))
+            yield trial.needed()
+            if effort <= 0:
+                return
+
+
+def _mean(ground: Ground, takes: Takes) -> float:
+    """The usage of all brokers if the leading resource were spread evenly."""
+    used, scale = takes.used[:, ground.brokers], takes.scale[:, ground.brokers]
+    counted = (scale > 0).all(axis=1)
+    even = used[counted].sum(axis=1) / (1.0 / scale[counted]).sum(axis=1)
+    return float(even.max(initial=0.0))
+
+
+class _Trial:
+    def __init__(self, ground: Ground, takes: Takes, keeps: list[int]) -> None:
+        self._ground, self._takes, self._keeps = ground, takes, keeps
+        self._used = takes.used.copy()
+        self._usage = ground.fleet.usage.copy()
+        self._left: dict[int, Ints] = {}
+        self._steps: list[BoardMove] = []
+        self._receives = np.zeros(len(self._usage), np.bool_)
+        self._receives[ground.receivers] = True
+        self._aside = np.ones(len(self._usage), np.bool_)
+        self._aside[ground.brokers] = False
+
+    def run(self, band: Band, worth: float, most: int) -> int:
+        """Move until nothing helps; returns the effort."""
+        for effort in range(most):
+            off = np.where(self._receives, band.low - self._usage, -np.inf)
+            off = np.where(self._aside, -np.inf, np.maximum(self._usage - band.high, off))
+            worst = int(np.argmax(off))
+            if off[worst] <= worth:
+                return effort
+            if self._usage[worst] > band.high:
+                found = self._relieve(worst, band, worth)
+            else:
+                found = self._fill(worst, band, worth)
+            if found is None:
+                self._aside[worst] = True
+            else:
+                self._move(found)
+        return most
+
+    def needed(self) -> tuple[BoardMove, ...]:
+        """The steps, without those that can be undone and leave the range as it is."""
+        takes, steps = self._takes, dict.fromkeys(self._steps)
+        low, high = self._ground.reach(self._usage)
+        size = [float((takes.need[:, s.bundle] * takes.scale[:, s.source]).max()) for s in steps]
+        for _, step in sorted(zip(size, self._steps, strict=True)):
+            need = takes.need[:, step.bundle]
+            back = self._used[:, step.source] + need
+            gone = self._used[:, step.destination] - need
+            up = float((back * takes.scale[:, step.source]).max())
+            down = float((gone * takes.scale[:, step.destination]).max())
+            if up <= high and down >= low:
+                self._used[:, step.source], self._used[:, step.destination] = back, gone
+                del steps[step]
+        return tuple(steps)
+
+    def _relieve(self, hot: int, band: Band, worth: float) -> BoardMove | None:
+        rows = self._bundles(hot)
+        if not rows.size:
+            return None
+        scale = self._takes.scale
+        busy = int(np.argmax(self._used[:, hot] * scale[:, hot]))
+        there = self._ground.receivers[self._ground.receivers != hot]
+        room = self._used[busy, there] * scale[busy, there]
+        some = np.union1d(_least(self._usage[there], _OTHERS), _least(room, _OTHERS))
+        return self._best(hot, rows, there[some], band, worth)[1]
+
+    def _fill(self, cold: int, band: Band, worth: float) -> BoardMove | None:
+        givers = self._ground.brokers[self._ground.brokers != cold]
+        best: tuple[float, BoardMove | None] = (0.0, None)
+        for giver in givers[_least(-self._usage[givers], _OTHERS)].tolist():
+            rows = self._bundles(giver)
+            if rows.size:
+                found = self._best(giver, rows, np.array([cold]), band, worth)
+                best = max(best, found, key=lambda each: each[0])
+        return best[1]
+
+    def _best(
+        self, source: int, rows: Ints, to: Ints, band: Band, worth: float
+    ) -> tuple[float, BoardMove | None]:
+        """What the best move of one of ``rows`` gains, and the move; None if it is not worth it."""
+        takes, scale = self._takes, self._takes.scale
+        need, doubt = takes.need[:, rows], takes.doubt[:, rows]
+        left = ((self._used[:, [source]] - need) * scale[:, [source]]).max(axis=0)
+        there = self._used[:, to][:, None, :]
+        arrived = ((there + need[:, :, None]) * scale[:, to][:, None, :]).max(axis=0)
+        wary = there + (need + _SURELY * doubt)[:, :, None]
+        fits = (wary * scale[:, to][:, None, :]).max(axis=0) <= band.high
+        before = self._off(self._usage[source], band) + self._off(self._usage[to], band)
+        gain = before[None, :] - self._off(left, band)[:, None] - self._off(arrived, band)
+        gain = np.where(fits, gain, -np.inf)
+        at, place = np.unravel_index(int(np.argmax(gain)), gain.shape)
+        if gain[at, place] <= worth:
+            return 0.0, None
+        return float(gain[at, place]), BoardMove(int(rows[at]), source, int(to[place]))
+
+    @staticmethod
+    def _off(usage: Floats, band: Band) -> Floats:
+        off: Floats = np.maximum(np.maximum(usage - band.high, band.low - usage), 0.0)
+        return off
+
+    def _bundles(self, broker: int) -> Ints:
+        """Rows that the broker may give, the largest if there are many."""
+        rows = self._left.get(broker)
+        if rows is None:
+            ground = self._ground
+            rows = ground.order[ground.ends[broker] : ground.ends[broker + 1]]
+            self._left[broker] = rows
+        if len(rows) <= self._keeps[broker]:
+            return rows[:0]
+        if len(rows) > _BUNDLES:
+            size = (self._takes.need[:, rows] * self._takes.scale[:, [broker]]).max(axis=0)
+            rows = rows[_least(-size, _BUNDLES)]
+        return rows
+
+    def _move(self, step: BoardMove) -> None:
+        row, source, to = step
+        takes = self._takes
+        self._used[:, source] -= takes.need[:, row]
+        self._used[:, to] += takes.need[:, row]
+        for broker in (source, to):
+            self._usage[broker] = (self._used[:, broker] * takes.scale[:, broker]).max()
+            self._aside[broker] = False
+        self._left[source] = self._left[source][self._left[source] != row]
+        self._steps.append(step)
+
+
+def _least(values: Floats, count: int) -> Ints:
+    """Places of the least values, in order of place."""
+    if len(values) <= count:
+        return np.arange(len(values))
+    least: Ints = np.sort(np.argpartition(values, count)[:count])
+    return least
