@@ -124,7 +124,7 @@ def learn_needs(past: Needs, view: View, keys: Keys, order: Ints, half_life: flo
     off = used - fit.slopes @ brokers.traffic - base - _sums(own, hosts, n)
     noise = np.maximum(past.noise, (_LEAST_NOISE * typical) ** 2)
     of_base = np.where(known, noise[:, None], tau[:, None])
-    variance = loose * spread[:, None]
+    variance = loose * spread[:, None] * weights_of(view)[order]
     whole = _sums(variance, hosts, n) + of_base
     believed = np.maximum(whole / (whole + noise[:, None]), _FOLLOWED) * news
     share = variance / np.maximum(whole, 1e-30)[:, hosts]
@@ -149,6 +149,14 @@ def learn_needs(past: Needs, view: View, keys: Keys, order: Ints, half_life: flo
         noise=noise,
         reported_ms=np.maximum(brokers.reported_ms, before),
     )
+
+
+def weights_of(view: View) -> Floats:
+    """(m,) how much the variance of a bundle's own need is, in that of a usual one: a part of it
+    follows traffic, as if a bundle were the sum of its topics."""
+    traffic = PRIOR @ view.bundles.long
+    weights: Floats = 0.5 + 0.5 * traffic / max(float(traffic.mean()), 1e-12)
+    return weights
 
 
 def _rows(was: Ints, now_at: Ints) -> Ints:

@@ -10,7 +10,7 @@ import numpy as np
 from trimtab.arrays import Floats, Ints
 from trimtab.load import COUNTED
 from trimtab.load_model.estimates import Estimates
-from trimtab.load_model.needs import PRIOR, Needs
+from trimtab.load_model.needs import PRIOR, Needs, weights_of
 from trimtab.settings import WeightSettings
 from trimtab.view import View
 
@@ -77,7 +77,7 @@ def takes_of(
     own, unsure = np.empty_like(needs.own), np.empty_like(needs.unsure)
     own[:, order], unsure[:, order] = needs.own, needs.unsure
     need = np.maximum(needs.slopes @ carried + own, 0.0)
-    doubt = np.sqrt(unsure * needs.spread[:, None])
+    doubt = np.sqrt(unsure * needs.spread[:, None] * weights_of(view))
     there = np.array([np.bincount(view.intended, column, n) for column in need])
     return Takes(needs.base + there, scale, need, doubt)
 

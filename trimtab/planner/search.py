@@ -20,7 +20,7 @@ from trimtab.planner.board import Band, Ground
 from trimtab.planner.least import least_moved
 from trimtab.planner.levels import mean_of, positions
 from trimtab.planner.order import order_moves
-from trimtab.planner.several import try_bands
+from trimtab.planner.several import outweigh, try_bands
 from trimtab.planner.trial import Trial, keep_least, trial_of
 
 _POSITIONS: Final = 15
@@ -68,10 +68,10 @@ class _Goal(NamedTuple):
 
 
 def floor_of(ground: Ground) -> float:
-    """The range that the largest bundle forces wherever it is; 0 where several resources compete,
-    as then no single size says so."""
+    """The range that the largest bundle forces wherever it is."""
     if ground.fleet.takes is not None:
-        return 0.0
+        top, others = outweigh(ground, ground.fleet.takes)
+        return max(top - others, 0.0)
     return floor_at(ground, _largest(ground))
 
 
@@ -124,10 +124,14 @@ def find_plan(ground: Ground, keeps: list[int], target: float, effort: int) -> T
 
 def _several(ground: Ground, takes: Takes, keeps: list[int], target: float, effort: int) -> Trial:
     """The best plan where several resources compete."""
-    goal = _Goal(target, np.inf, 0.0)
-    best = trial_of(ground, ())
-    for steps in try_bands(ground, takes, keeps, target, effort):
-        best = _better(ground, keeps, best, trial_of(ground, steps), goal)
+    top, others = outweigh(ground, takes)
+    width = max(target, _ABOVE_FLOOR * (top - others))
+    goal, best = _Goal(width, np.inf, top), trial_of(ground, ())
+    for found in try_bands(ground, takes, keeps, width, effort):
+        for steps in found:
+            best = _better(ground, keeps, best, trial_of(ground, steps), goal)
+        if best.range <= width:
+            break
     return best
 
 

@@ -15,14 +15,14 @@ from typing import Final
 
 import numpy as np
 
-from trimtab.arrays import Floats, Ints
+from trimtab.arrays import Bools, Floats, Ints
 from trimtab.load_model.takes import Takes
 from trimtab.planner.board import Band, BoardMove, Ground
 from trimtab.planner.levels import positions
 
-_POSITIONS: Final = 7
+_POSITIONS: Final = 5
 """Positions of each band. Lower: a plan with fewer moves is missed; higher: effort."""
-_WIDTHS: Final = (1.0, 0.6, 1.5, 2.5)
+_WIDTHS: Final = (1.0, 0.6, 2.0)
 """Widths of bands, in targets. More: more effort where the target is out of reach."""
 _OTHERS: Final = 8
 """Brokers tried at the other end of a move, by usage and by the resource that matters. Lower: room
@@ -31,25 +31,53 @@ _BUNDLES: Final = 96
 """Bundles of a broker that are tried, largest first."""
 _WORTH: Final = 0.1
 """What a move must gain, in targets. Lower: moves for little; higher: the range stays wider."""
-_SURELY: Final = 1.0
-"""Deviations that a destination must have room for. Lower: unknown bundles overload it; higher:
-nothing moves before it is known."""
+_AGAIN: Final = 1
+"""How often all brokers that nothing helped are tried once more."""
+_SURELY: Final = 1.5
+"""Deviations by which what a bundle's source gains is believed smaller. Lower: unknown bundles move
+in vain; higher: only what is known well moves."""
+_AT_WORST: Final = 3.0
+"""Deviations that its destination has room for. Lower: unknown bundles overload it; higher: the
+same."""
 
 
 def try_bands(
     ground: Ground, takes: Takes, keeps: list[int], target: float, effort: int
-) -> Iterator[tuple[BoardMove, ...]]:
-    """Plans for bands of several positions and widths."""
-    usage = ground.fleet.usage
+) -> Iterator[list[tuple[BoardMove, ...]]]:
+    """Plans for bands of several positions, for one width after the other."""
+    usage, top = ground.fleet.usage, outweigh(ground, takes)[0]
     low, high = ground.reach(usage)
     mean = _mean(ground, takes)
-    for width in _WIDTHS:
-        for band in positions(low, high, mean, width * target, _POSITIONS):
+    for part in _WIDTHS:
+        width = part * target
+        bands = positions(low, high, mean, width, _POSITIONS)
+        if top > mean + width / 2:
+            bands.insert(0, Band(top - width, top))
+        found = []
+        for band in bands:
             trial = _Trial(ground, takes, keeps)
             effort -= trial.run(band, _WORTH * target, max(effort // 10, 2 * len(usage)))
-            yield trial.needed()
+            found.append(trial.needed())
             if effort <= 0:
-                return
+                break
+        yield found
+        if effort <= 0:
+            return
+
+
+def outweigh(ground: Ground, takes: Takes) -> tuple[float, float]:
+    """The usage of the best broker for the bundle that takes most, with only it, and that of all
+    brokers if everything were spread evenly."""
+    rows = np.flatnonzero(ground.held)
+    if not rows.size:
+        return 0.0, 0.0
+    there = np.array([np.bincount(ground.fleet.where, each, takes.used.shape[1])
+                      for each in takes.need])
+    base = (takes.used - there)[:, ground.brokers]
+    scale = takes.scale[:, ground.brokers]
+    largest = rows[int(np.argmax((takes.need[:, rows] * scale.min(axis=1)[:, None]).max(axis=0)))]
+    alone = ((base + takes.need[:, [largest]]) * scale).max(axis=0).min()
+    return float(alone), _mean(ground, takes)
 
 
 def _mean(ground: Ground, takes: Takes) -> float:
@@ -64,22 +92,30 @@ class _Trial:
     def __init__(self, ground: Ground, takes: Takes, keeps: list[int]) -> None:
         self._ground, self._takes, self._keeps = ground, takes, keeps
         self._used = takes.used.copy()
+        self._variance = np.zeros_like(takes.used)
+        """Of what came."""
         self._usage = ground.fleet.usage.copy()
         self._left: dict[int, Ints] = {}
         self._steps: list[BoardMove] = []
         self._receives = np.zeros(len(self._usage), np.bool_)
         self._receives[ground.receivers] = True
-        self._aside = np.ones(len(self._usage), np.bool_)
-        self._aside[ground.brokers] = False
+        self._out = np.ones(len(self._usage), np.bool_)
+        self._out[ground.brokers] = False
+        self._aside = self._out.copy()
 
     def run(self, band: Band, worth: float, most: int) -> int:
         """Move until nothing helps; returns the effort."""
+        again = _AGAIN
         for effort in range(most):
             off = np.where(self._receives, band.low - self._usage, -np.inf)
             off = np.where(self._aside, -np.inf, np.maximum(self._usage - band.high, off))
             worst = int(np.argmax(off))
             if off[worst] <= worth:
-                return effort
+                if not again or not self._steps:
+                    return effort
+                # Moves made room since these were set aside.
+                self._aside, again = self._out.copy(), again - 1
+                continue
             if self._usage[worst] > band.high:
                 found = self._relieve(worst, band, worth)
             else:
@@ -114,7 +150,7 @@ class _Trial:
         busy = int(np.argmax(self._used[:, hot] * scale[:, hot]))
         there = self._ground.receivers[self._ground.receivers != hot]
         room = self._used[busy, there] * scale[busy, there]
-        some = np.union1d(_least(self._usage[there], _OTHERS), _least(room, _OTHERS))
+        some = np.concatenate((_least(self._usage[there], _OTHERS), _least(room, _OTHERS)))
         return self._best(hot, rows, there[some], band, worth)[1]
 
     def _fill(self, cold: int, band: Band, worth: float) -> BoardMove | None:
@@ -133,14 +169,14 @@ class _Trial:
         """What the best move of one of ``rows`` gains, and the move; None if it is not worth it."""
         takes, scale = self._takes, self._takes.scale
         need, doubt = takes.need[:, rows], takes.doubt[:, rows]
-        left = ((self._used[:, [source]] - need) * scale[:, [source]]).max(axis=0)
-        there = self._used[:, to][:, None, :]
-        arrived = ((there + need[:, :, None]) * scale[:, to][:, None, :]).max(axis=0)
-        wary = there + (need + _SURELY * doubt)[:, :, None]
-        fits = (wary * scale[:, to][:, None, :]).max(axis=0) <= band.high
+        surely = np.maximum(need - _SURELY * doubt, 0.0)
+        left = ((self._used[:, [source]] - surely) * scale[:, [source]]).max(axis=0)
+        wary = np.sqrt(self._variance[:, None, to] + (doubt**2)[:, :, None])
+        arrived = self._used[:, None, to] + need[:, :, None] + _AT_WORST * wary
+        most = (arrived * scale[:, None, to]).max(axis=0)
         before = self._off(self._usage[source], band) + self._off(self._usage[to], band)
-        gain = before[None, :] - self._off(left, band)[:, None] - self._off(arrived, band)
-        gain = np.where(fits, gain, -np.inf)
+        gain = before[None, :] - self._off(left, band)[:, None] - self._off(most, band)
+        gain = np.where(most <= max(band.high, self._usage[source]), gain, -np.inf)
         at, place = np.unravel_index(int(np.argmax(gain)), gain.shape)
         if gain[at, place] <= worth:
             return 0.0, None
@@ -170,6 +206,7 @@ class _Trial:
         takes = self._takes
         self._used[:, source] -= takes.need[:, row]
         self._used[:, to] += takes.need[:, row]
+        self._variance[:, to] += takes.doubt[:, row] ** 2
         for broker in (source, to):
             self._usage[broker] = (self._used[:, broker] * takes.scale[:, broker]).max()
             self._aside[broker] = False
