@@ -12,6 +12,7 @@ from trimtab.load import usage
 from trimtab.load_model.estimates import Estimates, locate_keys
 from trimtab.load_model.fleet import cost_of, traffic_of
 from trimtab.load_model.history import PlannerHistory
+from trimtab.load_model.takes import Takes, find_takes
 from trimtab.names import identities
 from trimtab.settings import Settings
 from trimtab.view import View
@@ -38,6 +39,8 @@ class Model:
     strays: Floats
     """(n,) standard deviation of reported usage around what the model predicts from traffic."""
     estimates: Estimates
+    takes: Takes | None = None
+    """Where several resources compete; then ``usage`` is that of each broker's busiest."""
 
     def sizes(self, names: Sequence[str]) -> Floats:
         """(k,) shares of the fleet's traffic; 0 for unknown bundles."""
@@ -66,4 +69,11 @@ def build_model(view: View, history: PlannerHistory, settings: Settings) -> Mode
         cost=cost_of(view, history),
         strays=np.array([history.strays[name] for name in names]),
         estimates=history.estimates,
+        takes=_takes(view, history, settings),
     )
+
+
+def _takes(view: View, history: PlannerHistory, settings: Settings) -> Takes | None:
+    if not len(history.needs.keys):
+        return None
+    return find_takes(view, history.needs, history.estimates, settings.weights)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from trimtab.arrays import Floats, Ints
 from trimtab.load import COUNTED
-from trimtab.load_model.estimates import Estimates
+from trimtab.load_model.estimates import Estimates, locate_keys
 from trimtab.load_model.needs import PRIOR, Needs, weights_of
+from trimtab.names import identities
 from trimtab.settings import WeightSettings
 from trimtab.view import View
 
@@ -40,6 +41,14 @@ class Takes:
         usage: Floats = (self.used * self.scale).max(axis=0)
         return usage
 
+    def moved(self, bundles: Ints, source: Ints, destination: Ints) -> Takes:
+        """The same after the moves, given as (k,) rows."""
+        used = self.used.copy()
+        for resource, need in enumerate(self.need[:, bundles]):
+            np.subtract.at(used[resource], source, need)
+            np.add.at(used[resource], destination, need)
+        return replace(self, used=used)
+
 
 def compete(view: View, weights: WeightSettings) -> bool:
     """Whether several resources matter: another than the leading one is busy, and they do not go
@@ -65,8 +74,8 @@ def compete(view: View, weights: WeightSettings) -> bool:
 def takes_of(
     view: View, needs: Needs, estimates: Estimates, order: Ints, at: Ints, weights: WeightSettings
 ) -> Takes:
-    """From needs that count the view's reports; bundle ``order[i]`` is row i of the needs, and (m,)
-    ``at`` are its bundles' rows in the estimates."""
+    """From ``needs`` that count the view's reports: their bundles are the view's in ``order``; (m,)
+    ``at`` are the rows of the view's bundles in the estimates."""
     n, limits = len(view.brokers.names), view.brokers.limits[COUNTED]
     scale = np.where(limits > 0, _weight(weights)[:, None] / np.maximum(limits, 1e-12), 0.0)
     stats = view.bundles.long
@@ -80,6 +89,20 @@ def takes_of(
     doubt = np.sqrt(unsure * needs.spread[:, None] * weights_of(view))
     there = np.array([np.bincount(view.intended, column, n) for column in need])
     return Takes(needs.base + there, scale, need, doubt)
+
+
+def find_takes(
+    view: View, needs: Needs, estimates: Estimates, weights: WeightSettings
+) -> Takes | None:
+    """`takes_of` a view whose bundles are those of the needs; None if they are not."""
+    keys = identities(view.bundles.names)
+    order = np.argsort(keys)
+    if not len(keys) or needs.brokers != view.brokers.names:
+        return None
+    if not np.array_equal(needs.keys, keys[order]):
+        return None
+    at = locate_keys(estimates, keys)[0]
+    return takes_of(view, needs, estimates, order, at, weights)
 
 
 def _weight(weights: WeightSettings) -> Floats:

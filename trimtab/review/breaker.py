@@ -100,11 +100,14 @@ def find_widened_range(plan: Noted, view: View, model: Model, settings: Settings
         return None
     taking = Permits(view).of_others(view.brokers.available)
     taking[[*heard]] = True
-    now, without = model.usage.copy(), model.usage - _brought(plan, view, model)
+    now, without = model.usage.copy(), _without(plan, view, model)
     variance = model.variance.copy()
     typical = model.typical(names, {b: side.strays for b, side in plan.sides.items()})
     for row, side in heard.items():
         # The reported usage that the model has not learnt yet.
+        if model.takes is not None:
+            # Its usage follows each report, and the needs were learned from the moves.
+            continue
         behind = (side.used - model.cost[row] * side.traffic) / side.reports - model.rest[row]
         now[row] += behind
         without[row] += behind - side.surprise
@@ -117,6 +120,22 @@ def find_widened_range(plan: Noted, view: View, model: Model, settings: Settings
     if wide - would <= max(settings.breaker.worse, chance):
         return None
     return f"the range of usage is {wide:.1%}, without its moves {would:.1%}"
+
+
+def _without(plan: Noted, view: View, model: Model) -> Floats:
+    """(n,) usage if the plan's bundles were where they came from."""
+    if model.takes is None:
+        return model.usage - _brought(plan, view, model)
+    landed, row_of = plan.landed(), {name: row for row, name in enumerate(view.brokers.names)}
+    back = [
+        (row, row_of[move.destination], row_of[move.source])
+        for row in rows_of(view.bundles.names, landed)
+        if (move := landed[view.bundles.names[row]]).source in row_of
+        # A bundle that has moved on is not where this plan brought it.
+        and row_of.get(move.destination) == view.intended[row]
+    ]
+    moves = np.array(back, np.int64).reshape(-1, 3).T
+    return model.takes.moved(moves[0], moves[1], moves[2]).usage
 
 
 def _brought(plan: Noted, view: View, model: Model) -> Floats:
