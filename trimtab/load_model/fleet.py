@@ -93,8 +93,9 @@ def observe_fleet(
     if compete(view, settings.weights):
         needs = learn_needs(past.needs, view, keys[order], order, planner.cost_half_life)
         history = replace(history, needs=needs)
-        takes = takes_of(view, needs, estimates, order, at, settings.weights)
-        fleet = replace(fleet, usage=takes.usage, takes=takes)
+        takes = takes_of(view, needs, estimates, settings.weights)
+        if takes is not None:
+            fleet = replace(fleet, usage=takes.usage, takes=takes)
     elif len(past.needs.keys):
         history = replace(history, needs=Needs())
     columns = (fleet.usage.tolist(), gain.tolist(), fleet.variance.tolist())

@@ -12,7 +12,7 @@ from trimtab.load import usage
 from trimtab.load_model.estimates import Estimates, locate_keys
 from trimtab.load_model.fleet import cost_of, traffic_of
 from trimtab.load_model.history import PlannerHistory
-from trimtab.load_model.takes import Takes, find_takes
+from trimtab.load_model.takes import Takes, takes_of
 from trimtab.names import identities
 from trimtab.settings import Settings
 from trimtab.view import View
@@ -76,4 +76,4 @@ def build_model(view: View, history: PlannerHistory, settings: Settings) -> Mode
 def _takes(view: View, history: PlannerHistory, settings: Settings) -> Takes | None:
     if not len(history.needs.keys):
         return None
-    return find_takes(view, history.needs, history.estimates, settings.weights)
+    return takes_of(view, history.needs, history.estimates, settings.weights)

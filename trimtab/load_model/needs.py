@@ -45,6 +45,10 @@ _NOISE_KEPT: Final = 0.9
 """The part of the known noise that a round keeps."""
 _NORMAL: Final = 2.198
 """Variance over the median square, of a normal distribution."""
+_LOOSE: Final = 0.01
+"""The part of its variance that a bundle's broker never binds: needs change."""
+_TINY: Final = 1e-30
+"""Floor of variances and means that are divided by."""
 _TRAFFIC, _USED = slice(1, 5), slice(5, 9)
 
 
@@ -64,7 +68,7 @@ class Needs:
     loose: Floats = field(default_factory=lambda: np.zeros((4, 0)))
     """(4, m) the part of it that the bundles on its broker do not bind by their sum."""
     base: Floats = field(default_factory=lambda: np.zeros((4, 0)))
-    """(4, n) what each broker takes by itself."""
+    """(4, n) what each broker takes by itself; it too is learned from what sums are off."""
     moments: Floats = field(default_factory=lambda: np.zeros((9, 9)))
     """Fading sums of the products of 1, traffic and resources of brokers."""
     slopes: Floats = field(default_factory=lambda: np.zeros((4, 4)))
@@ -85,118 +89,123 @@ class Needs:
 
 class _Fit(NamedTuple):
     slopes: Floats
+    """(4, 4) by resource and row of traffic."""
     rest: Floats
     """(4,) use without traffic."""
     variance: Floats
     """(4,) of what is left."""
 
 
+class _Bundles(NamedTuple):
+    """What was known of the bundles of the view, by row of ``keys``."""
+
+    own: Floats
+    unsure: Floats
+    loose: Floats
+    was: Ints
+    """(m,) row of the broker that it was on, in this view; -1 if there was none."""
+
+
 def learn_needs(past: Needs, view: View, keys: Keys, order: Ints, half_life: float) -> Needs:
     """The needs after a view's reports; ``keys`` ascend and are those of the bundles ``order``."""
-    brokers = view.brokers
-    names, n = brokers.names, len(brokers.names)
-    limits = brokers.limits[COUNTED]
-    used = brokers.resources[COUNTED] / 100 * limits
+    brokers, n = view.brokers, len(view.brokers.names)
     row_of = {name: row for row, name in enumerate(past.brokers)}
-    at = np.array([row_of.get(name, -1) for name in names])
+    at = np.array([row_of.get(name, -1) for name in brokers.names], np.int64)
     known = at >= 0
-    before = np.where(known, past.reported_ms[at], 0) if past.brokers else np.zeros(n, np.int64)
+    before = np.where(known, np.append(past.reported_ms, 0)[at], 0)
     news = brokers.reported_ms > before
-    if not news.any():
+    if not news.any() and np.array_equal(keys, past.keys) and past.brokers == brokers.names:
         return past
     moments = _count(past.moments, view, news, brokers.reported_ms - before, half_life)
-    fit, typical = _fit(moments), np.median(limits, axis=1)
-    hosts = view.bundles.owner[order]
-    held = np.bincount(hosts, minlength=n)
-    each = max(float(held.mean()), 1.0)
-    tau = (_BASE * typical) ** 2
-    spread = fit.variance / each
-    usual = fit.rest * fit.variance / np.maximum(fit.variance + tau, 1e-30) / each
-    own, unsure, loose, was = _carried(past, keys, usual)
-    now_at = np.full(len(past.brokers) + 1, -1)
-    now_at[at[known]] = np.flatnonzero(known)
-    come = (now_at[was] != hosts) & news[hosts]
-    loose = np.where(come, unsure, loose)
-    loose = np.minimum(loose + _left(was, now_at, hosts, unsure, held), unsure)
-    base = np.zeros((4, n))
-    if past.brokers:
-        base = np.where(known, past.base[:, at], 0.0)
-    off = used - fit.slopes @ brokers.traffic - base - _sums(own, hosts, n)
-    noise = np.maximum(past.noise, (_LEAST_NOISE * typical) ** 2)
-    of_base = np.where(known, noise[:, None], tau[:, None])
+    fit, hosts = _fit(moments), view.bundles.owner[order]
+    held, limits = np.bincount(hosts, minlength=n), brokers.limits[COUNTED]
+    base_variance = (_BASE * np.median(limits, axis=1)) ** 2
+    noise = np.maximum(past.noise, (_LEAST_NOISE * np.median(limits, axis=1)) ** 2)
+    # What all brokers have without traffic is their bundles' if what differs between them is.
+    spread = fit.variance / max(float(held.mean()), 1.0)
+    of_bundles = fit.variance / np.maximum(fit.variance + base_variance, _TINY)
+    usual = fit.rest * of_bundles / max(float(held.mean()), 1.0)
+    bundles = _carried(past, keys, usual, np.where(known, at, -1))
+    come = (bundles.was != hosts) & news[hosts]
+    loose = np.where(come, bundles.unsure, bundles.loose + _loosened(bundles, hosts, held))
+    loose = np.minimum(loose, bundles.unsure)
+    base = np.where(known, np.hstack((past.base, np.zeros((4, 1))))[:, at], 0.0)
+    used = brokers.resources[COUNTED] / 100 * limits
+    off = used - fit.slopes @ brokers.traffic - base - _sums(bundles.own, hosts, n)
+    # The filter: each broker's sum is off by this much, and so is each part, by its variance.
     variance = loose * spread[:, None] * weights_of(view)[order]
-    whole = _sums(variance, hosts, n) + of_base
+    of_base = np.where(known, noise[:, None], base_variance[:, None])
+    whole = np.maximum(_sums(variance, hosts, n) + of_base, _TINY)
     believed = np.maximum(whole / (whole + noise[:, None]), _FOLLOWED) * news
-    share = variance / np.maximum(whole, 1e-30)[:, hosts]
-    gain = share * believed[:, hosts]
-    own = np.maximum(own + gain * off[:, hosts], -_told(fit.slopes, view, order))
-    base = base + of_base / np.maximum(whole, 1e-30) * believed * off
+    gain = variance * (believed / whole)[:, hosts]
+    least = -fit.slopes @ view.bundles.stats[:, order]
     settled = news & known & (np.bincount(hosts, come, n) == 0)
-    if settled.any():
-        seen = _NORMAL * np.median(off[:, settled] ** 2, axis=1)
-        noise = _NOISE_KEPT * noise + (1 - _NOISE_KEPT) * seen
+    bound = np.maximum(loose * (1 - believed[:, hosts]), _LOOSE * bundles.unsure)
     return Needs(
         keys=keys,
-        brokers=names,
-        host=np.where(news[hosts], hosts, _rows(was, now_at)),
-        own=own,
-        unsure=np.where(come, unsure * (1 - gain), unsure),
-        loose=np.where(news[hosts], np.maximum(loose * (1 - believed[:, hosts]), 0.01 * unsure), loose),
-        base=base,
+        brokers=brokers.names,
+        host=np.where(news[hosts], hosts, bundles.was),
+        own=np.maximum(bundles.own + gain * off[:, hosts], least),
+        unsure=np.where(come, bundles.unsure * (1 - gain), bundles.unsure),
+        loose=np.where(news[hosts], bound, loose),
+        base=base + of_base / whole * believed * off,
         moments=moments,
         slopes=fit.slopes,
         spread=spread,
-        noise=noise,
+        noise=_noise(noise, off[:, settled]),
         reported_ms=np.maximum(brokers.reported_ms, before),
     )
+
+
+def _noise(past: Floats, off: Floats) -> Floats:
+    """(4,) the noise after the (4, k) surprises of brokers to which nothing came."""
+    if not off.size:
+        return past
+    seen: Floats = _NORMAL * np.median(off**2, axis=1)
+    return _NOISE_KEPT * past + (1 - _NOISE_KEPT) * seen
 
 
 def weights_of(view: View) -> Floats:
     """(m,) how much the variance of a bundle's own need is, in that of a usual one: a part of it
     follows traffic, as if a bundle were the sum of its topics."""
     traffic = PRIOR @ view.bundles.long
-    weights: Floats = 0.5 + 0.5 * traffic / max(float(traffic.mean()), 1e-12)
+    weights: Floats = 0.5 + 0.5 * traffic / max(float(traffic.mean()), _TINY)
     return weights
-
-
-def _rows(was: Ints, now_at: Ints) -> Ints:
-    rows: Ints = now_at[was]
-    return rows
-
-
-def _told(slopes: Floats, view: View, order: Ints) -> Floats:
-    return slopes @ view.bundles.stats[:, order]
 
 
 def _sums(columns: Floats, hosts: Ints, n: int) -> Floats:
     """(r, n) sums of (r, m) columns by broker."""
-    return np.array([np.bincount(hosts, column, n) for column in columns])
+    return np.array([np.bincount(hosts, column, n) for column in columns], np.float64)
 
 
-def _left(was: Ints, now_at: Ints, hosts: Ints, unsure: Floats, held: Ints) -> Floats:
-    """(4, m) how much less sure each bundle is for those that left its broker."""
-    old = now_at[was]
-    gone = (old >= 0) & (old != hosts)
+def _loosened(bundles: _Bundles, hosts: Ints, held: Ints) -> Floats:
+    """(4, m) how much less the sum binds each bundle since others have left its broker."""
+    gone = (bundles.was >= 0) & (bundles.was != hosts)
     if not gone.any():
         return np.zeros((4, 1))
-    lost = _sums(unsure[:, gone], old[gone], len(held))
-    return (lost / np.maximum(held, 1))[:, hosts]
+    lost = _sums(bundles.unsure[:, gone], bundles.was[gone], len(held))
+    loosened: Floats = (lost / np.maximum(held, 1))[:, hosts]
+    return loosened
 
 
-def _carried(past: Needs, keys: Keys, usual: Floats) -> tuple[Floats, Floats, Floats, Ints]:
-    """``own``, ``unsure``, ``loose`` and ``host`` of these bundles; new ones are as usual."""
-    m = len(keys)
+def _carried(past: Needs, keys: Keys, usual: Floats, rows: Ints) -> _Bundles:
+    """The bundles of ``keys``, new ones as usual; (n,) ``rows`` are brokers' rows in the past."""
+    now_at = np.full(len(past.brokers) + 1, -1)
+    now_at[rows] = np.arange(len(rows))
+    # The last place is that of no broker.
+    now_at[-1] = -1
     if np.array_equal(past.keys, keys):
-        return past.own, past.unsure, past.loose, past.host
-    own = np.repeat(usual[:, None], m, axis=1)
-    unsure, loose, was = np.ones((4, m)), np.ones((4, m)), np.full(m, -1)
+        return _Bundles(past.own, past.unsure, past.loose, now_at[past.host])
+    m = len(keys)
+    own, was = np.repeat(usual[:, None], m, axis=1), np.full(m, -1)
+    unsure, loose = np.ones((4, m)), np.ones((4, m))
     if len(past.keys):
         at = np.minimum(np.searchsorted(past.keys, keys), len(past.keys) - 1)
         here = past.keys[at] == keys
         at = at[here]
         own[:, here], unsure[:, here] = past.own[:, at], past.unsure[:, at]
-        loose[:, here], was[here] = past.loose[:, at], past.host[at]
-    return own, unsure, loose, was
+        loose[:, here], was[here] = past.loose[:, at], now_at[past.host[at]]
+    return _Bundles(own, unsure, loose, was)
 
 
 def _count(past: Floats, view: View, news: Bools, elapsed_ms: Ints, half_life: float) -> Floats:
@@ -217,7 +226,7 @@ def _fit(moments: Floats) -> _Fit:
         return _Fit(np.zeros((4, 4)), np.zeros(4), np.zeros(4))
     mean = moments[0] / moments[0, 0]
     around = moments / moments[0, 0] - np.outer(mean, mean)
-    traffic, used = np.maximum(mean[_TRAFFIC], 1e-12), mean[_USED]
+    traffic, used = np.maximum(mean[_TRAFFIC], _TINY), mean[_USED]
     scaled = around[_TRAFFIC, _TRAFFIC] / np.outer(traffic, traffic)
     prior = np.outer(used, PRIOR * traffic / (PRIOR @ traffic))
     left = scaled + _ALIKE**2 * np.eye(4)
@@ -228,7 +237,7 @@ def _fit(moments: Floats) -> _Fit:
             rest = right[:, each] - slopes @ left[:, each] + slopes[:, each] * left[each, each]
             slopes[:, each] = np.maximum(rest / left[each, each], 0.0)
     total = slopes.sum(axis=1)
-    slopes *= np.minimum(1.0, used / np.maximum(total, 1e-30))[:, None]
+    slopes *= np.minimum(1.0, used / np.maximum(total, _TINY))[:, None]
     explained = (slopes @ scaled * slopes).sum(axis=1)
     both = ((around[_TRAFFIC, _USED] / traffic[:, None]).T * slopes).sum(axis=1)
     variance = np.maximum(np.diag(around)[_USED] - 2 * both + explained, 0.0)

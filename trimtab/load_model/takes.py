@@ -18,6 +18,9 @@ from trimtab.view import View
 _RIVAL: Final = 0.35
 """The part of a broker's usage, or of the mean if that is more, at which another resource competes.
 Lower: links that are never full count; higher: a resource competes only once it is too late."""
+_AT_WORST: Final = 3.0
+"""Deviations that a bundle may take more than believed. Lower: unknown bundles overload brokers;
+higher: nothing unknown moves."""
 _APART: Final = 0.02
 """By how much of a broker two resources must stray from going together, to count as two."""
 
@@ -34,6 +37,8 @@ class Takes:
     """(r, m) what a bundle takes, in these units."""
     doubt: Floats
     """(r, m) standard deviation of ``need``."""
+    tail: Floats
+    """(r, m) what a bundle may take beyond ``need`` at worst."""
 
     @property
     def usage(self) -> Floats:
@@ -72,10 +77,15 @@ def compete(view: View, weights: WeightSettings) -> bool:
 
 
 def takes_of(
-    view: View, needs: Needs, estimates: Estimates, order: Ints, at: Ints, weights: WeightSettings
-) -> Takes:
-    """From ``needs`` that count the view's reports: their bundles are the view's in ``order``; (m,)
-    ``at`` are the rows of the view's bundles in the estimates."""
+    view: View, needs: Needs, estimates: Estimates, weights: WeightSettings
+) -> Takes | None:
+    """What the bundles of a view take, from needs that count its reports; None if they are of
+    other bundles or brokers."""
+    keys = identities(view.bundles.names)
+    order = np.argsort(keys)
+    if needs.brokers != view.brokers.names or not np.array_equal(needs.keys, keys[order]):
+        return None
+    at = locate_keys(estimates, keys)[0]
     n, limits = len(view.brokers.names), view.brokers.limits[COUNTED]
     scale = np.where(limits > 0, _weight(weights)[:, None] / np.maximum(limits, 1e-12), 0.0)
     stats = view.bundles.long
@@ -88,21 +98,17 @@ def takes_of(
     need = np.maximum(needs.slopes @ carried + own, 0.0)
     doubt = np.sqrt(unsure * needs.spread[:, None] * weights_of(view))
     there = np.array([np.bincount(view.intended, column, n) for column in need])
-    return Takes(needs.base + there, scale, need, doubt)
+    tail = np.maximum(_AT_WORST * doubt, unsure * _excess(own, view.bundles.owner, n))
+    return Takes(needs.base + there, scale, need, doubt, tail)
 
 
-def find_takes(
-    view: View, needs: Needs, estimates: Estimates, weights: WeightSettings
-) -> Takes | None:
-    """`takes_of` a view whose bundles are those of the needs; None if they are not."""
-    keys = identities(view.bundles.names)
-    order = np.argsort(keys)
-    if not len(keys) or needs.brokers != view.brokers.names:
-        return None
-    if not np.array_equal(needs.keys, keys[order]):
-        return None
-    at = locate_keys(estimates, keys)[0]
-    return takes_of(view, needs, estimates, order, at, weights)
+def _excess(own: Floats, hosts: Ints, n: int) -> Floats:
+    """(r, m) by how much the bundles on a bundle's broker take more than usual: of loads with heavy
+    tails a large sum is mostly due to a single one of them (Foss, Korshunov, Zachary 2011)."""
+    usual = own.mean(axis=1) if own.size else np.zeros(len(own))
+    more = np.array([np.bincount(hosts, row - u, n) for row, u in zip(own, usual, strict=True)])
+    excess: Floats = np.maximum(more, 0.0)[:, hosts]
+    return excess
 
 
 def _weight(weights: WeightSettings) -> Floats:

@@ -130,7 +130,7 @@ def _several(ground: Ground, takes: Takes, keeps: list[int], target: float, effo
     for found in try_bands(ground, takes, keeps, width, effort):
         for steps in found:
             best = _better(ground, keeps, best, trial_of(ground, steps), goal)
-        if best.range <= width:
+        if best.range <= width or not best.steps:
             break
     return best
 

@@ -1,10 +1,10 @@
 """Moves between brokers with several resources: each broker is as busy as its busiest one.
 
 for each band, until nothing helps:
-  take the broker furthest outside the band: if it is above, each of its bundles may go to one of the
-  brokers with most room; if it is below, the bundles of the hottest brokers may come
-  take the move that brings the two brokers nearest to the band together, if it gains enough and
-  the destination stays in the band even if the bundle takes a deviation more than is believed
+  take the broker furthest outside the band: if it is above, each of its bundles may go to one of
+  the brokers with most room; if it is below, the bundles of the hottest brokers may come
+  take the move that brings the two brokers nearest to the band together, if it gains enough; what
+  it takes off the source counts for less than is believed, what it brings for as much as may be
 then undo the moves that the range does not need
 """
 
@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from trimtab.arrays import Bools, Floats, Ints
+from trimtab.arrays import Floats, Ints
 from trimtab.load_model.takes import Takes
 from trimtab.planner.board import Band, BoardMove, Ground
 from trimtab.planner.levels import positions
@@ -36,9 +36,6 @@ _AGAIN: Final = 1
 _SURELY: Final = 1.5
 """Deviations by which what a bundle's source gains is believed smaller. Lower: unknown bundles move
 in vain; higher: only what is known well moves."""
-_AT_WORST: Final = 3.0
-"""Deviations that its destination has room for. Lower: unknown bundles overload it; higher: the
-same."""
 
 
 def try_bands(
@@ -48,6 +45,7 @@ def try_bands(
     usage, top = ground.fleet.usage, outweigh(ground, takes)[0]
     low, high = ground.reach(usage)
     mean = _mean(ground, takes)
+    cost, longest = 1 + len(usage) // 100, max(effort // 10, 2 * len(usage))
     for part in _WIDTHS:
         width = part * target
         bands = positions(low, high, mean, width, _POSITIONS)
@@ -56,7 +54,7 @@ def try_bands(
         found = []
         for band in bands:
             trial = _Trial(ground, takes, keeps)
-            effort -= trial.run(band, _WORTH * target, max(effort // 10, 2 * len(usage)))
+            effort -= cost * trial.run(band, _WORTH * target, longest)
             found.append(trial.needed())
             if effort <= 0:
                 break
@@ -71,8 +69,9 @@ def outweigh(ground: Ground, takes: Takes) -> tuple[float, float]:
     rows = np.flatnonzero(ground.held)
     if not rows.size:
         return 0.0, 0.0
-    there = np.array([np.bincount(ground.fleet.where, each, takes.used.shape[1])
-                      for each in takes.need])
+    there = np.array(
+        [np.bincount(ground.fleet.where, each, takes.used.shape[1]) for each in takes.need]
+    )
     base = (takes.used - there)[:, ground.brokers]
     scale = takes.scale[:, ground.brokers]
     largest = rows[int(np.argmax((takes.need[:, rows] * scale.min(axis=1)[:, None]).max(axis=0)))]
@@ -92,8 +91,8 @@ class _Trial:
     def __init__(self, ground: Ground, takes: Takes, keeps: list[int]) -> None:
         self._ground, self._takes, self._keeps = ground, takes, keeps
         self._used = takes.used.copy()
-        self._variance = np.zeros_like(takes.used)
-        """Of what came."""
+        self._tails = np.zeros_like(takes.used)
+        """Sums of the squares of what came may take more at worst."""
         self._usage = ground.fleet.usage.copy()
         self._left: dict[int, Ints] = {}
         self._steps: list[BoardMove] = []
@@ -169,13 +168,15 @@ class _Trial:
         """What the best move of one of ``rows`` gains, and the move; None if it is not worth it."""
         takes, scale = self._takes, self._takes.scale
         need, doubt = takes.need[:, rows], takes.doubt[:, rows]
-        surely = np.maximum(need - _SURELY * doubt, 0.0)
-        left = ((self._used[:, [source]] - surely) * scale[:, [source]]).max(axis=0)
-        wary = np.sqrt(self._variance[:, None, to] + (doubt**2)[:, :, None])
-        arrived = self._used[:, None, to] + need[:, :, None] + _AT_WORST * wary
+        used, each = self._used[:, [source]], scale[:, [source]]
+        left = ((used - np.maximum(need - _SURELY * doubt, 0.0)) * each).max(axis=0)
+        least = ((used - need - _SURELY * doubt) * each).max(axis=0)
+        out = np.maximum(np.maximum(left - band.high, band.low - least), 0.0)
+        tail = np.sqrt(self._tails[:, None, to] + (takes.tail[:, rows] ** 2)[:, :, None])
+        arrived = self._used[:, None, to] + need[:, :, None] + tail
         most = (arrived * scale[:, None, to]).max(axis=0)
         before = self._off(self._usage[source], band) + self._off(self._usage[to], band)
-        gain = before[None, :] - self._off(left, band)[:, None] - self._off(most, band)
+        gain = before[None, :] - out[:, None] - self._off(most, band)
         gain = np.where(most <= max(band.high, self._usage[source]), gain, -np.inf)
         at, place = np.unravel_index(int(np.argmax(gain)), gain.shape)
         if gain[at, place] <= worth:
@@ -206,7 +207,7 @@ class _Trial:
         takes = self._takes
         self._used[:, source] -= takes.need[:, row]
         self._used[:, to] += takes.need[:, row]
-        self._variance[:, to] += takes.doubt[:, row] ** 2
+        self._tails[:, to] += takes.tail[:, row] ** 2
         for broker in (source, to):
             self._usage[broker] = (self._used[:, broker] * takes.scale[:, broker]).max()
             self._aside[broker] = False
