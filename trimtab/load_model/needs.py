@@ -122,10 +122,12 @@ def learn_needs(past: Needs, view: View, keys: Keys, order: Ints, half_life: flo
     base_variance = (_BASE * np.median(limits, axis=1)) ** 2
     noise = np.maximum(past.noise, (_LEAST_NOISE * np.median(limits, axis=1)) ** 2)
     # What all brokers have without traffic is their bundles' if what differs between them is.
-    spread = fit.variance / max(float(held.mean()), 1.0)
     of_bundles = fit.variance / np.maximum(fit.variance + base_variance, _TINY)
     usual = fit.rest * of_bundles / max(float(held.mean()), 1.0)
-    bundles = _carried(past, keys, usual, np.where(known, at, -1))
+    # In a balanced fleet sums differ by less than what they are the sums of.
+    spread = np.maximum(fit.variance / max(float(held.mean()), 1.0), usual**2)
+    weights = weights_of(view)[order]
+    bundles = _carried(past, keys, usual[:, None] * weights, np.where(known, at, -1))
     come = (bundles.was != hosts) & news[hosts]
     loose = np.where(come, bundles.unsure, bundles.loose + _loosened(bundles, hosts, held))
     loose = np.minimum(loose, bundles.unsure)
@@ -133,7 +135,7 @@ def learn_needs(past: Needs, view: View, keys: Keys, order: Ints, half_life: flo
     used = brokers.resources[COUNTED] / 100 * limits
     off = used - fit.slopes @ brokers.traffic - base - _sums(bundles.own, hosts, n)
     # The filter: each broker's sum is off by this much, and so is each part, by its variance.
-    variance = loose * spread[:, None] * weights_of(view)[order]
+    variance = loose * spread[:, None] * weights**2
     of_base = np.where(known, noise[:, None], base_variance[:, None])
     whole = np.maximum(_sums(variance, hosts, n) + of_base, _TINY)
     believed = np.maximum(whole / (whole + noise[:, None]), _FOLLOWED) * news
@@ -166,10 +168,10 @@ def _noise(past: Floats, off: Floats) -> Floats:
 
 
 def weights_of(view: View) -> Floats:
-    """(m,) how much the variance of a bundle's own need is, in that of a usual one: a part of it
-    follows traffic, as if a bundle were the sum of its topics."""
-    traffic = PRIOR @ view.bundles.long
-    weights: Floats = 0.5 + 0.5 * traffic / max(float(traffic.mean()), _TINY)
+    """(m,) how much a bundle's own need may be, in that of a usual one: more for one of more
+    traffic, but not in proportion, as what takes little traffic may take much else."""
+    root = np.sqrt(PRIOR @ view.bundles.long)
+    weights: Floats = root / max(float(root.mean()) if root.size else 0.0, _TINY)
     return weights
 
 
@@ -197,7 +199,7 @@ def _carried(past: Needs, keys: Keys, usual: Floats, rows: Ints) -> _Bundles:
     if np.array_equal(past.keys, keys):
         return _Bundles(past.own, past.unsure, past.loose, now_at[past.host])
     m = len(keys)
-    own, was = np.repeat(usual[:, None], m, axis=1), np.full(m, -1)
+    own, was = usual.copy(), np.full(m, -1)
     unsure, loose = np.ones((4, m)), np.ones((4, m))
     if len(past.keys):
         at = np.minimum(np.searchsorted(past.keys, keys), len(past.keys) - 1)

@@ -96,7 +96,7 @@ def takes_of(
     own, unsure = np.empty_like(needs.own), np.empty_like(needs.unsure)
     own[:, order], unsure[:, order] = needs.own, needs.unsure
     need = np.maximum(needs.slopes @ carried + own, 0.0)
-    doubt = np.sqrt(unsure * needs.spread[:, None] * weights_of(view))
+    doubt = np.sqrt(unsure * needs.spread[:, None] * weights_of(view) ** 2)
     there = np.array([np.bincount(view.intended, column, n) for column in need])
     tail = np.maximum(_AT_WORST * doubt, unsure * _excess(own, view.bundles.owner, n))
     return Takes(needs.base + there, scale, need, doubt, tail)

@@ -44,7 +44,8 @@ def try_bands(
     """Plans for bands of several positions, for one width after the other."""
     usage, top = ground.fleet.usage, outweigh(ground, takes)[0]
     low, high = ground.reach(usage)
-    mean = _mean(ground, takes)
+    # Brokers busy with different resources are all above what an even spread would be.
+    mean = max(_mean(ground, takes), low)
     cost, longest = 1 + len(usage) // 100, max(effort // 10, 2 * len(usage))
     for part in _WIDTHS:
         width = part * target
@@ -168,25 +169,22 @@ class _Trial:
         """What the best move of one of ``rows`` gains, and the move; None if it is not worth it."""
         takes, scale = self._takes, self._takes.scale
         need, doubt = takes.need[:, rows], takes.doubt[:, rows]
+        surely = np.maximum(need - _SURELY * doubt, 0.0)
         used, each = self._used[:, [source]], scale[:, [source]]
-        left = ((used - np.maximum(need - _SURELY * doubt, 0.0)) * each).max(axis=0)
+        left = ((used - surely) * each).max(axis=0)
         least = ((used - need - _SURELY * doubt) * each).max(axis=0)
-        out = np.maximum(np.maximum(left - band.high, band.low - least), 0.0)
+        there, each = self._used[:, None, to], scale[:, None, to]
         tail = np.sqrt(self._tails[:, None, to] + (takes.tail[:, rows] ** 2)[:, :, None])
-        arrived = self._used[:, None, to] + need[:, :, None] + tail
-        most = (arrived * scale[:, None, to]).max(axis=0)
-        before = self._off(self._usage[source], band) + self._off(self._usage[to], band)
-        gain = before[None, :] - out[:, None] - self._off(most, band)
+        most = ((there + need[:, :, None] + tail) * each).max(axis=0)
+        some = ((there + surely[:, :, None]) * each).max(axis=0)
+        before = _off(self._usage[source], self._usage[source], band)
+        before = before + _off(self._usage[to], self._usage[to], band)
+        gain = before[None, :] - _off(least, left, band)[:, None] - _off(some, most, band)
         gain = np.where(most <= max(band.high, self._usage[source]), gain, -np.inf)
         at, place = np.unravel_index(int(np.argmax(gain)), gain.shape)
         if gain[at, place] <= worth:
             return 0.0, None
         return float(gain[at, place]), BoardMove(int(rows[at]), source, int(to[place]))
-
-    @staticmethod
-    def _off(usage: Floats, band: Band) -> Floats:
-        off: Floats = np.maximum(np.maximum(usage - band.high, band.low - usage), 0.0)
-        return off
 
     def _bundles(self, broker: int) -> Ints:
         """Rows that the broker may give, the largest if there are many."""
@@ -213,6 +211,12 @@ class _Trial:
             self._aside[broker] = False
         self._left[source] = self._left[source][self._left[source] != row]
         self._steps.append(step)
+
+
+def _off(low: Floats, high: Floats, band: Band) -> Floats:
+    """How far brokers of usage ``low`` to ``high`` are outside the band."""
+    off: Floats = np.maximum(np.maximum(high - band.high, band.low - low), 0.0)
+    return off
 
 
 def _least(values: Floats, count: int) -> Ints:
