@@ -32,7 +32,7 @@ BY_POSITIONS: Final = "specified_positions_divide"
 """Needs an operator's positions, so that it is no default."""
 
 AIMS: Final[Mapping[str, float]] = MappingProxyType({"calm": 0.15, "balanced": 0.05, "tight": 0.02})
-"""``planner.target`` in words. ``calm`` is what AvgShedder accepts (`AvgSettings.low_threshold`)."""
+"""``planner.target`` in words. ``calm`` is what AvgShedder accepts: ``avg.low_threshold``."""
 OTHER: Final = "other"
 """Shown for a number that no word stands for."""
 
