@@ -20,7 +20,8 @@ PENALTY = 1.24
 @cache
 def differences(target: float) -> list[int]:
     """By how many moves plans of tiny fleets that can keep the target are above the fewest."""
-    rng, found = np.random.default_rng(7), []
+    rng = np.random.default_rng(7)
+    found: list[int] = []
     while len(found) < 40:
         n = int(rng.integers(2, 5))
         m = int(rng.integers(n, 9))
