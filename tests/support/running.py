@@ -25,6 +25,8 @@ from trimtab.wire.rows import BatchRecord
 
 PATIENCE = 300.0
 """Seconds for what takes one on a quiet machine."""
+LEASE_MS = 4_000
+"""Shorter than in production: a new store stays closed for as long."""
 
 
 class Running:
@@ -39,7 +41,8 @@ class Running:
     def __enter__(self) -> Self:
         check_services(self.config)
         self.shown = Exposition()
-        self.job = Driver(self.config, self._spark, self.shown, Shutdown(), self.exit_codes.append)
+        halt = self.exit_codes.append
+        self.job = Driver(self.config, self._spark, self.shown, Shutdown(), halt, LEASE_MS)
         self._thread = threading.Thread(target=self._run, name="job", daemon=True)
         self._thread.start()
         return self
