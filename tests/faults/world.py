@@ -39,7 +39,7 @@ from trimtab.ownership import Event
 from trimtab.wire import keys
 from trimtab.wire.control import IntentKind
 from trimtab.wire.ownership import Record, Transition
-from trimtab.wire.rows import BatchRecord
+from trimtab.wire.rounds import BatchRecord
 
 LEASE_S: Final = 3.0
 MARGIN_S: Final = 0.3
