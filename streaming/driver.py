@@ -16,7 +16,7 @@ from sinks.kafka.generation import claim
 from sinks.kafka.journal_reader import newest_records
 from sinks.kafka.publisher import Publisher
 from sinks.kafka.reporting_clusters import reporting_clusters
-from sinks.redis.cluster_gate import ClusterGate, closed_for_ms
+from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.explanations import Explanations
 from sinks.redis.journal_relay import JournalRelay
 from sinks.redis.lease_scan import LeaseScan
@@ -51,18 +51,16 @@ log = structlog.get_logger()
 class Driver:
     """Holds the claim from its construction until `run` returns.
 
-    ``halt`` ends the process with an exit code if it does not end by itself. ``lease_ms`` is the
-    longest lease that brokers get while its generation holds the store.
+    ``halt`` ends the process with an exit code if it does not end by itself.
     """
 
-    def __init__(  # noqa: PLR0913 - what `main` shares with it, and its leases
+    def __init__(
         self,
         config: JobConfig,
         spark: SparkSession,
         shown: Exposition,
         shutdown: Shutdown,
         halt: Callable[[int], None],
-        lease_ms: int = LONGEST_LEASE_MS,
     ) -> None:
         self._spark = spark
         self._shown = shown
@@ -78,14 +76,13 @@ class Driver:
         progress = Progress()
         intent_publisher = IntentPublisher(publisher.publish, lambda: leadership.generation)
         opener = StoreOpener(
-            ClusterGate(client, lease_ms, config.redis_replicas),
+            ClusterGate(client, replicas=config.redis_replicas),
             store,
             lambda cluster: newest_records(
                 kafka.bootstrap, cluster, kafka.client, leadership.generation
             ),
             leadership,
             shown,
-            closed_for_ms(lease_ms),
             waits=lambda: progress.waiting("the ownership store"),
             ended=shutdown,
             doubted=lambda cluster, level: intent_publisher.doubt(cluster, REDIS, level),
@@ -96,7 +93,7 @@ class Driver:
         clock = ServerClock(
             Leases(client).server_time,
             time.monotonic,
-            lease_ms / 1000,
+            LONGEST_LEASE_MS / 1000,
             config.clock_margin_seconds,
         )
         watcher = LeaseWatcher(lease_scan, clock, opener, intent_publisher, shown)

@@ -36,15 +36,9 @@ from trimtab.wire.assertion import Assertion
 from trimtab.wire.hints import Hints
 from trimtab.wire.ownership import Record
 
-
-def closed_for_ms(lease_ms: int) -> int:
-    """How long a store stays closed if leases last at most ``lease_ms``: by then every broker has
-    renewed its lease on the closed store and reported what it saw, or has stopped serving. The
-    extra second allows for a broker's clock that is slower than the server's."""
-    return lease_ms + 1_000
-
-
-CLOSED_FOR_MS: Final = closed_for_ms(LONGEST_LEASE_MS)
+CLOSED_FOR_MS: Final = LONGEST_LEASE_MS + 1_000
+"""By then every broker has renewed its lease on the closed store and reported what it saw, or has
+stopped serving. The extra second allows for a broker's clock that is slower than the server's."""
 
 _PAGE: Final = 500
 """Records that a script run restores: it blocks the server for a few milliseconds."""

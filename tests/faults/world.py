@@ -33,6 +33,7 @@ from tests.faults.table import Row
 from tests.faults.topics import Claims, Post, Topics
 from tests.support.commands import published
 from tests.support.jobs import QUICK
+from tests.support.opening import let_in
 from tests.support.sentinels import Watched, watched
 from tests.support.waiting import eventually
 from trimtab.ownership import Event
@@ -273,6 +274,10 @@ def world(  # noqa: PLR0913 - what a cluster is made of
         }
         it = World(cluster, server, link, client, topics, job, nodes, row, diary, watched=several)
         with closing(it.client):
+            if several is None:
+                # A store that remembers nothing stays closed for a lease and more: that is for the
+                # rows that empty it.
+                let_in(client, cluster, 1)
             try:
                 for each in nodes.values():
                     each.start()

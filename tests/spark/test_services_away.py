@@ -18,6 +18,7 @@ from simulation.profile import Profile
 from sinks.redis.server.connections import redis_client
 from streaming.config import load_config
 from tests.support.jobs import write_settings
+from tests.support.opening import let_in
 from tests.support.running import PATIENCE, Running
 from tests.support.seesaw import Seesaw
 from tests.support.verdicts import assert_nothing_was_done_twice
@@ -59,6 +60,7 @@ def bench(tmp_path: Path, spark: SparkSession) -> Iterator[Bench]:
         kafka = stack.enter_context(KafkaServer(tmp_path / "kafka"))
         server = stack.enter_context(RedisServer(tmp_path / "redis"))
         client = stack.enter_context(redis_client(server.url))
+        let_in(client, CLUSTER, 1)
         stack.enter_context(Seesaw(load_model(FLEET), kafka.bootstrap, server.url, CLUSTER))
         config = load_config(write_settings(tmp_path, kafka.bootstrap, server.url))
         yield Bench(kafka, server, client, Running(config, spark))

@@ -25,8 +25,6 @@ from trimtab.wire.rounds import BatchRecord
 
 PATIENCE = 300.0
 """Seconds for what takes one on a quiet machine."""
-LEASE_MS = 4_000
-"""Shorter than in production: a new store stays closed for as long."""
 
 
 class Running:
@@ -41,8 +39,7 @@ class Running:
     def __enter__(self) -> Self:
         check_services(self.config)
         self.shown = Exposition()
-        halt = self.exit_codes.append
-        self.job = Driver(self.config, self._spark, self.shown, Shutdown(), halt, LEASE_MS)
+        self.job = Driver(self.config, self._spark, self.shown, Shutdown(), self.exit_codes.append)
         self._thread = threading.Thread(target=self._run, name="job", daemon=True)
         self._thread.start()
         return self
