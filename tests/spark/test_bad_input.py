@@ -6,7 +6,6 @@ from collections import Counter
 
 import msgspec
 import pytest
-import redis
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
@@ -18,7 +17,6 @@ from deploy.kafka_server import KafkaServer
 from simulation.replay.batches import Replay, distinct
 from tests.spark import corpus
 from tests.spark.corpus import Bad, Headers
-from tests.support.opening import let_in
 from tests.support.reports import bundle
 from tests.support.running import PATIENCE, Running
 from tests.support.state import broker_snapshots, cluster_snapshots
@@ -39,13 +37,8 @@ def producer(kafka: KafkaServer) -> Producer:
 
 
 def test_poison_touches_nobody(
-    running: Running,
-    spark: SparkSession,
-    kafka: KafkaServer,
-    client: redis.Redis,
-    producer: Producer,
+    running: Running, spark: SparkSession, kafka: KafkaServer, producer: Producer
 ) -> None:
-    let_in(client, CLUSTER, 1)
     bad = {
         keys.LOAD_REPORTS: corpus.reports(CLUSTER, said("poisoner:1", 1)),
         keys.CONTROL: corpus.intents(CLUSTER),
