@@ -34,7 +34,7 @@ from trimtab.settings.setting import InvalidSettings
 from trimtab.shedding import DEFAULTS
 from trimtab.state.memory import Memory
 from trimtab.wire.control import IntentKind
-from trimtab.wire.rows import JobSettings
+from trimtab.wire.rounds import JobSettings
 
 settings_commands = typer.Typer(
     help="Settings of a cluster while the job runs.", no_args_is_help=True

@@ -33,7 +33,7 @@ from trimtab.shedding import DEFAULTS
 from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.keys import CONTROL, ROUNDS
 from trimtab.wire.ownership import Record
-from trimtab.wire.rows import BatchRecord, RoundRecord
+from trimtab.wire.rounds import BatchRecord, RoundRecord
 
 STARTED = to_record(
     IntakeSettings(half_life=5.0), DEFAULTS.changed({"round.max_moves": 7, "round.silence": 30.0})
