@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -39,6 +40,8 @@ class Takes:
     """(r, m) standard deviation of ``need``."""
     tail: Floats
     """(r, m) what a bundle may take beyond ``need`` at worst."""
+    names: Sequence[str] = ()
+    """Of the bundles."""
 
     @property
     def usage(self) -> Floats:
@@ -96,10 +99,12 @@ def takes_of(
     own, unsure = np.empty_like(needs.own), np.empty_like(needs.unsure)
     own[:, order], unsure[:, order] = needs.own, needs.unsure
     need = np.maximum(needs.slopes @ carried + own, 0.0)
-    doubt = np.sqrt(unsure * needs.spread[:, None] * weights_of(view) ** 2)
+    doubt = np.sqrt(unsure * needs.spread[:, None]) * weights_of(view)
+    # What only a sum tells may be another bundle's.
+    doubt = np.maximum(doubt, unsure * np.maximum(own, 0.0))
     there = np.array([np.bincount(view.intended, column, n) for column in need])
     tail = np.maximum(_AT_WORST * doubt, unsure * _excess(own, view.bundles.owner, n))
-    return Takes(needs.base + there, scale, need, doubt, tail)
+    return Takes(needs.base + there, scale, need, doubt, tail, view.bundles.names)
 
 
 def _excess(own: Floats, hosts: Ints, n: int) -> Floats:

@@ -13,18 +13,21 @@ from trimtab.plan import Move
 from trimtab.reasons import Reason
 from trimtab.state.ledger_state import MOST_OPEN, Awaited, Noted, Side
 from trimtab.state.round_state import RoundState
-from trimtab.view import View
 
 
 def note_prediction(
-    moves: Sequence[Move], view: View, model: Model, now_ms: int, state: RoundState
+    moves: Sequence[Move],
+    row_of: Mapping[str, int],
+    model: Model,
+    now_ms: int,
+    state: RoundState,
 ) -> Noted | None:
-    """This round's moves between brokers of the view, to be waited for; None if there are none.
+    """This round's moves between the brokers of ``row_of``, the model's rows by name, to be waited
+    for; None if there are none.
 
     Moves off a draining broker are not among them: they had no alternative and cannot be undone.
     If there are more than MOST_OPEN, only the first are waited for.
     """
-    row_of = {name: row for row, name in enumerate(view.brokers.names)}
     given = [move for move in moves if move.source in row_of and move.destination in row_of]
     if not given:
         return None
@@ -34,7 +37,7 @@ def note_prediction(
         for place, (move, size) in enumerate(zip(given, sizes, strict=True))
     }
     if model.takes is not None:
-        awaited = _by_resource(awaited, view, row_of, model.takes)
+        awaited = _by_resource(awaited, row_of, model.takes)
     known = state.histories.trimtab.corrections
     sides = {
         broker: _side(row_of[broker], change, model, known.get(broker, 1.0))
@@ -60,12 +63,11 @@ def _awaited(
 
 
 def _by_resource(
-    awaited: Mapping[str, Awaited], view: View, row_of: Mapping[str, int], takes: Takes
+    awaited: Mapping[str, Awaited], row_of: Mapping[str, int], takes: Takes
 ) -> dict[str, Awaited]:
     """What each move takes and adds of usage that is of several resources, after those before it:
     so their sum is the plan's."""
-    rows = rows_of(view.bundles.names, awaited)
-    row_by_name = {view.bundles.names[row]: row for row in rows}
+    row_by_name = {takes.names[row]: row for row in rows_of(takes.names, awaited)}
     used, found = takes.used.copy(), dict(awaited)
     for bundle, move in awaited.items():
         if bundle in row_by_name:

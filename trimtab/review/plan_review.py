@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from trimtab.load import usage
 from trimtab.load_model.fleet import observe_fleet, traffic_of
-from trimtab.load_model.model import Model, build_model
+from trimtab.load_model.model import Model, build_model, needed_of
 from trimtab.names import rows_of
 from trimtab.plan import Move, Plan, Review, ShedWish
 from trimtab.reasons import Reason
@@ -63,7 +63,7 @@ class PlanReview:
         settings = self._settings
         if not (plan.moves and settings.ledger.enabled) or settings.round.observe_only:
             return plan, state
-        made = note_prediction(plan.moves, self._view, self._model(state), self._now_ms, state)
+        made = note_prediction(plan.moves, self._row_of, self._model(state), self._now_ms, state)
         if made is None:
             return plan, state
         ledger, given_up = state.ledger.having(made)
@@ -82,7 +82,9 @@ class PlanReview:
         return replace(state, histories=replace(state.histories, trimtab=history))
 
     def _model(self, state: RoundState) -> Model:
-        return build_model(self._view, state.histories.trimtab, self._settings)
+        view, history, settings = self._view, state.histories.trimtab, self._settings
+        takes = needed_of(view, history, settings)
+        return build_model(view.brokers, history, settings, takes)
 
     def _follow(self, ledger: Ledger) -> Ledger:
         if not ledger.plans:
@@ -111,7 +113,9 @@ class PlanReview:
             plans=tuple(each for each in ledger.plans if each is not plan),
             hand_overs=remember_handovers(ledger.hand_overs, plan),
         )
-        ledger, history = correct_from_plan(plan, ledger, view, model, state.histories.trimtab)
+        ledger, history = correct_from_plan(
+            plan, ledger, view.brokers, model, state.histories.trimtab
+        )
         histories = replace(state.histories, trimtab=history)
         state = replace(state, ledger=ledger, histories=histories)
         review = replace(
