@@ -21,7 +21,7 @@ from trimtab.load_model.estimates import Samples, locate_keys
 from trimtab.load_model.history import Foreseen, PlannerHistory
 from trimtab.load_model.in_transit import arriving
 from trimtab.load_model.lineage import drop_ancestors
-from trimtab.load_model.odds import TOGETHER, bound
+from trimtab.load_model.odds import bound
 from trimtab.load_model.sampling import follow_samples
 from trimtab.names import identities
 from trimtab.settings import Settings
@@ -86,7 +86,7 @@ def observe_fleet(
         movable=view.bundles.movable & (size > 0),
         variance=gain**2 * np.bincount(where, estimates.chance[at], n),
         ready=estimates.known,
-        struck=estimates.struck >= TOGETHER,
+        struck=estimates.event,
     )
     columns = (fleet.usage.tolist(), gain.tolist(), fleet.variance.tolist())
     foreseen = dict(zip(view.brokers.names, map(Foreseen, *columns), strict=True))

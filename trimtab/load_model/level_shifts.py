@@ -10,27 +10,28 @@ up, down = sums of z beyond a drift (Page's CUSUM); when one passes the bound, t
 
 from __future__ import annotations
 
+import math
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from trimtab.arrays import Bools, Floats
-from trimtab.load_model.estimates import Estimates, Samples
+from trimtab.load_model.estimates import JOINED, Estimates, Samples
 from trimtab.load_model.events import Leaps, draw_leaps
-from trimtab.load_model.odds import DRIFT, TOGETHER, bound_in_event
+from trimtab.load_model.memory import PRIOR, STEADY, find_memory, innovation, true_variance
+from trimtab.load_model.odds import DRIFT, TOGETHER, bound_in_event, together
+from trimtab.load_model.outlying import FAR, MOST_AT_ONCE, counted_samples
 
 _RECENT_MS: Final = 60_000
 """A sample equal to the last one counts only after this time: brokers repeat a statistic until they
 refresh it (Pulsar every 60 s)."""
 _TINY: Final = 1e-3
 """A part of the average share, added to each share: changes of bundles below it hardly count."""
-_PRIOR: Final = 10.0
-"""Samples after which a bundle's own variance outweighs the fleet's. Lower: few samples decide;
-higher: a noisy bundle counts as a quiet one for long."""
-_LEAST_DEVIATION: Final = 0.005
-"""Floor of the log deviation: without it every change of a steady bundle is a level shift."""
+_LEAST_DEVIATION: Final = STEADY
 _MOST_DEVIATION: Final = 10.0
 """Cap on the log deviation: reached by bundles whose load comes and goes completely."""
+_SAMPLES: Final = 1000.0
+"""The most samples that the noise is averaged over."""
 _CLIPPED: Final = 3.0
 """Standard deviations at which a residual is clipped: one outlier must not set the variance."""
 _MAD: Final = 1.4826
@@ -56,25 +57,37 @@ def add_sample(
     tiny = _TINY * float(shares.mean())
     before = np.where(first, shares, _before_run(old))
     residual = np.log((shares + tiny) / (before + tiny))
-    residual -= np.median(residual[news]) if news.any() else 0.0
-    variance, seen = _variance(old, residual, news)
-    deviation = np.sqrt(np.where(news, variance * _spread(old), 1.0))
-    runs = _runs(old, residual / deviation, shares, news)
+    common = float(np.median(residual[news])) if news.any() else 0.0
+    residual -= common
+    earlier = np.where(first, 0.0, np.log((old.last + tiny) / (before + tiny)))
+    noise = _noise(old, residual, earlier, news)
+    outlying = old.outlying
+    deviation = noise.deviation(old)
+    z = np.where(news, (residual - noise.memory * earlier) / deviation, 0.0)
+    limit = outlying.limit(bound)
+    clipped = np.clip(z, -limit, limit)
+    outlier = clipped != z
+    believed = np.where(outlier, (shares + tiny) * np.exp((clipped - z) * deviation) - tiny, shares)
+    believed = np.maximum(believed, 0.0)
+    runs = _runs(old, clipped, believed, news)
     leap = news & (np.abs(residual) > _LEAP)
     struck = old.leaping + int(np.count_nonzero(leap & runs.beyond(bound)))
-    if struck >= TOGETHER:
+    if struck >= together(outlying.expected(JOINED)):
         bound = bound_in_event(len(shares), struck)
     shifted = news & runs.beyond(bound)
     begun, length = runs.mean(bound)
-    worth, together = length.copy(), np.flatnonzero(shifted & leap)
-    if len(together) >= TOGETHER:
-        columns = (before + tiny, begun + tiny, length, variance)
-        level, worth[together] = draw_leaps(Leaps(*(each[together] for each in columns)))
-        begun[together] = np.clip(level - tiny, 0.0, 1.0)
+    begun, length = np.where(outlier, shares, begun), np.where(outlier, 1.0, length)
+    worth, leapt = length.copy(), np.flatnonzero(shifted & leap)
+    if len(leapt) >= TOGETHER:
+        columns = (before + tiny, begun + tiny, length, noise.variance)
+        level, worth[leapt] = draw_leaps(Leaps(*(each[leapt] for each in columns)))
+        begun[leapt] = np.clip(level - tiny, 0.0, 1.0)
     counted = news | first
     weight = np.where(counted, old.weight * fading + 1, old.weight)
-    level = _rescale(old.level, shares, news & ~shifted) if shifted.any() else old.level
-    level = np.where(counted, level + (shares - level) / weight, level)
+    scale = _scale(old.level, shares, news & ~shifted) if shifted.any() else 1.0
+    level = old.level * scale
+    level = np.where(counted, level + (believed - level) / weight, level)
+    last = np.where(counted, shares * np.exp(-common), old.last) * scale
     squares = np.where(counted, old.squares * fading**2 + 1, old.squares)
     return Estimates(
         keys=old.keys,
@@ -83,17 +96,21 @@ def add_sample(
         level=np.where(shifted, begun, level),
         weight=np.where(shifted, worth, weight),
         squares=np.where(shifted, worth, squares),
-        variance=np.where(shifted, old.variance, variance),
-        seen=np.where(shifted, old.seen, seen),
+        variance=np.where(shifted, old.variance, noise.variance),
+        seen=np.where(shifted, old.seen, noise.seen),
         **{name: np.where(shifted, 0.0, each) for name, each in runs._asdict().items()},
         age=np.where(shifted & leap, length, old.age + counted),
+        last=np.where(shifted, shares, last),
+        moved=np.where(shifted, old.moved, noise.moved),
+        memory=noise.memory,
+        outliers=_outliers(old, z, news),
     )
 
 
-def _rescale(level: Floats, shares: Floats, others: Bools) -> Floats:
-    """The levels, scaled by how a level shift changed the total share of all ``others``."""
+def _scale(level: Floats, shares: Floats, others: Bools) -> float:
+    """How a level shift changed the total share of all ``others``."""
     known, now = float(level[others].sum()), float(shares[others].sum())
-    return level * (now / known) if known > _NOTHING else level
+    return now / known if known > _NOTHING else 1.0
 
 
 class _Runs(NamedTuple):
@@ -153,26 +170,53 @@ def _before_run(old: Estimates) -> Floats:
     return level
 
 
-def _spread(old: Estimates) -> Floats:
-    """(m,) variance of a residual relative to a sample's: the level has errors too."""
-    spread: Floats = 1.0 + old.squares / np.maximum(old.weight, 1.0) ** 2
-    return spread
+class _Noise(NamedTuple):
+    """(m,) columns of `Estimates` that describe the noise, one sample later."""
+
+    variance: Floats
+    moved: Floats
+    memory: Floats
+    seen: Floats
+
+    def deviation(self, old: Estimates) -> Floats:
+        """(m,) standard deviation of what a sample has beyond what the last one leads to expect."""
+        true = true_variance(self.variance, self.moved, self.memory)
+        new: Floats = np.sqrt(true * innovation(self.memory, old.weight, old.squares))
+        return np.maximum(new, _LEAST_DEVIATION)
 
 
-def _variance(old: Estimates, residual: Floats, news: Bools) -> tuple[Floats, Floats]:
-    """(m,) variance of each bundle, drawn towards the fleet's median while it has few samples, and
-    the number of residuals in it."""
+def _noise(old: Estimates, residual: Floats, earlier: Floats, news: Bools) -> _Noise:
+    """The noise after the residuals of a sample and, about the same level, of the one before."""
     if not news.any():
-        return old.variance, old.seen
-    whole = residual / np.sqrt(_spread(old))
-    known = old.seen > 0
-    usual = (_MAD * float(np.median(np.abs(whole[news])))) ** 2
+        return _Noise(old.variance, old.moved, old.memory, old.seen)
+    # The level has errors too.
+    spread = np.sqrt(1.0 + old.squares / np.maximum(old.weight, 1.0) ** 2)
+    variance = _pooled(old.variance, old.seen, residual / spread, news)
+    moved = _pooled(old.moved, old.seen, (residual - earlier) / math.sqrt(2.0), news)
+    seen = np.where(news, np.minimum(old.seen + 1, _SAMPLES), old.seen)
+    return _Noise(variance, moved, find_memory(variance, moved, seen, old.weight), seen)
+
+
+def _pooled(old: Floats, seen: Floats, deviating: Floats, news: Bools) -> Floats:
+    """(m,) mean square of each bundle, drawn towards the fleet's median while samples are few."""
+    known = seen > 0
+    usual = (_MAD * float(np.median(np.abs(deviating[news])))) ** 2
     if known.any():
-        usual = float(np.median(old.variance[known]))
+        usual = float(np.median(old[known]))
     usual = min(max(usual, _LEAST_DEVIATION**2), _MOST_DEVIATION**2)
-    before = np.where(known, old.variance, usual)
-    clipped = np.minimum(whole**2, _CLIPPED**2 * before)
-    count = np.minimum(old.seen + 1, 1000.0)
-    variance = before + (clipped - before) / (count + _PRIOR)
-    variance = np.clip(variance, _LEAST_DEVIATION**2, _MOST_DEVIATION**2)
-    return np.where(news, variance, before), np.where(news, count, old.seen)
+    before = np.where(known, old, usual)
+    clipped = np.minimum(deviating**2, _CLIPPED**2 * before)
+    count = np.minimum(seen + 1, _SAMPLES)
+    square = before + (clipped - before) / (count + PRIOR)
+    square = np.clip(square, _LEAST_DEVIATION**2, _MOST_DEVIATION**2)
+    return np.where(news, square, before)
+
+
+def _outliers(old: Estimates, z: Floats, news: Bools) -> Floats:
+    """(m,) the part of the counted samples that are outliers; those of an event count in part."""
+    counted = counted_samples(np.minimum(old.seen + 1, _SAMPLES))
+    taken = news & (counted > 0)
+    far = taken & (np.abs(z) > FAR)
+    part = min(1.0, MOST_AT_ONCE * np.count_nonzero(taken) / max(np.count_nonzero(far), 1))
+    found = old.outliers + (far * part - old.outliers) / np.maximum(counted, 1.0)
+    return np.where(taken, found, old.outliers)
