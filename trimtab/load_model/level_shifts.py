@@ -66,9 +66,11 @@ def add_sample(
     z = np.where(news, (residual - noise.memory * earlier) / deviation, 0.0)
     limit = outlying.limit(bound)
     clipped = np.clip(z, -limit, limit)
-    outlier = clipped != z
-    believed = np.where(outlier, (shares + tiny) * np.exp((clipped - z) * deviation) - tiny, shares)
-    believed = np.maximum(believed, 0.0)
+    # One that is far from the level counts in part, and so does what the noise remembers of it.
+    most = limit * np.sqrt(noise.true)
+    outlier = news & ((clipped != z) | (np.abs(residual) > most))
+    excess = np.where(outlier, residual - np.clip(residual, -most, most), 0.0)
+    believed = np.where(outlier, np.maximum((shares + tiny) * np.exp(-excess) - tiny, 0), shares)
     runs = _runs(old, clipped, believed, news)
     leap = news & (np.abs(residual) > _LEAP)
     struck = old.leaping + int(np.count_nonzero(leap & runs.beyond(bound)))
@@ -178,10 +180,14 @@ class _Noise(NamedTuple):
     memory: Floats
     seen: Floats
 
+    @property
+    def true(self) -> Floats:
+        """(m,) variance of a sample's logarithm."""
+        return true_variance(self.variance, self.moved, self.memory)
+
     def deviation(self, old: Estimates) -> Floats:
         """(m,) standard deviation of what a sample has beyond what the last one leads to expect."""
-        true = true_variance(self.variance, self.moved, self.memory)
-        new: Floats = np.sqrt(true * innovation(self.memory, old.weight, old.squares))
+        new: Floats = np.sqrt(self.true * innovation(self.memory, old.weight, old.squares))
         return np.maximum(new, _LEAST_DEVIATION)
 
 

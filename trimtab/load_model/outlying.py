@@ -31,7 +31,7 @@ freedom has 0.006."""
 MOST_AT_ONCE: Final = 0.03
 """Part of a round's samples that count as outliers at most: more are an event. Lower: heavy tails
 count as events; higher: after an event outliers seem common."""
-_ERRORS: Final = 3.0
+_ERRORS: Final = 2.0
 """Standard errors, and outliers, by which their number has to exceed that."""
 _SAMPLES: Final = 3.5
 """Samples that a level shift takes where outliers are common, at least; rounded up."""
