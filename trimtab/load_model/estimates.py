@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.load_model.memory import MOST, remaining, true_variance
-from trimtab.load_model.odds import together
-from trimtab.load_model.outlying import Outlying, counted_samples
+from trimtab.load_model.odds import DRIFT, together
+from trimtab.load_model.outlying import FAR, Outlying, counted_samples
 
 Keys = NDArray[np.uint64]
 
@@ -117,9 +117,11 @@ class Estimates:
 
     @property
     def outlying(self) -> Outlying:
-        """How often the fleet's samples are outliers, apart from what has just leapt."""
+        """How often the fleet's samples are outliers, apart from what has just leapt or may be
+        about to."""
         counted = counted_samples(self.seen)
-        count = float((self.outliers * counted).sum()) - self.struck
+        apart = (self.age <= _JUST) | (np.maximum(self.up, self.down) > FAR - DRIFT)
+        count = float((self.outliers * counted).sum()) - np.count_nonzero(apart)
         return Outlying(len(self.keys), max(count, 0.0), float(counted.sum()))
 
     @property
@@ -131,8 +133,7 @@ class Estimates:
     def chance(self) -> Floats:
         """(m,) variance of ``level`` by chance; 0 for a bundle that leapt, which was not chance
         unless outliers are common, or may be."""
-        outlying = self.outlying
-        if outlying.common or not outlying.known:
+        if not self.outlying.rare:
             return self.spread
         chance: Floats = np.where(self.stepped, 0.0, self.spread)
         return chance

@@ -70,7 +70,8 @@ def add_sample(
     most = limit * np.sqrt(noise.true)
     outlier = news & ((clipped != z) | (np.abs(residual) > most))
     excess = np.where(outlier, residual - np.clip(residual, -most, most), 0.0)
-    believed = np.where(outlier, np.maximum((shares + tiny) * np.exp(-excess) - tiny, 0), shares)
+    believed = np.clip((shares + tiny) * np.exp(-excess) - tiny, 0.0, 1.0)
+    believed = np.where(outlier, believed, shares)
     runs = _runs(old, clipped, believed, news)
     leap = news & (np.abs(residual) > _LEAP)
     struck = old.leaping + int(np.count_nonzero(leap & runs.beyond(bound)))
@@ -193,6 +194,8 @@ class _Noise(NamedTuple):
 
 def _noise(old: Estimates, residual: Floats, earlier: Floats, news: Bools) -> _Noise:
     """The noise after the residuals of a sample and, about the same level, of the one before."""
+    # While a level shift is likely, the samples say nothing of the noise.
+    news = news & (np.maximum(old.up, old.down) <= FAR - DRIFT)
     if not news.any():
         return _Noise(old.variance, old.moved, old.memory, old.seen)
     # The level has errors too.
@@ -222,7 +225,8 @@ def _outliers(old: Estimates, z: Floats, news: Bools) -> Floats:
     """(m,) the part of the counted samples that are outliers; those of an event count in part."""
     counted = counted_samples(np.minimum(old.seen + 1, _SAMPLES))
     taken = news & (counted > 0)
-    far = taken & (np.abs(z) > FAR)
+    # Those of one run are one outlier.
+    far = taken & (np.abs(z) > FAR) & (np.maximum(old.up, old.down) <= 0)
     part = min(1.0, MOST_AT_ONCE * np.count_nonzero(taken) / max(np.count_nonzero(far), 1))
     found = old.outliers + (far * part - old.outliers) / np.maximum(counted, 1.0)
     return np.where(taken, found, old.outliers)

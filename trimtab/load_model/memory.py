@@ -37,6 +37,12 @@ _OWN: Final = 500.0
 decides; higher: bundles that differ from the others are misjudged for long."""
 _ERRORS: Final = 2.0
 """Standard errors added to rho. Lower: a young fleet acts on noise; higher: it acts later."""
+_LEAST: Final = 0.5
+"""Ratios below it are clipped: half of what noise without memory has."""
+_SMOOTH: Final = 1.5
+"""Ratio, in parts of a random walk's, from which a load moves more smoothly than noise of any
+memory: it drifts, and its average lags behind by what no longer watching makes sure. Lower: lasting
+noise is acted on; higher: a tide is waited out."""
 _CLIPPED: Final = 3.0
 """Ratios of variance to ``moved`` are clipped at this multiple of what a random walk has: bundles
 that drift smoothly must not set the memory of all."""
@@ -48,23 +54,22 @@ def find_memory(variance: Floats, moved: Floats, seen: Floats, weight: Floats) -
     ``seen`` are the residuals in ``variance`` and ``moved``, ``weight`` the samples in the level.
     """
     total = float(seen.sum())
-    if total <= 0:
-        return np.full(len(seen), MOST)
-    usual = total / len(seen)
+    usual = total / max(len(seen), 1)
     # A walk without end: how often its variance exceeds half its mean squared step.
-    walk = _walked(usual, float(np.median(weight)))
+    walk = _walked(usual, float(np.median(weight))) if total > 0 else 1.0
     reach = 1.0 - 1.0 / walk
     pairs = float(np.maximum(seen - 1.0, 0.0).sum())
+    noisy = moved > STEADY**2
     if reach <= 0 or pairs <= 0:
-        return np.full(len(seen), MOST)
-    ratio = np.clip(variance / np.maximum(moved, STEADY**2), 0.5, _CLIPPED * walk)
+        return np.where(noisy, MOST, 0.0)
+    ratio = np.clip(variance / np.maximum(moved, STEADY**2), _LEAST, _CLIPPED * walk)
     # While samples are few, both are drawn towards the same.
     common = 1.0 + (float((ratio * seen).sum()) / total - 1.0) * (usual + PRIOR) / usual
-    common = max(common, 0.5)
+    common = max(common, _LEAST)
     own = common + (ratio - common) * seen / (seen + _OWN)
     wary = _ERRORS / (reach * np.sqrt(pairs))
-    memory: Floats = np.clip((1.0 - 1.0 / own) / reach + wary, 0.0, MOST)
-    return memory
+    memory = np.clip((1.0 - 1.0 / own) / reach + wary, 0.0, MOST)
+    return np.where(noisy & (own < _SMOOTH * walk), memory, 0.0)
 
 
 def _walked(seen: float, weight: float) -> float:

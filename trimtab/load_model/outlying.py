@@ -31,7 +31,7 @@ freedom has 0.006."""
 MOST_AT_ONCE: Final = 0.03
 """Part of a round's samples that count as outliers at most: more are an event. Lower: heavy tails
 count as events; higher: after an event outliers seem common."""
-_ERRORS: Final = 2.0
+_ERRORS: Final = 3.0
 """Standard errors, and outliers, by which their number has to exceed that."""
 _SAMPLES: Final = 3.5
 """Samples that a level shift takes where outliers are common, at least; rounded up."""
@@ -68,6 +68,12 @@ class Outlying(NamedTuple):
         surely = self.count - _ERRORS * math.sqrt(self.count) - _ERRORS
         return surely > _COMMON * self.samples
 
+    @property
+    def rare(self) -> bool:
+        """Whether there are not clearly more than may be called rare."""
+        usual = _COMMON * self.samples
+        return self.known and self.count <= usual + 2.0 * (math.sqrt(usual) + 1.0)
+
     def limit(self, bound: float) -> float:
         """The largest residual, in standard deviations, that a sum with this bound counts."""
-        return DRIFT + bound / _SAMPLES if self.common else math.inf
+        return DRIFT + bound / _SAMPLES if self.common or not self.known else math.inf
