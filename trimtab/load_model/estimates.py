@@ -121,7 +121,7 @@ class Estimates:
         about to."""
         counted = counted_samples(self.seen)
         apart = (self.age <= _JUST) | (np.maximum(self.up, self.down) > FAR - DRIFT)
-        count = float((self.outliers * counted).sum()) - np.count_nonzero(apart)
+        count = float((self.outliers * counted).sum()) - int(np.count_nonzero(apart))
         return Outlying(len(self.keys), max(count, 0.0), float(counted.sum()))
 
     @property
