@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.arrays import Floats
+from trimtab.arrays import Bools, Floats
 from trimtab.load_model.estimates import Estimates, Samples
 from trimtab.load_model.memory import MOST, find_memory, remaining
 from trimtab.load_model.odds import TOGETHER, bound, together
@@ -40,7 +40,7 @@ def noise(rho: float, minutes: int, tails: int = 0, seed: int = 1) -> Iterator[F
 
 
 def follow(
-    known: Estimates, logarithms: Floats, minute: int, heard: Floats | None = None
+    known: Estimates, logarithms: Floats, minute: int, heard: Bools | None = None
 ) -> Estimates:
     """The estimates after a minute's reports; of those not ``heard`` the last ones stand."""
     at_ms = np.full(BUNDLES, minute * MINUTE_MS, np.int64)
@@ -145,11 +145,11 @@ def test_many_that_leap_are_an_event_even_there() -> None:
 def test_a_few_are_an_event_where_outliers_are_rare() -> None:
     assert together(0.0) == TOGETHER
     assert together(29.0) > 29 + 4 * 29**0.5
-    quiet = Outlying(bundles=1200, count=60.0, samples=1e6)
+    quiet = Outlying(bundles=1200, outliers=60.0, samples=1e6)
     assert quiet.rare
     assert not quiet.common
-    assert not quiet._replace(count=6000.0).rare
-    assert quiet._replace(count=6000.0).common
+    assert not quiet._replace(outliers=6000.0).rare
+    assert quiet._replace(outliers=6000.0).common
 
 
 def test_a_state_from_before_memories_were_kept_is_read() -> None:

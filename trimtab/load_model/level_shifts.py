@@ -1,8 +1,10 @@
 """Classify each bundle's new sample: chance, or a level shift.
 
 residual = log(sample / level), less the median residual of the fleet
-z        = residual / its standard deviation
-level    = average of the samples, a sample's weight halving each half-life
+z        = (residual - memory * residual of the last sample) / its standard deviation: a CUSUM needs
+           residuals that are independent of each other (prewhitening, Box and Jenkins 1976)
+level    = average of the samples, a sample's weight halving each half-life; where outliers are
+           common, what is far from the level counts in part
 up, down = sums of z beyond a drift (Page's CUSUM); when one passes the bound, the bundle's level
            has shifted: it restarts with the samples since the sum was last zero; where several
            bundles have just shifted, a lower bound is enough
@@ -10,7 +12,6 @@ up, down = sums of z beyond a drift (Page's CUSUM); when one passes the bound, t
 
 from __future__ import annotations
 
-import math
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -18,24 +19,14 @@ import numpy as np
 from trimtab.arrays import Bools, Floats
 from trimtab.load_model.estimates import JOINED, Estimates, Samples
 from trimtab.load_model.events import Leaps, draw_leaps
-from trimtab.load_model.memory import PRIOR, STEADY, find_memory, innovation, true_variance
+from trimtab.load_model.noise import count_outliers, learn_noise
 from trimtab.load_model.odds import DRIFT, TOGETHER, bound_in_event, together
-from trimtab.load_model.outlying import FAR, MOST_AT_ONCE, counted_samples
 
 _RECENT_MS: Final = 60_000
 """A sample equal to the last one counts only after this time: brokers repeat a statistic until they
 refresh it (Pulsar every 60 s)."""
 _TINY: Final = 1e-3
 """A part of the average share, added to each share: changes of bundles below it hardly count."""
-_LEAST_DEVIATION: Final = STEADY
-_MOST_DEVIATION: Final = 10.0
-"""Cap on the log deviation: reached by bundles whose load comes and goes completely."""
-_SAMPLES: Final = 1000.0
-"""The most samples that the noise is averaged over."""
-_CLIPPED: Final = 3.0
-"""Standard deviations at which a residual is clipped: one outlier must not set the variance."""
-_MAD: Final = 1.4826
-"""Standard deviations per median absolute deviation, of a normal distribution."""
 _LEAP: Final = 0.4
 """Change of the logarithm, a factor of 1.5, above which a shift is a leap. Lower: a wave leaps
 again and again; higher: events of smaller factors are found one bundle at a time."""
@@ -60,19 +51,15 @@ def add_sample(
     common = float(np.median(residual[news])) if news.any() else 0.0
     residual -= common
     earlier = np.where(first, 0.0, np.log((old.last + tiny) / (before + tiny)))
-    noise = _noise(old, residual, earlier, news)
+    noise = learn_noise(old, residual, earlier, news)
     outlying = old.outlying
-    deviation = noise.deviation(old)
-    z = np.where(news, (residual - noise.memory * earlier) / deviation, 0.0)
+    z = np.where(news, (residual - noise.memory * earlier) / noise.deviation(old), 0.0)
     limit = outlying.limit(bound)
-    clipped = np.clip(z, -limit, limit)
-    # One that is far from the level counts in part, and so does what the noise remembers of it.
-    most = limit * np.sqrt(noise.true)
-    outlier = news & ((clipped != z) | (np.abs(residual) > most))
-    excess = np.where(outlier, residual - np.clip(residual, -most, most), 0.0)
+    excess = _excess(residual, limit * np.sqrt(noise.true))
+    outlier = news & ((np.abs(z) > limit) | (excess != 0))
     believed = np.clip((shares + tiny) * np.exp(-excess) - tiny, 0.0, 1.0)
     believed = np.where(outlier, believed, shares)
-    runs = _runs(old, clipped, believed, news)
+    runs = _runs(old, np.clip(z, -limit, limit), believed, news)
     leap = news & (np.abs(residual) > _LEAP)
     struck = old.leaping + int(np.count_nonzero(leap & runs.beyond(bound)))
     if struck >= together(outlying.expected(JOINED)):
@@ -106,8 +93,15 @@ def add_sample(
         last=np.where(shifted, shares, last),
         moved=np.where(shifted, old.moved, noise.moved),
         memory=noise.memory,
-        outliers=_outliers(old, z, news),
+        outliers=count_outliers(old, z, news),
     )
+
+
+def _excess(residual: Floats, most: Floats) -> Floats:
+    """(m,) how far residuals are beyond ``most``. What the noise remembers of an outlier counts
+    here too, which is why this is not about the sample's own part of it."""
+    excess: Floats = residual - np.clip(residual, -most, most)
+    return excess
 
 
 def _scale(level: Floats, shares: Floats, others: Bools) -> float:
@@ -171,62 +165,3 @@ def _before_run(old: Estimates) -> Floats:
     without = (old.level * old.weight - run) / np.where(apart, weight, 1.0)
     level: Floats = np.where(apart, np.maximum(without, 0.0), old.level)
     return level
-
-
-class _Noise(NamedTuple):
-    """(m,) columns of `Estimates` that describe the noise, one sample later."""
-
-    variance: Floats
-    moved: Floats
-    memory: Floats
-    seen: Floats
-
-    @property
-    def true(self) -> Floats:
-        """(m,) variance of a sample's logarithm."""
-        return true_variance(self.variance, self.moved, self.memory)
-
-    def deviation(self, old: Estimates) -> Floats:
-        """(m,) standard deviation of what a sample has beyond what the last one leads to expect."""
-        new: Floats = np.sqrt(self.true * innovation(self.memory, old.weight, old.squares))
-        return np.maximum(new, _LEAST_DEVIATION)
-
-
-def _noise(old: Estimates, residual: Floats, earlier: Floats, news: Bools) -> _Noise:
-    """The noise after the residuals of a sample and, about the same level, of the one before."""
-    # While a level shift is likely, the samples say nothing of the noise.
-    news = news & (np.maximum(old.up, old.down) <= FAR - DRIFT)
-    if not news.any():
-        return _Noise(old.variance, old.moved, old.memory, old.seen)
-    # The level has errors too.
-    spread = np.sqrt(1.0 + old.squares / np.maximum(old.weight, 1.0) ** 2)
-    variance = _pooled(old.variance, old.seen, residual / spread, news)
-    moved = _pooled(old.moved, old.seen, (residual - earlier) / math.sqrt(2.0), news)
-    seen = np.where(news, np.minimum(old.seen + 1, _SAMPLES), old.seen)
-    return _Noise(variance, moved, find_memory(variance, moved, seen, old.weight), seen)
-
-
-def _pooled(old: Floats, seen: Floats, deviating: Floats, news: Bools) -> Floats:
-    """(m,) mean square of each bundle, drawn towards the fleet's median while samples are few."""
-    known = seen > 0
-    usual = (_MAD * float(np.median(np.abs(deviating[news])))) ** 2
-    if known.any():
-        usual = float(np.median(old[known]))
-    usual = min(max(usual, _LEAST_DEVIATION**2), _MOST_DEVIATION**2)
-    before = np.where(known, old, usual)
-    clipped = np.minimum(deviating**2, _CLIPPED**2 * before)
-    count = np.minimum(seen + 1, _SAMPLES)
-    square = before + (clipped - before) / (count + PRIOR)
-    square = np.clip(square, _LEAST_DEVIATION**2, _MOST_DEVIATION**2)
-    return np.where(news, square, before)
-
-
-def _outliers(old: Estimates, z: Floats, news: Bools) -> Floats:
-    """(m,) the part of the counted samples that are outliers; those of an event count in part."""
-    counted = counted_samples(np.minimum(old.seen + 1, _SAMPLES))
-    taken = news & (counted > 0)
-    # Those of one run are one outlier.
-    far = taken & (np.abs(z) > FAR) & (np.maximum(old.up, old.down) <= 0)
-    part = min(1.0, MOST_AT_ONCE * np.count_nonzero(taken) / max(np.count_nonzero(far), 1))
-    found = old.outliers + (far * part - old.outliers) / np.maximum(counted, 1.0)
-    return np.where(taken, found, old.outliers)

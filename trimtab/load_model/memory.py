@@ -41,8 +41,8 @@ _LEAST: Final = 0.5
 """Ratios below it are clipped: half of what noise without memory has."""
 _SMOOTH: Final = 1.5
 """Ratio, in parts of a random walk's, from which a load moves more smoothly than noise of any
-memory: it drifts, and its average lags behind by what no longer watching makes sure. Lower: lasting
-noise is acted on; higher: a tide is waited out."""
+memory: it drifts, and its average lags behind, which is no chance. Lower: lasting noise is acted
+on; higher: a tide is waited out."""
 _CLIPPED: Final = 3.0
 """Ratios of variance to ``moved`` are clipped at this multiple of what a random walk has: bundles
 that drift smoothly must not set the memory of all."""

@@ -47,7 +47,7 @@ class Outlying(NamedTuple):
     """Outliers of a fleet."""
 
     bundles: int
-    count: float
+    outliers: float
     samples: float
 
     @property
@@ -57,7 +57,7 @@ class Outlying(NamedTuple):
 
     def expected(self, samples: float) -> float:
         """The number in so many samples of each bundle."""
-        rate = self.count / self.samples if self.samples else 0.0
+        rate = self.outliers / self.samples if self.samples else 0.0
         if not self.known:
             rate = max(rate, _BEFORE)
         return rate * self.bundles * samples
@@ -65,14 +65,14 @@ class Outlying(NamedTuple):
     @property
     def common(self) -> bool:
         """Whether there are clearly more than a normal distribution has."""
-        surely = self.count - _ERRORS * math.sqrt(self.count) - _ERRORS
+        surely = self.outliers - _ERRORS * math.sqrt(self.outliers) - _ERRORS
         return surely > _COMMON * self.samples
 
     @property
     def rare(self) -> bool:
         """Whether there are not clearly more than may be called rare."""
         usual = _COMMON * self.samples
-        return self.known and self.count <= usual + 2.0 * (math.sqrt(usual) + 1.0)
+        return self.known and self.outliers <= usual + 2.0 * (math.sqrt(usual) + 1.0)
 
     def limit(self, bound: float) -> float:
         """The largest residual, in standard deviations, that a sum with this bound counts."""
