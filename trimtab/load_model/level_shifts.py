@@ -19,6 +19,7 @@ import numpy as np
 from trimtab.arrays import Bools, Floats
 from trimtab.load_model.estimates import JOINED, Estimates, Samples
 from trimtab.load_model.events import Leaps, draw_leaps
+from trimtab.load_model.memory import STEADY
 from trimtab.load_model.noise import count_outliers, learn_noise
 from trimtab.load_model.odds import DRIFT, TOGETHER, bound_in_event, together
 
@@ -54,7 +55,9 @@ def add_sample(
     noise = learn_noise(old, residual, earlier, news)
     outlying = old.outlying
     z = np.where(news, (residual - noise.memory * earlier) / noise.deviation(old), 0.0)
-    limit = outlying.limit(bound)
+    # What has hardly any noise has no outliers.
+    quiet = (old.seen > 0) & (old.moved <= STEADY**2)
+    limit = np.where(quiet, np.inf, outlying.limit(bound))
     excess = _excess(residual, limit * np.sqrt(noise.true))
     outlier = news & ((np.abs(z) > limit) | (excess != 0))
     believed = np.clip((shares + tiny) * np.exp(-excess) - tiny, 0.0, 1.0)

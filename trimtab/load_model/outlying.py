@@ -22,7 +22,7 @@ outlier."""
 _COMMON: Final = 3e-4
 """Part of the samples above which outliers are common: five times what a normal distribution has.
 Lower: chance makes them common; higher: heavier tails make false level shifts."""
-_ENOUGH: Final = 10.0
+_ENOUGH: Final = 6.0
 """Samples of each bundle after which their number is known. Lower: a young fleet acts on outliers;
 higher: on an event later."""
 _BEFORE: Final = 0.01
