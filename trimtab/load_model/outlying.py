@@ -56,7 +56,10 @@ class Outlying(NamedTuple):
         return self.samples >= _ENOUGH * self.bundles
 
     def expected(self, samples: float) -> float:
-        """The number in so many samples of each bundle."""
+        """The number in so many samples of each bundle; of those that are rare hardly any are far
+        enough to look like leaps."""
+        if self.rare:
+            return 0.0
         rate = self.outliers / self.samples if self.samples else 0.0
         if not self.known:
             rate = max(rate, _BEFORE)
