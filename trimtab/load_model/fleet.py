@@ -30,8 +30,9 @@ from trimtab.view import View
 
 _TINY = 1e-9
 """Floor of total size and gain, which are divided by."""
-_NEAR_OVERLOAD = 0.8
-"""Usage of a broker above which bursts are answered at once; brokers are overloaded at 0.85."""
+_NEAR_OVERLOAD = 0.95
+"""The part of ``round.overloaded_threshold`` above which a broker's bursts are answered at once.
+Lower: bursts that pass are answered; higher: a broker is overloaded before anything moves."""
 MESSAGE_BYTES = 1024.0
 """The cost of handling a message besides its bytes, in bytes. Lower: bundles of small messages look
 too light; higher: those of large messages do."""
@@ -56,6 +57,8 @@ class Fleet:
     """Whether the noise of any bundle is known."""
     struck: bool
     """Whether several bundles have just leapt together."""
+    limit: float = 0.0
+    """Usage below which bursts that may pass are to be brought; 0 if all brokers are below it."""
 
 
 def observe_fleet(
@@ -85,8 +88,9 @@ def observe_fleet(
     rest += gain * arriving(past.sent, view, keys[order], estimates)
     # A burst that may pass is left alone unless its broker nears overload.
     expected, passing = expect_levels(leaps, estimates, view.now_ms)
-    near = rest + gain * np.bincount(where, size, n) > _NEAR_OVERLOAD
-    size = np.where(passing[at] & ~near[where], expected[at], size)
+    limit = _NEAR_OVERLOAD * settings.round.overloaded_threshold
+    relieving = passing[at] & (rest + gain * np.bincount(where, size, n) > limit)[where]
+    size = np.where(passing[at] & ~relieving, expected[at], size)
     settled = leaps.wait_s == 0
     chance = estimates.chance if settled else estimates.spread
     fleet = Fleet(
@@ -98,6 +102,7 @@ def observe_fleet(
         variance=gain**2 * np.bincount(where, chance[at], n),
         ready=estimates.known,
         struck=settled and estimates.struck >= TOGETHER,
+        limit=limit if relieving.any() else 0.0,
     )
     columns = (fleet.usage.tolist(), gain.tolist(), fleet.variance.tolist())
     foreseen = dict(zip(view.brokers.names, map(Foreseen, *columns), strict=True))

@@ -3,7 +3,8 @@
 leap     = a bundle's level shift by a large factor (`trimtab.load_model.level_shifts`)
 returned = within the horizon its level came more than half of the way back
 lasted   = it did not
-wait     = the shortest time after which no more leaps returned than lasted
+wait     = twice the shortest time after which no more leaps returned than lasted: the longest bursts
+           are rare, and few of them are known
 Leaps that begin together count as one. A leap younger than the wait is a burst that may pass. In a
 fleet whose leaps last, or that has had almost none, there is no wait.
 """
@@ -67,7 +68,7 @@ class LeapRecord:
         doubted = np.flatnonzero(longer > self.lasted + _PRIOR)
         if not doubted.size:
             return 0.0
-        return (*_EDGES_S, _HORIZON_S)[int(doubted[-1]) + 1]
+        return min(2 * (*_EDGES_S, _HORIZON_S)[int(doubted[-1]) + 1], _HORIZON_S)
 
 
 def record_leaps(

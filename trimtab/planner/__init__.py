@@ -19,7 +19,7 @@ from typing import Final
 
 from trimtab.load_model.history import PlannerHistory
 from trimtab.load_model.in_transit import send_off
-from trimtab.plan import ShedWish
+from trimtab.plan import MOST_AT_ONCE, ShedWish
 from trimtab.planner.board import BoardMove
 from trimtab.planner.constraints import Draft, find_range_after
 from trimtab.planner.easing import ease
@@ -49,8 +49,12 @@ def shed(
         _plan_pool(draft, each, outlook.unrest, history)
     spreading, balancing = draft.steps[:spread], draft.steps[spread:]
     # A plan that is only shown makes no later plan wait.
-    if balancing and swung(history, settings, view.now_ms) and not settings.round.observe_only:
-        history = replace(history, unrest=outlook.unrest + 1.0, planned_ms=view.now_ms)
+    if balancing and not settings.round.observe_only:
+        if swung(history, settings, view.now_ms):
+            history = replace(history, unrest=outlook.unrest + 1.0, planned_ms=view.now_ms)
+        most = settings.round.max_moves or MOST_AT_ONCE
+        cut = draft.cut or outlook.fleet.struck or len(draft.steps) >= most
+        history = replace(history, cut=cut)
     moves = [(step.bundle, step.destination) for step in draft.steps]
     if moves and not settings.round.observe_only:
         history = replace(history, sent=send_off(history.sent, moves, view))
@@ -89,13 +93,14 @@ def _balance(draft: Draft, before: Prospect, unrest: float) -> None:
     if found is None or found.beyond <= 0:
         return
     ground, settings = found.ground, draft.settings
-    width = aim(settings, unrest, found.pair.accepted)
+    width = aim(settings, unrest, found.pair.accepted, relieving=draft.fleet.limit > 0)
     if draft.bound:
         width = max(width, CLEARLY * found.floor)
     best = find_plan(ground, draft.keeps(ground), width, settings.planner.effort)
     steps = draft.granted(best.steps)
     range_ = find_range_after(ground, draft.fleet, ())
     gained = range_ - find_range_after(ground, draft.fleet, steps)
+    draft.cut |= best.cut
     # A plan that was cut short is continued by the next one: together they gain more.
     worth = 0.0 if best.cut else _WORTH
     if gained <= worth * (range_ - max(settings.planner.target, found.floor)):

@@ -56,9 +56,12 @@ def find_tolerated_range(settings: Settings, unrest: float) -> float:
     return settings.planner.target * min(1.0 + _WIDENING * max(unrest - 1.0, 0.0), _WIDEST)
 
 
-def aim(settings: Settings, unrest: float, accepted: float) -> float:
-    """The range that a plan aims at: below the target, or wider for a repeat plan."""
+def aim(settings: Settings, unrest: float, accepted: float, *, relieving: bool = False) -> float:
+    """The range that a plan aims at: below the target, or wider for a repeat plan; if it only
+    relieves a broker of bursts that may pass, just below the accepted one."""
     least = _REPEAT_AIM * accepted if unrest > _RECENT_PLANS else 0.0
+    if relieving:
+        least = _AIM * accepted
     return max(_AIM * settings.planner.target, least)
 
 
@@ -74,6 +77,7 @@ def widest(ground: Ground, settings: Settings, unrest: float) -> Pair:
         planner = settings.planner
         k = deviations(len(brokers), settings.round.interval, planner.false_moves)
         accepted = np.maximum(accepted, _AIM * planner.target + k * deviation)
+    accepted = np.maximum(accepted, fleet.limit - fleet.usage[cold])
     at, to = np.unravel_index(np.argmax(range_ - accepted), range_.shape)
     return Pair(
         hot=int(hot[at]),
