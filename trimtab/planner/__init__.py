@@ -27,7 +27,7 @@ from trimtab.planner.giants import divides, forcing, is_awaited, note_giants, st
 from trimtab.planner.groups import part
 from trimtab.planner.outlook import CLEARLY, Prospect, look_ahead, prospect, swung
 from trimtab.planner.search import find_plan
-from trimtab.planner.trigger import aim
+from trimtab.planner.trigger import aim, reach
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
 from trimtab.view import View
@@ -43,6 +43,7 @@ def shed(
     """The moves of the plan, in order, each with its destination."""
     outlook, history = look_ahead(view, history, settings)
     draft = Draft(view, outlook.fleet, settings)
+    draft.reach = reach(history.misses)
     part(draft)
     spread = len(draft.steps)
     for each in outlook.prospects:
@@ -96,13 +97,14 @@ def _balance(draft: Draft, before: Prospect, unrest: float) -> None:
     width = aim(settings, unrest, found.pair.accepted, relieving=draft.fleet.limit > 0)
     if draft.bound:
         width = max(width, CLEARLY * found.floor)
+    range_ = find_range_after(ground, draft.fleet, ())
+    width = range_ - draft.reach * (range_ - width)
     best = find_plan(ground, draft.keeps(ground), width, settings.planner.effort)
     steps = draft.granted(best.steps)
-    range_ = find_range_after(ground, draft.fleet, ())
     gained = range_ - find_range_after(ground, draft.fleet, steps)
     draft.cut |= best.cut
     # A plan that was cut short is continued by the next one: together they gain more.
-    worth = 0.0 if best.cut else _WORTH
+    worth = 0.0 if best.cut else _WORTH * draft.reach
     if gained <= worth * (range_ - max(settings.planner.target, found.floor)):
         steps = ()
     draft.add(steps)

@@ -33,6 +33,9 @@ higher: the next one comes sooner. With it a skewed fleet with noise 0.5 takes 1
 of one without (mean of seeds 1 to 40)."""
 _RECENT_PLANS: Final = 0.5
 """Recent plans above which a plan is a repeat: one plan counts so much after half a day."""
+_LEAST_REACH: Final = 0.125
+"""The smallest part of its way that a plan goes. Lower: its outcome drowns in noise, and the model
+is never trusted again; higher: a wrong model does more harm."""
 HALF_LIFE_MS: Final = 12 * 3_600_000
 """Time after which a plan counts half. Shorter: a daily swing is chased; longer: a fleet that was
 balanced yesterday stays skewed today."""
@@ -63,6 +66,11 @@ def aim(settings: Settings, unrest: float, accepted: float, *, relieving: bool =
     if relieving:
         least = _AIM * accepted
     return max(_AIM * settings.planner.target, least)
+
+
+def reach(misses: int) -> float:
+    """The part of its way that a plan goes after so many plans that missed their forecasts."""
+    return max(0.5**misses, _LEAST_REACH)
 
 
 def widest(ground: Ground, settings: Settings, unrest: float) -> Pair:
