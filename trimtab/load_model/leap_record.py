@@ -3,8 +3,8 @@
 leap     = a bundle's level shift by a large factor (`trimtab.load_model.level_shifts`)
 returned = within the horizon its level came more than half of the way back
 lasted   = it did not
-wait     = twice the shortest time after which no more leaps returned than lasted: the longest bursts
-           are rare, and few of them are known
+wait     = twice the shortest age beyond which no more leaps returned than lasted: twice, as the
+           longest bursts are rare, and few of them are known
 Leaps that begin together count as one. A leap younger than the wait is a burst that may pass. In a
 fleet whose leaps last, or that has had almost none, there is no wait.
 """
@@ -71,9 +71,7 @@ class LeapRecord:
         return min(2 * (*_EDGES_S, _HORIZON_S)[int(doubted[-1]) + 1], _HORIZON_S)
 
 
-def record_leaps(
-    past: LeapRecord, before: Estimates, after: Estimates, now_ms: int
-) -> LeapRecord:
+def record_leaps(past: LeapRecord, before: Estimates, after: Estimates, now_ms: int) -> LeapRecord:
     """The record after a round that turned the estimates ``before`` into ``after``."""
     past = _open(past, before, after, now_ms)
     if not len(past.keys):

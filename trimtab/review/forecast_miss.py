@@ -47,12 +47,11 @@ def judge_forecast(plan: Noted, typical: float, ranges: Ranges | None) -> Outcom
     chances = [_SURELY * side.noise(max(side.strays, typical)) ** 0.5 for side in sides]
     promised = sum(abs(side.predicted - side.before) for side in sides)
     off = sum(
-        max(abs(side.surprise) - chance, 0.0)
-        for side, chance in zip(sides, chances, strict=True)
+        max(abs(side.surprise) - chance, 0.0) for side, chance in zip(sides, chances, strict=True)
     )
     if off > _PART * promised or (ranges is not None and _is_wider(ranges)):
         return Outcome.MISS
-    return Outcome.HIT if 0 < promised and sum(chances) <= _PART * promised else Outcome.UNCLEAR
+    return Outcome.HIT if promised > 0 and sum(chances) <= _PART * promised else Outcome.UNCLEAR
 
 
 def count_misses(misses: int, outcome: Outcome) -> int:

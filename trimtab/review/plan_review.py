@@ -140,9 +140,7 @@ class PlanReview:
         typical = model.typical(
             view.brokers.names, {broker: side.strays for broker, side in plan.sides.items()}
         )
-        outcome = judge_forecast(
-            plan, typical, compare_ranges(plan, view, model, self._settings)
-        )
+        outcome = judge_forecast(plan, typical, compare_ranges(plan, view, model, self._settings))
         misses = count_misses(history.misses, outcome)
         histories = replace(state.histories, trimtab=replace(history, misses=misses))
         state = replace(state, histories=histories)
