@@ -59,6 +59,8 @@ class Fleet:
     """Whether several bundles have just leapt together."""
     limit: float = 0.0
     """Usage below which bursts that may pass are to be brought; 0 if all brokers are below it."""
+    passing: int = 0
+    """Bundles that leapt and count with their size before, as leaps of this fleet pass."""
 
 
 def observe_fleet(
@@ -89,8 +91,10 @@ def observe_fleet(
     # A burst that may pass is left alone unless its broker nears overload.
     expected, passing = expect_levels(leaps, estimates, view.now_ms)
     limit = _NEAR_OVERLOAD * settings.round.overloaded_threshold
-    relieving = passing[at] & (rest + gain * np.bincount(where, size, n) > limit)[where]
-    size = np.where(passing[at] & ~relieving, expected[at], size)
+    passing = passing[at]
+    relieving = passing & (rest + gain * np.bincount(where, size, n) > limit)[where]
+    passing &= ~relieving
+    size = np.where(passing, expected[at], size)
     settled = leaps.wait_s == 0
     chance = estimates.chance if settled else estimates.spread
     fleet = Fleet(
@@ -103,6 +107,7 @@ def observe_fleet(
         ready=estimates.known,
         struck=settled and estimates.struck >= TOGETHER,
         limit=limit if relieving.any() else 0.0,
+        passing=int(np.count_nonzero(passing)),
     )
     columns = (fleet.usage.tolist(), gain.tolist(), fleet.variance.tolist())
     foreseen = dict(zip(view.brokers.names, map(Foreseen, *columns), strict=True))
