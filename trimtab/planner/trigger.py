@@ -1,7 +1,7 @@
 """Whether brokers are further apart than is accepted, or than chance explains.
 
-accepted(pair) = the target, widened by recent plans; or the limit less the colder one's usage, where
-                 a broker is only relieved of bursts that may pass; or if that is more
+accepted(pair) = the target, widened by recent plans; or the limit less the colder one's usage, if
+                 a broker is only relieved of bursts that may pass; or, if that is more,
                  aim + k * deviation: the range that a plan leaves must not cause another plan; but
                  not while several bundles have just leapt together, which is not chance
 deviation      = that of the pair's difference in predicted usage, from the noise of its bundles
