@@ -35,7 +35,7 @@ def test_plans_within_a_cool_down(changes: dict[str, object], plans: int) -> Non
 
 
 def test_bursts_that_pass_are_left_alone() -> None:
-    """The hour before has shown that they pass; a planner that answers them makes some forty moves."""
+    """The hour before has shown that they pass; to answer them would take some forty moves."""
     scenario = load("bursts", brokers=8, bundles=160, cycles=90, seed=1)
     figures = run(change_scenario(scenario, {"burst.a_day": 8.0}), strategy("trimtab")).figures
     assert figures.moves <= 2
