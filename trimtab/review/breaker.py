@@ -118,7 +118,7 @@ def compare_ranges(plan: Noted, view: View, model: Model, settings: Settings) ->
     heard = {row_of[b]: side for b, side in plan.sides.items() if side.reports}
     if len(heard) < 2:
         return None
-    taking = Permits(view).of_others(view.brokers.available)
+    taking = Permits(view.policies, view.brokers).of_others(view.brokers.available)
     taking[[*heard]] = True
     now, forecast = model.usage.copy(), model.usage.copy()
     variance = model.variance.copy()
