@@ -66,6 +66,9 @@ class Rule(StrEnum):
     TOO_FEW_BROKERS = "too-few-brokers"
     FROZEN = "frozen"
     """An earlier plan did harm (`trimtab.review.breaker`)."""
+    AWAITING_OUTCOME = "awaiting-outcome"
+    """A plan missed its forecast, and the outcome of the next one is not known yet
+    (`trimtab.review.forecast_miss`)."""
     REPAIR_ONLY = "repair-only"
     """A round between two regular ones, only to repair and to drain."""
     BALANCED = "balanced"

@@ -188,7 +188,7 @@ def test_bundles_that_leap_together_need_less_evidence_and_the_answer_says_so() 
 def test_a_load_that_swings_is_not_chased() -> None:
     view = cluster(a=even(0.57, *[1] * 20), b=even(0.5, *[1] * 20))
     state = planned(view, round__observe_only=True).after
-    lately = replace(state.histories.trimtab, unrest=3.0, planned_ms=NOW_MS)
+    lately = replace(state.histories.trimtab, unrest=3.0, planned_ms=NOW_MS - 1)
     state = replace(state, histories=replace(state.histories, trimtab=lately))
     scene = scene_of(view, PLANNER, Memory(round=state))
     told = explain(scene, "b")

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from trimtab.load_model.costs import Costs
 from trimtab.load_model.estimates import Estimates
+from trimtab.load_model.leap_record import LeapRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +57,10 @@ class PlannerHistory:
     """When giants were last searched for."""
     divided: dict[str, Weighed] = field(default_factory=dict)
     """Giants whose split was requested (`trimtab.splitting.triggers.planned`)."""
+    leaps: LeapRecord = field(default_factory=LeapRecord)
+    """Whether leaps of bundles have lasted in this fleet."""
+    cut: bool = False
+    """Whether the last plan was unfinished: cut short by its effort or by what a round may move, or
+    made while several bundles leapt together, whose new levels were hardly known."""
+    misses: int = 0
+    """Plans of late whose outcome missed the forecast; a hit halves the number."""

@@ -19,7 +19,7 @@ from typing import Final
 
 from trimtab.load_model.history import PlannerHistory
 from trimtab.load_model.in_transit import send_off
-from trimtab.plan import ShedWish
+from trimtab.plan import MOST_AT_ONCE, ShedWish
 from trimtab.planner.board import BoardMove
 from trimtab.planner.constraints import Draft, find_range_after
 from trimtab.planner.easing import ease
@@ -27,7 +27,7 @@ from trimtab.planner.giants import divides, forcing, is_awaited, note_giants, st
 from trimtab.planner.groups import part
 from trimtab.planner.outlook import CLEARLY, Prospect, look_ahead, prospect, swung
 from trimtab.planner.search import find_plan
-from trimtab.planner.trigger import aim
+from trimtab.planner.trigger import aim, reach
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
 from trimtab.view import View
@@ -43,14 +43,19 @@ def shed(
     """The moves of the plan, in order, each with its destination."""
     outlook, history = look_ahead(view, history, settings)
     draft = Draft(view, outlook.fleet, settings)
+    draft.reach = reach(history.misses)
     part(draft)
     spread = len(draft.steps)
     for each in outlook.prospects:
         _plan_pool(draft, each, outlook.unrest, history)
     spreading, balancing = draft.steps[:spread], draft.steps[spread:]
     # A plan that is only shown makes no later plan wait.
-    if balancing and swung(history, settings, view.now_ms) and not settings.round.observe_only:
-        history = replace(history, unrest=outlook.unrest + 1.0, planned_ms=view.now_ms)
+    if balancing and not settings.round.observe_only:
+        if swung(history, settings, view.now_ms):
+            history = replace(history, unrest=outlook.unrest + 1.0, planned_ms=view.now_ms)
+        most = settings.round.max_moves or MOST_AT_ONCE
+        cut = draft.cut or outlook.fleet.struck or len(draft.steps) >= most
+        history = replace(history, cut=cut)
     moves = [(step.bundle, step.destination) for step in draft.steps]
     if moves and not settings.round.observe_only:
         history = replace(history, sent=send_off(history.sent, moves, view))
@@ -89,15 +94,17 @@ def _balance(draft: Draft, before: Prospect, unrest: float) -> None:
     if found is None or found.beyond <= 0:
         return
     ground, settings = found.ground, draft.settings
-    width = aim(settings, unrest, found.pair.accepted)
+    width = aim(settings, unrest, found.pair.accepted, relieving=draft.fleet.limit > 0)
     if draft.bound:
         width = max(width, CLEARLY * found.floor)
+    range_ = find_range_after(ground, draft.fleet, ())
+    width = range_ - draft.reach * (range_ - width)
     best = find_plan(ground, draft.keeps(ground), width, settings.planner.effort)
     steps = draft.granted(best.steps)
-    range_ = find_range_after(ground, draft.fleet, ())
     gained = range_ - find_range_after(ground, draft.fleet, steps)
+    draft.cut |= best.cut
     # A plan that was cut short is continued by the next one: together they gain more.
-    worth = 0.0 if best.cut else _WORTH
+    worth = 0.0 if best.cut else _WORTH * draft.reach
     if gained <= worth * (range_ - max(settings.planner.target, found.floor)):
         steps = ()
     draft.add(steps)

@@ -110,9 +110,9 @@ def prospect(draft: Draft, pool: Pool, unrest: float) -> Prospect | None:
 
 
 def swung(history: PlannerHistory, settings: Settings, now_ms: int) -> bool:
-    """Whether a plan answers another swing of the load: plans within one cool-down continue the
-    first, and count as one."""
-    return now_ms - history.planned_ms >= 1000 * settings.round.grace_period
+    """Whether a plan answers another swing of the load: only one that continues an unfinished plan,
+    within a cool-down, does not."""
+    return not history.cut or now_ms - history.planned_ms >= 1000 * settings.round.grace_period
 
 
 def unrest_of(history: PlannerHistory, now_ms: int) -> float:

@@ -14,7 +14,7 @@ from trimtab.explaining.words import format_count, percent, points
 from trimtab.planner.constraints import Draft
 from trimtab.planner.giants import divides, forcing, is_awaited
 from trimtab.planner.outlook import CLEARLY, Outlook, look_ahead
-from trimtab.planner.trigger import find_tolerated_range, widest
+from trimtab.planner.trigger import find_tolerated_range, reach, widest
 from trimtab.reasons import Reason, Rest
 from trimtab.settings import Settings
 from trimtab.wire.explanation import Nearest
@@ -65,7 +65,8 @@ class PoolAccount:
         """Why the planner acted."""
         return Cause(
             Reason.OUT_OF_RANGE,
-            f"{self._apart}, {points(self.prospect.pair.accepted)} are accepted{self._event}",
+            f"{self._apart}, {points(self.prospect.pair.accepted)} are accepted{self._event}"
+            f"{self._missed}",
             self._flip("the round leaves all as it is", rests=True),
             self._figures,
         )
@@ -108,7 +109,7 @@ class PoolAccount:
         target, unrest = settings.planner.target, self._outlook.unrest
         nearest = self._flip("the round looks for a plan", rests=False)
         if pair.range <= target:
-            why = f"{self._apart}, within the {points(target)} of planner.target"
+            why = f"{self._apart}, within the {points(target)} of planner.target{self._passing}"
             return Cause(Rest.IN_RANGE, why, nearest, self._figures)
         why = (
             f"{self._apart}, more than the {points(target)} of planner.target; up to "
@@ -117,7 +118,12 @@ class PoolAccount:
         if pair.accepted <= find_tolerated_range(settings, unrest):
             why += f", for there were {unrest:.1f} plans of late, and a load that swings is not "
             return Cause(Rest.SWINGING, f"{why}chased", nearest, self._figures)
-        why += f", for so far chance (deviation {points(pair.deviation)}) may bring them"
+        if self._outlook.fleet.limit:
+            limit = percent(self._outlook.fleet.limit)
+            why += f", for leaps of this fleet pass, and no broker is that far above {limit}"
+        else:
+            why += f", for so far chance (deviation {points(pair.deviation)}) may bring them"
+        why += self._passing
         return Cause(Rest.WITHIN_NOISE, why, nearest, self._figures)
 
     @property
@@ -211,6 +217,25 @@ class PoolAccount:
         return f", whatever chance may do, for {struck} leapt together just now"
 
     @property
+    def _passing(self) -> str:
+        """Which bundles count with their load before a leap, if some do."""
+        if not self._outlook.fleet.passing:
+            return ""
+        some = format_count(self._outlook.fleet.passing, "bundle")
+        return f"; {some} that leapt just now count as before, for most leaps of this fleet pass"
+
+    @property
+    def _missed(self) -> str:
+        """Why the plan goes only a part of the way, if it does."""
+        misses = self._scene.after.histories.trimtab.misses
+        if not misses:
+            return ""
+        return (
+            f"; {format_count(misses, 'plan')} of late missed the forecast, so this one goes "
+            f"{percent(reach(misses))} of the way"
+        )
+
+    @property
     def _apart(self) -> str:
         pair, names = self.prospect.pair, self._view.brokers.names
         usage = self._outlook.fleet.usage
@@ -229,5 +254,7 @@ class PoolAccount:
             "deviation": pair.deviation,
             "floor": self.prospect.floor,
             "unrest": self._outlook.unrest,
+            "passing": self._outlook.fleet.passing,
+            "misses": self._scene.after.histories.trimtab.misses,
             "leapt": follow_history(self._scene).estimates.struck,
         }
