@@ -91,7 +91,7 @@ class Burst:
 
 @dataclass(frozen=True, slots=True)
 class Posting:
-    """How reports reach the job; a broker without a report for `round.silence` is out of view."""
+    """How reports reach the job; a silent broker is out of view (`trimtab.state.pace`)."""
 
     every: float = setting(0.0, "s", (0.0, DAY_S), "Between a broker's reports; 0: a cycle.")
     lost: float = setting(0.0, "fraction", (0.0, 0.99), "Of the reports, at random.")
