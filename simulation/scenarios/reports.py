@@ -25,12 +25,13 @@ from trimtab.settings import RoundSettings
 from trimtab.view import Brokers, Bundles, View, available_part
 
 CLUSTER: Final = "scenario"
+_DEFAULTS: Final = RoundSettings()
 
 
 class Reports:
     """Builds views of one world, once a cycle."""
 
-    def __init__(self, world: World, settings: RoundSettings = RoundSettings()) -> None:
+    def __init__(self, world: World, settings: RoundSettings = _DEFAULTS) -> None:
         """A broker that is silent by these ``settings`` is left out, with its bundles."""
         self._world, self._settings = world, settings
         self.lateness = Lateness(world)

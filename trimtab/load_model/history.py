@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from trimtab.load_model.costs import Costs
 from trimtab.load_model.estimates import Estimates
+from trimtab.load_model.fleet_change import FleetChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class PlannerHistory:
     sent: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Bundle to the broker that a plan sent it to, and when (ms); kept for a while."""
     foreseen: dict[str, Foreseen] = field(default_factory=dict)
+    change: FleetChange = field(default_factory=FleetChange)
     ahead: dict[str, float] = field(default_factory=dict)
     """Broker to what a finished plan showed of ``unexplained`` before the average did; it fades as
     the average follows."""

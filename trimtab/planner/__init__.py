@@ -3,6 +3,8 @@
 shed(view):
   track every bundle's share of the load, and the cost of traffic on each kind of broker
   predict the usage of every broker after everything in flight has landed
+  accept a wider range while brokers come and go one after another
+    (`trimtab.planner.fleet_changes`)
   spread the anti-affinity groups (`trimtab.planner.groups`)
   for the brokers of each isolation policy, and those of bundles without a policy:
     move nothing if the range of usage is accepted, or may be chance, or a single bundle forces it,
@@ -23,6 +25,7 @@ from trimtab.plan import ShedWish
 from trimtab.planner.board import BoardMove
 from trimtab.planner.constraints import Draft, find_range_after
 from trimtab.planner.easing import ease
+from trimtab.planner.fleet_changes import is_waiting, settings_now
 from trimtab.planner.giants import divides, forcing, is_awaited, note_giants, stuck
 from trimtab.planner.groups import part
 from trimtab.planner.outlook import CLEARLY, Prospect, look_ahead, prospect, swung
@@ -31,6 +34,8 @@ from trimtab.planner.trigger import aim
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
 from trimtab.view import View
+
+__all__ = ["is_learning", "is_waiting", "shed"]
 
 _WORTH: Final = 0.1
 """The part of a range's excess over the target that a plan must gain. Lower: moves for little;
@@ -42,6 +47,7 @@ def shed(
 ) -> tuple[Sequence[ShedWish], PlannerHistory]:
     """The moves of the plan, in order, each with its destination."""
     outlook, history = look_ahead(view, history, settings)
+    settings = settings_now(settings, history, view.now_ms)
     draft = Draft(view, outlook.fleet, settings)
     part(draft)
     spread = len(draft.steps)
