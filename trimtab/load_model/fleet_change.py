@@ -26,6 +26,8 @@ class FleetChange:
     """The longest time between two such moments; 0 if there was only one."""
     came: tuple[str, ...] = ()
     """The brokers that came, sorted."""
+    moves: int = 0
+    """Bundles that plans moved meanwhile, to fill them in part."""
 
 
 def note_brokers(
@@ -40,4 +42,5 @@ def note_brokers(
     if not before or not (came | (set(before) - set(brokers))) - counted:
         return change
     longest_ms = max(change.gap_ms, gap_ms) if related else 0
-    return FleetChange(now_ms, longest_ms, tuple(sorted(counted | came)))
+    moves = change.moves if related else 0
+    return FleetChange(now_ms, longest_ms, tuple(sorted(counted | came)), moves)

@@ -25,11 +25,12 @@ from trimtab.plan import ShedWish
 from trimtab.planner.board import BoardMove
 from trimtab.planner.constraints import Draft, find_range_after
 from trimtab.planner.easing import ease
-from trimtab.planner.fleet_changes import is_waiting, settings_now
+from trimtab.planner.fleet_changes import is_waiting, note_moves, plan_meanwhile, settings_now
 from trimtab.planner.giants import divides, forcing, is_awaited, note_giants, stuck
 from trimtab.planner.groups import part
 from trimtab.planner.outlook import CLEARLY, Prospect, look_ahead, prospect, swung
 from trimtab.planner.search import find_plan
+from trimtab.planner.trial import Trial
 from trimtab.planner.trigger import aim
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
@@ -59,6 +60,7 @@ def shed(
         history = replace(history, unrest=outlook.unrest + 1.0, planned_ms=view.now_ms)
     moves = [(step.bundle, step.destination) for step in draft.steps]
     if moves and not settings.round.observe_only:
+        history = note_moves(history, len(balancing), view.now_ms)
         history = replace(history, sent=send_off(history.sent, moves, view))
     wishes = [_wish(step, Reason.SPREAD_GROUP) for step in spreading]
     wishes += [_wish(step, Reason.OUT_OF_RANGE) for step in balancing]
@@ -77,18 +79,18 @@ def _wish(step: BoardMove, reason: Reason) -> ShedWish:
 def _plan_pool(draft: Draft, found: Prospect, unrest: float, history: PlannerHistory) -> None:
     """Add the moves of one pool to the draft, and its bundles that should be split."""
     if not divides(draft.settings):
-        _balance(draft, found, unrest)
+        _balance(draft, found, unrest, history)
         return
     giants = forcing(draft, found, history.estimates)
     if not is_awaited(draft, giants, found.pair.hot, history):
         before = len(draft.steps)
-        _balance(draft, found, unrest)
+        _balance(draft, found, unrest, history)
         if found.beyond > 0 and len(draft.steps) == before:
             giants += stuck(draft, found.ground, history.estimates)
     draft.giants += giants
 
 
-def _balance(draft: Draft, before: Prospect, unrest: float) -> None:
+def _balance(draft: Draft, before: Prospect, unrest: float, history: PlannerHistory) -> None:
     """Add the moves of one pool to the draft."""
     # Moves of other bundles between the same brokers count.
     found = prospect(draft, before.pool, unrest) if draft.moved else before
@@ -98,7 +100,13 @@ def _balance(draft: Draft, before: Prospect, unrest: float) -> None:
     width = aim(settings, unrest, found.pair.accepted)
     if draft.bound:
         width = max(width, CLEARLY * found.floor)
-    best = find_plan(ground, draft.keeps(ground), width, settings.planner.effort)
+    keeps, effort = draft.keeps(ground), settings.planner.effort
+
+    def plan(width: float) -> Trial:
+        return find_plan(ground, keeps, width, effort)
+
+    waits = is_waiting(history, draft.view.now_ms)
+    best = plan_meanwhile(ground, history, width, plan) if waits else plan(width)
     steps = draft.granted(best.steps)
     range_ = find_range_after(ground, draft.fleet, ())
     gained = range_ - find_range_after(ground, draft.fleet, steps)
