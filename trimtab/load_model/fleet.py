@@ -94,7 +94,7 @@ def observe_fleet(
     # Plans for another set of brokers are no reason to leave this one as it is.
     unrest = history.unrest if foreseen.keys() == past.foreseen.keys() else 0.0
     change = note_brokers(past.change, past.foreseen, foreseen, view.now_ms)
-    return fleet, replace(history, foreseen=foreseen, unrest=unrest, change=change)
+    return fleet, replace(history, foreseen=foreseen, unrest=unrest, shifted={}, change=change)
 
 
 def traffic_of(stats: Floats) -> Floats:

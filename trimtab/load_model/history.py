@@ -45,6 +45,9 @@ class PlannerHistory:
     sent: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Bundle to the broker that a plan sent it to, and when (ms); kept for a while."""
     foreseen: dict[str, Foreseen] = field(default_factory=dict)
+    shifted: dict[str, float] = field(default_factory=dict)
+    """Broker to the usage that the plan made on ``foreseen`` adds to it: what is placed before the
+    next prediction must not take a broker that the plan fills for an empty one."""
     change: FleetChange = field(default_factory=FleetChange)
     ahead: dict[str, float] = field(default_factory=dict)
     """Broker to what a finished plan showed of ``unexplained`` before the average did; it fades as

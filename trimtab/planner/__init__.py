@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from trimtab.load_model.fleet import Fleet
 from trimtab.load_model.history import PlannerHistory
 from trimtab.load_model.in_transit import send_off
 from trimtab.plan import ShedWish
@@ -61,7 +62,11 @@ def shed(
     moves = [(step.bundle, step.destination) for step in draft.steps]
     if moves and not settings.round.observe_only:
         history = note_moves(history, len(balancing), view.now_ms)
-        history = replace(history, sent=send_off(history.sent, moves, view))
+        history = replace(
+            history,
+            sent=send_off(history.sent, moves, view),
+            shifted=_shifted(view, outlook.fleet, draft.fleet),
+        )
     wishes = [_wish(step, Reason.SPREAD_GROUP) for step in spreading]
     wishes += [_wish(step, Reason.OUT_OF_RANGE) for step in balancing]
     return wishes, note_giants(history, draft)
@@ -70,6 +75,12 @@ def shed(
 def is_learning(history: PlannerHistory) -> bool:
     """Whether no bundle has been reported twice: nothing tells load from noise yet."""
     return not history.estimates.known
+
+
+def _shifted(view: View, before: Fleet, after: Fleet) -> dict[str, float]:
+    """Broker to the usage that the draft's moves add."""
+    shifted = zip(view.brokers.names, (after.usage - before.usage).tolist(), strict=True)
+    return {name: usage for name, usage in shifted if usage}
 
 
 def _wish(step: BoardMove, reason: Reason) -> ShedWish:

@@ -77,7 +77,7 @@ def settings_now(settings: Settings, history: PlannerHistory, now_ms: int) -> Se
 def plan_meanwhile(
     ground: Ground, history: PlannerHistory, width: float, plan: Callable[[float], Trial]
 ) -> Trial:
-    """The narrowest plan around this ``width`` that takes few moves, for while the planner waits."""
+    """The narrowest plan around this ``width`` that takes few moves; for while it waits."""
     change = history.change
     share = _SHARE * len(ground.rows) / len(ground.brokers)
     for part in _WIDTHS:
