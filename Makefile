@@ -4,8 +4,8 @@ SHELL := bash
 
 DEMO_SECONDS ?= 180
 BIN := .venv/bin
-CORE_TESTS := tests/benchmarks tests/golden tests/model tests/planner tests/properties tests/simulation \
-	tests/sources tests/unit
+CORE_TESTS := tests/benchmarks tests/contracts tests/deploy tests/golden tests/model tests/planner \
+	tests/properties tests/simulation tests/sources tests/unit
 UV_VERSION := 0.13.8
 COMPILE = UV_CUSTOM_COMPILE_COMMAND="make lock" build/uv/bin/uv pip compile pyproject.toml \
 	--universal --python-version 3.11 --fork-strategy fewest --generate-hashes --quiet
@@ -29,7 +29,7 @@ check: .venv ## format, lint, types, import contracts, tests
 	$(BIN)/lint-imports
 	$(MAKE) --no-print-directory --jobs 3 --keep-going --output-sync=target test-faults test-servers test-core
 
-# Three at once: tests with servers wait more than they compute. Those that only compute give way.
+# Three at once: tests with servers wait more than they compute. Those that mostly compute give way.
 .PHONY: test-faults test-servers test-core
 test-faults:
 	$(BIN)/pytest -m "not slow" tests/faults

@@ -36,7 +36,7 @@ from trimtab.state.memory import Memory
 from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.keys import CONTROL
 from trimtab.wire.ownership import Record
-from trimtab.wire.rows import JobSettings
+from trimtab.wire.rounds import JobSettings
 
 Unchecked = Annotated[
     bool,

@@ -16,7 +16,7 @@ from simulation.replay.recorded import RecordedTopics, decode_values
 from trimtab.nearby import nearby
 from trimtab.settings import Value
 from trimtab.wire import keys
-from trimtab.wire.rows import JobSettings
+from trimtab.wire.rounds import JobSettings
 
 _LATELY_MS: Final = 3_600_000
 """Most clusters hold a round every minute, and the job tells its settings every 15 minutes."""

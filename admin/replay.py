@@ -17,7 +17,7 @@ from simulation.replay.run import Readers
 from simulation.replay.span import Ambiguous, Asked, Bound, iso
 from simulation.replay.verdict import ReplayVerdict, judge_run
 from trimtab.shedding import SHEDDERS
-from trimtab.wire.rows import RoundRecord, ShadowSide
+from trimtab.wire.rounds import RoundRecord, ShadowSide
 
 MOST_ROUNDS: Final = 40
 """Most rounds shown of two strategies side by side; the sums count all."""

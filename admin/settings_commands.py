@@ -29,12 +29,12 @@ from trimtab.cluster.flaws import FIXED
 from trimtab.cluster.intents import resolve_settings
 from trimtab.cluster.job_settings import from_record, to_record
 from trimtab.intake.snapshot import IntakeSettings
-from trimtab.settings import Value
+from trimtab.settings import IN_WORDS, Value
 from trimtab.settings.setting import InvalidSettings
 from trimtab.shedding import DEFAULTS
 from trimtab.state.memory import Memory
 from trimtab.wire.control import IntentKind
-from trimtab.wire.rows import JobSettings
+from trimtab.wire.rounds import JobSettings
 
 settings_commands = typer.Typer(
     help="Settings of a cluster while the job runs.", no_args_is_help=True
@@ -152,7 +152,16 @@ def effective(last: LastRounds, started: JobSettings) -> tuple[list[Effective], 
         Effective(FIXED + name, value, _source(value, defaults.intake[name]), value)
         for name, value in begun.intake.items()
     ]
-    return sorted(found), problems
+    return sorted([*found, *_in_words(found)]), problems
+
+
+def _in_words(found: list[Effective]) -> Iterator[Effective]:
+    """The numbers that can be given in words, by that name."""
+    of = {each.name: each for each in found}
+    for name, words in IN_WORDS.items():
+        number = of[words.path]
+        now, started = words.word_of(number.value), words.word_of(number.started)
+        yield Effective(name, now, number.source, started)
 
 
 def _source(value: Value, default: Value) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Final
@@ -23,6 +23,7 @@ from simulation.scenarios import (
     library,
     load,
 )
+from simulation.scenarios import curve as curves
 from simulation.scenarios.comparing import Job, by_strategy, cell, lines, play
 from simulation.scenarios.running import strategy
 from simulation.scenarios.what_if import on_hardware, remove_domain, with_brokers
@@ -31,6 +32,8 @@ from trimtab.shedding import DEFAULTS, SHEDDERS
 
 USAGE: Final = 2
 _SETTINGS: Final = "settings."
+_NAMING: Final = 2
+"""Columns of a curve that say which point it is."""
 
 
 def simulate(  # noqa: PLR0913 - the options of a command line
@@ -52,6 +55,10 @@ def simulate(  # noqa: PLR0913 - the options of a command line
     lose_domain: Annotated[
         int | None, typer.Option(min=0, help="What if a failure domain is lost in this cycle.")
     ] = None,
+    curve: Annotated[
+        bool,
+        typer.Option("--curve", help="What each planner.target costs in moves, beside avg."),
+    ] = False,
     html: Annotated[Path | None, typer.Option(help="Write a page with pictures.")] = None,
     json: Annotated[Path | None, typer.Option(help="Write every run's figures.")] = None,
     processes: Annotated[int, typer.Option(min=1, help="Side by side.")] = os.cpu_count() or 1,
@@ -65,9 +72,13 @@ def simulate(  # noqa: PLR0913 - the options of a command line
         given = _values(values or [])
         made = _with(load(scenario, **given[0]), brokers, hardware, lose_domain)
         tuned = DEFAULTS.changed(given[1])
-        chosen = [strategy(name, tuned) for name in strategies or SHEDDERS]
-        wanted = _seeds(seed, seeds) or [made.seed]
-        jobs = [Job(change_scenario(made, {"seed": s}), each) for each in chosen for s in wanted]
+        played = [change_scenario(made, {"seed": s}) for s in _seeds(seed, seeds) or [made.seed]]
+        if curve:
+            _refuse_beside_curve(strategies, html, given[1])
+            jobs = curves.jobs_of(played, tuned)
+        else:
+            chosen = [strategy(name, tuned) for name in strategies or SHEDDERS]
+            jobs = [Job(each, settings) for settings in chosen for each in played]
     except (InvalidScenario, InvalidSettings) as error:
         raise _end("\n".join(error.problems)) from None
     except OSError as error:
@@ -76,9 +87,12 @@ def simulate(  # noqa: PLR0913 - the options of a command line
         raise _end(str(error)) from None
     outcomes = [*play(jobs, processes)]
     name = Path(scenario).stem
-    Console(width=None if sys.stdout.isatty() else 200).print(_table(name, outcomes))
+    table = _curve_table(name, outcomes) if curve else _table(name, outcomes)
+    Console(width=None if sys.stdout.isatty() else 200).print(table)
     if json is not None:
-        json.write_bytes(msgspec.json.format(_for_programs(name, outcomes), indent=2) + b"\n")
+        runs = _curve_runs(outcomes) if curve else [_run(each) for each in outcomes]
+        document = {"v": 1, "name": name, "scenario": asdict(played[0]), "runs": runs}
+        json.write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
     if html is not None:
         # Imported here: the plotting library takes a second to import.
         from simulation.scenarios.report import page
@@ -142,11 +156,23 @@ def _seeds(each: Sequence[int] | None, span: str | None) -> list[int]:
     return found
 
 
+def _refuse_beside_curve(
+    strategies: Sequence[str] | None, html: Path | None, settings: Mapping[str, object]
+) -> None:
+    """Raises ValueError for what a curve has no use for."""
+    given = [name for name, value in (("--strategy", strategies), ("--html", html)) if value]
+    given += [f"--set {_SETTINGS}{name}" for name in curves.TARGET_NAMES if name in settings]
+    if given:
+        raise ValueError("\n".join(f"{each}: --curve needs none" for each in given))
+
+
+def _title(name: str, seeds: int) -> str:
+    return name if seeds == 1 else f"{name}, {seeds} seeds: median (worst)"
+
+
 def _table(name: str, outcomes: Sequence[ScenarioOutcome]) -> Table:
     groups = by_strategy(outcomes)
-    seeds = len(outcomes) // len(groups)
-    title = name if seeds == 1 else f"{name}, {seeds} seeds: median (worst)"
-    table = Table(title=title, title_justify="left")
+    table = Table(title=_title(name, len(outcomes) // len(groups)), title_justify="left")
     table.add_column("")
     for each in groups:
         table.add_column(each, justify="right")
@@ -156,13 +182,28 @@ def _table(name: str, outcomes: Sequence[ScenarioOutcome]) -> Table:
     return table
 
 
-def _for_programs(name: str, outcomes: Sequence[ScenarioOutcome]) -> bytes:
-    runs = [
-        {"strategy": o.strategy, "seed": o.scenario.seed, "figures": asdict(o.figures)}
-        for o in outcomes
+def _curve_table(name: str, outcomes: Sequence[ScenarioOutcome]) -> Table:
+    points = curves.points_of(outcomes)
+    table = Table(title=_title(name, len(points[0].outcomes)), title_justify="left")
+    for place, head in enumerate(curves.columns()):
+        table.add_column(head, justify="left" if place < _NAMING else "right")
+    for row in curves.rows(points):
+        table.add_row(*row)
+    return table
+
+
+def _run(outcome: ScenarioOutcome) -> dict[str, object]:
+    figures = asdict(outcome.figures)
+    return {"strategy": outcome.strategy, "seed": outcome.scenario.seed, "figures": figures}
+
+
+def _curve_runs(outcomes: Sequence[ScenarioOutcome]) -> list[dict[str, object]]:
+    """The runs with what each aims at; a strategy with a range of its own has no target."""
+    return [
+        _run(outcome) | {"target": point.target, "aim": point.aim}
+        for point in curves.points_of(outcomes)
+        for outcome in point.outcomes
     ]
-    document = {"v": 1, "name": name, "scenario": asdict(outcomes[0].scenario), "runs": runs}
-    return msgspec.json.encode(document)
 
 
 def _end(message: str) -> typer.Exit:

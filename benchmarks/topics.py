@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, Message, TopicPartition
 
 from trimtab.wire import keys
 from trimtab.wire.pieces import Joiner
-from trimtab.wire.rows import BatchRecord
+from trimtab.wire.rounds import BatchRecord
 
 _TIMEOUT_SECONDS: Final = 10.0
 

@@ -105,6 +105,16 @@ class Fleet:
             lost_reports=counts.superseded + counts.failed,
         )
 
+    def served(self) -> set[tuple[str, str]]:
+        """Each broker with each bundle that it serves; read one after another."""
+        agents = zip(self._names, self._brokers, self._agents, strict=True)
+        return {
+            (name, bundle)
+            for name, broker, agent in agents
+            for bundle in broker.bundles()
+            if agent.serves(bundle)
+        }
+
     def _agent(self, broker: SimulatedBroker, row: int, settings: FleetSettings) -> Agent:
         interval = settings.report_interval
         ours = AgentSettings(

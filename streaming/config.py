@@ -29,7 +29,7 @@ from sinks.redis.server.connections import redis_client
 from streaming.environment import NESTED, PREFIX, Unknown, find_unknown, setting_paths
 from streaming.logs import LogLevel
 from trimtab.intake.snapshot import IntakeSettings
-from trimtab.settings import Settings, catalogue
+from trimtab.settings import IN_WORDS, Settings, catalogue
 from trimtab.settings.setting import InvalidSettings
 from trimtab.shedding import DEFAULTS
 
@@ -234,7 +234,8 @@ def _of_rounds() -> frozenset[str]:
 @cache
 def _groups_with(name: str) -> tuple[str, ...]:
     """The groups of settings that have one of this name."""
-    paths = (path.partition(".") for path, *_ in catalogue(DEFAULTS))
+    known = (*(path for path, *_ in catalogue(DEFAULTS)), *IN_WORDS)
+    paths = (path.partition(".") for path in known)
     return tuple(group for group, _, last in paths if last == name)
 
 

@@ -15,7 +15,7 @@ from simulation.fleet import FleetSnapshot
 from sinks.kafka.clients import settings
 from trimtab.wire import keys
 from trimtab.wire.pieces import Joiner
-from trimtab.wire.rows import BatchRecord, RoundRecord
+from trimtab.wire.rounds import BatchRecord, RoundRecord
 
 _TAIL: Final = 256 * 1024
 """Bytes to search at the end of the fleet's log: a line of 1000 brokers fits."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from trimtab.reasons import Rule
-from trimtab.wire.rows import RoundRecord
+from trimtab.wire.rounds import RoundRecord
 
 _WITHOUT_MOVES: Final[Mapping[str, str]] = {
     Rule.BALANCED: "balanced",

@@ -15,7 +15,7 @@ import msgspec
 from admin.wire import examples
 from admin.wire.calls import Outcome
 from sinks.kafka.generation import ClaimRecord
-from sinks.redis.ownership_store import ScriptRequest
+from sinks.redis.transition_call import ScriptRequest
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Command, Division
 from trimtab.wire.control import Intent
@@ -24,7 +24,8 @@ from trimtab.wire.hints import Hints
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource
 from trimtab.wire.lookup import Answer
 from trimtab.wire.ownership import Change, Record
-from trimtab.wire.rows import BatchRecord, DeadLetter
+from trimtab.wire.rounds import BatchRecord
+from trimtab.wire.rows import DeadLetter
 
 FOLDER: Final = Path("trimtab/wire/schemas")
 

@@ -5,30 +5,24 @@ Several machines may run as one broker: a pod was scheduled again while the old 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from itertools import count
 from typing import Final, Protocol
 
 import numpy as np
 
 from agent.agent import Agent
-from agent.broker import CannotLoad
 from agent.holdings import Holdings
 from agent.leasing import Superseded
 from agent.links import AgentSettings, Links, watch_server_time
 from agent.lookup.claiming import Claims, NoPlace
 from agent.seen import Seen
+from simulation.ownership.broker import Broker, EvenHints, UnreadReports, UnreadUrls
 from simulation.ownership.network import Clock, Killed, Link
 from sinks.errors import SinkError
-from sinks.redis.hints import Counted
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.store.lookup import STEPS, LookupAction
-from trimtab.wire.hints import Hints
-from trimtab.wire.load_report import LocalBrokerData
-from trimtab.wire.lookup import ServiceUrls
-from trimtab.wire.ownership import Candidate
 
 LEASE_MARGIN_S: Final = 1.0
 SESSIONS_FROM: Final = 1_800_000_000_000
@@ -38,58 +32,6 @@ BACK_AFTER_S: Final = 10.0
 """The mean time until a machine is back."""
 FASTEST: Final = 0.04
 """The largest fraction by which a machine's clock runs fast or slow."""
-
-
-@dataclass(slots=True)
-class Broker:
-    """A broker that holds the bundles it is given; sometimes a load fails, or is slow."""
-
-    link: Link
-    loaded: set[str] = field(default_factory=set)
-    serves: Callable[[str], bool] = lambda _: False
-    """Whether the broker serves the bundle to clients: not while it is being unloaded."""
-
-    def bundles(self) -> set[str]:
-        return self.loaded
-
-    def load_report(self) -> LocalBrokerData:
-        return LocalBrokerData()
-
-    def prepare(self, bundle: str) -> None:
-        """There is nothing to warm up."""
-
-    def load(self, bundle: str) -> None:
-        if self.link.rng.random() < 0.01:
-            raise CannotLoad(bundle)
-        if self.link.odds.load_s:
-            self.link.meanwhile(self.link.odds.load_s)
-        self._take_time()
-        self.loaded.add(bundle)
-
-    def unload(self, bundle: str) -> None:
-        if self.serves(bundle):
-            raise AssertionError(f"{bundle} is unloaded and served")
-        self._take_time()
-        self.loaded.discard(bundle)
-
-    def topics(self, bundle: str) -> Mapping[int, Sequence[float]]:  # noqa: ARG002 - of any
-        return {}
-
-    def split(self, bundle: str, children: Sequence[str]) -> None:
-        self.loaded.discard(bundle)
-        self.loaded.update(children)
-
-    def merge(self, parts: Sequence[str], whole: str) -> None:
-        self.loaded.difference_update(parts)
-        self.loaded.add(whole)
-
-    def _take_time(self) -> None:
-        link = self.link
-        luck = link.rng.random()
-        if luck < link.odds.very_slow:
-            link.meanwhile(float(link.rng.uniform(5.0, 20.0)))
-        elif luck < link.odds.very_slow + link.odds.slow:
-            link.meanwhile(float(link.rng.exponential(1.0)))
 
 
 class Watcher(Protocol):
@@ -111,48 +53,6 @@ class Unwatched:
         pass
 
 
-class _Hints:
-    """Hints in which all brokers are equally good."""
-
-    def __init__(self, brokers: Sequence[str]) -> None:
-        candidates = tuple(Candidate(broker, 0.5) for broker in brokers)
-        self._hints = Hints(round=1, candidates=candidates, each=0.01)
-
-    def read(self, cluster: str) -> Hints:  # noqa: ARG002 - there is one
-        return self._hints
-
-    def placed(self, cluster: str) -> int:  # noqa: ARG002 - there is one
-        return 0
-
-    def group_of(self, *_: object) -> None:
-        """No namespace is in a group."""
-
-    def count(
-        self,
-        cluster: str,  # noqa: ARG002 - the contract of hints
-        namespaces: Sequence[str],  # noqa: ARG002
-        tallies: Sequence[str],
-    ) -> Counted:
-        return Counted({}, dict.fromkeys(tallies, 0))
-
-
-class _Silent:
-    """Reports that no one reads."""
-
-    def offer(self, data: LocalBrokerData, now: float) -> None:
-        pass
-
-
-class _Unlisted:
-    """Service URLs that no one reads."""
-
-    def write(self, cluster: str, broker: str, urls: ServiceUrls) -> None:
-        pass
-
-    def read(self, cluster: str, broker: str) -> None:
-        pass
-
-
 class Host:
     """A machine; ``drift``: the fraction by which its clock runs fast (below 0: slow)."""
 
@@ -167,7 +67,7 @@ class Host:
     ) -> None:
         """Machines that may run as one broker share ``sessions``."""
         self.name, self.cluster = link.broker, link.cluster
-        self._hints = _Hints(others)
+        self._hints = EvenHints(others)
         self.link = link
         self._clock = clock
         self._rng = rng
@@ -212,8 +112,8 @@ class Host:
             store=self.link,
             leases=self.link,
             commands=self.link,
-            reporter=_Silent(),
-            urls=_Unlisted(),
+            reporter=UnreadReports(),
+            urls=UnreadUrls(),
             seen=self.seen,
             claims=self.claims,
             clock=self._time,

@@ -126,7 +126,7 @@ class Avg:
         target = self.plan.get(bundle)
         history = replace(self.history, targets={} if target is None else {bundle: target})
         names = list(view.brokers.names) if candidates is None else candidates
-        placer = PLACERS["avg"](view, Projection(view), history, settings)
+        placer = PLACERS["avg"](Projection(view), history, settings)
         best = placer.best(bundle, rows_of(view, names)).tolist()
         if target is not None and [view.brokers.names[row] for row in best] == [target]:
             return target

@@ -10,7 +10,6 @@ import numpy as np
 from simulation.parity.cases import Json, brokers_of, rows_of, settings_of, view_of
 from trimtab.arrays import Bools
 from trimtab.filters import affinity
-from trimtab.filters.isolation import Permits
 from trimtab.filters.request import Projection, Request
 from trimtab.filters.room import evenness, topic_cap
 from trimtab.model import namespace_of
@@ -46,7 +45,7 @@ def run_filters(case: Json) -> Json:
             left = topic_cap(request, candidates, settings)
             left = left if left.any() else candidates
         case "isolation":
-            left = Permits(view).of(request.namespace, candidates)
+            left = request.projection.permits.of(request.namespace, candidates)
     return {"candidates": _names(view, left)}
 
 
@@ -62,7 +61,7 @@ def _spread(case: Json, request: Request, counted: affinity.GroupCount) -> Json:
     had = affinity.counts(request, counted)
     answered: Json = {
         "counts": None if had is None else _positive(view, had.tolist()),
-        "candidates": _names(view, affinity.spread(view, candidates, had, settings)),
+        "candidates": _names(view, affinity.spread(request, candidates, counted, settings)),
     }
     if "current" in case:
         current = view.brokers.names.index(case["current"])

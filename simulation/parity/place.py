@@ -50,7 +50,7 @@ def _best(name: str, history: Any, case: Json) -> Json:
             trace = {"candidateOrder": [], **_usage(history)}
             answers.append({"present": False, "best": [], "trace": trace})
             continue
-        placer = PLACERS[name](view, projection, history, settings)
+        placer = PLACERS[name](projection, history, settings)
         best, history = placer.best(turn.get("bundle", ""), rows), placer.remembered()
         answers.append(
             {
@@ -74,7 +74,7 @@ def _in_turn(case: Json) -> Json:
         assert view is not None
         settings, names = settings_of(case, turn), view.brokers.names
         rows = rows_of(view, turn.get("candidates", names))
-        placer = PLACERS["round-robin"](view, Projection(view), history, settings)
+        placer = PLACERS["round-robin"](Projection(view), history, settings)
         (best,) = placer.best(turn.get("bundle", ""), rows).tolist()
         answers.append({"choice": names[best]})
         history = placer.remembered()
@@ -132,7 +132,7 @@ def _by_average(case: Json) -> Json:
         asked = HashMap(turn.get("candidates", reports.order))
         view = load_data_view(reports.brokers(given, asked), (), ())
         rows, names = rows_of(view, asked), view.brokers.names
-        placer = PLACERS["least-average-usage"](view, Projection(view), None, settings)
+        placer = PLACERS["least-average-usage"](Projection(view), None, settings)
         best = placer.best("", rows).tolist() if rows.size else []
         answers.append({"present": bool(best), "best": sorted(names[row] for row in best)})
     return {"rounds": answers}

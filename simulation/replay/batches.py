@@ -26,7 +26,8 @@ from trimtab.settings import Settings
 from trimtab.state.memory import Memory
 from trimtab.wire import keys
 from trimtab.wire.columns import pack, unpack
-from trimtab.wire.rows import BatchRecord, RoundRecord, Row, Tag
+from trimtab.wire.rounds import BatchRecord, RoundRecord
+from trimtab.wire.rows import Row, Tag
 
 _TAGS = {keys.CONTROL: Tag.INTENT, keys.OWNERSHIP: Tag.CHANGE}
 

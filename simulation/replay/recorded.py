@@ -17,7 +17,7 @@ from sinks.kafka.readable import MALFORMED
 from sources.records import Record
 from trimtab.wire import keys
 from trimtab.wire.pieces import Joiner
-from trimtab.wire.rows import BatchRecord
+from trimtab.wire.rounds import BatchRecord
 
 log = structlog.get_logger()
 

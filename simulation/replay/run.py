@@ -19,7 +19,7 @@ from trimtab.explaining.witness import Witness
 from trimtab.settings.setting import InvalidSettings
 from trimtab.store.requests import BatchId
 from trimtab.wire import keys
-from trimtab.wire.rows import BatchRecord, RoundRecord
+from trimtab.wire.rounds import BatchRecord, RoundRecord
 
 
 @dataclass(frozen=True, slots=True)

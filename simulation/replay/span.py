@@ -18,7 +18,7 @@ import msgspec
 from simulation.replay.batches import Contradiction, require_agreement
 from simulation.replay.recorded import BATCHES, Missing, RecordedTopics, decode_values
 from trimtab.wire import keys
-from trimtab.wire.rows import BatchRecord
+from trimtab.wire.rounds import BatchRecord
 
 
 class Bound(NamedTuple):

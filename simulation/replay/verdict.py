@@ -10,7 +10,7 @@ from simulation.replay.difference import Difference, unlike_rounds
 from simulation.replay.run import Readers, SpanReplay
 from simulation.replay.span import Asked, Span, find_span
 from trimtab.wire import keys
-from trimtab.wire.rows import RoundRecord
+from trimtab.wire.rounds import RoundRecord
 
 
 class Status(IntEnum):

@@ -13,7 +13,7 @@ import msgspec
 from sinks.kafka.publisher import Outgoing
 from trimtab.wire import keys
 from trimtab.wire.pieces import pieces
-from trimtab.wire.rows import BatchRecord
+from trimtab.wire.rounds import BatchRecord
 
 PAGE: Final = 1 << 22
 """Bytes published at once, plus at most one record."""

@@ -16,46 +16,19 @@ from sinks.errors import Closed, Fenced, SinkError
 from sinks.kafka.readable import Readable, readable
 from sinks.redis.scripts import no_master, run, run_loaded, transition_script
 from sinks.redis.server.connections import translate_errors
-from trimtab.model import NO_EPOCH, Epoch, is_bundle
-from trimtab.ownership import Event
-from trimtab.wire.command import Command
+from sinks.redis.transition_call import build_call, decode_outcomes
+from trimtab.model import is_bundle
 from trimtab.wire.keys import (
     MARK,
-    applied_key,
-    bundles_key,
-    command_stream,
-    journal_key,
-    lease_key,
-    open_key,
     owned_key,
     ownership_key,
-    placed_key,
-    replicas_key,
-    sessions_key,
-    tallies_key,
-    unjournalled_key,
 )
 from trimtab.wire.ownership import (
-    Candidate,
-    Neighbour,
     Record,
     Refused,
     Transition,
     TransitionOutcome,
 )
-
-
-class ScriptOutcome(msgspec.Struct, frozen=True):
-    """`trimtab.wire.ownership.TransitionOutcome` with undecoded records: texts, or objects in what
-    earlier versions have kept of a batch."""
-
-    id: str
-    bundle: str
-    accepted: bool
-    reason: Refused | None = None
-    record: msgspec.Raw = msgspec.Raw(b"null")
-    others: dict[str, msgspec.Raw] = {}
-
 
 _PAGE: Final = 1000
 """Records read in a step: the server handles other clients in between."""
@@ -64,9 +37,6 @@ PAGE: Final = 200
 """Transitions in one script run: it blocks the server for some 10 ms."""
 
 _MARK: Final = MARK.encode()
-
-_raw_outcomes = msgspec.json.Decoder(tuple[ScriptOutcome, ...])
-_text = msgspec.json.Decoder(str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +99,11 @@ class OwnershipStore:
         self, cluster: str, caller: list[str], page: Sequence[Transition], server_ms: int | None
     ) -> tuple[str, tuple[TransitionOutcome, ...]]:
         """The script's answer; raises Fenced and Closed."""
-        call = _call(cluster, caller, page, server_ms)
+        call = build_call(cluster, caller, page, server_ms)
         status, detail = run(self._client, transition_script(), call.keys, call.arguments)
         match status:
             case "applied" | "repeated":
-                found = _decoded(detail)
+                found = decode_outcomes(detail)
                 # An empty answer is not accepted: the next page would be the same again.
                 return (status, found) if found or not page else ("older", ())
             case "older":
@@ -160,7 +130,7 @@ class OwnershipStore:
 
         They block the server meanwhile: a hundred take a few milliseconds.
         """
-        call = _call(cluster, ["", "", ""], transitions, server_ms)
+        call = build_call(cluster, ["", "", ""], transitions, server_ms)
         try:
             status, detail = run_loaded(
                 self._client, transition_script(), call.keys, call.arguments
@@ -172,7 +142,7 @@ class OwnershipStore:
             ) from error
         if status != "applied":
             raise self._not_writable(cluster, status, detail)
-        return _decoded(detail)
+        return decode_outcomes(detail)
 
     def _not_writable(self, cluster: str, status: str, detail: str) -> SinkError:
         if status == "isolated":
@@ -223,111 +193,10 @@ class OwnershipStore:
             return readable((name, text) for name, text in texts if name != _MARK)
 
 
-class ScriptRequest(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A transition as the script reads it."""
-
-    id: str
-    bundle: str
-    event: Event
-    expect: Epoch
-    broker: str | None = None
-    actor: str | None = None
-    session: str | None = None
-    within: int | None = None
-    commands: tuple[tuple[int, str, str], ...] = ()
-    """Index of the command's stream in KEYS (from 1), its broker, its JSON."""
-    neighbour: Neighbour | None = None
-    children: tuple[str, ...] = ()
-    candidates: tuple[Candidate, ...] = ()
-    each: float = 0.0
-    tallies: dict[str, dict[str, int]] = {}
-
-
-@dataclass(frozen=True, slots=True)
-class _Call:
-    keys: list[str]
-    arguments: list[str]
-
-
-def _call(
-    cluster: str, caller: list[str], transitions: Sequence[Transition], server_ms: int | None
-) -> _Call:
-    keys = [
-        open_key(cluster),
-        ownership_key(cluster),
-        journal_key(cluster),
-        applied_key(cluster),
-        bundles_key(cluster),
-        placed_key(cluster),
-        lease_key(cluster, ""),
-        owned_key(cluster, ""),
-        unjournalled_key(cluster),
-        replicas_key(cluster),
-        sessions_key(cluster),
-        tallies_key(cluster),
-    ]
-    indexes: dict[str, int] = {}
-    for command in (command for each in transitions for command in each.commands):
-        if command.broker not in indexes:
-            keys.append(command_stream(cluster, command.broker))
-            indexes[command.broker] = len(keys)
-    requests = [
-        ScriptRequest(
-            each.id,
-            each.bundle,
-            each.event,
-            each.expect,
-            each.broker,
-            each.actor,
-            None if each.session is None else str(each.session),
-            each.within_ms or None,
-            tuple((indexes[c.broker], c.broker, _unstamped(c)) for c in each.commands),
-            each.neighbour,
-            each.children,
-            each.candidates,
-            each.each,
-            each.tallies,
-        )
-        for each in transitions
-    ]
-    now_ms = "" if server_ms is None else str(server_ms)
-    return _Call(keys, [cluster, *caller, msgspec.json.encode(requests).decode(), now_ms])
-
-
-def _decoded(answer: str) -> tuple[TransitionOutcome, ...]:
-    """The script's outcomes, without their unreadable records."""
-    return tuple(map(_readable_outcome, _raw_outcomes.decode(answer)))
-
-
-def _readable_outcome(raw: ScriptOutcome) -> TransitionOutcome:
-    texts = [(bundle.encode(), _bare(text)) for bundle, text in raw.others.items()]
-    mine = [(raw.bundle.encode(), _bare(raw.record))]
-    return TransitionOutcome(
-        id=raw.id,
-        bundle=raw.bundle,
-        accepted=raw.accepted,
-        reason=raw.reason,
-        record=readable(mine).records.get(raw.bundle),
-        others=readable(texts).records,
-    )
-
-
-def _bare(record: msgspec.Raw) -> bytes:
-    """A record's JSON, out of the text that it stands in."""
-    text = bytes(record)
-    return _text.decode(text).encode() if text.startswith(b'"') else text
-
-
 def _digest(transitions: Sequence[Transition]) -> str:
     """Tells a batch from others of the same number: a copied checkpoint continues its numbers."""
     named = [(each.id, each.bundle) for each in transitions]
     return blake2b(msgspec.json.encode(named), digest_size=8).hexdigest()
-
-
-def _unstamped(command: Command) -> str:
-    # The default object itself, not an equal one: msgspec omits a field only if it is that object.
-    bare = msgspec.structs.replace(command, epoch=NO_EPOCH, generation=0, issued_at=0, deadline=0)
-    return msgspec.json.encode(bare).decode()
 
 
 def _are_of(outcomes: Sequence[TransitionOutcome], transitions: Sequence[Transition]) -> bool:

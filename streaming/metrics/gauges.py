@@ -10,7 +10,8 @@ from trimtab import metrics
 from trimtab.doubt import Doubt
 from trimtab.ownership import Event
 from trimtab.wire.ownership import Transition, TransitionOutcome
-from trimtab.wire.rows import DeadLetter, Intake, RoundRecord, ShadowRecord
+from trimtab.wire.rounds import RoundRecord, ShadowRecord
+from trimtab.wire.rows import DeadLetter, Intake
 
 
 def show_intake(shown: Exposition, intake: Intake, batch_ms: int) -> None:

@@ -40,15 +40,8 @@ from trimtab.store.requests import BatchId, issue_commands, transitions
 from trimtab.wire import keys
 from trimtab.wire.explanation import StoredExplanations
 from trimtab.wire.ownership import Transition
-from trimtab.wire.rows import (
-    BatchRecord,
-    DeadLetter,
-    Intake,
-    JobSettings,
-    RoundRecord,
-    Row,
-    Tag,
-)
+from trimtab.wire.rounds import BatchRecord, JobSettings, RoundRecord
+from trimtab.wire.rows import DeadLetter, Intake, Row, Tag
 
 log = structlog.get_logger()
 

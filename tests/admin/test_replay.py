@@ -26,7 +26,7 @@ from tests.support.plain_job import CPU, HELD, PlainJob
 from trimtab.settings import Settings
 from trimtab.wire import keys
 from trimtab.wire.command import Command
-from trimtab.wire.rows import BatchRecord
+from trimtab.wire.rounds import BatchRecord
 
 pytestmark = pytest.mark.e2e
 

@@ -33,7 +33,7 @@ from trimtab.shedding import DEFAULTS
 from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.keys import CONTROL, ROUNDS
 from trimtab.wire.ownership import Record
-from trimtab.wire.rows import BatchRecord, RoundRecord
+from trimtab.wire.rounds import BatchRecord, RoundRecord
 
 STARTED = to_record(
     IntakeSettings(half_life=5.0), DEFAULTS.changed({"round.max_moves": 7, "round.silence": 30.0})
@@ -88,7 +88,18 @@ def test_each_setting_is_shown_with_where_it_comes_from() -> None:
     assert by_name["round.silence"][1:] == (30.0, "file", 30.0)
     assert by_name["round.forget"].source == "default"
     assert by_name["intake.half_life"][1:] == (5.0, "file", 5.0)
-    assert by_name.keys() == {*DEFAULTS.dumped(), *(f"intake.{name}" for name in STARTED.intake)}
+    named = {*DEFAULTS.dumped(), *(f"intake.{name}" for name in STARTED.intake)}
+    assert by_name.keys() == named | {"planner.aim"}
+
+
+@pytest.mark.parametrize(
+    ("target", "shown"),
+    [(0.05, ("balanced", "default")), (0.15, ("calm", "intent")), (0.1, ("other", "intent"))],
+)
+def test_the_aim_is_shown_in_words(target: float, shown: tuple[str, str]) -> None:
+    overrides = {} if target == 0.05 else {"planner.target": target}
+    by_name = {each.name: each for each in effective(last(overrides), STARTED)[0]}
+    assert by_name["planner.aim"][1:] == (*shown, "balanced")
 
 
 def test_changes_that_the_job_leaves_out_are_not_shown_as_in_force() -> None:

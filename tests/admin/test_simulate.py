@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from admin import cli
+from simulation.scenarios.curve import TARGETS
 
 SCENARIO = """\
 about = "Six brokers & few bundles"
@@ -34,16 +35,20 @@ def simulated(*arguments: str) -> Result:
     return CliRunner().invoke(cli.app, ["simulate", *arguments])
 
 
+def table_of(result: Result) -> list[list[str]]:
+    return [
+        [cell.strip() for cell in line.replace("┃", "│").split("│")[1:-1]]
+        for line in result.stdout.splitlines()
+        if line.startswith(("│", "┃"))
+    ]
+
+
 def test_a_column_for_each_strategy_and_a_line_for_each_figure(scenario: str) -> None:
     result = simulated(
         scenario, "--strategy", "avg", "--strategy", "threshold+round-robin", "--seeds", "1-2"
     )
     assert result.exit_code == 0, result.output
-    rows = [
-        [cell.strip() for cell in line.replace("┃", "│").split("│")[1:-1]]
-        for line in result.stdout.splitlines()
-        if line.startswith(("│", "┃"))
-    ]
+    rows = table_of(result)
     assert result.stdout.startswith("six, 2 seeds: median (worst)")
     assert rows[0] == ["", "avg", "threshold+round-robin"]
     assert [row[0] for row in rows[1:5]] == [
@@ -82,6 +87,23 @@ def test_what_if(scenario: str, tmp_path: Path) -> None:
     made = json.loads(out.read_text())["scenario"]
     assert (made["brokers"], made["hardware"], made["crash"]["cycle"]) == (12, "2", 3)
     assert made["mean"] == pytest.approx(0.45 / 4)
+
+
+def test_a_curve_says_what_each_target_costs_beside_avg(scenario: str, tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    result = simulated(scenario, "--curve", "--seeds", "1-2", "--json", str(out))
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("six, 2 seeds: median (worst)")
+    head, *rows = table_of(result)
+    assert head[:5] == ["planner.target", "planner.aim", "moves", "mean range", "range at the end"]
+    assert [row[1] for row in rows if row[1]] == ["tight", "balanced", "calm"]
+    assert [row[0] for row in rows] == [*(f"{target:g}" for target in TARGETS), "avg"]
+    runs = json.loads(out.read_text())["runs"]
+    assert [run["target"] for run in runs[::2]] == [*TARGETS, None]
+    assert [run["seed"] for run in runs[:4]] == [1, 2, 1, 2]
+    assert {run["strategy"] for run in runs[-2:]} == {"avg"}
+    for run in runs[:-2]:
+        assert run["figures"]["final_range"] <= run["target"]
 
 
 def test_a_page_with_pictures_that_needs_no_network(scenario: str, tmp_path: Path) -> None:
@@ -140,6 +162,14 @@ def test_the_library_is_listed() -> None:
         pytest.param(["noise", "--seeds", "3-1"], "from one to another", id="seeds"),
         pytest.param(["noise", "--brokers", "-29"], "must be from 2", id="too few"),
         pytest.param(["noise", "--lose-domain", "0"], "fewer than domains", id="no domains"),
+        pytest.param(
+            ["noise", "--curve", "--strategy", "avg"], "--strategy: --curve", id="curve of others"
+        ),
+        pytest.param(
+            ["noise", "--curve", "--set", "settings.planner.aim=calm"],
+            "--set settings.planner.aim: --curve",
+            id="curve of one target",
+        ),
     ],
 )
 def test_what_cannot_be_is_told_and_gives_2(arguments: list[str], said: str) -> None:

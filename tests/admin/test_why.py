@@ -19,7 +19,7 @@ from tests.support.plain_job import CPU, HELD, PlainJob
 from tests.support.reports import bundle
 from trimtab.settings import Settings
 from trimtab.wire import keys
-from trimtab.wire.rows import RoundRecord
+from trimtab.wire.rounds import RoundRecord
 
 pytestmark = pytest.mark.e2e
 

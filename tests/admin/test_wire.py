@@ -17,8 +17,8 @@ from admin.wire.calls import Call, Outcome, lease_calls, transition_calls
 from admin.wire.document import DOCUMENT, JAVA_SCRIPTS, java_scripts, write_parts
 from admin.wire.members import members, words
 from admin.wire.schemas import FORMS, schema, schema_text
-from sinks.redis.ownership_store import ScriptOutcome
 from sinks.redis.scripts import BROKERS_SCRIPTS
+from sinks.redis.transition_call import ScriptOutcome
 from tests.support.opening import keep_alive, let_in
 from trimtab.ownership import State
 from trimtab.wire import keys

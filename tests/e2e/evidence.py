@@ -18,7 +18,7 @@ from tests.support.state import cluster_snapshots
 from trimtab.intake.snapshot import Snapshot
 from trimtab.wire import keys
 from trimtab.wire.columns import unpack
-from trimtab.wire.rows import BatchRecord, RoundRecord
+from trimtab.wire.rounds import BatchRecord, RoundRecord
 
 
 @dataclass(frozen=True, slots=True)

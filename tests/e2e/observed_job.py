@@ -26,7 +26,7 @@ from tests.support.jobs import Driver
 from tests.support.waiting import eventually
 from trimtab.wire import keys
 from trimtab.wire.control import Intent, IntentKind
-from trimtab.wire.rows import RoundRecord
+from trimtab.wire.rounds import RoundRecord
 
 CLUSTER = "real"
 BROKERS = 3

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import runpy
-import shutil
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
@@ -23,8 +21,7 @@ from admin import cli
 from admin.conformance.program import Told, shown
 from admin.conformance.rules import RULES
 from admin.conformance.run import play, started
-from deploy import jars
-from deploy.kafka_server import KafkaServer, java
+from deploy.kafka_server import KafkaServer
 from deploy.ports import free_port
 from deploy.process import Process
 from deploy.redis_server import RedisServer
@@ -42,8 +39,6 @@ from trimtab.ownership import State
 from trimtab.store.requests import is_of_a_broker
 from trimtab.wire import keys
 
-JAVAC = Path(java()).with_name("javac")
-BUILD = Path(__file__).parents[2] / "examples" / "java-broker" / "build.py"
 CLUSTER = "polyglot"
 BROKER = "127.0.0.1:8080"
 FLEET = Profile(brokers=3, bundles=24, namespaces=2, low=0.3, high=0.6, noise=0.0, message_rate=0.5)
@@ -52,23 +47,6 @@ SETTINGS = {**QUICK, "unload.min_rate": 0.1, "unload.min_throughput": 0.0}
 MESSAGES = 40
 PATIENCE = 600.0
 START_S = 60.0
-
-pytestmark = pytest.mark.skipif(shutil.which(JAVAC) is None, reason="there is no javac")
-
-
-@pytest.fixture(scope="module")
-def command(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """How the broker is started; compiling it warns of nothing."""
-    start = runpy.run_path(str(BUILD))["build"](tmp_path_factory.mktemp("java-broker"))
-    return f"{java()} @{start}"
-
-
-@pytest.fixture
-def kafka(tmp_path: Path) -> Iterator[KafkaServer]:
-    """Apart from the other tests' Kafka: the job's topics are as the job makes them."""
-    jars.fetch()
-    with KafkaServer(tmp_path / "kafka") as server:
-        yield server
 
 
 def test_it_serves_releases_and_hands_over_as_the_wire_says(

@@ -25,7 +25,7 @@ from tests.support.verdicts import replayed
 from trimtab.reasons import IDLE, Rule
 from trimtab.view import is_monitoring
 from trimtab.wire import keys
-from trimtab.wire.rows import RoundRecord
+from trimtab.wire.rounds import RoundRecord
 
 SCRIPTS = os.environ.get("TRIMTAB_REALPULSAR", "")
 if not SCRIPTS:

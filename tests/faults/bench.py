@@ -38,7 +38,7 @@ from trimtab.ownership import Event
 from trimtab.wire import keys
 from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.ownership import Change, Record
-from trimtab.wire.rows import BatchRecord, RoundRecord
+from trimtab.wire.rounds import BatchRecord, RoundRecord
 
 PATIENCE_S: Final = 240.0
 BATCHES: Final = 6

@@ -26,7 +26,7 @@ from trimtab.ownership import Event
 from trimtab.settings import Settings
 from trimtab.wire.command import Command
 from trimtab.wire.ownership import Change, Record
-from trimtab.wire.rows import BatchRecord
+from trimtab.wire.rounds import BatchRecord
 
 LATE: Final = frozenset({Finding.UNANSWERED})
 

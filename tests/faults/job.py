@@ -46,7 +46,8 @@ from trimtab.settings import Settings
 from trimtab.wire import keys
 from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.ownership import Change, Record
-from trimtab.wire.rows import BatchRecord, RoundRecord, Row
+from trimtab.wire.rounds import BatchRecord, RoundRecord
+from trimtab.wire.rows import Row
 
 _READS: Final = (keys.LOAD_REPORTS, keys.CONTROL, keys.OWNERSHIP)
 _PAUSE_S: Final = 0.05

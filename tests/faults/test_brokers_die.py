@@ -22,7 +22,7 @@ from trimtab.ownership import Event, State
 from trimtab.wire.command import Command, Division
 from trimtab.wire.command import CommandKind as Order
 from trimtab.wire.ownership import Neighbour, Transition
-from trimtab.wire.rows import RoundRecord
+from trimtab.wire.rounds import RoundRecord
 
 
 @pytest.fixture

@@ -83,7 +83,8 @@ def test_an_empty_redis_is_filled_before_anything_moves(it: World, row: Row) -> 
     with it.job_away():
         it.server.start()
         assert not it.records()
-    row.note("rebuild s", round(it.await_open(), 1))
+    rebuilt = it.await_open()
+    row.note("rebuild s", round(rebuilt, 1))
     assert not forgotten(before, it.records())
     # While there was not a single record nobody was taken for an orphan.
     events = Counter(change.event for change in it.job.changes()[changes:])
@@ -91,7 +92,8 @@ def test_an_empty_redis_is_filled_before_anything_moves(it: World, row: Row) -> 
     assert not events[Event.ASSIGN]
     assert Doubt.UNSTABLE in doubts(it)
     it.await_moves(2)
-    it.check()
+    # What was being handed over waits for the rebuild.
+    it.check(longest_gap_s=rebuilt + T_S)
 
 
 @pytest.mark.fault(10, "Redis: SIGSTOP")

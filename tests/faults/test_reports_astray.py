@@ -19,7 +19,7 @@ from tests.support.jobs import QUICK
 from trimtab.settings import Settings
 from trimtab.wire import keys
 from trimtab.wire.load_report import encode
-from trimtab.wire.rows import RoundRecord
+from trimtab.wire.rounds import RoundRecord
 
 CLUSTER: Final = "astray"
 BATCHES, A_BATCH = 40, 3

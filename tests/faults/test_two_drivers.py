@@ -158,28 +158,23 @@ def test_a_driver_that_hangs_is_ended_with_its_jvm_and_followed(
     standby.await_word("ownership store is open")
     row.note("taken over s", round(time.monotonic() - at, 1))
     assert standby.said().index("standing by") < standby.said().index("taking over")
-    # As a terminal or a container does it: to Python, the JVM and the workers at once.
-    os.killpg(standby.process.pid, signal.SIGTERM)
-    assert standby.ended() == OK, standby.said()[-3000:]
+    [jvm] = psutil.Process(standby.process.pid).children()
+    jvm.kill()
+    assert standby.ended() == FAILED, standby.said()[-3000:]
+    assert "JVM is gone" in standby.said()
 
 
-def test_drivers_that_are_fenced_told_to_end_or_bereft_of_their_jvm(start: Start) -> None:
+def test_drivers_that_are_fenced_or_told_to_end_while_they_stand_by(start: Start) -> None:
     first = start("first")
     first.await_word("query started")
-    second = start("second")
+    start("second")
     assert first.ended() == FENCED, first.said()[-3000:]
 
-    second.await_word("query started")
     standby = start("standby", "--standby")
     standby.await_word("standing by")
     standby.process.terminate()
     assert standby.ended() == OK
     assert "taking over" not in standby.said()
-
-    [jvm] = psutil.Process(second.process.pid).children()
-    jvm.kill()
-    assert second.ended() == FAILED, second.said()[-3000:]
-    assert "JVM is gone" in second.said()
 
 
 @pytest.mark.fault(34, "foreachBatch raises")
@@ -199,6 +194,7 @@ def test_a_batch_that_raises_is_tried_again_after_longer_and_longer(
     row.note("pauses s", " ".join(said))
     assert [later / earlier for earlier, later in pairwise(pauses)] == [2.0, 2.0]
     assert raising.process.poll() is None
+    # As a terminal or a container does it: to Python, the JVM and the workers at once.
     os.killpg(raising.process.pid, signal.SIGTERM)
     assert raising.ended() == OK, raising.said()[-3000:]
 

@@ -196,7 +196,7 @@ def test_hits_of_brokers_that_left_are_forgotten() -> None:
 
 
 def placed(view: View, bundle: str, candidates: list[int], history: AvgHistory) -> list[int]:
-    placer = Avg(view, Projection(view), history, Settings())
+    placer = Avg(Projection(view), history, Settings())
     best: list[int] = placer.best(bundle, np.array(candidates)).tolist()
     return best
 

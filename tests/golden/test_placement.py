@@ -22,9 +22,7 @@ def lasting(usage: float, rate: float, bandwidth_out: float = 0.0) -> Broker:
 
 
 def least_rate(view: View, **settings: object) -> list[str]:
-    placer = PLACERS["least-long-term-rate"](
-        view, Projection(view), None, Settings.parse({**settings})
-    )
+    placer = PLACERS["least-long-term-rate"](Projection(view), None, Settings.parse({**settings}))
     return named(view, placer.best("t/n/0x00000000_0xffffffff", everyone(view)))
 
 
@@ -68,7 +66,7 @@ def least_usage(
 ) -> tuple[list[int], LeastResourceUsageHistory]:
     """Numbers of the best brokers, from 1 on; usage 0 is a broker without bundles."""
     view = cluster(**{f"b{i}": with_load(u, 1 if u else 0) for i, u in enumerate(usages, 1)})
-    placer = PLACERS["least-resource-usage"](view, Projection(view), history, settings)
+    placer = PLACERS["least-resource-usage"](Projection(view), history, settings)
     best = placer.best("t/n/0x00000000_0xffffffff", everyone(view))
     return [row + 1 for row in best.tolist()], placer.remembered()
 
@@ -122,7 +120,7 @@ def test_least_resource_usage_takes_all_who_are_well_below_the_average(
 def test_least_average_usage(first: float, second: float, expected: list[int]) -> None:
     """Acceptance case E4: the third broker has not reported."""
     view = cluster(b1=Broker(first), b2=Broker(second), b3=Broker(reported_ms=0))
-    placer = PLACERS["least-average-usage"](view, Projection(view), None, Settings())
+    placer = PLACERS["least-average-usage"](Projection(view), None, Settings())
     best = placer.best("t/n/0x00000000_0xffffffff", everyone(view))
     assert [row + 1 for row in best.tolist()] == expected
 
@@ -145,7 +143,7 @@ def test_round_robin_takes_one_after_the_other(calls: list[list[int]], expected:
     """Acceptance case E5: the candidates of each call, and who is taken."""
     view, history, taken = cluster(b0=0.0, b1=0.0, b2=0.0, b3=0.0, b4=0.0), RoundRobinHistory(), []
     for candidates in calls:
-        placer = PLACERS["round-robin"](view, Projection(view), history, Settings())
+        placer = PLACERS["round-robin"](Projection(view), history, Settings())
         taken += placer.best("t/n/0x00000000_0xffffffff", np.array(candidates)).tolist()
         history = placer.remembered()
     assert taken == expected
@@ -160,6 +158,6 @@ def test_the_mean_is_summed_in_order(seed: int) -> None:
     mean = float(np.cumsum(loads)[-1]) / len(loads)
     difference = mean - float(loads[loads < mean].max())
     settings = Settings.parse({"placement.usage_difference": difference})
-    placer = LeastResourceUsage(view, Projection(view), LeastResourceUsageHistory(), settings)
+    placer = LeastResourceUsage(Projection(view), LeastResourceUsageHistory(), settings)
     best = placer.best("", np.arange(len(loads)))
     assert best.tolist() == [row for row, load in enumerate(loads) if load + difference <= mean]

@@ -9,7 +9,7 @@ from itertools import count
 import numpy as np
 import pytest
 
-from tests.planner.views import INTERVAL_MS, carrying, later
+from tests.planner.views import INTERVAL_MS, carrying, later, wished
 from tests.support.clusters import Broker, cluster
 from trimtab.load_model.history import PlannerHistory, Weighed
 from trimtab.plan import Plan, SplitWish
@@ -68,6 +68,34 @@ def test_a_giant_that_two_rounds_have_seen_is_divided() -> None:
 
 def test_the_others_are_not_moved_away_from_it_meanwhile() -> None:
     assert not any(plan.moves for plan in first(4, giant_on_a()))
+
+
+def test_under_a_wide_target_it_is_divided_too_rather_than_its_broker_cleared() -> None:
+    """It forces less than the target, but only with nothing else on its broker."""
+    beside = [("t/big", 0.6), *[("t/small", 0.02)] * 10]
+    view = carrying({**LOADS, "a": beside}, topics=10)
+    view = replace(view, sizes={"t/big": 4, "t/small": 28})
+    found = first(4, view, PLANNED.changed({"planner.target": 0.35}))
+    assert [[split.bundle for split in plan.splits] for plan in found] == [[], [], [], [BIG]]
+    assert not any(plan.moves for plan in found)
+
+
+def test_where_a_wide_target_is_kept_no_giant_is_divided() -> None:
+    found = first(6, giant_on_a(), PLANNED.changed({"planner.target": 0.35}))
+    assert not any(plan.splits or plan.moves for plan in found)
+
+
+@pytest.mark.parametrize("target", [0.05, 0.2])
+def test_parts_that_are_divided_once_more_are_waited_for(target: float) -> None:
+    """Each is smaller than a wide target, but together they are what is too much."""
+    parts = [("t/big", 0.15)] * 4
+    view = carrying({**LOADS, "a": [*parts, *[("t/small", 0.02)] * 10]}, topics=10)
+    settings = PLANNED.changed({"planner.target": target})
+    names = frozenset(name for name in view.bundles.names if name.startswith("t/big/"))
+    movable = np.array([name not in names for name in view.bundles.names])
+    held = replace(view, splitting=names, bundles=replace(view.bundles, movable=movable))
+    assert wished(view, settings)
+    assert not wished(held, settings)
 
 
 def test_a_bundle_that_others_outweigh_is_none() -> None:

@@ -23,7 +23,7 @@ def opened(view: View, rounds: int = 2) -> Placer[PlannerHistory]:
     history = PlannerHistory()
     for number in range(rounds):
         _, history = shed(later(view, number), history, SETTINGS)
-    return PLACERS["least-predicted-usage"](view, Projection(view), history, SETTINGS)
+    return PLACERS["least-predicted-usage"](Projection(view), history, SETTINGS)
 
 
 def fleet(*loads: float) -> View:
@@ -82,6 +82,6 @@ def test_ties_go_to_the_first_candidate() -> None:
 def test_its_history_stays_as_it_was() -> None:
     view = fleet(0.5, 0.2, 0.4)
     history = PlannerHistory()
-    placer = PLACERS["least-predicted-usage"](view, Projection(view), history, SETTINGS)
+    placer = PLACERS["least-predicted-usage"](Projection(view), history, SETTINGS)
     placed(placer, NEW)
     assert placer.remembered() is history

@@ -9,7 +9,8 @@ from tests.support.reports import arrival, bundle, report
 from trimtab.cluster.operator import Cluster
 from trimtab.intake.snapshot import IntakeSettings, Snapshot, fold
 from trimtab.wire.columns import pack
-from trimtab.wire.rows import RoundRecord, Row, Tag
+from trimtab.wire.rounds import RoundRecord
+from trimtab.wire.rows import Row, Tag
 
 OWNER = {bundle(i, 8): "a:1" if i < 4 else "b:1" for i in range(8)}
 SECOND = 1000

@@ -131,7 +131,7 @@ def test_no_group_is_crowded_more_than_before(view: View, chosen: Settings) -> N
 
 def crowding(view: View, where: Ints) -> int:
     """Namespaces that share a broker with others of their group, beyond need."""
-    spaces, permits = view.bundles.namespaces, Permits(view)
+    spaces, permits = view.bundles.namespaces, Permits(view.policies, view.brokers)
     rows = zip(view.bundles.namespace.tolist(), where.tolist(), strict=True)
     pairs = {(group, at, space) for space, at in rows if (group := group_of(view, space))}
     namespaces: dict[str, set[str]] = {}

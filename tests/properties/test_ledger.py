@@ -13,7 +13,7 @@ from trimtab.state.ledger_state import Ledger
 from trimtab.state.round_state import RoundState
 from trimtab.wire.columns import pack, unpack
 from trimtab.wire.control import IntentKind
-from trimtab.wire.rows import PlannedMove, RoundRecord
+from trimtab.wire.rounds import PlannedMove, RoundRecord
 
 READY = {
     "round.grace_period": 60.0,

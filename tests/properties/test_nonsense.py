@@ -27,7 +27,8 @@ from tests.support.nonsense import (
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import Settings
 from trimtab.wire import keys
-from trimtab.wire.rows import DeadLetter, RoundRecord, Row, Tag
+from trimtab.wire.rounds import RoundRecord
+from trimtab.wire.rows import DeadLetter, Row, Tag
 
 INTAKE = IntakeSettings(sample_interval=1.0)
 STEPS = 7

@@ -16,7 +16,8 @@ from trimtab.model import Epoch
 from trimtab.ownership import TRANSITIONS, Event, State
 from trimtab.wire.control import IntentKind
 from trimtab.wire.ownership import Record
-from trimtab.wire.rows import RoundRecord, Row, Tag
+from trimtab.wire.rounds import RoundRecord
+from trimtab.wire.rows import Row, Tag
 
 BROKERS = [f"{letter}:1" for letter in "abcdef"]
 BUNDLES = [bundle(i, 16) for i in range(16)]

@@ -20,7 +20,8 @@ from trimtab.intake.snapshot import IntakeSettings
 from trimtab.reasons import IDLE, Reason
 from trimtab.settings import Settings
 from trimtab.wire.control import IntentKind
-from trimtab.wire.rows import RoundRecord, Row, Tag
+from trimtab.wire.rounds import RoundRecord
+from trimtab.wire.rows import Row, Tag
 
 INTAKE = IntakeSettings(sample_interval=1.0)
 

@@ -25,7 +25,7 @@ from trimtab.ownership import State
 from trimtab.store.requests import BatchId, transitions
 from trimtab.wire.keys import LOAD_REPORTS
 from trimtab.wire.load_report import decode
-from trimtab.wire.rows import PlannedMove, RoundRecord
+from trimtab.wire.rounds import PlannedMove, RoundRecord
 
 CLUSTER = "fleet-test"
 PROFILE = Profile(brokers=3, bundles=12, namespaces=3)

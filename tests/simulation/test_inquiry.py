@@ -20,7 +20,7 @@ from trimtab.reasons import Reason, Rest
 from trimtab.settings import Settings
 from trimtab.wire import keys
 from trimtab.wire.explanation import Explanation
-from trimtab.wire.rows import BatchRecord
+from trimtab.wire.rounds import BatchRecord
 
 SETTINGS = Settings.parse(
     {

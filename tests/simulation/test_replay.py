@@ -17,7 +17,7 @@ from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
 from trimtab.wire.ownership import Change
 from trimtab.wire.ownership import Record as Owned
-from trimtab.wire.rows import BatchRecord
+from trimtab.wire.rounds import BatchRecord
 
 OBSERVE = Settings().changed({"round.observe_only": True, "round.interval": 5.0})
 

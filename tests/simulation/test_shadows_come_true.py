@@ -7,7 +7,7 @@ import pytest
 from simulation.load_model import LoadModel, load_model
 from simulation.profile import Profile
 from tests.support.landing import Landing
-from trimtab.wire.rows import ShadowSide
+from trimtab.wire.rounds import ShadowSide
 
 ROUNDS = 40
 ACTING: dict[str, object] = {

@@ -12,7 +12,7 @@ from sinks.kafka.publisher import Outgoing
 from tests.support.kept_topics import KeptTopics
 from tests.support.recorded_batches import START, batch
 from trimtab.wire import keys
-from trimtab.wire.rows import BatchRecord
+from trimtab.wire.rounds import BatchRecord
 
 
 def recorded(*batches: BatchRecord, dropped: int = 0) -> KeptTopics:

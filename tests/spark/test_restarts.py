@@ -26,7 +26,7 @@ from streaming.config import load_config
 from streaming.query.broker_operator import BrokerOperator
 from streaming.shutdown import FAILED, OK
 from tests.support.jobs import QUICK, write_settings
-from tests.support.opening import keep_alive
+from tests.support.opening import keep_alive, let_in
 from tests.support.reports import bundle
 from tests.support.running import PATIENCE, Running
 from tests.support.verdicts import assert_nothing_was_done_twice
@@ -58,6 +58,7 @@ def test_it_decides_and_goes_on_where_it_was(
     with redis_client(redis_server.url) as client:
         store = OwnershipStore(client)
         keep_alive(client, CLUSTER, HELD)
+        let_in(client, CLUSTER, 1)
         with running:
             report(publisher, 1)
             eventually(lambda: seeded(store), "an open store", PATIENCE, pause=0.2)

@@ -15,25 +15,20 @@ from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
 from simulation.load_model import load_model
 from simulation.profile import Profile
-from sinks.errors import Closed
-from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
 from streaming.config import load_config
-from tests.support.jobs import QUICK, write_settings
+from tests.support.jobs import write_settings
+from tests.support.opening import let_in
 from tests.support.running import PATIENCE, Running
 from tests.support.seesaw import Seesaw
 from tests.support.verdicts import assert_nothing_was_done_twice
 from tests.support.waiting import eventually
-from trimtab.model import NO_EPOCH
-from trimtab.ownership import Event
-from trimtab.wire.ownership import Transition
 
 # kafka-python, in the agents, leaves the socket of a refused connection to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 
 CLUSTER = "away"
 FLEET = Profile(brokers=4, bundles=16, namespaces=2, low=0.3, high=0.7, seed=3)
-BUNDLE = "some/where/0x00000000_0xffffffff"
 
 
 @dataclass
@@ -60,22 +55,18 @@ class Bench:
 
 
 @pytest.fixture
-def settings() -> dict[str, object]:
-    return dict(QUICK)
-
-
-@pytest.fixture
-def bench(tmp_path: Path, spark: SparkSession, settings: dict[str, object]) -> Iterator[Bench]:
+def bench(tmp_path: Path, spark: SparkSession) -> Iterator[Bench]:
     with ExitStack() as stack:
         kafka = stack.enter_context(KafkaServer(tmp_path / "kafka"))
         server = stack.enter_context(RedisServer(tmp_path / "redis"))
         client = stack.enter_context(redis_client(server.url))
+        let_in(client, CLUSTER, 1)
         stack.enter_context(Seesaw(load_model(FLEET), kafka.bootstrap, server.url, CLUSTER))
-        config = load_config(write_settings(tmp_path, kafka.bootstrap, server.url, settings))
+        config = load_config(write_settings(tmp_path, kafka.bootstrap, server.url))
         yield Bench(kafka, server, client, Running(config, spark))
 
 
-def test_redis_killed_and_started_again(bench: Bench) -> None:
+def test_redis_and_then_kafka_killed_and_started_again(bench: Bench) -> None:
     with bench.running:
         bench.await_moves()
         generation = bench.running.metric("trimtab_generation")
@@ -85,27 +76,11 @@ def test_redis_killed_and_started_again(bench: Bench) -> None:
         bench.await_moves()
         # What its last second held may be lost: those epochs must not be given out again.
         assert bench.running.metric("trimtab_generation") > generation
-        pause(bench)
-    bench.finish()
-
-
-def test_kafka_killed_and_started_again(bench: Bench) -> None:
-    with bench.running:
-        bench.await_moves()
         bench.kafka.kill()
         bench.kafka.start()
         bench.await_moves()
         pause(bench)
     bench.finish()
-
-
-@pytest.mark.parametrize("settings", [{**QUICK, "round.enabled": False}], ids=["idle"])
-def test_a_restarted_redis_is_opened_even_if_there_is_nothing_to_decide(bench: Bench) -> None:
-    with bench.running:
-        eventually(lambda: may_claim(bench), "the store to be open", PATIENCE, pause=0.2)
-        bench.server.kill()
-        bench.server.start()
-        eventually(lambda: may_claim(bench), "the store to be open again", PATIENCE, pause=0.2)
 
 
 def test_a_job_that_waits_for_redis_can_be_stopped(bench: Bench) -> None:
@@ -114,18 +89,6 @@ def test_a_job_that_waits_for_redis_can_be_stopped(bench: Bench) -> None:
         bench.server.kill()
         bench.running.await_metric(1, "trimtab_sink_waits_total", sink="redis")
     bench.server.start()
-
-
-def may_claim(bench: Bench) -> bool:
-    """Whether the store answers a broker; a refusal is an answer."""
-    claim = Transition(
-        id="probe", bundle=BUNDLE, event=Event.CLAIM, expect=NO_EPOCH, broker="b:1", actor="b:1"
-    )
-    try:
-        OwnershipStore(bench.client).apply(CLUSTER, claim)
-    except Closed:
-        return False
-    return True
 
 
 def pause(bench: Bench) -> None:

@@ -17,6 +17,7 @@ from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
 from streaming.config import load_config
 from tests.support.jobs import QUICK, write_settings
+from tests.support.opening import let_in
 from tests.support.running import PATIENCE, Running
 from tests.support.verdicts import assert_nothing_was_done_twice
 from tests.support.waiting import eventually
@@ -52,6 +53,7 @@ def test_every_bundle_over_the_limit_is_divided_and_its_halves_are_served(
     running = Running(config, spark)
     with redis_client(redis_server.url) as client, running:
         store = OwnershipStore(client)
+        let_in(client, CLUSTER, 1)
         fleet.start()
         try:
             eventually(lambda: whole(store), "twelve halves, owned", PATIENCE, pause=0.5)

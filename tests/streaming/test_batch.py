@@ -29,7 +29,8 @@ from trimtab.model import NO_EPOCH
 from trimtab.ownership import Event
 from trimtab.wire import keys
 from trimtab.wire.ownership import Record, Transition
-from trimtab.wire.rows import Intake, PlannedRepair, Row, Tag, json_row
+from trimtab.wire.rounds import PlannedRepair
+from trimtab.wire.rows import Intake, Row, Tag, json_row
 
 BUNDLE: Final = "t/n/0x00000000_0xffffffff"
 A, B = "a:8080", "b:8080"

@@ -136,6 +136,7 @@ def test_a_setting_in_the_wrong_place_or_misspelt_is_told_where_it_belongs(tmp_p
         metric_port = 1
         observe_only = true
         max_share = 0.5
+        aim = "calm"
         [kafka]
         bootstrp = "a:1"
         [round]
@@ -148,6 +149,7 @@ def test_a_setting_in_the_wrong_place_or_misspelt_is_told_where_it_belongs(tmp_p
         "metric_port: no such setting (did you mean metrics_port?)",
         "observe_only: belongs under [settings.round]",
         "max_share: belongs under [settings.unload]",
+        "aim: belongs under [settings.planner]",
         "round: belongs under [settings]",
     ]
 

@@ -15,7 +15,8 @@ from trimtab.state.memory import Memory
 from trimtab.wire.columns import pack
 from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.ownership import Change, Record
-from trimtab.wire.rows import RoundRecord, Row, Tag
+from trimtab.wire.rounds import RoundRecord
+from trimtab.wire.rows import Row, Tag
 
 AVG = {
     "round.shedding": "avg",

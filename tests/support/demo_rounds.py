@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from admin.demo.story import Story
 from trimtab.model import Epoch
-from trimtab.wire.rows import PlannedMove, RoundRecord
+from trimtab.wire.rounds import PlannedMove, RoundRecord
 
 
 def record(

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from tests.support.clusters_by_rows import change_row, cluster, rounds_in, snapshot_row
 from tests.support.reports import bundle
 from trimtab.cluster.operator import Cluster
-from trimtab.wire.rows import RoundRecord, Row
+from trimtab.wire.rounds import RoundRecord
+from trimtab.wire.rows import Row
 
 EIGHTHS = [bundle(i, 8) for i in range(8)]
 CALM = {

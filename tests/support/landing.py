@@ -10,7 +10,8 @@ from tests.support.clusters_by_rows import change_row, cluster, held
 from trimtab.intake.snapshot import Arrival, IntakeSettings, Snapshot, fold
 from trimtab.wire.columns import pack
 from trimtab.wire.load_report import decode, encode
-from trimtab.wire.rows import RoundRecord, Row, Tag
+from trimtab.wire.rounds import RoundRecord
+from trimtab.wire.rows import Row, Tag
 
 MINUTE_MS = 60_000
 

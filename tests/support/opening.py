@@ -18,7 +18,8 @@ LONG_MS = 600_000
 
 
 def let_in(client: redis.Redis, cluster: str, generation: int) -> ClusterGate:
-    """Open a cluster to a generation without waiting for anybody."""
+    """Open a cluster to a generation without waiting for anybody, as if a job had been here before:
+    a store that remembers nothing stays closed for a lease and more."""
     gate = ClusterGate(client)
     closure = gate.open(cluster, generation)
     if closure is not None:

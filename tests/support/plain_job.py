@@ -85,6 +85,8 @@ class PlainJob:
                 partial(newest_records, kafka),
                 Leadership(Claims().claim, shown),
                 shown,
+                # No broker can hold a lease of before: here the data are never lost.
+                closed_for_ms=0,
             ),
             self._offsets,
             SinkRetry(threading.Event(), Progress(), shown),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from trimtab.wire.rows import BatchRecord, RoundRecord
+from trimtab.wire.rounds import BatchRecord, RoundRecord
 
 START: Final = 1_800_000_000_000
 

@@ -28,7 +28,8 @@ from trimtab.wire.explanation import Explanation, RoundExplanations
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
 from trimtab.wire.ownership import Change
 from trimtab.wire.ownership import Record as Owned
-from trimtab.wire.rows import BatchRecord, Tag
+from trimtab.wire.rounds import BatchRecord
+from trimtab.wire.rows import Tag
 
 INTAKE = IntakeSettings(sample_interval=1.0)
 CLUSTER = "east"

@@ -21,7 +21,7 @@ from tests.support.verdicts import replayed
 from tests.support.waiting import eventually
 from trimtab.wire import keys
 from trimtab.wire.control import Intent, IntentKind
-from trimtab.wire.rows import BatchRecord
+from trimtab.wire.rounds import BatchRecord
 
 PATIENCE = 300.0
 """Seconds for what takes one on a quiet machine."""

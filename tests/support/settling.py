@@ -16,7 +16,8 @@ from trimtab.model import Epoch
 from trimtab.ownership import Event, State
 from trimtab.wire.columns import pack
 from trimtab.wire.ownership import Record
-from trimtab.wire.rows import RoundRecord, Row, Tag
+from trimtab.wire.rounds import RoundRecord
+from trimtab.wire.rows import Row, Tag
 
 EIGHTHS = [bundle(i, 8) for i in range(8)]
 SECOND = 1000

@@ -14,7 +14,7 @@ from trimtab.ownership import Event
 from trimtab.store.requests import is_of_a_broker
 from trimtab.wire import keys
 from trimtab.wire.ownership import Record
-from trimtab.wire.rows import RoundRecord
+from trimtab.wire.rounds import RoundRecord
 
 
 def replayed(topics: RecordedTopics, config: JobConfig, query: str) -> Replay:

@@ -16,7 +16,7 @@ from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import Settings
 from trimtab.store.requests import BatchId, issue_commands, transitions
 from trimtab.wire.command import Command
-from trimtab.wire.rows import RoundRecord
+from trimtab.wire.rounds import RoundRecord
 
 GENERATION: Final = 1
 QUERY: Final = "story"

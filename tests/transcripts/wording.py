@@ -11,7 +11,7 @@ from trimtab.wire.control import Intent
 from trimtab.wire.explanation import Explanation
 from trimtab.wire.load_report import LocalBrokerData
 from trimtab.wire.ownership import Change, Record, TransitionOutcome
-from trimtab.wire.rows import (
+from trimtab.wire.rounds import (
     PlannedMerge,
     PlannedMove,
     PlannedRepair,

@@ -11,7 +11,7 @@ from trimtab.ownership import Event, State
 from trimtab.store.requests import BatchId, transitions
 from trimtab.wire.command import CommandKind
 from trimtab.wire.control import IntentKind
-from trimtab.wire.rows import RoundRecord
+from trimtab.wire.rounds import RoundRecord
 
 MOVED, STAYS = bundle(0, 2), bundle(1, 2)
 AT_LOOKUP = {"round.assignment": "at-lookup", "round.move_deadline": 30.0}

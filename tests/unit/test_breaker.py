@@ -17,7 +17,7 @@ from trimtab.review.breaker import find_failures, find_slow_handovers, find_wide
 from trimtab.settings import Settings
 from trimtab.state.ledger_state import Awaited, MoveOutcome, Noted, Side
 from trimtab.wire.control import Intent, IntentKind
-from trimtab.wire.rows import RoundRecord
+from trimtab.wire.rounds import RoundRecord
 
 HALF = EIGHTHS[:4]
 LASTING = {"round.grace_period": 0.0}

@@ -74,37 +74,41 @@ TWICE = math.log(2.0)
 def test_a_broker_is_believed_more_the_more_it_has_shown() -> None:
     """Two ratios more weigh against its own; its kind knows of these only."""
     found = [
-        corrections({"a": ((NOW_MS, TWICE),) * count}, two(), NOW_MS)["a"] for count in (1, 2, 8)
+        corrections({"a": ((NOW_MS, TWICE),) * count}, two().brokers, NOW_MS)["a"]
+        for count in (1, 2, 8)
     ]
     assert found == pytest.approx([2 ** (5 / 9), 2 ** (3 / 4), 2 ** (24 / 25)])
 
 
 def test_others_of_its_kind_are_corrected_less() -> None:
-    factors = corrections({"a": ((NOW_MS, TWICE),)}, two(), NOW_MS)
+    factors = corrections({"a": ((NOW_MS, TWICE),)}, two().brokers, NOW_MS)
     assert factors["b"] == pytest.approx(2 ** (1 / 3))
     assert 1 < factors["b"] < factors["a"]
 
 
 def test_corrections_are_bounded_and_fade() -> None:
     wild = {"a": ((NOW_MS, math.log(4.0)),) * 8, "b": ((NOW_MS, -math.log(4.0)),) * 8}
-    assert corrections(wild, two(), NOW_MS) == {"a": pytest.approx(2.0), "b": pytest.approx(0.5)}
-    faded = corrections({"a": ((NOW_MS, TWICE),)}, two(), NOW_MS + 20 * WEEK_MS)
+    assert corrections(wild, two().brokers, NOW_MS) == {
+        "a": pytest.approx(2.0),
+        "b": pytest.approx(0.5),
+    }
+    faded = corrections({"a": ((NOW_MS, TWICE),)}, two().brokers, NOW_MS + 20 * WEEK_MS)
     assert faded["a"] == pytest.approx(1.0, abs=1e-3)
 
 
 def test_the_median_ignores_one_odd_move() -> None:
     known = {"a": ((NOW_MS, 0.0), (NOW_MS, math.log(4.0)), (NOW_MS, 0.0))}
-    assert corrections(known, two(), NOW_MS) == {}
+    assert corrections(known, two().brokers, NOW_MS) == {}
 
 
 def test_predicted_usages_stay_and_gains_follow() -> None:
     view, settings = two(), Settings()
     _, history = observe_fleet(view, PlannerHistory(), settings)
-    before = build_model(view, history, settings)
+    before = build_model(view.brokers, history, settings)
     noted = Noted(1, 0, {}, {"a": as_reported(view, history, settings, surprise=0.2)})
-    ledger, taught_history = correct_from_plan(noted, Ledger(), view, before, history)
+    ledger, taught_history = correct_from_plan(noted, Ledger(), view.brokers, before, history)
     fleet, again = observe_fleet(view, taught_history, settings)
-    after = build_model(view, again, settings)
+    after = build_model(view.brokers, again, settings)
     factor = taught_history.corrections["a"]
     assert factor == pytest.approx(2 ** (5 / 9))
     ((at_ms, ratio),) = ledger.evidence["a"]
@@ -118,7 +122,7 @@ def test_predicted_usages_stay_and_gains_follow() -> None:
 
 def as_reported(view: View, history: PlannerHistory, settings: Settings, surprise: float) -> Side:
     """Of broker a: what it reports is what the model knows, and came with a move of 0.2."""
-    model = build_model(view, history, settings)
+    model = build_model(view.brokers, history, settings)
     used, traffic, cost = (float(c[0]) for c in (model.used, model.traffic, model.cost))
     return side(
         change=0.2,
@@ -134,7 +138,7 @@ def test_what_a_broker_uses_beside_is_believed_at_once_beyond_chance() -> None:
     view, settings = two(), Settings()
     _, history = observe_fleet(view, PlannerHistory(), settings)
     history = replace(history, strays={"a": 0.5, "b": 0.0})
-    model = build_model(view, history, settings)
+    model = build_model(view.brokers, history, settings)
     used, traffic = float(model.used[0]), float(model.traffic[0])
     for strays, believed in ((0.0, 0.1), (0.02, 0.06), (0.06, 0.0)):
         told = side(
@@ -145,7 +149,9 @@ def test_what_a_broker_uses_beside_is_believed_at_once_beyond_chance() -> None:
             traffic_then=traffic - 0.2 / float(model.cost[0]),
             strays=strays,
         )
-        _, after = correct_from_plan(Noted(1, 0, {}, {"a": told}), Ledger(), view, model, history)
+        _, after = correct_from_plan(
+            Noted(1, 0, {}, {"a": told}), Ledger(), view.brokers, model, history
+        )
         assert after.strays == {"a": strays, "b": 0.0}
-        found = build_model(view, after, settings).usage - model.usage
+        found = build_model(view.brokers, after, settings).usage - model.usage
         assert found == pytest.approx(np.array([believed, 0.0]), abs=1e-9)

@@ -20,7 +20,7 @@ from trimtab.state.round_state import RoundState
 from trimtab.wire.columns import pack, unpack
 from trimtab.wire.control import IntentKind
 from trimtab.wire.ownership import Change, Record
-from trimtab.wire.rows import RoundRecord
+from trimtab.wire.rounds import RoundRecord
 
 HALF = EIGHTHS[:4]
 

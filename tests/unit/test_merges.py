@@ -28,7 +28,8 @@ from trimtab.store.requests import BatchId, transitions
 from trimtab.view import View
 from trimtab.wire.command import CommandKind
 from trimtab.wire.ownership import Neighbour, Record
-from trimtab.wire.rows import RoundRecord, Row
+from trimtab.wire.rounds import RoundRecord
+from trimtab.wire.rows import Row
 
 PARTS = tuple(f"t/n/0x{low:08x}_0x{low + 0x10000000:08x}" for low in range(0, 0x80000000, 1 << 28))
 LIMITS = {

@@ -23,7 +23,8 @@ from trimtab.round.decide import decide
 from trimtab.settings import Settings
 from trimtab.state.round_state import RoundState
 from trimtab.wire.control import Intent, IntentKind
-from trimtab.wire.rows import RoundRecord, Row
+from trimtab.wire.rounds import RoundRecord
+from trimtab.wire.rows import Row
 
 LIBERAL = {"doubt__silent_brokers": 1.0, "doubt__lost_brokers": 1.0, "round__move_deadline": 600.0}
 

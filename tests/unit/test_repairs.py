@@ -25,7 +25,8 @@ from trimtab.store.requests import BatchId, transitions
 from trimtab.wire.command import CommandKind as Told
 from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.ownership import Record
-from trimtab.wire.rows import RoundRecord, Row
+from trimtab.wire.rounds import RoundRecord
+from trimtab.wire.rows import Row
 
 AVERAGE = {"round__shedding": "avg", "round__placement": "avg"}
 

@@ -14,7 +14,7 @@ from trimtab.ownership import Event, State
 from trimtab.store.requests import BatchId, is_of_a_broker, issue_commands, transitions
 from trimtab.wire.command import CommandKind, Division
 from trimtab.wire.ownership import Record, Refused, TransitionOutcome
-from trimtab.wire.rows import RoundRecord
+from trimtab.wire.rounds import RoundRecord
 
 BATCH = BatchId("query-1", 7)
 

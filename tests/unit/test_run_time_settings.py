@@ -56,6 +56,18 @@ def test_either_spelling_changes_a_setting_and_the_later_one_counts() -> None:
     assert it.memory.overrides == {"round.grace_period": 90.0}
 
 
+def test_of_an_aim_and_a_number_the_later_one_counts() -> None:
+    it = cluster({"planner.target": 0.07})
+    it.receive([change(planner__aim="calm")], 0)
+    assert it.settings.planner.target == 0.15
+    it.receive([change(planner__target=0.1)], 0)
+    assert it.memory.overrides == {"planner.target": 0.1}
+    it.receive([change(planner__aim="tight")], 0)
+    assert it.memory.overrides == {"planner.target": 0.02}
+    it.receive([reset("planner.aim")], 0)
+    assert it.settings.planner.target == 0.07
+
+
 def test_a_change_that_an_earlier_version_kept_under_pulsars_key_is_replaced() -> None:
     it = cluster()
     it.memory = Memory(overrides={"loadBalancerSheddingGracePeriodMinutes": 5})

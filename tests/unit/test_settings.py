@@ -21,6 +21,7 @@ from trimtab.settings import (
     catalogue,
 )
 from trimtab.settings.setting import InvalidSettings
+from trimtab.settings.words import AIMS
 from trimtab.shedding import SHEDDERS
 from trimtab.splitting import DIVIDERS
 from trimtab.splitting.triggers import TRIGGERS
@@ -104,6 +105,30 @@ def test_one_setting_under_two_names() -> None:
     ]
     agreed = Settings.parse({"avg.low_threshold": 10, "loadBalancerAvgShedderLowThreshold": 10})
     assert agreed.avg.low_threshold == 10.0
+
+
+@pytest.mark.parametrize(("word", "target"), AIMS.items())
+def test_the_planners_aim_in_words_is_a_target(word: str, target: float) -> None:
+    assert Settings.parse({"planner.aim": word}).planner.target == target
+    assert Settings.parse({"planner.aim": word, "planner.target": target}).planner.target == target
+
+
+def test_the_default_is_balanced() -> None:
+    assert Settings.parse({"planner.aim": "balanced"}) == Settings()
+
+
+def test_a_word_and_another_number_are_refused_together() -> None:
+    assert problems(planner__target=0.07, planner__aim="calm") == [
+        "planner.aim: planner.target is given twice, as 0.07 and 0.15 (calm)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [("clam", "must be one of calm, balanced, tight"), (0.15, "must be a word, not 0.15")],
+)
+def test_an_aim_is_one_of_its_words(given: object, says: str) -> None:
+    assert problems(planner__aim=given) == [f"planner.aim: {says}"]
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,8 @@ from trimtab.view import View
 from trimtab.wire.columns import pack, unpack
 from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.ownership import Record
-from trimtab.wire.rows import RoundRecord, Row, ShadowRecord
+from trimtab.wire.rounds import RoundRecord, ShadowRecord
+from trimtab.wire.rows import Row
 
 EIGHTHS = [bundle(i, 8) for i in range(8)]
 AVG = {"round.shedding": "avg", "round.placement": "avg"}

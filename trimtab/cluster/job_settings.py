@@ -8,7 +8,7 @@ from typing import cast
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import Settings
 from trimtab.shedding import DEFAULTS
-from trimtab.wire.rows import JobSettings
+from trimtab.wire.rounds import JobSettings
 
 
 def to_record(intake: IntakeSettings, defaults: Settings) -> JobSettings:

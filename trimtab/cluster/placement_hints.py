@@ -81,9 +81,9 @@ class _Finder:
     def __init__(self, view: View, settings: Settings, histories: Histories) -> None:
         self._view, self._settings = view, settings
         self._projection = Projection(view)
-        self._light = lightly_used(view, settings)
+        self._light = lightly_used(view.brokers, settings)
         placement = settings.round.placement
-        placer = PLACERS[placement](view, self._projection, histories.of(placement), settings)
+        placer = PLACERS[placement](self._projection, histories.of(placement), settings)
         self._loads: list[float] = placer.loads().tolist()
 
     def anywhere(self) -> tuple[Candidate, ...]:

@@ -21,7 +21,7 @@ from trimtab.state.liveness import Liveness
 from trimtab.view import Brokers, View
 from trimtab.wire.command import Division
 from trimtab.wire.hints import Hints
-from trimtab.wire.rows import (
+from trimtab.wire.rounds import (
     BusyTopicRecord,
     PlannedMerge,
     PlannedMove,

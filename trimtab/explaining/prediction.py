@@ -30,7 +30,7 @@ class Prediction:
         if fleet is None:
             fleet, history = observe_fleet(scene.seen, history, scene.settings)
         self._fleet = fleet
-        self._cost = cost_of(scene.shown, history) if scene.broker_rows else np.zeros(0)
+        self._cost = cost_of(scene.shown.brokers, history) if scene.broker_rows else np.zeros(0)
 
     def added(self, bundle: int | None) -> Floats:
         """(n,) usage that a bundle adds to each broker; None: an average bundle."""

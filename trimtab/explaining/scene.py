@@ -199,7 +199,7 @@ class Scene:
     @cached_property
     def light(self) -> Bools:
         """(n,) brokers that placements prefer because they are not overloaded."""
-        return lightly_used(self.shown, self.settings)
+        return lightly_used(self.shown.brokers, self.settings)
 
     @cached_property
     def projection(self) -> Projection:

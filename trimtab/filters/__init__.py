@@ -36,12 +36,12 @@ def reachable(request: Request) -> Bools:
 
 def anti_affinity(request: Request, candidates: Bools, settings: Settings) -> Bools:
     """Keep brokers with the fewest namespaces of the bundle's anti-affinity group."""
-    return spread(request.view, candidates, counts(request, GroupCount.NAMESPACES), settings)
+    return spread(request, candidates, GroupCount.NAMESPACES, settings)
 
 
 def bundle_anti_affinity(request: Request, candidates: Bools, settings: Settings) -> Bools:
     """Keep brokers with the fewest bundles of the group, as the extensible manager counts."""
-    return spread(request.view, candidates, counts(request, GroupCount.BUNDLES), settings)
+    return spread(request, candidates, GroupCount.BUNDLES, settings)
 
 
 CAPS: Final[tuple[Filter, ...]] = (

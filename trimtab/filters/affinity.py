@@ -41,8 +41,9 @@ def counts(request: Request, counted: GroupCount) -> Ints | None:
     return total
 
 
-def spread(view: View, candidates: Bools, had: Ints | None, settings: Settings) -> Bools:
-    """The candidates with the least of the group; all of them where ``had`` is None."""
+def spread(request: Request, candidates: Bools, counted: GroupCount, settings: Settings) -> Bools:
+    """The candidates with the least of the bundle's group; all of them if it has no group."""
+    had, view = counts(request, counted), request.view
     if had is None or not candidates.any():
         return candidates
     if settings.placement.failure_domains and view.policies.domains:

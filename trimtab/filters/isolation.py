@@ -10,17 +10,16 @@ from __future__ import annotations
 import numpy as np
 
 from trimtab.arrays import Bools
-from trimtab.policies import Isolation, host_of, matches
-from trimtab.view import View
+from trimtab.policies import Isolation, Policies, host_of, matches
+from trimtab.view import Brokers
 
 
 class Permits:
-    """The isolation policies of one view; answers for each namespace which brokers it may use."""
+    """The isolation policies applied to the brokers of one view."""
 
-    def __init__(self, view: View) -> None:
-        self._policies = view.policies
-        self._names = view.brokers.names
-        self._persistent = view.brokers.persistent
+    def __init__(self, policies: Policies, brokers: Brokers) -> None:
+        self._policies, self._names = policies, brokers.names
+        self._persistent = brokers.persistent
         self._shared: Bools | None = None
         self._matching: dict[tuple[str, ...], Bools] = {}
 

@@ -43,7 +43,7 @@ class Projection:
     @cached_property
     def permits(self) -> Permits:
         """The view's isolation policies."""
-        return Permits(self.view)
+        return Permits(self.view.policies, self.view.brokers)
 
     @cached_property
     def settled(self) -> Floats:

@@ -26,7 +26,7 @@ from trimtab.load_model.odds import TOGETHER, bound
 from trimtab.load_model.sampling import follow_samples
 from trimtab.names import identities
 from trimtab.settings import Settings
-from trimtab.view import View
+from trimtab.view import Brokers, View
 
 _TINY = 1e-9
 """Floor of total size and gain, which are divided by."""
@@ -69,16 +69,17 @@ def observe_fleet(
     limit = bound(len(keys), interval, planner.false_moves)
     known = drop_ancestors(past.estimates, view.bundles.names, samples.keys, order)
     estimates = follow_samples(known, samples, planner.half_life, limit)
-    history = _costed(view, replace(past, estimates=estimates), settings)
+    history = _costed(view.brokers, replace(past, estimates=estimates), settings)
     # Looked up in key order: then they are mostly exactly the estimates' keys, a fast path.
     at = np.empty_like(order)
     at[order] = locate_keys(estimates, keys[order])[0]
     size, where = estimates.level[at], view.intended
     # For bundles that no broker reports now the share is known, but not the traffic.
-    gain = float(traffic.sum()) / max(float(size.sum()), _TINY) * cost_of(view, history)
+    gain = float(traffic.sum()) / max(float(size.sum()), _TINY) * cost_of(view.brokers, history)
     gain = np.maximum(gain, _TINY)
     n = len(gain)
-    carried = np.bincount(where, size, n) + arriving(past.sent, view, keys[order], estimates)
+    unreported = arriving(past.sent, view.brokers.names, keys[order], estimates, view.now_ms)
+    carried = np.bincount(where, size, n) + unreported
     fleet = Fleet(
         usage=np.array([history.unexplained[b] for b in view.brokers.names]) + gain * carried,
         gain=gain,
@@ -104,17 +105,17 @@ def traffic_of(stats: Floats) -> Floats:
     return traffic
 
 
-def cost_of(view: View, history: PlannerHistory) -> Floats:
+def cost_of(brokers: Brokers, history: PlannerHistory) -> Floats:
     """(n,) usage per byte/s on each broker."""
-    names, kind = kinds(view.brokers.limits)
+    names, kind = kinds(brokers.limits)
     first = np.array([np.flatnonzero(kind == each)[0] for each in range(len(names))], np.int64)
-    own = np.array([history.corrections.get(name, 1.0) for name in view.brokers.names])
-    return own * per_byte(history.costs, names, view.brokers.limits[:, first])[kind]
+    own = np.array([history.corrections.get(name, 1.0) for name in brokers.names])
+    return own * per_byte(history.costs, names, brokers.limits[:, first])[kind]
 
 
-def _costed(view: View, history: PlannerHistory, settings: Settings) -> PlannerHistory:
+def _costed(brokers: Brokers, history: PlannerHistory, settings: Settings) -> PlannerHistory:
     """The history with costs and unexplained usage updated from the brokers' new reports."""
-    brokers, planner = view.brokers, settings.planner
+    planner = settings.planner
     # From the same report as the usage: a bundle's broker in the view may have got it since.
     carried = traffic_of(brokers.traffic)
     used = usage(brokers.resources, settings.weights)
@@ -130,7 +131,7 @@ def _costed(view: View, history: PlannerHistory, settings: Settings) -> PlannerH
             costs = count_reports(costs, name, used[rows], carried[rows], kept)
     reported = dict(zip(brokers.names, brokers.reported_ms.tolist(), strict=True))
     costs = replace(drop_strays(costs, names), reported_ms=reported)
-    cost = cost_of(view, replace(history, costs=costs))
+    cost = cost_of(brokers, replace(history, costs=costs))
     before = np.array([history.unexplained.get(name, np.nan) for name in brokers.names])
     fading = 0.5 ** (elapsed / planner.half_life)
     squares = np.array([history.strays.get(name, 0.0) for name in brokers.names]) ** 2

@@ -6,7 +6,7 @@ or two reports they are not in the view, but their destination will carry them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -34,12 +34,14 @@ def send_off(
     }
 
 
-def arriving(sent: Sent, view: View, keys: Keys, estimates: Estimates) -> Floats:
-    """(n,) total size of the unreported bundles that were sent to each broker; ``keys`` are those
-    of the bundles in the view."""
-    total = np.zeros(len(view.brokers.names))
-    horizon = view.now_ms - _AT_MOST_MS
-    row_of = {broker: row for row, broker in enumerate(view.brokers.names)}
+def arriving(
+    sent: Sent, brokers: Sequence[str], keys: Keys, estimates: Estimates, now_ms: int
+) -> Floats:
+    """(n,) total size of the unreported bundles that were sent to each of ``brokers``; ``keys`` are
+    those of the reported bundles."""
+    total = np.zeros(len(brokers))
+    horizon = now_ms - _AT_MOST_MS
+    row_of = {broker: row for row, broker in enumerate(brokers)}
     names = [b for b, (to, at) in sent.items() if at >= horizon and to in row_of]
     if not names:
         return total

@@ -14,7 +14,7 @@ from trimtab.load_model.fleet import cost_of, traffic_of
 from trimtab.load_model.history import PlannerHistory
 from trimtab.names import identities
 from trimtab.settings import Settings
-from trimtab.view import View
+from trimtab.view import Brokers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,18 +52,18 @@ class Model:
         return float(np.median([before.get(n, s) for n, s in zip(names, self.strays, strict=True)]))
 
 
-def build_model(view: View, history: PlannerHistory, settings: Settings) -> Model:
-    """Build the model from a history that already counts the reports in the view."""
-    names = view.brokers.names
+def build_model(brokers: Brokers, history: PlannerHistory, settings: Settings) -> Model:
+    """Build the model of a view's brokers from a history that already counts their reports."""
+    names = brokers.names
     foreseen = np.array([history.foreseen[name] for name in names]).reshape(-1, 3).T
     return Model(
         usage=foreseen[0],
         gain=foreseen[1],
         variance=foreseen[2],
-        used=usage(view.brokers.resources, settings.weights),
-        traffic=traffic_of(view.brokers.traffic),
+        used=usage(brokers.resources, settings.weights),
+        traffic=traffic_of(brokers.traffic),
         rest=np.array([history.unexplained[name] for name in names]),
-        cost=cost_of(view, history),
+        cost=cost_of(brokers, history),
         strays=np.array([history.strays[name] for name in names]),
         estimates=history.estimates,
     )

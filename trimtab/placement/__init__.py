@@ -18,7 +18,6 @@ from trimtab.placement.least_predicted_usage import LeastPredictedUsage
 from trimtab.placement.least_resource_usage import LeastResourceUsage
 from trimtab.placement.round_robin import RoundRobin
 from trimtab.settings import Settings
-from trimtab.view import View
 
 H_co = TypeVar("H_co", covariant=True)
 
@@ -30,9 +29,7 @@ class Placer(Protocol[H_co]):
     """Whether it counts what it has placed. The others would give all bundles of a lost broker to
     their best broker; the round makes them give every broker equally many."""
 
-    def __init__(
-        self, view: View, projection: Projection, history: H_co, settings: Settings
-    ) -> None: ...
+    def __init__(self, projection: Projection, history: H_co, settings: Settings) -> None: ...
 
     def best(self, bundle: str, candidates: Ints) -> Ints:
         """The best of ``candidates`` (broker rows), in their order."""

@@ -14,7 +14,6 @@ from trimtab.arrays import Floats, Ints
 from trimtab.filters.request import Projection
 from trimtab.settings import Settings
 from trimtab.shedding.avg import AvgHistory
-from trimtab.view import View
 
 
 class Avg:
@@ -24,12 +23,11 @@ class Avg:
 
     def __init__(
         self,
-        view: View,
-        projection: Projection,  # noqa: ARG002 - the contract of a placer
+        projection: Projection,
         history: AvgHistory,
-        settings: Settings,  # noqa: ARG002
+        settings: Settings,  # noqa: ARG002 - the contract of a placer
     ) -> None:
-        self._row_of = {name: row for row, name in enumerate(view.brokers.names)}
+        self._row_of = {name: row for row, name in enumerate(projection.view.brokers.names)}
         self._history = history
 
     def best(self, bundle: str, candidates: Ints) -> Ints:

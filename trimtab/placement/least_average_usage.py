@@ -14,7 +14,6 @@ import numpy as np
 from trimtab.arrays import USAGE, Floats, Ints
 from trimtab.filters.request import Projection
 from trimtab.settings import Settings
-from trimtab.view import View
 
 
 class LeastAverageUsage:
@@ -24,13 +23,13 @@ class LeastAverageUsage:
 
     def __init__(
         self,
-        view: View,
-        projection: Projection,  # noqa: ARG002 - the contract of a placer
-        history: None,  # noqa: ARG002
+        projection: Projection,
+        history: None,  # noqa: ARG002 - the contract of a placer
         settings: Settings,
     ) -> None:
-        self._usage = view.brokers.averages[USAGE]
-        self._reported = view.brokers.reported_ms > 0
+        brokers = projection.view.brokers
+        self._usage = brokers.averages[USAGE]
+        self._reported = brokers.reported_ms > 0
         self._difference = settings.placement.usage_difference
 
     def best(self, bundle: str, candidates: Ints) -> Ints:  # noqa: ARG002 - any bundle alike

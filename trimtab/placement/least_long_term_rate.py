@@ -17,7 +17,6 @@ from trimtab.arrays import Floats, Ints
 from trimtab.filters.request import Projection
 from trimtab.load import usage
 from trimtab.settings import Settings
-from trimtab.view import View
 
 
 class LeastLongTermRate:
@@ -27,12 +26,11 @@ class LeastLongTermRate:
 
     def __init__(
         self,
-        view: View,
         projection: Projection,
         history: None,  # noqa: ARG002 - the contract of a placer
         settings: Settings,
     ) -> None:
-        loads = usage(view.brokers.resources, settings.weights)
+        loads = usage(projection.view.brokers.resources, settings.weights)
         overloaded = loads > settings.round.overloaded_threshold
         self._penalty = np.where(overloaded, np.inf, 0.0)
         self._projection = projection

@@ -21,7 +21,6 @@ from trimtab.load_model.estimates import locate_keys
 from trimtab.load_model.history import PlannerHistory
 from trimtab.names import identities
 from trimtab.settings import Settings
-from trimtab.view import View
 
 _LEAST: Final = 1e-9
 """Assumed usage of an idle bundle: above 0, so that many of them do not go to one broker."""
@@ -32,13 +31,8 @@ class LeastPredictedUsage:
 
     counts: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        view: View,
-        projection: Projection,  # noqa: ARG002 - the contract of a placer
-        history: PlannerHistory,
-        settings: Settings,
-    ) -> None:
+    def __init__(self, projection: Projection, history: PlannerHistory, settings: Settings) -> None:
+        view = projection.view
         self._history, names = history, view.brokers.names
         known = [history.foreseen.get(name) for name in names]
         reported = usage(view.brokers.resources, settings.weights).tolist()

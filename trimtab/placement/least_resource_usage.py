@@ -18,7 +18,6 @@ from trimtab.arrays import RATE_IN, RATE_OUT, Bools, Floats, Ints
 from trimtab.filters.request import Projection
 from trimtab.load import usage
 from trimtab.settings import Settings
-from trimtab.view import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +33,9 @@ class LeastResourceUsage:
     counts: ClassVar[bool] = False
 
     def __init__(
-        self,
-        view: View,
-        projection: Projection,  # noqa: ARG002 - the contract of a placer
-        history: LeastResourceUsageHistory,
-        settings: Settings,
+        self, projection: Projection, history: LeastResourceUsageHistory, settings: Settings
     ) -> None:
-        brokers = view.brokers
+        brokers = projection.view.brokers
         self._names = brokers.names
         self._usage = usage(brokers.resources, settings.weights)
         self._average = np.array([history.usage.get(name, np.nan) for name in brokers.names])

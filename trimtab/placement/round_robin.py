@@ -16,7 +16,6 @@ import numpy as np
 from trimtab.arrays import Floats, Ints
 from trimtab.filters.request import Projection
 from trimtab.settings import Settings
-from trimtab.view import View
 
 _TURNS: Final = 2**31
 """Pulsar's counter is a Java int that wraps to 0."""
@@ -37,12 +36,11 @@ class RoundRobin:
 
     def __init__(
         self,
-        view: View,
-        projection: Projection,  # noqa: ARG002 - the contract of a placer
+        projection: Projection,
         history: RoundRobinHistory,
-        settings: Settings,  # noqa: ARG002
+        settings: Settings,  # noqa: ARG002 - the contract of a placer
     ) -> None:
-        self._names = view.brokers.names
+        self._names = projection.view.brokers.names
         self._history = history
 
     def best(self, bundle: str, candidates: Ints) -> Ints:  # noqa: ARG002 - any bundle alike

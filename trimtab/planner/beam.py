@@ -16,7 +16,7 @@ from trimtab.planner.board import BoardMove, Ground
 
 _TRIES: Final = 30_000
 """States tried in all. Lower: a narrower beam misses plans; higher: a plan takes longer."""
-_ENDS: Final = 6
+ENDS: Final = 6
 """Brokers at either end that take part. Lower: moves in the middle are missed; higher: a narrower
 beam."""
 _OTHERS: Final = 4
@@ -57,7 +57,7 @@ class _Search:
         fleet = ground.fleet
         brokers = ground.brokers[np.argsort(fleet.usage[ground.brokers], kind="stable")]
         ends = np.ones(len(brokers), np.bool_)
-        ends[_ENDS:-_ENDS] = False
+        ends[ENDS:-ENDS] = False
         rest = fleet.usage[brokers[~ends]]
         receives = np.isin(brokers, ground.receivers)
         self._most = rest.max(initial=-np.inf)

@@ -53,7 +53,7 @@ def pools(view: View) -> Iterator[Pool]:
 def _shares(view: View) -> Iterator[tuple[Bools, Bools]]:
     """Pairs of brokers (n,) and the bundles (m,) that may be on them and nowhere else."""
     bundles, policies = view.bundles, view.policies
-    permits, available = Permits(view), view.brokers.available
+    permits, available = Permits(view.policies, view.brokers), view.brokers.available
     if not policies.isolation:
         yield permits.of_others(available), np.ones(len(bundles.owner), np.bool_)
         return

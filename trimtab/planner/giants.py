@@ -1,7 +1,8 @@
 """Bundles that no plan can make room for.
 
 giant = the largest bundle of its broker, if
-          the range that it forces (`trimtab.planner.search.floor_at`) is above the target
+          the range that it forces (`trimtab.planner.search.floor_at`) is above the target, or, if a
+            plan is needed, above a balanced one: a split costs less than to clear its broker
           or a plan is needed, none helps, and the coldest broker would be as hot with the bundle as
             its own broker is; but not while much of the load may not move after earlier moves
         judged by a cautious size (SURELY deviations below its level): a false giant costs one
@@ -28,6 +29,7 @@ from trimtab.planner.constraints import Draft
 from trimtab.planner.outlook import Prospect
 from trimtab.planner.search import floor_at
 from trimtab.settings import Settings
+from trimtab.settings.words import AIMS
 from trimtab.view import View
 
 SURELY: Final = 1.0
@@ -44,6 +46,9 @@ possible later, and no bundle is a giant for lack of moves."""
 _WAIT: Final = 3.5
 """Rounds that a pool waits for a split. Lower: its other bundles move in vain; higher: an owner
 that does not split blocks the pool."""
+_BALANCED: Final = AIMS["balanced"]
+"""The widest target for which a bundle is judged: under a wider one it is as large, and to clear
+its broker takes many more moves than its children do."""
 _TWO: Final = 2
 """The fewest topics, and the smallest range, that can be split."""
 
@@ -57,6 +62,8 @@ def forcing(draft: Draft, pool: Prospect, estimates: Estimates) -> list[int]:
     """Rows of the giants that force a pool's range, one per broker; the largest first."""
     ground, found = pool.ground, dict[int, int]()
     target = draft.settings.planner.target
+    if pool.beyond > 0:
+        target = min(target, _BALANCED)
     if pool.floor <= target:
         return []
     for row in _largest(ground).tolist():
@@ -100,7 +107,8 @@ def is_awaited(draft: Draft, rows: list[int], hot: int, history: PlannerHistory)
     broker is being split."""
     names, fleet = draft.view.bundles.names, draft.fleet
     sizes = [fleet.size[r] for r in rows_of(names, draft.view.splitting) if fleet.where[r] == hot]
-    if fleet.gain[hot] * max(sizes, default=0.0) > draft.settings.planner.target:
+    large = min(draft.settings.planner.target, _BALANCED)
+    if fleet.gain[hot] * max(sizes, default=0.0) > large:
         return True
     now_ms, interval = draft.view.now_ms, draft.settings.round.interval
     for row in rows:

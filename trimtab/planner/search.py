@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from trimtab.planner.bands import HABITS, run_trial
-from trimtab.planner.beam import search_beam
+from trimtab.planner.beam import ENDS, search_beam
 from trimtab.planner.board import Band, Ground
 from trimtab.planner.least import least_moved
 from trimtab.planner.levels import mean_of, positions
@@ -28,6 +28,9 @@ _NARROWER: Final = (1.0, 0.85, 0.7, 0.5, 0.3)
 ends wider than its band. More widths: more effort where no plan reaches the range."""
 _FEW: Final = 6
 """The most moves of a plan for which the beam looks for fewer: its effort grows with each move."""
+_WHOLE: Final = 2 * ENDS
+"""The most brokers for which the beam looks for so few whatever the trials need: all of them take
+part in it, and a trial may miss such a plan by many moves."""
 _SMALL: Final = 16
 """The most bundles for which the beam may move all of them: then it can afford any depth."""
 _BEAM_EFFORT: Final = 30_000
@@ -108,8 +111,9 @@ def find_plan(ground: Ground, keeps: list[int], target: float, effort: int) -> T
         # In a small fleet even a little less range may be worth a move, also above the floor.
         goal, most = goal._replace(width=target), len(ground.rows)
     searchable = effort >= _BEAM_EFFORT and not best.cut
-    if searchable and (best.range > goal.width or len(best.steps) <= most):
-        most = len(best.steps) - 1 if best.range <= goal.width else most
+    likely = len(best.steps) <= most or len(ground.brokers) <= _WHOLE
+    if searchable and (best.range > goal.width or likely):
+        most = min(len(best.steps) - 1, most) if best.range <= goal.width else most
         for steps in search_beam(ground, keeps, goal.width, most):
             best = _better(ground, keeps, best, trial_of(ground, steps), goal)
     return best

@@ -19,14 +19,16 @@ import numpy as np
 from trimtab.load_model.odds import deviations
 from trimtab.planner.board import Ground
 from trimtab.settings import Settings
+from trimtab.settings.words import AIMS
 
+_BALANCED: Final = AIMS["balanced"]
 _AIM: Final = 0.98
 """The part of the target that a plan aims at: a little below, so that its result is accepted."""
 _WIDENING: Final = 0.75
-"""The part of the target by which each recent plan widens what is accepted. Lower: a swinging load
-is chased; higher: a real skew after a plan stays."""
-_WIDEST: Final = 4.0
-"""The most targets that are accepted without noise: bounds the widening."""
+"""The part of the target, of a balanced one at most, by which each recent plan widens what is
+accepted. Lower: a swinging load is chased; higher: a real skew after a plan stays."""
+_WIDEST: Final = 3.0
+"""The most by which it widens, in the same unit: four balanced targets in all."""
 _REPEAT_AIM: Final = 0.7
 """The floor for a repeat plan, as a part of the accepted range. Lower: it moves more for noise;
 higher: the next one comes sooner. With it a skewed fleet with noise 0.5 takes 1.01 times the moves
@@ -53,7 +55,8 @@ class Pair(NamedTuple):
 
 def find_tolerated_range(settings: Settings, unrest: float) -> float:
     """The range that is accepted without noise; ``unrest`` counts recent plans."""
-    return settings.planner.target * min(1.0 + _WIDENING * max(unrest - 1.0, 0.0), _WIDEST)
+    target = settings.planner.target
+    return target + min(target, _BALANCED) * min(_WIDENING * max(unrest - 1.0, 0.0), _WIDEST)
 
 
 def aim(settings: Settings, unrest: float, accepted: float) -> float:

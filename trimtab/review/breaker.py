@@ -98,7 +98,7 @@ def find_widened_range(plan: Noted, view: View, model: Model, settings: Settings
     heard = {row_of[b]: side for b, side in plan.sides.items() if side.reports}
     if len(heard) < 2:
         return None
-    taking = Permits(view).of_others(view.brokers.available)
+    taking = Permits(view.policies, view.brokers).of_others(view.brokers.available)
     taking[[*heard]] = True
     now, without = model.usage.copy(), model.usage - _brought(plan, view, model)
     variance = model.variance.copy()

@@ -24,7 +24,7 @@ from trimtab.load_model.fleet import traffic_of
 from trimtab.load_model.history import Foreseen, PlannerHistory
 from trimtab.load_model.model import Model
 from trimtab.state.ledger_state import Ledger, Noted, Side
-from trimtab.view import View
+from trimtab.view import Brokers
 
 Evidence = Mapping[str, tuple[tuple[int, float], ...]]
 """Broker to times (ms) and logarithms of ratios, oldest first."""
@@ -49,11 +49,11 @@ _FORGET: Final = 5
 
 
 def correct_from_plan(
-    plan: Noted, ledger: Ledger, view: View, model: Model, history: PlannerHistory
+    plan: Noted, ledger: Ledger, brokers: Brokers, model: Model, history: PlannerHistory
 ) -> tuple[Ledger, PlannerHistory]:
-    """The ledger and the history after a plan was closed; ``view`` is of the same time."""
+    """The ledger and the history after a plan was closed; ``brokers`` are of the same time."""
     before = {broker: side.strays for broker, side in plan.sides.items()}
-    typical = model.typical(view.brokers.names, before)
+    typical = model.typical(brokers.names, before)
     sides = {
         broker: side
         for broker, side in plan.sides.items()
@@ -63,24 +63,28 @@ def correct_from_plan(
         return ledger, history
     now_ms = max(side.reported_ms for side in sides.values())
     evidence = _gather(ledger.evidence, sides, now_ms)
-    found = _unmodelled(sides, view, model)
-    factors = corrections(evidence, view, now_ms)
-    history = correct_costs(found, factors, view, model, history)
+    found = _unmodelled(sides, brokers.names, model)
+    factors = corrections(evidence, brokers, now_ms)
+    history = correct_costs(found, factors, brokers, model, history)
     # What the plan caused does not count as a broker's deviation.
     strays = history.strays | {broker: side.strays for broker, side in sides.items()}
     return replace(ledger, evidence=evidence), replace(history, strays=strays)
 
 
 def correct_costs(
-    found: Floats, factors: Mapping[str, float], view: View, model: Model, history: PlannerHistory
+    found: Floats,
+    factors: Mapping[str, float],
+    brokers: Brokers,
+    model: Model,
+    history: PlannerHistory,
 ) -> PlannerHistory:
     """The history with new corrections and the additional (n,) usage ``found``."""
-    names = view.brokers.names
+    names = brokers.names
     before = np.array([history.corrections.get(name, 1.0) for name in names])
     times = np.array([factors.get(name, 1.0) for name in names]) / before
     rest = model.rest + found - (times - 1.0) * (model.usage - model.rest)
     # At its new cost, average traffic explains another part of average usage.
-    explained = (times - 1.0) * model.cost * traffic_of(view.brokers.smoothed_traffic)
+    explained = (times - 1.0) * model.cost * traffic_of(brokers.smoothed_traffic)
     ahead = np.array([history.ahead.get(name, 0.0) for name in names]) + rest - model.rest
     ahead += explained
     columns = (model.usage + found, model.gain * times, model.variance * times**2)
@@ -119,10 +123,10 @@ def _gather(
     return kept
 
 
-def _unmodelled(sides: Mapping[str, Side], view: View, model: Model) -> Floats:
+def _unmodelled(sides: Mapping[str, Side], names: Sequence[str], model: Model) -> Floats:
     """(n,) usage that reports show in addition to the model's, as far as it exceeds chance."""
-    found = np.zeros(len(view.brokers.names))
-    for row, name in enumerate(view.brokers.names):
+    found = np.zeros(len(names))
+    for row, name in enumerate(names):
         side = sides.get(name)
         if side is not None:
             behind = (side.used - model.cost[row] * side.traffic) / side.reports - model.rest[row]
@@ -131,10 +135,10 @@ def _unmodelled(sides: Mapping[str, Side], view: View, model: Model) -> Floats:
     return found
 
 
-def corrections(evidence: Evidence, view: View, now_ms: int) -> dict[str, float]:
+def corrections(evidence: Evidence, brokers: Brokers, now_ms: int) -> dict[str, float]:
     """Broker to the factor on its kind's cost; brokers without evidence are left out."""
-    names = view.brokers.names
-    _, kind = kinds(view.brokers.limits)
+    names = brokers.names
+    _, kind = kinds(brokers.limits)
     factors = {}
     for number in range(int(kind.max(initial=-1)) + 1):
         members = [names[row] for row in np.flatnonzero(kind == number).tolist()]

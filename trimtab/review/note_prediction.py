@@ -10,18 +10,21 @@ from trimtab.plan import Move
 from trimtab.reasons import Reason
 from trimtab.state.ledger_state import MOST_OPEN, Awaited, Noted, Side
 from trimtab.state.round_state import RoundState
-from trimtab.view import View
 
 
 def note_prediction(
-    moves: Sequence[Move], view: View, model: Model, now_ms: int, state: RoundState
+    moves: Sequence[Move],
+    row_of: Mapping[str, int],
+    model: Model,
+    now_ms: int,
+    state: RoundState,
 ) -> Noted | None:
-    """This round's moves between brokers of the view, to be waited for; None if there are none.
+    """This round's moves between the brokers of ``row_of``, the model's rows by name, to be waited
+    for; None if there are none.
 
     Moves off a draining broker are not among them: they had no alternative and cannot be undone.
     If there are more than MOST_OPEN, only the first are waited for.
     """
-    row_of = {name: row for row, name in enumerate(view.brokers.names)}
     given = [move for move in moves if move.source in row_of and move.destination in row_of]
     if not given:
         return None

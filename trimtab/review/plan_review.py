@@ -63,7 +63,7 @@ class PlanReview:
         settings = self._settings
         if not (plan.moves and settings.ledger.enabled) or settings.round.observe_only:
             return plan, state
-        made = note_prediction(plan.moves, self._view, self._model(state), self._now_ms, state)
+        made = note_prediction(plan.moves, self._row_of, self._model(state), self._now_ms, state)
         if made is None:
             return plan, state
         ledger, given_up = state.ledger.having(made)
@@ -82,7 +82,7 @@ class PlanReview:
         return replace(state, histories=replace(state.histories, trimtab=history))
 
     def _model(self, state: RoundState) -> Model:
-        return build_model(self._view, state.histories.trimtab, self._settings)
+        return build_model(self._view.brokers, state.histories.trimtab, self._settings)
 
     def _follow(self, ledger: Ledger) -> Ledger:
         if not ledger.plans:
@@ -111,7 +111,9 @@ class PlanReview:
             plans=tuple(each for each in ledger.plans if each is not plan),
             hand_overs=remember_handovers(ledger.hand_overs, plan),
         )
-        ledger, history = correct_from_plan(plan, ledger, view, model, state.histories.trimtab)
+        ledger, history = correct_from_plan(
+            plan, ledger, view.brokers, model, state.histories.trimtab
+        )
         histories = replace(state.histories, trimtab=history)
         state = replace(state, ledger=ledger, histories=histories)
         review = replace(

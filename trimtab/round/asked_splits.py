@@ -26,7 +26,8 @@ def decide_asked(
     state without what is decided."""
     if not state.asked:
         return (), (), view, state
-    names, busy, sizes = view.bundles.names, Busy(view), dict(view.sizes)
+    names, sizes = view.bundles.names, dict(view.sizes)
+    busy = Busy(names, view.splitting)
     row_of = {names[row]: row for row in rows_of(names, state.asked)}
     wishes, refusals = [], []
     for bundle, asked in sorted(state.asked.items()):

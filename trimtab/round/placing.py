@@ -11,7 +11,7 @@ from trimtab.load import usage
 from trimtab.placement import PLACERS
 from trimtab.settings import Settings
 from trimtab.state.round_state import Histories
-from trimtab.view import View
+from trimtab.view import Brokers, View
 
 
 class Placing:
@@ -24,10 +24,10 @@ class Placing:
         self.projection = Projection(view)
         self.staying = own_bundles(view)
         """(n,) bundles each broker will have, without heartbeat and SLA bundles."""
-        self.light = lightly_used(view, settings)
+        self.light = lightly_used(view.brokers, settings)
         self._histories, self._rng = histories, rng
         self._placer = PLACERS[settings.round.placement](
-            view, self.projection, histories.of(settings.round.placement), settings
+            self.projection, histories.of(settings.round.placement), settings
         )
 
     def draw(self, bundle: str, candidates: Bools) -> int:
@@ -55,9 +55,9 @@ class Placing:
         return self._histories.having(self.settings.round.placement, self._placer.remembered())
 
 
-def lightly_used(view: View, settings: Settings) -> Bools:
+def lightly_used(brokers: Brokers, settings: Settings) -> Bools:
     """(n,) brokers that are not overloaded."""
-    loads = usage(view.brokers.resources, settings.weights)
+    loads = usage(brokers.resources, settings.weights)
     light: Bools = loads <= settings.round.overloaded_threshold
     return light
 

@@ -21,7 +21,7 @@ from trimtab.ownership import Event
 from trimtab.plan import MOST_AT_ONCE, Repair
 from trimtab.repair_needs import Need
 from trimtab.round.placing import Placing
-from trimtab.view import View
+from trimtab.view import Bundles
 
 
 class RepairPlacement:
@@ -31,7 +31,7 @@ class RepairPlacement:
         self._placing, self._view = placing, placing.view
         self._row_of = {name: row for row, name in enumerate(self._view.brokers.names)}
         self._given: Ints = np.zeros(len(self._row_of), dtype=np.int64)
-        self._typical = _typical(self._view)
+        self._typical = _typical(self._view.bundles)
 
     def repairs(self) -> tuple[tuple[Repair, ...], int]:
         """A repair for each need, except for bundles that no broker can take now, up to
@@ -99,10 +99,9 @@ class RepairPlacement:
         return Expected(float(rates[RATE_IN] + rates[RATE_OUT]), int(bundles.counts[TOPICS, row]))
 
 
-def _typical(view: View) -> Expected:
+def _typical(bundles: Bundles) -> Expected:
     """The load assumed for a bundle without any figures: the mean of the others, but above zero so
     that it counts at all."""
-    bundles = view.bundles
     if not len(bundles.names):
         return Expected(1.0, 1)
     rates = float((bundles.long[RATE_IN] + bundles.long[RATE_OUT]).mean())

@@ -1,6 +1,7 @@
 """Every setting that decisions read: unit, default, bounds, the cost of either extreme, Pulsar key.
 
 A setting is named by its path (``avg.low_threshold``) or by Pulsar's key, whose unit is converted.
+Some numbers can be given in words, by a second name (``planner.aim`` for ``planner.target``).
 All problems of a change are reported at once.
 """
 
@@ -13,6 +14,7 @@ from trimtab.settings.rounds import RoundSettings, WeightSettings
 from trimtab.settings.shedding import AvgSettings, UnloadSettings
 from trimtab.settings.whole import Settings, Value, catalogue, contradictions
 from trimtab.settings.words import (
+    IN_WORDS,
     MERGING,
     NO_SHADOW,
     PLACEMENT,
@@ -22,6 +24,7 @@ from trimtab.settings.words import (
 )
 
 __all__ = [
+    "IN_WORDS",
     "MERGING",
     "NO_SHADOW",
     "PLACEMENT",

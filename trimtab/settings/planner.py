@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from trimtab.settings.setting import setting
 from trimtab.settings.units import DAY
+from trimtab.settings.words import AIMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,11 +14,11 @@ class PlannerSettings:
     """trimtab's own strategy: the fewest moves that bring all brokers within a range."""
 
     target: float = setting(
-        0.05,
+        AIMS["balanced"],
         "fraction",
         (0.001, 1.0),
-        "Between the busiest broker's usage and the idlest's, what is accepted. Low: many moves "
-        "for little; high: brokers stay unequal.",
+        "Between the busiest broker's usage and the idlest's, what is accepted; in words "
+        "planner.aim. Low: many moves for little; high: brokers stay unequal.",
     )
     half_life: float = setting(
         1800.0,

@@ -28,7 +28,13 @@ from trimtab.settings.shedding import (
     UniformSettings,
     UnloadSettings,
 )
-from trimtab.settings.words import BY_POSITIONS, NO_SHADOW, SHEDDING, SPLIT_ALGORITHMS
+from trimtab.settings.words import (
+    BY_POSITIONS,
+    IN_WORDS,
+    NO_SHADOW,
+    SHEDDING,
+    SPLIT_ALGORITHMS,
+)
 
 G = TypeVar("G")
 
@@ -154,6 +160,7 @@ class _Known(NamedTuple):
     settings: dict[str, tuple[type, Setting]]
     defaults: dict[str, object]
     aliases: dict[str, str]
+    """By Pulsar's key, or the name by which a number is given in words."""
     misspelt: dict[str, str]
 
     def path_of(self, name: str) -> str | None:
@@ -170,7 +177,8 @@ def _known(own: tuple[tuple[str, type], ...]) -> _Known:
     return _Known(
         settings,
         Settings(own=brought).dumped(),
-        {alias.key: path for path, alias in aliased},
+        {alias.key: path for path, alias in aliased}
+        | {name: worded.path for name, worded in IN_WORDS.items()},
         {alias.misspelt: path for path, alias in aliased if alias.misspelt is not None},
     )
 
@@ -186,7 +194,11 @@ def _accept(
         problems.append(f"{name}: no such setting{nearest}")
         return
     kind, properties = known.settings[path]
-    problem = wrong_type(value, kind)
+    word = f" ({value})" if name in IN_WORDS else ""
+    if word:
+        value, problem = _number(value, IN_WORDS[name].numbers)
+    else:
+        problem = wrong_type(value, kind)
     if problem is None:
         if path != name and properties.alias is not None:
             value = properties.alias.convert(value)
@@ -194,9 +206,17 @@ def _accept(
     if problem is not None:
         problems.append(f"{name}: {problem}")
     elif path in accepted and accepted[path] != value:
-        problems.append(f"{name}: {path} is given twice, as {accepted[path]!r} and {value!r}")
+        problems.append(f"{name}: {path} is given twice, as {accepted[path]!r} and {value!r}{word}")
     else:
         accepted[path] = float(cast(float, value)) if kind is float else cast(Value, value)
+
+
+def _number(word: object, numbers: Mapping[str, float]) -> tuple[object, str | None]:
+    """The number that the word stands for, or what is wrong with the word."""
+    problem = wrong_type(word, str)
+    if problem is None and word not in numbers:
+        problem = f"must be one of {', '.join(numbers)}"
+    return (word, problem) if problem else (numbers[cast(str, word)], None)
 
 
 def contradictions(settings: Settings) -> Iterator[str]:

@@ -1,8 +1,10 @@
-"""The words that each word-valued setting accepts."""
+"""The words that each word-valued setting accepts, and those that stand for a number."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 SHEDDING: Final = ("trimtab", "threshold", "overload", "uniform", "avg", "transfer")
 PLACEMENT: Final = (
@@ -28,3 +30,25 @@ SPLIT_ALGORITHMS: Final = (
 )
 BY_POSITIONS: Final = "specified_positions_divide"
 """Needs an operator's positions, so that it is no default."""
+
+AIMS: Final[Mapping[str, float]] = MappingProxyType({"calm": 0.15, "balanced": 0.05, "tight": 0.02})
+"""``planner.target`` in words. ``calm`` is what AvgShedder accepts: ``avg.low_threshold``."""
+OTHER: Final = "other"
+"""Shown for a number that no word stands for."""
+
+
+class InWords(NamedTuple):
+    """A second name of a setting, by which it is given in words."""
+
+    path: str
+    numbers: Mapping[str, float]
+
+    def word_of(self, number: object) -> str:
+        """The word that stands for the number."""
+        return next((word for word, each in self.numbers.items() if each == number), OTHER)
+
+
+IN_WORDS: Final[Mapping[str, InWords]] = MappingProxyType(
+    {"planner.aim": InWords("planner.target", AIMS)}
+)
+"""By the second name. Only the number is kept, so of two changes the later one counts."""

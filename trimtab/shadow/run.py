@@ -25,7 +25,7 @@ from trimtab.shadow.overlay import NOTHING_LEARNT, learn_costs, overlay_view, st
 from trimtab.state.memory import Memory
 from trimtab.state.shadow_state import Contest, Shadow, Tally
 from trimtab.view import View
-from trimtab.wire.rows import ShadowRecord, ShadowSide
+from trimtab.wire.rounds import ShadowRecord, ShadowSide
 
 _ASKED: Final = IDLE | {None, Rule.FROZEN}
 """``Plan.skipped`` of a round that asked the strategy, or would have without a freeze caused by its

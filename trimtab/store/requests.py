@@ -11,13 +11,7 @@ from trimtab.ownership import Event
 from trimtab.settings.words import AT_LOOKUP
 from trimtab.wire.command import Command, CommandKind, Division
 from trimtab.wire.ownership import Neighbour, Transition, TransitionOutcome
-from trimtab.wire.rows import (
-    PlannedMerge,
-    PlannedMove,
-    PlannedRepair,
-    PlannedSplit,
-    RoundRecord,
-)
+from trimtab.wire.rounds import PlannedMerge, PlannedMove, PlannedRepair, PlannedSplit, RoundRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,8 +68,8 @@ def _wide(bundle: str) -> bool:
 def _granted(
     view: View, ready: Mapping[int, Reason], limits: SplitSettings, divisible: Divisible
 ) -> Iterator[SplitWish]:
-    places = Places(view, limits)
-    busy = Busy(view)
+    places = Places(view.bundles, view.sizes, limits.max_bundles)
+    busy = Busy(view.bundles.names, view.splitting)
     for row, reason in ready.items():
         if places.free(row) and not busy.involves(row) and divisible(row):
             places.take(row)

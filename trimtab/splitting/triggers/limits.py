@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from trimtab.arrays import (
 from trimtab.model import parse_bundle
 from trimtab.reasons import Reason
 from trimtab.settings import SplitSettings
-from trimtab.view import Bundles, View
+from trimtab.view import Bundles
 
 
 def find_judged(bundles: Bundles) -> Bools:
@@ -69,9 +70,9 @@ def list_limits(
 class Busy:
     """The bundles that are being split, and their children."""
 
-    def __init__(self, view: View) -> None:
-        self._names = view.bundles.names
-        self._ends = {end for bundle in view.splitting for end in _ends(bundle)}
+    def __init__(self, names: Sequence[str], splitting: Collection[str]) -> None:
+        self._names = names
+        self._ends = {end for bundle in splitting for end in _ends(bundle)}
 
     def involves(self, row: int) -> bool:
         """Whether a bundle, or the bundle it came from, is being split."""
@@ -87,8 +88,8 @@ def _ends(bundle: str) -> set[tuple[str, str, int]]:
 class Places:
     """How many more bundles each namespace may have; none if its size is unknown."""
 
-    def __init__(self, view: View, limits: SplitSettings) -> None:
-        self._bundles, self._sizes, self._most = view.bundles, view.sizes, limits.max_bundles
+    def __init__(self, bundles: Bundles, sizes: Mapping[str, int], most: int) -> None:
+        self._bundles, self._sizes, self._most = bundles, sizes, most
         self._planned: Counter[str] = Counter()
 
     def free(self, row: int) -> bool:

@@ -22,7 +22,8 @@ def split(view: View, history: None, settings: Settings) -> tuple[Sequence[Split
     As in Pulsar, also one whose range is too small: `children` refuses it.
     """
     over = over_limits(view.bundles, view.bundles.long, settings.split)
-    places, wishes = Places(view, settings.split), []
+    places = Places(view.bundles, view.sizes, settings.split.max_bundles)
+    wishes = []
     for row, reason in over.items():
         if places.free(row):
             places.take(row)

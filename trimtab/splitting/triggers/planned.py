@@ -76,7 +76,7 @@ def _giants(view: View, history: PlannerHistory, settings: Settings) -> dict[int
     seen_ms = view.now_ms - _TWICE * interval_ms
     known = {name: giant for name, giant in history.giants.items() if giant.at_ms <= seen_ms}
     row_of = {view.bundles.names[row]: row for row in rows_of(view.bundles.names, known)}
-    busy = Busy(view)
+    busy = Busy(view.bundles.names, view.splitting)
     return {
         row_of[name]: Weighed(giant.size, view.now_ms)
         for name, giant in sorted(known.items(), key=lambda each: (-each[1].size, each[0]))
@@ -104,7 +104,7 @@ def _left_whole(view: View, row: int, giant: Weighed, divided: Divided) -> bool:
 
 def _placed(view: View, wanted: Mapping[int, Reason], limits: SplitSettings) -> list[SplitWish]:
     """The splits that their namespaces have places for, in order of row."""
-    places, wishes = Places(view, limits), []
+    places, wishes = Places(view.bundles, view.sizes, limits.max_bundles), []
     for row in sorted(wanted):
         if places.free(row):
             places.take(row)

@@ -1,0 +1,209 @@
+"""What trimtab.rounds holds: the record of a round, and of a batch as a replay reads it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from trimtab.wire.command import Division
+from trimtab.wire.hints import Hints
+from trimtab.wire.settled import SettledMove
+
+
+class PlannedMove(msgspec.Struct, frozen=True, kw_only=True):
+    """A move in a round's record; ``epoch`` is that of the ownership record it was decided on."""
+
+    bundle: str
+    source: str
+    destination: str
+    reason: str
+    epoch: tuple[int, int]
+    why: str = ""
+    """For readers: what the plan does, in figures."""
+
+
+class RefusedMove(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A wish that was not granted, and the rule that decided."""
+
+    bundle: str
+    source: str
+    rule: str
+    destination: str | None = None
+
+
+class PlannedSplit(msgspec.Struct, frozen=True, kw_only=True):
+    """A split in a round's record; ``epoch`` is that of the ownership record it was decided on."""
+
+    bundle: str
+    broker: str
+    reason: str
+    epoch: tuple[int, int]
+    why: str = ""
+    algorithm: str = ""
+    """Instead of the one in the round's ``division``, if it is not empty."""
+    positions: tuple[int, ...] = ()
+
+
+class PlannedMerge(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A merge in a round's record; the epochs are those of the two ownership records."""
+
+    bundle: str
+    neighbour: str
+    """The bundle just above."""
+    broker: str
+    reason: str
+    epoch: tuple[int, int]
+    neighbour_epoch: tuple[int, int]
+    why: str = ""
+
+
+class PlannedRepair(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A repair in a round's record; ``epoch`` is that of the ownership record it was decided on."""
+
+    bundle: str
+    event: str
+    reason: str
+    epoch: tuple[int, int]
+    broker: str | None = None
+    """The broker that gets or keeps it; it receives a command."""
+    why: str = ""
+
+
+class ShadowSide(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One side of a comparison; ranges are of usage (fractions), None if there is none."""
+
+    strategy: str
+    placement: str
+    range: float | None
+    """At the start of this round, before its moves."""
+    moves: int
+    """Moves of this round."""
+    bounces: int
+    """Moves of this round to a broker that the bundle left within the last day."""
+    mean_range: float | None
+    """Over all compared rounds."""
+    total_moves: int
+    total_bounces: int
+
+
+class ShadowRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Compares the active strategy with its shadow, whose moves are only counted."""
+
+    since: int
+    """When the comparison began (batch timestamp)."""
+    rounds: int
+    """How many rounds were compared so far."""
+    champion: ShadowSide
+    challenger: ShadowSide
+    """Its ranges are predicted."""
+
+
+class BusyTopicRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A bundle that one topic keeps busy (`trimtab.splitting.busy_topics`)."""
+
+    bundle: str
+    broker: str
+    topics: int
+    rate: float
+    throughput: float
+
+
+class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One round as stored on trimtab.rounds; ``at`` is the batch timestamp (epoch ms)."""
+
+    cluster: str
+    round: int
+    at: int
+    strategy: str
+    placement: str
+    observe_only: bool
+    skipped: str
+    """Empty, or the rule that kept the shedder from being asked, or that it proposed nothing.
+    Repairs and drains may still be there; splits, merges and moves of children too, if the shedder
+    is disabled or frozen."""
+    moves: tuple[PlannedMove, ...]
+    refusals: tuple[RefusedMove, ...]
+    """The first refusals, where there are very many."""
+    refused: dict[str, int]
+    """Number of all refusals, by rule."""
+    obstacles: dict[str, int]
+    """How many bundles each rule kept out of the round."""
+    summary: dict[str, float]
+    usage: dict[str, float]
+    """Each broker's usage as the strategies see it (fraction)."""
+    problems: tuple[str, ...]
+    """Problems for an operator: namespaces that do not tile, intents that were refused, topics that
+    need more partitions."""
+    move_deadline_ms: int
+    settings_version: int
+    state_hash: str
+    assignment: str = "ahead"
+    """When the bundles in ``moves`` get their next owner (`RoundSettings.assignment`)."""
+    splits: tuple[PlannedSplit, ...] = ()
+    division: Division | None = None
+    """How the owners must split the bundles in ``splits``."""
+    merges: tuple[PlannedMerge, ...] = ()
+    repairs: tuple[PlannedRepair, ...] = ()
+    doubt: str = "stable"
+    causes: dict[str, str] = {}
+    """The level of each cause of doubt that is not stable."""
+    gone: tuple[str, ...] = ()
+    """Brokers that are lost."""
+    draining: tuple[str, ...] = ()
+    """Brokers that are being drained."""
+    held_back: tuple[str, ...] = ()
+    """Brokers that came back and get no bundles yet."""
+    unserved: int = 0
+    """Bundles that no broker serves, by the records."""
+    hints: Hints | None = None
+    """Where lookups may place bundles from now on; none while observing only."""
+    shadow: ShadowRecord | None = None
+    """None without a shadow."""
+    settled: tuple[SettledMove, ...] = ()
+    """Earlier moves whose result is known; the first ones, where there are very many."""
+    closed: dict[str, int] = {}
+    """How many earlier moves are no longer waited for, by outcome."""
+    bias: float = 0.0
+    """Mean of realised less predicted usage (fraction), over the last forecasts of settled moves.
+    """
+    tripped: dict[str, str] = {}
+    """Why the breaker tripped in this round: cause to finding."""
+    smoothed_usage: dict[str, float] = {}
+    """Each broker's average usage (fraction), from operator ①'s averages of its resources."""
+    frozen_until: int = 0
+    """No strategy is asked before this batch timestamp; 0 while the breaker is closed."""
+    busy_topics: tuple[BusyTopicRecord, ...] = ()
+    """Bundles that no split lessens, the busiest first."""
+    undo: tuple[PlannedMove, ...] = ()
+    """The moves that would undo the plans that tripped the breaker; those that are made are also
+    in ``moves``."""
+    overrides: dict[str, str | int | float | bool] = {}
+    """The settings that intents changed, by dotted name; all others are as the job was started."""
+    v: int = 1
+
+
+class JobSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The start settings of a job that decisions depend on, by dotted name."""
+
+    intake: dict[str, float]
+    """Settings of operator ①."""
+    defaults: dict[str, str | int | float | bool]
+    """Settings of every cluster's rounds, before intents change them."""
+
+
+class BatchRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """All that a replay of a batch needs: Kafka key ``query/batch`` on trimtab.rounds, in pieces
+    if it is large (`trimtab.wire.pieces`)."""
+
+    query: str
+    batch: int
+    generation: int
+    at: int
+    """The batch timestamp: the current time for timers and rounds (epoch ms)."""
+    offsets: dict[str, dict[str, tuple[int, int]]]
+    """Topic to partition to its first offset and the one after its last, where any was read."""
+    rounds: tuple[RoundRecord, ...]
+    exported: tuple[str, ...] = ()
+    """Clusters whose state after this batch is on trimtab.state."""
+    settings: JobSettings | None = None
+    """In force from this batch on; present in a driver's first batch and with every export."""
+    v: int = 1
