@@ -54,7 +54,7 @@ def test_a_broker_that_the_last_plan_fills_is_not_taken_for_an_empty_one() -> No
     for number in range(2):
         moves, history = shed(later(view, number), history, Settings())
     assert [move.destination for move in moves] == [1]
-    placer = PLACERS["least-predicted-usage"](view, Projection(view), history, Settings())
+    placer = PLACERS["least-predicted-usage"](Projection(view), history, Settings())
     assert placer.loads().tolist() == pytest.approx([0.4, 0.3, 0.35])
 
 
