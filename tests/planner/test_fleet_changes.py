@@ -55,7 +55,7 @@ def test_the_wait_is_for_the_usual_pause_and_bounded() -> None:
     restarted = seen((1, "abcdef"), (10, "bcdef"), (12, "abcdef"))
     assert until(restarted) == 12 + 10
     slow = seen((1, "abcdef"), (10, "bcdef"), (12, "abcdef"), (52, "acdef"), (54, "abcdef"))
-    assert until(slow) == 54 + 60
+    assert until(slow) == 54 + 30
 
 
 def test_once_every_broker_came_nothing_is_waited_for() -> None:

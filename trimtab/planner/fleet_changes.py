@@ -4,7 +4,7 @@ the other.
 under way  = brokers came or went at two moments within an hour, some of them came, and not all that
              are here did
 until      = quiet for three times the longest time between two of the moments, at least 10 minutes
-             and at most an hour, or a broker is predicted to be overloaded
+             and at most 30, or a broker is predicted to be overloaded
 meanwhile  : accept a range of 0.6 times the mean usage, at least 15 points and at most 30
              above it plan for the narrowest of 2/3, 1 and 3/2 of it whose moves are within 0.15
              times a broker's bundles for each broker that came
@@ -42,9 +42,9 @@ _GAPS: Final = 3
 _LEAST_MS: Final = 600_000
 """Lower: a pause between two brokers ends the wait; higher: a broker that came back alone waits for
 longer."""
-_MOST_MS: Final = 3_600_000
-"""Lower: a slow rolling restart is not waited for; higher: a broker that was away for long and came
-back alone waits for longer."""
+_MOST_MS: Final = 1_800_000
+"""Lower: a slow rolling restart is not waited for; higher: where brokers come and go at random, the
+fleet stays less even."""
 _OVERLOADED: Final = 0.8
 """Lower: a busy fleet never waits; higher: relief comes late."""
 
