@@ -106,7 +106,9 @@ def _believing(scene: Scene) -> Nearest | None:
         return None
 
     def believed(settings: Settings) -> bool:
-        levels = suspicions(memory.liveness, memory.appended, settings, now_ms).values()
+        levels = suspicions(
+            memory.liveness, memory.appended, memory.paces, settings, now_ms
+        ).values()
         return all(level is Doubt.STABLE for level in levels)
 
     so_that = "the strategy is asked"

@@ -18,6 +18,7 @@ from trimtab.arrays import RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT, Boo
 from trimtab.load import usage
 from trimtab.load_model.costs import count_reports, drop_strays, kinds, per_byte
 from trimtab.load_model.estimates import Samples, locate_keys
+from trimtab.load_model.fleet_change import note_brokers
 from trimtab.load_model.history import Foreseen, PlannerHistory
 from trimtab.load_model.in_transit import arriving
 from trimtab.load_model.leap_record import expect_levels, record_leaps
@@ -114,7 +115,8 @@ def observe_fleet(
     foreseen = dict(zip(view.brokers.names, map(Foreseen, *columns), strict=True))
     # Plans for another set of brokers are no reason to leave this one as it is.
     unrest = history.unrest if foreseen.keys() == past.foreseen.keys() else 0.0
-    return fleet, replace(history, foreseen=foreseen, unrest=unrest)
+    change = note_brokers(past.change, past.foreseen, foreseen, view.now_ms)
+    return fleet, replace(history, foreseen=foreseen, unrest=unrest, shifted={}, change=change)
 
 
 def traffic_of(stats: Floats) -> Floats:

@@ -10,8 +10,9 @@ from trimtab.explaining.accounts.cause import Cause
 from trimtab.explaining.nearest import closest, find_setting
 from trimtab.explaining.prediction import Prediction, follow_history, history_before
 from trimtab.explaining.scene import Scene
-from trimtab.explaining.words import format_count, percent, points
+from trimtab.explaining.words import format_count, percent, points, seconds
 from trimtab.planner.constraints import Draft
+from trimtab.planner.fleet_changes import awaited_until, is_waiting, settings_now
 from trimtab.planner.giants import divides, forcing, is_awaited
 from trimtab.planner.outlook import CLEARLY, Outlook, look_ahead
 from trimtab.planner.trigger import find_tolerated_range, reach, widest
@@ -26,6 +27,8 @@ class PoolAccount:
     def __init__(self, scene: Scene, outlook: Outlook, at: int) -> None:
         self._scene, self._view = scene, scene.seen
         self._outlook, self._at = outlook, at
+        self._history = follow_history(scene)
+        self._settings = settings_now(scene.settings, self._history, scene.now_ms)
         self.prospect = outlook.prospects[at]
 
     def traded(self, broker: str) -> tuple[int, int]:
@@ -105,8 +108,10 @@ class PoolAccount:
 
     @property
     def _accepted(self) -> Cause:
-        settings, pair = self._scene.settings, self.prospect.pair
+        settings, pair = self._settings, self.prospect.pair
         target, unrest = settings.planner.target, self._outlook.unrest
+        if self._waits and pair.range > self._scene.settings.planner.target:
+            return self._awaited
         nearest = self._flip("the round looks for a plan", rests=False)
         if pair.range <= target:
             why = f"{self._apart}, within the {points(target)} of planner.target{self._passing}"
@@ -125,6 +130,22 @@ class PoolAccount:
             why += f", for so far chance (deviation {points(pair.deviation)}) may bring them"
         why += self._passing
         return Cause(Rest.WITHIN_NOISE, why, nearest, self._figures)
+
+    @property
+    def _waits(self) -> bool:
+        """Whether the planner waits for brokers that are about to come or go."""
+        return is_waiting(self._history, self._scene.now_ms)
+
+    @property
+    def _awaited(self) -> Cause:
+        until = awaited_until(self._history)
+        accepted = points(self.prospect.pair.accepted)
+        why = (
+            f"{self._apart}; brokers come and go one after another, and what the next one gives "
+            f"when it is emptied can fill those that came: up to {accepted} are left alone until "
+            f"none has come or gone for another {seconds((until - self._scene.now_ms) / 1000)}"
+        )
+        return Cause(Rest.CHANGING, why, figures=self._figures, until=until)
 
     @property
     def _forced(self) -> Cause:
@@ -173,15 +194,16 @@ class PoolAccount:
     @cached_property
     def _awaits(self) -> bool:
         """Whether a split must come first."""
-        settings, found = self._scene.settings, self.prospect
+        settings, found, history = self._settings, self.prospect, self._history
         if not divides(settings):
             return False
-        history = follow_history(self._scene)
         draft = Draft(self._view, self._outlook.fleet, settings)
         giants = forcing(draft, found, history.estimates)
         return is_awaited(draft, giants, found.pair.hot, history)
 
     def _flip(self, so_that: str, *, rests: bool) -> Nearest | None:
+        if self._waits:
+            return None
         prospect, unrest = self.prospect, self._outlook.unrest
 
         def changes(settings: Settings) -> bool:
@@ -250,7 +272,7 @@ class PoolAccount:
         return {
             "range": pair.range,
             "accepted": pair.accepted,
-            "target": self._scene.settings.planner.target,
+            "target": self._settings.planner.target,
             "deviation": pair.deviation,
             "floor": self.prospect.floor,
             "unrest": self._outlook.unrest,
