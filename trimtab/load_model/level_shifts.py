@@ -47,7 +47,7 @@ def add_sample(
         return old
     fading = 0.5 ** (np.maximum(elapsed_ms, 0) / (1000.0 * half_life))
     tiny = _TINY * float(shares.mean())
-    before = np.where(first, shares, _before_run(old))
+    before = np.where(first, shares, find_level_before_run(old))
     residual = np.log((shares + tiny) / (before + tiny))
     common = float(np.median(residual[news])) if news.any() else 0.0
     residual -= common
@@ -158,7 +158,7 @@ def _run(
     )
 
 
-def _before_run(old: Estimates) -> Floats:
+def find_level_before_run(old: Estimates) -> Floats:
     """(m,) the level without the samples of the run: a shift must not hide behind its own effect on
     the average."""
     rises = old.up > old.down
