@@ -175,7 +175,7 @@ def noisy(*more: Mapping[str, float], rounds: int = 20, noise: float = 0.1) -> l
 
 def test_bundles_that_leap_together_need_less_evidence_and_the_answer_says_so() -> None:
     """The same range is left alone while one bundle has grown, and not once three have."""
-    leapt = {named("a", number): 1.6 for number in range(3)}
+    leapt = {named("a", number): 1.7 for number in range(3)}
     scenes = scenes_of(noisy(*[leapt] * 8), PLANNER)
     told = [explain(scene, "a") for scene in scenes]
     event = next(each for each in told if each.figures.get("leapt", 0) >= 3)

@@ -23,7 +23,7 @@ from trimtab.load_model.history import Foreseen, PlannerHistory
 from trimtab.load_model.in_transit import arriving
 from trimtab.load_model.leap_record import expect_levels, record_leaps
 from trimtab.load_model.lineage import drop_ancestors
-from trimtab.load_model.odds import TOGETHER, bound
+from trimtab.load_model.odds import bound
 from trimtab.load_model.sampling import follow_samples
 from trimtab.names import identities
 from trimtab.settings import Settings
@@ -107,7 +107,7 @@ def observe_fleet(
         movable=view.bundles.movable & (size > 0),
         variance=gain**2 * np.bincount(where, chance[at], n),
         ready=estimates.known,
-        struck=settled and estimates.struck >= TOGETHER,
+        struck=settled and estimates.event,
         limit=limit if relieving.any() else 0.0,
         passing=int(np.count_nonzero(passing)),
     )

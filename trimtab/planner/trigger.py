@@ -3,8 +3,9 @@
 accepted(pair) = the target, widened by recent plans; or the limit less the colder one's usage, if
                  a broker is only relieved of bursts that may pass; or, if that is more,
                  aim + k * deviation: the range that a plan leaves must not cause another plan; but
-                 not while several bundles have just leapt together, which is not chance
-deviation      = that of the pair's difference in predicted usage, from the noise of its bundles
+                 not in an event, when more bundles have just leapt together than chance makes
+deviation      = that of the pair's difference in predicted usage, from the noise of its bundles and
+                 how long it lasts (`trimtab.load_model.memory`)
 k              = from the false-move rate (`trimtab.load_model.odds`)
 
 A swinging load is not chased: each plan but the first of about a day makes the next one wait for a
