@@ -42,6 +42,10 @@ test-core:
 slow: setup ## the longer tests that neither `make test` nor `make faults` runs
 	$(BIN)/pytest -m "slow and not pulsar" --ignore tests/faults
 
+.PHONY: false-plans
+false-plans: .venv ## count the plans that noise alone causes over DAYS=300 of each kind of noise; hours
+	$(BIN)/python -m simulation.false_plans $(if $(DAYS),--days $(DAYS))
+
 .PHONY: bench
 bench: setup ## measure every claim; ONLY=name for one
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY))

@@ -242,7 +242,7 @@ BREAKER_TRIPS: Final = Metric(
     "trimtab_breaker_trips",
     MetricKind.COUNTER,
     "Plans that made things worse and stopped further plans, by cause: range, hand-overs, failed "
-    "transfers.",
+    "transfers, missed forecasts.",
     ("cluster", "cause"),
 )
 BREAKER_OPEN: Final = Metric(

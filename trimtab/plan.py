@@ -163,6 +163,8 @@ class Review:
     """The moves that would undo the harmful plans, last ones first."""
     frozen: bool = False
     """True while no strategy may be asked."""
+    awaiting: bool = False
+    """True while a plan must wait until the one before it is judged."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,10 +66,15 @@ class Rule(StrEnum):
     TOO_FEW_BROKERS = "too-few-brokers"
     FROZEN = "frozen"
     """An earlier plan did harm (`trimtab.review.breaker`)."""
+    AWAITING_OUTCOME = "awaiting-outcome"
+    """A plan missed its forecast, and the outcome of the next one is not known yet
+    (`trimtab.review.forecast_miss`)."""
     REPAIR_ONLY = "repair-only"
     """A round between two regular ones, only to repair and to drain."""
     BALANCED = "balanced"
     """The strategy was asked and proposed nothing, and brokers are close together."""
+    CHANGING = "brokers-changing"
+    """The strategy was asked, and waits: brokers come and go one after another."""
     LEARNING = "learning"
     """The strategy was asked, and knows too little yet to tell load from noise."""
     NO_PROPOSAL = "no-proposal"
@@ -101,7 +106,7 @@ class Rule(StrEnum):
     BUDGET = "budget"
 
 
-IDLE: Final = frozenset({Rule.BALANCED, Rule.LEARNING, Rule.NO_PROPOSAL})
+IDLE: Final = frozenset({Rule.BALANCED, Rule.CHANGING, Rule.LEARNING, Rule.NO_PROPOSAL})
 """Rules of a round that asked its strategy and changed nothing."""
 
 
@@ -114,6 +119,9 @@ class Rest(StrEnum):
     """The range is above the target, but not by more than chance explains."""
     SWINGING = "planned-lately"
     """The range is above the target, but below the level that several recent plans require."""
+    CHANGING = "brokers-changing"
+    """The range is above the target, but brokers come and go one after another, and the next one to
+    be emptied may fill the one that came."""
     ONE_BUNDLE = "one-bundle"
     """The largest bundle alone forces the range, wherever it is."""
     LEARNING = "learning"

@@ -12,6 +12,7 @@ from trimtab.wire.rounds import RoundRecord
 
 _WITHOUT_MOVES: Final[Mapping[str, str]] = {
     Rule.BALANCED: "balanced",
+    Rule.CHANGING: "waiting: brokers come and go one after another",
     Rule.LEARNING: "learning: telling load from noise takes two reports of a bundle",
     Rule.NO_PROPOSAL: "no moves: none would help enough",
     Rule.REPAIR_ONLY: "between two rounds, only repairs",

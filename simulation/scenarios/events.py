@@ -84,14 +84,16 @@ class Events:
 
     def _restart(self) -> Iterator[tuple[int, Happening]]:
         restart = self._scenario.restart
-        for broker in range(self._scenario.brokers if restart.every else 0):
+        brokers = restart.brokers or self._scenario.brokers
+        for broker in range(brokers if restart.every else 0):
             stopped = restart.cycle + broker * restart.every
             if restart.drained:
                 yield stopped - 1, partial(_drain, broker=broker)
                 yield stopped, partial(_stop, broker=broker)
             else:
                 yield stopped, partial(_crash, broker=broker)
-            yield stopped + restart.down, partial(_start, broker=broker)
+            if restart.down:
+                yield stopped + restart.down, partial(_start, broker=broker)
 
 
 def _step(world: World, now_ms: int, rows: list[int], factor: float) -> None:  # noqa: ARG001

@@ -16,6 +16,8 @@ import numpy as np
 from simulation.scenarios.post import Post
 from simulation.scenarios.world import World
 from trimtab.arrays import Bools, Floats, Ints
+from trimtab.settings import RoundSettings
+from trimtab.state.pace import allowed_silence
 
 _RUN: Final = 20
 """Reports of a broker lost in a row, after which the next show no older figures than these."""
@@ -66,14 +68,16 @@ class Lateness:
         self.made_ms = np.where(up, made, self.made_ms)
         self.reported_ms = np.where(up, reported, self.reported_ms)
 
-    def silent(self, silence: float) -> Bools:
-        """(n,) brokers that are up and have not reported for ``silence`` seconds, measured against
-        the newest report, as `trimtab.state.liveness.heard` does."""
+    def silent(self, settings: RoundSettings) -> Bools:
+        """(n,) brokers that are up and whose silence is too long, measured against the newest
+        report, as `trimtab.state.liveness.heard` does."""
         up = self._world.up
         if self._post is None:
             return np.zeros(up.size, dtype=np.bool_)
         newest = int(self.reported_ms[up].max(initial=0))
-        return up & (self.reported_ms < newest - 1000 * silence)
+        paces = self._post.paces
+        allowed = [allowed_silence(paces.get(row), settings) for row in range(up.size)]
+        return up & (self.reported_ms < newest - 1000 * np.array(allowed))
 
     def shown(self, drawn: Floats) -> tuple[Floats, Bools | None]:
         """(m,) the loads that owners show, and which bundles they show; None: all of them.

@@ -10,6 +10,7 @@ import numpy as np
 
 from simulation.scenarios.scenario import Scenario
 from trimtab.arrays import Ints
+from trimtab.state.pace import Pace, learn_pace
 
 
 class Post:
@@ -29,6 +30,8 @@ class Post:
         """(n,) when each broker made its newest report that has arrived."""
         self.arrived_ms: Ints = np.zeros(brokers, dtype=np.int64)
         """(n,) when that one arrived."""
+        self.paces: dict[int, Pace] = {}
+        """Row of a broker to how often its reports arrive."""
 
     def collect(self, now_ms: int) -> None:
         """Make the reports that are due, and take in those that have arrived."""
@@ -42,8 +45,14 @@ class Post:
         for at in np.flatnonzero(here)[np.argsort(arrives[here], kind="stable")].tolist():
             row = int(broker[at])
             if made[at] > self.made_ms[row]:
+                self._learn(row, int(arrives[at] - self.arrived_ms[row]))
                 self.made_ms[row], self.arrived_ms[row] = made[at], arrives[at]
         self._under_way = self._under_way[:, ~here]
+
+    def _learn(self, row: int, gap_ms: int) -> None:
+        pace = learn_pace(self.paces.get(row), gap_ms, 1)
+        if pace is not None:
+            self.paces[row] = pace
 
     def _start(self, now_ms: int) -> None:
         """Every broker's last report before the first cycle has arrived."""

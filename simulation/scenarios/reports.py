@@ -8,7 +8,6 @@ A bundle that its owner has not reported yet is left out, as `trimtab.intake.ass
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from functools import cache
 from typing import Final
@@ -22,17 +21,19 @@ from simulation.scenarios.statistics import Smoothed, Statistics
 from simulation.scenarios.world import World
 from trimtab.arrays import Bools, Counts, Floats, Ints
 from trimtab.load import percentages
+from trimtab.settings import RoundSettings
 from trimtab.view import Brokers, Bundles, View, available_part
 
 CLUSTER: Final = "scenario"
+_DEFAULTS: Final = RoundSettings()
 
 
 class Reports:
     """Builds views of one world, once a cycle."""
 
-    def __init__(self, world: World, silence: float = math.inf) -> None:
-        """A broker without a report for ``silence`` seconds is left out, with its bundles."""
-        self._world, self._silence = world, silence
+    def __init__(self, world: World, settings: RoundSettings = _DEFAULTS) -> None:
+        """A broker that is silent by these ``settings`` is left out, with its bundles."""
+        self._world, self._settings = world, settings
         self.lateness = Lateness(world)
         self.statistics = Statistics(world, self.lateness.cycles)
         self._limits = LIMITS * world.capacity
@@ -68,7 +69,7 @@ class Reports:
 
     def silent(self) -> Bools:
         """(n,) brokers that are up and left out."""
-        return self.lateness.silent(self._silence)
+        return self.lateness.silent(self._settings)
 
     def _without(self, view: View, silent: Bools) -> View:
         """The view without absent brokers; some others may not receive."""

@@ -95,7 +95,7 @@ class Run:
         )
         self.world = World(scenario)
         self._events = Events(scenario)
-        self._reports = Reports(self.world, self.settings.round.silence)
+        self._reports = Reports(self.world, self.settings.round)
         first = min((c for c in self._events.cycles if 0 <= c < scenario.cycles), default=0)
         self.recorder = Recorder(self.world, self.settings, first)
         self._flights = np.random.default_rng([scenario.seed, 4])

@@ -91,7 +91,7 @@ class Burst:
 
 @dataclass(frozen=True, slots=True)
 class Posting:
-    """How reports reach the job; a broker without a report for `round.silence` is out of view."""
+    """How reports reach the job; a silent broker is out of view (`trimtab.state.pace`)."""
 
     every: float = setting(0.0, "s", (0.0, DAY_S), "Between a broker's reports; 0: a cycle.")
     lost: float = setting(0.0, "fraction", (0.0, 0.99), "Of the reports, at random.")
@@ -149,7 +149,8 @@ class Restart:
     """Each broker in turn stops and comes back empty."""
 
     every: int = setting(0, "cycles", (0, _MANY), "Between one and the next; 0: none.")
-    down: int = setting(1, "cycles", (1, _MANY), "Until it is back.")
+    brokers: int = setting(0, "brokers", (0, _MANY), "How many; 0: all.")
+    down: int = setting(1, "cycles", (0, _MANY), "Until it is back; 0: it never is.")
     drained: bool = setting(True, "", None, "On: it is emptied in the cycle before.")
     cycle: int = setting(0, "cycle", (0, _MANY), "When the first is stopped.")
 

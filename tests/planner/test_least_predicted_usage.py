@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tests.planner.views import carrying, later
 from trimtab.filters.request import Projection
@@ -44,6 +45,17 @@ def test_what_was_placed_counts() -> None:
     view = carrying({"a": [("t/n", 0.2)] * 4, "b": [("t/n", 0.1)], "c": [("t/n", 0.25)]})
     placer = opened(view)
     assert [placed(placer, name) for name in view.bundles.names[:3]] == [[1], [2], [1]]
+
+
+def test_a_broker_that_the_last_plan_fills_is_not_taken_for_an_empty_one() -> None:
+    """The plan moves 0.2 from a to b; what comes next goes to c."""
+    view = carrying({"a": [("t/n", 0.2)] * 3, "b": [("t/n", 0.1)], "c": [("t/n", 0.35)]})
+    history = PlannerHistory()
+    for number in range(2):
+        moves, history = shed(later(view, number), history, Settings())
+    assert [move.destination for move in moves] == [1]
+    placer = PLACERS["least-predicted-usage"](Projection(view), history, Settings())
+    assert placer.loads().tolist() == pytest.approx([0.4, 0.3, 0.35])
 
 
 def test_who_is_asked_again_about_a_bundle_forgets_the_first_answer() -> None:

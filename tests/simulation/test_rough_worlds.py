@@ -175,10 +175,10 @@ def test_reports_come_at_an_interval_of_their_own() -> None:
 
 
 def test_a_silent_broker_is_out_of_view_with_its_bundles() -> None:
-    world = World(small(reports__lost=0.5, reports__late=60.0))
-    reports = Reports(world, silence=60.0)
+    world = World(small(reports__lost=0.95, reports__late=60.0))
+    reports = Reports(world)
     absent = 0
-    for cycle in range(30):
+    for cycle in range(60):
         view = reports.view(EPOCH_MS + cycle * MINUTE_MS)
         silent = {world.brokers[row] for row in np.flatnonzero(reports.silent())}
         assert set(view.brokers.names) == set(world.brokers) - silent

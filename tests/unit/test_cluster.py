@@ -110,13 +110,13 @@ def test_a_deleted_range_does_not_overlap_its_children() -> None:
 
 
 def test_a_silent_broker_leaves_the_view_by_kafkas_clock() -> None:
-    it = cluster({"round.silence": 60.0, "round.forget": 600.0, "doubt.silent_brokers": 1.0})
+    it = cluster({"round.silence": 60.0, "round.forget": 1200.0, "doubt.silent_brokers": 1.0})
     it.receive(skewed(QUARTERS), 0)
-    it.receive([snapshot_row("c:1", {}, at_ms=62_000)], 0)
+    it.receive([snapshot_row("c:1", {}, at_ms=662_000)], 0)
     record = held(it, 1)
     assert set(record.usage) == {"c:1"}
     assert record.skipped == "too-few-brokers"
-    it.receive([snapshot_row("c:1", {}, at_ms=602_000)], 0)
+    it.receive([snapshot_row("c:1", {}, at_ms=1_202_000)], 0)
     held(it, 2)
     assert set(it.snapshots) == {"c:1"}
 

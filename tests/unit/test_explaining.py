@@ -32,6 +32,7 @@ from trimtab.settings import Settings
 from trimtab.shedding import SHEDDERS
 from trimtab.state.breaker_state import Breaker
 from trimtab.state.memory import Memory
+from trimtab.state.pace import Pace
 from trimtab.state.round_state import RoundState
 from trimtab.view import View
 from trimtab.wire.control import Intent, IntentKind
@@ -174,7 +175,7 @@ def noisy(*more: Mapping[str, float], rounds: int = 20, noise: float = 0.1) -> l
 
 def test_bundles_that_leap_together_need_less_evidence_and_the_answer_says_so() -> None:
     """The same range is left alone while one bundle has grown, and not once three have."""
-    leapt = {named("a", number): 1.6 for number in range(3)}
+    leapt = {named("a", number): 1.7 for number in range(3)}
     scenes = scenes_of(noisy(*[leapt] * 8), PLANNER)
     told = [explain(scene, "a") for scene in scenes]
     event = next(each for each in told if each.figures.get("leapt", 0) >= 3)
@@ -188,7 +189,7 @@ def test_bundles_that_leap_together_need_less_evidence_and_the_answer_says_so() 
 def test_a_load_that_swings_is_not_chased() -> None:
     view = cluster(a=even(0.57, *[1] * 20), b=even(0.5, *[1] * 20))
     state = planned(view, round__observe_only=True).after
-    lately = replace(state.histories.trimtab, unrest=3.0, planned_ms=NOW_MS)
+    lately = replace(state.histories.trimtab, unrest=3.0, planned_ms=NOW_MS - 1)
     state = replace(state, histories=replace(state.histories, trimtab=lately))
     scene = scene_of(view, PLANNER, Memory(round=state))
     told = explain(scene, "b")
@@ -498,6 +499,46 @@ def test_a_share_of_silent_brokers_that_is_borne_has_the_strategy_asked() -> Non
     assert told.nearest is not None
     assert not scene.asked
     assert again(scene, {told.nearest.setting: told.nearest.then}).asked
+
+
+@pytest.mark.parametrize(
+    ("memory", "why"),
+    [
+        pytest.param(
+            Memory(appended={"a": NOW_MS, "z": NOW_MS - 300_000}, paces={"z": Pace(60_000.0, 0.0)}),
+            "it has not reported for 5 min; it did so each 60 s, and may be silent for 3 min "
+            "(round.silence)",
+            id="of a known pace",
+        ),
+        pytest.param(
+            Memory(appended={"a": NOW_MS, "z": NOW_MS - 900_000}),
+            "it has not reported for 15 min, since its first report; up to 11 min are allowed it",
+            id="reported once",
+        ),
+        pytest.param(
+            Memory(appended={"a": NOW_MS}),
+            "a broker of this name has not reported for more than 60 min (round.forget)",
+            id="unknown",
+        ),
+    ],
+)
+def test_how_long_a_broker_has_been_silent_and_may_be(memory: Memory, why: str) -> None:
+    told = explain(scene_of(cluster(a=0.9, b=0.1), {}, memory), "z")
+    assert (told.rule, told.why) == (Rest.SILENT, why)
+
+
+def test_while_brokers_come_and_go_the_planner_says_what_it_waits_for() -> None:
+    loaded = {name: even(0.5, *[1] * 10) for name in "abde"}
+    whole = cluster(**loaded, c=even(0.5, *[1] * 10))
+    back = cluster(**loaded, c=even(0.3, 1))
+    scene = scenes_of([whole, whole, cluster(**loaded), back], PLANNER)[-1]
+    assert scene.plan.skipped is Rule.CHANGING
+    for subject in ("a", "c", named("a", 0)):
+        told = explain(scene, subject)
+        assert (told.rule, told.nearest) == (Rest.CHANGING, None)
+        assert told.until == scene.now_ms + 10 * MINUTE_MS
+    assert "are 20.0 points apart; brokers come and go one after another" in told.why
+    assert "are left alone until none has come or gone for another 10 min" in told.why
 
 
 def test_a_breaker_that_tripped_says_until_when() -> None:

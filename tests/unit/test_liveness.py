@@ -9,6 +9,7 @@ from trimtab.doubt import Doubt, gravest
 from trimtab.settings import Settings
 from trimtab.state.liveness import Late, Liveness, suspicions
 from trimtab.state.memory import Memory
+from trimtab.state.pace import Pace
 from trimtab.wire.control import Intent, IntentKind
 
 SETTINGS = Settings()
@@ -99,7 +100,8 @@ def test_a_version_without_pages_names_all_of_them_with_each_loss() -> None:
 
 
 def suspected(alive: Liveness, appended: dict[str, int], now: int = 0) -> Doubt:
-    return gravest(suspicions(alive, appended, SETTINGS, now).values())
+    paces = dict.fromkeys(appended, Pace(10_000.0, 0.0))
+    return gravest(suspicions(alive, appended, paces, SETTINGS, now).values())
 
 
 def lost(*brokers: str) -> Liveness:

@@ -6,7 +6,7 @@ end moves in flight; a snapshot replaces the broker's previous one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -18,6 +18,8 @@ from trimtab.model import namespace_of, within
 from trimtab.ownership import Event, State
 from trimtab.review.ledger import time_handovers
 from trimtab.state.in_flight import has_landed
+from trimtab.state.memory import Memory
+from trimtab.state.pace import Pace, learn_pace
 from trimtab.tiling import flaws
 from trimtab.wire.columns import pack
 from trimtab.wire.control import Intent, IntentKind
@@ -168,7 +170,21 @@ def _take_snapshots(cluster: ClusterState, changed: Mapping[str, Row]) -> None:
         if broker not in cluster.memory.appended:
             cluster.aside.pop(broker, None)
     appended = {broker: row.appended_ms for broker, row in changed.items()}
-    cluster.memory = replace(cluster.memory, appended=cluster.memory.appended | appended)
+    cluster.memory = replace(
+        cluster.memory,
+        appended=cluster.memory.appended | appended,
+        paces=cluster.memory.paces | dict(_paces(cluster.memory, changed)),
+    )
+
+
+def _paces(memory: Memory, changed: Mapping[str, Row]) -> Iterator[tuple[str, Pace]]:
+    for broker, row in changed.items():
+        if broker in memory.appended:
+            gap_ms = row.appended_ms - memory.appended[broker]
+            # A batch may hold several reports of a broker: a backlog is no silence.
+            pace = learn_pace(memory.paces.get(broker), gap_ms, max(row.accepted, 1))
+            if pace is not None:
+                yield broker, pace
 
 
 def _without_merged(

@@ -87,7 +87,10 @@ def _ask_split(memory: Memory, intent: Intent) -> Memory:
 
 def _resume(memory: Memory) -> Memory:
     # Closes the breaker too, even without a pause: the operator has seen what is wrong.
-    closed = replace(memory.round, breaker=memory.round.breaker.closed())
+    histories = memory.round.histories
+    forgiven = replace(histories, trimtab=replace(histories.trimtab, misses=0))
+    breaker = memory.round.breaker.closed()
+    closed = replace(memory.round, breaker=breaker, histories=forgiven)
     return replace(memory, paused=False, round=closed)
 
 

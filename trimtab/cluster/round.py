@@ -71,6 +71,7 @@ def forget_old(cluster: ClusterState, now_ms: int) -> None:
         cluster.memory,
         in_flight=in_flight,
         appended=appended,
+        paces={b: pace for b, pace in cluster.memory.paces.items() if b in appended},
         round=replace(cluster.memory.round, recent=recent),
         liveness=cluster.memory.liveness.recent(settings.flapping, now_ms),
     )
@@ -140,7 +141,8 @@ def _view(
     settings: Settings,
 ) -> tuple[View, Counter[Rule]]:
     holdings = None
-    snapshots = [unpack(packed[b], Snapshot) for b in heard(memory.appended, settings)]
+    here = heard(memory.appended, memory.paces, settings)
+    snapshots = [unpack(packed[b], Snapshot) for b in here]
     if not settings.round.observe_only:
         holdings = Holdings(
             records,

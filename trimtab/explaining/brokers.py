@@ -7,6 +7,7 @@ import numpy as np
 from trimtab.explaining.accounts.cause import Cause
 from trimtab.explaining.refusals import explain_skip
 from trimtab.explaining.scene import Scene
+from trimtab.explaining.silence import explain_silence
 from trimtab.explaining.verdict import Verdict
 from trimtab.explaining.witness import Witness
 from trimtab.explaining.words import format_count, percent, seconds, short
@@ -41,12 +42,15 @@ def _became(witness: Witness, broker: str) -> tuple[Verdict, Cause]:
     if away is not None:
         return Verdict.AWAY, away
     if broker not in scene.broker_rows:
-        silence = seconds(scene.settings.round.silence)
-        why = f"no broker of this name has reported within {silence} (round.silence)"
-        return Verdict.UNKNOWN, Cause(Rest.SILENT, why)
+        return Verdict.UNKNOWN, Cause(Rest.SILENT, _unheard(scene, broker))
     if gotten:
         return Verdict.GETS, _balances(witness, broker)
     return Verdict.LEFT, _gave_nothing(_balances(witness, broker))
+
+
+def _unheard(scene: Scene, broker: str) -> str:
+    subject = "it" if broker in scene.memory.appended else "a broker of this name"
+    return f"{subject} {explain_silence(scene, broker)}"
 
 
 def _gave_nothing(cause: Cause) -> Cause:

@@ -20,9 +20,10 @@ from trimtab.explaining.options import options
 from trimtab.explaining.refusals import cooling, explain_refusal, explain_skip
 from trimtab.explaining.repairs import advise_partitions, of_merge, of_move, of_repair, of_split
 from trimtab.explaining.scene import Scene
+from trimtab.explaining.silence import explain_silence
 from trimtab.explaining.verdict import Verdict
 from trimtab.explaining.witness import Witness
-from trimtab.explaining.words import seconds, short
+from trimtab.explaining.words import short
 from trimtab.model import namespace_of
 from trimtab.ownership import State
 from trimtab.plan import Move
@@ -138,8 +139,8 @@ def _unreported(scene: Scene, bundle: str) -> tuple[Verdict, Cause]:
     if owner in scene.memory.liveness.gone:
         return Verdict.STAYED, Cause(Rule.OWNER_LOST, f"{owner}, which has it, is lost")
     if owner not in scene.broker_rows:
-        silence = seconds(scene.settings.round.silence)
-        why = f"{owner}, which has it, has not reported for more than {silence} (round.silence)"
+        silence = explain_silence(scene, owner)
+        why = f"{owner}, which has it, {silence}"
         return Verdict.STAYED, Cause(Rest.SILENT, why)
     why = f"{owner} has it by its record ({record.state}) and does not report it"
     return Verdict.STAYED, Cause(Rest.UNREPORTED, why)

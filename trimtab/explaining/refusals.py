@@ -31,6 +31,8 @@ from trimtab.wire.explanation import Nearest
 _SKIPPED: Final[Mapping[Rule, str]] = {
     Rule.PAUSED: "the cluster is paused: trimtab tell resume",
     Rule.TOO_FEW_BROKERS: "fewer than two brokers may get bundles",
+    Rule.AWAITING_OUTCOME: "a plan missed its forecast, so the next one waits until the outcome of "
+    "the last is known",
     Rule.REPAIR_ONLY: "this round was held between two others, to repair and to drain",
 }
 
@@ -104,7 +106,9 @@ def _believing(scene: Scene) -> Nearest | None:
         return None
 
     def believed(settings: Settings) -> bool:
-        levels = suspicions(memory.liveness, memory.appended, settings, now_ms).values()
+        levels = suspicions(
+            memory.liveness, memory.appended, memory.paces, settings, now_ms
+        ).values()
         return all(level is Doubt.STABLE for level in levels)
 
     so_that = "the strategy is asked"

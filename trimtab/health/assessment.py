@@ -42,7 +42,7 @@ def situation_of(
 ) -> Assessment:
     """Assess a cluster; ``memory`` has learnt ``records``, see `health.repair.learn_records`."""
     liveness = memory.liveness
-    suspected = suspicions(liveness, memory.appended, settings, now_ms)
+    suspected = suspicions(liveness, memory.appended, memory.paces, settings, now_ms)
     level = gravest([*suspected.values(), *memory.doubts.values()])
     found = damage(memory, records, level, settings, now_ms)
     return Assessment(

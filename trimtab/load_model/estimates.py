@@ -9,6 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.arrays import Bools, Floats, Ints
+from trimtab.load_model.memory import MOST, remaining, true_variance
+from trimtab.load_model.odds import DRIFT, together
+from trimtab.load_model.outlying import FAR, Outlying, counted_samples
 
 Keys = NDArray[np.uint64]
 
@@ -18,7 +21,7 @@ waits; higher: noise is acted on."""
 _JUST: Final = 7.0
 """Samples for which leaps are one event, in which the target alone counts. Lower: a plan for it
 waits; higher: noise is acted on."""
-_JOINED: Final = 4.0
+JOINED: Final = 4.0
 """Samples for which a leap lowers the bound for others. Lower: slow reporters miss the event;
 higher: noise long after an event counts as a level shift."""
 
@@ -58,17 +61,39 @@ class Estimates:
     age: Floats = field(default_factory=_none)
     """Samples since its last leap, a large level shift unlike those of a wave; infinite if there
     was none."""
+    last: Floats = field(default_factory=_none)
+    """The newest sample as a share, without what all bundles' samples had in common."""
+    moved: Floats = field(default_factory=_none)
+    """Half the mean square of the change of a sample's logarithm to the next, pooled."""
+    memory: Floats = field(default_factory=_none)
+    """Correlation of the noise of a sample with that of the next (`trimtab.load_model.memory`)."""
+    outliers: Floats = field(default_factory=_none)
+    """The part of the samples that chance hardly explains, of those of a normal distribution."""
 
     def __post_init__(self) -> None:
-        # State from before ages were kept has none.
+        # State from before ages, or memories, were kept has none.
         if len(self.age) != len(self.keys):
             object.__setattr__(self, "age", np.full(len(self.keys), np.inf))
+        if len(self.memory) != len(self.keys):
+            self._begin_memories()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Estimates) and all(
             np.array_equal(getattr(self, each.name), getattr(other, each.name))
             for each in fields(Estimates)
         )
+
+    def _begin_memories(self) -> None:
+        """Begin as after one residual: what is known of the noise says nothing of its memory."""
+        begun = {
+            "last": self.level,
+            "moved": self.variance,
+            "memory": np.full(len(self.keys), MOST),
+            "outliers": np.zeros(len(self.keys)),
+            "seen": np.minimum(self.seen, 1.0),
+        }
+        for name, column in begun.items():
+            object.__setattr__(self, name, column)
 
     @property
     def known(self) -> bool:
@@ -88,19 +113,36 @@ class Estimates:
     @property
     def leaping(self) -> int:
         """How many bundles leapt so recently that others may be about to."""
-        return int(np.count_nonzero(self.age <= _JOINED))
+        return int(np.count_nonzero(self.age <= JOINED))
+
+    @property
+    def outlying(self) -> Outlying:
+        """How often the fleet's samples are outliers, apart from what has just leapt or may be
+        about to."""
+        counted = counted_samples(self.seen)
+        apart = (self.age <= _JUST) | (np.maximum(self.up, self.down) > FAR - DRIFT)
+        count = float((self.outliers * counted).sum()) - int(np.count_nonzero(apart))
+        return Outlying(len(self.keys), max(count, 0.0), float(counted.sum()))
+
+    @property
+    def event(self) -> bool:
+        """Whether more bundles have just leapt together than outliers explain."""
+        return self.struck >= together(self.outlying.expected(_JUST))
 
     @property
     def chance(self) -> Floats:
-        """(m,) variance of ``level`` by chance; 0 for a bundle that leapt, which was not chance."""
+        """(m,) variance of ``level`` by chance; 0 for a bundle that leapt, which was not chance
+        unless outliers are common, or may be."""
+        if not self.outlying.rare:
+            return self.spread
         chance: Floats = np.where(self.stepped, 0.0, self.spread)
         return chance
 
     @property
     def spread(self) -> Floats:
         """(m,) variance of ``level``."""
-        each = self.level**2 * np.expm1(self.variance)
-        spread: Floats = each * self.squares / np.maximum(self.weight, 1.0) ** 2
+        each = self.level**2 * np.expm1(true_variance(self.variance, self.moved, self.memory))
+        spread: Floats = each * remaining(self.memory, self.weight, self.squares)
         return spread
 
 

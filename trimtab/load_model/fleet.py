@@ -18,11 +18,13 @@ from trimtab.arrays import RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT, Boo
 from trimtab.load import usage
 from trimtab.load_model.costs import count_reports, drop_strays, kinds, per_byte
 from trimtab.load_model.estimates import Samples, locate_keys
+from trimtab.load_model.fleet_change import note_brokers
 from trimtab.load_model.history import Foreseen, PlannerHistory
 from trimtab.load_model.in_transit import arriving
+from trimtab.load_model.leap_record import expect_levels, record_leaps
 from trimtab.load_model.lineage import drop_ancestors
 from trimtab.load_model.needs import MESSAGE_BYTES, Needs, learn_needs
-from trimtab.load_model.odds import TOGETHER, bound
+from trimtab.load_model.odds import bound
 from trimtab.load_model.sampling import follow_samples
 from trimtab.load_model.takes import Takes, compete, takes_of
 from trimtab.names import identities
@@ -31,6 +33,9 @@ from trimtab.view import Brokers, View
 
 _TINY = 1e-9
 """Floor of total size and gain, which are divided by."""
+_NEAR_OVERLOAD = 0.95
+"""The part of ``round.overloaded_threshold`` above which a broker's bursts are answered at once.
+Lower: bursts that pass are answered; higher: a broker is overloaded before anything moves."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,6 +57,10 @@ class Fleet:
     """Whether the noise of any bundle is known."""
     struck: bool
     """Whether several bundles have just leapt together."""
+    limit: float = 0.0
+    """Usage below which bursts that may pass are to be brought; 0 if all brokers are below it."""
+    passing: int = 0
+    """Bundles that leapt and count with their size before, as leaps of this fleet pass."""
     takes: Takes | None = None
     """What bundles take of each resource, where several compete; ``usage`` is then that of each
     broker's busiest. None where one resource rules all brokers."""
@@ -70,7 +79,8 @@ def observe_fleet(
     limit = bound(len(keys), interval, planner.false_moves)
     known = drop_ancestors(past.estimates, view.bundles.names, samples.keys, order)
     estimates = follow_samples(known, samples, planner.half_life, limit)
-    history = _costed(view.brokers, replace(past, estimates=estimates), settings)
+    leaps = record_leaps(past.leaps, known, estimates, view.now_ms)
+    history = _costed(view.brokers, replace(past, estimates=estimates, leaps=leaps), settings)
     # Looked up in key order: then they are mostly exactly the estimates' keys, a fast path.
     at = np.empty_like(order)
     at[order] = locate_keys(estimates, keys[order])[0]
@@ -79,22 +89,34 @@ def observe_fleet(
     gain = float(traffic.sum()) / max(float(size.sum()), _TINY) * cost_of(view.brokers, history)
     gain = np.maximum(gain, _TINY)
     n = len(gain)
+    rest = np.array([history.unexplained[b] for b in view.brokers.names])
     unreported = arriving(past.sent, view.brokers.names, keys[order], estimates, view.now_ms)
-    carried = np.bincount(where, size, n) + unreported
+    rest += gain * unreported
+    # A burst that may pass is left alone unless its broker nears overload.
+    expected, passing = expect_levels(leaps, estimates, view.now_ms)
+    limit = _NEAR_OVERLOAD * settings.round.overloaded_threshold
+    passing = passing[at]
+    relieving = passing & (rest + gain * np.bincount(where, size, n) > limit)[where]
+    passing &= ~relieving
+    size = np.where(passing, expected[at], size)
+    settled = leaps.wait_s == 0
+    chance = estimates.chance if settled else estimates.spread
     fleet = Fleet(
-        usage=np.array([history.unexplained[b] for b in view.brokers.names]) + gain * carried,
+        usage=rest + gain * np.bincount(where, size, n),
         gain=gain,
         size=size,
         where=where,
         movable=view.bundles.movable & (size > 0),
-        variance=gain**2 * np.bincount(where, estimates.chance[at], n),
+        variance=gain**2 * np.bincount(where, chance[at], n),
         ready=estimates.known,
-        struck=estimates.struck >= TOGETHER,
+        struck=settled and estimates.event,
+        limit=limit if relieving.any() else 0.0,
+        passing=int(np.count_nonzero(passing)),
     )
     if compete(view, settings.weights):
         needs = learn_needs(past.needs, view, keys[order], order, planner.cost_half_life)
         history = replace(history, needs=needs)
-        takes = takes_of(view, needs, estimates, settings.weights)
+        takes = takes_of(view, needs, size, settings.weights)
         if takes is not None:
             fleet = replace(fleet, usage=takes.usage, takes=takes)
     elif len(past.needs.keys):
@@ -103,7 +125,8 @@ def observe_fleet(
     foreseen = dict(zip(view.brokers.names, map(Foreseen, *columns), strict=True))
     # Plans for another set of brokers are no reason to leave this one as it is.
     unrest = history.unrest if foreseen.keys() == past.foreseen.keys() else 0.0
-    return fleet, replace(history, foreseen=foreseen, unrest=unrest)
+    change = note_brokers(past.change, past.foreseen, foreseen, view.now_ms)
+    return fleet, replace(history, foreseen=foreseen, unrest=unrest, shifted={}, change=change)
 
 
 def traffic_of(stats: Floats) -> Floats:

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from trimtab.load_model.costs import Costs
 from trimtab.load_model.estimates import Estimates
+from trimtab.load_model.fleet_change import FleetChange
+from trimtab.load_model.leap_record import LeapRecord
 from trimtab.load_model.needs import Needs
 
 
@@ -45,6 +47,10 @@ class PlannerHistory:
     sent: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Bundle to the broker that a plan sent it to, and when (ms); kept for a while."""
     foreseen: dict[str, Foreseen] = field(default_factory=dict)
+    shifted: dict[str, float] = field(default_factory=dict)
+    """Broker to the usage that the plan made on ``foreseen`` adds to it: what is placed before the
+    next prediction must not take a broker that the plan fills for an empty one."""
+    change: FleetChange = field(default_factory=FleetChange)
     ahead: dict[str, float] = field(default_factory=dict)
     """Broker to what a finished plan showed of ``unexplained`` before the average did; it fades as
     the average follows."""
@@ -59,3 +65,10 @@ class PlannerHistory:
     """What bundles take of each resource; empty while one resource rules all brokers."""
     divided: dict[str, Weighed] = field(default_factory=dict)
     """Giants whose split was requested (`trimtab.splitting.triggers.planned`)."""
+    leaps: LeapRecord = field(default_factory=LeapRecord)
+    """Whether leaps of bundles have lasted in this fleet."""
+    cut: bool = False
+    """Whether the last plan was unfinished: cut short by its effort or by what a round may move, or
+    made while several bundles leapt together, whose new levels were hardly known."""
+    misses: int = 0
+    """Plans of late whose outcome missed the forecast; a hit halves the number."""

@@ -1,8 +1,10 @@
 """Classify each bundle's new sample: chance, or a level shift.
 
 residual = log(sample / level), less the median residual of the fleet
-z        = residual / its standard deviation
-level    = average of the samples, a sample's weight halving each half-life
+z        = (residual - memory * residual of the last sample) / its standard deviation: a CUSUM needs
+           residuals that are independent of each other (prewhitening, Box and Jenkins 1976)
+level    = average of the samples, a sample's weight halving each half-life; where outliers are
+           common, what is far from the level counts in part
 up, down = sums of z beyond a drift (Page's CUSUM); when one passes the bound, the bundle's level
            has shifted: it restarts with the samples since the sum was last zero; where several
            bundles have just shifted, a lower bound is enough
@@ -15,26 +17,17 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from trimtab.arrays import Bools, Floats
-from trimtab.load_model.estimates import Estimates, Samples
+from trimtab.load_model.estimates import JOINED, Estimates, Samples
 from trimtab.load_model.events import Leaps, draw_leaps
-from trimtab.load_model.odds import DRIFT, TOGETHER, bound_in_event
+from trimtab.load_model.memory import STEADY
+from trimtab.load_model.noise import count_outliers, learn_noise
+from trimtab.load_model.odds import DRIFT, TOGETHER, bound_in_event, together
 
 _RECENT_MS: Final = 60_000
 """A sample equal to the last one counts only after this time: brokers repeat a statistic until they
 refresh it (Pulsar every 60 s)."""
 _TINY: Final = 1e-3
 """A part of the average share, added to each share: changes of bundles below it hardly count."""
-_PRIOR: Final = 10.0
-"""Samples after which a bundle's own variance outweighs the fleet's. Lower: few samples decide;
-higher: a noisy bundle counts as a quiet one for long."""
-_LEAST_DEVIATION: Final = 0.005
-"""Floor of the log deviation: without it every change of a steady bundle is a level shift."""
-_MOST_DEVIATION: Final = 10.0
-"""Cap on the log deviation: reached by bundles whose load comes and goes completely."""
-_CLIPPED: Final = 3.0
-"""Standard deviations at which a residual is clipped: one outlier must not set the variance."""
-_MAD: Final = 1.4826
-"""Standard deviations per median absolute deviation, of a normal distribution."""
 _LEAP: Final = 0.4
 """Change of the logarithm, a factor of 1.5, above which a shift is a leap. Lower: a wave leaps
 again and again; higher: events of smaller factors are found one bundle at a time."""
@@ -54,27 +47,40 @@ def add_sample(
         return old
     fading = 0.5 ** (np.maximum(elapsed_ms, 0) / (1000.0 * half_life))
     tiny = _TINY * float(shares.mean())
-    before = np.where(first, shares, _before_run(old))
+    before = np.where(first, shares, find_level_before_run(old))
     residual = np.log((shares + tiny) / (before + tiny))
-    residual -= np.median(residual[news]) if news.any() else 0.0
-    variance, seen = _variance(old, residual, news)
-    deviation = np.sqrt(np.where(news, variance * _spread(old), 1.0))
-    runs = _runs(old, residual / deviation, shares, news)
+    common = float(np.median(residual[news])) if news.any() else 0.0
+    residual -= common
+    earlier = np.where(first, 0.0, np.log((old.last + tiny) / (before + tiny)))
+    noise = learn_noise(old, residual, earlier, news)
+    outlying = old.outlying
+    z = np.where(news, (residual - noise.memory * earlier) / noise.deviation(old), 0.0)
+    # What has hardly any noise has no outliers.
+    quiet = (old.seen > 0) & (old.moved <= STEADY**2)
+    limit = np.where(quiet, np.inf, outlying.limit(bound))
+    excess = _excess(residual, limit * np.sqrt(noise.true))
+    outlier = news & ((np.abs(z) > limit) | (excess != 0))
+    believed = np.clip((shares + tiny) * np.exp(-excess) - tiny, 0.0, 1.0)
+    believed = np.where(outlier, believed, shares)
+    runs = _runs(old, np.clip(z, -limit, limit), believed, news)
     leap = news & (np.abs(residual) > _LEAP)
     struck = old.leaping + int(np.count_nonzero(leap & runs.beyond(bound)))
-    if struck >= TOGETHER:
+    if struck >= together(outlying.expected(JOINED)):
         bound = bound_in_event(len(shares), struck)
     shifted = news & runs.beyond(bound)
     begun, length = runs.mean(bound)
-    worth, together = length.copy(), np.flatnonzero(shifted & leap)
-    if len(together) >= TOGETHER:
-        columns = (before + tiny, begun + tiny, length, variance)
-        level, worth[together] = draw_leaps(Leaps(*(each[together] for each in columns)))
-        begun[together] = np.clip(level - tiny, 0.0, 1.0)
+    begun, length = np.where(outlier, shares, begun), np.where(outlier, 1.0, length)
+    worth, leapt = length.copy(), np.flatnonzero(shifted & leap)
+    if len(leapt) >= TOGETHER:
+        columns = (before + tiny, begun + tiny, length, noise.variance)
+        level, worth[leapt] = draw_leaps(Leaps(*(each[leapt] for each in columns)))
+        begun[leapt] = np.clip(level - tiny, 0.0, 1.0)
     counted = news | first
     weight = np.where(counted, old.weight * fading + 1, old.weight)
-    level = _rescale(old.level, shares, news & ~shifted) if shifted.any() else old.level
-    level = np.where(counted, level + (shares - level) / weight, level)
+    scale = _scale(old.level, shares, news & ~shifted) if shifted.any() else 1.0
+    level = old.level * scale
+    level = np.where(counted, level + (believed - level) / weight, level)
+    last = np.where(counted, shares * np.exp(-common), old.last) * scale
     squares = np.where(counted, old.squares * fading**2 + 1, old.squares)
     return Estimates(
         keys=old.keys,
@@ -83,17 +89,28 @@ def add_sample(
         level=np.where(shifted, begun, level),
         weight=np.where(shifted, worth, weight),
         squares=np.where(shifted, worth, squares),
-        variance=np.where(shifted, old.variance, variance),
-        seen=np.where(shifted, old.seen, seen),
+        variance=np.where(shifted, old.variance, noise.variance),
+        seen=np.where(shifted, old.seen, noise.seen),
         **{name: np.where(shifted, 0.0, each) for name, each in runs._asdict().items()},
         age=np.where(shifted & leap, length, old.age + counted),
+        last=np.where(shifted, shares, last),
+        moved=np.where(shifted, old.moved, noise.moved),
+        memory=noise.memory,
+        outliers=count_outliers(old, z, news),
     )
 
 
-def _rescale(level: Floats, shares: Floats, others: Bools) -> Floats:
-    """The levels, scaled by how a level shift changed the total share of all ``others``."""
+def _excess(residual: Floats, most: Floats) -> Floats:
+    """(m,) how far residuals are beyond ``most``. What the noise remembers of an outlier counts
+    here too, which is why this is not about the sample's own part of it."""
+    excess: Floats = residual - np.clip(residual, -most, most)
+    return excess
+
+
+def _scale(level: Floats, shares: Floats, others: Bools) -> float:
+    """How a level shift changed the total share of all ``others``."""
     known, now = float(level[others].sum()), float(shares[others].sum())
-    return level * (now / known) if known > _NOTHING else level
+    return now / known if known > _NOTHING else 1.0
 
 
 class _Runs(NamedTuple):
@@ -141,7 +158,7 @@ def _run(
     )
 
 
-def _before_run(old: Estimates) -> Floats:
+def find_level_before_run(old: Estimates) -> Floats:
     """(m,) the level without the samples of the run: a shift must not hide behind its own effect on
     the average."""
     rises = old.up > old.down
@@ -151,28 +168,3 @@ def _before_run(old: Estimates) -> Floats:
     without = (old.level * old.weight - run) / np.where(apart, weight, 1.0)
     level: Floats = np.where(apart, np.maximum(without, 0.0), old.level)
     return level
-
-
-def _spread(old: Estimates) -> Floats:
-    """(m,) variance of a residual relative to a sample's: the level has errors too."""
-    spread: Floats = 1.0 + old.squares / np.maximum(old.weight, 1.0) ** 2
-    return spread
-
-
-def _variance(old: Estimates, residual: Floats, news: Bools) -> tuple[Floats, Floats]:
-    """(m,) variance of each bundle, drawn towards the fleet's median while it has few samples, and
-    the number of residuals in it."""
-    if not news.any():
-        return old.variance, old.seen
-    whole = residual / np.sqrt(_spread(old))
-    known = old.seen > 0
-    usual = (_MAD * float(np.median(np.abs(whole[news])))) ** 2
-    if known.any():
-        usual = float(np.median(old.variance[known]))
-    usual = min(max(usual, _LEAST_DEVIATION**2), _MOST_DEVIATION**2)
-    before = np.where(known, old.variance, usual)
-    clipped = np.minimum(whole**2, _CLIPPED**2 * before)
-    count = np.minimum(old.seen + 1, 1000.0)
-    variance = before + (clipped - before) / (count + _PRIOR)
-    variance = np.clip(variance, _LEAST_DEVIATION**2, _MOST_DEVIATION**2)
-    return np.where(news, variance, before), np.where(news, count, old.seen)

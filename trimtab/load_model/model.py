@@ -80,4 +80,6 @@ def needed_of(view: View, history: PlannerHistory, settings: Settings) -> Takes 
     """What the bundles of a view take where several resources compete, else None."""
     if not len(history.needs.keys):
         return None
-    return takes_of(view, history.needs, history.estimates, settings.weights)
+    estimates = history.estimates
+    at = locate_keys(estimates, identities(view.bundles.names))[0]
+    return takes_of(view, history.needs, estimates.level[at], settings.weights)

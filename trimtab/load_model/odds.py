@@ -24,8 +24,11 @@ _SHIFTS_PER_PLAN: Final = 0.4
 """False level shifts allowed per allowed false plan: one shift often causes two plans, the second
 when it turns out to be false."""
 TOGETHER: Final = 3
-"""Bundles that shift within a few rounds of each other, never by chance. Lower: two false shifts
-are an event; higher: events of few bundles are missed."""
+"""Bundles that shift within a few rounds of each other, never by chance where outliers are rare.
+Lower: two false shifts are an event; higher: events of few bundles are missed."""
+_FAR: Final = 5.0
+"""Deviations of a number of outliers beyond the expected one that make an event. Lower: outliers
+that happen to meet are an event; higher: events are missed where outliers are common."""
 _EVENT_ODDS: Final = 20.0
 """The odds required of a shift during an event. Lower: more false shifts; higher: slower to act."""
 
@@ -49,3 +52,9 @@ def bound_in_event(bundles: int, struck: int) -> float:
     """The bound of a sum after ``struck`` of ``bundles`` have shifted: a sum is, up to a factor,
     the logarithm of the odds of a shift (Page 1954), and as many more bundles may have shifted."""
     return max(math.log(_EVENT_ODDS * bundles / struck) / (2 * DRIFT), 0.5)
+
+
+def together(expected: float) -> float:
+    """How many leaps within some samples are an event, where ``expected`` outliers happen in as
+    many: chance reaches it less than once in a million (Poisson)."""
+    return TOGETHER + expected + _FAR * math.sqrt(expected)

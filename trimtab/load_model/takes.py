@@ -10,7 +10,6 @@ import numpy as np
 
 from trimtab.arrays import Floats, Ints
 from trimtab.load import COUNTED
-from trimtab.load_model.estimates import Estimates, locate_keys
 from trimtab.load_model.needs import PRIOR, Needs, weights_of
 from trimtab.names import identities
 from trimtab.settings import WeightSettings
@@ -79,22 +78,18 @@ def compete(view: View, weights: WeightSettings) -> bool:
     return False
 
 
-def takes_of(
-    view: View, needs: Needs, estimates: Estimates, weights: WeightSettings
-) -> Takes | None:
-    """What the bundles of a view take, from needs that count its reports; None if they are of
-    other bundles or brokers."""
+def takes_of(view: View, needs: Needs, size: Floats, weights: WeightSettings) -> Takes | None:
+    """What the bundles of a view take, of (m,) shares of its traffic, from needs that count its
+    reports; None if the needs are of other bundles or brokers."""
     keys = identities(view.bundles.names)
     order = np.argsort(keys)
     if needs.brokers != view.brokers.names or not np.array_equal(needs.keys, keys[order]):
         return None
-    at = locate_keys(estimates, keys)[0]
     n, limits = len(view.brokers.names), view.brokers.limits[COUNTED]
     scale = np.where(limits > 0, _weight(weights)[:, None] / np.maximum(limits, 1e-12), 0.0)
     stats = view.bundles.long
     share = stats / np.maximum(PRIOR @ stats, 1e-12)
     total = float((PRIOR @ view.bundles.stats).sum())
-    size = estimates.level[at]
     carried = share * size * (total / max(float(size.sum()), 1e-9))
     own, unsure = np.empty_like(needs.own), np.empty_like(needs.unsure)
     own[:, order], unsure[:, order] = needs.own, needs.unsure

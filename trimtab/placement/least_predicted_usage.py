@@ -1,6 +1,7 @@
 """Place where usage will be least with the bundle, by the planner's model of the fleet.
 
-usage = predicted after everything in flight has landed, plus what this plan has placed so far;
+usage = predicted after everything in flight has landed, and the last plan's moves, plus what this
+        plan has placed so far;
         as reported, for a broker that the model does not know yet
 load  = the bundle's average share of the fleet's traffic, times its cost on the broker; an average
         bundle's if it is unknown, and an equal part of all usage if nothing is known
@@ -38,6 +39,7 @@ class LeastPredictedUsage:
         self._usage: Floats = np.array(
             [each.usage if each else used for each, used in zip(known, reported, strict=True)]
         )
+        self._usage += [history.shifted.get(name, 0.0) for name in names]
         gains = [each.gain for each in known if each]
         usual = float(np.median(gains)) if gains else float(self._usage.sum())
         self._gain: Floats = np.array([each.gain if each else usual for each in known])

@@ -3,6 +3,8 @@
 shed(view):
   track every bundle's share of the load, and the cost of traffic on each kind of broker
   predict the usage of every broker after everything in flight has landed
+  accept a wider range while brokers come and go one after another
+    (`trimtab.planner.fleet_changes`)
   spread the anti-affinity groups (`trimtab.planner.groups`)
   for the brokers of each isolation policy, and those of bundles without a policy:
     move nothing if the range of usage is accepted, or may be chance, or a single bundle forces it,
@@ -17,20 +19,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from trimtab.load_model.fleet import Fleet
 from trimtab.load_model.history import PlannerHistory
 from trimtab.load_model.in_transit import send_off
-from trimtab.plan import ShedWish
+from trimtab.plan import MOST_AT_ONCE, ShedWish
 from trimtab.planner.board import BoardMove
 from trimtab.planner.constraints import Draft, find_range_after
 from trimtab.planner.easing import ease
+from trimtab.planner.fleet_changes import is_waiting, note_moves, plan_meanwhile, settings_now
 from trimtab.planner.giants import divides, forcing, is_awaited, note_giants, stuck
 from trimtab.planner.groups import part
 from trimtab.planner.outlook import CLEARLY, Prospect, look_ahead, prospect, swung
 from trimtab.planner.search import find_plan
-from trimtab.planner.trigger import aim
+from trimtab.planner.trial import Trial
+from trimtab.planner.trigger import aim, reach
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
 from trimtab.view import View
+
+__all__ = ["is_learning", "is_waiting", "shed"]
 
 _WORTH: Final = 0.1
 """The part of a range's excess over the target that a plan must gain. Lower: moves for little;
@@ -42,18 +49,29 @@ def shed(
 ) -> tuple[Sequence[ShedWish], PlannerHistory]:
     """The moves of the plan, in order, each with its destination."""
     outlook, history = look_ahead(view, history, settings)
+    settings = settings_now(settings, history, view.now_ms)
     draft = Draft(view, outlook.fleet, settings)
+    draft.reach = reach(history.misses)
     part(draft)
     spread = len(draft.steps)
     for each in outlook.prospects:
         _plan_pool(draft, each, outlook.unrest, history)
     spreading, balancing = draft.steps[:spread], draft.steps[spread:]
     # A plan that is only shown makes no later plan wait.
-    if balancing and swung(history, settings, view.now_ms) and not settings.round.observe_only:
-        history = replace(history, unrest=outlook.unrest + 1.0, planned_ms=view.now_ms)
+    if balancing and not settings.round.observe_only:
+        if swung(history, settings, view.now_ms):
+            history = replace(history, unrest=outlook.unrest + 1.0, planned_ms=view.now_ms)
+        most = settings.round.max_moves or MOST_AT_ONCE
+        cut = draft.cut or outlook.fleet.struck or len(draft.steps) >= most
+        history = replace(history, cut=cut)
     moves = [(step.bundle, step.destination) for step in draft.steps]
     if moves and not settings.round.observe_only:
-        history = replace(history, sent=send_off(history.sent, moves, view))
+        history = note_moves(history, len(balancing), view.now_ms)
+        history = replace(
+            history,
+            sent=send_off(history.sent, moves, view),
+            shifted=_shifted(view, outlook.fleet, draft.fleet),
+        )
     wishes = [_wish(step, Reason.SPREAD_GROUP) for step in spreading]
     wishes += [_wish(step, Reason.OUT_OF_RANGE) for step in balancing]
     return wishes, note_giants(history, draft)
@@ -64,6 +82,12 @@ def is_learning(history: PlannerHistory) -> bool:
     return not history.estimates.known
 
 
+def _shifted(view: View, before: Fleet, after: Fleet) -> dict[str, float]:
+    """Broker to the usage that the draft's moves add."""
+    shifted = zip(view.brokers.names, (after.usage - before.usage).tolist(), strict=True)
+    return {name: usage for name, usage in shifted if usage}
+
+
 def _wish(step: BoardMove, reason: Reason) -> ShedWish:
     return ShedWish(step.bundle, step.source, reason, step.destination)
 
@@ -71,33 +95,41 @@ def _wish(step: BoardMove, reason: Reason) -> ShedWish:
 def _plan_pool(draft: Draft, found: Prospect, unrest: float, history: PlannerHistory) -> None:
     """Add the moves of one pool to the draft, and its bundles that should be split."""
     if not divides(draft.settings):
-        _balance(draft, found, unrest)
+        _balance(draft, found, unrest, history)
         return
     giants = forcing(draft, found, history.estimates)
     if not is_awaited(draft, giants, found.pair.hot, history):
         before = len(draft.steps)
-        _balance(draft, found, unrest)
+        _balance(draft, found, unrest, history)
         if found.beyond > 0 and len(draft.steps) == before:
             giants += stuck(draft, found.ground, history.estimates)
     draft.giants += giants
 
 
-def _balance(draft: Draft, before: Prospect, unrest: float) -> None:
+def _balance(draft: Draft, before: Prospect, unrest: float, history: PlannerHistory) -> None:
     """Add the moves of one pool to the draft."""
     # Moves of other bundles between the same brokers count.
     found = prospect(draft, before.pool, unrest) if draft.moved else before
     if found is None or found.beyond <= 0:
         return
     ground, settings = found.ground, draft.settings
-    width = aim(settings, unrest, found.pair.accepted)
+    width = aim(settings, unrest, found.pair.accepted, relieving=draft.fleet.limit > 0)
     if draft.bound:
         width = max(width, CLEARLY * found.floor)
-    best = find_plan(ground, draft.keeps(ground), width, settings.planner.effort)
-    steps = draft.granted(best.steps)
     range_ = find_range_after(ground, draft.fleet, ())
+    width = range_ - draft.reach * (range_ - width)
+    keeps, effort = draft.keeps(ground), settings.planner.effort
+
+    def plan(width: float) -> Trial:
+        return find_plan(ground, keeps, width, effort)
+
+    waits = is_waiting(history, draft.view.now_ms)
+    best = plan_meanwhile(ground, history, width, plan) if waits else plan(width)
+    steps = draft.granted(best.steps)
     gained = range_ - find_range_after(ground, draft.fleet, steps)
+    draft.cut |= best.cut
     # A plan that was cut short is continued by the next one: together they gain more.
-    worth = 0.0 if best.cut else _WORTH
+    worth = 0.0 if best.cut else _WORTH * draft.reach
     if gained <= worth * (range_ - max(settings.planner.target, found.floor)):
         steps = ()
     draft.add(steps)

@@ -88,6 +88,10 @@ class Draft:
         """The plan's moves, in order."""
         self.moved: set[int] = set()
         """Rows of the bundles that the plan moves."""
+        self.cut = False
+        """Whether the effort ended before the plan did: the next round continues it."""
+        self.reach = 1.0
+        """The part of its way to the target that a plan goes."""
         self.giants: list[int] = []
         """Rows of the bundles that no plan can make room for (`trimtab.planner.giants`)."""
         self.bound = bool(view.policies.isolation or view.policies.groups)

@@ -11,6 +11,7 @@ from trimtab.load_model.fleet import Fleet, observe_fleet
 from trimtab.load_model.history import PlannerHistory
 from trimtab.planner.board import Ground
 from trimtab.planner.constraints import Draft, Pool, find_forced_range, pools
+from trimtab.planner.fleet_changes import settings_now
 from trimtab.planner.search import floor_of
 from trimtab.planner.trigger import HALF_LIFE_MS, Pair, widest
 from trimtab.settings import Settings
@@ -88,6 +89,7 @@ def look_ahead(
     """The outlook, and the history that counts the view's reports; a second call with the same view
     and that history gives the same result."""
     fleet, history = observe_fleet(view, history, settings)
+    settings = settings_now(settings, history, view.now_ms)
     unrest = unrest_of(history, view.now_ms)
     if not fleet.ready or len(fleet.usage) < _TWO:
         return Outlook(fleet, unrest), history
@@ -110,9 +112,9 @@ def prospect(draft: Draft, pool: Pool, unrest: float) -> Prospect | None:
 
 
 def swung(history: PlannerHistory, settings: Settings, now_ms: int) -> bool:
-    """Whether a plan answers another swing of the load: plans within one cool-down continue the
-    first, and count as one."""
-    return now_ms - history.planned_ms >= 1000 * settings.round.grace_period
+    """Whether a plan answers another swing of the load: only one that continues an unfinished plan,
+    within a cool-down, does not."""
+    return not history.cut or now_ms - history.planned_ms >= 1000 * settings.round.grace_period
 
 
 def unrest_of(history: PlannerHistory, now_ms: int) -> float:

@@ -1,9 +1,11 @@
 """Whether brokers are further apart than is accepted, or than chance explains.
 
-accepted(pair) = the target, widened by recent plans, or if that is more
+accepted(pair) = the target, widened by recent plans; or the limit less the colder one's usage, if
+                 a broker is only relieved of bursts that may pass; or, if that is more,
                  aim + k * deviation: the range that a plan leaves must not cause another plan; but
-                 not while several bundles have just leapt together, which is not chance
-deviation      = that of the pair's difference in predicted usage, from the noise of its bundles
+                 not in an event, when more bundles have just leapt together than chance makes
+deviation      = that of the pair's difference in predicted usage, from the noise of its bundles and
+                 how long it lasts (`trimtab.load_model.memory`)
 k              = from the false-move rate (`trimtab.load_model.odds`)
 
 A swinging load is not chased: each plan but the first of about a day makes the next one wait for a
@@ -35,6 +37,9 @@ higher: the next one comes sooner. With it a skewed fleet with noise 0.5 takes 1
 of one without (mean of seeds 1 to 40)."""
 _RECENT_PLANS: Final = 0.5
 """Recent plans above which a plan is a repeat: one plan counts so much after half a day."""
+_LEAST_REACH: Final = 0.125
+"""The smallest part of its way that a plan goes. Lower: its outcome drowns in noise, and the model
+is never trusted again; higher: a wrong model does more harm."""
 HALF_LIFE_MS: Final = 12 * 3_600_000
 """Time after which a plan counts half. Shorter: a daily swing is chased; longer: a fleet that was
 balanced yesterday stays skewed today."""
@@ -59,10 +64,18 @@ def find_tolerated_range(settings: Settings, unrest: float) -> float:
     return target + min(target, _BALANCED) * min(_WIDENING * max(unrest - 1.0, 0.0), _WIDEST)
 
 
-def aim(settings: Settings, unrest: float, accepted: float) -> float:
-    """The range that a plan aims at: below the target, or wider for a repeat plan."""
+def aim(settings: Settings, unrest: float, accepted: float, *, relieving: bool = False) -> float:
+    """The range that a plan aims at: below the target, or wider for a repeat plan; if it only
+    relieves a broker of bursts that may pass, just below the accepted one."""
     least = _REPEAT_AIM * accepted if unrest > _RECENT_PLANS else 0.0
+    if relieving:
+        least = _AIM * accepted
     return max(_AIM * settings.planner.target, least)
+
+
+def reach(misses: int) -> float:
+    """The part of its way that a plan goes after so many plans that missed their forecasts."""
+    return max(0.5**misses, _LEAST_REACH)
 
 
 def widest(ground: Ground, settings: Settings, unrest: float) -> Pair:
@@ -77,6 +90,7 @@ def widest(ground: Ground, settings: Settings, unrest: float) -> Pair:
         planner = settings.planner
         k = deviations(len(brokers), settings.round.interval, planner.false_moves)
         accepted = np.maximum(accepted, _AIM * planner.target + k * deviation)
+    accepted = np.maximum(accepted, fleet.limit - fleet.usage[cold])
     at, to = np.unravel_index(np.argmax(range_ - accepted), range_.shape)
     return Pair(
         hot=int(hot[at]),

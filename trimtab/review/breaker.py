@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import median
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from trimtab.arrays import Floats
 from trimtab.filters.isolation import Permits
 from trimtab.load_model.model import Model
 from trimtab.load_model.odds import deviations
+from trimtab.load_model.takes import Takes
 from trimtab.names import rows_of
 from trimtab.settings import Settings
 from trimtab.state.breaker_state import Cause
@@ -91,8 +92,28 @@ def find_slow_handovers(
     return f"hand-overs took {now:.1f} s, usually {before:.1f} s"
 
 
+class Ranges(NamedTuple):
+    """Ranges of usage after a plan (fractions)."""
+
+    now: float
+    without: float
+    """With the plan's bundles back on their sources, and without the surprise in the reports."""
+    forecast: float
+    """With the plan, without the surprise."""
+    chance: float
+    """What chance may add."""
+
+
 def find_widened_range(plan: Noted, view: View, model: Model, settings: Settings) -> str | None:
     """A description of the range of usage, if the plan has widened it."""
+    ranges = compare_ranges(plan, view, model, settings)
+    if ranges is None or ranges.now - ranges.without <= max(settings.breaker.worse, ranges.chance):
+        return None
+    return f"the range of usage is {ranges.now:.1%}, without its moves {ranges.without:.1%}"
+
+
+def compare_ranges(plan: Noted, view: View, model: Model, settings: Settings) -> Ranges | None:
+    """The ranges of usage after a plan; None if too few brokers that it touched have reported."""
     names = view.brokers.names
     row_of = {name: row for row, name in enumerate(names)}
     heard = {row_of[b]: side for b, side in plan.sides.items() if side.reports}
@@ -100,32 +121,32 @@ def find_widened_range(plan: Noted, view: View, model: Model, settings: Settings
         return None
     taking = Permits(view.policies, view.brokers).of_others(view.brokers.available)
     taking[[*heard]] = True
-    now, without = model.usage.copy(), _without(plan, view, model)
+    now, forecast = model.usage.copy(), model.usage.copy()
     variance = model.variance.copy()
     typical = model.typical(names, {b: side.strays for b, side in plan.sides.items()})
     for row, side in heard.items():
         # The reported usage that the model has not learnt yet.
         if model.takes is not None:
             # Its usage follows each report, and the needs were learned from the moves.
+            forecast[row] = side.predicted
             continue
         behind = (side.used - model.cost[row] * side.traffic) / side.reports - model.rest[row]
         now[row] += behind
-        without[row] += behind - side.surprise
+        forecast[row] += behind - side.surprise
         variance[row] += side.noise(max(side.strays, typical))
+    without = forecast - _brought(plan, view, model)
+    if model.takes is not None:
+        without = _put_back(plan, view, model.takes).usage
     brokers = np.flatnonzero(taking)
     ends = brokers[[int(np.argmax(now[brokers])), int(np.argmin(now[brokers]))]]
     often = deviations(len(brokers), settings.round.interval, settings.planner.false_moves)
     chance = often * float(variance[ends].sum()) ** 0.5
-    wide, would = float(np.ptp(now[brokers])), float(np.ptp(without[brokers]))
-    if wide - would <= max(settings.breaker.worse, chance):
-        return None
-    return f"the range of usage is {wide:.1%}, without its moves {would:.1%}"
+    wide, would, hoped = (float(np.ptp(each[brokers])) for each in (now, without, forecast))
+    return Ranges(wide, would, hoped, chance)
 
 
-def _without(plan: Noted, view: View, model: Model) -> Floats:
-    """(n,) usage if the plan's bundles were where they came from."""
-    if model.takes is None:
-        return model.usage - _brought(plan, view, model)
+def _put_back(plan: Noted, view: View, takes: Takes) -> Takes:
+    """What there would be if the plan's bundles were where they came from."""
     landed, row_of = plan.landed(), {name: row for row, name in enumerate(view.brokers.names)}
     back = [
         (row, row_of[move.destination], row_of[move.source])
@@ -135,7 +156,7 @@ def _without(plan: Noted, view: View, model: Model) -> Floats:
         and row_of.get(move.destination) == view.intended[row]
     ]
     moves = np.array(back, np.int64).reshape(-1, 3).T
-    return model.takes.moved(moves[0], moves[1], moves[2]).usage
+    return takes.moved(moves[0], moves[1], moves[2])
 
 
 def _brought(plan: Noted, view: View, model: Model) -> Floats:

@@ -20,8 +20,9 @@ from trimtab.load_model.model import Model, build_model, needed_of
 from trimtab.names import rows_of
 from trimtab.plan import Move, Plan, Review, ShedWish
 from trimtab.reasons import Reason
-from trimtab.review.breaker import harm, remember_handovers
+from trimtab.review.breaker import compare_ranges, harm, remember_handovers
 from trimtab.review.cost_correction import correct_from_plan
+from trimtab.review.forecast_miss import ENOUGH, Outcome, count_misses, judge_forecast, stop_s
 from trimtab.review.ledger import BrokerReport, count_reports, due, follow_moves, settle_moves
 from trimtab.review.note_prediction import note_prediction
 from trimtab.settings import Settings
@@ -56,7 +57,7 @@ class PlanReview:
         review = Review(frozen=frozen)
         for plan in closing:
             review, state = self._close(plan, review, state)
-        return review, state
+        return replace(review, awaiting=self._awaits(state)), state
 
     def note(self, plan: Plan, state: RoundState) -> tuple[Plan, RoundState]:
         """The plan with the counts of moves given up for it, and the state with its moves noted."""
@@ -108,6 +109,9 @@ class PlanReview:
         causes: dict[str, str] = {}
         if settings.breaker.enabled and not plan.undoing:
             causes = harm(plan, ledger, view, model, settings)
+            if settings.round.shedding == _OWN:
+                missed, state = self._count_miss(plan, model, state)
+                causes |= missed
         ledger = replace(
             ledger.counting(settled),
             plans=tuple(each for each in ledger.plans if each is not plan),
@@ -124,6 +128,30 @@ class PlanReview:
             closed=_sum(review.closed, closed),
         )
         return self._trip(plan, causes, review, state) if causes else (review, state)
+
+    def _awaits(self, state: RoundState) -> bool:
+        """Whether a plan must wait until the one before it is judged."""
+        open_ = any(not plan.undoing for plan in state.ledger.plans)
+        missed = self._settings.breaker.enabled and state.histories.trimtab.misses > 0
+        return missed and open_ and self._settings.round.shedding == _OWN
+
+    def _count_miss(
+        self, plan: Noted, model: Model, state: RoundState
+    ) -> tuple[dict[str, str], RoundState]:
+        """The cause to stop planning, if the plan is one miss too many, and the state with it
+        counted."""
+        view, history = self._view, state.histories.trimtab
+        typical = model.typical(
+            view.brokers.names, {broker: side.strays for broker, side in plan.sides.items()}
+        )
+        outcome = judge_forecast(plan, typical, compare_ranges(plan, view, model, self._settings))
+        misses = count_misses(history.misses, outcome)
+        histories = replace(state.histories, trimtab=replace(history, misses=misses))
+        state = replace(state, histories=histories)
+        if outcome is not Outcome.MISS or misses < ENOUGH:
+            return {}, state
+        text = f"after round {plan.round} usage missed its forecast, as {misses} plans of late did"
+        return {Cause.FORECAST.value: text}, state
 
     def _trip(
         self, plan: Noted, causes: dict[str, str], review: Review, state: RoundState
@@ -144,7 +172,9 @@ class PlanReview:
         review = replace(
             review, tripped=review.tripped | found, undo=undo + review.undo, frozen=True
         )
-        until = self._now_ms + round(1000 * settings.freeze)
+        misses = state.histories.trimtab.misses if Cause.FORECAST in causes else 0
+        seconds = max(settings.freeze, stop_s(misses, settings.freeze))
+        until = self._now_ms + round(1000 * seconds)
         breaker = state.breaker.tripped(causes, until)
         return review, replace(state, breaker=breaker, recent=recent)
 

@@ -98,7 +98,9 @@ def _unasked(review: Review, settings: Settings) -> Rule | None:
     """The rule by which no shedder is asked, if there is one; splits and merges go on."""
     if not settings.round.enabled:
         return Rule.DISABLED
-    return Rule.FROZEN if review.frozen else None
+    if review.frozen:
+        return Rule.FROZEN
+    return Rule.AWAITING_OUTCOME if review.awaiting else None
 
 
 def _dispose(

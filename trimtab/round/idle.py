@@ -20,13 +20,16 @@ higher: one that is not, is."""
 
 
 def find_idle_rule(view: View, state: RoundState, settings: Settings) -> Rule:
-    """BALANCED, LEARNING or NO_PROPOSAL; ``view`` has available brokers only, ``state`` is the one
-    after the strategy was asked."""
+    """A rule of `IDLE`; ``view`` has available brokers only, ``state`` is the one after
+    the strategy was asked."""
     name = settings.round.shedding
     strategy = STRATEGIES[name]
-    if strategy.learning(state.histories.of(name, strategy.history)):
+    history = state.histories.of(name, strategy.history)
+    if strategy.learning(history):
         return Rule.LEARNING
     near = (
         np.ptp(usage(view.brokers.resources, settings.weights)) <= _NOISE * settings.planner.target
     )
-    return Rule.BALANCED if near else Rule.NO_PROPOSAL
+    if near:
+        return Rule.BALANCED
+    return Rule.CHANGING if strategy.waiting(history, view.now_ms) else Rule.NO_PROPOSAL

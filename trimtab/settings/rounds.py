@@ -66,7 +66,8 @@ class RoundSettings:
         "s",
         (1.0, DAY),
         "Without a report for so long, measured against the cluster's newest, a broker gets "
-        "nothing. Short: one lost report takes a broker out; long: bundles go to a dead one.",
+        "nothing; one that reports less often may be silent for a few times its usual gap. Short: "
+        "one lost report takes a broker out; long: bundles go to one that is stuck.",
     )
     forget: float = setting(
         3600.0,

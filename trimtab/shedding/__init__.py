@@ -17,7 +17,12 @@ from trimtab.shedding import avg, overload, threshold, transfer, uniform
 from trimtab.shedding.strategy import Shedder, Strategy
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {
-    "trimtab": Strategy(planner.shed, learning=planner.is_learning, places_children=True),
+    "trimtab": Strategy(
+        planner.shed,
+        learning=planner.is_learning,
+        waiting=planner.is_waiting,
+        places_children=True,
+    ),
     "threshold": Strategy(threshold.shed),
     "overload": Strategy(overload.shed),
     "uniform": Strategy(uniform.shed),

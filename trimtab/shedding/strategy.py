@@ -38,6 +38,9 @@ class Strategy(NamedTuple):
     the view, the history before the round and the settings."""
     learning: Callable[[Any], bool] = lambda _: False
     """Whether, by the history after a round, it knows too little yet to propose anything."""
+    waiting: Callable[[Any, int], bool] = lambda *_: False
+    """Whether, by the history after a round at that time (ms), it waits for brokers that are about
+    to come or go."""
     places_children: bool = False
     """Whether its plan says where the children of split bundles go, which no placement does then.
     """

@@ -13,6 +13,8 @@ class Cause(StrEnum):
     """The brokers' usage is spread wider than it would be without the plan."""
     SLOW = "slow-hand-overs"
     FAILED = "failed-transfers"
+    FORECAST = "missed-forecasts"
+    """Several plans of late did not bring what was forecast: the model is wrong."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from trimtab.doubt import Doubt, doubt_of_losses, doubt_of_silence
 from trimtab.settings import FlappingSettings, Settings
+from trimtab.state.pace import Pace, allowed_silence
 
 AT_ONCE_MS: Final = 60_000
 """Losses within this time count together."""
@@ -109,19 +110,27 @@ class Liveness:
         return replace(self, gone=gone)
 
 
-def heard(appended: Mapping[str, int], settings: Settings) -> list[str]:
-    """Brokers with recent reports, by Kafka's clock: a job's backlog marks no broker silent."""
-    horizon = max(appended.values(), default=0) - settings.round.silence * 1000
-    return sorted(broker for broker, ms in appended.items() if ms >= horizon)
+def heard(appended: Mapping[str, int], paces: Mapping[str, Pace], settings: Settings) -> list[str]:
+    """Brokers whose silence is usual, by Kafka's clock: a job's backlog marks no broker silent."""
+    newest = max(appended.values(), default=0)
+    return sorted(
+        broker
+        for broker, ms in appended.items()
+        if newest - ms <= 1000 * allowed_silence(paces.get(broker), settings.round)
+    )
 
 
 def suspicions(
-    liveness: Liveness, appended: Mapping[str, int], settings: Settings, now_ms: int
+    liveness: Liveness,
+    appended: Mapping[str, int],
+    paces: Mapping[str, Pace],
+    settings: Settings,
+    now_ms: int,
 ) -> dict[str, Doubt]:
     """Cause to level of doubt, from how many brokers are silent or lost at once."""
     fleet = {*appended, *liveness.gone} - liveness.draining
     late = {broker for broker, at_ms in liveness.late.items() if now_ms - at_ms < _LATE_MS}
-    absent = fleet - ({*heard(appended, settings)} - liveness.gone.keys() - late)
+    absent = fleet - ({*heard(appended, paces, settings)} - liveness.gone.keys() - late)
     lost = {b for b, each in liveness.losses.items() if now_ms - each.last_ms < AT_ONCE_MS}
     return {
         "silence": doubt_of_silence(len(absent), len(fleet), settings.doubt),

@@ -9,6 +9,7 @@ from trimtab.doubt import Doubt
 from trimtab.policies import NO_POLICIES, Policies
 from trimtab.state.in_flight import Flight
 from trimtab.state.liveness import Liveness
+from trimtab.state.pace import Pace
 from trimtab.state.round_state import RoundState
 from trimtab.state.shadow_state import Shadow
 
@@ -34,6 +35,8 @@ class Memory:
     in_flight: dict[str, Flight] = field(default_factory=dict)
     appended: dict[str, int] = field(default_factory=dict)
     """Broker to the LogAppendTime of its newest report; silence is judged by it."""
+    paces: dict[str, Pace] = field(default_factory=dict)
+    """Broker to how often it reports; none until its second report."""
     flawed: dict[str, list[str]] = field(default_factory=dict)
     """Namespaces whose records do not tile the ring, each with its holes and overlaps."""
     sizes: dict[str, int] = field(default_factory=dict)

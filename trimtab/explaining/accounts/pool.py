@@ -10,11 +10,12 @@ from trimtab.explaining.accounts.cause import Cause
 from trimtab.explaining.nearest import closest, find_setting
 from trimtab.explaining.prediction import Prediction, follow_history, history_before
 from trimtab.explaining.scene import Scene
-from trimtab.explaining.words import format_count, percent, points
+from trimtab.explaining.words import format_count, percent, points, seconds
 from trimtab.planner.constraints import Draft
+from trimtab.planner.fleet_changes import awaited_until, is_waiting, settings_now
 from trimtab.planner.giants import divides, forcing, is_awaited
 from trimtab.planner.outlook import CLEARLY, Outlook, look_ahead
-from trimtab.planner.trigger import find_tolerated_range, widest
+from trimtab.planner.trigger import find_tolerated_range, reach, widest
 from trimtab.reasons import Reason, Rest
 from trimtab.settings import Settings
 from trimtab.wire.explanation import Nearest
@@ -26,6 +27,8 @@ class PoolAccount:
     def __init__(self, scene: Scene, outlook: Outlook, at: int) -> None:
         self._scene, self._view = scene, scene.seen
         self._outlook, self._at = outlook, at
+        self._history = follow_history(scene)
+        self._settings = settings_now(scene.settings, self._history, scene.now_ms)
         self.prospect = outlook.prospects[at]
 
     def traded(self, broker: str) -> tuple[int, int]:
@@ -65,7 +68,8 @@ class PoolAccount:
         """Why the planner acted."""
         return Cause(
             Reason.OUT_OF_RANGE,
-            f"{self._apart}, {points(self.prospect.pair.accepted)} are accepted{self._event}",
+            f"{self._apart}, {points(self.prospect.pair.accepted)} are accepted{self._event}"
+            f"{self._missed}",
             self._flip("the round leaves all as it is", rests=True),
             self._figures,
         )
@@ -104,11 +108,13 @@ class PoolAccount:
 
     @property
     def _accepted(self) -> Cause:
-        settings, pair = self._scene.settings, self.prospect.pair
+        settings, pair = self._settings, self.prospect.pair
         target, unrest = settings.planner.target, self._outlook.unrest
+        if self._waits and pair.range > self._scene.settings.planner.target:
+            return self._awaited
         nearest = self._flip("the round looks for a plan", rests=False)
         if pair.range <= target:
-            why = f"{self._apart}, within the {points(target)} of planner.target"
+            why = f"{self._apart}, within the {points(target)} of planner.target{self._passing}"
             return Cause(Rest.IN_RANGE, why, nearest, self._figures)
         why = (
             f"{self._apart}, more than the {points(target)} of planner.target; up to "
@@ -117,8 +123,29 @@ class PoolAccount:
         if pair.accepted <= find_tolerated_range(settings, unrest):
             why += f", for there were {unrest:.1f} plans of late, and a load that swings is not "
             return Cause(Rest.SWINGING, f"{why}chased", nearest, self._figures)
-        why += f", for so far chance (deviation {points(pair.deviation)}) may bring them"
+        if self._outlook.fleet.limit:
+            limit = percent(self._outlook.fleet.limit)
+            why += f", for leaps of this fleet pass, and no broker is that far above {limit}"
+        else:
+            why += f", for so far chance (deviation {points(pair.deviation)}) may bring them"
+        why += self._passing
         return Cause(Rest.WITHIN_NOISE, why, nearest, self._figures)
+
+    @property
+    def _waits(self) -> bool:
+        """Whether the planner waits for brokers that are about to come or go."""
+        return is_waiting(self._history, self._scene.now_ms)
+
+    @property
+    def _awaited(self) -> Cause:
+        until = awaited_until(self._history)
+        accepted = points(self.prospect.pair.accepted)
+        why = (
+            f"{self._apart}; brokers come and go one after another, and what the next one gives "
+            f"when it is emptied can fill those that came: up to {accepted} are left alone until "
+            f"none has come or gone for another {seconds((until - self._scene.now_ms) / 1000)}"
+        )
+        return Cause(Rest.CHANGING, why, figures=self._figures, until=until)
 
     @property
     def _forced(self) -> Cause:
@@ -167,15 +194,16 @@ class PoolAccount:
     @cached_property
     def _awaits(self) -> bool:
         """Whether a split must come first."""
-        settings, found = self._scene.settings, self.prospect
+        settings, found, history = self._settings, self.prospect, self._history
         if not divides(settings):
             return False
-        history = follow_history(self._scene)
         draft = Draft(self._view, self._outlook.fleet, settings)
         giants = forcing(draft, found, history.estimates)
         return is_awaited(draft, giants, found.pair.hot, history)
 
     def _flip(self, so_that: str, *, rests: bool) -> Nearest | None:
+        if self._waits:
+            return None
         prospect, unrest = self.prospect, self._outlook.unrest
 
         def changes(settings: Settings) -> bool:
@@ -211,6 +239,25 @@ class PoolAccount:
         return f", whatever chance may do, for {struck} leapt together just now"
 
     @property
+    def _passing(self) -> str:
+        """Which bundles count with their load before a leap, if some do."""
+        if not self._outlook.fleet.passing:
+            return ""
+        some = format_count(self._outlook.fleet.passing, "bundle")
+        return f"; {some} that leapt just now count as before, for most leaps of this fleet pass"
+
+    @property
+    def _missed(self) -> str:
+        """Why the plan goes only a part of the way, if it does."""
+        misses = self._scene.after.histories.trimtab.misses
+        if not misses:
+            return ""
+        return (
+            f"; {format_count(misses, 'plan')} of late missed the forecast, so this one goes "
+            f"{percent(reach(misses))} of the way"
+        )
+
+    @property
     def _apart(self) -> str:
         pair, names = self.prospect.pair, self._view.brokers.names
         usage = self._outlook.fleet.usage
@@ -225,9 +272,11 @@ class PoolAccount:
         return {
             "range": pair.range,
             "accepted": pair.accepted,
-            "target": self._scene.settings.planner.target,
+            "target": self._settings.planner.target,
             "deviation": pair.deviation,
             "floor": self.prospect.floor,
             "unrest": self._outlook.unrest,
+            "passing": self._outlook.fleet.passing,
+            "misses": self._scene.after.histories.trimtab.misses,
             "leapt": follow_history(self._scene).estimates.struck,
         }

@@ -1,0 +1,95 @@
+"""Leaps that came back make the next ones wait; leaps that last do not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from trimtab.load_model.estimates import Estimates, Samples
+from trimtab.load_model.leap_record import LeapRecord, expect_levels, record_leaps
+from trimtab.load_model.sampling import follow_samples
+
+COUNT = 50
+MINUTE_MS = 60_000
+HALF_LIFE_S = 1800.0
+BOUND = 6.0
+
+
+class Fleet:
+    """Fifty bundles, each with a hundredth more or less of its load from one minute to the next."""
+
+    def __init__(self) -> None:
+        self.estimates, self.record = Estimates(), LeapRecord()
+        self.minute = 0
+        self._rng = np.random.default_rng(3)
+
+    def run(self, minutes: int, times: float = 1.0, bundles: Sequence[int] = ()) -> None:
+        """So many minutes in which some bundles have so many times their load."""
+        for _ in range(minutes):
+            self.minute += 1
+            load = np.exp(0.01 * self._rng.standard_normal(COUNT))
+            load[[*bundles]] *= times
+            at_ms = np.full(COUNT, self.minute * MINUTE_MS)
+            samples = Samples(np.arange(COUNT, dtype=np.uint64), load, at_ms)
+            after = follow_samples(self.estimates, samples, HALF_LIFE_S, BOUND)
+            before, self.estimates = self.estimates, after
+            self.record = record_leaps(self.record, before, after, self.minute * MINUTE_MS)
+
+    def expected(self) -> tuple[np.ndarray, np.ndarray]:
+        return expect_levels(self.record, self.estimates, self.minute * MINUTE_MS)
+
+
+def test_a_fleet_whose_leaps_came_back_waits_for_longer_than_they_took() -> None:
+    fleet = Fleet()
+    fleet.run(10)
+    for bundle in range(5):
+        fleet.run(10, 3.0, [bundle])
+        fleet.run(10)
+    assert 600 < fleet.record.wait_s <= 1920
+    fleet.run(3, 3.0, [9])
+    level, passing = fleet.expected()
+    assert np.flatnonzero(passing).tolist() == [9]
+    np.testing.assert_allclose(level[9], 1 / COUNT, rtol=0.05)
+    fleet.run(40, 3.0, [9])
+    assert not fleet.expected()[1].any()
+
+
+def test_one_leap_that_came_back_proves_nothing() -> None:
+    fleet = Fleet()
+    fleet.run(10)
+    fleet.run(10, 3.0, [0])
+    fleet.run(10)
+    fleet.run(3, 3.0, [1])
+    assert fleet.record.wait_s == 0
+    assert not fleet.expected()[1].any()
+
+
+def test_leaps_that_last_are_believed_at_once() -> None:
+    fleet = Fleet()
+    fleet.run(10)
+    for count in range(1, 6):
+        fleet.run(90, 3.0, range(count))
+    assert fleet.record.wait_s == 0
+    assert fleet.record.lasted > 3
+
+
+def test_leaps_that_begin_together_count_as_one() -> None:
+    fleet = Fleet()
+    fleet.run(10)
+    fleet.run(10, 3.0, range(10))
+    fleet.run(10)
+    np.testing.assert_allclose(sum(fleet.record.returned), 1.0, atol=0.01)
+    assert fleet.record.wait_s == 0
+
+
+def test_a_wait_ends_some_days_after_the_last_burst() -> None:
+    fleet = Fleet()
+    fleet.run(10)
+    for bundle in range(3):
+        fleet.run(10, 3.0, [bundle])
+        fleet.run(10)
+    assert fleet.record.wait_s > 0
+    fleet.minute += 3 * 24 * 60
+    fleet.run(1, 3.0, [9])
+    assert fleet.record.wait_s == 0
