@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from simulation.scenarios.scenario import Need
 from trimtab.arrays import (
     BANDWIDTH_IN,
     BANDWIDTH_OUT,
@@ -72,16 +73,16 @@ class Needs:
 PLAIN: Final = Needs(FULL, TRAFFIC, shares=np.ones((1, 1)), idle=np.zeros((1, 1)))
 
 
-def needs_of(kinds: Sequence[str], others: float) -> Needs:
-    """The needs of kinds named in `MOST`; each takes ``others`` of what it does not need most."""
+def needs_of(kinds: Sequence[str], need: Need) -> Needs:
+    """The needs of kinds named in `MOST`."""
     if not kinds:
         return PLAIN
-    part = np.full((5, len(kinds)), others)
+    part = np.full((5, len(kinds)), need.others)
     for kind, name in enumerate(kinds):
         part[MOST[name], kind] = 1.0
     traffic = np.empty((4, len(kinds)))
     # As many messages as their handling takes processors, as many bytes as the links carry.
-    traffic[[RATE_IN, RATE_OUT]] = TRAFFIC[RATE_IN] * part[CPU]
+    traffic[[RATE_IN, RATE_OUT]] = TRAFFIC[RATE_IN] * part[CPU if need.told else BANDWIDTH_IN]
     traffic[THROUGHPUT_IN] = TRAFFIC[THROUGHPUT_IN] / LINK_SHARE * part[BANDWIDTH_IN]
     traffic[THROUGHPUT_OUT] = TRAFFIC[THROUGHPUT_OUT] / LINK_SHARE * part[BANDWIDTH_OUT]
     idle = IDLE / LIMITS

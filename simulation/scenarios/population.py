@@ -80,14 +80,17 @@ def populate(scenario: Scenario) -> Population:
         load=load,
         owner=owner,
         group=group,
-        kind=_kinds(scenario),
+        kind=_kinds(scenario, namespace),
     )
 
 
-def _kinds(scenario: Scenario) -> Ints:
+def _kinds(scenario: Scenario, namespace: Counts) -> Ints:
     # Random numbers of its own: with kinds a scenario has the loads and owners it has without.
-    rng = np.random.default_rng([scenario.seed, 8])
-    return rng.permutation(np.arange(scenario.bundles) % max(1, len(scenario.kinds)))
+    rng, kinds = np.random.default_rng([scenario.seed, 8]), max(1, len(scenario.kinds))
+    if scenario.need.by_namespace:
+        of_namespace = rng.permutation(np.arange(int(namespace.max()) + 1) % kinds)
+        return of_namespace[namespace]
+    return rng.permutation(np.arange(scenario.bundles) % kinds)
 
 
 def _loads(scenario: Scenario, rng: np.random.Generator) -> Floats:

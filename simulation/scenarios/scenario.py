@@ -117,6 +117,12 @@ class Need:
     others: float = setting(
         0.1, "times", (0.0, 1.0), "What they take of the other resources, in parts of that."
     )
+    told: bool = setting(
+        True, "", None, "On: messages follow the processor. Off: they follow bytes, nothing tells."
+    )
+    by_namespace: bool = setting(
+        False, "", None, "On: all bundles of a namespace are of one kind. Off: dealt at random."
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ class World:
         self.solid: Floats = np.zeros(m)
         """(m,) the part of it that is in one topic."""
         self.topics: Ints = np.full(m, scenario.topics)
-        self.kind, self.needs = made.kind, needs_of(scenario.kinds, scenario.need.others)
+        self.kind, self.needs = made.kind, needs_of(scenario.kinds, scenario.need)
         """(m,) the kind of each bundle, and what loads of each kind take."""
         self.origin: Ints = np.arange(m)
         """(m,) the initial bundle that it is, or is a part of."""

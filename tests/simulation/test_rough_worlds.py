@@ -13,6 +13,7 @@ from simulation.scenarios.post import Post
 from simulation.scenarios.reading import InvalidScenario
 from simulation.scenarios.reports import Reports
 from simulation.scenarios.running import name_of
+from simulation.scenarios.scenario import Need
 from simulation.scenarios.wandering import Wandering
 from simulation.scenarios.world import World
 from trimtab.arrays import (
@@ -100,7 +101,7 @@ def test_the_two_resources_are_on_different_bundles() -> None:
 
 
 def test_bytes_and_messages_are_those_of_the_resources() -> None:
-    needs = needs_of(("processor", "network", "memory"), 0.2)
+    needs = needs_of(("processor", "network", "memory"), Need(others=0.2))
     kilobits = needs.traffic[[THROUGHPUT_IN, THROUGHPUT_OUT]] * 8 / 1000
     np.testing.assert_allclose(kilobits, needs.used[[BANDWIDTH_IN, BANDWIDTH_OUT]])
     sizes = needs.traffic[THROUGHPUT_IN] / needs.traffic[RATE_IN]

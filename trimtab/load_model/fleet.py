@@ -23,8 +23,10 @@ from trimtab.load_model.history import Foreseen, PlannerHistory
 from trimtab.load_model.in_transit import arriving
 from trimtab.load_model.leap_record import expect_levels, record_leaps
 from trimtab.load_model.lineage import drop_ancestors
+from trimtab.load_model.needs import MESSAGE_BYTES, Needs, learn_needs
 from trimtab.load_model.odds import bound
 from trimtab.load_model.sampling import follow_samples
+from trimtab.load_model.takes import Takes, compete, takes_of
 from trimtab.names import identities
 from trimtab.settings import Settings
 from trimtab.view import Brokers, View
@@ -34,9 +36,6 @@ _TINY = 1e-9
 _NEAR_OVERLOAD = 0.95
 """The part of ``round.overloaded_threshold`` above which a broker's bursts are answered at once.
 Lower: bursts that pass are answered; higher: a broker is overloaded before anything moves."""
-MESSAGE_BYTES = 1024.0
-"""The cost of handling a message besides its bytes, in bytes. Lower: bundles of small messages look
-too light; higher: those of large messages do."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +61,9 @@ class Fleet:
     """Usage below which bursts that may pass are to be brought; 0 if all brokers are below it."""
     passing: int = 0
     """Bundles that leapt and count with their size before, as leaps of this fleet pass."""
+    takes: Takes | None = None
+    """What bundles take of each resource, where several compete; ``usage`` is then that of each
+    broker's busiest. None where one resource rules all brokers."""
 
 
 def observe_fleet(
@@ -111,6 +113,14 @@ def observe_fleet(
         limit=limit if relieving.any() else 0.0,
         passing=int(np.count_nonzero(passing)),
     )
+    if compete(view, settings.weights):
+        needs = learn_needs(past.needs, view, keys[order], order, planner.cost_half_life)
+        history = replace(history, needs=needs)
+        takes = takes_of(view, needs, size, settings.weights)
+        if takes is not None:
+            fleet = replace(fleet, usage=takes.usage, takes=takes)
+    elif len(past.needs.keys):
+        history = replace(history, needs=Needs())
     columns = (fleet.usage.tolist(), gain.tolist(), fleet.variance.tolist())
     foreseen = dict(zip(view.brokers.names, map(Foreseen, *columns), strict=True))
     # Plans for another set of brokers are no reason to leave this one as it is.

@@ -9,6 +9,7 @@ from trimtab.load_model.costs import Costs
 from trimtab.load_model.estimates import Estimates
 from trimtab.load_model.fleet_change import FleetChange
 from trimtab.load_model.leap_record import LeapRecord
+from trimtab.load_model.needs import Needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,8 @@ class PlannerHistory:
     (`trimtab.planner.giants`)."""
     looked_ms: int = 0
     """When giants were last searched for."""
+    needs: Needs = field(default_factory=Needs)
+    """What bundles take of each resource; empty while one resource rules all brokers."""
     divided: dict[str, Weighed] = field(default_factory=dict)
     """Giants whose split was requested (`trimtab.splitting.triggers.planned`)."""
     leaps: LeapRecord = field(default_factory=LeapRecord)

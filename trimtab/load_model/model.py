@@ -12,9 +12,10 @@ from trimtab.load import usage
 from trimtab.load_model.estimates import Estimates, locate_keys
 from trimtab.load_model.fleet import cost_of, traffic_of
 from trimtab.load_model.history import PlannerHistory
+from trimtab.load_model.takes import Takes, takes_of
 from trimtab.names import identities
 from trimtab.settings import Settings
-from trimtab.view import Brokers
+from trimtab.view import Brokers, View
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +39,8 @@ class Model:
     strays: Floats
     """(n,) standard deviation of reported usage around what the model predicts from traffic."""
     estimates: Estimates
+    takes: Takes | None = None
+    """Where several resources compete; then ``usage`` is that of each broker's busiest."""
 
     def sizes(self, names: Sequence[str]) -> Floats:
         """(k,) shares of the fleet's traffic; 0 for unknown bundles."""
@@ -52,8 +55,11 @@ class Model:
         return float(np.median([before.get(n, s) for n, s in zip(names, self.strays, strict=True)]))
 
 
-def build_model(brokers: Brokers, history: PlannerHistory, settings: Settings) -> Model:
-    """Build the model of a view's brokers from a history that already counts their reports."""
+def build_model(
+    brokers: Brokers, history: PlannerHistory, settings: Settings, takes: Takes | None = None
+) -> Model:
+    """Build the model of a view's brokers from a history that already counts their reports;
+    ``takes`` are `needed_of` the view."""
     names = brokers.names
     foreseen = np.array([history.foreseen[name] for name in names]).reshape(-1, 3).T
     return Model(
@@ -66,4 +72,14 @@ def build_model(brokers: Brokers, history: PlannerHistory, settings: Settings) -
         cost=cost_of(brokers, history),
         strays=np.array([history.strays[name] for name in names]),
         estimates=history.estimates,
+        takes=takes,
     )
+
+
+def needed_of(view: View, history: PlannerHistory, settings: Settings) -> Takes | None:
+    """What the bundles of a view take where several resources compete, else None."""
+    if not len(history.needs.keys):
+        return None
+    estimates = history.estimates
+    at = locate_keys(estimates, identities(view.bundles.names))[0]
+    return takes_of(view, history.needs, estimates.level[at], settings.weights)

@@ -19,7 +19,7 @@ from trimtab.filters import CAPS, may_unload, narrow, reachable
 from trimtab.filters.isolation import Permits
 from trimtab.filters.request import Projection, own_bundles
 from trimtab.load_model.fleet import Fleet
-from trimtab.planner.board import BoardMove, Ground, shift
+from trimtab.planner.board import BoardMove, Ground, stand
 from trimtab.planner.order import order_moves
 from trimtab.policies import Isolation
 from trimtab.settings import Settings
@@ -136,10 +136,10 @@ class Draft:
         """Add the steps to the plan."""
         if steps and not self.moved:
             # Copy on first write: until now the columns were the caller's.
-            usage, where = self.fleet.usage.copy(), self.fleet.where.copy()
-            movable = self.fleet.movable.copy()
-            self.fleet = replace(self.fleet, usage=usage, where=where, movable=movable)
-        shift(self.fleet.usage, self.fleet, steps)
+            where, movable = self.fleet.where.copy(), self.fleet.movable.copy()
+            self.fleet = replace(self.fleet, where=where, movable=movable)
+        if steps:
+            self.fleet = stand(self.fleet, steps).fleet
         self.steps += steps
         for step in steps:
             # A bundle moves only once in a plan.
@@ -201,7 +201,5 @@ def find_forced_range(ground: Ground, pool: Pool) -> float:
 
 def find_range_after(ground: Ground, fleet: Fleet, steps: Sequence[BoardMove]) -> float:
     """The range after the steps."""
-    usage = fleet.usage.copy()
-    shift(usage, fleet, steps)
-    low, high = ground.reach(usage)
+    low, high = ground.reach(stand(fleet, steps).usage)
     return high - low

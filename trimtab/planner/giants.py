@@ -64,7 +64,7 @@ def forcing(draft: Draft, pool: Prospect, estimates: Estimates) -> list[int]:
     target = draft.settings.planner.target
     if pool.beyond > 0:
         target = min(target, _BALANCED)
-    if pool.floor <= target:
+    if pool.floor <= target or ground.fleet.takes is not None:
         return []
     for row in _largest(ground).tolist():
         broker = int(ground.fleet.where[row])
@@ -79,7 +79,7 @@ def stuck(draft: Draft, ground: Ground, estimates: Estimates) -> list[int]:
     """The row of the bundle that keeps the hottest broker hot, if no move helps."""
     fleet, movable = draft.fleet, draft.view.bundles.movable
     carried = np.where(ground.held, fleet.size, 0.0)
-    if carried[~movable].sum() > _RESTING * carried.sum():
+    if fleet.takes is not None or carried[~movable].sum() > _RESTING * carried.sum():
         return []
     hot = int(ground.brokers[np.argmax(fleet.usage[ground.brokers])])
     cold = int(ground.receivers[np.argmin(fleet.usage[ground.receivers])])

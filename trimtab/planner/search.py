@@ -13,12 +13,14 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from trimtab.load_model.takes import Takes
 from trimtab.planner.bands import HABITS, run_trial
 from trimtab.planner.beam import ENDS, search_beam
 from trimtab.planner.board import Band, Ground
 from trimtab.planner.least import least_moved
 from trimtab.planner.levels import mean_of, positions
 from trimtab.planner.order import order_moves
+from trimtab.planner.several import outweigh, try_bands
 from trimtab.planner.trial import Trial, keep_least, trial_of
 
 _POSITIONS: Final = 15
@@ -70,6 +72,9 @@ class _Goal(NamedTuple):
 
 def floor_of(ground: Ground) -> float:
     """The range that the largest bundle forces wherever it is."""
+    if ground.fleet.takes is not None:
+        top, others = outweigh(ground, ground.fleet.takes)
+        return max(top - others, 0.0)
     return floor_at(ground, _largest(ground))
 
 
@@ -101,6 +106,8 @@ def _against(ground: Ground, size: float) -> tuple[float, float]:
 def find_plan(ground: Ground, keeps: list[int], target: float, effort: int) -> Trial:
     """The best plan found for a range of ``target``, in an order in which no destination ever
     exceeds the start's peak."""
+    if ground.fleet.takes is not None:
+        return _several(ground, ground.fleet.takes, keeps, target, effort)
     top, others = _against(ground, _largest(ground))
     most, few = _FEW, len(ground.rows) <= _SMALL
     width = max(target, _ABOVE_FLOOR * (top - others))
@@ -116,6 +123,19 @@ def find_plan(ground: Ground, keeps: list[int], target: float, effort: int) -> T
         most = min(len(best.steps) - 1, most) if best.range <= goal.width else most
         for steps in search_beam(ground, keeps, goal.width, most):
             best = _better(ground, keeps, best, trial_of(ground, steps), goal)
+    return best
+
+
+def _several(ground: Ground, takes: Takes, keeps: list[int], target: float, effort: int) -> Trial:
+    """The best plan where several resources compete."""
+    top, others = outweigh(ground, takes)
+    width = max(target, _ABOVE_FLOOR * (top - others))
+    goal, best = _Goal(width, np.inf, top), trial_of(ground, ())
+    for found in try_bands(ground, takes, keeps, width, effort):
+        for steps in found:
+            best = _better(ground, keeps, best, trial_of(ground, steps), goal)
+        if best.range <= width or not best.steps:
+            break
     return best
 
 

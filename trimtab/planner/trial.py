@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from trimtab.load_model.fleet import Fleet
-from trimtab.planner.board import BoardMove, Ground, shift
+from trimtab.planner.board import BoardMove, Ground, stand
 
 
 class Trial(NamedTuple):
@@ -25,10 +25,8 @@ def trial_of(
     ground: Ground, steps: tuple[BoardMove, ...], effort: int = 0, cut: bool = False
 ) -> Trial:
     """The trial that these steps make."""
-    fleet, usage = ground.fleet, ground.fleet.usage.copy()
-    shift(usage, fleet, steps)
-    low, high = ground.reach(usage)
-    return Trial(steps, high - low, load_of(fleet, steps), effort, cut)
+    low, high = ground.reach(stand(ground.fleet, steps).usage)
+    return Trial(steps, high - low, load_of(ground.fleet, steps), effort, cut)
 
 
 def load_of(fleet: Fleet, steps: Sequence[BoardMove]) -> float:

@@ -22,6 +22,7 @@ from trimtab.arrays import Floats
 from trimtab.filters.isolation import Permits
 from trimtab.load_model.model import Model
 from trimtab.load_model.odds import deviations
+from trimtab.load_model.takes import Takes
 from trimtab.names import rows_of
 from trimtab.settings import Settings
 from trimtab.state.breaker_state import Cause
@@ -125,17 +126,37 @@ def compare_ranges(plan: Noted, view: View, model: Model, settings: Settings) ->
     typical = model.typical(names, {b: side.strays for b, side in plan.sides.items()})
     for row, side in heard.items():
         # The reported usage that the model has not learnt yet.
+        if model.takes is not None:
+            # Its usage follows each report, and the needs were learned from the moves.
+            forecast[row] = side.predicted
+            continue
         behind = (side.used - model.cost[row] * side.traffic) / side.reports - model.rest[row]
         now[row] += behind
         forecast[row] += behind - side.surprise
         variance[row] += side.noise(max(side.strays, typical))
     without = forecast - _brought(plan, view, model)
+    if model.takes is not None:
+        without = _put_back(plan, view, model.takes).usage
     brokers = np.flatnonzero(taking)
     ends = brokers[[int(np.argmax(now[brokers])), int(np.argmin(now[brokers]))]]
     often = deviations(len(brokers), settings.round.interval, settings.planner.false_moves)
     chance = often * float(variance[ends].sum()) ** 0.5
     wide, would, hoped = (float(np.ptp(each[brokers])) for each in (now, without, forecast))
     return Ranges(wide, would, hoped, chance)
+
+
+def _put_back(plan: Noted, view: View, takes: Takes) -> Takes:
+    """What there would be if the plan's bundles were where they came from."""
+    landed, row_of = plan.landed(), {name: row for row, name in enumerate(view.brokers.names)}
+    back = [
+        (row, row_of[move.destination], row_of[move.source])
+        for row in rows_of(view.bundles.names, landed)
+        if (move := landed[view.bundles.names[row]]).source in row_of
+        # A bundle that has moved on is not where this plan brought it.
+        and row_of.get(move.destination) == view.intended[row]
+    ]
+    moves = np.array(back, np.int64).reshape(-1, 3).T
+    return takes.moved(moves[0], moves[1], moves[2])
 
 
 def _brought(plan: Noted, view: View, model: Model) -> Floats:

@@ -52,6 +52,9 @@ def correct_from_plan(
     plan: Noted, ledger: Ledger, brokers: Brokers, model: Model, history: PlannerHistory
 ) -> tuple[Ledger, PlannerHistory]:
     """The ledger and the history after a plan was closed; ``brokers`` are of the same time."""
+    if model.takes is not None:
+        # The needs are learned from the reports themselves.
+        return ledger, history
     before = {broker: side.strays for broker, side in plan.sides.items()}
     typical = model.typical(brokers.names, before)
     sides = {

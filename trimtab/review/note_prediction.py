@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 
 from trimtab.load_model.model import Model
+from trimtab.load_model.takes import Takes
+from trimtab.names import rows_of
 from trimtab.plan import Move
 from trimtab.reasons import Reason
 from trimtab.state.ledger_state import MOST_OPEN, Awaited, Noted, Side
@@ -33,6 +36,8 @@ def note_prediction(
         move.bundle: _awaited(move, size, row_of, model, place)
         for place, (move, size) in enumerate(zip(given, sizes, strict=True))
     }
+    if model.takes is not None:
+        awaited = _by_resource(awaited, row_of, model.takes)
     known = state.histories.trimtab.corrections
     sides = {
         broker: _side(row_of[broker], change, model, known.get(broker, 1.0))
@@ -55,6 +60,25 @@ def _awaited(
         generation=move.epoch.generation,
         place=place,
     )
+
+
+def _by_resource(
+    awaited: Mapping[str, Awaited], row_of: Mapping[str, int], takes: Takes
+) -> dict[str, Awaited]:
+    """What each move takes and adds of usage that is of several resources, after those before it:
+    so their sum is the plan's."""
+    row_by_name = {takes.names[row]: row for row in rows_of(takes.names, awaited)}
+    used, found = takes.used.copy(), dict(awaited)
+    for bundle, move in awaited.items():
+        if bundle in row_by_name:
+            need, usages = takes.need[:, row_by_name[bundle]], []
+            for broker, sign in ((row_of[move.source], -1), (row_of[move.destination], 1)):
+                before = float((used[:, broker] * takes.scale[:, broker]).max())
+                used[:, broker] += sign * need
+                after = float((used[:, broker] * takes.scale[:, broker]).max())
+                usages.append(sign * (after - before))
+            found[bundle] = replace(move, taken=usages[0], added=usages[1])
+    return found
 
 
 def _changes(awaited: Mapping[str, Awaited]) -> dict[str, float]:

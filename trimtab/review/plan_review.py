@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from trimtab.load import usage
 from trimtab.load_model.fleet import observe_fleet, traffic_of
-from trimtab.load_model.model import Model, build_model
+from trimtab.load_model.model import Model, build_model, needed_of
 from trimtab.names import rows_of
 from trimtab.plan import Move, Plan, Review, ShedWish
 from trimtab.reasons import Reason
@@ -83,7 +83,9 @@ class PlanReview:
         return replace(state, histories=replace(state.histories, trimtab=history))
 
     def _model(self, state: RoundState) -> Model:
-        return build_model(self._view.brokers, state.histories.trimtab, self._settings)
+        view, history, settings = self._view, state.histories.trimtab, self._settings
+        takes = needed_of(view, history, settings)
+        return build_model(view.brokers, history, settings, takes)
 
     def _follow(self, ledger: Ledger) -> Ledger:
         if not ledger.plans:

@@ -27,7 +27,7 @@ from trimtab.arrays import (
     Ints,
 )
 from trimtab.load_model.costs import Costs, count_reports, kinds, per_byte
-from trimtab.load_model.fleet import MESSAGE_BYTES
+from trimtab.load_model.needs import MESSAGE_BYTES
 from trimtab.names import rows_of
 from trimtab.ownership import State
 from trimtab.view import Brokers, View

@@ -1,0 +1,109 @@
+"""What bundles take of each resource, as it is learned from reports."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from simulation.scenarios.reading import load
+from simulation.scenarios.running import EPOCH_MS, Run, strategy
+from trimtab.load import COUNTED
+from trimtab.load_model.fleet import Fleet, observe_fleet
+from trimtab.load_model.needs import Needs
+from trimtab.load_model.takes import Takes, compete
+from trimtab.wire.columns import pack, unpack
+
+
+def world(**changes: object) -> Run:
+    """Twelve brokers with 240 bundles that need processors or the network."""
+    chosen = {key.replace("__", "."): value for key, value in changes.items()}
+    small = {"brokers": 12, "bundles": 240, "namespaces": 12, "sigma": 0.5, "warm_up": 0}
+    return Run(load("two-resources", **(small | chosen)), strategy("none"))
+
+
+def learned(run: Run, cycles: int) -> tuple[Fleet, Takes]:
+    """The fleet after so many cycles in which nothing moves."""
+    history, settings = run.state.histories.trimtab, run.settings
+    for cycle in range(cycles):
+        view = run._reports.view(EPOCH_MS + 60_000 * cycle)
+        fleet, history = observe_fleet(view, history, settings)
+    run.state = replace(run.state, histories=replace(run.state.histories, trimtab=history))
+    assert fleet.takes is not None
+    return fleet, fleet.takes
+
+
+def true_needs(run: Run) -> np.ndarray:
+    world = run.world
+    return world.needs.used[COUNTED][:, world.kind] * world.load
+
+
+def test_bytes_and_messages_tell_what_each_bundle_takes() -> None:
+    run = world()
+    fleet, takes = learned(run, 5)
+    true = true_needs(run)
+    for resource in (0, 2, 3):
+        assert np.corrcoef(takes.need[resource], true[resource])[0, 1] > 0.99
+    np.testing.assert_allclose(fleet.usage, run.world.levels, atol=0.01)
+
+
+def test_what_nothing_tells_of_is_in_doubt_and_the_rest_is_not() -> None:
+    run = world(need__told=False)
+    fleet, takes = learned(run, 5)
+    assert np.median(takes.doubt[0] / np.maximum(takes.need[0], 1e-9)) > 0.5
+    assert np.median(takes.doubt[2] / np.maximum(takes.need[2], 1e-9)) < 0.1
+    np.testing.assert_allclose(fleet.usage, run.world.levels, atol=0.02)
+
+
+def test_a_move_tells_what_the_bundle_takes() -> None:
+    run = world(need__told=False)
+    _, before = learned(run, 5)
+    true = true_needs(run)
+    moved = int(np.argmax(true[0]))
+    to = int((run.world.owner[moved] + 1) % 12)
+    run.world.give({moved: to}, EPOCH_MS + 5 * 60_000)
+    _, after = learned_again(run, 6, 9)
+    error = abs(after.need[0, moved] - true[0, moved])
+    assert error < 0.5 * abs(before.need[0, moved] - true[0, moved])
+    unsure = [each.doubt[0, moved] / each.need[0, moved] for each in (before, after)]
+    assert unsure[1] < 0.7 * unsure[0]
+
+
+def learned_again(run: Run, first: int, last: int) -> tuple[Fleet, Takes]:
+    history = run.state.histories.trimtab
+    for cycle in range(first, last):
+        view = run._reports.view(EPOCH_MS + 60_000 * cycle)
+        fleet, history = observe_fleet(view, history, run.settings)
+    assert fleet.takes is not None
+    return fleet, fleet.takes
+
+
+def test_where_one_resource_rules_nothing_is_learned() -> None:
+    run = Run(load("skewed"), strategy("none"))
+    view = run._reports.view(EPOCH_MS)
+    assert not compete(view, run.settings.weights)
+    fleet, history = observe_fleet(view, run.state.histories.trimtab, run.settings)
+    assert fleet.takes is None
+    assert history.needs == Needs()
+
+
+def test_it_survives_a_checkpoint() -> None:
+    run = world()
+    learned(run, 3)
+    needs = run.state.histories.trimtab.needs
+    assert unpack(pack(needs), Needs) == needs
+    assert unpack(pack(Needs()), Needs).own.size == 0
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_mixed_needs_are_not_made_worse(told: bool) -> None:
+    run = world(need__told=told, warm_up=10)
+    run.settings = strategy("trimtab", run.settings)
+    start, peaks, moves = np.ptp(run.world.levels), [], 0
+    for cycle in range(20):
+        moves += len(run.step(cycle).moves)
+        peaks.append(run.world.levels.max())
+    assert moves < 60
+    assert max(peaks) <= peaks[0] + 0.03
+    assert np.ptp(run.world.levels) <= start + 0.01

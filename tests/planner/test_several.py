@@ -1,0 +1,99 @@
+"""Plans where several resources compete: each broker is as busy as its busiest one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.planner.fleets import fleet_of, ground_of, keeps
+from trimtab.arrays import Floats
+from trimtab.load_model.fleet import Fleet
+from trimtab.load_model.takes import Takes
+from trimtab.planner.board import BoardMove, stand
+from trimtab.planner.search import find_plan, floor_of
+
+
+def fleet(brokers: list[list[tuple[float, float]]], doubt: float = 0.0, tail: float = 0.0) -> Fleet:
+    """Brokers by what their bundles take of two resources; all are as unsure of the first."""
+    where = np.repeat(np.arange(len(brokers)), [len(each) for each in brokers])
+    need = np.array([each for bundles in brokers for each in bundles]).T
+    used = np.array([np.bincount(where, each, len(brokers)) for each in need])
+    unsure = np.zeros_like(need)
+    takes = Takes(used, np.ones_like(used), need, unsure.copy(), unsure.copy())
+    takes.doubt[0], takes.tail[0] = doubt, tail
+    plain = fleet_of(need.sum(axis=0), where, np.ones(len(brokers)))
+    return replace(plain, usage=takes.usage, takes=takes)
+
+
+def planned(fleet: Fleet, target: float = 0.1) -> tuple[BoardMove, ...]:
+    return find_plan(ground_of(fleet), keeps(fleet), target, 400_000).steps
+
+
+def usage_after(fleet: Fleet, steps: tuple[BoardMove, ...]) -> Floats:
+    """The plain way: the sums of what is where, and the highest of each broker."""
+    takes, where = fleet.takes, fleet.where.copy()
+    assert takes is not None
+    for step in steps:
+        assert where[step.bundle] == step.source
+        where[step.bundle] = step.destination
+    n = len(fleet.usage)
+    sums = [np.bincount(where, need, n) for need in takes.need]
+    highest: Floats = np.max(sums, axis=0)
+    return highest
+
+
+def test_processor_and_network_bundles_are_mixed() -> None:
+    made = fleet([[(0.1, 0.0)] * 6, [(0.0, 0.1)] * 4])
+    steps = planned(made)
+    assert {step.source for step in steps} == {0}
+    assert usage_after(made, steps).tolist() == pytest.approx([0.4, 0.4], abs=0.05)
+
+
+def test_a_broker_busy_with_another_resource_has_room() -> None:
+    made = fleet([[(0.1, 0.0)] * 6, [(0.0, 0.1)] * 3 + [(0.1, 0.0)]])
+    steps = planned(made)
+    assert {step.source for step in steps} == {0}
+    assert np.ptp(usage_after(made, steps)) <= 0.1 + 1e-9
+
+
+def test_what_may_overload_its_destination_stays() -> None:
+    brokers = [[(0.1, 0.0)] * 6, [(0.1, 0.1)] * 2]
+    assert planned(fleet(brokers))
+    assert not planned(fleet(brokers, tail=0.5))
+
+
+def test_what_may_take_nothing_off_its_source_stays() -> None:
+    brokers = [[(0.1, 0.0)] * 6, [(0.1, 0.1)] * 2]
+    assert not planned(fleet(brokers, doubt=0.1))
+
+
+def test_what_is_sure_of_one_resource_moves_for_its_sake() -> None:
+    made = fleet([[(0.01, 0.1)] * 6, [(0.01, 0.0)] * 2], doubt=0.02, tail=0.06)
+    assert planned(made)
+
+
+def test_a_giant_of_one_resource_sets_the_floor() -> None:
+    made = fleet([[(0.9, 0.0)], [(0.0, 0.1)] * 2, [(0.1, 0.0)] * 2])
+    assert floor_of(ground_of(made)) == pytest.approx(0.9 - 1.1 / 3)
+
+
+parts = st.sampled_from([0.0, 0.01, 0.05, 0.2])
+bundles = st.lists(st.tuples(parts, parts).filter(any), max_size=8)
+
+
+@given(brokers=st.lists(bundles, min_size=2, max_size=6).filter(any), doubt=parts)
+def test_no_plan_widens_the_range_or_exceeds_the_peak_on_the_way(
+    brokers: list[list[tuple[float, float]]], doubt: float
+) -> None:
+    made = fleet(brokers, doubt, 3 * doubt)
+    steps = planned(made)
+    after = usage_after(made, steps)
+    np.testing.assert_allclose(stand(made, steps).usage, after, atol=1e-9)
+    assert np.ptp(after) <= np.ptp(made.usage) + 1e-9
+    for place in range(len(steps)):
+        assert usage_after(made, steps[: place + 1]).max() <= made.usage.max() + 1e-6
+    assert len({step.bundle for step in steps}) == len(steps)
