@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from hashlib import blake2b
 from time import monotonic
 from typing import Any, Final
@@ -13,7 +14,7 @@ import redis
 from redis.exceptions import NoScriptError
 
 from sinks.errors import Closed, Fenced, SinkError
-from sinks.kafka.readable import Readable, readable
+from sinks.kafka.readable import Readable, readable, readable_record
 from sinks.redis.scripts import no_master, run, run_loaded, transition_script
 from sinks.redis.server.connections import translate_errors
 from trimtab.model import NO_EPOCH, Epoch, is_bundle
@@ -252,20 +253,7 @@ class _Call:
 def _call(
     cluster: str, caller: list[str], transitions: Sequence[Transition], server_ms: int | None
 ) -> _Call:
-    keys = [
-        open_key(cluster),
-        ownership_key(cluster),
-        journal_key(cluster),
-        applied_key(cluster),
-        bundles_key(cluster),
-        placed_key(cluster),
-        lease_key(cluster, ""),
-        owned_key(cluster, ""),
-        unjournalled_key(cluster),
-        replicas_key(cluster),
-        sessions_key(cluster),
-        tallies_key(cluster),
-    ]
+    keys = list(_keys(cluster))
     indexes: dict[str, int] = {}
     for command in (command for each in transitions for command in each.commands):
         if command.broker not in indexes:
@@ -294,6 +282,24 @@ def _call(
     return _Call(keys, [cluster, *caller, msgspec.json.encode(requests).decode(), now_ms])
 
 
+@cache
+def _keys(cluster: str) -> tuple[str, ...]:
+    return (
+        open_key(cluster),
+        ownership_key(cluster),
+        journal_key(cluster),
+        applied_key(cluster),
+        bundles_key(cluster),
+        placed_key(cluster),
+        lease_key(cluster, ""),
+        owned_key(cluster, ""),
+        unjournalled_key(cluster),
+        replicas_key(cluster),
+        sessions_key(cluster),
+        tallies_key(cluster),
+    )
+
+
 def _decoded(answer: str) -> tuple[TransitionOutcome, ...]:
     """The script's outcomes, without their unreadable records."""
     return tuple(map(_readable_outcome, _raw_outcomes.decode(answer)))
@@ -301,14 +307,13 @@ def _decoded(answer: str) -> tuple[TransitionOutcome, ...]:
 
 def _readable_outcome(raw: ScriptOutcome) -> TransitionOutcome:
     texts = [(bundle.encode(), _bare(text)) for bundle, text in raw.others.items()]
-    mine = [(raw.bundle.encode(), _bare(raw.record))]
     return TransitionOutcome(
         id=raw.id,
         bundle=raw.bundle,
         accepted=raw.accepted,
         reason=raw.reason,
-        record=readable(mine).records.get(raw.bundle),
-        others=readable(texts).records,
+        record=readable_record(_bare(raw.record)),
+        others=readable(texts).records if texts else {},
     )
 
 
