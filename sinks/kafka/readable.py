@@ -34,6 +34,14 @@ MALFORMED: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """Errors from decoding a text of unknown origin."""
 
 
+def readable_record(text: bytes) -> Record | None:
+    """Decode one record; None if it cannot be read."""
+    try:
+        return _record.decode(text)
+    except MALFORMED:
+        return None
+
+
 def readable(texts: Iterable[tuple[bytes, bytes]]) -> Readable:
     """Decode pairs of a bundle's name and its record as JSON."""
     records: dict[str, Record] = {}

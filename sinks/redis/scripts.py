@@ -192,6 +192,7 @@ _TRANSITION = tuple(
     for part in (
         "request",
         "pages",
+        "reading",
         "admission",
         "brokers",
         "placing",

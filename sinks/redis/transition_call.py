@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import msgspec
 
-from sinks.kafka.readable import readable
+from sinks.kafka.readable import readable, readable_record
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import Event
 from trimtab.wire.command import Command
@@ -71,20 +72,7 @@ def build_call(
     ``caller``: generation, query and batch, empty for a broker. ``server_ms``: the server's time by
     the caller's own clock, if it is certain.
     """
-    keys = [
-        open_key(cluster),
-        ownership_key(cluster),
-        journal_key(cluster),
-        applied_key(cluster),
-        bundles_key(cluster),
-        placed_key(cluster),
-        lease_key(cluster, ""),
-        owned_key(cluster, ""),
-        unjournalled_key(cluster),
-        replicas_key(cluster),
-        sessions_key(cluster),
-        tallies_key(cluster),
-    ]
+    keys = list(_keys(cluster))
     indexes: dict[str, int] = {}
     for command in (command for each in transitions for command in each.commands):
         if command.broker not in indexes:
@@ -111,6 +99,24 @@ def build_call(
     ]
     now_ms = "" if server_ms is None else str(server_ms)
     return Call(keys, [cluster, *caller, msgspec.json.encode(requests).decode(), now_ms])
+
+
+@cache
+def _keys(cluster: str) -> tuple[str, ...]:
+    return (
+        open_key(cluster),
+        ownership_key(cluster),
+        journal_key(cluster),
+        applied_key(cluster),
+        bundles_key(cluster),
+        placed_key(cluster),
+        lease_key(cluster, ""),
+        owned_key(cluster, ""),
+        unjournalled_key(cluster),
+        replicas_key(cluster),
+        sessions_key(cluster),
+        tallies_key(cluster),
+    )
 
 
 def _unstamped(command: Command) -> str:
@@ -142,14 +148,13 @@ def decode_outcomes(answer: str) -> tuple[TransitionOutcome, ...]:
 
 def _readable_outcome(raw: ScriptOutcome) -> TransitionOutcome:
     texts = [(bundle.encode(), _bare(text)) for bundle, text in raw.others.items()]
-    mine = [(raw.bundle.encode(), _bare(raw.record))]
     return TransitionOutcome(
         id=raw.id,
         bundle=raw.bundle,
         accepted=raw.accepted,
         reason=raw.reason,
-        record=readable(mine).records.get(raw.bundle),
-        others=readable(texts).records,
+        record=readable_record(_bare(raw.record)),
+        others=readable(texts).records if texts else {},
     )
 
 

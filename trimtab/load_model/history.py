@@ -68,7 +68,7 @@ class PlannerHistory:
     leaps: LeapRecord = field(default_factory=LeapRecord)
     """Whether leaps of bundles have lasted in this fleet."""
     cut: bool = False
-    """Whether the last plan was unfinished: cut short by its effort or by what a round may move, or
+    """Whether the last plan was unfinished: cut short by its effort or by what may move now, or
     made while several bundles leapt together, whose new levels were hardly known."""
     misses: int = 0
     """Plans of late whose outcome missed the forecast; a hit halves the number."""

@@ -42,6 +42,8 @@ __all__ = ["is_learning", "is_waiting", "shed"]
 _WORTH: Final = 0.1
 """The part of a range's excess over the target that a plan must gain. Lower: moves for little;
 higher: a fleet that can improve only slowly stays as it is."""
+_EPSILON: Final = 1e-9
+"""Tolerance for rounding: a plan that reaches its range is finished."""
 
 
 def shed(
@@ -127,7 +129,7 @@ def _balance(draft: Draft, before: Prospect, unrest: float, history: PlannerHist
     best = plan_meanwhile(ground, history, width, plan) if waits else plan(width)
     steps = draft.granted(best.steps)
     gained = range_ - find_range_after(ground, draft.fleet, steps)
-    draft.cut |= best.cut
+    draft.cut |= best.cut or best.range > max(width, CLEARLY * found.floor) + _EPSILON
     # A plan that was cut short is continued by the next one: together they gain more.
     worth = 0.0 if best.cut else _WORTH * draft.reach
     if gained <= worth * (range_ - max(settings.planner.target, found.floor)):

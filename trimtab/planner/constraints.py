@@ -89,7 +89,7 @@ class Draft:
         self.moved: set[int] = set()
         """Rows of the bundles that the plan moves."""
         self.cut = False
-        """Whether the effort ended before the plan did: the next round continues it."""
+        """Whether the plan ends short of its aim: the next round continues it."""
         self.reach = 1.0
         """The part of its way to the target that a plan goes."""
         self.giants: list[int] = []

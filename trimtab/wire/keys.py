@@ -55,7 +55,7 @@ def applied_key(cluster: str) -> str:
 
 
 def command_stream(cluster: str, broker: str) -> str:
-    """Stream: the commands that one broker has not acknowledged; expires a day after the last."""
+    """Stream: commands that one broker has not acknowledged; expires within a day of the last."""
     return f"trimtab:{{{cluster}}}:commands:{broker}"
 
 

@@ -6,10 +6,12 @@
 -- Rendered above from Python: MARK.
 
 -- pcall: a key of another type lacks it too; what then needs the key says so.
+local function is_index_marked(bundles)
+  return type(redis.pcall("ZSCORE", bundles, MARK)) == "string"
+end
+
 local function are_marked(ownership, bundles)
-  local records = redis.pcall("HGET", ownership, MARK)
-  local index = redis.pcall("ZRANGEBYLEX", bundles, "[" .. MARK, "[" .. MARK)
-  return type(records) == "string" and index[1] == MARK
+  return type(redis.pcall("HGET", ownership, MARK)) == "string" and is_index_marked(bundles)
 end
 
 local NOT_MARKED = "its records, or their index, are gone"

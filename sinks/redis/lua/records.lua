@@ -1,5 +1,9 @@
 -- Reading a record as it stands in Redis. Shared by the scripts, which stand below it.
 
+local function is_absent_or(value, kind)
+  return value == nil or type(value) == kind
+end
+
 -- nil where it is none, or somebody has damaged it: what a script does with its members must not fail.
 local function readable_record(text)
   local decoded, record = pcall(cjson.decode, text or "")
@@ -7,16 +11,15 @@ local function readable_record(text)
   if type(epoch) ~= "table" or type(epoch[1]) ~= "number" or type(epoch[2]) ~= "number" then
     return nil
   end
-  for _, name in ipairs({ "owner", "destination" }) do
-    -- Python reads null as nobody.
-    if record[name] == cjson.null then
-      record[name] = nil
-    end
+  -- Python reads null as nobody.
+  if record.owner == cjson.null then
+    record.owner = nil
   end
-  local function is(name, kind)
-    return record[name] == nil or type(record[name]) == kind
+  if record.destination == cjson.null then
+    record.destination = nil
   end
-  local sound = record.state and is("state", "string") and is("owner", "string")
-    and is("destination", "string") and is("since", "number") and is("falls", "number")
+  local sound = type(record.state) == "string"
+    and is_absent_or(record.owner, "string") and is_absent_or(record.destination, "string")
+    and is_absent_or(record.since, "number") and is_absent_or(record.falls, "number")
   return sound and record or nil
 end

@@ -12,7 +12,7 @@ local here = server()
 if not is_of(here, history) then
   return { "closed", "its server restarted, or is not the master that it was" }
 end
-if not are_marked(OWNERSHIP, BUNDLES) then
+if not read_records() or not is_index_marked(BUNDLES) then
   return { "closed", NOT_MARKED }
 end
 local isolated = short_of_replicas(REPLICAS, here, history, opened[2], opened[3])
@@ -35,5 +35,6 @@ end
 
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local now_text = string.format("%.0f", now)
 -- An expired lease proves that time has passed only if this clock did not jump.
 local vouched = math.abs(now - (tonumber(ARGV[6]) or math.huge)) <= CLOCK_MARGIN_MS

@@ -22,6 +22,9 @@ end
 
 -- The current records of the other bundles that a request names.
 local function others(request)
+  if not request.children and not request.neighbour then
+    return ""
+  end
   local names, found = { unpack(request.children or {}) }, {}
   names[#names + 1] = request.neighbour and request.neighbour[1]
   for _, name in ipairs(names) do
@@ -33,11 +36,12 @@ local function others(request)
   return #found > 0 and ',"others":{' .. table.concat(found, ",") .. "}" or ""
 end
 
--- Records as texts: cjson reads what is no JSON to others, and that would cost the whole answer.
+-- Records as texts: cjson reads what is no JSON to others, and that would cost the whole answer. Their
+-- slashes stay escaped: these texts are long, and each is different.
 local function outcome(request, refused, text)
   return '{"id":' .. quoted(request.id) .. member("bundle", request.bundle)
     .. (refused and ',"accepted":false,"reason":"' .. refused .. '"' or ',"accepted":true')
-    .. member("record", text) .. others(request) .. "}"
+    .. (text and ',"record":' .. cjson.encode(text) or "") .. others(request) .. "}"
 end
 
 local function apply(request)
@@ -63,7 +67,7 @@ local function apply(request)
 end
 
 local outcomes = {}
-for i, request in ipairs(cjson.decode(ARGV[5])) do
+for i, request in ipairs(requests) do
   outcomes[i] = apply(request)
 end
 local answer = "[" .. table.concat(outcomes, ",") .. "]"

@@ -3,6 +3,7 @@
 -- A broker this far behind has missed the deadlines of the commands that are trimmed.
 local LONGEST_COMMAND_STREAM = 10000
 -- A command is useless after minutes: a stream without one for so long belongs to a broker that is gone.
+-- It is kept for so long, or half as long, after its last command.
 local COMMANDS_KEPT_S = 86400
 
 -- The commands that go out: {stream, text}.
@@ -12,7 +13,7 @@ local function stamped(request, after, epoch)
   for _, command in ipairs(request.commands or {}) do
     if not request.candidates or command[2] == after.owner then
       local stamps = '{"epoch":' .. epoch .. ',"generation":' .. generation
-        .. string.format(',"issuedAt":%.0f', now) .. deadline .. ","
+        .. ',"issuedAt":' .. now_text .. deadline .. ","
       commands[#commands + 1] = { stream = KEYS[command[1]], text = stamps .. string.sub(command[3], 2) }
     end
   end
@@ -24,8 +25,11 @@ local function send(request, after, commands)
     -- pcall, not call: if its broker has damaged the stream, the command just misses its deadline.
     redis.pcall("XADD", command.stream, "MAXLEN", "~", LONGEST_COMMAND_STREAM, "*",
       "command", command.text)
-    -- pcall here too: callers of an older version lack this right.
-    redis.pcall("EXPIRE", command.stream, COMMANDS_KEPT_S)
+    -- A look costs a sixth of a write. pcall here too: callers of an older version lack these rights.
+    local left = redis.pcall("PTTL", command.stream)
+    if type(left) ~= "number" or left < COMMANDS_KEPT_S * 500 then
+      redis.pcall("EXPIRE", command.stream, COMMANDS_KEPT_S)
+    end
   end
   if request.candidates then
     -- pcall here too: the records are written, and a spoiled count heals with the next hints.

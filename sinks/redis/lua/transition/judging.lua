@@ -1,17 +1,20 @@
 -- The step that a record takes, or the rule that refuses it.
 
-local NEXT_OWNER = {
-  keep = function(_, record) return record.owner end,
-  ["keep-aim"] = function(request, record) return record.owner, request.broker end,
-  take = function(request)
+-- The owner by a rule of the table, and the destination.
+local function next_owner(rule, request, record)
+  if rule == "keep" then
+    return record.owner
+  elseif rule == "keep-aim" then
+    return record.owner, request.broker
+  elseif rule == "destination" then
+    return record.destination
+  elseif rule == "take" then
     if request.candidates then
       return (best_of(request))
     end
     return request.broker or request.actor
-  end,
-  destination = function(_, record) return record.destination end,
-  nobody = function() return nil end,
-}
+  end
+end
 
 local function broker_refusal(request, record, owner)
   if request.event == "claim" then
@@ -76,7 +79,7 @@ local function judge(request, record, known)
     end
   end
 
-  local owner, destination = NEXT_OWNER[rule](request, record)
+  local owner, destination = next_owner(rule, request, record)
   local gains = (rule == "take" or rule == "destination") and true or false
   if gains and not owner then
     if not request.candidates then

@@ -9,18 +9,26 @@ local MOST_QUERIES = 8
 
 -- The batch, its digest, the number of outcomes and the outcomes in a field of the applied hash; nil if
 -- there is none.
-local function applied(field)
-  local stored = redis.call("HGET", APPLIED, field)
+local function parts_of(stored)
   return string.match(stored or "", "^(%d+) (%x*) ?(%d*) ?(%[.*)$")
+end
+
+local function applied(field)
+  return parts_of(redis.call("HGET", APPLIED, field))
 end
 
 local function field_of(of, at)
   return at == 0 and of or of .. "#" .. at
 end
 
+-- What known_page found: how many outcomes the query's first page has, and the newest queries.
+local first_count, newest
+
 -- The answer instead of applying the page; nil if it is the next of its batch.
 local function known_page()
-  local last, of = applied(query)
+  local stored = redis.call("HMGET", APPLIED, query, "")
+  local last, of, count = parts_of(stored[1])
+  first_count, newest = count, stored[2] or ""
   local ahead = tonumber(last or -1) - tonumber(batch)
   if ahead > 0 or ahead == 0 and of ~= "" and of ~= digest then
     return "older", last
@@ -47,11 +55,11 @@ end
 
 -- Note that the query is the newest; forgets those that were not used for long.
 local function renew()
-  local kept, known = { query }, redis.call("HGET", APPLIED, "") or ""
-  if string.match(known, "^[^\n]*") == query then
+  local kept = { query }
+  if string.match(newest, "^[^\n]*") == query then
     return
   end
-  for each in string.gmatch(known, "[^\n]+") do
+  for each in string.gmatch(newest, "[^\n]+") do
     if each ~= query and #kept == MOST_QUERIES then
       forget(each, 0)
     elseif each ~= query then
@@ -64,8 +72,7 @@ end
 local function remember(count, outcomes)
   if place == 0 then
     -- The first page of the batch before is about to be overwritten.
-    local _, _, first = applied(query)
-    forget(query, tonumber(first) or 1)
+    forget(query, tonumber(first_count) or 1)
     renew()
   end
   local text = batch .. " " .. digest .. " " .. count .. " " .. outcomes

@@ -15,7 +15,7 @@ end
 
 -- A record, and its text if it exists. A damaged record affects only its own bundle.
 local function record_of(bundle)
-  local text = redis.call("HGET", OWNERSHIP, bundle)
+  local text = text_of(bundle)
   if not text then
     return { state = "Free", epoch = { 0, 0 } }
   end

@@ -18,7 +18,7 @@
 --
 -- Rendered from Python: EFFECTS (";state event=state owner-rule given;..."), BROKER_EVENTS, JOB_EVENTS,
 -- STREAK_ENDS, SOON_MS, MOST_FALLS, CLOCK_MARGIN_MS, MOST_JOURNAL, LONGEST_LEASE_MS; a name after "REFUSED."
--- becomes its text. From history.lua: server, is_of, short_of_replicas. From marks.lua: are_marked. From
+-- becomes its text. From history.lua: server, is_of, short_of_replicas. From marks.lua: is_index_marked. From
 -- records.lua: readable_record. From sessions.lua: noted_session.
 -- JSON is built by hand: cjson writes an empty list as {} and long integers as 1.7e+12.
 
@@ -30,3 +30,4 @@ local cluster, caller, query, page = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local by_broker = caller == ""
 local batch, place, digest = string.match(page, "^(%d+)/(%d+)/(%x+)$")
 place = tonumber(place)
+local requests = cjson.decode(ARGV[5])

@@ -1,8 +1,19 @@
 -- The writes of one accepted request: records, index, owned sets and the journal.
 
+-- The same few names stand in the record, on the journal and in the answer.
+local quotes = {}
+
 local function quoted(text)
-  -- cjson escapes every slash, which is legal and hard to read.
-  return (string.gsub(cjson.encode(text), "\\/", "/"))
+  local quote = quotes[text]
+  if not quote then
+    -- cjson escapes every slash, which is legal and hard to read.
+    quote = cjson.encode(text)
+    if string.find(quote, "/", 1, true) then
+      quote = string.gsub(quote, "\\/", "/")
+    end
+    quotes[text or false] = quote
+  end
+  return quote
 end
 
 local function member(name, text)
@@ -21,7 +32,7 @@ local function change(request, bundle, known, record, counter, after)
   local falls = (after.falls or 0) > 0 and string.format(',"falls":%.0f', after.falls) or ""
   local written = '{"state":"' .. after.state .. '","epoch":' .. epoch
     .. member("owner", after.owner) .. member("destination", after.destination)
-    .. string.format(',"since":%.0f', now) .. member("by", request.id) .. falls .. "}"
+    .. ',"since":' .. now_text .. member("by", request.id) .. falls .. "}"
   return { bundle = bundle, text = written, epoch = epoch, event = after.event or request.event,
     gave = record.owner, has = after.owner,
     stood = known and record.state ~= "Deleted", stands = after.state ~= "Deleted" }
@@ -44,6 +55,7 @@ local function commit(changes)
   end
   redis.call("HSET", OWNERSHIP, unpack(records))
   for _, each in ipairs(changes) do
+    texts[each.bundle] = each.text
     if each.gave and each.has ~= each.gave then
       redis.call("SREM", OWNED .. each.gave, each.bundle)
     end
@@ -60,7 +72,7 @@ local function journal(changes, commands)
     local left_out = leaves_out
     if not left_out then
       local entry = { "change", '{"cluster":' .. quoted(cluster) .. member("bundle", each.bundle)
-        .. member("event", each.event) .. ',"record":' .. each.text .. "}" }
+        .. ',"event":"' .. each.event .. '","record":' .. each.text .. "}" }
       if i == 1 and by_broker and #commands > 0 then
         local texts = {}
         for j, command in ipairs(commands) do
