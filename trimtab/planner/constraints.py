@@ -136,10 +136,14 @@ class Draft:
         """Add the steps to the plan."""
         if steps and not self.moved:
             # Copy on first write: until now the columns were the caller's.
-            where, movable = self.fleet.where.copy(), self.fleet.movable.copy()
-            self.fleet = replace(self.fleet, where=where, movable=movable)
+            usage, where = self.fleet.usage.copy(), self.fleet.where.copy()
+            movable = self.fleet.movable.copy()
+            self.fleet = replace(self.fleet, usage=usage, where=where, movable=movable)
         if steps:
-            self.fleet = stand(self.fleet, steps).fleet
+            after = stand(self.fleet, steps).fleet
+            # In place: grounds of this draft see it.
+            self.fleet.usage[:] = after.usage
+            self.fleet = replace(self.fleet, takes=after.takes)
         self.steps += steps
         for step in steps:
             # A bundle moves only once in a plan.
