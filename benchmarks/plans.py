@@ -19,6 +19,7 @@ import time
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Final
@@ -63,6 +64,7 @@ AIM: Final = 8.0
 
 _MOVED_MS: Final = NOW_MS - 600_000
 _RESTING: Final = 1_000
+_SAMPLES: Final = 2
 """One in so many bundles moved then."""
 
 
@@ -135,17 +137,22 @@ def plan_figure(view: View, shedding: str, placement: str) -> Figure:
 
 
 def acquainted(view: View, state: RoundState, settings: Settings) -> RoundState:
-    """The state after a round a minute earlier, when every bundle carried a little more or less:
-    the planner does nothing before it has seen two samples of the noise."""
-    rng = np.random.default_rng(SEED)
-    stats = view.bundles.stats * np.exp(rng.normal(0.0, 0.1, len(view.bundles.owner)))
-    before = replace(
-        view,
-        bundles=replace(view.bundles, reported=lambda: stats),
-        brokers=replace(view.brokers, reported_ms=view.brokers.reported_ms - 60_000),
-        now_ms=NOW_MS - 60_000,
-    )
-    return decide(before, state, settings, NOW_MS - 60_000, rng)[1]
+    """The state after rounds a minute apart, the last a minute earlier, in each of which every
+    bundle carried a little more or less: the planner does nothing before it knows the noise, and
+    whether it lasts from sample to sample."""
+    rng, looking = np.random.default_rng(SEED), settings.changed({"round.observe_only": True})
+    for minutes in range(_SAMPLES, 0, -1):
+        earlier, noise = 60_000 * minutes, rng.normal(0.0, 0.1, len(view.bundles.owner))
+        before = replace(
+            view,
+            bundles=replace(
+                view.bundles, reported=partial(np.multiply, view.bundles.stats, np.exp(noise))
+            ),
+            brokers=replace(view.brokers, reported_ms=view.brokers.reported_ms - earlier),
+            now_ms=NOW_MS - earlier,
+        )
+        state = decide(before, state, looking, before.now_ms, rng)[1]
+    return state
 
 
 def memory_figure(made: Columns, built: Built, folder: Path) -> Figure:
