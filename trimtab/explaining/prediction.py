@@ -132,7 +132,7 @@ def follow_history(scene: Scene) -> PlannerHistory:
     """The planner's history as the strategy received it, with this round's reports counted."""
     before, after = scene.before.histories.trimtab, scene.after.histories.trimtab
     # A plan made in this round has counted itself.
-    counted = after.planned_ms != before.planned_ms
+    counted = after.counted if after.planned_ms != before.planned_ms else 0.0
     return replace(
         after,
         unrest=after.unrest - counted,

@@ -29,7 +29,7 @@ from trimtab.planner.easing import ease
 from trimtab.planner.fleet_changes import is_waiting, note_moves, plan_meanwhile, settings_now
 from trimtab.planner.giants import divides, forcing, is_awaited, note_giants, stuck
 from trimtab.planner.groups import part
-from trimtab.planner.outlook import CLEARLY, Prospect, look_ahead, prospect, swung
+from trimtab.planner.outlook import CLEARLY, Prospect, count_plan, look_ahead, prospect
 from trimtab.planner.search import find_plan
 from trimtab.planner.trial import Trial
 from trimtab.planner.trigger import aim, reach
@@ -61,8 +61,7 @@ def shed(
     spreading, balancing = draft.steps[:spread], draft.steps[spread:]
     # A plan that is only shown makes no later plan wait.
     if balancing and not settings.round.observe_only:
-        if swung(history, settings, view.now_ms):
-            history = replace(history, unrest=outlook.unrest + 1.0, planned_ms=view.now_ms)
+        history = _count(history, len(balancing), outlook.unrest, settings, view.now_ms)
         most = settings.round.max_moves or MOST_AT_ONCE
         cut = draft.cut or outlook.fleet.struck or len(draft.steps) >= most
         history = replace(history, cut=cut)
@@ -82,6 +81,19 @@ def shed(
 def is_learning(history: PlannerHistory) -> bool:
     """Whether no bundle has been reported twice: nothing tells load from noise yet."""
     return not history.estimates.known
+
+
+def _count(
+    history: PlannerHistory, moves: int, unrest: float, settings: Settings, now_ms: int
+) -> PlannerHistory:
+    """The history with a plan of so many moves."""
+    counted = count_plan(history, moves, settings, now_ms)
+    if counted == 0:
+        return history
+    swing = moves if counted == 1 else history.swing
+    return replace(
+        history, unrest=unrest + counted, planned_ms=now_ms, counted=counted, swing=swing
+    )
 
 
 def _shifted(view: View, before: Fleet, after: Fleet) -> dict[str, float]:

@@ -111,10 +111,15 @@ def prospect(draft: Draft, pool: Pool, unrest: float) -> Prospect | None:
     return Prospect(pool, ground, widest(ground, draft.settings, unrest), floor)
 
 
-def swung(history: PlannerHistory, settings: Settings, now_ms: int) -> bool:
-    """Whether a plan answers another swing of the load: only one that continues an unfinished plan,
-    within a cool-down, does not."""
-    return not history.cut or now_ms - history.planned_ms >= 1000 * settings.round.grace_period
+def count_plan(history: PlannerHistory, moves: int, settings: Settings, now_ms: int) -> float:
+    """What a plan of so many moves counts as an answer to a swing of the load, from 0 to 1.
+
+    Within a cool-down, one that continues an unfinished plan counts nothing, and one that corrects
+    a plan counts by its part of that one's moves.
+    """
+    if now_ms - history.planned_ms >= 1000 * settings.round.grace_period:
+        return 1.0
+    return 0.0 if history.cut else min(moves / max(history.swing, 1), 1.0)
 
 
 def unrest_of(history: PlannerHistory, now_ms: int) -> float:
