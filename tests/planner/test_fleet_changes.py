@@ -13,8 +13,10 @@ from simulation.scenarios.reading import change_scenario
 from simulation.scenarios.running import run, strategy
 from simulation.scenarios.scenario import Scenario
 from tests.planner.fleets import Carried, ground_of, plan
-from trimtab.load_model.fleet_change import FleetChange, note_brokers
+from tests.planner.views import carrying, later
+from trimtab.load_model.fleet_change import FleetChange, is_filling, note_brokers
 from trimtab.load_model.history import Foreseen, PlannerHistory
+from trimtab.planner import is_learning, shed
 from trimtab.planner.fleet_changes import (
     awaited_until,
     is_waiting,
@@ -27,6 +29,7 @@ from trimtab.reasons import Rule
 from trimtab.settings import Settings
 
 MINUTE = 60_000
+STARTING = ("ab", "abcdef", "abcdef")
 FLEET = "abcdef"
 SMALL = Scenario(brokers=8, bundles=160, namespaces=4, cycles=70)
 TARGET = Settings().planner.target
@@ -188,3 +191,32 @@ def test_a_fleet_that_shrinks_step_by_step_needs_few_moves_beside_the_drains() -
 def test_a_history_of_before_knows_of_no_change() -> None:
     history = replace(PlannerHistory(), foreseen={broker: Foreseen(0.5, 1, 0) for broker in FLEET})
     assert awaited_until(history) == 0
+
+
+@pytest.mark.parametrize(
+    ("before", "brokers", "filling"),
+    [
+        pytest.param("", "abcdef", False, id="the first view"),
+        pytest.param("abc", "abcdef", True, id="half of them came"),
+        pytest.param("abcdef", "abcdefgh", False, id="a quarter came"),
+        pytest.param("a", "ab", False, id="one came"),
+        pytest.param("abcdef", "ab", False, id="they went"),
+    ],
+)
+def test_a_view_fills_while_many_of_its_brokers_have_just_come(
+    before: str, brokers: str, filling: bool
+) -> None:
+    assert is_filling(before, brokers) == filling
+
+
+def test_nothing_is_planned_for_the_brokers_that_happened_to_report_first() -> None:
+    """Two of six have reported at the start, then all: the one that seemed hot is the coldest."""
+    loads = {"a": 30, "b": 20, "c": 60, "d": 60, "e": 60, "f": 60}
+    views = [carrying({b: [("t/n", 0.01)] * loads[b] for b in brokers}) for brokers in STARTING]
+    history = PlannerHistory()
+    planned = []
+    for minute, view in enumerate(views):
+        wishes, history = shed(later(view, minute), history, Settings())
+        planned.append(bool(wishes))
+        assert is_learning(history) == (not planned[-1])
+    assert planned == [False, False, True]

@@ -18,7 +18,7 @@ from trimtab.arrays import RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT, Boo
 from trimtab.load import usage
 from trimtab.load_model.costs import count_reports, drop_strays, kinds, per_byte
 from trimtab.load_model.estimates import Samples, locate_keys
-from trimtab.load_model.fleet_change import note_brokers
+from trimtab.load_model.fleet_change import is_filling, note_brokers
 from trimtab.load_model.history import Foreseen, PlannerHistory
 from trimtab.load_model.in_transit import arriving
 from trimtab.load_model.leap_record import expect_levels, record_leaps
@@ -54,7 +54,7 @@ class Fleet:
     variance: Floats
     """(n,) variance of ``usage`` by chance."""
     ready: bool
-    """Whether the noise of any bundle is known."""
+    """Whether the noise of any bundle is known, and no large part of the brokers has just come."""
     struck: bool
     """Whether several bundles have just leapt together."""
     limit: float = 0.0
@@ -125,8 +125,19 @@ def observe_fleet(
     foreseen = dict(zip(view.brokers.names, map(Foreseen, *columns), strict=True))
     # Plans for another set of brokers are no reason to leave this one as it is.
     unrest = history.unrest if foreseen.keys() == past.foreseen.keys() else 0.0
-    change = note_brokers(past.change, past.foreseen, foreseen, view.now_ms)
-    return fleet, replace(history, foreseen=foreseen, unrest=unrest, shifted={}, change=change)
+    filling = 0 < past.filling_ms == view.now_ms or is_filling(past.foreseen, foreseen)
+    change = past.change
+    if not filling:
+        change = note_brokers(change, past.foreseen, foreseen, view.now_ms)
+    history = replace(
+        history,
+        foreseen=foreseen,
+        unrest=unrest,
+        shifted={},
+        change=change,
+        filling_ms=view.now_ms if filling else 0,
+    )
+    return replace(fleet, ready=fleet.ready and not filling), history
 
 
 def traffic_of(stats: Floats) -> Floats:

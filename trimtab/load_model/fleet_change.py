@@ -14,6 +14,10 @@ from typing import Final
 _RELATED_MS: Final = 3_600_000
 """Shorter: a slow rolling restart counts as many changes; longer: brokers that have nothing to do
 with one another are waited for."""
+_FILLING: Final = 0.25
+"""The part of all brokers above which those that have just come make a view that still fills.
+Lower: a fleet that grows waits a round; higher: a job that starts plans for the brokers that
+happened to report first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +48,10 @@ def note_brokers(
     longest_ms = max(change.gap_ms, gap_ms) if related else 0
     moves = change.moves if related else 0
     return FleetChange(now_ms, longest_ms, tuple(sorted(counted | came)), moves)
+
+
+def is_filling(before: Collection[str], brokers: Collection[str]) -> bool:
+    """Whether so many of the ``brokers`` came since a view of those ``before``, none: the first,
+    that others may be about to come, as after a start."""
+    came = len(set(brokers) - set(before))
+    return bool(before) and came > max(1.0, _FILLING * len(brokers))

@@ -55,6 +55,8 @@ class PlannerHistory:
     """Broker to the usage that the plan made on ``foreseen`` adds to it: what is placed before the
     next prediction must not take a broker that the plan fills for an empty one."""
     change: FleetChange = field(default_factory=FleetChange)
+    filling_ms: int = 0
+    """The time of the last view, if many of its brokers had just come; else 0."""
     ahead: dict[str, float] = field(default_factory=dict)
     """Broker to what a finished plan showed of ``unexplained`` before the average did; it fades as
     the average follows."""

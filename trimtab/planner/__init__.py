@@ -79,8 +79,9 @@ def shed(
 
 
 def is_learning(history: PlannerHistory) -> bool:
-    """Whether no bundle has been reported twice: nothing tells load from noise yet."""
-    return not history.estimates.known
+    """Whether no bundle has been reported twice, and nothing tells load from noise yet, or many
+    brokers have just come, as after a start, and more may be about to."""
+    return not history.estimates.known or history.filling_ms > 0
 
 
 def _count(
