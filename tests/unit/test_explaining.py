@@ -512,7 +512,7 @@ def test_a_share_of_silent_brokers_that_is_borne_has_the_strategy_asked() -> Non
         ),
         pytest.param(
             Memory(appended={"a": NOW_MS, "z": NOW_MS - 900_000}),
-            "it has not reported for 15 min, since its first report; up to 11 min are allowed it",
+            "it has not reported for 15 min, since its first report; up to 3 min are allowed it",
             id="reported once",
         ),
         pytest.param(

@@ -57,7 +57,7 @@ def learn_pace(known: Pace | None, gap_ms: int, reports: int) -> Pace | None:
 
 
 def allowed_silence(pace: Pace | None, settings: RoundSettings) -> float:
-    """Seconds without a report after which a broker of this pace counts as silent; at most
-    ``round.forget``."""
-    usual = (UNKNOWN if pace is None else pace).usual_ms / 1000
+    """Seconds without a report after which a broker of this pace, none: after its first report,
+    counts as silent; at most ``round.forget``."""
+    usual = (_MEANS * UNKNOWN.mean if pace is None else pace.usual_ms) / 1000
     return min(max(settings.silence, usual), settings.forget)
