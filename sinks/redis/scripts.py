@@ -76,7 +76,10 @@ class Script:
 
 
 def run(
-    client: redis.Redis, script: Script, keys: Sequence[str], arguments: Sequence[str]
+    client: redis.Redis,
+    script: Script,
+    keys: Sequence[str | bytes],
+    arguments: Sequence[str | bytes],
 ) -> list[str]:
     """Run a script and return its answer; loads it if the server does not know it yet.
 
@@ -97,7 +100,10 @@ def run(
 
 
 def run_loaded(
-    client: redis.Redis, script: Script, keys: Sequence[str], arguments: Sequence[str]
+    client: redis.Redis,
+    script: Script,
+    keys: Sequence[str | bytes],
+    arguments: Sequence[str | bytes],
 ) -> list[str]:
     """The same for callers that may not load scripts; also raises NoScriptError."""
     with translate_errors(client):
@@ -167,7 +173,7 @@ def lease_script() -> Script:
 
 @cache
 def transition_script() -> Script:
-    # A text: every run would rebuild a Lua table, which takes a tenth of the run's time.
+    # Texts: every run would rebuild a Lua table, which takes a tenth of the run's time.
     effects = "".join(
         f"{state.value} {event.value}={' '.join(effect)};"
         for state, row in TRANSITIONS.items()
@@ -231,8 +237,7 @@ def _script(*parts: str) -> Script:
 
 
 def _set(name: str, events: Iterable[Event]) -> str:
-    rows = "".join(f'["{event.value}"] = true, ' for event in sorted(events))
-    return f"local {name} = {{ {rows}}}"
+    return f'local {name} = "{" ".join(["", *sorted(events), ""])}"'
 
 
 def _source(name: str) -> str:

@@ -58,10 +58,13 @@ class ScriptRequest(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The keys and arguments of one run of the script."""
+    """The keys and arguments of one run of the script.
 
-    keys: list[str]
-    arguments: list[str]
+    Bytes where they are known beforehand: the client would encode a text anew at each call.
+    """
+
+    keys: list[str | bytes]
+    arguments: list[str | bytes]
 
 
 def build_call(
@@ -72,7 +75,7 @@ def build_call(
     ``caller``: generation, query and batch, empty for a broker. ``server_ms``: the server's time by
     the caller's own clock, if it is certain.
     """
-    keys = list(_keys(cluster))
+    keys: list[str | bytes] = [*_keys(cluster)]
     indexes: dict[str, int] = {}
     for command in (command for each in transitions for command in each.commands):
         if command.broker not in indexes:
@@ -98,12 +101,12 @@ def build_call(
         for each in transitions
     ]
     now_ms = "" if server_ms is None else str(server_ms)
-    return Call(keys, [cluster, *caller, msgspec.json.encode(requests).decode(), now_ms])
+    return Call(keys, [cluster, *caller, msgspec.json.encode(requests), now_ms])
 
 
 @cache
-def _keys(cluster: str) -> tuple[str, ...]:
-    return (
+def _keys(cluster: str) -> tuple[bytes, ...]:
+    keys = (
         open_key(cluster),
         ownership_key(cluster),
         journal_key(cluster),
@@ -117,6 +120,7 @@ def _keys(cluster: str) -> tuple[str, ...]:
         sessions_key(cluster),
         tallies_key(cluster),
     )
+    return tuple(key.encode() for key in keys)
 
 
 def _unstamped(command: Command) -> str:

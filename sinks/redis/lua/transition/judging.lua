@@ -31,6 +31,10 @@ local function broker_refusal(request, record, owner)
   end
 end
 
+local function is_among(event, events)
+  return string.find(events, " " .. event .. " ", 1, true)
+end
+
 -- How many owners in a row died soon after getting the bundle, including this one.
 local function falls_of(record)
   return now - (record.since or 0) < SOON_MS and (record.falls or 0) + 1 or 0
@@ -40,7 +44,7 @@ end
 -- is. Both are returned if the bundle is quarantined instead.
 local function judge(request, record, known)
   local expect = request.expect
-  if not (by_broker and BROKER_EVENTS or JOB_EVENTS)[request.event] then
+  if not is_among(request.event, by_broker and BROKER_EVENTS or JOB_EVENTS) then
     return nil, REFUSED.NOT_PERMITTED
   end
   if record.state == "unreadable" then
@@ -64,7 +68,7 @@ local function judge(request, record, known)
     return nil, REFUSED.ILLEGAL
   end
   local state, rule, given = string.match(EFFECTS, "^(%a+) (%S+) ([^;]+)", row + 1)
-  local falls = not STREAK_ENDS[request.event] and record.falls or 0
+  local falls = not is_among(request.event, STREAK_ENDS) and record.falls or 0
   if given ~= "nothing" and record.owner then
     local gone = not holds_lease(record.owner)
     local must_be = by_broker or given == "owner-gone"
