@@ -214,6 +214,20 @@ def test_a_stream_of_commands_ends_a_day_after_the_last_one(
     assert KEPT_S - 10 < client.ttl(stream) <= KEPT_S
 
 
+def test_a_stream_of_commands_with_most_of_its_time_left_is_not_renewed(
+    store: OwnershipStore, client: redis.Redis, cluster: str
+) -> None:
+    # A write of its expiry with each command costs the server more than a look.
+    stream = keys.command_stream(cluster, A)
+    run(store, cluster, 6, assignments(1, "6"))
+    client.expire(stream, KEPT_S - 1000)
+
+    asked = msgspec.structs.replace(assignments(2)[1], id="7")
+    run(store, cluster, 7, [asked])
+
+    assert client.ttl(stream) <= KEPT_S - 1000
+
+
 def test_a_stream_of_commands_that_nobody_reads_ends_growing(
     store: OwnershipStore, client: redis.Redis, cluster: str
 ) -> None:
