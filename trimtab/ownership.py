@@ -35,6 +35,10 @@ class State(StrEnum):
     """Several owners in a row died soon after they got it; an operator readmits it."""
 
 
+WITHOUT_OWNER: Final = frozenset({State.FREE, State.DELETED, State.QUARANTINED})
+"""The states whose records name no owner; those of all others do."""
+
+
 class Event(StrEnum):
     """What happens to a record: first the job's and operators' events, then the brokers'."""
 

@@ -7,7 +7,6 @@ from contextlib import suppress
 from time import monotonic
 from types import MappingProxyType
 
-import msgspec
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from sinks.errors import KafkaUnavailable
@@ -16,14 +15,12 @@ from sinks.kafka.readable import MALFORMED
 from trimtab.model import Epoch
 from trimtab.store.rebuild import is_believable
 from trimtab.wire.keys import OWNERSHIP
-from trimtab.wire.ownership import Change, Record
+from trimtab.wire.ownership import Change, Record, decode_change
 
 _PAGE = 1000
 
 _SLICE_SECONDS = 0.1
 """How long the client waits for a whole page: brokers are idle meanwhile."""
-
-_change = msgspec.json.Decoder(Change)
 
 
 def newest_records(
@@ -59,7 +56,7 @@ def _changes(bootstrap: str, client: Mapping[str, str], prefix: bytes) -> Iterat
         for partition in _partitions(consumer, bootstrap):
             for value in _values(consumer, bootstrap, partition, prefix):
                 with suppress(*MALFORMED):
-                    yield _change.decode(value)
+                    yield decode_change(value)
     except KafkaException as error:
         raise failure(bootstrap, f"reading {OWNERSHIP}", error.args[0]) from error
     finally:

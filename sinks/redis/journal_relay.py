@@ -23,7 +23,7 @@ from trimtab.ownership import State
 from trimtab.store.requests import is_of_a_broker
 from trimtab.wire import keys
 from trimtab.wire.command import Command
-from trimtab.wire.ownership import Change
+from trimtab.wire.ownership import Change, decode_change
 from trimtab.wire.rows import DeadLetter, head_of
 
 PAGE: Final = 1000
@@ -35,7 +35,6 @@ _LARGEST: Final = 1 << 16
 _QUOTED: Final = 200
 """Most characters quoted of a name."""
 
-_change = msgspec.json.Decoder(Change)
 _command = msgspec.json.Decoder(Command)
 _texts = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -171,7 +170,7 @@ def checked_change(cluster: str, generation: int, value: bytes) -> Change:
     if len(value) > _LARGEST:
         raise Rejected("size", f"{len(value)} bytes, the limit is {_LARGEST}")
     try:
-        change = _change.decode(value)
+        change = decode_change(value)
     except MALFORMED as error:
         raise Rejected("bad-change", str(error)) from error
     if change.cluster != cluster:

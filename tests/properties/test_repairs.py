@@ -13,7 +13,7 @@ from tests.support.random_clusters import PAIRS
 from tests.support.reports import bundle
 from trimtab.cluster.operator import Cluster
 from trimtab.model import Epoch
-from trimtab.ownership import TRANSITIONS, Event, State
+from trimtab.ownership import TRANSITIONS, WITHOUT_OWNER, Event, State
 from trimtab.wire.control import IntentKind
 from trimtab.wire.ownership import Record
 from trimtab.wire.rounds import RoundRecord
@@ -21,7 +21,7 @@ from trimtab.wire.rows import Row, Tag
 
 BROKERS = [f"{letter}:1" for letter in "abcdef"]
 BUNDLES = [bundle(i, 16) for i in range(16)]
-OWNED = frozenset(State) - {State.FREE, State.DELETED, State.QUARANTINED}
+OWNED = frozenset(State) - WITHOUT_OWNER
 
 brokers = st.sampled_from(BROKERS)
 some = st.sets(brokers, max_size=3)

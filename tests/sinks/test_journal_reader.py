@@ -56,6 +56,16 @@ def test_every_partition_is_read(bootstrap: str, topic: str) -> None:
     assert newest_records(bootstrap, "c").keys() == set(BUNDLES)
 
 
+def test_a_record_that_names_no_owner_where_one_serves_is_not_restored(
+    bootstrap: str, topic: str
+) -> None:
+    poison = change(BUNDLES[0], 1, 9).replace(b',"owner":"a:8080"', b"")
+    lines = [(0, BUNDLES[0], change(BUNDLES[0], 1, 2)), (0, BUNDLES[0], poison)]
+    write(bootstrap, topic, lines)
+    found = newest_records(bootstrap, "c")
+    assert found[BUNDLES[0]].epoch == Epoch(1, 2)
+
+
 def test_the_end_of_a_partition_is_not_waited_for(bootstrap: str, topic: str) -> None:
     """The store is closed meanwhile."""
     write(bootstrap, topic, [(row, BUNDLES[row], change(BUNDLES[row], 1, 1)) for row in range(4)])

@@ -117,6 +117,12 @@ ODD: dict[str, tuple[Any, str]] = {
         {b"change": change_of("c").replace(b"_0x00000002", b"_x")},
         "bad-change",
     ),
+    "owned by nobody": (
+        {b"change": change_of("c").replace(b',"owner":"thief:8080"', b"")},
+        "bad-change",
+    ),
+    "owned by no name": ({b"change": change_of("c").replace(b"thief:8080", b"")}, "bad-change"),
+    "free, and somebody's": ({b"change": change_of("c").replace(b"Owned", b"Free")}, "bad-change"),
     "larger than Kafka takes": ({b"change": b'{"x":"' + b"y" * (2 << 20)}, "size"),
     "of another cluster": ({b"change": change_of("elsewhere")}, "wrong-cluster"),
 }
@@ -172,12 +178,14 @@ def test_of_a_bundle_that_is_forgotten_the_topic_has_a_tombstone(
     client: redis.Redis, cluster: str, bootstrap: str
 ) -> None:
     let_in(client, cluster, 3)
-    for state, bundle in ((State.DELETED, BUNDLES[0]), (State.OWNED, BUNDLES[1])):
+    kept = Record(state=State.OWNED, epoch=Epoch(2, 9), owner="a:8080")
+    ended = Record(state=State.DELETED, epoch=Epoch(2, 9))
+    for record, bundle in ((ended, BUNDLES[0]), (kept, BUNDLES[1])):
         change = Change(
             cluster=cluster,
             bundle=bundle,
             event=Event.RETIRE,
-            record=Record(state=state, epoch=Epoch(2, 9)),
+            record=record,
             pruned=True,
         )
         client.xadd(keys.journal_key(cluster), {b"change": msgspec.json.encode(change)})

@@ -116,6 +116,7 @@ def changes(cluster: str, bundle: str) -> list[Bad]:
         Bad("a bundle that is none", _RECORD, change(mine, "junk"), key),
         Bad("an unknown state", _RECORD, change(b'{"state":"Lost","epoch":[1,1]}'), key),
         Bad("an epoch of one", _RECORD, change(b'{"state":"Owned","epoch":[1]}'), key),
+        Bad("owned by nobody", _RECORD, change(b'{"state":"Owned","epoch":[1,1]}'), key),
         Bad("a negative epoch", _RECORD, change(b'{"state":"Owned","epoch":[-1,1]}'), key),
         Bad(
             "a huge epoch",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from agent.commands.obeying import Obeyed
-from trimtab.ownership import State
+from trimtab.ownership import WITHOUT_OWNER
 from trimtab.wire.command import Command
 from trimtab.wire.control import Intent
 from trimtab.wire.explanation import Explanation
@@ -55,7 +55,7 @@ def change_lines(changes: Iterable[Change]) -> Iterator[str]:
 
 def _state(record: Record) -> str:
     aim = f" to {record.destination}" if record.destination else ""
-    nobody = record.state in (State.FREE, State.DELETED, State.QUARANTINED)
+    nobody = record.state in WITHOUT_OWNER
     return record.state.value if nobody else f"{record.state.value} {record.owner}{aim}"
 
 

@@ -105,7 +105,7 @@ def test_records_with_a_hole_stop_their_namespace_and_are_told() -> None:
 
 def test_a_deleted_range_does_not_overlap_its_children() -> None:
     it = cluster()
-    it.receive([change_row(bundle(0, 1), "a:1", 9, State.DELETED), *skewed(QUARTERS)], 0)
+    it.receive([change_row(bundle(0, 1), None, 9, State.DELETED), *skewed(QUARTERS)], 0)
     assert it.memory.flawed == {}
 
 
@@ -175,6 +175,29 @@ def test_a_record_that_does_not_parse_becomes_a_dead_letter() -> None:
     assert [letter.offset for letter in letters] == [*range(5), *range(5)]
     assert {letter.reason for letter in letters} == {"bad-record"}
     assert set(it.snapshots) == {"a:1"}
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        pytest.param('{"state":"Owned","epoch":[1,1]}', id="owned by nobody"),
+        pytest.param('{"state":"Assigning","epoch":[1,1],"owner":""}', id="given to no name"),
+        pytest.param('{"state":"Free","epoch":[1,1],"owner":"a:1"}', id="free, and somebody's"),
+        pytest.param('{"state":"Deleted","epoch":[1,1],"owner":"a:1"}', id="ended, and somebody's"),
+    ],
+)
+def test_a_change_whose_owner_contradicts_its_state_becomes_a_dead_letter(record: str) -> None:
+    it, bundle = cluster(), "t/n/0x00000000_0xffffffff"
+    written = f'{{"cluster":"c","bundle":"{bundle}","event":"claim","record":{record}}}'
+    row = Row("c", Tag.CHANGE, "trimtab.ownership/0/7", written.encode(), 0)
+    _, out = it.receive([row], 0)
+    [letter] = [
+        msgspec.json.decode(each.payload, type=DeadLetter)
+        for each in out
+        if each.tag == Tag.DEAD_LETTER
+    ]
+    assert (letter.reason, letter.offset) == ("bad-record", 7)
+    assert bundle not in it.namespaces
 
 
 def test_a_dead_letter_quotes_little_of_what_was_rejected() -> None:

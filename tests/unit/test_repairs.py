@@ -124,7 +124,7 @@ def test_the_only_broker_is_asked_again() -> None:
 @pytest.mark.parametrize("state", [State.DELETED, State.QUARANTINED])
 def test_what_is_no_longer_a_bundle_or_in_quarantine_is_left_alone(state: State) -> None:
     it = two_each()
-    it.take([change_row(EIGHTHS[0], "a:1", 2, state)], 2000)
+    it.take([change_row(EIGHTHS[0], None, 2, state)], 2000)
     assert [r.bundle for r in round_at(it, 3000, LOST_A).repairs] == [EIGHTHS[1]]
 
 

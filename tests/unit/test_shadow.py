@@ -224,7 +224,7 @@ def test_both_find_a_place_for_the_halves_of_a_divided_bundle() -> None:
     held(it, 5000)
     halves = [bundle(i, 16) for i in range(2)]
     split = [change_row(half, "a:1", 3, State.OWNED, Event.RETIRE) for half in halves]
-    gone = change_row(EIGHTHS[0], "a:1", 3, State.DELETED, Event.RETIRE)
+    gone = change_row(EIGHTHS[0], None, 3, State.DELETED, Event.RETIRE)
     it.receive([gone, *split, *reports(dict.fromkeys([*halves, *EIGHTHS[1:]], "a:1"))], 0)
     record = held(it, 5000 + MINUTE_MS)
     assert [move.reason for move in record.moves] == ["divided"] * 2

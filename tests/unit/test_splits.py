@@ -209,7 +209,7 @@ def test_the_halves_of_a_divided_bundle_wait_for_a_place() -> None:
     halves = [bundle(i, 8) for i in range(2)]
     it.receive(
         [
-            change_row(QUARTERS[0], "a:1", 3, State.DELETED, Event.RETIRE),
+            change_row(QUARTERS[0], None, 3, State.DELETED, Event.RETIRE),
             *(change_row(half, "a:1", 3, State.OWNED, Event.RETIRE) for half in halves),
         ],
         0,

@@ -22,8 +22,8 @@ from trimtab.state.memory import Memory
 from trimtab.state.pace import Pace, learn_pace
 from trimtab.tiling import flaws
 from trimtab.wire.columns import pack
-from trimtab.wire.control import Intent, IntentKind
-from trimtab.wire.ownership import Change, Record
+from trimtab.wire.control import Intent, IntentKind, decode_intent
+from trimtab.wire.ownership import Change, Record, decode_change
 from trimtab.wire.rows import Intake, Row, Tag, dead_letter, json_row, parse_rows
 
 
@@ -51,11 +51,12 @@ def parse_batch(rows: Iterable[Row]) -> Batch:
     intents, letters = list[tuple[Intent, Row]](), by_tag[Tag.DEAD_LETTER]
     # The engine guarantees no order within a batch; LogAppendTime and the position give one.
     for row in sorted(by_tag[Tag.INTENT], key=_order):
-        parsed, rejected = parse_rows([row], Intent)
+        parsed, rejected = parse_rows([row], decode_intent)
         intents += [(intent, row) for intent in parsed]
         letters += rejected
     # A tombstone only serves compaction; the change before it says what was removed.
-    changes, rejected = parse_rows([row for row in by_tag[Tag.CHANGE] if row.payload], Change)
+    written = [row for row in by_tag[Tag.CHANGE] if row.payload]
+    changes, rejected = parse_rows(written, decode_change)
     reports = by_tag[Tag.SNAPSHOT]
     return Batch(
         intents=intents,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
@@ -67,3 +68,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     positions: tuple[int, ...] = ()
     level: Doubt = Doubt.STABLE
     v: int = 1
+
+
+decode_intent: Final = msgspec.json.Decoder(Intent).decode
+"""Raises MsgspecError, UnicodeDecodeError or RecursionError."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from trimtab.model import Epoch, parse_bundle
-from trimtab.ownership import Event, State
+from trimtab.ownership import WITHOUT_OWNER, Event, State
 from trimtab.wire.command import LARGEST, Command
 
 
@@ -46,6 +46,22 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         parse_bundle(self.bundle)
         if not all(0 <= number < LARGEST for number in (*self.record.epoch, self.record.since)):
             raise ValueError("an epoch or a time is negative or beyond 2^53")
+
+
+_change = msgspec.json.Decoder(Change)
+
+
+def decode_change(text: bytes) -> Change:
+    """Decode a change that is to have effects.
+
+    Raises MsgspecError, UnicodeDecodeError or RecursionError; also where the record lacks an owner
+    in a state that has one, or the reverse: the script writes neither.
+    """
+    change = _change.decode(text)
+    state, owner = change.record.state, change.record.owner
+    if bool(owner) is (state in WITHOUT_OWNER):
+        raise msgspec.ValidationError(f"a record in state {state} with owner {owner!r}")
+    return change
 
 
 class Candidate(NamedTuple):

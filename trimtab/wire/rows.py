@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import Final, NamedTuple, Protocol, TypeVar
 
@@ -99,13 +99,13 @@ def json_row(cluster: str, tag: Tag, value: msgspec.Struct) -> Row:
     return Row(cluster, tag, "", msgspec.json.encode(value), 0)
 
 
-def parse_rows(rows: Iterable[Row], kind: type[T]) -> tuple[list[T], list[Row]]:
+def parse_rows(rows: Iterable[Row], decode: Callable[[bytes], T]) -> tuple[list[T], list[Row]]:
     """The rows' values, and a dead letter for each row that does not parse or names another cluster
     than its key."""
     values, letters = [], []
     for row in rows:
         try:
-            value = msgspec.json.decode(row.payload, type=kind)
+            value = decode(row.payload)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             letters.append(dead_letter(row, "bad-record", str(error)))
             continue
