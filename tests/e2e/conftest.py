@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from admin.conformance.program import Told
 from deploy import jars
 from deploy.kafka_server import KafkaServer, java
+from deploy.process import Process
+from sinks.kafka.topics import ensure_topics
 
 JAVAC = Path(java()).with_name("javac")
 BUILD = Path(__file__).parents[2] / "examples" / "java-broker" / "build.py"
@@ -31,3 +35,20 @@ def kafka(tmp_path: Path) -> Iterator[KafkaServer]:
     jars.fetch()
     with KafkaServer(tmp_path / "kafka") as server:
         yield server
+
+
+@pytest.fixture
+def java_broker(command: str, kafka: KafkaServer, tmp_path: Path) -> Callable[[Told], Process]:
+    """Makes the broker, not yet started, that reports to the test's Kafka, which has the topics."""
+    ensure_topics(kafka.bootstrap)
+
+    def make(told: Told) -> Process:
+        return Process(
+            "the broker in Java",
+            command.split(),
+            folder=tmp_path,
+            log=tmp_path / "java.log",
+            environment={**os.environ, **told.environment(), "TRIMTAB_KAFKA": kafka.bootstrap},
+        )
+
+    return make

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import cycle, islice
@@ -29,7 +28,6 @@ from simulation.fleet import Fleet, FleetSettings
 from simulation.load_model import load_model
 from simulation.profile import Profile
 from simulation.replay.recorded import RecordedTopics
-from sinks.kafka.topics import ensure_topics
 from sinks.redis.ownership_store import OwnershipStore
 from tests.support.commands import published
 from tests.support.jobs import QUICK, Driver, write_settings
@@ -69,13 +67,12 @@ def test_it_keeps_every_rule(command: str, redis_server: RedisServer, tmp_path: 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_fleet_gives_it_bundles_relieves_it_and_takes_over_when_it_is_killed(
-    command: str,
+    java_broker: Callable[[Told], Process],
     kafka: KafkaServer,
     redis_server: RedisServer,
     client: redis.Redis,
     tmp_path: Path,
 ) -> None:
-    ensure_topics(kafka.bootstrap)
     store, topics = OwnershipStore(client), RecordedTopics(kafka.bootstrap)
     told = Told(
         redis=redis_server.url,
@@ -83,13 +80,7 @@ def test_a_fleet_gives_it_bundles_relieves_it_and_takes_over_when_it_is_killed(
         broker=BROKER,
         served=f"127.0.0.1:{free_port()}",
     )
-    broker = Process(
-        "the broker in Java",
-        command.split(),
-        folder=tmp_path,
-        log=tmp_path / "java.log",
-        environment={**os.environ, **told.environment(), "TRIMTAB_KAFKA": kafka.bootstrap},
-    )
+    broker = java_broker(told)
     driver = Driver(tmp_path, write_settings(tmp_path, kafka.bootstrap, redis_server.url, SETTINGS))
     model = load_model(FLEET)
     fleet = Fleet(model, FleetSettings(kafka.bootstrap, redis_server.url, CLUSTER, 0.5))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +21,6 @@ from deploy.redis_server import RedisServer
 from simulation.fleet import Fleet, FleetSettings
 from simulation.load_model import load_model
 from simulation.profile import Profile
-from sinks.kafka.topics import ensure_topics
 from sinks.redis.ownership_store import OwnershipStore
 from tests.faults.proxy import Proxy
 from tests.support.jobs import QUICK, Driver, write_settings
@@ -43,13 +41,12 @@ LOOKS = 5
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_no_bundle_is_served_twice_while_it_loses_its_way_to_redis(
-    command: str,
+    java_broker: Callable[[Told], Process],
     kafka: KafkaServer,
     redis_server: RedisServer,
     client: redis.Redis,
     tmp_path: Path,
 ) -> None:
-    ensure_topics(kafka.bootstrap)
     store, model = OwnershipStore(client), load_model(FLEET)
     driver = Driver(tmp_path, write_settings(tmp_path, kafka.bootstrap, redis_server.url, SETTINGS))
 
@@ -74,13 +71,7 @@ def test_no_bundle_is_served_twice_while_it_loses_its_way_to_redis(
             broker=BROKER,
             served=f"127.0.0.1:{free_port()}",
         )
-        broker = Process(
-            "the broker in Java",
-            command.split(),
-            folder=tmp_path,
-            log=tmp_path / "java.log",
-            environment={**os.environ, **told.environment(), "TRIMTAB_KAFKA": kafka.bootstrap},
-        )
+        broker = java_broker(told)
         others = through(others_link, redis_server)
         fleet = Fleet(model, FleetSettings(kafka.bootstrap, others, CLUSTER, 0.5))
         broker.start(lambda: shown(told.served) is not None, START_S)
