@@ -101,12 +101,12 @@ def _check_durability(it: _Target) -> Iterator[Finding]:
     for setting, (section, told, needed) in _TOLD.items():
         try:
             with translate_errors(it.client):
-                value = it.client.info(section).get(told)
+                value = str(it.client.info(section).get(told))
         except Misconfigured:
             lacking = f"this user lacks the right +info|{section}, needs {needed}"
             yield bad(f"Redis {setting}", lacking, it.ask_administrator(f"GET {setting}"))
             continue
-        found = {0: "no", 1: "yes"}.get(value, str(value))
+        found = {"0": "no", "1": "yes"}.get(value, value)
         yield _compare(it, setting, found, (needed,))
     try:
         with translate_errors(it.client):

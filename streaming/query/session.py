@@ -6,7 +6,8 @@ import os
 import sys
 from contextlib import nullcontext
 from importlib.resources import as_file, files
-from typing import Final
+from socketserver import BaseServer
+from typing import Final, cast
 
 from pyspark.sql import SparkSession
 
@@ -73,7 +74,17 @@ def spark_session(
         java = f"-Xss4m -Dlog4j2.configurationFile={logging.as_uri()} {config.conf.get(_JAVA, '')}"
         builder = builder.config(_JAVA, f"{_VERBOSE if verbose else ''} {java}".strip())
         with nullcontext() if verbose else quieten():
-            return builder.getOrCreate()
+            session = builder.getOrCreate()
+    if not verbose:
+        _silence_accumulators(session)
+    return session
+
+
+def _silence_accumulators(session: SparkSession) -> None:
+    """Print no stack trace of a JVM that has gone: the query runner tells it."""
+    server = cast(BaseServer, session.sparkContext._accumulatorServer)
+    # socketserver prints it, and offers no other way to leave it out.
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]
 
 
 def _local_files(config: SparkConfig) -> dict[str, str]:
