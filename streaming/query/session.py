@@ -26,6 +26,13 @@ _LOCAL_FILES: Final = "hadoop-bare-naked-local-fs"
 _WORKERS: Final = "streaming.query.workers"
 """Python workers fork from this module: with Spark's own they spent most of their time in `gc`."""
 
+_BOUNDED: Final = {
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(4 << 20),
+    "spark.sql.execution.arrow.transformWithStateInPySpark.maxStateRecordsPerBatch": "64",
+}
+"""Bounds each message between the JVM and its workers to a few MiB. Spark's own bounds are 10,000
+reports, or snapshots of 20 kB: a driver of 1 GiB does not survive them."""
+
 _VERBOSE: Final = "-Dtrimtab.spark=warn -Dtrimtab.frames=5"
 """Values that streaming/log4j2.properties reads."""
 
@@ -60,6 +67,7 @@ def spark_session(
         "spark.redaction.regex": "(?i)secret|password|token|redis.url|sasl",
         "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS,
         "spark.python.daemon.module": _WORKERS,
+        **_BOUNDED,
         # Workers ask the JVM for each key's state: a Unix socket needs two thirds of TCP's time.
         "spark.python.unix.domain.socket.enabled": "true",
         **_local_files(config),
