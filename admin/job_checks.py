@@ -14,6 +14,7 @@ from sinks.kafka.watermarks import watermarks
 from streaming.config import InvalidConfig, JobConfig, load_config
 from streaming.environment import find_unknown
 from streaming.readiness import NotReady
+from streaming.sizing import find_shortage, machine_mib
 
 _LOCAL = frozenset({"", "file"})
 
@@ -33,6 +34,14 @@ def check_settings(config: Path) -> tuple[JobConfig | None, list[Finding]]:
     strangers = find_unknown(os.environ, JobConfig)
     ignored = "".join(f", {each.name} is no setting" for each in strangers)
     return settings, [good("settings", f"{config} is valid{ignored}")]
+
+
+def check_size(settings: JobConfig) -> Finding:
+    """Check that this machine has the memory for the fleet; true where the job runs here."""
+    short = find_shortage(settings.size, machine_mib())
+    if short and settings.spark.driver_memory is None:
+        return bad("memory", short, "free -m")
+    return good("memory", f"{settings.size.whole_mib} MiB for {settings.size}")
 
 
 def local_checkpoint(settings: JobConfig) -> Path | None:

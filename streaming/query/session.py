@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from streaming.config import SparkConfig
 from streaming.logs import quieten
+from streaming.sizing import Size
 
 _ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
@@ -51,7 +52,7 @@ def spark_session(
     builder = SparkSession.builder.appName(name).master(config.master)
     conf = {
         "spark.jars": ",".join(str(jar) for jar in config.jars),
-        "spark.driver.memory": config.driver_memory,
+        "spark.driver.memory": config.driver_memory or f"{Size().heap_mib}m",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
