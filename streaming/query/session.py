@@ -6,8 +6,10 @@ import os
 import sys
 from contextlib import nullcontext
 from importlib.resources import as_file, files
+from subprocess import TimeoutExpired
 from typing import Final
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from streaming.config import SparkConfig
@@ -38,6 +40,11 @@ _VERBOSE: Final = "-Dtrimtab.spark=warn -Dtrimtab.frames=5"
 """Values that streaming/log4j2.properties reads."""
 
 _JAVA: Final = "spark.driver.extraJavaOptions"
+
+_OUT_OF_MEMORY: Final = 3
+"""Exit code of a JVM with the option ExitOnOutOfMemoryError."""
+_END_SECONDS: Final = 5.0
+"""Wait for a JVM that closed its connections to end."""
 
 
 def spark_session(
@@ -79,10 +86,26 @@ def spark_session(
     with as_file(files("streaming") / "log4j2.properties") as logging:
         # Read once, when the JVM starts; a running JVM keeps its settings.
         # A deep stack: Spark matches a failed batch's whole traceback against a recursive pattern.
-        java = f"-Xss4m -Dlog4j2.configurationFile={logging.as_uri()} {config.conf.get(_JAVA, '')}"
+        # Without memory a thread of it ends, and a worker waits for that thread for ever.
+        java = (
+            f"-Xss4m -XX:+ExitOnOutOfMemoryError -Dlog4j2.configurationFile={logging.as_uri()} "
+            f"{config.conf.get(_JAVA, '')}"
+        )
         builder = builder.config(_JAVA, f"{_VERBOSE if verbose else ''} {java}".strip())
         with nullcontext() if verbose else quieten():
             return builder.getOrCreate()
+
+
+def jvm_end(error: Exception) -> str:
+    """Why the JVM is gone, in words for the log; ``error`` is what a call to it raised."""
+    process = getattr(SparkContext._gateway, "proc", None)
+    try:
+        code = None if process is None else process.wait(_END_SECONDS)
+    except TimeoutExpired:
+        code = None
+    if code == _OUT_OF_MEMORY:
+        return "Spark's JVM ran out of memory: set `size` to what the fleet has, or a larger one"
+    return f"Spark's JVM is gone: {error}"
 
 
 def _local_files(config: SparkConfig) -> dict[str, str]:
