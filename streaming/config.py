@@ -28,6 +28,7 @@ from sinks.kafka.security import PLAINTEXT, KafkaSecurity
 from sinks.redis.server.connections import redis_client
 from streaming.environment import NESTED, PREFIX, Unknown, find_unknown, name_source, setting_paths
 from streaming.logs import LogLevel
+from streaming.sizing import Size
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import IN_WORDS, Settings, catalogue
 from trimtab.settings.setting import InvalidSettings
@@ -74,7 +75,8 @@ class SparkConfig(BaseModel, extra="forbid"):
     jars: list[Path] = []
     shuffle_partitions: int = Field(default=2, gt=0)
     """Fixed by the first run of a checkpoint."""
-    driver_memory: str = "1g"
+    driver_memory: str | None = None
+    """The JVM's heap, as Java writes it. None: what the fleet of `size` needs."""
     conf: dict[str, str] = {}
 
 
@@ -121,6 +123,8 @@ class JobConfig(BaseSettings):
     """Time between two checks of the brokers' leases: delays the detection of a lost broker."""
     clock_margin_seconds: float = Field(default=1.0, gt=0, le=60)
     """Jump of Redis's clock within a lease's time that raises doubt: the brokers' allowance."""
+    size: Size = Size()
+    """The largest fleet that the job is to carry: sets its memory."""
     spark: SparkConfig = SparkConfig()
     intake: dict[str, Any] = {}
     """Settings of operator ①; see IntakeSettings."""
@@ -156,6 +160,11 @@ class JobConfig(BaseSettings):
         if takeover < 2 * heartbeat:
             raise ValueError(f"must be at least two heartbeats, {2 * heartbeat:g}")
         return takeover
+
+    def sized_spark(self) -> SparkConfig:
+        """Spark's settings with the heap that the fleet needs, unless they name one."""
+        heap = self.spark.driver_memory or f"{self.size.heap_mib}m"
+        return self.spark.model_copy(update={"driver_memory": heap})
 
     def intake_settings(self) -> IntakeSettings:
         """Parse operator ①'s settings; raises InvalidSettings."""
