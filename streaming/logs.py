@@ -39,6 +39,7 @@ _CHATTER: Final = re.compile(
     rb"|(BrokenPipeError|ConnectionResetError): "
     # Interrupted by a stop. Of a damaged checkpoint, the query's own failure tells it.
     rb"|.* RocksDB\$\$anon\$\d+ StateStoreProviderId.*: Failed to load "
+    rb"|.* DAGScheduler: Failed to update accumulator "
 )
 
 

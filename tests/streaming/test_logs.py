@@ -27,6 +27,7 @@ WORKER = b"Streaming TransformWithStateInPandas Python worker"
             b"queryRunId=y ]: Failed to load snapshot version 81, attempt 1 out of 1 attempts\n",
             True,
         ),
+        (b"2026-01-31 12:00:00 [ERROR] DAGScheduler: Failed to update accumulator 0 for 1\n", True),
         (b"java.lang.OutOfMemoryError: Java heap space\n", False),
     ],
 )
