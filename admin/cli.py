@@ -26,7 +26,14 @@ from admin.demo.processes import METRICS_PORT, DemoFailed, spark_jars
 from admin.demo.run import Demo, DemoOptions
 from admin.ending import FAILED, USAGE, end, end_unserved
 from admin.intents import Unchecked, Word, intent_of, send
-from admin.job_checks import check_checkpoint, check_environment, check_settings, local_checkpoint
+from admin.job_checks import (
+    check_checkpoint,
+    check_environment,
+    check_settings,
+    check_size,
+    local_checkpoint,
+)
+from admin.main import INTERRUPTED
 from admin.policy_commands import policy_commands
 from admin.replay import Impossible, bound_of, run_replay, show, strategy_of
 from admin.settings_commands import settings_commands
@@ -54,7 +61,7 @@ from trimtab.settings.setting import InvalidSettings
 
 OK: Final = 0
 FINDINGS: Final = 6
-INTERRUPTED: Final = 130
+
 
 # Typer's own tracebacks would show local variables, including passwords.
 app = typer.Typer(
@@ -103,7 +110,7 @@ def doctor(
         kafka = kafka or settings.kafka.bootstrap
         redis = redis or settings.redis_url.get_secret_value()
         redis_replicas = settings.redis_replicas if redis_replicas is None else redis_replicas
-        findings += check_checkpoint(settings)
+        findings += [check_size(settings), *check_checkpoint(settings)]
     findings = [
         *checks.examine(
             kafka=kafka,

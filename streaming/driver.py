@@ -36,6 +36,7 @@ from streaming.query.offsets import OffsetLog
 from streaming.query_runner import QueryRunner
 from streaming.shutdown import FAILED, STUCK, Shutdown
 from streaming.sink_retry import SinkRetry
+from streaming.sizing import SizeWatch
 from streaming.watch.intent_publisher import IntentPublisher
 from streaming.watch.lease_watcher import REDIS, LeaseWatcher
 from streaming.watch.pruning import PAUSE_SECONDS, Pruning
@@ -109,6 +110,7 @@ class Driver:
             clock.estimate_ms,
             explanations=Explanations(client),
             settings=to_record(config.intake_settings(), config.round_settings()),
+            size=SizeWatch(config.size, shown),
         )
         longest = config.watchdog_seconds + config.trigger_seconds
         self._watchdog = Watchdog(progress, math.ceil(longest / LOOK_SECONDS), self._stuck)

@@ -28,6 +28,7 @@ from streaming.metrics.exposition import Exposition, PortTaken
 from streaming.query.spark_checks import check_checkpoint, check_connector, start_spark
 from streaming.readiness import NotReady
 from streaming.shutdown import FAILED, FENCED, OK, UNREACHABLE, USAGE, Shutdown
+from streaming.sizing import find_shortage, machine_mib
 from streaming.watchdog import halt
 
 log = structlog.get_logger()
@@ -85,6 +86,13 @@ def serve_metrics(config: JobConfig, shown: Exposition) -> None:
     log.info("metrics are served", host=config.metrics_host, port=server.server_port)
 
 
+def check_memory(config: JobConfig) -> None:
+    """Raises NotReady if this machine is too small for the fleet; a heap that the settings name is
+    the operator's own decision."""
+    if config.spark.driver_memory is None and (why := find_shortage(config.size, machine_mib())):
+        raise NotReady(why)
+
+
 def _check_redis(config: JobConfig) -> None:
     with redis_client(config.redis_url.get_secret_value()) as client:
         check_survey(client)
@@ -124,13 +132,18 @@ def run(
             lambda: check_topics(settings),
             lambda: check_store(settings),
             lambda: serve_metrics(settings, shown),
+            lambda: check_memory(settings),
         )
+        # Before Spark: a start that is broken off would leave its JVM behind, for ever.
+        shutdown = _ended_by_signals()
         # For a standby too: starting Spark takes longer than taking over.
-        spark = start_spark(settings.spark, verbose=level == "debug")
+        spark = start_spark(settings.sized_spark(), verbose=level == "debug")
         check_connector(spark, settings)
         check_checkpoint(spark, settings)
-        shutdown = _ended_by_signals()
         if (standby or settings.standby) and not stand_by(settings, spark, shutdown):
+            raise SystemExit(OK)
+        if shutdown.is_set():
+            log.info("stopped before the job ran")
             raise SystemExit(OK)
         driver = Driver(settings, spark, shown, shutdown, halt)
     except InvalidConfig as error:

@@ -22,6 +22,7 @@ from streaming.metrics.exposition import Exposition
 from streaming.query.batch import BatchWriter
 from streaming.query.checkpoint import START_OVER
 from streaming.query.pipeline import rows, source_of
+from streaming.query.session import jvm_end
 from streaming.query.spark_checks import check_checkpoint
 from streaming.readiness import NotReady
 from streaming.shutdown import FAILED, FENCED, Shutdown
@@ -73,7 +74,7 @@ class QueryRunner:
                 self._watchdog.progress.waiting("the query's next start")
                 self._shutdown.wait(pause)
         except (Py4JNetworkError, ConnectionError) as error:
-            self._shutdown.because(FAILED, f"Spark's JVM is gone: {error}")
+            self._shutdown.because(FAILED, jvm_end(error))
 
     def _once(self) -> tuple[Failure, bool]:
         """Run the query until it fails or the driver must end; returns why it failed, and whether

@@ -167,6 +167,12 @@ BROKERS: Final = Metric(
 BUNDLES: Final = Metric(
     "trimtab_bundles", MetricKind.GAUGE, "Bundles that the last round saw.", ("cluster",)
 )
+SIZE_USED: Final = Metric(
+    "trimtab_size_used_ratio",
+    MetricKind.GAUGE,
+    "Brokers or bundles of all clusters, whichever is more, against the fleet that the job's "
+    "memory is sized for; above 1 the job may run out of memory.",
+)
 EXCLUDED: Final = Metric(
     "trimtab_excluded_bundles",
     MetricKind.GAUGE,

@@ -35,6 +35,7 @@ from streaming.metrics.gauges import show_dead_letter, show_intake, show_outcome
 from streaming.query.offsets import OffsetLog
 from streaming.rejected_reports import RejectedReportLog
 from streaming.sink_retry import SinkRetry
+from streaming.sizing import SizeWatch
 from trimtab import metrics
 from trimtab.store.requests import BatchId, issue_commands, transitions
 from trimtab.wire import keys
@@ -66,11 +67,12 @@ class BatchWriter:
         *,
         explanations: Explanations | None = None,
         settings: JobSettings | None = None,
+        size: SizeWatch | None = None,
     ) -> None:
         """``server_ms``: Redis's time estimated by the driver's clock, None while uncertain.
 
         ``explanations``: the store of rounds' explanations. ``settings``: the operators' settings,
-        recorded for replays.
+        recorded for replays. ``size``: watches whether the fleet outgrows the job.
         """
         self._store = store
         self._publisher = publisher
@@ -83,6 +85,7 @@ class BatchWriter:
         """Whether a newer job has taken over: a retry is pointless."""
         self.settings = settings
         self.explanations = explanations
+        self._size = size
         self._told = False
         self._disbelief = RejectedReportLog()
         self._damaged: dict[tuple[str, str], str] = {}
@@ -205,6 +208,8 @@ class BatchWriter:
     def _dispose(self, record: RoundRecord, batch: BatchId) -> list[Outgoing]:
         """Write a round's moves; returns the copies of its commands for Kafka."""
         show_round(self._shown, record)
+        if self._size is not None:
+            self._size.note(record)
         if record.hints is not None:
             hints, cluster = record.hints, record.cluster
             self._retry.attempt("redis", Unavailable, lambda: self._opener.hint(cluster, hints))

@@ -14,12 +14,11 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 
+from streaming.query.memory_store import MemoryStore
 from streaming.query.rows import spark_row
-from streaming.query.state import STATE, payload_of
+from streaming.query.state import STATE
 from trimtab.cluster.operator import Cluster
 from trimtab.settings import Settings
-from trimtab.state.memory import SCHEMA, Memory
-from trimtab.wire.columns import pack, unpack
 from trimtab.wire.rows import Row
 
 
@@ -31,7 +30,10 @@ class ClusterOperator(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
-        self._memory = handle.getValueState("memory", STATE)
+        self._store = MemoryStore(
+            handle.getValueState("memory", STATE),
+            _Mapping(handle.getMapState("pages", "page string", "payload binary")),
+        )
         self._snapshots = handle.getMapState("snapshots", "broker string", "payload binary")
         self._namespaces = handle.getMapState("namespaces", "namespace string", "payload binary")
         self._aside = handle.getMapState("aside", "broker string", "payload binary")
@@ -61,11 +63,10 @@ class ClusterOperator(StatefulProcessor):
     def _save(self, cluster: Cluster, due_ms: int) -> None:
         if due_ms:
             self._handle.registerTimer(due_ms)
-        self._memory.update((SCHEMA, pack(cluster.memory)))
+        self._store.save(cluster.memory, whole=cluster.recall is None)
 
     def _load(self, name: str) -> Cluster:
-        stored = payload_of(self._memory.get(), SCHEMA, "clusters")
-        memory = unpack(stored, Memory) if stored else Memory()
+        memory, apart = self._store.load()
         return Cluster(
             name,
             _Mapping(self._snapshots),
@@ -73,6 +74,7 @@ class ClusterOperator(StatefulProcessor):
             memory,
             self._defaults,
             _Mapping(self._aside),
+            recall=self._store.recall if apart else None,
         )
 
     def close(self) -> None:

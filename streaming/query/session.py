@@ -6,12 +6,16 @@ import os
 import sys
 from contextlib import nullcontext
 from importlib.resources import as_file, files
-from typing import Final
+from socketserver import BaseServer
+from subprocess import TimeoutExpired
+from typing import Final, cast
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from streaming.config import SparkConfig
 from streaming.logs import quieten
+from streaming.sizing import Size
 
 _ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
@@ -26,10 +30,22 @@ _LOCAL_FILES: Final = "hadoop-bare-naked-local-fs"
 _WORKERS: Final = "streaming.query.workers"
 """Python workers fork from this module: with Spark's own they spent most of their time in `gc`."""
 
+_BOUNDED: Final = {
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(4 << 20),
+    "spark.sql.execution.arrow.transformWithStateInPySpark.maxStateRecordsPerBatch": "64",
+}
+"""Bounds each message between the JVM and its workers to a few MiB. Spark's own bounds are 10,000
+reports, or snapshots of 20 kB: a driver of 1 GiB does not survive them."""
+
 _VERBOSE: Final = "-Dtrimtab.spark=warn -Dtrimtab.frames=5"
 """Values that streaming/log4j2.properties reads."""
 
 _JAVA: Final = "spark.driver.extraJavaOptions"
+
+_OUT_OF_MEMORY: Final = 3
+"""Exit code of a JVM with the option ExitOnOutOfMemoryError."""
+_END_SECONDS: Final = 5.0
+"""Wait for a JVM that closed its connections to end."""
 
 
 def spark_session(
@@ -44,7 +60,7 @@ def spark_session(
     builder = SparkSession.builder.appName(name).master(config.master)
     conf = {
         "spark.jars": ",".join(str(jar) for jar in config.jars),
-        "spark.driver.memory": config.driver_memory,
+        "spark.driver.memory": config.driver_memory or f"{Size().heap_mib}m",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
@@ -60,6 +76,7 @@ def spark_session(
         "spark.redaction.regex": "(?i)secret|password|token|redis.url|sasl",
         "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS,
         "spark.python.daemon.module": _WORKERS,
+        **_BOUNDED,
         # Workers ask the JVM for each key's state: a Unix socket needs two thirds of TCP's time.
         "spark.python.unix.domain.socket.enabled": "true",
         **_local_files(config),
@@ -70,10 +87,36 @@ def spark_session(
     with as_file(files("streaming") / "log4j2.properties") as logging:
         # Read once, when the JVM starts; a running JVM keeps its settings.
         # A deep stack: Spark matches a failed batch's whole traceback against a recursive pattern.
-        java = f"-Xss4m -Dlog4j2.configurationFile={logging.as_uri()} {config.conf.get(_JAVA, '')}"
+        # Without memory a thread of it ends, and a worker waits for that thread for ever.
+        java = (
+            f"-Xss4m -XX:+ExitOnOutOfMemoryError -Dlog4j2.configurationFile={logging.as_uri()} "
+            f"{config.conf.get(_JAVA, '')}"
+        )
         builder = builder.config(_JAVA, f"{_VERBOSE if verbose else ''} {java}".strip())
         with nullcontext() if verbose else quieten():
-            return builder.getOrCreate()
+            session = builder.getOrCreate()
+    if not verbose:
+        _silence_accumulators(session)
+    return session
+
+
+def _silence_accumulators(session: SparkSession) -> None:
+    """Print no stack trace of a JVM that has gone: the query runner tells it."""
+    server = cast(BaseServer, session.sparkContext._accumulatorServer)
+    # socketserver prints it, and offers no other way to leave it out.
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]
+
+
+def jvm_end(error: Exception) -> str:
+    """Why the JVM is gone, in words for the log; ``error`` is what a call to it raised."""
+    process = getattr(SparkContext._gateway, "proc", None)
+    try:
+        code = None if process is None else process.wait(_END_SECONDS)
+    except TimeoutExpired:
+        code = None
+    if code == _OUT_OF_MEMORY:
+        return "Spark's JVM ran out of memory: set `size` to what the fleet has, or a larger one"
+    return f"Spark's JVM is gone: {error}"
 
 
 def _local_files(config: SparkConfig) -> dict[str, str]:

@@ -8,10 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 from admin import cli
-from admin.job_checks import check_checkpoint, check_environment, check_settings
+from admin.job_checks import check_checkpoint, check_environment, check_settings, check_size
 from deploy.finding import Finding, good
 from deploy.ports import free_port
-from streaming.config import JobConfig
+from streaming.config import JobConfig, SparkConfig
+from streaming.sizing import Size
 
 
 def checked(checkpoint: Path | str) -> Finding:
@@ -28,6 +29,16 @@ def test_every_problem_of_a_settings_file_is_a_finding(tmp_path: Path) -> None:
     assert [(each.ok, each.next_command) for each in findings] == [(False, f"edit {path}")] * 2
     assert "trigger_seconds" in findings[0].detail
     assert "settings.round.shedding" in findings[1].detail
+
+
+def test_a_wrong_value_of_the_environment_is_not_looked_for_in_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "trimtab.toml"
+    path.write_text("")
+    monkeypatch.setenv("TRIMTAB_METRICS_PORT", "x")
+    _, [found] = check_settings(path)
+    assert found.next_command == "unset TRIMTAB_METRICS_PORT"
 
 
 def test_a_variable_that_is_no_setting_is_told(
@@ -77,6 +88,16 @@ def test_a_checkpoint_of_another_query(tmp_path: Path) -> None:
 
 def test_a_checkpoint_elsewhere_is_left_to_the_job() -> None:
     assert checked("s3a://bucket/checkpoint").ok
+
+
+def test_a_fleet_for_which_this_machine_is_too_small_is_a_finding() -> None:
+    assert check_size(JobConfig()).ok
+    size = Size(brokers=1_000_000, bundles=100_000_000)
+    found = check_size(JobConfig(size=size))
+    assert not found.ok
+    assert "`size`" in found.detail
+    # A heap that the settings name is the operator's own decision.
+    assert check_size(JobConfig(size=size, spark=SparkConfig(driver_memory="2g"))).ok
 
 
 def test_the_doctor_uses_the_addresses_of_the_settings(

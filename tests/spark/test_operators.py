@@ -16,8 +16,10 @@ from sources.arrivals import take_reports
 from sources.load_reports import select_reports
 from sources.records import Record, Report, report_of, row_of
 from sources.topics import select_rows
+from streaming.query import memory_store
 from streaming.query.broker_operator import BrokerOperator
 from streaming.query.cluster_operator import ClusterOperator
+from streaming.query.memory_store import MemoryStore
 from streaming.query.rows import spark_row
 from streaming.query.state import ForeignCheckpoint
 from tests.spark import corpus
@@ -25,7 +27,7 @@ from tests.support.reports import bundle
 from trimtab.cluster.operator import Cluster
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import Settings
-from trimtab.state.memory import Memory
+from trimtab.state.memory import Memory, put_together
 from trimtab.wire import keys
 from trimtab.wire.columns import pack
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
@@ -68,21 +70,62 @@ def test_the_broker_operator_is_take_reports() -> None:
         assert tester.peekValueState("snapshot", SUBJECT) == (1, stored)
 
 
+@pytest.mark.parametrize("page", [100, memory_store.PAGE], ids=["many pages", "a page"])
 @pytest.mark.parametrize("interval", [0.0, 3.0], ids=["a round a batch", "a timer"])
-def test_the_cluster_operator_is_the_cluster(interval: float) -> None:
+def test_the_cluster_operator_is_the_cluster(
+    interval: float, page: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory_store, "PAGE", page)
     settings = Settings().changed({"round.interval": interval, "round.observe_only": True})
     tester = TwsTester(ClusterOperator(settings), timeMode="ProcessingTime")
     cluster = Cluster("c", {}, {}, Memory(), settings)
     for second, rows in enumerate(_snapshots(), 1):
-        fired = tester.setProcessingTime(4000 * second)
-        woken: list[Row] = []
-        if 0 < cluster.memory.due_ms <= 4000 * second:
-            woken, _ = cluster.wake(4000 * second)
-        assert list(fired) == list(map(spark_row, woken))
-        out, _ = cluster.take(rows, 4000 * second)
-        assert tester.test("c", list(map(spark_row, rows))) == list(map(spark_row, out))
-        assert tester.peekValueState("memory", "c") == (1, pack(cluster.memory))
+        follow(tester, cluster, rows, 4000 * second)
+        assert pack(stored(tester)) == pack(cluster.memory)
     assert cluster.memory.round.number >= 2
+
+
+def test_a_cluster_that_an_earlier_version_stored_goes_on() -> None:
+    settings = Settings().changed({"round.interval": 3.0, "round.observe_only": True})
+    cluster = Cluster("c", {}, {}, Memory(), settings)
+    first, *others = _snapshots()
+    cluster.take(first, 4000)
+    tester = TwsTester(ClusterOperator(settings), timeMode="ProcessingTime")
+    tester.setProcessingTime(4000)
+    tester.updateValueState("memory", "c", (memory_store.WHOLE, pack(cluster.memory)))
+    for broker, packed in cluster.snapshots.items():
+        tester.updateMapState("snapshots", "c", {(broker,): (packed,)})
+    out, _ = cluster.take(others[0], 6000)
+    tester.setProcessingTime(6000)
+    assert tester.test("c", list(map(spark_row, others[0]))) == list(map(spark_row, out))
+    assert pack(stored(tester)) == pack(cluster.memory)
+
+
+def follow(tester: TwsTester, cluster: Cluster, rows: Sequence[Row], now_ms: int) -> None:
+    """Give both a batch and the timers before it; they answer alike."""
+    fired = tester.setProcessingTime(now_ms)
+    woken: list[Row] = []
+    if 0 < cluster.memory.due_ms <= now_ms:
+        woken, _ = cluster.wake(now_ms)
+    assert list(fired) == list(map(spark_row, woken))
+    out, _ = cluster.take(rows, now_ms)
+    assert tester.test("c", list(map(spark_row, rows))) == list(map(spark_row, out))
+
+
+def stored(tester: TwsTester) -> Memory:
+    """The whole memory of the cluster."""
+
+    class Peeked:
+        def get(self) -> Any:
+            return tester.peekValueState("memory", "c")
+
+        def update(self, newValue: tuple[int, bytes]) -> None:
+            raise NotImplementedError
+
+    pages = {name: page for (name,), (page,) in tester.peekMapState("pages", "c").items()}
+    store = MemoryStore(Peeked(), pages)
+    memory, apart = store.load()
+    return put_together(memory, store.recall()) if apart else memory
 
 
 def test_a_broker_operator_refuses_another_schema() -> None:
@@ -114,7 +157,7 @@ def _days(day: int) -> list[tuple[Record, int]]:
 def test_a_cluster_operator_refuses_another_schema() -> None:
     tester = TwsTester(ClusterOperator(Settings()), timeMode="ProcessingTime")
     tester.updateValueState("memory", "c", (99, b""))
-    with pytest.raises(ForeignCheckpoint, match=re.escape("clusters of schema 99, this job of 1")):
+    with pytest.raises(ForeignCheckpoint, match=re.escape("clusters of schema 99, this job of 2")):
         tester.test("c", [spark_row(_snapshots()[0][0])])
 
 

@@ -61,6 +61,7 @@ class Cluster(ClusterState):
 
     def hold_round(self, now_ms: int, deciding: Deciding = decide) -> Row:
         """Decide once; return the record for the sinks. ``now_ms`` is the batch timestamp."""
+        self.recall_learnt()
         forget_old(self, now_ms)
         held = hold_round(self, now_ms, deciding)
         self.memory, self.witness = held.memory, held.witness

@@ -7,7 +7,7 @@ tests): broker to packed Snapshot, namespace to its packed records.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 
 from trimtab.cluster.export import ClusterExport
@@ -15,7 +15,7 @@ from trimtab.cluster.intents import resolve_settings
 from trimtab.explaining.witness import Witness
 from trimtab.intake.expiry import is_forgotten
 from trimtab.settings import Settings
-from trimtab.state.memory import Memory
+from trimtab.state.memory import Learnt, Memory, put_together
 from trimtab.wire.columns import pack, unpack
 from trimtab.wire.ownership import Record
 
@@ -36,6 +36,8 @@ class ClusterState:
     """Whether rounds send explanations to the sinks; their commands carry them in any case."""
     witness: Witness | None = None
     """What the last round left for explanations on request."""
+    recall: Callable[[], Learnt] | None = None
+    """Reads what the rounds have learnt; None once ``memory`` has it."""
 
     @property
     def settings(self) -> Settings:
@@ -74,8 +76,15 @@ class ClusterState:
             if is_forgotten(packed, now_ms):
                 del self.aside[broker]
 
+    def recall_learnt(self) -> None:
+        """Put what the rounds have learnt into ``memory``: most batches hold no round, and in a
+        large fleet it is a hundred megabytes."""
+        if self.recall is not None:
+            self.memory, self.recall = put_together(self.memory, self.recall()), None
+
     def held(self) -> ClusterExport:
         """An export of all state, including what operator ① holds for the cluster's brokers."""
+        self.recall_learnt()
         return ClusterExport(
             memory=pack(self.memory),
             snapshots=dict(self.snapshots.items()),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from trimtab.doubt import Doubt
@@ -10,7 +10,7 @@ from trimtab.policies import NO_POLICIES, Policies
 from trimtab.state.in_flight import Flight
 from trimtab.state.liveness import Liveness
 from trimtab.state.pace import Pace
-from trimtab.state.round_state import RoundState
+from trimtab.state.round_state import Histories, RoundState
 from trimtab.state.shadow_state import Shadow
 
 SCHEMA: Final = 1
@@ -56,3 +56,24 @@ class Memory:
     """When the cluster's whole state was last exported (batch timestamp); 0: never."""
     shadow: Shadow | None = None
     """The shadow's state; None without a shadow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """The part of a memory that grows with the bundles; only rounds and exports read it."""
+
+    histories: Histories = field(default_factory=Histories)
+    shadow: Shadow | None = None
+
+
+def set_apart(memory: Memory) -> tuple[Memory, Learnt]:
+    """The memory without what its rounds have learnt, and that."""
+    learnt = Learnt(memory.round.histories, memory.shadow)
+    bare = replace(memory.round, histories=Histories())
+    return replace(memory, round=bare, shadow=None), learnt
+
+
+def put_together(memory: Memory, learnt: Learnt) -> Memory:
+    """The memory with what its rounds have learnt."""
+    whole = replace(memory.round, histories=learnt.histories)
+    return replace(memory, round=whole, shadow=learnt.shadow)

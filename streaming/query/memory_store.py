@@ -1,0 +1,100 @@
+"""A cluster's memory in Spark's state: what rounds have learnt is read only when it is needed, and
+of large values only the pages that changed are written.
+
+Spark's state server holds a whole message in its heap several times, and writes whole values: one
+of a hundred megabytes in every batch ends a driver of 1 GiB.
+
+memory = (1, the whole Memory) as earlier versions wrote it, or
+         (2, Head): the first page of the Memory without what its rounds have learnt
+pages  = part/number -> the other pages of that, and all of what they have learnt
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from streaming.query.state import ForeignCheckpoint
+from trimtab.state.memory import Learnt, Memory, set_apart
+from trimtab.wire.columns import pack, unpack
+
+PAGE: Final = 1 << 20
+"""Bytes. Smaller: more round trips to the state server; larger: more is written for a change."""
+
+WHOLE: Final = 1
+PAGED: Final = 2
+
+_REST, _LEARNT = "memory", "learnt"
+
+
+class Value(Protocol):
+    """Spark's ValueState with the columns `streaming.query.state.STATE`."""
+
+    def get(self) -> Any: ...
+
+    def update(self, newValue: tuple[int, bytes]) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The value that every batch reads."""
+
+    memory: bytes
+    """The first page of the packed Memory."""
+    more: int = 0
+    """Its other pages."""
+    learnt: int = 0
+    """Pages of what its rounds have learnt."""
+
+
+class MemoryStore:
+    """The memory of one cluster at a time: load it, then save it."""
+
+    def __init__(self, value: Value, pages: MutableMapping[str, bytes]) -> None:
+        self._value, self._pages = value, pages
+        self._head = Head(b"")
+        self._more = self._learnt = b""
+
+    def load(self) -> tuple[Memory, bool]:
+        """The memory, and whether `recall` reads the rest of it; raises ForeignCheckpoint."""
+        schema, payload = self._value.get() or (WHOLE, b"")
+        self._head, self._more, self._learnt = Head(b""), b"", b""
+        if schema == WHOLE:
+            return (unpack(bytes(payload), Memory) if payload else Memory()), False
+        if schema != PAGED:
+            raise ForeignCheckpoint(
+                f"the checkpoint holds clusters of schema {schema}, this job of {PAGED}"
+            )
+        self._head = unpack(bytes(payload), Head)
+        self._more = self._read(_REST, self._head.more)
+        return unpack(self._head.memory + self._more, Memory), True
+
+    def recall(self) -> Learnt:
+        """What the rounds of the loaded memory have learnt."""
+        self._learnt = self._read(_LEARNT, self._head.learnt)
+        return unpack(self._learnt, Learnt)
+
+    def save(self, memory: Memory, *, whole: bool) -> None:
+        """Store the memory; ``whole`` if it has what its rounds have learnt."""
+        rest, learnt = set_apart(memory)
+        packed, count = pack(rest), self._head.learnt
+        if whole:
+            count = self._write(_LEARNT, pack(learnt), self._learnt)
+        more = self._write(_REST, packed[PAGE:], self._more)
+        self._value.update((PAGED, pack(Head(packed[:PAGE], more, count))))
+
+    def _read(self, part: str, count: int) -> bytes:
+        # One by one: an iterator's answer holds many at once.
+        return b"".join(self._pages[f"{part}/{number}"] for number in range(count))
+
+    def _write(self, part: str, value: bytes, before: bytes) -> int:
+        """Write the pages that differ from ``before``; returns how many there are."""
+        starts = range(0, len(value), PAGE)
+        for number, start in enumerate(starts):
+            page = value[start : start + PAGE]
+            if page != before[start : start + PAGE]:
+                self._pages[f"{part}/{number}"] = page
+        for number in range(len(starts), len(range(0, len(before), PAGE))):
+            del self._pages[f"{part}/{number}"]
+        return len(starts)

@@ -1,0 +1,162 @@
+"""A cluster's memory in state: only what changed is written, and what rounds have learnt is left
+alone by batches without a round."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streaming.query import memory_store
+from streaming.query.memory_store import MemoryStore
+from streaming.query.state import ForeignCheckpoint
+from trimtab.shedding.avg import AvgHistory
+from trimtab.state.memory import Learnt, Memory, put_together, set_apart
+from trimtab.state.round_state import Histories
+from trimtab.wire.columns import pack
+
+PAGE = 64
+
+
+class Kept:
+    """The value and the pages of a state, and what was written to it."""
+
+    def __init__(self, value: Any = None) -> None:
+        self.value = value
+        self.pages: dict[str, bytes] = {}
+
+    def get(self) -> Any:
+        return self.value
+
+    def update(self, newValue: tuple[int, bytes]) -> None:
+        self.value = newValue
+
+    def store(self) -> tuple[MemoryStore, Counted]:
+        pages = Counted(self.pages)
+        return MemoryStore(self, pages), pages
+
+
+class Counted(dict[str, bytes]):
+    """A mapping that passes everything on, and counts it."""
+
+    def __init__(self, pages: dict[str, bytes]) -> None:
+        super().__init__(pages)
+        self.pages = pages
+        self.touched = Counter[str]()
+
+    def __getitem__(self, key: str) -> bytes:
+        self.touched[f"read {key}"] += 1
+        return super().__getitem__(key)
+
+    def __setitem__(self, key: str, value: bytes) -> None:
+        self.touched[f"write {key}"] += 1
+        self.pages[key] = value
+        super().__setitem__(key, value)
+
+    def __delitem__(self, key: str) -> None:
+        self.touched[f"delete {key}"] += 1
+        del self.pages[key]
+        super().__delitem__(key)
+
+
+@pytest.fixture(autouse=True)
+def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_store, "PAGE", PAGE)
+
+
+def memory(brokers: int, learnt: int = 0, at: int = 1) -> Memory:
+    appended = {f"broker-{number:03}": at for number in range(brokers)}
+    histories = Histories(own={"mine": bytes(learnt)})
+    return put_together(Memory(appended=appended), Learnt(histories))
+
+
+def whole(state: Kept) -> Memory:
+    store, _ = state.store()
+    found, apart = store.load()
+    return put_together(found, store.recall()) if apart else found
+
+
+def test_nothing_stored_is_an_empty_memory() -> None:
+    assert MemoryStore(Kept(), {}).load() == (Memory(), False)
+
+
+def test_a_batch_without_a_round_leaves_what_rounds_have_learnt() -> None:
+    state = Kept()
+    store, _ = state.store()
+    store.load()
+    store.save(memory(1, learnt=500), whole=True)
+    store, pages = state.store()
+    found, apart = store.load()
+    assert apart
+    assert found.round.histories == Histories()
+    store.save(replace(found, paused=True), whole=False)
+    assert not [each for each in pages.touched if "learnt" in each]
+    assert whole(state) == replace(memory(1, learnt=500), paused=True)
+
+
+def test_only_the_pages_that_changed_are_written() -> None:
+    state = Kept()
+    store, _ = state.store()
+    store.load()
+    store.save(memory(40), whole=True)
+    store, pages = state.store()
+    found, _ = store.load()
+    store.save(replace(found, appended=found.appended | {"broker-020": 2}), whole=False)
+    assert len([each for each in pages.touched if "write" in each]) == 1
+    assert whole(state).appended["broker-020"] == 2
+
+
+def test_a_memory_of_an_earlier_version_is_read_and_kept_in_pages() -> None:
+    state = Kept((memory_store.WHOLE, bytearray(pack(memory(9, learnt=200)))))
+    store, _ = state.store()
+    found, apart = store.load()
+    assert (found, apart) == (memory(9, learnt=200), False)
+    store.save(found, whole=True)
+    assert state.value[0] == memory_store.PAGED
+    assert whole(state) == found
+
+
+def test_a_memory_of_a_later_version_is_refused() -> None:
+    with pytest.raises(ForeignCheckpoint, match="clusters of schema 3, this job of 2"):
+        MemoryStore(Kept((3, b"")), {}).load()
+
+
+steps = st.tuples(st.integers(0, 30), st.integers(0, 300), st.integers(0, 3), st.booleans())
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(steps, max_size=6))
+def test_what_is_saved_is_loaded_and_nothing_else_stays(
+    saved: list[tuple[int, int, int, bool]],
+) -> None:
+    state, expected = Kept(), Memory()
+    for brokers, learnt, at, holds_round in saved:
+        store, _ = state.store()
+        _, apart = store.load()
+        new = memory(brokers, learnt, at)
+        if apart and not holds_round:
+            rest, _ = set_apart(new)
+            store.save(rest, whole=False)
+            expected = put_together(rest, set_apart(expected)[1])
+        else:
+            if apart:
+                store.recall()
+            store.save(new, whole=True)
+            expected = new
+        assert whole(state) == expected
+        bare, extra = (len(pack(part)) for part in set_apart(expected))
+        pages = {f"memory/{number}" for number in range(-(-(bare - PAGE) // PAGE))}
+        assert state.pages.keys() == pages | {f"learnt/{n}" for n in range(-(-extra // PAGE))}
+
+
+def test_apart_and_together_again_is_the_same() -> None:
+    some = replace(memory(3, 10), paused=True)
+    some = replace(some, round=replace(some.round, number=4))
+    some = put_together(some, Learnt(replace(some.round.histories, avg=AvgHistory())))
+    rest, learnt = set_apart(some)
+    assert (rest.round.number, rest.shadow) == (4, None)
+    assert put_together(rest, learnt) == some
