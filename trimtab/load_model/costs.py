@@ -4,6 +4,9 @@ A kind is the set of brokers that report the same limits. For each kind:
 
 usage = base + cost * traffic     least squares over its brokers' reports, old ones fading,
                                   drawn towards a line through the origin while all carry alike
+base <= the least usage of a broker of late, in processors
+A fleet that a planner keeps even hides the slope: where usage is the same whatever the traffic, the
+line is flat. An idle broker among them shows how little of that usage is the brokers' own.
 A kind without traffic gets the usual cost of the others, scaled by processors.
 """
 
@@ -11,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Final
 
 import numpy as np
@@ -28,6 +32,12 @@ _KINDS: Final = 256
 _LEAST: Final = 1e-6
 """Average bytes/s of a broker below which traffic says nothing about its cost, and percent of
 processors below which they say nothing about its strength: both only exclude zero."""
+DOUBLED: Final = 86_400.0
+"""Seconds in which the least usage known doubles. Shorter: an even fleet forgets what idle brokers
+showed; longer: brokers that came to use more by themselves are misjudged for days."""
+_LEAST_IDLE: Final = 1.0
+"""Percent of a processor that any broker uses: doubling must come to an end where one reports none.
+"""
 _LEAST_SLOPE: Final = 0.5
 """The smallest believed slope, as a part of the ratio of usage to traffic: a broker's usage without
 traffic is assumed to be at most half."""
@@ -40,6 +50,8 @@ class Costs:
     sums: dict[str, tuple[float, float, float, float, float]] = field(default_factory=dict)
     reported_ms: dict[str, int] = field(default_factory=dict)
     """Broker to the time of its last counted report."""
+    idle: float = inf
+    """The least average usage of a broker, in percent of a processor; fades by rising."""
 
 
 def kinds(limits: Floats) -> tuple[tuple[str, ...], Ints]:
@@ -62,7 +74,14 @@ def count_reports(past: Costs, kind: str, usage: Floats, traffic: Floats, kept: 
     )
     old = np.array(past.sums.get(kind, (0.0,) * 5))
     count, sum_, used, squares, products = (old * kept + new).tolist()
-    return Costs({**past.sums, kind: (count, sum_, used, squares, products)}, past.reported_ms)
+    return replace(past, sums={**past.sums, kind: (count, sum_, used, squares, products)})
+
+
+def note_idle(costs: Costs, usage: Floats, limits: Floats, elapsed: float) -> Costs:
+    """The costs after (n,) average usages of brokers with these (5, n) limits, ``elapsed`` seconds
+    after the last ones."""
+    least = max(float((usage * _cores(limits)).min(initial=inf)), _LEAST_IDLE)
+    return replace(costs, idle=min(costs.idle * 2 ** min(elapsed / DOUBLED, 64.0), least))
 
 
 def drop_strays(costs: Costs, names: Collection[str]) -> Costs:
@@ -74,16 +93,23 @@ def drop_strays(costs: Costs, names: Collection[str]) -> Costs:
 
 def per_byte(costs: Costs, names: tuple[str, ...], limits: Floats) -> Floats:
     """(kinds,) usage per byte/s; ``limits`` are (5, kinds). 0 if nothing is known at all."""
-    slopes = np.array([_slope(costs.sums.get(name)) for name in names])
+    cores = _cores(limits)
+    bases = (costs.idle / cores).tolist()
+    slopes = np.array([_slope(costs.sums.get(n), b) for n, b in zip(names, bases, strict=True)])
     known = slopes > 0
     if known.all() or not known.any():
         return slopes
-    cores = np.where(limits[CPU] > _LEAST, limits[CPU], 1.0)
     usual = float(np.median((slopes * cores)[known]))
     return np.where(known, slopes, usual / cores)
 
 
-def _slope(sums: tuple[float, ...] | None) -> float:
+def _cores(limits: Floats) -> Floats:
+    """(n,) percent of processors of brokers with these (5, n) limits; 1 where unknown."""
+    cores: Floats = np.where(limits[CPU] > _LEAST, limits[CPU], 1.0)
+    return cores
+
+
+def _slope(sums: tuple[float, ...] | None, most_base: float) -> float:
     if sums is None or sums[TRAFFIC] <= _LEAST * sums[COUNT] or sums[USAGE] <= 0:
         return 0.0
     count, traffic, used, squares, products = sums
@@ -92,4 +118,4 @@ def _slope(sums: tuple[float, ...] | None) -> float:
     together = products / count - mean * used / count
     prior = (_ALIKE * mean) ** 2
     slope = (together + prior * ratio) / (max(variance, 0.0) + prior)
-    return min(max(slope, _LEAST_SLOPE * ratio), ratio)
+    return min(max(slope, _LEAST_SLOPE * ratio, (used / count - most_base) / mean), ratio)
