@@ -33,6 +33,7 @@ from admin.job_checks import (
     check_size,
     local_checkpoint,
 )
+from admin.main import INTERRUPTED
 from admin.policy_commands import policy_commands
 from admin.replay import Impossible, bound_of, run_replay, show, strategy_of
 from admin.settings_commands import settings_commands
@@ -60,7 +61,7 @@ from trimtab.settings.setting import InvalidSettings
 
 OK: Final = 0
 FINDINGS: Final = 6
-INTERRUPTED: Final = 130
+
 
 # Typer's own tracebacks would show local variables, including passwords.
 app = typer.Typer(

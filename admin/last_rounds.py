@@ -78,6 +78,11 @@ def read_rounds(topics: RecordedTopics) -> tuple[dict[str, LastRounds], dict[str
 def find_cluster(clusters: Mapping[str, LastRounds], name: str) -> LastRounds:
     """The last rounds of one cluster; raises NoSuchCluster."""
     found = clusters.get(name)
+    if found is None and not clusters:
+        raise NoSuchCluster(
+            f"{name}: no round of any cluster is recorded: start a job (trimtab job), or see "
+            "whether this is its Kafka (trimtab doctor)"
+        )
     if found is None:
         raise NoSuchCluster(f"{name}: no round of this cluster lately; {nearby(name, clusters)}")
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 import redis
@@ -15,12 +15,15 @@ from sinks.redis.server.connections import address, redis_client, translate_erro
 from sinks.redis.server.sentinels import MasterPool
 from sinks.redis.server.survey import Survey, survey, unfit
 
-_WANTED = {
-    "appendonly": ("yes",),
-    # everysec may lose the last second, which is rebuilt from the journal in Kafka.
-    "appendfsync": ("always", "everysec"),
-    "maxmemory-policy": ("noeviction",),
+_TOLD: Final = {
+    "appendonly": ("persistence", "aof_enabled", "yes"),
+    "maxmemory-policy": ("memory", "maxmemory_policy", "noeviction"),
 }
+"""By setting: the section and the field of INFO that tell it, and what is needed. INFO shows no
+password, so the job's user may read it; CONFIG GET shows all."""
+
+_FSYNC: Final = ("always", "everysec")
+"""everysec may lose the last second, which is rebuilt from the journal in Kafka."""
 
 
 class _Target(NamedTuple):
@@ -37,6 +40,10 @@ class _Target(NamedTuple):
     def command(self, words: str) -> str:
         """A redis-cli command for a shell."""
         return f"redis-cli -u {self.where} {words}"
+
+    def ask_administrator(self, words: str) -> str:
+        """A CONFIG command for a shell, which asks for the password of somebody who may."""
+        return self.command(f"--user ADMINISTRATOR --askpass CONFIG {words}")
 
 
 def check_redis(url: str, replicas: int | None = None) -> Iterator[Finding]:
@@ -91,22 +98,34 @@ def _check_version(it: _Target, found: Survey) -> Finding:
 
 def _check_durability(it: _Target) -> Iterator[Finding]:
     """Check that acknowledged writes survive a restart, and are never evicted."""
-    for setting, accepted in _WANTED.items():
-        name = f"Redis {setting}"
+    for setting, (section, told, needed) in _TOLD.items():
         try:
             with translate_errors(it.client):
-                found = it.client.config_get(setting).get(setting)
+                value = str(it.client.info(section).get(told))
         except Misconfigured:
-            # Neither the job's own user nor those of hosted services may; their console has it.
-            needs = f"this user may not read it, needs {' or '.join(accepted)}"
-            asking = it.command(f"--user ADMINISTRATOR --askpass CONFIG GET {setting}")
-            yield bad(name, needs, asking)
+            lacking = f"this user lacks the right +info|{section}, needs {needed}"
+            yield bad(f"Redis {setting}", lacking, it.ask_administrator(f"GET {setting}"))
             continue
-        if found in accepted:
-            yield good(name, str(found))
-        else:
-            command = it.command(f"CONFIG SET {setting} {accepted[0]}")
-            yield bad(name, f"{found}, needs {' or '.join(accepted)}", command)
+        found = {"0": "no", "1": "yes"}.get(value, value)
+        yield _compare(it, setting, found, (needed,))
+    try:
+        with translate_errors(it.client):
+            found = str(it.client.config_get("appendfsync").get("appendfsync"))
+    except Misconfigured:
+        # Neither the job's own user nor those of hosted services may. Its default is everysec.
+        asking = it.ask_administrator("GET appendfsync")
+        unread = "this user lacks the right +config|get, so it was not checked"
+        yield good("Redis appendfsync", f"{unread}; needs {' or '.join(_FSYNC)}: {asking}")
+    else:
+        yield _compare(it, "appendfsync", found, _FSYNC)
+
+
+def _compare(it: _Target, setting: str, found: str, accepted: tuple[str, ...]) -> Finding:
+    name = f"Redis {setting}"
+    if found in accepted:
+        return good(name, found)
+    command = it.ask_administrator(f"SET {setting} {accepted[0]}")
+    return bad(name, f"{found}, needs {' or '.join(accepted)}", command)
 
 
 def _check_replicas(it: _Target, found: Survey, setting: int | None) -> Finding:

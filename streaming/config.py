@@ -26,7 +26,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from sinks.errors import Misconfigured
 from sinks.kafka.security import PLAINTEXT, KafkaSecurity
 from sinks.redis.server.connections import redis_client
-from streaming.environment import NESTED, PREFIX, Unknown, find_unknown, setting_paths
+from streaming.environment import NESTED, PREFIX, Unknown, find_unknown, name_source, setting_paths
 from streaming.logs import LogLevel
 from streaming.sizing import Size
 from trimtab.intake.snapshot import IntakeSettings
@@ -97,7 +97,7 @@ class JobConfig(BaseSettings):
     replicas. Fewer: a master that was cut off may keep writing next to its successor; more: the
     loss of a replica stops all renewals. 0: none, for a server that is never failed over.
     """
-    checkpoint: str = "build/checkpoint"
+    checkpoint: str = Field(default="build/checkpoint", min_length=1)
     """A path that Spark can write: local, or one that all executors reach."""
     log_level: LogLevel = "info"
     """debug also shows what Spark, its workers and librdkafka say."""
@@ -178,14 +178,7 @@ class JobConfig(BaseSettings):
 def load_config(path: Path | None) -> JobConfig:
     """Load the job's settings from a TOML file and the environment; raises InvalidConfig."""
     problems: list[str] = []
-    content: dict[str, Any] = {}
-    if path is not None:
-        try:
-            content = tomllib.loads(path.read_text("utf-8"))
-        except OSError as error:
-            problems.append(f"{path}: {error.strerror}")
-        except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            problems.append(f"{path}: not TOML: {error}")
+    content = {} if path is None else _read(path, problems)
     problems += map(str, (each for each in find_unknown(os.environ, JobConfig) if each.near))
     # Parsed separately, so that one message reports a wrong strategy setting and a wrong address.
     core = {name: _table(content, name, problems) for name in ("intake", "settings")}
@@ -202,8 +195,21 @@ def load_config(path: Path | None) -> JobConfig:
         except InvalidSettings as error:
             problems += [f"{name}.{problem}" for problem in error.problems]
     if problems or config is None:
-        raise InvalidConfig(problems)
+        raise InvalidConfig([name_source(each, os.environ) for each in problems])
     return config.model_copy(update=core)
+
+
+def _read(path: Path, problems: list[str]) -> dict[str, Any]:
+    """The file's content, empty if it cannot be read."""
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        problems.append(f"{path}: {error.strerror}")
+    except UnicodeDecodeError as error:
+        problems.append(f"{path}: not UTF-8 from byte {error.start} on: save it as UTF-8")
+    except tomllib.TOMLDecodeError as error:
+        problems.append(f"{path}: not TOML: {error}")
+    return {}
 
 
 def _table(content: dict[str, Any], name: str, problems: list[str]) -> dict[str, Any]:

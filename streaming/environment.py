@@ -54,7 +54,12 @@ def find_unknown(environment: Mapping[str, str], model: type[BaseModel]) -> list
 
 def variables_of(model: type[BaseModel]) -> Iterable[str]:
     """The variable of each setting, also of those in groups."""
-    return (f"{PREFIX}{NESTED.join(path).upper()}" for path in setting_paths(model))
+    return map(variable_of, setting_paths(model))
+
+
+def variable_of(path: Iterable[str]) -> str:
+    """The variable of the setting at this path."""
+    return f"{PREFIX}{NESTED.join(path).upper()}"
 
 
 def setting_paths(model: type[BaseModel]) -> Iterable[tuple[str, ...]]:
@@ -66,6 +71,18 @@ def setting_paths(model: type[BaseModel]) -> Iterable[tuple[str, ...]]:
             yield from ((own, *path) for path in setting_paths(kind))
         else:
             yield (own,)
+
+
+def name_source(problem: str, environment: Mapping[str, str]) -> str:
+    """A problem of a setting, with the variable if the value comes from one."""
+    variable = variable_behind(problem, environment)
+    return f"{problem} (from {variable})" if variable else problem
+
+
+def variable_behind(problem: str, environment: Mapping[str, str]) -> str:
+    """The variable that gives the setting named at the problem's beginning; empty if none does."""
+    wanted = variable_of(problem.partition(": ")[0].split("."))
+    return next((name for name in environment if name.upper() == wanted), "")
 
 
 def _is_nested(model: type[BaseModel], name: str) -> bool:

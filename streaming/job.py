@@ -134,12 +134,16 @@ def run(
             lambda: serve_metrics(settings, shown),
             lambda: check_memory(settings),
         )
+        # Before Spark: a start that is broken off would leave its JVM behind, for ever.
+        shutdown = _ended_by_signals()
         # For a standby too: starting Spark takes longer than taking over.
         spark = start_spark(settings.sized_spark(), verbose=level == "debug")
         check_connector(spark, settings)
         check_checkpoint(spark, settings)
-        shutdown = _ended_by_signals()
         if (standby or settings.standby) and not stand_by(settings, spark, shutdown):
+            raise SystemExit(OK)
+        if shutdown.is_set():
+            log.info("stopped before the job ran")
             raise SystemExit(OK)
         driver = Driver(settings, spark, shown, shutdown, halt)
     except InvalidConfig as error:

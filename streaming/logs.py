@@ -25,12 +25,21 @@ LogLevelOption = Annotated[
     typer.Option("--log-level", help="debug also shows what Spark and librdkafka say."),
 ]
 
-_CLIENTS: Final = "trimtab.kafka"
-"""The logger of librdkafka's lines: their caller reports what fails."""
+_CLIENTS: Final = ("trimtab.kafka", "py4j")
+"""The loggers of librdkafka and of the connection to the JVM: their caller reports what fails."""
 
 _CHATTER: Final = re.compile(
     rb"\s*$|WARNING: Using incubator modules"
     rb"|(Starting )?Streaming TransformWithStateInPandas Python worker"
+    # Stack traces of the JVM and of Python. The line that names the error passes.
+    rb"|\s+at |\s+\.\.\. \d+ (more|elided)"
+    rb"|Traceback \(most recent call last\)|  File \"|    "
+    rb"|During handling of the above exception|The above exception was the direct cause"
+    # Of workers whose JVM has gone or cancelled their task.
+    rb"|(BrokenPipeError|ConnectionResetError): "
+    # Interrupted by a stop. Of a damaged checkpoint, the query's own failure tells it.
+    rb"|.* RocksDB\$\$anon\$\d+ StateStoreProviderId.*: Failed to load "
+    rb"|.* DAGScheduler: Failed to update accumulator "
 )
 
 
@@ -39,7 +48,9 @@ def configure(level: LogLevel) -> None:
     number = logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(number))
     shown = number if number == logging.DEBUG else logging.CRITICAL
-    logging.getLogger(_CLIENTS).setLevel(shown)
+    for name in _CLIENTS:
+        # Below, py4j would tell each call with its values.
+        logging.getLogger(name).setLevel(max(shown, logging.WARNING))
 
 
 def is_chatter(line: bytes) -> bool:

@@ -6,8 +6,9 @@ import os
 import sys
 from contextlib import nullcontext
 from importlib.resources import as_file, files
+from socketserver import BaseServer
 from subprocess import TimeoutExpired
-from typing import Final
+from typing import Final, cast
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -93,7 +94,17 @@ def spark_session(
         )
         builder = builder.config(_JAVA, f"{_VERBOSE if verbose else ''} {java}".strip())
         with nullcontext() if verbose else quieten():
-            return builder.getOrCreate()
+            session = builder.getOrCreate()
+    if not verbose:
+        _silence_accumulators(session)
+    return session
+
+
+def _silence_accumulators(session: SparkSession) -> None:
+    """Print no stack trace of a JVM that has gone: the query runner tells it."""
+    server = cast(BaseServer, session.sparkContext._accumulatorServer)
+    # socketserver prints it, and offers no other way to leave it out.
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]
 
 
 def jvm_end(error: Exception) -> str:

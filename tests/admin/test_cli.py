@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from io import BytesIO
 from pathlib import Path
 
@@ -129,3 +131,20 @@ def test_wrong_settings_are_told_at_once_and_give_2(tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert "trigger_seconds" in result.stderr
     assert "settings.avg.low_hits" in result.stderr
+
+
+def test_ctrl_c_while_the_commands_are_imported_leaves_no_stack_trace() -> None:
+    program = """
+import sys
+class Interrupted:
+    def find_spec(self, name, *_):
+        if name == "admin.cli":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupted())
+from admin.main import main
+main()
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (ended.returncode, ended.stderr) == (130, "")

@@ -31,6 +31,16 @@ def test_every_problem_of_a_settings_file_is_a_finding(tmp_path: Path) -> None:
     assert "settings.round.shedding" in findings[1].detail
 
 
+def test_a_wrong_value_of_the_environment_is_not_looked_for_in_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "trimtab.toml"
+    path.write_text("")
+    monkeypatch.setenv("TRIMTAB_METRICS_PORT", "x")
+    _, [found] = check_settings(path)
+    assert found.next_command == "unset TRIMTAB_METRICS_PORT"
+
+
 def test_a_variable_that_is_no_setting_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

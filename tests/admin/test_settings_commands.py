@@ -126,6 +126,8 @@ def test_the_last_hour_says_which_brokers_and_settings_there_are() -> None:
     assert started == {"q": STARTED}
     with pytest.raises(NoSuchCluster, match="did you mean east"):
         find_cluster(clusters, "eats")
+    with pytest.raises(NoSuchCluster, match="start a job"):
+        find_cluster({}, "east")
 
 
 def test_no_recording_knows_no_cluster() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from deploy import doctor, jars, service_checks
 from deploy.finding import Finding
 from deploy.kafka_server import KafkaServer
 from deploy.ports import free_port
+from deploy.redis_acl import Role, acl_line
 from deploy.redis_server import RedisServer
 from deploy.sentinel_server import NAME, SentinelServer
 from tests.support.redis_cluster import clustered
@@ -105,14 +108,45 @@ def test_a_forgetful_redis_is_told_how_to_remember(tmp_path: Path) -> None:
     assert findings[1].next_command.endswith("CONFIG SET appendonly yes")
 
 
-def test_a_user_who_may_not_read_the_settings_is_told_who_may(tmp_path: Path) -> None:
+@pytest.mark.parametrize("role", [Role.JOB, Role.READER])
+def test_the_rights_of_job_and_reader_are_enough_for_the_doctor(role: Role, tmp_path: Path) -> None:
+    line = acl_line(role, ["east"], sha256(b"x").hexdigest()).removeprefix("user ")
     with RedisServer(tmp_path) as server:
         with redis.Redis.from_url(server.url) as client:
-            client.acl_setuser("job", enabled=True, passwords=["+x"], commands=["+info", "+ping"])
+            client.execute_command("ACL", "SETUSER", *re.findall(r"\([^)]*\)|\S+", line))
+        url = f"redis://{role}-east:x@127.0.0.1:{server.port}/0"
+        findings = [*service_checks.check_redis(url)]
+        with redis.Redis.from_url(server.url) as client:
+            client.config_set("appendonly", "no")
+        forgetful = [*service_checks.check_redis(url)]
+    assert names(findings, ok=False) == []
+    # CONFIG GET would show the server's passwords too: this one the doctor leaves to others.
+    [fsync] = [each for each in findings if each.name == "Redis appendfsync"]
+    assert "+config|get" in fsync.detail
+    assert fsync.detail.endswith("--askpass CONFIG GET appendfsync")
+    assert names(forgetful, ok=False) == ["Redis appendonly"]
+
+
+def test_a_user_who_may_not_read_the_settings_is_told_the_right_and_who_has_it(
+    tmp_path: Path,
+) -> None:
+    rights = ["+info|server", "+info|replication", "+ping"]
+    with RedisServer(tmp_path) as server:
+        with redis.Redis.from_url(server.url) as client:
+            client.acl_setuser("job", enabled=True, passwords=["+x"], commands=rights)
         url = f"redis://job:x@127.0.0.1:{server.port}/0"
         findings = [each for each in service_checks.check_redis(url) if not each.ok]
-    assert findings[0].detail == "this user may not read it, needs yes"
+    assert [each.detail for each in findings] == [
+        "this user lacks the right +info|persistence, needs yes",
+        "this user lacks the right +info|memory, needs noeviction",
+    ]
     assert findings[0].next_command.endswith("--askpass CONFIG GET appendonly")
+
+
+def test_a_service_without_the_config_command_can_be_checked(tmp_path: Path) -> None:
+    with RedisServer(tmp_path, settings=['rename-command CONFIG ""']) as server:
+        findings = [*service_checks.check_redis(server.url)]
+    assert names(findings, ok=False) == []
 
 
 def test_a_refused_password_is_no_server_that_is_away(tmp_path: Path) -> None:

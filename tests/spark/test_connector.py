@@ -25,3 +25,15 @@ def test_options_that_the_connector_refuses_are_told_with_where_to_look(
     config = JobConfig(kafka=KafkaConfig(bootstrap=bootstrap, options=options))
     with pytest.raises(NotReady, match=f"from Kafka at {bootstrap}: .*; look at"):
         check_connector(spark, config)
+
+
+def test_a_jvm_that_has_gone_leaves_no_stack_trace_of_its_accumulators(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = spark.sparkContext._accumulatorServer
+    assert server is not None
+    try:
+        raise ConnectionResetError
+    except ConnectionResetError:
+        server.handle_error(None, None)  # type: ignore[arg-type] # as socketserver calls it
+    assert capsys.readouterr().err == ""

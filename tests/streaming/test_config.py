@@ -154,6 +154,39 @@ def test_a_setting_in_the_wrong_place_or_misspelt_is_told_where_it_belongs(tmp_p
     ]
 
 
+def test_a_pulsar_key_within_a_group_is_told_where_it_belongs(tmp_path: Path) -> None:
+    path = written(tmp_path, "[settings.round]\nloadBalancerSheddingIntervalMinutes = 1\n")
+    assert problems(path) == [
+        "settings.round.loadBalancerSheddingIntervalMinutes: no such setting"
+        " (did you mean loadBalancerSheddingIntervalMinutes, without round.?)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("TRIMTAB_METRICS_PORT", "x"),
+        ("TRIMTAB_CHECKPOINT", ""),
+        ("TRIMTAB_SETTINGS__ROUND__INTERVAL", "soon"),
+        ("TRIMTAB_INTAKE__HALF_LIFE", "soon"),
+    ],
+)
+def test_a_wrong_value_of_the_environment_names_its_variable(
+    variable: str, value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, value)
+    path = written(tmp_path, "[settings.round]\nsilence = -1.0\n")
+    said = [each for each in problems(path) if "(from " in each]
+    assert len(said) == 1
+    assert said[0].endswith(f"(from {variable})")
+
+
+def test_a_file_in_another_encoding_is_told_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "trimtab.toml"
+    path.write_bytes('checkpoint = "/tmp/\xe4"'.encode("iso-8859-1"))
+    assert problems(path) == [f"{path}: not UTF-8 from byte 19 on: save it as UTF-8"]
+
+
 def test_a_file_that_is_not_toml_hides_no_problem_of_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

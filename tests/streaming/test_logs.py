@@ -22,11 +22,45 @@ WORKER = b"Streaming TransformWithStateInPandas Python worker"
         (WORKER + b" Completed execution of UDF: <bound method>.\n", True),
         (b"\n", True),
         (b"2026-01-31 12:00:00 [ERROR] Executor: Exception in task\n", False),
+        (
+            b"2026-01-31 12:00:00 [ERROR] RocksDB$$anon$1 StateStoreProviderId[ storeId=x ], "
+            b"queryRunId=y ]: Failed to load snapshot version 81, attempt 1 out of 1 attempts\n",
+            True,
+        ),
+        (b"2026-01-31 12:00:00 [ERROR] DAGScheduler: Failed to update accumulator 0 for 1\n", True),
         (b"java.lang.OutOfMemoryError: Java heap space\n", False),
     ],
 )
 def test_what_says_nothing_to_an_operator(line: bytes, chatter: bool) -> None:
     assert is_chatter(line) is chatter
+
+
+CANCELLED = b"""\
+Traceback (most recent call last):
+  File "pyspark/daemon.py", line 262, in manager
+    code = worker(sock, authenticated)
+           ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+BrokenPipeError: [Errno 32] Broken pipe
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "pyspark/worker_util.py", line 211, in get_sock_file_to_executor
+ModuleNotFoundError: No module named 'pyarrow'
+Exception in thread "stream execution thread" org.apache.spark.SparkException: awaitResult:
+\tat org.apache.spark.util.SparkThreadUtils$.awaitResult(SparkThreadUtils.scala:70)
+\t... 12 more
+Caused by: org.apache.spark.SparkException: Could not find StateStoreCoordinator.
+"""
+
+
+def test_of_a_stack_trace_only_the_errors_are_left_except_that_a_peer_has_gone() -> None:
+    assert [line for line in CANCELLED.splitlines() if not is_chatter(line)] == [
+        b"ModuleNotFoundError: No module named 'pyarrow'",
+        b'Exception in thread "stream execution thread" org.apache.spark.SparkException: '
+        b"awaitResult:",
+        b"Caused by: org.apache.spark.SparkException: Could not find StateStoreCoordinator.",
+    ]
 
 
 def test_a_child_started_quietly_writes_without_chatter_and_the_parent_as_before() -> None:
@@ -53,16 +87,19 @@ for each in threading.enumerate():
 def logging_as_before() -> object:
     yield None
     structlog.reset_defaults()
-    logging.getLogger("trimtab.kafka").setLevel(logging.NOTSET)
+    for name in ("trimtab.kafka", "py4j"):
+        logging.getLogger(name).setLevel(logging.NOTSET)
 
 
 @pytest.mark.usefixtures("logging_as_before")
 @pytest.mark.parametrize(("level", "shown"), [("debug", True), ("info", False)])
-def test_librdkafka_speaks_at_debug_level_only(
+def test_clients_speak_at_debug_level_only(
     level: str, shown: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     configure(level)  # type: ignore[arg-type] # one of the levels
-    assert logging.getLogger("trimtab.kafka").isEnabledFor(logging.ERROR) is shown
+    for name in ("trimtab.kafka", "py4j.clientserver"):
+        assert logging.getLogger(name).isEnabledFor(logging.ERROR) is shown
+        assert not logging.getLogger(name).isEnabledFor(logging.DEBUG)
     structlog.get_logger().debug("a detail")
     structlog.get_logger().info("a fact")
     said = capsys.readouterr().out

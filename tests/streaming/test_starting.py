@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from sinks.errors import Fenced, KafkaUnavailable, Misconfigured, StoreUnavailab
 from streaming import job
 from streaming.metrics.exposition import PortTaken
 from streaming.readiness import NotReady
-from streaming.shutdown import FAILED, FENCED, UNREACHABLE, USAGE
+from streaming.shutdown import FAILED, FENCED, OK, UNREACHABLE, USAGE
 
 Check = Callable[[], object]
 
@@ -91,3 +93,36 @@ def test_an_address_of_no_redis_is_a_wrong_setting(
     said = capsys.readouterr().err
     assert (ended.value.code, "hushhush" in said) == (USAGE, False)
     assert "redis_url: the Redis address is not redis://host:port/db" in said
+
+
+@pytest.fixture
+def signals_as_before() -> Iterator[None]:
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for each, handler in before.items():
+        signal.signal(each, handler)
+
+
+@pytest.mark.usefixtures("signals_as_before")
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_while_spark_starts_lets_it_start_and_makes_no_claim(
+    sent: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[signal.Signals] = []
+
+    def start_spark(*_: object, **__: object) -> None:
+        os.kill(os.getpid(), sent)
+        started.append(sent)
+
+    def claim(*_: object) -> None:
+        pytest.fail("a job that was asked to stop has claimed")
+
+    monkeypatch.setenv("TRIMTAB_METRICS_PORT", "0")
+    monkeypatch.setattr(job, "check_all", lambda *_: None)
+    monkeypatch.setattr(job, "check_connector", lambda *_: None)
+    monkeypatch.setattr(job, "check_checkpoint", lambda *_: None)
+    monkeypatch.setattr(job, "start_spark", start_spark)
+    monkeypatch.setattr(job, "Driver", claim)
+    with pytest.raises(SystemExit) as ended:
+        job.run(None)
+    assert (ended.value.code, started) == (OK, [sent])

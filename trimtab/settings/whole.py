@@ -189,8 +189,12 @@ def _accept(
     """Add ``value`` to ``accepted`` under its path, or add to ``problems`` why not."""
     path = known.path_of(name)
     if path is None:
+        # Pulsar's keys stand in no group.
+        key = name.rpartition(".")[2]
         near = get_close_matches(name, [*known.settings, *known.aliases], n=1)
         nearest = f" (did you mean {near[0]}?)" if near else ""
+        if key != name and known.path_of(key):
+            nearest = f" (did you mean {key}, without {name.removesuffix(key)}?)"
         problems.append(f"{name}: no such setting{nearest}")
         return
     kind, properties = known.settings[path]
