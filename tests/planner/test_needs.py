@@ -69,10 +69,10 @@ def test_brokers_of_one_mixture_do_not_tell_whether_messages_or_bytes_cost() -> 
 
 
 def test_an_idle_broker_shows_that_the_rest_is_the_bundles() -> None:
-    base, idle = np.array([[20.0, 22.0, 19.0, 3.0]]), np.array([4.0])
+    base, idle = np.array([[20.0, 22.0, 19.0, 3.0]]), np.full((1, 4), 4.0)
     known = np.array([True, True, True, False])
     assert _free(base, idle, known).tolist() == [[16.0, 16.0, 16.0, 3.0]]
-    assert not _free(base, np.array([20.0]), known).any()
+    assert not _free(base, np.full((1, 4), 20.0), known).any()
 
 
 def test_a_move_tells_what_the_bundle_takes() -> None:

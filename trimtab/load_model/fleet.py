@@ -16,7 +16,14 @@ import numpy as np
 
 from trimtab.arrays import RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT, Bools, Floats, Ints
 from trimtab.load import usage
-from trimtab.load_model.costs import count_reports, drop_strays, kinds, note_idle, per_byte
+from trimtab.load_model.costs import (
+    count_reports,
+    drop_strays,
+    is_idle,
+    kinds,
+    note_idle,
+    per_byte,
+)
 from trimtab.load_model.estimates import Samples, locate_keys
 from trimtab.load_model.fleet_change import is_filling, note_brokers
 from trimtab.load_model.history import Foreseen, PlannerHistory
@@ -172,7 +179,8 @@ def _costed(brokers: Brokers, history: PlannerHistory, settings: Settings) -> Pl
             kept = 0.5 ** (float(elapsed[rows].mean()) / planner.cost_half_life)
             costs = count_reports(costs, name, used[rows], carried[rows], kept)
     average = usage(brokers.smoothed_resources, settings.weights)
-    costs = note_idle(costs, average, brokers.limits, float(elapsed.max(initial=0.0)))
+    idle, since = is_idle(traffic_of(brokers.smoothed_traffic)), float(elapsed.max(initial=0.0))
+    costs = note_idle(costs, average[idle], brokers.limits[:, idle], since)
     reported = dict(zip(brokers.names, brokers.reported_ms.tolist(), strict=True))
     costs = replace(drop_strays(costs, names), reported_ms=reported)
     cost = cost_of(brokers, replace(history, costs=costs))

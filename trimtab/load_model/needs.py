@@ -4,8 +4,8 @@ need of a bundle = slopes * its traffic + own
 slopes  = from all brokers' average reports, each resource by bytes and messages, in and out: least
           squares with no slope below 0, drawn towards today's one cost of traffic where brokers
           are alike
-idle    = the least use of a broker of late: no broker takes more than that by itself, so the rest
-          of what all take without traffic is their bundles'
+idle    = the least use of an idle broker of late: no broker takes more than that by itself, so the
+          rest of what all take without traffic is their bundles'
 own     = what traffic does not tell. A broker's report says the sum over its bundles, and what the
           sum is off is dealt out to them and to the broker by their variances (a Kalman filter
           with one row a broker, Kalman 1960, that keeps no covariances). A bundle that arrives is
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.load import COUNTED
-from trimtab.load_model.costs import DOUBLED
+from trimtab.load_model.costs import DOUBLED, is_idle
 from trimtab.load_model.estimates import Keys
 from trimtab.view import View
 
@@ -84,7 +84,7 @@ class Needs:
     noise: Floats = field(default_factory=lambda: np.zeros(4))
     """(4,) variance of a report around what is expected of it."""
     idle: Floats = field(default_factory=lambda: np.full(4, np.inf))
-    """(4,) the least average use of a broker of late."""
+    """(4,) the least average use of an idle broker of late, in parts of its limit."""
     untold: float = 1.0
     """The part of the prior's standard deviation that is left on whether messages or bytes cost: 1
     where brokers carry the same mixture."""
@@ -136,7 +136,8 @@ def learn_needs(past: Needs, view: View, keys: Keys, order: Ints, half_life: flo
     # What all brokers have without traffic is their bundles' if what differs between them is.
     of_bundles = fit.variance / np.maximum(fit.variance + base_variance, _TINY)
     idle = _idle(past.idle, view, (brokers.reported_ms - before)[news & (before > 0)])
-    usual = np.maximum(fit.rest * of_bundles, fit.rest - idle) / max(float(held.mean()), 1.0)
+    of_bundles = np.maximum(fit.rest * of_bundles, fit.rest - idle * np.median(limits, axis=1))
+    usual = of_bundles / max(float(held.mean()), 1.0)
     # In a balanced fleet sums differ by less than what they are the sums of.
     spread = np.maximum(fit.variance / max(float(held.mean()), 1.0), usual**2)
     weights = weights_of(view)[order]
@@ -145,7 +146,7 @@ def learn_needs(past: Needs, view: View, keys: Keys, order: Ints, half_life: flo
     loose = np.where(come, bundles.unsure, bundles.loose + _loosened(bundles, hosts, held))
     loose = np.minimum(loose, bundles.unsure)
     base = np.where(known, np.hstack((past.base, np.zeros((4, 1))))[:, at], 0.0)
-    freed = _free(base, idle, known)
+    freed = _free(base, idle[:, None] * limits, known)
     base = base - freed
     traffic = PRIOR @ view.bundles.long[:, order]
     share = traffic / np.maximum(np.bincount(hosts, traffic, n), _TINY)[hosts]
@@ -180,19 +181,20 @@ def learn_needs(past: Needs, view: View, keys: Keys, order: Ints, half_life: flo
 
 
 def _idle(past: Floats, view: View, elapsed_ms: Ints) -> Floats:
-    """(4,) the least average use of a broker; fades by rising."""
+    """(4,) the least average use of an idle broker, in parts of its limit; fades by rising."""
     risen = past * 2.0 ** min(float(elapsed_ms.max(initial=0)) / (1000 * DOUBLED), 64.0)
-    floor = _LEAST_IDLE * np.median(view.brokers.limits[COUNTED], axis=1)
-    idle: Floats = np.minimum(risen, np.maximum(_averages(view).min(axis=1), floor))
+    idle_now = is_idle(PRIOR @ view.brokers.smoothed_traffic)
+    shares = view.brokers.smoothed_resources[COUNTED][:, idle_now].min(axis=1, initial=np.inf) / 100
+    idle: Floats = np.minimum(risen, np.maximum(shares, _LEAST_IDLE))
     return idle
 
 
 def _free(base: Floats, idle: Floats, known: Bools) -> Floats:
     """(4, n) what the brokers' bundles take of (4, n) ``base``: an even fleet seems to take by
-    itself what an idle broker shows that it does not."""
+    itself what an idle broker shows that it does not, (4, n) ``idle``."""
     if not known.any():
         return np.zeros_like(base)
-    more = np.maximum(np.median(base[:, known], axis=1) - idle, 0.0)
+    more = np.maximum(np.median((base - idle)[:, known], axis=1), 0.0)
     freed: Floats = np.clip(base, 0.0, more[:, None])
     return freed
 
