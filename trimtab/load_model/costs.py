@@ -149,5 +149,6 @@ def _slope(sums: tuple[float, ...] | None, used_squares: float, most_base: float
     # Only a fleet that is kept even hides its slope.
     even = (_EVEN * used / count) ** 2
     differ = max(used_squares / count - (used / count) ** 2, 0.0)
-    hidden = even / (even + differ) * (used / count - most_base) / mean
+    evenness = even / (even + differ) if even > 0 else 0.0
+    hidden = evenness * (used / count - most_base) / mean
     return min(max(slope, _LEAST_SLOPE * ratio, hidden), ratio)
