@@ -83,7 +83,7 @@ class Needs:
     """(4,) variance of ``own`` between bundles."""
     noise: Floats = field(default_factory=lambda: np.zeros(4))
     """(4,) variance of a report around what is expected of it."""
-    idle: Floats = field(default_factory=lambda: np.full(4, np.inf))
+    idle: Floats = field(default_factory=lambda: np.ones(4))
     """(4,) the least average use of an idle broker of late, in parts of its limit."""
     untold: float = 1.0
     """The part of the prior's standard deviation that is left on whether messages or bytes cost: 1
@@ -184,7 +184,7 @@ def _idle(past: Floats, view: View, elapsed_ms: Ints) -> Floats:
     """(4,) the least average use of an idle broker, in parts of its limit; fades by rising."""
     risen = past * 2.0 ** min(float(elapsed_ms.max(initial=0)) / (1000 * DOUBLED), 64.0)
     idle_now = is_idle(PRIOR @ view.brokers.smoothed_traffic)
-    shares = view.brokers.smoothed_resources[COUNTED][:, idle_now].min(axis=1, initial=np.inf) / 100
+    shares = view.brokers.smoothed_resources[COUNTED][:, idle_now].min(axis=1, initial=100.0) / 100
     idle: Floats = np.minimum(risen, np.maximum(shares, _LEAST_IDLE))
     return idle
 
