@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.support.clusters import Broker, Bundle, view_of
 from tests.support.reports import bundle
 from trimtab.arrays import CPU, Floats
-from trimtab.load_model.costs import Costs, count_reports, kinds, per_byte
+from trimtab.load_model.costs import Costs, count_reports, kinds, note_idle, per_byte
 from trimtab.load_model.fleet import observe_fleet
 from trimtab.load_model.history import PlannerHistory
 from trimtab.settings import Settings
@@ -52,6 +52,28 @@ def test_a_slope_is_not_believed_to_be_much_less_than_the_ratio() -> None:
     """Usage that falls with traffic is chance."""
     usage, traffic = np.array([0.6, 0.4]), np.array([20 * MB, 80 * MB])
     assert cost(known(usage, traffic)) == pytest.approx(0.5 * 0.5 / (50 * MB))
+
+
+def test_an_idle_broker_shows_what_usage_is_the_brokers_own() -> None:
+    """A planner keeps usage even, whatever the traffic: the line is flat, and half of the usage
+    seems to need no traffic."""
+    usage, traffic = np.full(4, 0.6), np.array([40.0, 50.0, 60.0, 70.0]) * MB
+    even = known(usage, traffic)
+    assert cost(even) == pytest.approx(0.5 * 0.6 / (55 * MB))
+    joined = note_idle(even, np.array([0.6, 0.03]), limits(100.0, 100.0), 60.0)
+    assert cost(joined) == pytest.approx(0.57 / (55 * MB))
+
+
+def test_what_an_idle_broker_showed_fades() -> None:
+    day = 86_400.0
+    costs = note_idle(Costs(), np.array([0.03]), limits(100.0), 0.0)
+    assert [note_idle(costs, np.array([0.6]), limits(100.0), each).idle for each in (0, day)] == [
+        3.0,
+        6.0,
+    ]
+    # Not even a broker that claims to use nothing is believed for ever.
+    none = note_idle(Costs(), np.array([0.0]), limits(100.0), 0.0)
+    assert note_idle(none, np.array([0.6]), limits(100.0), 10 * day).idle == 60.0
 
 
 def test_old_reports_fade() -> None:

@@ -11,8 +11,8 @@ from simulation.scenarios.reading import load
 from simulation.scenarios.running import EPOCH_MS, Run, strategy
 from trimtab.load import COUNTED
 from trimtab.load_model.fleet import Fleet, observe_fleet
-from trimtab.load_model.needs import Needs
-from trimtab.load_model.takes import Takes, compete
+from trimtab.load_model.needs import Needs, _free, _untold
+from trimtab.load_model.takes import Takes, _sway, compete
 from trimtab.wire.columns import pack, unpack
 
 
@@ -54,6 +54,25 @@ def test_what_nothing_tells_of_is_in_doubt_and_the_rest_is_not() -> None:
     assert np.median(takes.doubt[0] / np.maximum(takes.need[0], 1e-9)) > 0.5
     assert np.median(takes.doubt[2] / np.maximum(takes.need[2], 1e-9)) < 0.1
     np.testing.assert_allclose(fleet.usage, run.world.levels, atol=0.02)
+
+
+def test_brokers_of_one_mixture_do_not_tell_whether_messages_or_bytes_cost() -> None:
+    """Where each broker carries the same, what a bundle of other traffic takes is in doubt; the
+    doubt is of all such bundles at once, and goes as mixtures differ."""
+    alike, apart = (_untold(np.diag(each), np.ones(4)) for each in ([0.0] * 4, [0.04] * 4))
+    assert alike == 1.0
+    assert apart == pytest.approx(0.05 / np.sqrt(0.04 + 0.05**2))
+    carried = np.array([[3.0, 1.0], [0.0, 0.0], [1.0, 3.0], [0.0, 0.0]])
+    only_messages, only_bytes = _sway(carried, np.array([[0.5, 0.5]]))
+    assert only_messages.tolist() == [[0.25, -0.25]]
+    assert only_bytes.tolist() == [[-0.25, 0.25]]
+
+
+def test_an_idle_broker_shows_that_the_rest_is_the_bundles() -> None:
+    base, idle = np.array([[20.0, 22.0, 19.0, 3.0]]), np.full((1, 4), 4.0)
+    known = np.array([True, True, True, False])
+    assert _free(base, idle, known).tolist() == [[16.0, 16.0, 16.0, 3.0]]
+    assert not _free(base, np.full((1, 4), 20.0), known).any()
 
 
 def test_a_move_tells_what_the_bundle_takes() -> None:

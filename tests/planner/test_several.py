@@ -23,7 +23,8 @@ def fleet(brokers: list[list[tuple[float, float]]], doubt: float = 0.0, tail: fl
     need = np.array([each for bundles in brokers for each in bundles]).T
     used = np.array([np.bincount(where, each, len(brokers)) for each in need])
     unsure = np.zeros_like(need)
-    takes = Takes(used, np.ones_like(used), need, unsure.copy(), unsure.copy())
+    sway = np.zeros((2, *need.shape))
+    takes = Takes(used, np.ones_like(used), need, unsure.copy(), unsure.copy(), sway)
     takes.doubt[0], takes.tail[0] = doubt, tail
     plain = fleet_of(need.sum(axis=0), where, np.ones(len(brokers)))
     return replace(plain, usage=takes.usage, takes=takes)
@@ -64,6 +65,18 @@ def test_what_may_overload_its_destination_stays() -> None:
     brokers = [[(0.1, 0.0)] * 6, [(0.1, 0.1)] * 2]
     assert planned(fleet(brokers))
     assert not planned(fleet(brokers, tail=0.5))
+
+
+def test_a_broker_is_filled_to_what_all_may_take_if_they_err_alike() -> None:
+    made = fleet([[(0.06, 0.0)] * 10, [(0.06, 0.0)] * 10, []])
+    assert len(planned(made)) == 6
+    takes = made.takes
+    assert takes is not None
+    # Each takes twice as much if only messages cost, and nothing if only bytes do.
+    sway = np.stack((takes.need, -takes.need))
+    steps = planned(replace(made, takes=replace(takes, sway=sway)))
+    assert len(steps) > 1
+    assert 2 * 0.06 * len(steps) <= 0.6
 
 
 def test_what_may_take_nothing_off_its_source_stays() -> None:

@@ -4,6 +4,9 @@ A kind is the set of brokers that report the same limits. For each kind:
 
 usage = base + cost * traffic     least squares over its brokers' reports, old ones fading,
                                   drawn towards a line through the origin while all carry alike
+base <= the least usage of an idle broker of late, in processors
+A fleet that a planner keeps even hides the slope: where usage is the same whatever the traffic, the
+line is flat. An idle broker among them shows how little of that usage is the brokers' own.
 A kind without traffic gets the usual cost of the others, scaled by processors.
 """
 
@@ -11,11 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Final
 
 import numpy as np
 
-from trimtab.arrays import CPU, Floats, Ints
+from trimtab.arrays import CPU, Bools, Floats, Ints
 
 COUNT, TRAFFIC, USAGE, SQUARES, PRODUCTS = range(5)
 """Rows of the sums of a kind."""
@@ -28,6 +32,18 @@ _KINDS: Final = 256
 _LEAST: Final = 1e-6
 """Average bytes/s of a broker below which traffic says nothing about its cost, and percent of
 processors below which they say nothing about its strength: both only exclude zero."""
+DOUBLED: Final = 86_400.0
+"""Seconds in which the least usage known doubles. Shorter: an even fleet forgets what idle brokers
+showed; longer: brokers that came to use more by themselves are misjudged for days."""
+_EVEN: Final = 0.2
+"""Relative deviation of usage between brokers up to which they are kept even. Lower: a range of a
+few points shows the slope; higher: what differs for other reasons counts as kept even."""
+_IDLE: Final = 0.1
+"""The part of the mean traffic up to which a broker is idle. Lower: fewer are seen; higher: what
+traffic costs counts as the brokers' own."""
+_LEAST_IDLE: Final = 1.0
+"""Percent of a processor that any broker uses: doubling must come to an end where one reports none.
+"""
 _LEAST_SLOPE: Final = 0.5
 """The smallest believed slope, as a part of the ratio of usage to traffic: a broker's usage without
 traffic is assumed to be at most half."""
@@ -38,8 +54,12 @@ class Costs:
     """Fading sums over reports, by kind; traffic is in bytes/s."""
 
     sums: dict[str, tuple[float, float, float, float, float]] = field(default_factory=dict)
+    used_squares: dict[str, float] = field(default_factory=dict)
+    """Of usage, by kind; they fade as ``sums`` do."""
     reported_ms: dict[str, int] = field(default_factory=dict)
     """Broker to the time of its last counted report."""
+    idle: float = inf
+    """The least average usage of an idle broker, in percent of a processor; fades by rising."""
 
 
 def kinds(limits: Floats) -> tuple[tuple[str, ...], Ints]:
@@ -62,28 +82,62 @@ def count_reports(past: Costs, kind: str, usage: Floats, traffic: Floats, kept: 
     )
     old = np.array(past.sums.get(kind, (0.0,) * 5))
     count, sum_, used, squares, products = (old * kept + new).tolist()
-    return Costs({**past.sums, kind: (count, sum_, used, squares, products)}, past.reported_ms)
+    used_squares = past.used_squares.get(kind, 0.0) * kept + float((usage * usage).sum())
+    return replace(
+        past,
+        sums={**past.sums, kind: (count, sum_, used, squares, products)},
+        used_squares={**past.used_squares, kind: used_squares},
+    )
+
+
+def is_idle(traffic: Floats) -> Bools:
+    """(n,) whether a broker carries next to nothing, by (n,) traffic."""
+    idle: Bools = traffic <= _IDLE * traffic.mean() if traffic.size else np.zeros(0, np.bool_)
+    return idle
+
+
+def note_idle(costs: Costs, usage: Floats, limits: Floats, elapsed: float) -> Costs:
+    """The costs after (k,) average usages of idle brokers with these (5, k) limits, ``elapsed``
+    seconds after the last ones."""
+    least = max(float((usage * _cores(limits)).min(initial=inf)), _LEAST_IDLE)
+    return replace(costs, idle=min(costs.idle * 2 ** min(elapsed / DOUBLED, 64.0), least))
 
 
 def drop_strays(costs: Costs, names: Collection[str]) -> Costs:
     """Drop kinds without a broker, if there are very many kinds."""
     if len(costs.sums) <= _KINDS:
         return costs
-    return replace(costs, sums={name: s for name, s in costs.sums.items() if name in names})
+    return replace(
+        costs,
+        sums={name: s for name, s in costs.sums.items() if name in names},
+        used_squares={name: s for name, s in costs.used_squares.items() if name in names},
+    )
 
 
 def per_byte(costs: Costs, names: tuple[str, ...], limits: Floats) -> Floats:
     """(kinds,) usage per byte/s; ``limits`` are (5, kinds). 0 if nothing is known at all."""
-    slopes = np.array([_slope(costs.sums.get(name)) for name in names])
+    cores = _cores(limits)
+    bases = (costs.idle / cores).tolist()
+    slopes = np.array(
+        [
+            _slope(costs.sums.get(name), costs.used_squares.get(name, 0.0), base)
+            for name, base in zip(names, bases, strict=True)
+        ]
+    )
     known = slopes > 0
     if known.all() or not known.any():
         return slopes
-    cores = np.where(limits[CPU] > _LEAST, limits[CPU], 1.0)
     usual = float(np.median((slopes * cores)[known]))
     return np.where(known, slopes, usual / cores)
 
 
-def _slope(sums: tuple[float, ...] | None) -> float:
+def _cores(limits: Floats) -> Floats:
+    """(n,) percent of processors of brokers with these (5, n) limits; 1 where unknown."""
+    cores: Floats = np.where(limits[CPU] > _LEAST, limits[CPU], 1.0)
+    return cores
+
+
+def _slope(sums: tuple[float, ...] | None, used_squares: float, most_base: float) -> float:
     if sums is None or sums[TRAFFIC] <= _LEAST * sums[COUNT] or sums[USAGE] <= 0:
         return 0.0
     count, traffic, used, squares, products = sums
@@ -92,4 +146,9 @@ def _slope(sums: tuple[float, ...] | None) -> float:
     together = products / count - mean * used / count
     prior = (_ALIKE * mean) ** 2
     slope = (together + prior * ratio) / (max(variance, 0.0) + prior)
-    return min(max(slope, _LEAST_SLOPE * ratio), ratio)
+    # Only a fleet that is kept even hides its slope.
+    even = (_EVEN * used / count) ** 2
+    differ = max(used_squares / count - (used / count) ** 2, 0.0)
+    evenness = even / (even + differ) if even > 0 else 0.0
+    hidden = evenness * (used / count - most_base) / mean
+    return min(max(slope, _LEAST_SLOPE * ratio, hidden), ratio)

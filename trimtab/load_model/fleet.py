@@ -16,7 +16,14 @@ import numpy as np
 
 from trimtab.arrays import RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT, Bools, Floats, Ints
 from trimtab.load import usage
-from trimtab.load_model.costs import count_reports, drop_strays, kinds, per_byte
+from trimtab.load_model.costs import (
+    count_reports,
+    drop_strays,
+    is_idle,
+    kinds,
+    note_idle,
+    per_byte,
+)
 from trimtab.load_model.estimates import Samples, locate_keys
 from trimtab.load_model.fleet_change import is_filling, note_brokers
 from trimtab.load_model.history import Foreseen, PlannerHistory
@@ -171,6 +178,9 @@ def _costed(brokers: Brokers, history: PlannerHistory, settings: Settings) -> Pl
         if rows.size:
             kept = 0.5 ** (float(elapsed[rows].mean()) / planner.cost_half_life)
             costs = count_reports(costs, name, used[rows], carried[rows], kept)
+    average = usage(brokers.smoothed_resources, settings.weights)
+    idle, since = is_idle(traffic_of(brokers.smoothed_traffic)), float(elapsed.max(initial=0.0))
+    costs = note_idle(costs, average[idle], brokers.limits[:, idle], since)
     reported = dict(zip(brokers.names, brokers.reported_ms.tolist(), strict=True))
     costs = replace(drop_strays(costs, names), reported_ms=reported)
     cost = cost_of(brokers, replace(history, costs=costs))
@@ -181,7 +191,6 @@ def _costed(brokers: Brokers, history: PlannerHistory, settings: Settings) -> Pl
     stepped = news & ~np.isnan(before)
     squares = np.where(stepped, fading * squares + (1 - fading) * squared, squares)
     ahead = fading * np.array([history.ahead.get(name, 0.0) for name in brokers.names])
-    average = usage(brokers.smoothed_resources, settings.weights)
     rest = average - cost * traffic_of(brokers.smoothed_traffic) + ahead
     columns = (rest.tolist(), np.sqrt(squares).tolist(), ahead.tolist())
     unexplained, strays, left = (dict(zip(brokers.names, c, strict=True)) for c in columns)

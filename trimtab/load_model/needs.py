@@ -4,6 +4,8 @@ need of a bundle = slopes * its traffic + own
 slopes  = from all brokers' average reports, each resource by bytes and messages, in and out: least
           squares with no slope below 0, drawn towards today's one cost of traffic where brokers
           are alike
+idle    = the least use of an idle broker of late: no broker takes more than that by itself, so the
+          rest of what all take without traffic is their bundles'
 own     = what traffic does not tell. A broker's report says the sum over its bundles, and what the
           sum is off is dealt out to them and to the broker by their variances (a Kalman filter
           with one row a broker, Kalman 1960, that keeps no covariances). A bundle that arrives is
@@ -15,6 +17,7 @@ doubt   = the standard deviation of own: at first what the brokers' residuals di
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import sqrt
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -22,6 +25,7 @@ from numpy.typing import NDArray
 
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.load import COUNTED
+from trimtab.load_model.costs import DOUBLED, is_idle
 from trimtab.load_model.estimates import Keys
 from trimtab.view import View
 
@@ -32,6 +36,8 @@ PRIOR: Final[NDArray[np.float64]] = np.array([MESSAGE_BYTES, MESSAGE_BYTES, 1.0,
 """(4,) bytes that each row of traffic counts as while nothing better is known."""
 _ALIKE: Final = 0.05
 """Relative deviation of traffic between brokers below which a fit says little about the slopes."""
+_LEAST_IDLE: Final = 0.001
+"""Part of its limit that any broker uses by itself: `idle` must be able to rise from none."""
 _SWEEPS: Final = 60
 """Of coordinate descent: more only settle digits that noise makes worthless."""
 _BASE: Final = 0.03
@@ -77,6 +83,11 @@ class Needs:
     """(4,) variance of ``own`` between bundles."""
     noise: Floats = field(default_factory=lambda: np.zeros(4))
     """(4,) variance of a report around what is expected of it."""
+    idle: Floats = field(default_factory=lambda: np.ones(4))
+    """(4,) the least average use of an idle broker of late, in parts of its limit."""
+    untold: float = 1.0
+    """The part of the prior's standard deviation that is left on whether messages or bytes cost: 1
+    where brokers carry the same mixture."""
     reported_ms: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     """(n,) the last report counted."""
 
@@ -94,6 +105,7 @@ class _Fit(NamedTuple):
     """(4,) use without traffic."""
     variance: Floats
     """(4,) of what is left."""
+    untold: float
 
 
 class _Bundles(NamedTuple):
@@ -123,7 +135,9 @@ def learn_needs(past: Needs, view: View, keys: Keys, order: Ints, half_life: flo
     noise = np.maximum(past.noise, (_LEAST_NOISE * np.median(limits, axis=1)) ** 2)
     # What all brokers have without traffic is their bundles' if what differs between them is.
     of_bundles = fit.variance / np.maximum(fit.variance + base_variance, _TINY)
-    usual = fit.rest * of_bundles / max(float(held.mean()), 1.0)
+    idle = _idle(past.idle, view, (brokers.reported_ms - before)[news & (before > 0)])
+    of_bundles = np.maximum(fit.rest * of_bundles, fit.rest - idle * np.median(limits, axis=1))
+    usual = of_bundles / max(float(held.mean()), 1.0)
     # In a balanced fleet sums differ by less than what they are the sums of.
     spread = np.maximum(fit.variance / max(float(held.mean()), 1.0), usual**2)
     weights = weights_of(view)[order]
@@ -132,8 +146,13 @@ def learn_needs(past: Needs, view: View, keys: Keys, order: Ints, half_life: flo
     loose = np.where(come, bundles.unsure, bundles.loose + _loosened(bundles, hosts, held))
     loose = np.minimum(loose, bundles.unsure)
     base = np.where(known, np.hstack((past.base, np.zeros((4, 1))))[:, at], 0.0)
+    freed = _free(base, idle[:, None] * limits, known)
+    base = base - freed
+    traffic = PRIOR @ view.bundles.long[:, order]
+    share = traffic / np.maximum(np.bincount(hosts, traffic, n), _TINY)[hosts]
+    own = bundles.own + freed[:, hosts] * share
     used = brokers.resources[COUNTED] / 100 * limits
-    off = used - fit.slopes @ brokers.traffic - base - _sums(bundles.own, hosts, n)
+    off = used - fit.slopes @ brokers.traffic - base - _sums(own, hosts, n)
     # The filter: each broker's sum is off by this much, and so is each part, by its variance.
     variance = loose * spread[:, None] * weights**2
     of_base = np.where(known, noise[:, None], base_variance[:, None])
@@ -147,7 +166,7 @@ def learn_needs(past: Needs, view: View, keys: Keys, order: Ints, half_life: flo
         keys=keys,
         brokers=brokers.names,
         host=np.where(news[hosts], hosts, bundles.was),
-        own=np.maximum(bundles.own + gain * off[:, hosts], least),
+        own=np.maximum(own + gain * off[:, hosts], least),
         unsure=np.where(come, bundles.unsure * (1 - gain), bundles.unsure),
         loose=np.where(news[hosts], bound, loose),
         base=base + of_base / whole * believed * off,
@@ -155,8 +174,36 @@ def learn_needs(past: Needs, view: View, keys: Keys, order: Ints, half_life: flo
         slopes=fit.slopes,
         spread=spread,
         noise=_noise(noise, off[:, settled]),
+        idle=idle,
+        untold=fit.untold,
         reported_ms=np.maximum(brokers.reported_ms, before),
     )
+
+
+def _idle(past: Floats, view: View, elapsed_ms: Ints) -> Floats:
+    """(4,) the least average use of an idle broker, in parts of its limit; fades by rising."""
+    risen = past * 2.0 ** min(float(elapsed_ms.max(initial=0)) / (1000 * DOUBLED), 64.0)
+    idle_now = is_idle(PRIOR @ view.brokers.smoothed_traffic)
+    shares = view.brokers.smoothed_resources[COUNTED][:, idle_now].min(axis=1, initial=100.0) / 100
+    idle: Floats = np.minimum(risen, np.maximum(shares, _LEAST_IDLE))
+    return idle
+
+
+def _free(base: Floats, idle: Floats, known: Bools) -> Floats:
+    """(4, n) what the brokers' bundles take of (4, n) ``base``: an even fleet seems to take by
+    itself what an idle broker shows that it does not, (4, n) ``idle``."""
+    if not known.any():
+        return np.zeros_like(base)
+    more = np.maximum(np.median((base - idle)[:, known], axis=1), 0.0)
+    freed: Floats = np.clip(base, 0.0, more[:, None])
+    return freed
+
+
+def _averages(view: View) -> Floats:
+    """(4, n) average use."""
+    brokers = view.brokers
+    average: Floats = brokers.smoothed_resources[COUNTED] / 100 * brokers.limits[COUNTED]
+    return average
 
 
 def _noise(past: Floats, off: Floats) -> Floats:
@@ -215,7 +262,7 @@ def _count(past: Floats, view: View, news: Bools, elapsed_ms: Ints, half_life: f
     counted = news & (brokers.smoothed_traffic.sum(axis=0) > 0)
     if not counted.any():
         return past
-    used = brokers.smoothed_resources[COUNTED] / 100 * brokers.limits[COUNTED]
+    used = _averages(view)
     rows = np.vstack((np.ones(len(news)), brokers.smoothed_traffic, used))[:, counted]
     kept = 0.5 ** (float(elapsed_ms[counted].min()) / (1000 * half_life))
     moments: Floats = kept * past + rows @ rows.T
@@ -225,7 +272,7 @@ def _count(past: Floats, view: View, news: Bools, elapsed_ms: Ints, half_life: f
 def _fit(moments: Floats) -> _Fit:
     """Least squares without slopes below 0, by coordinate descent (Franc, Hlavac, Navara 2005)."""
     if moments[0, 0] <= 0:
-        return _Fit(np.zeros((4, 4)), np.zeros(4), np.zeros(4))
+        return _Fit(np.zeros((4, 4)), np.zeros(4), np.zeros(4), 1.0)
     mean = moments[0] / moments[0, 0]
     around = moments / moments[0, 0] - np.outer(mean, mean)
     traffic, used = np.maximum(mean[_TRAFFIC], _TINY), mean[_USED]
@@ -243,4 +290,14 @@ def _fit(moments: Floats) -> _Fit:
     explained = (slopes @ scaled * slopes).sum(axis=1)
     both = ((around[_TRAFFIC, _USED] / traffic[:, None]).T * slopes).sum(axis=1)
     variance = np.maximum(np.diag(around)[_USED] - 2 * both + explained, 0.0)
-    return _Fit(slopes / traffic, np.maximum(used - slopes.sum(axis=1), 0.0), variance)
+    rest = np.maximum(used - slopes.sum(axis=1), 0.0)
+    return _Fit(slopes / traffic, rest, variance, _untold(scaled, traffic))
+
+
+def _untold(scaled: Floats, traffic: Floats) -> float:
+    """What brokers' reports leave of the prior's standard deviation of whether messages or bytes
+    cost, by the relative covariances (4, 4) of their traffic and its means (4,)."""
+    rates, bytes_ = (part / max(float(part.sum()), _TINY) for part in (traffic[:2], traffic[2:]))
+    mixture = np.concatenate((rates, -bytes_))
+    told = float(mixture @ scaled @ mixture)
+    return _ALIKE / sqrt(max(told, 0.0) + _ALIKE**2)

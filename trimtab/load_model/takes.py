@@ -39,6 +39,9 @@ class Takes:
     """(r, m) standard deviation of ``need``."""
     tail: Floats
     """(r, m) what a bundle may take beyond ``need`` at worst."""
+    sway: Floats
+    """(2, r, m) what a bundle takes beyond ``need`` if only messages cost, or only bytes: it errs
+    alike for all bundles."""
     names: Sequence[str] = ()
     """Of the bundles."""
 
@@ -99,7 +102,17 @@ def takes_of(view: View, needs: Needs, size: Floats, weights: WeightSettings) ->
     doubt = np.maximum(doubt, unsure * np.maximum(own, 0.0))
     there = np.array([np.bincount(view.intended, column, n) for column in need])
     tail = np.maximum(_AT_WORST * doubt, unsure * _excess(own, view.bundles.owner, n))
-    return Takes(needs.base + there, scale, need, doubt, tail, view.bundles.names)
+    sway = _sway(carried, needs.slopes @ carried) * needs.untold
+    return Takes(needs.base + there, scale, need, doubt, tail, sway, view.bundles.names)
+
+
+def _sway(carried: Floats, taken: Floats) -> Floats:
+    """(2, r, m) what bundles would take more of (r, m) what their traffic (4, m) takes, if only its
+    messages cost, or only its bytes."""
+    whole = taken.sum(axis=1)[:, None]
+    parts = (carried[:2].sum(axis=0), carried[2:].sum(axis=0))
+    sway: Floats = np.array([whole * (part / max(float(part.sum()), 1e-12)) for part in parts])
+    return sway - taken
 
 
 def _excess(own: Floats, hosts: Ints, n: int) -> Floats:

@@ -94,6 +94,8 @@ class _Trial:
         self._used = takes.used.copy()
         self._tails = np.zeros_like(takes.used)
         """Sums of the squares of what came may take more at worst."""
+        self._sway = np.zeros((2, *takes.used.shape))
+        """Sums of what came takes more if only messages cost, or only bytes."""
         self._usage = ground.fleet.usage.copy()
         self._left: dict[int, Ints] = {}
         self._steps: list[BoardMove] = []
@@ -175,7 +177,8 @@ class _Trial:
         least = ((used - need - _SURELY * doubt) * each).max(axis=0)
         there, each = self._used[:, None, to], scale[:, None, to]
         tail = np.sqrt(self._tails[:, None, to] + (takes.tail[:, rows] ** 2)[:, :, None])
-        most = ((there + need[:, :, None] + tail) * each).max(axis=0)
+        sway = (self._sway[:, :, None, to] + takes.sway[:, :, rows, None]).max(axis=0)
+        most = ((there + need[:, :, None] + np.maximum(sway, 0.0) + tail) * each).max(axis=0)
         some = ((there + surely[:, :, None]) * each).max(axis=0)
         before = _off(self._usage[source], self._usage[source], band)
         before = before + _off(self._usage[to], self._usage[to], band)
@@ -206,6 +209,7 @@ class _Trial:
         self._used[:, source] -= takes.need[:, row]
         self._used[:, to] += takes.need[:, row]
         self._tails[:, to] += takes.tail[:, row] ** 2
+        self._sway[:, :, to] += takes.sway[:, :, row]
         for broker in (source, to):
             self._usage[broker] = (self._used[:, broker] * takes.scale[:, broker]).max()
             self._aside[broker] = False

@@ -54,7 +54,8 @@ def learn_costs(past: tuple[Costs, ...], brokers: Brokers, kept: float) -> tuple
             )
         # A report so large that the sums overflow must not be remembered.
         sums = {name: costs.sums[name] for name in names if np.isfinite(costs.sums[name]).all()}
-        found.append(replace(costs, sums=sums))
+        used_squares = {name: costs.used_squares[name] for name in sums}
+        found.append(replace(costs, sums=sums, used_squares=used_squares))
     return tuple(found)
 
 
