@@ -39,8 +39,9 @@ test-core:
 	nice $(BIN)/pytest -m "not slow" $(CORE_TESTS)
 
 .PHONY: slow
-slow: setup ## the longer tests that neither `make test` nor `make faults` runs
+slow: setup ## the longer tests that neither `make test` nor `make faults` runs; five times the examples
 	$(BIN)/pytest -m "slow and not pulsar" --ignore tests/faults
+	$(BIN)/pytest --hypothesis-profile long -o timeout=1800 -m "not slow" tests/planner tests/properties
 
 .PHONY: false-plans
 false-plans: .venv ## count the plans that noise alone causes over DAYS=300 of each kind of noise; hours

@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from heapq import merge
-from types import TracebackType
 from typing import Any, Final, Self
 
 import msgspec
@@ -171,12 +170,7 @@ class Auditor:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._journal.close()
         self._commands.close()
 

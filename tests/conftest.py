@@ -6,12 +6,18 @@ from collections.abc import Generator, Iterator
 
 import pytest
 import redis
+from hypothesis import settings
 
 from deploy import jars
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
 from sinks.redis.server.connections import redis_client
 from tests.coverage import named_tests
+
+# Tests run on machines shared with other work: an example has no deadline.
+settings.register_profile("usual", deadline=None, print_blob=True)
+settings.register_profile("long", settings.get_profile("usual"), max_examples=500)
+settings.load_profile("usual")
 
 _PASSED = pytest.StashKey[set[str]]()
 _EXPECTED = pytest.StashKey[set[str]]()

@@ -70,6 +70,11 @@ class Clock:
     _due: list[tuple[float, int, Callable[[], object]]] = field(default_factory=list)
     _numbers: count[int] = field(default_factory=count)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is due any more."""
+        return not self._due
+
     def later(self, delay: float, action: Callable[[], object]) -> None:
         heapq.heappush(self._due, (self.now + delay, next(self._numbers), action))
 

@@ -83,7 +83,7 @@ def test_a_step_in_strong_noise_is_answered_within_four_cycles(seed: int) -> Non
     assert reaction <= 4
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_day_s_wave_is_not_chased(seed: int) -> None:
     """A day in rounds of five minutes."""
     scenario = load("wave", seed=seed, seconds=300.0, cycles=288)

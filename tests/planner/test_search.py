@@ -8,7 +8,6 @@ from functools import cache
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import settings as examples
 
 from tests.planner.brute import ALIKE, best
 from tests.planner.fleets import (
@@ -21,10 +20,12 @@ from tests.planner.fleets import (
     targets,
     usage_after,
 )
+from tests.support.examples import examples
 from trimtab.load_model.fleet import Fleet
 from trimtab.planner.board import BoardMove
 from trimtab.planner.order import order_moves
 from trimtab.planner.search import find_plan, floor_of
+from trimtab.planner.trial import Trial
 
 
 def test_two_brokers_need_one_move() -> None:
@@ -135,30 +136,34 @@ def test_what_would_lift_a_broker_above_the_peak_in_any_order_is_left_out() -> N
     assert order_moves(fleet, [BoardMove(0, 0, 1)]) == ()
 
 
-@examples(max_examples=150)
+@examples(150)
 @given(fleets(), targets)
-def test_each_bundle_moves_at_most_once_from_where_it_is(fleet: Fleet, target: float) -> None:
-    steps = plan(fleet, target).steps
-    assert len({step.bundle for step in steps}) == len(steps)
-    for bundle, source, destination in steps:
+def test_every_plan_keeps_all_promises(fleet: Fleet, target: float) -> None:
+    """All are looked for in the same plans: to make a plan takes longer than to judge it."""
+    found = plan(fleet, target)
+    assert_each_moves_once_from_where_it_is(fleet, found)
+    assert_nobody_is_above_the_peak(fleet, found)
+    assert_it_does_what_it_says(fleet, found)
+    assert_nobody_is_emptied(fleet, found)
+
+
+def assert_each_moves_once_from_where_it_is(fleet: Fleet, found: Trial) -> None:
+    assert len({step.bundle for step in found.steps}) == len(found.steps)
+    for bundle, source, destination in found.steps:
         assert fleet.where[bundle] == source != destination
 
 
-@examples(max_examples=150)
-@given(fleets(), targets)
-def test_no_destination_is_ever_above_the_starts_peak(fleet: Fleet, target: float) -> None:
+def assert_nobody_is_above_the_peak(fleet: Fleet, found: Trial) -> None:
     """A bundle is on its source until it has arrived."""
     usage, peak = fleet.usage.copy(), fleet.usage.max()
-    for bundle, source, destination in plan(fleet, target).steps:
+    for bundle, source, destination in found.steps:
         usage[destination] += fleet.size[bundle] * fleet.gain[destination]
         assert usage[destination] <= peak + 1e-8
         usage[source] -= fleet.size[bundle] * fleet.gain[source]
 
 
-@examples(max_examples=150)
-@given(fleets(), targets)
-def test_a_plan_does_what_it_says_and_loses_nothing(fleet: Fleet, target: float) -> None:
-    found = plan(fleet, target)
+def assert_it_does_what_it_says(fleet: Fleet, found: Trial) -> None:
+    """And loses no bundle."""
     after = usage_after(fleet, found.steps)
     assert found.range == pytest.approx(np.ptp(after), abs=1e-8)
     assert found.range <= np.ptp(fleet.usage) + 1e-8
@@ -169,25 +174,23 @@ def test_a_plan_does_what_it_says_and_loses_nothing(fleet: Fleet, target: float)
     assert found.load == pytest.approx(sum(fleet.size[s.bundle] for s in found.steps))
 
 
-@examples(max_examples=150)
-@given(fleets(), targets)
-def test_nobody_is_emptied(fleet: Fleet, target: float) -> None:
+def assert_nobody_is_emptied(fleet: Fleet, found: Trial) -> None:
     left = np.bincount(fleet.where, minlength=len(fleet.usage))
     had = left > 0
-    for _, source, destination in plan(fleet, target).steps:
+    for _, source, destination in found.steps:
         left[source] -= 1
         left[destination] += 1
     assert (left[had] >= 1).all()
 
 
-@examples(max_examples=50)
+@examples(50)
 @given(fleets(), targets)
 def test_equal_fleets_get_equal_plans(fleet: Fleet, target: float) -> None:
     again = replace(fleet, usage=fleet.usage.copy(), size=fleet.size.copy())
     assert plan(fleet, target) == plan(again, target)
 
 
-@examples(max_examples=50)
+@examples(50)
 @given(fleets(), targets)
 def test_little_effort_gives_a_sound_plan(fleet: Fleet, target: float) -> None:
     found = plan(fleet, target, 1000)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.clusters import Broker, throughputs, view_of
+from tests.support.examples import examples
 from tests.support.promises import Retried, is_kept
 from tests.support.random_clusters import Cluster, all_settings, clusters, policies
 from tests.support.scenes import scenes_of
@@ -118,6 +119,7 @@ def test_what_would_change_an_answer_changes_it(
     assert_changes_are_true(rounds_of(fleets, settings, demanded)[-1])
 
 
+@examples(40)
 @given(
     steady(),
     st.sampled_from(["trimtab", "threshold"]),
@@ -140,7 +142,7 @@ def test_on_a_steady_fleet_it_does_too(
         assert_changes_are_true(scene)
 
 
-@settings(max_examples=25)
+@examples(10)
 @given(leaping(), st.sampled_from([0.02, 0.05, 0.1]), st.sampled_from([0.1, 1.0, 100.0]))
 def test_while_bundles_leap_together_it_does_too(
     views: list[View], target: float, false_moves: float

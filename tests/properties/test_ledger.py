@@ -13,7 +13,8 @@ from trimtab.state.ledger_state import Ledger
 from trimtab.state.round_state import RoundState
 from trimtab.wire.columns import pack, unpack
 from trimtab.wire.control import IntentKind
-from trimtab.wire.rounds import PlannedMove, RoundRecord
+from trimtab.wire.planned import PlannedMove
+from trimtab.wire.rounds import RoundRecord
 
 READY = {
     "round.grace_period": 60.0,

@@ -8,11 +8,12 @@ and is left out; and nothing in such a report has any part in a decision, about 
 from __future__ import annotations
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from simulation.replay.batches import Replay, rounds_of
 from sources.records import Record
+from tests.support.examples import examples
 from tests.support.nonsense import (
     BROKERS,
     BUNDLES,
@@ -72,7 +73,7 @@ def letters_in(rows: list[Row]) -> list[DeadLetter]:
     return [msgspec.json.decode(row.payload, type=DeadLetter) for row in found]
 
 
-@settings(max_examples=40, deadline=None)
+@examples(25)
 @given(fleets(STEPS), jobs, st.sets(st.integers(0, STEPS - 1)), st.data())
 def test_nonsense_is_as_a_report_that_was_not_sent(
     fleet: Fleet, job: Settings, lying: set[int], data: st.DataObject
@@ -88,7 +89,7 @@ def test_nonsense_is_as_a_report_that_was_not_sent(
     assert [letter.key for letter in lied_to.letters] == [f"c/{LIAR}"] * len(lying)
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(fleets(LONGER), jobs, st.data())
 def test_a_broker_that_goes_on_with_nonsense_is_left_out(
     fleet: Fleet, job: Settings, data: st.DataObject

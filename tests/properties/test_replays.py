@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from simulation.replay.batches import Replay
+from tests.support.examples import examples
 from tests.support.recordings import Batch, jobs, recordings
 from trimtab.cluster.export import ClusterExport
 from trimtab.intake.expiry import FORGET_MS, is_forgotten
@@ -34,11 +35,12 @@ def of(cluster: str, rows: list[Row]) -> list[Row]:
     return [row for row in rows if row.cluster == cluster]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(recordings(), jobs, st.integers(0, 5))
 def test_a_replay_from_an_export_goes_on_as_the_one_from_the_start(
     batches: list[Batch], job: Settings, skipped: int
 ) -> None:
+    """And what is exported is all that is held after the batch."""
     whole = Replay(INTAKE, job)
     followers: list[tuple[str, Replay]] = []
     for at, records in batches:
@@ -46,7 +48,9 @@ def test_a_replay_from_an_export_goes_on_as_the_one_from_the_start(
         for cluster, replay in followers:
             assert replay.run(at, records) == of(cluster, rows)
             assert replay.fingerprint(cluster) == whole.fingerprint(cluster)
+        assert_snapshots_are_held_once(whole)
         for cluster, held in exported(rows).items():
+            assert held == whole.clusters[cluster].held()
             skipped -= 1
             if skipped < 0 and len(followers) < MOST:
                 replay = Replay(INTAKE, job)
@@ -56,7 +60,15 @@ def test_a_replay_from_an_export_goes_on_as_the_one_from_the_start(
         assert replay.clusters[cluster].held() == whole.clusters[cluster].held()
 
 
-@settings(max_examples=40)
+def assert_snapshots_are_held_once(replay: Replay) -> None:
+    for cluster in replay.clusters:
+        known = replay.clusters[cluster].held()
+        stored = {b: p for (c, b), p in replay.snapshots.items() if c == cluster}
+        assert {**known.snapshots, **known.aside} == stored
+        assert not known.snapshots.keys() & known.aside.keys()
+
+
+@examples(25)
 @given(recordings(), jobs, st.data())
 def test_what_is_forgotten_may_be_deleted_at_any_time(
     batches: list[Batch], job: Settings, data: st.DataObject
@@ -73,19 +85,3 @@ def test_what_is_forgotten_may_be_deleted_at_any_time(
                 del swept.snapshots[subject]
     for name in replay.clusters:
         assert replay.fingerprint(name) == swept.fingerprint(name)
-
-
-@settings(max_examples=60)
-@given(recordings(), jobs)
-def test_what_is_exported_is_all_that_is_held_after_the_batch(
-    batches: list[Batch], job: Settings
-) -> None:
-    replay = Replay(INTAKE, job)
-    for at, records in batches:
-        for cluster, held in exported(replay.run(at, records)).items():
-            assert held == replay.clusters[cluster].held()
-        for cluster in replay.clusters:
-            known = replay.clusters[cluster].held()
-            stored = {b: p for (c, b), p in replay.snapshots.items() if c == cluster}
-            assert {**known.snapshots, **known.aside} == stored
-            assert not known.snapshots.keys() & known.aside.keys()

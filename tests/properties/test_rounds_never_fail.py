@@ -10,10 +10,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.clusters import Broker, Bundle, Four, view_of
+from tests.support.examples import examples
 from tests.support.random_clusters import PAIRS, all_settings, policies
 from tests.support.reports import bundle
 from tests.support.scenes import scene_of
@@ -134,7 +135,7 @@ class World:
         )
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(st.lists(turns, min_size=2, max_size=6), eager(), policies())
 def test_no_round_fails(told: list[Turn], chosen: Settings, demanded: Policies) -> None:
     """Nor does its explanation, nor its shadow; and each goes on from what was stored."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from simulation.load_model import load_model
 from simulation.profile import Profile
 from simulation.replay.batches import Replay
 from tests.support.clusters_by_rows import said
+from tests.support.examples import examples
 from tests.support.landing import Landing
 from tests.support.random_clusters import PAIRS
 from tests.support.recordings import AVG, Batch, recordings
@@ -67,7 +68,7 @@ def profiles(draw: st.DrawFn) -> Profile:
     )
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(recordings(), pairs)
 def test_the_champion_decides_as_it_would_alone(
     batches: list[Batch], challenger: tuple[str, str]
@@ -78,6 +79,7 @@ def test_the_champion_decides_as_it_would_alone(
         one, other = (rounds_in(replay.run(at, records)) for replay in (alone, accompanied))
         assert all(record.shadow is not None for record in other)
         assert list(map(told, other)) == list(map(told, one))
+        assert_the_challengers_world_is_there(accompanied)
 
 
 def told(record: RoundRecord) -> RoundRecord:
@@ -85,22 +87,16 @@ def told(record: RoundRecord) -> RoundRecord:
     return msgspec.structs.replace(record, shadow=None, state_hash="")
 
 
-@settings(max_examples=60)
-@given(recordings(), pairs)
-def test_the_challengers_world_holds_brokers_and_bundles_that_are_there(
-    batches: list[Batch], challenger: tuple[str, str]
-) -> None:
-    replay = Replay(INTAKE, AVG.changed(beside(challenger)))
-    for at, records in batches:
-        replay.run(at, records)
-        for cluster in replay.clusters.values():
-            shadow = cluster.memory.shadow
-            for bundle, broker in shadow.elsewhere.items() if shadow else ():
-                assert bundle in cluster.records(bundle.rpartition("/")[0])
-                assert (cluster.name, broker) in replay.snapshots
+def assert_the_challengers_world_is_there(replay: Replay) -> None:
+    """It holds brokers and bundles that exist."""
+    for cluster in replay.clusters.values():
+        shadow = cluster.memory.shadow
+        for bundle, broker in shadow.elsewhere.items() if shadow else ():
+            assert bundle in cluster.records(bundle.rpartition("/")[0])
+            assert (cluster.name, broker) in replay.snapshots
 
 
-@settings(max_examples=60)
+@examples(35)
 @given(profiles(), pairs, st.sampled_from([0, 3]), st.integers(0, 5))
 def test_a_challenger_that_decides_alike_lives_in_the_true_world(
     profile: Profile, pair: tuple[str, str], budget: int, drained: int
@@ -122,7 +118,7 @@ def test_a_challenger_that_decides_alike_lives_in_the_true_world(
         assert known.elsewhere == own if record.skipped in {"", *IDLE} else not own
 
 
-@settings(max_examples=60)
+@examples(35)
 @given(profiles(), pairs, pairs)
 def test_another_challenger_begins_where_the_champion_is(
     profile: Profile, first: tuple[str, str], second: tuple[str, str]
@@ -137,7 +133,7 @@ def test_another_challenger_begins_where_the_champion_is(
         assert record.shadow.champion == record.shadow.challenger
 
 
-@settings(max_examples=30)
+@examples(20)
 @given(recordings(), pairs)
 def test_a_replay_with_a_challenger_goes_on_from_its_exports(
     batches: list[Batch], challenger: tuple[str, str]

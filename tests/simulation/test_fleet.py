@@ -25,7 +25,8 @@ from trimtab.ownership import State
 from trimtab.store.requests import BatchId, transitions
 from trimtab.wire.keys import LOAD_REPORTS
 from trimtab.wire.load_report import decode
-from trimtab.wire.rounds import PlannedMove, RoundRecord
+from trimtab.wire.planned import PlannedMove
+from trimtab.wire.rounds import RoundRecord
 
 CLUSTER = "fleet-test"
 PROFILE = Profile(brokers=3, bundles=12, namespaces=3)

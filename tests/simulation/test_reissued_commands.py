@@ -19,7 +19,8 @@ from trimtab.store.requests import BatchId, issue_commands, transitions
 from trimtab.wire import keys
 from trimtab.wire.command import Command, CommandKind
 from trimtab.wire.ownership import Change, Record, Transition, TransitionOutcome
-from trimtab.wire.rounds import BatchRecord, PlannedMerge, PlannedMove, RoundRecord
+from trimtab.wire.planned import PlannedMerge, PlannedMove
+from trimtab.wire.rounds import BatchRecord, RoundRecord
 
 BUNDLES = [bundle(i) for i in range(2)]
 ROUND: RoundRecord = msgspec.structs.replace(

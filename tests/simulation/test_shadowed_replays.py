@@ -20,7 +20,7 @@ from trimtab.settings import Settings
 from trimtab.settings.setting import InvalidSettings
 from trimtab.state.memory import Memory
 from trimtab.wire import keys
-from trimtab.wire.rounds import PlannedMove
+from trimtab.wire.planned import PlannedMove
 
 QUARTERS = [bundle(i) for i in range(4)]
 SETTINGS = Settings.parse(AVG)

@@ -29,7 +29,7 @@ from trimtab.model import NO_EPOCH
 from trimtab.ownership import Event
 from trimtab.wire import keys
 from trimtab.wire.ownership import Record, Transition
-from trimtab.wire.rounds import PlannedRepair
+from trimtab.wire.planned import PlannedRepair
 from trimtab.wire.rows import Intake, Row, Tag, json_row
 
 BUNDLE: Final = "t/n/0x00000000_0xffffffff"

@@ -29,7 +29,8 @@ from tests.support.recorded_batches import held
 from tests.support.reports import bundle
 from trimtab.wire import keys
 from trimtab.wire.pieces import PIECE
-from trimtab.wire.rounds import PlannedRepair, RoundRecord
+from trimtab.wire.planned import PlannedRepair
+from trimtab.wire.rounds import RoundRecord
 from trimtab.wire.rows import Tag, json_row
 
 BROKERS: Final = [f"broker-{number}:8080" for number in range(50)]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from admin.demo.story import Story
 from trimtab.model import Epoch
-from trimtab.wire.rounds import PlannedMove, RoundRecord
+from trimtab.wire.planned import PlannedMove
+from trimtab.wire.rounds import RoundRecord
 
 
 def record(

@@ -11,15 +11,14 @@ from trimtab.wire.control import Intent
 from trimtab.wire.explanation import Explanation
 from trimtab.wire.load_report import LocalBrokerData
 from trimtab.wire.ownership import Change, Record, TransitionOutcome
-from trimtab.wire.rounds import (
+from trimtab.wire.planned import (
+    ForecastRecord,
     PlannedMerge,
     PlannedMove,
     PlannedRepair,
     PlannedSplit,
-    RoundRecord,
-    ShadowSide,
 )
-from trimtab.wire.settled import ForecastRecord
+from trimtab.wire.rounds import RoundRecord, ShadowSide
 
 
 def clock(ms: int) -> str:

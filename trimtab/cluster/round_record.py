@@ -21,17 +21,16 @@ from trimtab.state.liveness import Liveness
 from trimtab.view import Brokers, View
 from trimtab.wire.command import Division
 from trimtab.wire.hints import Hints
-from trimtab.wire.rounds import (
-    BusyTopicRecord,
+from trimtab.wire.planned import (
+    ForecastRecord,
     PlannedMerge,
     PlannedMove,
     PlannedRepair,
     PlannedSplit,
     RefusedMove,
-    RoundRecord,
-    ShadowRecord,
+    SettledMove,
 )
-from trimtab.wire.settled import ForecastRecord, SettledMove
+from trimtab.wire.rounds import BusyTopicRecord, RoundRecord, ShadowRecord
 
 _MOST: Final = 1000
 """Refusals, and problems, that a record lists; more would be of no use."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.load_model.estimates import Estimates, Keys, locate_keys
-from trimtab.load_model.level_shifts import find_level_before_run
+from trimtab.load_model.runs import find_level_before_run
 
 _EDGES_S: Final = (0.0, 60.0, 120.0, 240.0, 480.0, 960.0, 1920.0)
 """From when (s) each count of returned leaps is; a wait is the edge of one."""

@@ -5,9 +5,9 @@ z        = (residual - memory * residual of the last sample) / its standard devi
            residuals that are independent of each other (prewhitening, Box and Jenkins 1976)
 level    = average of the samples, a sample's weight halving each half-life; where outliers are
            common, what is far from the level counts in part
-up, down = sums of z beyond a drift (Page's CUSUM); when one passes the bound, the bundle's level
-           has shifted: it restarts with the samples since the sum was last zero; where several
-           bundles have just shifted, a lower bound is enough
+shift    = when a sum of z passes the bound (`trimtab.load_model.runs`), the bundle's level has
+           shifted: it restarts with the samples since the sum was last zero; where several bundles
+           have just shifted, a lower bound is enough
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from trimtab.arrays import Bools, Floats
 from trimtab.load_model.estimates import JOINED, Estimates, Samples
 from trimtab.load_model.events import Leaps, draw_leaps
 from trimtab.load_model.memory import STEADY
-from trimtab.load_model.noise import count_outliers, learn_noise
-from trimtab.load_model.odds import DRIFT, TOGETHER, bound_in_event, together
+from trimtab.load_model.noise import Noise, count_outliers, learn_noise
+from trimtab.load_model.odds import TOGETHER, bound_in_event, together
+from trimtab.load_model.runs import Runs, find_level_before_run, follow_runs
 
 _RECENT_MS: Final = 60_000
 """A sample equal to the last one counts only after this time: brokers repeat a statistic until they
@@ -43,9 +44,59 @@ def add_sample(
     first, elapsed_ms = old.weight == 0, samples.at_ms - old.at_ms
     repeated = (samples.traffic == old.sample) & (elapsed_ms < _RECENT_MS)
     news = (elapsed_ms > 0) & ~repeated & ~first
-    if not (news | first).any():
+    counted = news | first
+    if not counted.any():
         return old
+    found = _compare(old, shares, first, news)
+    believed = _believe(old, found, bound)
+    shift = _find_shifts(old, found, believed, bound)
+    shifted, noise = shift.shifted, found.noise
     fading = 0.5 ** (np.maximum(elapsed_ms, 0) / (1000.0 * half_life))
+    weight = np.where(counted, old.weight * fading + 1, old.weight)
+    squares = np.where(counted, old.squares * fading**2 + 1, old.squares)
+    scale = _scale(old.level, shares, news & ~shifted) if shifted.any() else 1.0
+    level = old.level * scale
+    level = np.where(counted, level + (believed.shares - level) / weight, level)
+    last = np.where(counted, shares * np.exp(-found.common), old.last) * scale
+    return Estimates(
+        keys=old.keys,
+        at_ms=np.where(counted, samples.at_ms, old.at_ms),
+        sample=np.where(counted, samples.traffic, old.sample),
+        level=np.where(shifted, shift.level, level),
+        weight=np.where(shifted, shift.worth, weight),
+        squares=np.where(shifted, shift.worth, squares),
+        variance=np.where(shifted, old.variance, noise.variance),
+        seen=np.where(shifted, old.seen, noise.seen),
+        **{name: np.where(shifted, 0.0, each) for name, each in shift.runs._asdict().items()},
+        age=np.where(shift.leapt, shift.length, old.age + counted),
+        last=np.where(shifted, shares, last),
+        moved=np.where(shifted, old.moved, noise.moved),
+        memory=noise.memory,
+        outliers=count_outliers(old, found.z, news),
+    )
+
+
+def _scale(level: Floats, shares: Floats, others: Bools) -> float:
+    """How a level shift changed the total share of all ``others``."""
+    known, now = float(level[others].sum()), float(shares[others].sum())
+    return now / known if known > _NOTHING else 1.0
+
+
+class _Compared(NamedTuple):
+    """(m,) samples beside the levels before them; ``news``: whose sample counts, not its first."""
+
+    shares: Floats
+    news: Bools
+    tiny: float
+    before: Floats
+    residual: Floats
+    common: float
+    """What was taken off all residuals: the fleet's median."""
+    noise: Noise
+    z: Floats
+
+
+def _compare(old: Estimates, shares: Floats, first: Bools, news: Bools) -> _Compared:
     tiny = _TINY * float(shares.mean())
     before = np.where(first, shares, find_level_before_run(old))
     residual = np.log((shares + tiny) / (before + tiny))
@@ -53,51 +104,26 @@ def add_sample(
     residual -= common
     earlier = np.where(first, 0.0, np.log((old.last + tiny) / (before + tiny)))
     noise = learn_noise(old, residual, earlier, news)
-    outlying = old.outlying
     z = np.where(news, (residual - noise.memory * earlier) / noise.deviation(old), 0.0)
+    return _Compared(shares, news, tiny, before, residual, common, noise, z)
+
+
+class _Believed(NamedTuple):
+    """(m,) what of each sample is believed; ``limit`` is that of z."""
+
+    shares: Floats
+    outlier: Bools
+    limit: Floats
+
+
+def _believe(old: Estimates, found: _Compared, bound: float) -> _Believed:
     # What has hardly any noise has no outliers.
     quiet = (old.seen > 0) & (old.moved <= STEADY**2)
-    limit = np.where(quiet, np.inf, outlying.limit(bound))
-    excess = _excess(residual, limit * np.sqrt(noise.true))
-    outlier = news & ((np.abs(z) > limit) | (excess != 0))
-    believed = np.clip((shares + tiny) * np.exp(-excess) - tiny, 0.0, 1.0)
-    believed = np.where(outlier, believed, shares)
-    runs = _runs(old, np.clip(z, -limit, limit), believed, news)
-    leap = news & (np.abs(residual) > _LEAP)
-    struck = old.leaping + int(np.count_nonzero(leap & runs.beyond(bound)))
-    if struck >= together(outlying.expected(JOINED)):
-        bound = bound_in_event(len(shares), struck)
-    shifted = news & runs.beyond(bound)
-    begun, length = runs.mean(bound)
-    begun, length = np.where(outlier, shares, begun), np.where(outlier, 1.0, length)
-    worth, leapt = length.copy(), np.flatnonzero(shifted & leap)
-    if len(leapt) >= TOGETHER:
-        columns = (before + tiny, begun + tiny, length, noise.variance)
-        level, worth[leapt] = draw_leaps(Leaps(*(each[leapt] for each in columns)))
-        begun[leapt] = np.clip(level - tiny, 0.0, 1.0)
-    counted = news | first
-    weight = np.where(counted, old.weight * fading + 1, old.weight)
-    scale = _scale(old.level, shares, news & ~shifted) if shifted.any() else 1.0
-    level = old.level * scale
-    level = np.where(counted, level + (believed - level) / weight, level)
-    last = np.where(counted, shares * np.exp(-common), old.last) * scale
-    squares = np.where(counted, old.squares * fading**2 + 1, old.squares)
-    return Estimates(
-        keys=old.keys,
-        at_ms=np.where(counted, samples.at_ms, old.at_ms),
-        sample=np.where(counted, samples.traffic, old.sample),
-        level=np.where(shifted, begun, level),
-        weight=np.where(shifted, worth, weight),
-        squares=np.where(shifted, worth, squares),
-        variance=np.where(shifted, old.variance, noise.variance),
-        seen=np.where(shifted, old.seen, noise.seen),
-        **{name: np.where(shifted, 0.0, each) for name, each in runs._asdict().items()},
-        age=np.where(shifted & leap, length, old.age + counted),
-        last=np.where(shifted, shares, last),
-        moved=np.where(shifted, old.moved, noise.moved),
-        memory=noise.memory,
-        outliers=count_outliers(old, z, news),
-    )
+    limit = np.where(quiet, np.inf, old.outlying.limit(bound))
+    excess = _excess(found.residual, limit * np.sqrt(found.noise.true))
+    outlier = found.news & ((np.abs(found.z) > limit) | (excess != 0))
+    believed = np.clip((found.shares + found.tiny) * np.exp(-excess) - found.tiny, 0.0, 1.0)
+    return _Believed(np.where(outlier, believed, found.shares), outlier, limit)
 
 
 def _excess(residual: Floats, most: Floats) -> Floats:
@@ -107,64 +133,33 @@ def _excess(residual: Floats, most: Floats) -> Floats:
     return excess
 
 
-def _scale(level: Floats, shares: Floats, others: Bools) -> float:
-    """How a level shift changed the total share of all ``others``."""
-    known, now = float(level[others].sum()), float(shares[others].sum())
-    return now / known if known > _NOTHING else 1.0
+class _Shifts(NamedTuple):
+    """(m,) which levels shifted, and where they begin anew: on how many samples (``length``), and
+    on how many those count as (``worth``)."""
+
+    runs: Runs
+    shifted: Bools
+    leapt: Bools
+    level: Floats
+    length: Floats
+    worth: Floats
 
 
-class _Runs(NamedTuple):
-    """(m,) run columns of `Estimates`, one sample later."""
-
-    up: Floats
-    rise: Floats
-    rising: Floats
-    down: Floats
-    fall: Floats
-    falling: Floats
-
-    def beyond(self, bound: float) -> Bools:
-        """(m,) whether a sum has passed the bound."""
-        beyond: Bools = (self.up > bound) | (self.down > bound)
-        return beyond
-
-    def mean(self, bound: float) -> tuple[Floats, Floats]:
-        """(m,) mean and number of the samples in the run of the sum that passed the bound."""
-        rises = self.up > bound
-        length = np.where(rises, self.rising, self.falling)
-        return np.where(rises, self.rise, self.fall) / np.maximum(length, 1), length
-
-
-def _runs(old: Estimates, z: Floats, shares: Floats, news: Bools) -> _Runs:
-    """The sums after ``z``, the residuals in standard deviations."""
-    up = np.where(news, np.maximum(old.up + z - DRIFT, 0.0), old.up)
-    down = np.where(news, np.maximum(old.down - z - DRIFT, 0.0), old.down)
-    return _Runs(
-        up,
-        *_run(up, old.rise, old.rising, shares, news),
-        down,
-        *_run(down, old.fall, old.falling, shares, news),
-    )
-
-
-def _run(
-    above: Floats, run: Floats, length: Floats, shares: Floats, news: Bools
-) -> tuple[Floats, Floats]:
-    """Sum and number of the samples since ``above`` was zero."""
-    running = above > 0
-    return (
-        np.where(news, np.where(running, run + shares, 0.0), run),
-        np.where(news, np.where(running, length + 1, 0.0), length),
-    )
-
-
-def find_level_before_run(old: Estimates) -> Floats:
-    """(m,) the level without the samples of the run: a shift must not hide behind its own effect on
-    the average."""
-    rises = old.up > old.down
-    run, length = np.where(rises, old.rise, old.fall), np.where(rises, old.rising, old.falling)
-    weight = old.weight - length
-    apart = (length > 0) & (weight >= 1.0)
-    without = (old.level * old.weight - run) / np.where(apart, weight, 1.0)
-    level: Floats = np.where(apart, np.maximum(without, 0.0), old.level)
-    return level
+def _find_shifts(old: Estimates, found: _Compared, believed: _Believed, bound: float) -> _Shifts:
+    limited = np.clip(found.z, -believed.limit, believed.limit)
+    runs = follow_runs(old, limited, believed.shares, found.news)
+    leap = found.news & (np.abs(found.residual) > _LEAP)
+    struck = old.leaping + int(np.count_nonzero(leap & runs.beyond(bound)))
+    if struck >= together(old.outlying.expected(JOINED)):
+        bound = bound_in_event(len(found.shares), struck)
+    shifted = found.news & runs.beyond(bound)
+    leapt = shifted & leap
+    level, length = runs.mean(bound)
+    level = np.where(believed.outlier, found.shares, level)
+    length = np.where(believed.outlier, 1.0, length)
+    worth, rows = length.copy(), np.flatnonzero(leapt)
+    if len(rows) >= TOGETHER:
+        columns = (found.before + found.tiny, level + found.tiny, length, found.noise.variance)
+        drawn, worth[rows] = draw_leaps(Leaps(*(each[rows] for each in columns)))
+        level[rows] = np.clip(drawn - found.tiny, 0.0, 1.0)
+    return _Shifts(runs, shifted, leapt, level, length, worth)

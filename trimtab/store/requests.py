@@ -11,7 +11,8 @@ from trimtab.ownership import Event
 from trimtab.settings.words import AT_LOOKUP
 from trimtab.wire.command import Command, CommandKind, Division
 from trimtab.wire.ownership import Neighbour, Transition, TransitionOutcome
-from trimtab.wire.rounds import PlannedMerge, PlannedMove, PlannedRepair, PlannedSplit, RoundRecord
+from trimtab.wire.planned import PlannedMerge, PlannedMove, PlannedRepair, PlannedSplit
+from trimtab.wire.rounds import RoundRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,25 @@ class _Look(NamedTuple):
     most: float
 
 
+class _Looks(NamedTuple):
+    """The looks of a window, the oldest first, and what all of them together say."""
+
+    looks: tuple[_Look, ...]
+    least: float
+    """The greatest lower bound on the difference."""
+    most: float
+    """The least upper bound."""
+
+    @classmethod
+    def of(cls, looks: tuple[_Look, ...]) -> _Looks:
+        """Of at least one look."""
+        return cls(looks, max(look.least for look in looks), min(look.most for look in looks))
+
+    @property
+    def drift(self) -> float:
+        return max(0.0, self.least - self.most)
+
+
 class ServerTime:
     """The other clock's time; all in seconds. ``margin`` is how far looks may disagree.
 
@@ -27,21 +46,21 @@ class ServerTime:
     def __init__(self, window: float, margin: float) -> None:
         self._window = window
         self._margin = margin
-        self._looks: tuple[_Look, ...] = ()
+        self._looks = _Looks((), 0.0, 0.0)
         self._since = math.inf
 
     def look(self, before: float, told: float, after: float) -> None:
         """Note that the other clock showed ``told`` between two local times."""
         self._since = min(self._since, after)
-        looks = (*self._looks, _Look(after, told - after, told - before))
+        looks = (*self._looks.looks, _Look(after, told - after, told - before))
         # The last look before the window stays: the clock may jump between looks.
         first = sum(look.at < after - self._window for look in looks[1:-1])
-        self._looks = looks[first:]
+        self._looks = _Looks.of(looks[first:])
 
     @property
     def drift(self) -> float:
         """How much the clocks at least disagree on the time passed within the window."""
-        return _drift(self._looks)
+        return self._looks.drift
 
     def watched(self, now: float) -> bool:
         """Whether the first look is a full window ago; before it nothing is known."""
@@ -50,25 +69,12 @@ class ServerTime:
     def estimate(self, now: float) -> float | None:
         """The other clock's time; None if it jumped, or was not watched for a full window."""
         looks = self._looks
-        if not self.watched(now) or _drift(looks) > self._margin:
+        if not self.watched(now) or looks.drift > self._margin:
             return None
         # The middle of all looks, not of the last: a slow answer may hide half of a jump.
-        return now + (_highest(looks) + _lowest(looks)) / 2
+        return now + (looks.least + looks.most) / 2
 
     def estimate_ms(self, now: float) -> int | None:
         """`estimate` in milliseconds."""
         estimate = self.estimate(now)
         return None if estimate is None else round(1000 * estimate)
-
-
-def _drift(looks: tuple[_Look, ...]) -> float:
-    return max(0.0, _highest(looks) - _lowest(looks))
-
-
-def _highest(looks: tuple[_Look, ...]) -> float:
-    """The greatest lower bound on the difference."""
-    return max((look.least for look in looks), default=0.0)
-
-
-def _lowest(looks: tuple[_Look, ...]) -> float:
-    return min((look.most for look in looks), default=0.0)

@@ -6,66 +6,14 @@ import msgspec
 
 from trimtab.wire.command import Division
 from trimtab.wire.hints import Hints
-from trimtab.wire.settled import SettledMove
-
-
-class PlannedMove(msgspec.Struct, frozen=True, kw_only=True):
-    """A move in a round's record; ``epoch`` is that of the ownership record it was decided on."""
-
-    bundle: str
-    source: str
-    destination: str
-    reason: str
-    epoch: tuple[int, int]
-    why: str = ""
-    """For readers: what the plan does, in figures."""
-
-
-class RefusedMove(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A wish that was not granted, and the rule that decided."""
-
-    bundle: str
-    source: str
-    rule: str
-    destination: str | None = None
-
-
-class PlannedSplit(msgspec.Struct, frozen=True, kw_only=True):
-    """A split in a round's record; ``epoch`` is that of the ownership record it was decided on."""
-
-    bundle: str
-    broker: str
-    reason: str
-    epoch: tuple[int, int]
-    why: str = ""
-    algorithm: str = ""
-    """Instead of the one in the round's ``division``, if it is not empty."""
-    positions: tuple[int, ...] = ()
-
-
-class PlannedMerge(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A merge in a round's record; the epochs are those of the two ownership records."""
-
-    bundle: str
-    neighbour: str
-    """The bundle just above."""
-    broker: str
-    reason: str
-    epoch: tuple[int, int]
-    neighbour_epoch: tuple[int, int]
-    why: str = ""
-
-
-class PlannedRepair(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A repair in a round's record; ``epoch`` is that of the ownership record it was decided on."""
-
-    bundle: str
-    event: str
-    reason: str
-    epoch: tuple[int, int]
-    broker: str | None = None
-    """The broker that gets or keeps it; it receives a command."""
-    why: str = ""
+from trimtab.wire.planned import (
+    PlannedMerge,
+    PlannedMove,
+    PlannedRepair,
+    PlannedSplit,
+    RefusedMove,
+    SettledMove,
+)
 
 
 class ShadowSide(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
