@@ -269,11 +269,37 @@ def _asserts(stage: Stage) -> None:
     stage.give(LOWER)
     stage.close()
     stage.wait(stage.asserted, "a closed store gets no assertion")
-    name = keys.assertion_key(stage.cluster, stage.history, stage.broker)
-    said = msgspec.json.decode(stage.client.get(name) or b"{}")
-    if LOWER not in said.get("records", {}):
+    if LOWER not in stage.assertion():
         raise Broken("the assertion lacks a bundle that it serves")
     stage.hold(lambda: LOWER in stage.served(), "it stops serving though its lease goes on")
+
+
+def _asserts_again(stage: Stage) -> None:
+    _asserts(stage)
+    stage.reopen()
+    stage.give(SECOND)
+    stage.close()
+    stage.wait(
+        lambda: SECOND in stage.assertion(), "closed again, it does not tell what it saw since"
+    )
+
+
+def _looks_again(stage: Stage) -> None:
+    _opened(stage)
+    stage.give(LOWER)
+    stage.give(SECOND)
+    stage.close()
+    stage.wait(stage.asserted, "a closed store gets no assertion")
+    stage.restore(LOWER, OTHER)
+    lost = stage.restore(UPPER, stage.broker)
+    stage.reopen()
+    stage.wait(
+        lambda: LOWER not in stage.served(), "it serves what a newer record gives to another broker"
+    )
+    stage.wait(lambda: UPPER in stage.served(), "it does not claim what is its own by the record")
+    if stage.served()[UPPER] <= lost:
+        raise Broken("it serves without a claim what it got while the store was closed")
+    stage.hold(lambda: SECOND in stage.served(), "it stops serving what is still its own")
 
 
 def _obeys_nothing_closed(stage: Stage) -> None:
@@ -357,6 +383,10 @@ RULES: Final = {
     "agrees-again": Rule("After a gap in the lease it claims before it serves.", _agrees_again),
     "waits-for-open": Rule("It claims and serves nothing from a closed store.", _waits_for_open),
     "asserts": Rule("It tells a closed store what it saw, and serves on.", _asserts),
+    "asserts-again": Rule("Closed again, the store is told what was seen since.", _asserts_again),
+    "looks-again": Rule(
+        "After a closed store it drops what is another's, and claims what is its own.", _looks_again
+    ),
     "obeys-nothing-closed": Rule(
         "It starts no command while the store is closed.", _obeys_nothing_closed
     ),

@@ -18,7 +18,7 @@ from sinks.redis.command_streams import GROUP
 from sinks.redis.leases import Lease, Leases
 from sinks.redis.ownership_store import OwnershipStore
 from trimtab.model import NO_EPOCH, Epoch
-from trimtab.ownership import Event
+from trimtab.ownership import Event, State
 from trimtab.wire import keys
 from trimtab.wire.command import Command, CommandKind
 from trimtab.wire.ownership import Record, Transition, TransitionOutcome
@@ -168,6 +168,19 @@ class Stage:
             raise Broken(f"the record could not be prepared: {outcome.reason}")
         self.client.delete(key)
 
+    def restore(self, bundle: str, owner: str) -> Epoch:
+        """Write a newer record with this owner, as a rebuild does; returns its epoch."""
+        known = self.record(bundle)
+        if known is not None and known.owner:
+            self.client.srem(keys.owned_key(self.cluster, known.owner), bundle)
+        epoch = Epoch(_GENERATION, (known.epoch.counter if known else 0) + 1)
+        record = Record(state=State.OWNED, epoch=epoch, owner=owner, by="conformance/restored")
+        text = msgspec.json.encode(record)
+        self.client.hset(keys.ownership_key(self.cluster), bundle, text)
+        self.client.sadd(keys.owned_key(self.cluster, owner), bundle)
+        self.client.zadd(keys.bundles_key(self.cluster), {bundle: 0})
+        return epoch
+
     def other_lives(self) -> None:
         """Let another broker hold a lease until the end."""
         self.client.set(keys.lease_key(self.cluster, OTHER), "+1", px=_DAY_MS)
@@ -217,6 +230,12 @@ class Stage:
     def asserted(self) -> bool:
         name = keys.assertion_key(self.cluster, self.history, self.broker)
         return bool(self.client.exists(name))
+
+    def assertion(self) -> dict[str, Any]:
+        """The records by bundle of the broker's last assertion; empty without one."""
+        text: Any = self.client.get(keys.assertion_key(self.cluster, self.history, self.broker))
+        records: dict[str, Any] = msgspec.json.decode(text or b"{}").get("records", {})
+        return records
 
     def renew_as(self, session: int) -> Lease:
         """Ask for the lease as another process of the broker's name."""

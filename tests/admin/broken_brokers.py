@@ -187,6 +187,23 @@ class _Forgetful(Leases):
         return super().renew(cluster, broker, session, ttl_ms, said, asked_for_ms)
 
 
+class _SaysOnce(Leases):
+    """Tells a closed store the same each time."""
+
+    def renew(  # noqa: PLR0913 - as what it overrides
+        self,
+        cluster: str,
+        broker: str,
+        session: int,
+        ttl_ms: int,
+        assertion: Assertion | None = None,
+        asked_for_ms: int = 0,
+    ) -> Lease:
+        if assertion is not None:
+            assertion = self.__dict__.setdefault("first", assertion)
+        return super().renew(cluster, broker, session, ttl_ms, assertion, asked_for_ms)
+
+
 class Fault(NamedTuple):
     """What is taken out, and the rules that then are not kept."""
 
@@ -204,12 +221,13 @@ FAULTS: Final = {
     "serves-while-releasing": Fault(["stops-first"], _ServesWhileReleasing),
     "tells-nobody": Fault(["hands-over"], _TellsNobody),
     "believes-records": Fault(["seeds", "agrees-again", "waits-for-open"], _BelievesRecords),
-    "never-looks": Fault(["obeys-nothing-closed"], _NeverLooks),
+    "never-looks": Fault(["obeys-nothing-closed", "looks-again"], _NeverLooks),
     "just-stops": Fault(["ends"], _JustStops),
     "leaves-first": Fault(["ends"], _LeavesFirst),
     "hasty": Fault(["stops-without-lease"], _Hasty),
     "deaf": Fault(["gives-way"], leases=_Deaf),
     "forgetful": Fault(["asserts"], leases=_Forgetful),
+    "says-once": Fault(["asserts-again"], leases=_SaysOnce),
     "unacknowledged": Fault(["acknowledges"], commands=_Unacknowledged),
     "chokes": Fault(["drops-poison", "skips-unknown-kinds"], commands=_Chokes),
     "strict": Fault(["ignores-members"], commands=_Strict),
