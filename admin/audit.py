@@ -56,6 +56,8 @@ class Auditor:
         letters, and of unreadable records in Redis."""
         self._damaged: set[tuple[str, str]] = set()
         """Cluster and bundle of each such record."""
+        self.others: set[str] = set()
+        """Clusters of which there are entries, and that are not audited."""
         self.closed: set[str] = set()
         """Clusters that were closed at the last check, and were not compared."""
         self._client = client
@@ -154,6 +156,8 @@ class Auditor:
         if self._cluster in {None, change.cluster}:
             self.changes += 1
             self.audit.see_change(change)
+        else:
+            self.others.add(change.cluster)
 
     def _take_command(self, value: bytes | None) -> None:
         try:
@@ -166,6 +170,8 @@ class Auditor:
             # A round looks after what brokers give one another, and the journal shows that.
             if not is_of_a_broker(command.id):
                 self.audit.see_command(command)
+        else:
+            self.others.add(command.cluster)
 
     def __enter__(self) -> Self:
         return self

@@ -263,6 +263,9 @@ def audit(
                 _show_violation(violation, json=json)
     except SinkError as error:
         raise end_unserved(error, kafka=kafka) from None
+    if cluster and not broken + auditor.changes + auditor.commands:
+        there = ", ".join(sorted(auditor.others)) or "none at all"
+        raise end(f"nothing is known of a cluster {cluster}; there are entries of: {there}", USAGE)
     for name in sorted(auditor.closed):
         typer.echo(
             f"{name} is closed, so its records in Redis were not compared: {UNOPENED}", err=True

@@ -100,6 +100,19 @@ def test_what_the_scripts_write_is_clean(
     assert "3 changes of 1 bundles and 1 commands read, 0" in alone.stderr
 
 
+@pytest.mark.usefixtures("store")
+def test_a_cluster_that_nobody_knows_is_not_said_to_be_clean(
+    bootstrap: str, cluster: str, redis_server: RedisServer
+) -> None:
+    for more in ((), ("--redis", redis_server.url)):
+        told = audit(bootstrap, f"{cluster}-typo", *more)
+        assert told.exit_code == 2
+        assert (
+            f"nothing is known of a cluster {cluster}-typo; there are entries of: " in told.stderr
+        )
+        assert cluster in told.stderr.partition("entries of: ")[2].split(", ")
+
+
 def test_what_a_full_journal_left_out_is_no_finding(  # noqa: PLR0913 - both sinks and their ends
     bootstrap: str,
     cluster: str,
