@@ -28,7 +28,7 @@ class Recorder:
     def __init__(self, world: World, settings: Settings, first_event: int) -> None:
         cycles, n = world.scenario.cycles, len(world.brokers)
         self._world, self._settings, self._first_event = world, settings, first_event
-        self._usage: Floats = np.empty((3, cycles))
+        self._usage: Floats = np.zeros((3, cycles))
         self._counts: Ints = np.zeros((4, cycles), dtype=np.int64)
         self._skipped: list[Rule | None] = []
         self._stride = max(1, cycles // _PICTURES)

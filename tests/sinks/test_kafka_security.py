@@ -36,6 +36,7 @@ from sinks.kafka.topics import ensure_topics
 from streaming.config import InvalidConfig, KafkaConfig, load_config
 from tests.sinks.reading import values_of
 from tests.support.certificates import Authority
+from tests.support.waiting import eventually
 from trimtab.wire import keys
 
 USER, PASSWORD = "alice", 'wonderland"\\'
@@ -95,7 +96,20 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
         admin = AdminClient({"bootstrap.servers": server.bootstrap})
         for made in admin.alter_user_scram_credentials([wanted]).values():
             made.result()
-        yield Secured(server, ours, theirs, ours.issue("client"))
+        kafka = Secured(server, ours, theirs, ours.issue("client"))
+        # The broker learns of a user after the controller has answered.
+        eventually(lambda: _is_let_in(kafka), "the user is known")
+        yield kafka
+
+
+def _is_let_in(kafka: Secured) -> bool:
+    security = kafka.security("SASL_PLAINTEXT", mechanism="SCRAM-SHA-512")
+    address = kafka.server.secured["SASL_PLAINTEXT"]
+    try:
+        check_access(address, security.librdkafka())
+    except (KafkaUnavailable, Misconfigured):
+        return False
+    return True
 
 
 @pytest.mark.e2e
