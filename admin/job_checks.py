@@ -14,7 +14,6 @@ from sinks.kafka.watermarks import watermarks
 from streaming.config import InvalidConfig, JobConfig, load_config
 from streaming.environment import find_unknown, variable_behind
 from streaming.readiness import NotReady
-from streaming.sizing import find_shortage, machine_mib
 
 _LOCAL = frozenset({"", "file"})
 
@@ -43,8 +42,7 @@ def _remedy(problem: str, config: Path) -> str:
 
 def check_size(settings: JobConfig) -> Finding:
     """Check that this machine has the memory for the fleet; true where the job runs here."""
-    short = find_shortage(settings.size, machine_mib())
-    if short and settings.spark.driver_memory is None:
+    if short := settings.find_shortage():
         return bad("memory", short, "free -m")
     return good("memory", f"{settings.size.whole_mib} MiB for {settings.size}")
 

@@ -28,7 +28,7 @@ from sinks.kafka.security import PLAINTEXT, KafkaSecurity
 from sinks.redis.server.connections import redis_client
 from streaming.environment import NESTED, PREFIX, Unknown, find_unknown, name_source, setting_paths
 from streaming.logs import LogLevel
-from streaming.sizing import Size
+from streaming.sizing import Size, find_shortage, machine_mib
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import IN_WORDS, Settings, catalogue
 from trimtab.settings.setting import InvalidSettings
@@ -163,8 +163,13 @@ class JobConfig(BaseSettings):
 
     def sized_spark(self) -> SparkConfig:
         """Spark's settings with the heap that the fleet needs, unless they name one."""
-        heap = self.spark.driver_memory or f"{self.size.heap_mib}m"
+        heap = self.spark.driver_memory or self.size.heap
         return self.spark.model_copy(update={"driver_memory": heap})
+
+    def find_shortage(self) -> str:
+        """Why this machine is too small for the fleet, and what to change; empty if it is not, or
+        if the settings name a heap: then it is the operator's own decision."""
+        return "" if self.spark.driver_memory else find_shortage(self.size, machine_mib())
 
     def intake_settings(self) -> IntakeSettings:
         """Parse operator ①'s settings; raises InvalidSettings."""

@@ -28,7 +28,6 @@ from streaming.metrics.exposition import Exposition, PortTaken
 from streaming.query.spark_checks import check_checkpoint, check_connector, start_spark
 from streaming.readiness import NotReady
 from streaming.shutdown import FAILED, FENCED, OK, UNREACHABLE, USAGE, Shutdown
-from streaming.sizing import find_shortage, machine_mib
 from streaming.watchdog import halt
 
 log = structlog.get_logger()
@@ -87,9 +86,8 @@ def serve_metrics(config: JobConfig, shown: Exposition) -> None:
 
 
 def check_memory(config: JobConfig) -> None:
-    """Raises NotReady if this machine is too small for the fleet; a heap that the settings name is
-    the operator's own decision."""
-    if config.spark.driver_memory is None and (why := find_shortage(config.size, machine_mib())):
+    """Raises NotReady if this machine is too small for the fleet."""
+    if why := config.find_shortage():
         raise NotReady(why)
 
 

@@ -42,6 +42,11 @@ class Size(BaseModel, extra="forbid"):
         return 768 + round((4 * _KIB * self.brokers + 1.6 * _KIB * self.bundles) / _MIB)
 
     @property
+    def heap(self) -> str:
+        """The same as Java writes it."""
+        return f"{self.heap_mib}m"
+
+    @property
     def whole_mib(self) -> int:
         """All processes of the job together."""
         return round(1.25 * self.heap_mib + 512 + 2.2 * _KIB * self.bundles / _MIB)

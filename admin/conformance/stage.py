@@ -228,12 +228,11 @@ class Stage:
         return self.reads_its_stream() and self.client.xlen(stream) == 0
 
     def asserted(self) -> bool:
-        name = keys.assertion_key(self.cluster, self.history, self.broker)
-        return bool(self.client.exists(name))
+        return bool(self.client.exists(self._assertion_key()))
 
     def assertion(self) -> dict[str, Any]:
         """The records by bundle of the broker's last assertion; empty without one."""
-        text: Any = self.client.get(keys.assertion_key(self.cluster, self.history, self.broker))
+        text: Any = self.client.get(self._assertion_key())
         records: dict[str, Any] = msgspec.json.decode(text or b"{}").get("records", {})
         return records
 
@@ -272,6 +271,9 @@ class Stage:
             if not is_so():
                 raise Broken(otherwise)
             time.sleep(_PAUSE_S)
+
+    def _assertion_key(self) -> str:
+        return keys.assertion_key(self.cluster, self.history, self.broker)
 
     def _open_hash(self, field: str) -> str:
         value: Any = self.client.hget(keys.open_key(self.cluster), field)

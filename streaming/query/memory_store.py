@@ -15,7 +15,7 @@ from collections.abc import MutableMapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from streaming.query.state import ForeignCheckpoint
+from streaming.query.state import payload_of
 from trimtab.state.memory import Learnt, Memory, set_apart
 from trimtab.wire.columns import pack, unpack
 
@@ -58,15 +58,12 @@ class MemoryStore:
 
     def load(self) -> tuple[Memory, bool]:
         """The memory, and whether `recall` reads the rest of it; raises ForeignCheckpoint."""
-        schema, payload = self._value.get() or (WHOLE, b"")
+        stored = self._value.get() or (WHOLE, b"")
         self._head, self._more, self._learnt = Head(b""), b"", b""
-        if schema == WHOLE:
-            return (unpack(bytes(payload), Memory) if payload else Memory()), False
-        if schema != PAGED:
-            raise ForeignCheckpoint(
-                f"the checkpoint holds clusters of schema {schema}, this job of {PAGED}"
-            )
-        self._head = unpack(bytes(payload), Head)
+        if stored[0] == WHOLE:
+            payload = bytes(stored[1])
+            return (unpack(payload, Memory) if payload else Memory()), False
+        self._head = unpack(payload_of(stored, PAGED, "clusters"), Head)
         self._more = self._read(_REST, self._head.more)
         return unpack(self._head.memory + self._more, Memory), True
 

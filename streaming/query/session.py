@@ -60,7 +60,7 @@ def spark_session(
     builder = SparkSession.builder.appName(name).master(config.master)
     conf = {
         "spark.jars": ",".join(str(jar) for jar in config.jars),
-        "spark.driver.memory": config.driver_memory or f"{Size().heap_mib}m",
+        "spark.driver.memory": config.driver_memory or Size().heap,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",

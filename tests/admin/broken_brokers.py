@@ -173,7 +173,12 @@ class _Deaf(Leases):
         return lease
 
 
-class _Forgetful(Leases):
+class _Misquotes(Leases):
+    """Tells a closed store something else than it was told."""
+
+    def quote(self, assertion: Assertion) -> Assertion:
+        raise NotImplementedError
+
     def renew(  # noqa: PLR0913 - as what it overrides
         self,
         cluster: str,
@@ -183,25 +188,21 @@ class _Forgetful(Leases):
         assertion: Assertion | None = None,
         asked_for_ms: int = 0,
     ) -> Lease:
-        said = assertion and Assertion(records={})
+        said = assertion and self.quote(assertion)
         return super().renew(cluster, broker, session, ttl_ms, said, asked_for_ms)
 
 
-class _SaysOnce(Leases):
-    """Tells a closed store the same each time."""
+class _Forgetful(_Misquotes):
+    def quote(self, assertion: Assertion) -> Assertion:  # noqa: ARG002 - as what it overrides
+        return Assertion(records={})
 
-    def renew(  # noqa: PLR0913 - as what it overrides
-        self,
-        cluster: str,
-        broker: str,
-        session: int,
-        ttl_ms: int,
-        assertion: Assertion | None = None,
-        asked_for_ms: int = 0,
-    ) -> Lease:
-        if assertion is not None:
-            assertion = self.__dict__.setdefault("first", assertion)
-        return super().renew(cluster, broker, session, ttl_ms, assertion, asked_for_ms)
+
+class _SaysOnce(_Misquotes):
+    """Tells the same each time."""
+
+    def quote(self, assertion: Assertion) -> Assertion:
+        first: Assertion = self.__dict__.setdefault("first", assertion)
+        return first
 
 
 class Fault(NamedTuple):

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
-from math import inf
+from math import inf, pow
 from typing import Final
 
 import numpy as np
@@ -32,7 +32,7 @@ _KINDS: Final = 256
 _LEAST: Final = 1e-6
 """Average bytes/s of a broker below which traffic says nothing about its cost, and percent of
 processors below which they say nothing about its strength: both only exclude zero."""
-DOUBLED: Final = 86_400.0
+_DOUBLED: Final = 86_400.0
 """Seconds in which the least usage known doubles. Shorter: an even fleet forgets what idle brokers
 showed; longer: brokers that came to use more by themselves are misjudged for days."""
 _EVEN: Final = 0.2
@@ -100,13 +100,21 @@ def note_idle(costs: Costs, usage: Floats, limits: Floats, elapsed: float) -> Co
     """The costs after (k,) average usages of idle brokers with these (5, k) limits, ``elapsed``
     seconds after the last ones."""
     least = max(float((usage * _cores(limits)).min(initial=inf)), _LEAST_IDLE)
-    return replace(costs, idle=min(costs.idle * 2 ** min(elapsed / DOUBLED, 64.0), least))
+    return replace(costs, idle=min(costs.idle * rise(elapsed), least))
+
+
+def rise(elapsed: float) -> float:
+    """The factor by which the known use of idle brokers rises in so many seconds."""
+    return pow(2.0, min(elapsed / _DOUBLED, 64.0))
 
 
 def drop_strays(costs: Costs, names: Collection[str]) -> Costs:
     """Drop kinds without a broker, if there are very many kinds."""
-    if len(costs.sums) <= _KINDS:
-        return costs
+    return costs if len(costs.sums) <= _KINDS else keep_kinds(costs, names)
+
+
+def keep_kinds(costs: Costs, names: Collection[str]) -> Costs:
+    """The costs of these kinds alone."""
     return replace(
         costs,
         sums={name: s for name, s in costs.sums.items() if name in names},

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.load import COUNTED
-from trimtab.load_model.costs import DOUBLED, is_idle
+from trimtab.load_model.costs import is_idle, rise
 from trimtab.load_model.estimates import Keys
 from trimtab.view import View
 
@@ -134,9 +134,9 @@ def learn_needs(past: Needs, view: View, keys: Keys, order: Ints, half_life: flo
     base_variance = (_BASE * np.median(limits, axis=1)) ** 2
     noise = np.maximum(past.noise, (_LEAST_NOISE * np.median(limits, axis=1)) ** 2)
     # What all brokers have without traffic is their bundles' if what differs between them is.
-    of_bundles = fit.variance / np.maximum(fit.variance + base_variance, _TINY)
+    differing = fit.variance / np.maximum(fit.variance + base_variance, _TINY)
     idle = _idle(past.idle, view, (brokers.reported_ms - before)[news & (before > 0)])
-    of_bundles = np.maximum(fit.rest * of_bundles, fit.rest - idle * np.median(limits, axis=1))
+    of_bundles = np.maximum(fit.rest * differing, fit.rest - idle * np.median(limits, axis=1))
     usual = of_bundles / max(float(held.mean()), 1.0)
     # In a balanced fleet sums differ by less than what they are the sums of.
     spread = np.maximum(fit.variance / max(float(held.mean()), 1.0), usual**2)
@@ -182,7 +182,7 @@ def learn_needs(past: Needs, view: View, keys: Keys, order: Ints, half_life: flo
 
 def _idle(past: Floats, view: View, elapsed_ms: Ints) -> Floats:
     """(4,) the least average use of an idle broker, in parts of its limit; fades by rising."""
-    risen = past * 2.0 ** min(float(elapsed_ms.max(initial=0)) / (1000 * DOUBLED), 64.0)
+    risen = past * rise(float(elapsed_ms.max(initial=0)) / 1000)
     idle_now = is_idle(PRIOR @ view.brokers.smoothed_traffic)
     shares = view.brokers.smoothed_resources[COUNTED][:, idle_now].min(axis=1, initial=100.0) / 100
     idle: Floats = np.minimum(risen, np.maximum(shares, _LEAST_IDLE))
@@ -197,13 +197,6 @@ def _free(base: Floats, idle: Floats, known: Bools) -> Floats:
     more = np.maximum(np.median((base - idle)[:, known], axis=1), 0.0)
     freed: Floats = np.clip(base, 0.0, more[:, None])
     return freed
-
-
-def _averages(view: View) -> Floats:
-    """(4, n) average use."""
-    brokers = view.brokers
-    average: Floats = brokers.smoothed_resources[COUNTED] / 100 * brokers.limits[COUNTED]
-    return average
 
 
 def _noise(past: Floats, off: Floats) -> Floats:
@@ -262,7 +255,7 @@ def _count(past: Floats, view: View, news: Bools, elapsed_ms: Ints, half_life: f
     counted = news & (brokers.smoothed_traffic.sum(axis=0) > 0)
     if not counted.any():
         return past
-    used = _averages(view)
+    used = brokers.smoothed_resources[COUNTED] / 100 * brokers.limits[COUNTED]
     rows = np.vstack((np.ones(len(news)), brokers.smoothed_traffic, used))[:, counted]
     kept = 0.5 ** (float(elapsed_ms[counted].min()) / (1000 * half_life))
     moments: Floats = kept * past + rows @ rows.T

@@ -26,7 +26,7 @@ from trimtab.arrays import (
     Floats,
     Ints,
 )
-from trimtab.load_model.costs import Costs, count_reports, kinds, per_byte
+from trimtab.load_model.costs import Costs, count_reports, keep_kinds, kinds, per_byte
 from trimtab.load_model.needs import MESSAGE_BYTES
 from trimtab.names import rows_of
 from trimtab.ownership import State
@@ -53,9 +53,8 @@ def learn_costs(past: tuple[Costs, ...], brokers: Brokers, kept: float) -> tuple
                 costs, name, brokers.resources[resource, here], carried[here], kept
             )
         # A report so large that the sums overflow must not be remembered.
-        sums = {name: costs.sums[name] for name in names if np.isfinite(costs.sums[name]).all()}
-        used_squares = {name: costs.used_squares[name] for name in sums}
-        found.append(replace(costs, sums=sums, used_squares=used_squares))
+        finite = [name for name in names if np.isfinite(costs.sums[name]).all()]
+        found.append(keep_kinds(costs, finite))
     return tuple(found)
 
 
