@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from simulation.scenarios.world import World
 from trimtab.doubt import Doubt, doubt_of_losses, doubt_of_silence, gravest
+from trimtab.health.assessment import AT_ONCE_MS
 from trimtab.model import NO_EPOCH
 from trimtab.ownership import Event
 from trimtab.reasons import Reason
 from trimtab.repair_needs import NOTHING_TO_REPAIR, Need, RepairNeeds
 from trimtab.settings import Settings
-from trimtab.state.liveness import AT_ONCE_MS
 
 
 def trouble_of(world: World, settings: Settings, now_ms: int, silent: int) -> RepairNeeds:

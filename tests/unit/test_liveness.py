@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
 from trimtab.cluster.intents import apply_intent
 from trimtab.doubt import Doubt, gravest
+from trimtab.health.assessment import suspicions
+from trimtab.model import Epoch
+from trimtab.ownership import State
 from trimtab.settings import Settings
-from trimtab.state.liveness import Late, Liveness, suspicions
+from trimtab.state.liveness import Late, Liveness
 from trimtab.state.memory import Memory
 from trimtab.state.pace import Pace
 from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.ownership import Record
 
 SETTINGS = Settings()
 SECOND = 1000
@@ -100,8 +106,12 @@ def test_a_version_without_pages_names_all_of_them_with_each_loss() -> None:
 
 
 def suspected(alive: Liveness, appended: dict[str, int], now: int = 0) -> Doubt:
+    return gravest(suspicions(remembered(alive, appended), {}, SETTINGS, now).values())
+
+
+def remembered(alive: Liveness, appended: dict[str, int]) -> Memory:
     paces = dict.fromkeys(appended, Pace(10_000.0, 0.0))
-    return gravest(suspicions(alive, appended, paces, SETTINGS, now).values())
+    return Memory(liveness=alive, appended=appended, paces=paces)
 
 
 def lost(*brokers: str) -> Liveness:
@@ -147,6 +157,24 @@ def test_drained_brokers_may_leave_in_any_number() -> None:
     for broker in "abcdef":
         alive = alive.drained(broker)
     assert suspected(alive, dict.fromkeys("abcdefghij", 1)) is Doubt.STABLE
+
+
+def test_absent_brokers_that_own_nothing_have_left() -> None:
+    alive, fleet = lost(*"abcde"), dict.fromkeys("abcdefghij", 1)
+
+    def silence(owners: Iterable[str | None]) -> Doubt:
+        records = {
+            f"t/n/{i}": Record(state=State.OWNED, epoch=Epoch(1, 1), owner=owner)
+            for i, owner in enumerate(owners)
+        }
+        return suspicions(remembered(alive, fleet), records, SETTINGS, HOUR)["silence"]
+
+    assert silence("abcdefghij") is Doubt.UNSTABLE
+    assert silence(["a", "b", "f", None]) is Doubt.STABLE, "two of the seven that count"
+    assert silence("abcdef") is Doubt.UNSTABLE
+    assert silence("fghij") is Doubt.STABLE
+    assert silence([None]) is Doubt.STABLE
+    assert silence([]) is Doubt.UNSTABLE, "nothing is known of who owns"
 
 
 def test_when_all_fall_silent_together_nobody_is_silent() -> None:

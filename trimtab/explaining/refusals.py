@@ -19,12 +19,12 @@ from trimtab.explaining.nearest import (
 )
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.words import format_count, seconds
+from trimtab.health.assessment import suspicions
 from trimtab.model import namespace_of
 from trimtab.plan import Refusal
 from trimtab.reasons import Rule
 from trimtab.round.disposal import budget
 from trimtab.settings import Settings
-from trimtab.state.liveness import suspicions
 from trimtab.view import View
 from trimtab.wire.explanation import Nearest
 
@@ -106,9 +106,7 @@ def _believing(scene: Scene) -> Nearest | None:
         return None
 
     def believed(settings: Settings) -> bool:
-        levels = suspicions(
-            memory.liveness, memory.appended, memory.paces, settings, now_ms
-        ).values()
+        levels = suspicions(memory, scene.view.records, settings, now_ms).values()
         return all(level is Doubt.STABLE for level in levels)
 
     so_that = "the strategy is asked"

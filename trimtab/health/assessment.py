@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
-from trimtab.doubt import Doubt, gravest
+from trimtab.doubt import Doubt, doubt_of_losses, doubt_of_silence, gravest
 from trimtab.health.repair import Damage, damage, is_unserved, list_expected, waits_for_lookup
 from trimtab.repair_needs import RepairNeeds
 from trimtab.settings import Settings
-from trimtab.state.liveness import suspicions
+from trimtab.state.liveness import heard
 from trimtab.state.memory import Memory
 from trimtab.view import View
 from trimtab.wire.ownership import Record
+
+AT_ONCE_MS: Final = 60_000
+"""Losses within this time count together."""
+
+_LATE_MS: Final = 10_000
+"""A lease's duration: a renewal missed longer ago has since been made, or the lease lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +49,7 @@ def situation_of(
 ) -> Assessment:
     """Assess a cluster; ``memory`` has learnt ``records``, see `health.repair.learn_records`."""
     liveness = memory.liveness
-    suspected = suspicions(liveness, memory.appended, memory.paces, settings, now_ms)
+    suspected = suspicions(memory, records, settings, now_ms)
     level = gravest([*suspected.values(), *memory.doubts.values()])
     found = damage(memory, records, level, settings, now_ms)
     return Assessment(
@@ -60,3 +67,27 @@ def situation_of(
             for record in (records[bundle] for bundle in memory.unsettled)
         ),
     )
+
+
+def suspicions(
+    memory: Memory, records: Mapping[str, Record], settings: Settings, now_ms: int
+) -> dict[str, Doubt]:
+    """Cause to level of doubt, from how many brokers are silent or lost at once.
+
+    An absent broker that owns nothing has left, and does not count; where there are no records
+    (`round.observe_only`) all count. Owners are looked up only where many are absent.
+    """
+    liveness = memory.liveness
+    fleet = {*memory.appended, *liveness.gone} - liveness.draining
+    late = {broker for broker, at_ms in liveness.late.items() if now_ms - at_ms < _LATE_MS}
+    present = {*heard(memory.appended, memory.paces, settings)} - liveness.gone.keys() - late
+    absent = fleet - present
+    lost = {b for b, each in liveness.losses.items() if now_ms - each.last_ms < AT_ONCE_MS}
+    silence = doubt_of_silence(len(absent), len(fleet), settings.doubt)
+    if silence is not Doubt.STABLE and records:
+        left = absent.difference(record.owner for record in records.values())
+        silence = doubt_of_silence(len(absent - left), len(fleet - left), settings.doubt)
+    return {
+        "silence": silence,
+        "losses": doubt_of_losses(len((lost | late) & fleet), len(fleet), settings.doubt),
+    }

@@ -10,15 +10,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
-from trimtab.doubt import Doubt, doubt_of_losses, doubt_of_silence
 from trimtab.settings import FlappingSettings, Settings
 from trimtab.state.pace import Pace, allowed_silence
-
-AT_ONCE_MS: Final = 60_000
-"""Losses within this time count together."""
-
-_LATE_MS: Final = 10_000
-"""A lease's duration: a renewal missed longer ago has since been made, or the lease lost."""
 
 _DOUBLINGS: Final = 32
 """More than any delay needs."""
@@ -118,24 +111,6 @@ def heard(appended: Mapping[str, int], paces: Mapping[str, Pace], settings: Sett
         for broker, ms in appended.items()
         if newest - ms <= 1000 * allowed_silence(paces.get(broker), settings.round)
     )
-
-
-def suspicions(
-    liveness: Liveness,
-    appended: Mapping[str, int],
-    paces: Mapping[str, Pace],
-    settings: Settings,
-    now_ms: int,
-) -> dict[str, Doubt]:
-    """Cause to level of doubt, from how many brokers are silent or lost at once."""
-    fleet = {*appended, *liveness.gone} - liveness.draining
-    late = {broker for broker, at_ms in liveness.late.items() if now_ms - at_ms < _LATE_MS}
-    absent = fleet - ({*heard(appended, paces, settings)} - liveness.gone.keys() - late)
-    lost = {b for b, each in liveness.losses.items() if now_ms - each.last_ms < AT_ONCE_MS}
-    return {
-        "silence": doubt_of_silence(len(absent), len(fleet), settings.doubt),
-        "losses": doubt_of_losses(len((lost | late) & fleet), len(fleet), settings.doubt),
-    }
 
 
 def _delay(losses: int, settings: FlappingSettings) -> float:
