@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from simulation.ownership.contents import Contents
 from simulation.ownership.process import MemoryProcess
+from sinks.errors import StoreUnavailable
 from sinks.redis.leases import NO_SESSION, Lease, Renewal
 from trimtab.ownership import (
     CLOCK_MARGIN_MS,
@@ -16,6 +17,19 @@ from trimtab.wire.assertion import Assertion
 
 _TAKE_OVER_MS: Final = 3_000
 """The same as in lease.lua."""
+
+
+class Seen(NamedTuple):
+    """What a renewal without the script has read."""
+
+    now_ms: int
+    history: str
+    session: int
+    """That holds the lease; -1: none."""
+    has_said: bool
+    """Whether the broker has reported what it saw."""
+    watched: object
+    """The lease and the open hash."""
 
 
 class LeaseScript(MemoryProcess):
@@ -34,7 +48,8 @@ class LeaseScript(MemoryProcess):
         here, now = self._changing(cluster), self.now_ms()
 
         def answer(renewal: Renewal, detail: str, ms: int = 0) -> Lease:
-            left = REPLICA_WAIT_MS if here.opening.replicated else 0
+            ever = here.noted_replicas(self.history).ever
+            left = REPLICA_WAIT_MS if here.opening.replicated or ever else 0
             return Lease(renewal, detail, ms, now, self.history, left)
 
         before, until = here.leases.get(broker, (0, 0))
@@ -51,7 +66,7 @@ class LeaseScript(MemoryProcess):
                 soon = now + (1000 if waits else 1)
                 self._put(cluster, "leases", broker, (0, until if ttl_ms < 0 else soon))
             return answer(Renewal.RELEASED, said)
-        for later in (before if said else 0, waits):
+        for later in (before if said else 0, waits, noted if self._left(here, broker) else 0):
             if later > session:
                 return answer(Renewal.SUPERSEDED, str(later))
         self._require_replicas(cluster)
@@ -103,22 +118,32 @@ class LeaseScript(MemoryProcess):
             return Renewal.ASSERT
         return Renewal.ASSERTED
 
-    def look(self, cluster: str, broker: str) -> tuple[int, str, int, bool]:
-        """What `Leases` reads if no script is known: the time, the history, the session that
-        holds the lease (-1: none), and whether the broker has reported what it saw."""
+    def look(self, cluster: str, broker: str) -> Seen:
+        """What `Leases` reads if no script is known."""
         here = self._changing(cluster)
         self._require_replicas(cluster)
         before, until = here.leases.get(broker, (0, 0))
-        held = before if until > self.now_ms() else -1
-        return self.now_ms(), self.history, held, (self.history, broker) in here.assertions
+        return Seen(
+            now_ms=self.now_ms(),
+            history=self.history,
+            session=before if until > self.now_ms() else -1,
+            has_said=(self.history, broker) in here.assertions,
+            watched=(here.leases.get(broker), here.opening),
+        )
 
     def put_lease(
-        self, cluster: str, broker: str, session: int, ttl_ms: int, assertion: Assertion | None
+        self, cluster: str, broker: str, lease: tuple[int, int], said: Assertion | None, seen: Seen
     ) -> int:
-        """Write as `Leases` then does: SET, without looking at the old value."""
-        self._changing(cluster)
-        if assertion is not None:
-            self._put(cluster, "assertions", (self.history, broker), assertion)
+        """Write the lease, (session, ms), as `Leases` then does: only if nothing that was
+        ``seen`` has changed since."""
+        here = self._changing(cluster)
+        session, ttl_ms = lease
+        if seen.watched != (here.leases.get(broker), here.opening):
+            raise StoreUnavailable("the lease changed while it was renewed")
+        if seen.session > 0 and here.leases[broker][1] <= self.now_ms():
+            raise StoreUnavailable("the lease ended while it was renewed")
+        if said is not None:
+            self._put(cluster, "assertions", (self.history, broker), said)
         granted = min(ttl_ms, LONGEST_LEASE_MS)
         self._put(cluster, "leases", broker, (session, self.now_ms() + granted))
         return granted

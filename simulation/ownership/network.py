@@ -213,16 +213,17 @@ class Link(Wire):
     def _renew_unscripted(self, session: int, ttl_ms: int, said: Assertion | None) -> Lease:
         """Renew as `Leases` does on a server to which no job has come yet."""
         server, cluster, broker = self.server, self.cluster, self.broker
-        now, history, before, has_said = self._through(lambda: server.look(cluster, broker))
+        seen = self._through(lambda: server.look(cluster, broker))
+        now, history, before = seen.now_ms, seen.history, seen.session
         told = "" if before < 0 else str(before)
         if before > session:
             return Lease(Renewal.SUPERSEDED, told, 0, now, history)
         if 0 < before < session:
             return Lease(Renewal.WAITING, told, LONGEST_LEASE_MS, now, history)
-        if said is None and not has_said:
+        if said is None and not seen.has_said:
             return Lease(Renewal.ASSERT, history, 0, now, history)
-        ttl_ms = max(1, ttl_ms)
-        granted = self._through(lambda: server.put_lease(cluster, broker, session, ttl_ms, said))
+        lease = session, max(1, ttl_ms)
+        granted = self._through(lambda: server.put_lease(cluster, broker, lease, said, seen))
         return Lease(Renewal.ASSERTED, told, granted, now, history)
 
     def holds(self, cluster: str, broker: str) -> bool:

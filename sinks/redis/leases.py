@@ -8,11 +8,11 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 import redis
-from redis.exceptions import NoScriptError
+from redis.exceptions import NoScriptError, WatchError
 
-from sinks.errors import Misconfigured
+from sinks.errors import Misconfigured, StoreUnavailable
 from sinks.redis.scripts import ASSERTION_KEPT_MS, NO_MASTER, lease_script, no_master, run_loaded
-from sinks.redis.server.connections import translate_errors
+from sinks.redis.server.connections import address, translate_errors
 from sinks.redis.server.survey import replicas_of, required_replicas
 from trimtab.ownership import LONGEST_LEASE_MS, REPLICA_WAIT_MS
 from trimtab.wire.assertion import Assertion
@@ -32,6 +32,8 @@ from trimtab.wire.keys import (
 _PAGE: Final = 1000
 
 _OLDER_JOB: Final = "{}: a job of an older version is at work; upgrade the job first"
+
+_MEANWHILE: Final = "the lease changed while it was renewed"
 
 FOR_THE_NEXT: Final = -1
 """Given instead of a time: leave the rest of the lease to the next process of this name."""
@@ -126,18 +128,21 @@ class Leases:
     ) -> Lease:
         """Renew on a server that no job has used yet: brokers may not load scripts.
 
-        Does in several steps what the script does in one. A server that is replaced in between is
-        closed for longer than the lease that is granted here.
+        Does in several steps what the script does in one. Nothing is written if the lease or the
+        open hash changed in between. A server that is replaced in between is closed for longer
+        than the lease that is granted here.
         """
         key = lease_key(cluster, broker)
-        with translate_errors(self._client):
+        with translate_errors(self._client), self._client.pipeline() as steps:
+            steps.watch(key, open_key(cluster))  # type: ignore[no-untyped-call]  # redis-py has none
             # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
-            clock: Any = self._client.time()
-            info: Any = self._client.info("replication")
-            before: Any = self._client.get(key)
-            opened: Any = self._client.hmget(
+            clock: Any = steps.time()
+            info: Any = steps.info("replication")
+            before: Any = steps.get(key)
+            opened: Any = steps.hmget(
                 open_key(cluster), "run_id", "replicas", "replicated", "replicas_set"
             )
+            noted: Any = steps.hmget(replicas_key(cluster), "online", "before")
             by_older_job = opened[0] is not None
             now = 1000 * clock[0] + clock[1] // 1000
             history = self._history_of_master(info, int(opened[1] or 0), opened[3] is not None)
@@ -149,19 +154,26 @@ class Leases:
                 # Its lease may last as long as any: brokers have no right to PTTL.
                 return Lease(Renewal.WAITING, _session_of(before), LONGEST_LEASE_MS, now, history)
             assertion = assertion_key(cluster, history, broker)
-            if said:
-                self._client.set(assertion, said, px=ASSERTION_KEPT_MS)
-            elif not self._client.exists(assertion):
+            if not said and not steps.exists(assertion):
                 return Lease(Renewal.ASSERT, history, 0, now, history)
             granted = min(max(1, ttl_ms), LONGEST_LEASE_MS)
-            self._client.set(key, f"+{session}", px=granted)
+            steps.multi()
+            if said:
+                steps.set(assertion, said, px=ASSERTION_KEPT_MS)
+            steps.set(key, f"+{session}", px=granted)
+            try:
+                steps.execute()
+            except WatchError as error:
+                where = address(self._client)
+                raise StoreUnavailable(f"Redis at {where}: {_MEANWHILE}") from error
             # After it: a later process that came before has not counted this lease, one that comes
             # now does.
             successor: Any = self._client.get(successor_key(cluster, broker))
         later = _waiting_session(successor)
         if later > session:
             return Lease(Renewal.SUPERSEDED, str(later), 0, now, history)
-        must_have_left = 0 if opened[2] is None else REPLICA_WAIT_MS
+        replicated = opened[2] is not None or any(int(number or 0) for number in noted)
+        must_have_left = REPLICA_WAIT_MS if replicated else 0
         held_before = _session_of(before)
         return Lease(Renewal.ASSERTED, held_before, granted, now, history, must_have_left)
 

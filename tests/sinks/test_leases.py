@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
 import msgspec
 import pytest
 import redis
+from redis.client import Pipeline
 
 from deploy.redis_server import RedisServer
 from sinks.errors import Misconfigured, StoreUnavailable
@@ -17,7 +19,7 @@ from sinks.redis.scripts import ASSERTION_KEPT_MS, lease_script
 from sinks.redis.server.connections import redis_client
 from tests.support.opening import close, let_in, let_lapse
 from trimtab.model import Epoch
-from trimtab.ownership import LONGEST_LEASE_MS, REPLICA_LAG_S, State
+from trimtab.ownership import LONGEST_LEASE_MS, REPLICA_LAG_S, REPLICA_WAIT_MS, State
 from trimtab.wire import keys
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.ownership import Record
@@ -164,6 +166,76 @@ def test_beside_an_older_job_only_who_serves_already_renews(
         leases.renew(cluster, "new:8080", 1, LONG_MS)
     said = Assertion(records={})
     assert leases.renew(cluster, A, 1, LONG_MS, said).renewal is Renewal.ASSERTED
+
+
+@pytest.mark.parametrize("changed", ["lease", "open"])
+def test_without_the_script_nothing_is_written_over_what_changed_meanwhile(
+    leases: Leases, client: redis.Redis, cluster: str, changed: str
+) -> None:
+    """The process is stopped between its reads and its write for longer than its lease."""
+    leases.renew(cluster, A, 1, LONG_MS)
+    client.script_flush()
+
+    def pass_time() -> None:
+        if changed == "lease":
+            let_lapse(client, cluster, A)
+            client.set(keys.lease_key(cluster, A), "+2", px=LONG_MS)
+        else:
+            client.hset(keys.open_key(cluster), "generation", 2)
+
+    before = client.get(keys.lease_key(cluster, A))
+    said = Assertion(records={})
+    with pytest.raises(StoreUnavailable, match="changed while it was renewed"):
+        Leases(Interrupted(client, pass_time)).renew(cluster, A, 1, LONG_MS, said)
+
+    assert client.get(keys.lease_key(cluster, A)) == (b"+2" if changed == "lease" else before)
+    assert client.script_exists(lease_script().sha) == [False]
+
+
+class Interrupted(redis.Redis):
+    """A connection whose process is stopped before it writes."""
+
+    def __init__(self, client: redis.Redis, meanwhile: Callable[[], None]) -> None:
+        super().__init__(connection_pool=client.connection_pool)
+        self._meanwhile = meanwhile
+
+    def pipeline(self, transaction: Any = True, shard_hint: Any = None) -> Pipeline:
+        steps = super().pipeline(transaction, shard_hint)
+        execute = steps.execute
+
+        def stopped(raise_on_error: bool = True) -> list[Any]:
+            self._meanwhile()
+            return execute(raise_on_error)
+
+        steps.execute = stopped  # type: ignore[method-assign]  # what happens before it is the test
+        return steps
+
+
+def test_a_lease_key_of_the_older_process_does_not_stand_above_what_the_later_one_holds(
+    leases: Leases, client: redis.Redis, cluster: str
+) -> None:
+    """An answer that arrived late wrote over the key: the sessions still know."""
+    leases.renew(cluster, A, 2, LONG_MS)
+    client.set(keys.lease_key(cluster, A), "+1", px=LONG_MS)
+
+    assert answered(leases.renew(cluster, A, 1, LONG_MS)) == (Renewal.SUPERSEDED, "2", 0)
+
+
+@pytest.mark.parametrize("noted", ["online", "before"])
+@pytest.mark.parametrize("scripted", [True, False], ids=["job has been here", "no job yet"])
+def test_replicas_that_only_brokers_saw_may_have_become_masters_too(
+    leases: Leases, client: redis.Redis, cluster: str, noted: str, scripted: bool
+) -> None:
+    """A lease that comes from another master must have left what that one takes to notice."""
+    assert leases.renew(cluster, A, 1, LONG_MS).must_have_left_ms == 0
+    client.hset(keys.replicas_key(cluster), mapping={"on": "0" * 40, noted: 1})
+    close(client, cluster)
+    if not scripted:
+        client.script_flush()
+
+    told = leases.renew(cluster, A, 1, LONG_MS, Assertion(records={}))
+
+    assert (told.renewal, told.must_have_left_ms) == (Renewal.ASSERTED, REPLICA_WAIT_MS)
 
 
 def test_a_full_server_renews_leases(own_server: RedisServer, cluster: str) -> None:

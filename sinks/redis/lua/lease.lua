@@ -37,12 +37,18 @@ local now = string.format("%.0f", now_ms)
 local here = server()
 local history = history_of(here)
 local opened = redis.call("HMGET", OPEN, "replid", "replicas", "replicas_set", "run_id", "replicated", "lease_ms")
--- On a master that was left behind, the old lease may be given up before that master notices.
-local must_have_left = opened[5] and string.format("%.0f", REPLICA_WAIT_MS) or "0"
+local was_replicated = opened[5]
 local function session_of(lease)
   return string.match(lease or "", "%d*$")
 end
 local function answer(status, detail, ms)
+  if not was_replicated then
+    -- The job's calls may have seen no replica, brokers' requests one.
+    local noted = redis.call("HMGET", REPLICAS, "online", "before")
+    was_replicated = (tonumber(noted[1] or "") or 0) > 0 or (tonumber(noted[2] or "") or 0) > 0
+  end
+  -- On a master that was left behind, the old lease may be given up before that master notices.
+  local must_have_left = was_replicated and string.format("%.0f", REPLICA_WAIT_MS) or "0"
   return { status, detail, string.format("%.0f", ms), now, history or "", must_have_left }
 end
 
@@ -68,7 +74,7 @@ if asked <= 0 then
 end
 -- The session that waits for an older one, and when the older one's lease ends.
 local waits, over = string.match(successor or "", "^(%d+) (%d+)$")
-for _, later in ipairs({ before or NO_SESSION, waits or NO_SESSION }) do
+for _, later in ipairs({ before or NO_SESSION, waits or NO_SESSION, rest and noted or NO_SESSION }) do
   if tonumber(later) > tonumber(session) then
     return answer("superseded", session_of(later), 0)
   end
