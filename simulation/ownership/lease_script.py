@@ -54,7 +54,8 @@ class LeaseScript(MemoryProcess):
 
         before, until = here.leases.get(broker, (0, 0))
         noted, _ = here.sessions.get(broker, (session, 0))
-        if broker not in here.leases and noted != session and self._left(here, broker):
+        mine = until > now and before == session
+        if (mine or until <= now) and noted != session and self._left(here, broker):
             before, until = noted, now + self._left(here, broker)
         said = str(before) if until > now else ""
         waits, over, remembered = here.successors.get(broker, (0, 0, 0))
@@ -66,7 +67,7 @@ class LeaseScript(MemoryProcess):
                 soon = now + (1000 if waits else 1)
                 self._put(cluster, "leases", broker, (0, until if ttl_ms < 0 else soon))
             return answer(Renewal.RELEASED, said)
-        for later in (before if said else 0, waits, noted if self._left(here, broker) else 0):
+        for later in (before if said else 0, waits):
             if later > session:
                 return answer(Renewal.SUPERSEDED, str(later))
         self._require_replicas(cluster)
@@ -77,7 +78,7 @@ class LeaseScript(MemoryProcess):
                 self._waits(cluster, broker, session, over)
                 self._put(cluster, "leases", broker, (before, now + left + _TAKE_OVER_MS))
                 return answer(Renewal.WAITING, said, left)
-        last = noted if not said else int(said) or session
+        last = noted if said in ("", str(session)) else int(said) or session
         if last != session and self._must_wait(here, asked_for_ms):
             left = LONGEST_LEASE_MS - asked_for_ms
             self._waits(cluster, broker, session, now)

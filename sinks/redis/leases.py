@@ -115,7 +115,7 @@ class Leases:
         try:
             status, detail, *more = run_loaded(self._client, lease_script(), names, arguments)
         except NoScriptError:
-            return self._renew_unscripted(cluster, broker, session, ttl_ms, said)
+            return self._renew_unscripted(cluster, broker, session, ttl_ms, said, asked_for_ms)
         if status in NO_MASTER:
             raise no_master(self._client, status, detail)
         if status == "outdated":
@@ -123,8 +123,14 @@ class Leases:
         ms, now, history, must_have_left = more
         return Lease(Renewal(status), detail, int(ms), int(now), history, int(must_have_left))
 
-    def _renew_unscripted(
-        self, cluster: str, broker: str, session: int, ttl_ms: int, said: str
+    def _renew_unscripted(  # noqa: PLR0913 - as `renew`
+        self,
+        cluster: str,
+        broker: str,
+        session: int,
+        ttl_ms: int,
+        said: str,
+        asked_for_ms: int,
     ) -> Lease:
         """Renew on a server that no job has used yet: brokers may not load scripts.
 
@@ -146,13 +152,11 @@ class Leases:
             by_older_job = opened[0] is not None
             now = 1000 * clock[0] + clock[1] // 1000
             history = self._history_of_master(info, int(opened[1] or 0), opened[3] is not None)
-            if before is not None and int(before) > session:
-                return Lease(Renewal.SUPERSEDED, _session_of(before), 0, now, history)
             if by_older_job and before is None:
                 raise Misconfigured(_OLDER_JOB.format(cluster))
-            if before is not None and 0 < int(before) < session:
-                # Its lease may last as long as any: brokers have no right to PTTL.
-                return Lease(Renewal.WAITING, _session_of(before), LONGEST_LEASE_MS, now, history)
+            last: Any = steps.hget(sessions_key(cluster), broker)
+            if refusal := _refusal(session, before, last, asked_for_ms):
+                return Lease(*refusal, now, history)
             assertion = assertion_key(cluster, history, broker)
             if not said and not steps.exists(assertion):
                 return Lease(Renewal.ASSERT, history, 0, now, history)
@@ -235,6 +239,25 @@ def _replicas(replication: Mapping[str, Any]) -> tuple[int, int]:
     """How many are connected, and how many of them have acknowledged lately."""
     online = [replica for replica in replicas_of(replication) if replica.online]
     return len(online), sum(replica.counts for replica in online)
+
+
+def _refusal(
+    session: int, lease: bytes | None, last: bytes | None, asked_for_ms: int
+) -> tuple[Renewal, str, int] | None:
+    """Why a process may not take the lease, with `Lease.detail` and `Lease.ms`; ``last`` is the
+    last process of its name, as ``sessions.lua`` notes it."""
+    holder = -1 if lease is None else int(lease)
+    if holder > session:
+        return Renewal.SUPERSEDED, _session_of(lease), 0
+    if 0 < holder < session:
+        # Its lease may last as long as any: brokers have no right to PTTL.
+        return Renewal.WAITING, _session_of(lease), LONGEST_LEASE_MS
+    is_anothers = last is not None and last.split(b" ")[0] != str(session).encode()
+    left = LONGEST_LEASE_MS - asked_for_ms
+    if is_anothers and left > 0 and holder != int(NO_SESSION):
+        # Its lease may only seem to have ended: by the clock, or as somebody deleted it.
+        return Renewal.WAITING, "", left
+    return None
 
 
 def _waiting_session(successor: bytes | None) -> int:

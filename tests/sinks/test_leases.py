@@ -214,11 +214,54 @@ class Interrupted(redis.Redis):
 def test_a_lease_key_of_the_older_process_does_not_stand_above_what_the_later_one_holds(
     leases: Leases, client: redis.Redis, cluster: str
 ) -> None:
-    """An answer that arrived late wrote over the key: the sessions still know."""
+    """A request that arrived late wrote over the key: the sessions still know."""
     leases.renew(cluster, A, 2, LONG_MS)
     client.set(keys.lease_key(cluster, A), "+1", px=LONG_MS)
 
     assert answered(leases.renew(cluster, A, 1, LONG_MS)) == (Renewal.SUPERSEDED, "2", 0)
+
+
+def test_who_took_a_lease_that_only_seemed_to_have_ended_waits_for_the_older_process(
+    leases: Leases, client: redis.Redis, cluster: str
+) -> None:
+    leases.renew(cluster, A, 1, LONG_MS)
+    client.set(keys.lease_key(cluster, A), "+2", px=1_000)
+
+    later = leases.renew(cluster, A, 2, LONG_MS, asked_for_ms=0)
+
+    assert (later.renewal, later.detail) == (Renewal.WAITING, "1")
+    assert later.ms > LONG_MS - 5_000
+    assert client.get(keys.lease_key(cluster, A)) == b"+1"
+
+
+@pytest.mark.parametrize("lease", ["deleted", "its own"])
+def test_where_the_clock_may_have_ended_the_older_lease_its_key_proves_nothing(
+    leases: Leases, client: redis.Redis, cluster: str, lease: str
+) -> None:
+    leases.renew(cluster, A, 1, LONG_MS)
+    let_lapse(client, cluster, A)
+    if lease == "its own":
+        client.set(keys.lease_key(cluster, A), "+2", px=LONG_MS)
+
+    told = leases.renew(cluster, A, 2, LONG_MS, asked_for_ms=4_000)
+    assert answered(told) == (Renewal.WAITING, "", LONGEST_LEASE_MS - 4_000)
+    told = leases.renew(cluster, A, 2, LONG_MS, asked_for_ms=LONGEST_LEASE_MS)
+    assert answered(told)[0] is Renewal.HELD
+
+
+def test_without_the_script_a_later_process_waits_for_one_whose_lease_key_is_gone(
+    leases: Leases, client: redis.Redis, cluster: str
+) -> None:
+    leases.renew(cluster, A, 1, LONG_MS)
+    client.delete(keys.lease_key(cluster, A))
+    client.script_flush()
+    said = Assertion(records={})
+
+    told = leases.renew(cluster, A, 2, LONG_MS, said, asked_for_ms=3_000)
+    assert answered(told) == (Renewal.WAITING, "", LONGEST_LEASE_MS - 3_000)
+    assert leases.renew(cluster, A, 1, LONG_MS, said, asked_for_ms=0).renewal is Renewal.ASSERTED
+    client.set(keys.lease_key(cluster, A), NO_SESSION, px=LONG_MS)
+    assert leases.renew(cluster, A, 2, LONG_MS, said, asked_for_ms=0).renewal is Renewal.ASSERTED
 
 
 @pytest.mark.parametrize("noted", ["online", "before"])

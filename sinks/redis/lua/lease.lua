@@ -54,7 +54,8 @@ end
 
 local before = redis.call("GET", LEASE)
 local noted, rest = noted_session(SESSIONS, broker, now_ms)
-if not before and rest and noted ~= session then
+-- The key was deleted, or written by a process that could not see who was noted.
+if (not before or before == MINE) and rest and noted ~= session then
   before = "+" .. noted
 end
 local successor = redis.call("GET", SUCCESSOR)
@@ -74,7 +75,7 @@ if asked <= 0 then
 end
 -- The session that waits for an older one, and when the older one's lease ends.
 local waits, over = string.match(successor or "", "^(%d+) (%d+)$")
-for _, later in ipairs({ before or NO_SESSION, waits or NO_SESSION, rest and noted or NO_SESSION }) do
+for _, later in ipairs({ before or NO_SESSION, waits or NO_SESSION }) do
   if tonumber(later) > tonumber(session) then
     return answer("superseded", session_of(later), 0)
   end
@@ -95,8 +96,8 @@ end
 if before and before ~= MINE and before ~= NO_SESSION then
   -- An older process of this name may serve until its lease ends, and must not renew it.
   if waits ~= session then
-    local left = redis.call("PTTL", LEASE)
-    over = now_ms + (left < 0 and (rest or LONGEST_LEASE_MS) or left)
+    local left = math.max(redis.call("PTTL", LEASE), rest or 0)
+    over = now_ms + (left > 0 and left or LONGEST_LEASE_MS)
   end
   -- No lease is longer; it only seems so if the clock went back.
   over = math.min(tonumber(over), now_ms + LONGEST_LEASE_MS)
@@ -118,9 +119,9 @@ end
 -- Another process of this name that did not report its end: its lease may only seem to have ended. It may
 -- also have the larger session: one whose machine's clock was ahead, and that was killed.
 local last
-if not before then
+if not before or before == MINE then
   last = noted
-elseif before ~= MINE and before ~= NO_SESSION then
+elseif before ~= NO_SESSION then
   last = session_of(before)
 end
 local asked_for = tonumber(ARGV[5])
