@@ -42,7 +42,9 @@ def _retire(obeyer: Obeyer, command: Command, children: tuple[str, ...]) -> Obey
     outcome = obeyer.retire(command, children)
     if outcome.accepted:
         obeyer.holdings.drop(command.bundle)
-        obeyer.broker.split(command.bundle, children)
+        # A process that died before it acknowledged the command has loaded the children since.
+        if command.bundle in obeyer.broker.bundles():
+            obeyer.broker.split(command.bundle, children)
     return obeyer.follow(outcome)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
@@ -148,10 +148,10 @@ class Leases:
             opened: Any = steps.hmget(
                 open_key(cluster), "run_id", "replicas", "replicated", "replicas_set"
             )
-            noted: Any = steps.hmget(replicas_key(cluster), "online", "before")
+            noted: Any = steps.hmget(replicas_key(cluster), "on", "online", "before")
             by_older_job = opened[0] is not None
             now = 1000 * clock[0] + clock[1] // 1000
-            history = self._history_of_master(info, int(opened[1] or 0), opened[3] is not None)
+            history = self._history_of_master(info, opened[1], noted, opened[3] is not None)
             if by_older_job and before is None:
                 raise Misconfigured(_OLDER_JOB.format(cluster))
             last: Any = steps.hget(sessions_key(cluster), broker)
@@ -176,18 +176,24 @@ class Leases:
         later = _waiting_session(successor)
         if later > session:
             return Lease(Renewal.SUPERSEDED, str(later), 0, now, history)
-        replicated = opened[2] is not None or any(int(number or 0) for number in noted)
+        replicated = opened[2] is not None or any(int(number or 0) for number in noted[1:])
         must_have_left = REPLICA_WAIT_MS if replicated else 0
         held_before = _session_of(before)
         return Lease(Renewal.ASSERTED, held_before, granted, now, history, must_have_left)
 
-    def _history_of_master(self, info: Mapping[str, Any], wanted: int, fixed: bool) -> str:
+    def _history_of_master(
+        self, info: Mapping[str, Any], wanted: bytes | None, noted: Sequence[bytes], fixed: bool
+    ) -> str:
         """The history; raises if this is a replica, or too few replicas acknowledged lately."""
         history = history_of(info)
         if history is None:
             raise no_master(self._client, "replica")
         online, near = _replicas(info)
-        least = wanted if fixed else max(wanted, required_replicas(online, None))
+        least = int(wanted or 0)
+        if not fixed:
+            on, then, before = noted
+            others = max(int(before or 0), 0 if on == history else int(then or 0))
+            least = max(least, required_replicas(max(online, others), None))
         if near < least:
             raise no_master(self._client, "isolated", f"{near} of {least}")
         return history.decode()

@@ -223,6 +223,11 @@ def test_a_database_that_is_not_there_is_told(redis_server: RedisServer) -> None
         ("MISCONF Errors writing to the AOF file: No space left on device", StoreUnavailable),
         ("BUSY Redis is busy running a script.", StoreUnavailable),
         ("NOGROUP No such key 'x' or consumer group", StoreUnavailable),
+        ("UNBLOCKED force unblock from blocking operation", StoreUnavailable),
+        ("EXECABORT Transaction discarded because of previous errors.", StoreUnavailable),
+        ("ERR EXEC without MULTI", StoreUnavailable),
+        ("ERR Unable to connect to backend", StoreUnavailable),
+        ("-IOERR error or timeout reading to target instance", StoreUnavailable),
         ("WRONGTYPE Operation against a key", Damaged),
         (
             "ERR The stream has exhausted the last ID script: 1f, on @user_script:5.",
@@ -230,6 +235,8 @@ def test_a_database_that_is_not_there_is_told(redis_server: RedisServer) -> None
         ),
         ("ERR user_script:3: attempt to index nil script: 1f, on @user_script:3.", Damaged),
         ("ERR wrong number of arguments for 'get' command", None),
+        ("ERR syntax error", None),
+        ("NOSCRIPT No matching script. Please use EVAL.", None),
     ],
 )
 def test_what_each_reply_asks_of_us(reply: str, told: type[SinkError] | None) -> None:

@@ -273,12 +273,29 @@ def test_replicas_that_only_brokers_saw_may_have_become_masters_too(
     assert leases.renew(cluster, A, 1, LONG_MS).must_have_left_ms == 0
     client.hset(keys.replicas_key(cluster), mapping={"on": "0" * 40, noted: 1})
     close(client, cluster)
+    client.hset(keys.open_key(cluster), "replicas_set", "1")
     if not scripted:
         client.script_flush()
 
     told = leases.renew(cluster, A, 1, LONG_MS, Assertion(records={}))
 
     assert (told.renewal, told.must_have_left_ms) == (Renewal.ASSERTED, REPLICA_WAIT_MS)
+
+
+@pytest.mark.parametrize("noted", ["online", "before"])
+@pytest.mark.parametrize("scripted", [True, False], ids=["job has been here", "no job yet"])
+def test_a_master_whose_history_before_had_replicas_needs_them(
+    leases: Leases, client: redis.Redis, cluster: str, noted: str, scripted: bool
+) -> None:
+    """They joined while the job was away. One of them may be the master by now."""
+    client.hset(keys.replicas_key(cluster), mapping={"on": "0" * 40, noted: 1})
+    close(client, cluster)
+    if not scripted:
+        client.script_flush()
+
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable, match="0 of 1"):
+            leases.renew(cluster, A, 1, LONG_MS, Assertion(records={}))
 
 
 def test_a_full_server_renews_leases(own_server: RedisServer, cluster: str) -> None:

@@ -72,18 +72,24 @@ end
 
 -- "1 of 2" if fewer replicas are near than must be, else nil: another server may have become the master
 -- without this one knowing. New replicas count from the next script on. `wanted`: how many the open hash
--- requires; `fixed`: not nil if an operator set that number.
-local function short_of_replicas(replicas, here, history, wanted, fixed)
+-- requires; `fixed`: not nil if an operator set that number; `looked_at`: whether the job has seen this history.
+local function short_of_replicas(replicas, here, history, wanted, fixed, looked_at)
   local least = tonumber(wanted) or 0
+  local noted = redis.call("HMGET", replicas, "on", "online", "alone", "before")
+  local is_noted = noted[1] == history
+  local most, alone = is_noted and tonumber(noted[2]) or 0, is_noted and tonumber(noted[3] or "")
+  -- What the histories before had, as far as only brokers saw it.
+  local before = math.max(tonumber(noted[4] or "") or 0, is_noted and 0 or tonumber(noted[2] or "") or 0)
   -- With its first replica a master starts a backlog, and with that another history.
-  if least == 0 and string.find(here, "repl_backlog_active:0", 1, true) then
+  if least == 0 and before == 0 and string.find(here, "repl_backlog_active:0", 1, true) then
     return nil
   end
-  local most, alone = noted_replicas(replicas, history)
   -- Acknowledgements from before this server was alone prove nothing, even if its clock shows otherwise.
   local online, near = replicas_of(here, alone or 0)
   if not fixed then
-    least = math.max(least, majority_of(most), majority_of(online))
+    -- The job requires the same (open.lua). Until it has looked, this may be a server that was left behind.
+    local others = looked_at and was_promoted(here) and math.floor(before / 2) or majority_of(before)
+    least = math.max(least, majority_of(most), majority_of(online), others)
   end
   local is_short = near < least
   if is_short and not alone then

@@ -36,7 +36,8 @@ local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local now = string.format("%.0f", now_ms)
 local here = server()
 local history = history_of(here)
-local opened = redis.call("HMGET", OPEN, "replid", "replicas", "replicas_set", "run_id", "replicated", "lease_ms")
+local opened = redis.call("HMGET", OPEN, "replid", "replicas", "replicas_set", "run_id", "replicated", "lease_ms",
+  "rebuild_on")
 local was_replicated = opened[5]
 local function session_of(lease)
   return string.match(lease or "", "%d*$")
@@ -84,7 +85,8 @@ end
 if not history then
   return answer("replica", "", 0)
 end
-local isolated = short_of_replicas(REPLICAS, here, history, opened[2], opened[3])
+local looked_at = opened[1] == history or opened[7] == history
+local isolated = short_of_replicas(REPLICAS, here, history, opened[2], opened[3], looked_at)
 if isolated then
   return answer("isolated", isolated, 0)
 end

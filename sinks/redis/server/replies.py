@@ -13,8 +13,10 @@ from redis.exceptions import (
     AuthorizationError,
     ClusterCrossSlotError,
     ClusterDownError,
+    InvalidResponse,
     MasterDownError,
     NoPermissionError,
+    NoScriptError,
     OutOfMemoryError,
     ReadOnlyError,
     ResponseError,
@@ -34,6 +36,7 @@ RIGHTS: Final = (
 
 _AWAY: Final = (
     redis.ConnectionError,
+    InvalidResponse,
     redis.TimeoutError,
     ReadOnlyError,
     OutOfMemoryError,
@@ -43,8 +46,14 @@ _DENIED: Final = (AuthenticationError, AuthorizationError, NoPermissionError)
 # AskError is MovedError's base. MasterDownError is a ClusterDownError, and comes from a replica.
 _OF_CLUSTERS: Final = (AskError, ClusterDownError, ClusterCrossSlotError, TryAgainError)
 
-_PASSING: Final = ("NOREPLICAS ", "MISCONF ", "BUSY ", "MASTERDOWN ", "UNBLOCKED ", "NOGROUP ")
-"""Codes of replies that redis-py has no class for and that pass without our action."""
+_MISTAKES: Final = (
+    "wrong number of arguments ",
+    "syntax error",
+    "value is not ",
+    "invalid expire time ",
+    "Invalid stream ID ",
+)
+"""Beginnings of replies to commands that no server takes."""
 
 _REFUSED: Final = {
     # Redis 7.0's text, and later servers', for a script whose caller lacks a right.
@@ -104,12 +113,13 @@ def _by_text(where: str, error: ResponseError) -> SinkError | None:
     for beginning, next_step in _REFUSED.items():
         if text.startswith(beginning):
             return Misconfigured(f"{where} refuses us: {text}; {next_step}")
-    if text.startswith(_PASSING):
-        return StoreUnavailable(f"{where}: {text}")
-    # For a single command all else is a programming error. Scripts are tested on what they write.
+    # A command on a key that somebody else wrote. Scripts are tested on what they write.
     if text.startswith("WRONGTYPE") or _OF_SCRIPTS in text:
         return Damaged(f"{where}: {text}; {REPAIR}")
-    return None
+    if isinstance(error, NoScriptError) or text.startswith(_MISTAKES):
+        return None
+    # A server, or a proxy before it, may say anything: it passes, or an operator reads of it.
+    return StoreUnavailable(f"{where}: {text}")
 
 
 def _said(error: redis.RedisError) -> str:

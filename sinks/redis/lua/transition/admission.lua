@@ -15,7 +15,7 @@ end
 if not read_records() or not is_index_marked(BUNDLES) then
   return { "closed", NOT_MARKED }
 end
-local isolated = short_of_replicas(REPLICAS, here, history, opened[2], opened[3])
+local isolated = short_of_replicas(REPLICAS, here, history, opened[2], opened[3], true)
 if isolated then
   return { "isolated", isolated }
 end
