@@ -9,8 +9,7 @@ import pytest
 
 from tests.planner.views import carrying, later
 from tests.support.clusters import NOW_MS, cluster
-from tests.support.clusters_by_rows import said
-from tests.support.settling import Story
+from trimtab.cluster.intents import apply_intent
 from trimtab.load_model.history import PlannerHistory
 from trimtab.planner import shed
 from trimtab.reasons import Rule
@@ -20,8 +19,9 @@ from trimtab.review.plan_review import PlanReview
 from trimtab.round.decide import decide
 from trimtab.settings import Settings
 from trimtab.state.ledger_state import Awaited, Ledger, MoveOutcome, Noted, Side
-from trimtab.state.round_state import Histories, RoundState
-from trimtab.wire.control import IntentKind
+from trimtab.state.memory import Memory, put_together, set_apart
+from trimtab.state.round_state import Histories, RoundState, begun
+from trimtab.wire.control import Intent, IntentKind
 
 MOVED = 0.1
 """What both sides were to change by."""
@@ -137,9 +137,12 @@ def test_after_a_miss_the_next_plan_waits_for_the_outcome_of_the_last(
 
 
 def test_an_operator_that_resumes_forgives_the_misses() -> None:
-    story = Story()
-    memory = story.it.memory
+    """Also where the job keeps what rounds have learnt apart from what intents change."""
     histories = Histories(trimtab=PlannerHistory(misses=4))
-    story.it.memory = replace(memory, round=replace(memory.round, histories=histories))
-    story.it.receive([said(IntentKind.RESUME)], 0)
-    assert story.it.memory.round.histories.trimtab.misses == 0
+    memory, learnt = set_apart(Memory(round=RoundState(histories=histories)))
+    resume = Intent(id="1", kind=IntentKind.RESUME, cluster="c")
+    resumed = apply_intent(memory, resume, Settings(), 0, 0).memory
+    begins = begun(put_together(resumed, learnt).round, Settings(), 0)
+    assert (begins.histories.trimtab.misses, begins.forgiven) == (0, False)
+    missed = begun(replace(begins, histories=histories), Settings(), 1)
+    assert missed.histories.trimtab.misses == 4

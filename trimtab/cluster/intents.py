@@ -87,10 +87,7 @@ def _ask_split(memory: Memory, intent: Intent) -> Memory:
 
 def _resume(memory: Memory) -> Memory:
     # Closes the breaker too, even without a pause: the operator has seen what is wrong.
-    histories = memory.round.histories
-    forgiven = replace(histories, trimtab=replace(histories.trimtab, misses=0))
-    breaker = memory.round.breaker.closed()
-    closed = replace(memory.round, breaker=breaker, histories=forgiven)
+    closed = replace(memory.round, breaker=memory.round.breaker.closed(), forgiven=True)
     return replace(memory, paused=False, round=closed)
 
 

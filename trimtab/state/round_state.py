@@ -106,6 +106,9 @@ class RoundState:
     breaker: Breaker = field(default_factory=Breaker)
     strategies: tuple[str, ...] = ()
     """The shedder and the placer of the last round; none before the first."""
+    forgiven: bool = False
+    """Whether an operator let rounds go on: the next one forgets the plans that missed. Histories
+    are not at hand between rounds (`trimtab.state.memory.Learnt`)."""
 
     def draws(self, cluster: str) -> np.random.Generator:
         """The random generator of the round with this state; a repeated round draws the same."""
@@ -127,6 +130,8 @@ def begun(state: RoundState, settings: Settings, now_ms: int) -> RoundState:
     for name in strategies:
         if state.strategies and name not in state.strategies:
             histories = histories.fresh(name)
+    if state.forgiven:
+        histories = replace(histories, trimtab=replace(histories.trimtab, misses=0))
     held_back = settings.breaker.enabled and state.breaker.until_ms > now_ms
     return replace(
         state,
@@ -136,6 +141,7 @@ def begun(state: RoundState, settings: Settings, now_ms: int) -> RoundState:
         recent=recent,
         halves=children,
         breaker=state.breaker if held_back else state.breaker.closed(),
+        forgiven=False,
     )
 
 
