@@ -122,7 +122,7 @@ def last_rounds(settings: JobConfig, cluster: str) -> tuple[LastRounds, JobSetti
 
 
 def _check(intent: Intent, settings: JobConfig) -> None:
-    """Raise Objections with all that the job would find wrong; warn of absent brokers."""
+    """Raise Objections with all that the job would find wrong; warn of what has no effect now."""
     try:
         last, started = last_rounds(settings, intent.cluster)
         url = settings.redis_url.get_secret_value()
@@ -131,7 +131,7 @@ def _check(intent: Intent, settings: JobConfig) -> None:
         problems = error.problems
     if problems:
         raise Objections([*problems, "nothing was sent; --unchecked sends it all the same"])
-    for note in notes(intent, last):
+    for note in notes(intent, last, started):
         typer.echo(note, err=True)
 
 
@@ -170,9 +170,16 @@ def flaws(
     yield from (text for _, text in absences(intent, existing))
 
 
-def notes(intent: Intent, last: LastRounds) -> Iterator[str]:
-    """What a policy names and the last rounds did not see: it may be absent for now."""
-    if intent.kind is IntentKind.FAILURE_DOMAIN:
+def notes(intent: Intent, last: LastRounds, started: JobSettings | None) -> Iterator[str]:
+    """What a policy names and the last rounds did not see, as it may be absent for now; and the
+    setting without which it has no effect."""
+    if intent.kind is IntentKind.FAILURE_DOMAIN and intent.brokers:
+        defaults = DEFAULTS if started is None else from_record(started)[1]
+        if not defaults.changed(dict(last.overrides)).placement.failure_domains:
+            yield (
+                "note: anti-affinity groups do not spread over failure domains while "
+                f"placement.failure_domains is off; {_set(intent, 'placement.failure_domains')}"
+            )
         for broker in intent.brokers:
             if broker not in last.brokers:
                 yield f"note: {broker} is no broker lately; {nearby(broker, last.brokers)}"
@@ -180,6 +187,10 @@ def notes(intent: Intent, last: LastRounds) -> Iterator[str]:
         primary = intent.isolation.primary
         if not any(matches(host_of(broker), primary) for broker in last.brokers):
             yield f"note: no broker lately matches {', '.join(primary)}"
+
+
+def _set(intent: Intent, name: str) -> str:
+    return f"type: trimtab settings set {intent.cluster} {name}=true"
 
 
 def _deletes_policy(intent: Intent) -> bool:

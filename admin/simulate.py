@@ -36,6 +36,13 @@ _NAMING: Final = 2
 """Columns of a curve that say which point it is."""
 
 
+def _to_write(path: Path | None) -> Path | None:
+    """The path of a file that can be written: said before the runs, not after them."""
+    if path is not None and (path.is_dir() or not os.access(path.parent, os.W_OK)):
+        raise typer.BadParameter(f"{path} cannot be written; name a file in a folder of yours")
+    return path
+
+
 def simulate(  # noqa: PLR0913 - the options of a command line
     scenario: Annotated[
         str | None, typer.Argument(help="A scenario of the library (--list), or a TOML file.")
@@ -59,8 +66,12 @@ def simulate(  # noqa: PLR0913 - the options of a command line
         bool,
         typer.Option("--curve", help="What each planner.target costs in moves, beside avg."),
     ] = False,
-    html: Annotated[Path | None, typer.Option(help="Write a page with pictures.")] = None,
-    json: Annotated[Path | None, typer.Option(help="Write every run's figures.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write a page with pictures.", callback=_to_write)
+    ] = None,
+    json: Annotated[
+        Path | None, typer.Option(help="Write every run's figures.", callback=_to_write)
+    ] = None,
     processes: Annotated[int, typer.Option(min=1, help="Side by side.")] = os.cpu_count() or 1,
     listed: Annotated[bool, typer.Option("--list", help="List the library.")] = False,
 ) -> None:

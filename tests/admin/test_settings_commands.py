@@ -182,14 +182,22 @@ def test_what_the_job_would_refuse_is_not_sent(
     assert [p.startswith(s) for p, s in zip(problems, says, strict=True)] == [True] * len(says)
 
 
+def test_a_failure_domain_says_what_it_takes_to_have_an_effect() -> None:
+    domain = new_intent(IntentKind.FAILURE_DOMAIN, "east", name="north", brokers=("a:1",))
+    (note,) = notes(domain, last({}, "a:1"), None)
+    assert "trimtab settings set east placement.failure_domains=true" in note
+    gone = new_intent(IntentKind.FAILURE_DOMAIN, "east", name="north", brokers=())
+    assert not [*notes(gone, last({}, "a:1"), None)]
+
+
 def test_a_policy_may_name_absent_brokers_and_says_which() -> None:
     domain = new_intent(IntentKind.FAILURE_DOMAIN, "east", name="north", brokers=("a:1", "aa:1"))
-    seen = last({}, "a:1")
+    seen = last({"placement.failure_domains": True}, "a:1")
     assert found(domain, seen) == []
-    assert [*notes(domain, seen)] == ["note: aa:1 is no broker lately; did you mean a:1?"]
+    assert [*notes(domain, seen, None)] == ["note: aa:1 is no broker lately; did you mean a:1?"]
     policy = Isolation(namespaces=("t/.*",), primary=("big-.*",))
     isolation = new_intent(IntentKind.ISOLATION, "east", name="p", isolation=policy)
-    assert [*notes(isolation, seen)] == ["note: no broker lately matches big-.*"]
+    assert [*notes(isolation, seen, None)] == ["note: no broker lately matches big-.*"]
 
 
 @pytest.mark.parametrize(

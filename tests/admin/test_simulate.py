@@ -76,6 +76,16 @@ def test_values_go_over_the_scenario_s_and_the_settings(scenario: str, tmp_path:
     assert said["runs"][0]["figures"]["moves"] >= 0
 
 
+@pytest.mark.parametrize("option", ["--json", "--html"])
+def test_a_file_that_cannot_be_written_is_said_before_the_runs(
+    scenario: str, tmp_path: Path, option: str
+) -> None:
+    result = simulated(scenario, "--strategy", "avg", option, str(tmp_path / "none" / "x"))
+    assert result.exit_code == 2
+    assert "folder of yours" in " ".join(result.output.split())
+    assert "median" not in result.output
+
+
 def test_what_if(scenario: str, tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     result = simulated(

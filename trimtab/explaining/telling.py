@@ -102,6 +102,7 @@ def list_concerned(witness: Witness) -> Iterator[str]:
     yield from (broker for move in plan.moves for broker in (move.source, move.destination))
     yield from (repair.broker for repair in plan.repairs if repair.broker is not None)
     yield from (refusal.bundle for refusal in plan.refusals)
+    yield from (refusal.source for refusal in plan.refusals if refusal.source)
 
 
 def _extremes(witness: Witness) -> Iterator[str]:
