@@ -18,6 +18,9 @@ from trimtab.load_model.fleet import Fleet, cost_of, observe_fleet, traffic_of
 from trimtab.load_model.history import PlannerHistory
 from trimtab.reasons import Reason
 
+_Step = tuple[int | None, int, int]
+"""Rows of source, destination and bundle; no source where no broker serves it."""
+
 
 class Prediction:
     """A round's prediction by rows of `Scene.shown`; ``fleet``, if known, by rows of `Scene.seen`.
@@ -34,7 +37,14 @@ class Prediction:
 
     def added(self, bundle: int | None) -> Floats:
         """(n,) usage that a bundle adds to each broker; None: an average bundle."""
-        return (self._typical if bundle is None else self._load(bundle)) * self._gain
+        takes, added = self._fleet.takes, self._typical * self._gain
+        if bundle is None:
+            return added
+        added, place = self._load(bundle) * self._gain, self._scene.place(bundle)
+        if takes is not None and place >= 0:
+            there = ((takes.used + takes.need[:, [place]]) * takes.scale).max(axis=0)
+            added[self._scene.seen_brokers] = there - takes.usage
+        return added
 
     def _load(self, bundle: int) -> float:
         """The bundle's share of the fleet's traffic."""
@@ -72,8 +82,9 @@ class Prediction:
         scene = self._scene
         predicted = usage(scene.shown.brokers.resources, scene.settings.weights)
         # Brokers that the strategy did not see have their reports' usage, with drained bundles.
-        for source, _, load in self._urgent:
+        for source, _, bundle in self._urgent:
             if source is not None:
+                load = self._load(bundle)
                 predicted[source] = max(0.0, predicted[source] - load * self._gain[source])
         predicted[scene.seen_brokers] = self._fleet.usage
         return predicted
@@ -88,7 +99,7 @@ class Prediction:
         """(n,) usage with the whole plan."""
         rows = self._scene.broker_rows
         moves = [
-            (rows[move.source], rows[move.destination], self._load(row))
+            (rows[move.source], rows[move.destination], row)
             for move in self._scene.plan.moves
             if move.reason != Reason.DRAINED
             and (row := self._scene.bundle_row(move.bundle)) is not None
@@ -101,9 +112,8 @@ class Prediction:
         return float(np.ptp(taking)) if taking.size else 0.0
 
     @cached_property
-    def _urgent(self) -> list[tuple[int | None, int, float]]:
-        """Source, destination and load of each bundle that is drained or given a new owner; the
-        source is None where no broker serves it."""
+    def _urgent(self) -> list[_Step]:
+        """The bundles that are drained or given a new owner."""
         scene, plan = self._scene, self._scene.plan
         given = [
             (scene.broker_rows[move.source], move.destination, move.bundle)
@@ -112,19 +122,26 @@ class Prediction:
         ]
         assigned = [(None, each.broker, each.bundle) for each in plan.repairs if each.broker]
         return [
-            (source, scene.broker_rows[to], self._load(row))
+            (source, scene.broker_rows[to], row)
             for source, to, bundle in [*given, *assigned]
             if (row := scene.bundle_row(bundle)) is not None and to in scene.broker_rows
         ]
 
-    def _moved(
-        self, start: Floats, sign: float, moves: Sequence[tuple[int | None, int, float]]
-    ) -> Floats:
-        result, gain = start.copy(), self._gain
-        for source, to, load in moves:
-            if source is not None:
-                result[source] -= sign * load * gain[source]
-            result[to] += sign * load * gain[to]
+    def _moved(self, start: Floats, sign: float, steps: Sequence[_Step]) -> Floats:
+        """``start``, which is `usage`, after the steps; where bundles take several resources, each
+        broker is as busy as its busiest."""
+        result, takes, seen = start.copy(), self._fleet.takes, self._scene.seen_brokers
+        used = np.zeros((0, 0)) if takes is None else takes.used.copy()
+        column_of = {} if takes is None else {row: at for at, row in enumerate(seen.tolist())}
+        for source, to, bundle in steps:
+            place = self._scene.place(bundle)
+            for broker, part in ((source, -sign), (to, sign)):
+                column = column_of.get(broker)
+                if broker is not None and takes is not None and column is not None and place >= 0:
+                    used[:, column] += part * takes.need[:, place]
+                    result[broker] = (used[:, column] * takes.scale[:, column]).max()
+                elif broker is not None:
+                    result[broker] += part * self._load(bundle) * self._gain[broker]
         return result
 
 
