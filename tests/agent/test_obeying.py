@@ -377,3 +377,19 @@ def test_what_stays_after_all_is_served_once_an_open_store_says_so(
     client.rename(f"{key}:aside", key)
     assert obey(a.obeyer, own) is Obeyed.DONE
     assert a.holdings.serves(BUNDLE)
+
+
+def test_a_process_that_died_after_a_split_is_not_told_of_it_again_without_the_bundle(
+    owned: Job, client: Redis, cluster: str, a: Site
+) -> None:
+    """The next process of its name reads the command again, and has loaded the halves."""
+    owned.split(A)
+    (command,) = a.commands()
+    obey(a.obeyer, command)
+    assert a.broker.told[-1] == f"split {BUNDLE}"
+
+    later = Site(client, cluster, A, *HALVES)
+    obey(later.obeyer, command)
+
+    assert later.broker.told == []
+    assert later.broker.loaded == {*HALVES}
