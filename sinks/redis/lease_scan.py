@@ -1,20 +1,20 @@
-"""Finds the brokers that hold a lease; cheap enough for several calls a second on a full Redis."""
+"""Finds the brokers that hold a lease, several times a second, however many keys the server has."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 from typing import Any, Final, NamedTuple
 
 import redis
 
-from sinks.redis.leases import history_of, literal
+from sinks.redis.leases import history_of
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.scripts import run, vouch_script
 from sinks.redis.server.connections import translate_errors
-from trimtab.wire.keys import clock_key, lease_key, open_key
+from trimtab.wire.keys import clock_key, lease_key, open_key, sessions_key
 
 _PAGE: Final = 2000
-"""Keys that a call scans for unknown leases: about a millisecond of the server's time."""
+"""Names that a call reads in search of unknown brokers: a millisecond of the server's time."""
 
 
 class Owners(NamedTuple):
@@ -44,29 +44,38 @@ class LeaseScan:
         run(self._client, vouch_script(), [clock_key(cluster)], [str(server_ms)])
 
     def alive(self, cluster: str, generation: int, known: Iterable[str]) -> dict[str, float] | None:
-        """The brokers of ``known`` that hold a lease, with its seconds left; others as they are
-        found, with 0.
+        """The brokers of ``known`` that hold a lease, and others as they are found, with the
+        seconds that each lease has left.
 
         None while the cluster is not open to ``generation`` on the present history of the data: its
-        leases then mean nothing. A newcomer is found within one cycle of the cursor: at once among
-        a few thousand keys.
+        leases then mean nothing. Others are found by the note of each session, at once where there
+        are a few thousand.
         """
         names = sorted(known)
-        prefix = lease_key(cluster, "")
         # One connection: the history and the leases come from one server.
         with translate_errors(self._client), self._client.pipeline(transaction=False) as asked:
             asked.info("replication")
             asked.hmget(open_key(cluster), "generation", "replid")
             cursor = self._cursors.get(cluster, 0)
-            asked.scan(cursor, match=f"{literal(prefix)}*", count=_PAGE)
+            asked.hscan(sessions_key(cluster), cursor, count=_PAGE)
             for name in names:
                 asked.pttl(lease_key(cluster, name))
             answers: list[Any] = asked.execute()
-        info, opened, (self._cursors[cluster], found), *held = answers
+        info, opened, (self._cursors[cluster], noted), *held = answers
         if opened != [str(generation).encode(), history_of(info)]:
             return None
-        found = (key.decode(errors="replace") for key in found)
-        newcomers = dict.fromkeys((key.removeprefix(prefix) for key in found), 0.0)
+        others = sorted({name.decode(errors="replace") for name in noted}.difference(names))
+        held += self._left(cluster, others)
         # Redis answers -2 for a key that does not exist.
-        left = {name: ms / 1000 for name, ms in zip(names, held, strict=True) if ms >= 0}
-        return newcomers | left
+        every = zip([*names, *others], held, strict=True)
+        return {name: ms / 1000 for name, ms in every if ms >= 0}
+
+    def _left(self, cluster: str, brokers: Sequence[str]) -> list[int]:
+        """Milliseconds left of each broker's lease; negative without one."""
+        if not brokers:
+            return []
+        with translate_errors(self._client), self._client.pipeline(transaction=False) as asked:
+            for broker in brokers:
+                asked.pttl(lease_key(cluster, broker))
+            left: list[int] = asked.execute()
+        return left
