@@ -262,7 +262,7 @@ def audit(
                 broken += violation.kind not in NOTES
                 _show_violation(violation, json=json)
     except SinkError as error:
-        raise end_unserved(error, kafka=kafka) from None
+        raise end_unserved(error, kafka=kafka, redis=redis) from None
     if cluster and not broken + auditor.changes + auditor.commands:
         there = ", ".join(sorted(auditor.others)) or "none at all"
         raise end(f"nothing is known of a cluster {cluster}; there are entries of: {there}", USAGE)

@@ -8,6 +8,7 @@ from typing import Final
 import typer
 
 from sinks.errors import SinkError, Unavailable
+from streaming.config import load_config
 
 FAILED: Final = 1
 USAGE: Final = 2
@@ -21,12 +22,25 @@ def end(message: str, code: int) -> typer.Exit:
 
 
 def end_unserved(
-    error: SinkError, config: Path | None = None, kafka: str | None = None
+    error: SinkError,
+    config: Path | None = None,
+    kafka: str | None = None,
+    redis: str | None = None,
 ) -> typer.Exit:
     """Say what Kafka or Redis refuses or does not answer, what to type next, and the exit to raise.
 
-    ``kafka``: its address, where no settings are at fault.
+    ``kafka`` and ``redis`` are addresses that a command was given instead of settings.
     """
-    asked = f" --config {config}" if config else f" --kafka {kafka}" if kafka else ""
+    if not (config or kafka or redis):
+        settings = load_config(None)
+        kafka, redis = settings.kafka.bootstrap, settings.redis_url.get_secret_value()
+    given = {"config": config, "kafka": kafka, "redis": redis and _without_password(redis)}
+    asked = "".join(f" --{name} {value}" for name, value in given.items() if value)
     code = UNREACHABLE if isinstance(error, Unavailable) else FAILED
     return end(f"{error}\nNext: trimtab doctor{asked}", code)
+
+
+def _without_password(url: str) -> str:
+    """A URL that may be shown; the user types the rest."""
+    scheme, _, rest = url.rpartition("://")
+    return f"{scheme}://...@{rest.rpartition('@')[2]}" if "@" in rest else url

@@ -76,7 +76,7 @@ def why(  # noqa: PLR0913 - the options of a command line
     except (InvalidConfig, Impossible) as error:
         raise end(str(error), USAGE) from None
     except SinkError as error:
-        raise end_unserved(error, None if kafka else config, kafka) from None
+        raise end_unserved(error, None if kafka or redis else config, kafka, redis) from None
     if json:
         print(msgspec.json.encode(_for_programs(answer, found)).decode())
         return

@@ -124,6 +124,23 @@ def test_who_cannot_be_answered_is_told_the_next_command(
     assert absent in result.stderr
 
 
+def test_without_a_file_the_next_command_names_the_addresses_but_no_password(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("simulation.replay.recorded.TIMEOUT_SECONDS", 0.1)
+    absent = f"127.0.0.1:{free_port()}"
+    monkeypatch.setenv("TRIMTAB_KAFKA__BOOTSTRAP", absent)
+    monkeypatch.setenv("TRIMTAB_REDIS_URL", f"redis://:hushhush@{absent}/0")
+    shown = CliRunner().invoke(cli.app, ["settings", "show", "east"])
+    assert shown.exit_code == 5
+    addresses = f"--kafka {absent} --redis redis://...@{absent}/0"
+    assert shown.stderr.endswith(f"\nNext: trimtab doctor {addresses}\n")
+    asked = CliRunner().invoke(
+        cli.app, ["why", "a:1", "--cluster", "east", "--redis", f"redis://{absent}"]
+    )
+    assert asked.stderr.endswith(f"\nNext: trimtab doctor --redis redis://{absent}\n")
+
+
 def test_wrong_settings_are_told_at_once_and_give_2(tmp_path: Path) -> None:
     settings = tmp_path / "trimtab.toml"
     settings.write_text('trigger_seconds = -1\n[settings.avg]\nlow_hits = "few"\n')

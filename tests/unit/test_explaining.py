@@ -547,7 +547,10 @@ def test_a_breaker_that_tripped_says_until_when() -> None:
     scene = scene_of(hot(None, None), THRESHOLD, Memory(round=state))
     told = explain(scene, named("a", 0))
     assert (told.verdict, told.rule, told.until) == (Verdict.STAYED, Rule.FROZEN, until)
-    assert told.why == "no strategy is asked for another 5 min: after round 7 the range grew"
+    assert told.why == (
+        "no strategy is asked for another 5 min, or until an operator resumes: "
+        "after round 7 the range grew"
+    )
     assert nearest(told) == ("breaker.enabled", True, False)
     assert again(scene, {"breaker.enabled": False}).moves
 

@@ -10,6 +10,8 @@ import pytest
 from tests.planner.views import carrying, later
 from tests.support.clusters import NOW_MS, cluster
 from trimtab.cluster.intents import apply_intent
+from trimtab.load_model.costs import Costs
+from trimtab.load_model.fleet import observe_fleet
 from trimtab.load_model.history import PlannerHistory
 from trimtab.planner import shed
 from trimtab.reasons import Rule
@@ -146,3 +148,20 @@ def test_an_operator_that_resumes_forgives_the_misses() -> None:
     assert (begins.histories.trimtab.misses, begins.forgiven) == (0, False)
     missed = begun(replace(begins, histories=histories), Settings(), 1)
     assert missed.histories.trimtab.misses == 4
+
+
+def test_no_plan_is_judged_by_weights_that_it_was_not_made_with() -> None:
+    view, settings = cluster(a=0.5, b=0.5), Settings()
+    _, history = observe_fleet(view, PlannerHistory(misses=2), settings)
+    noted = Noted(1, NOW_MS, {"x": Awaited("a", "b", MOVED, MOVED)}, {})
+    first = RoundState(histories=Histories(trimtab=history), ledger=Ledger((noted,)))
+
+    same = begun(begun(first, settings, 1), settings, 2)
+    assert same.ledger.plans == (noted,)
+    assert same.histories.trimtab == history
+
+    weighed = begun(same, settings.changed({"weights.cpu": 2.0}), 3)
+    assert weighed.ledger.plans == ()
+    learnt = weighed.histories.trimtab
+    assert (learnt.misses, learnt.costs, learnt.foreseen) == (0, Costs(), {})
+    assert learnt.estimates is history.estimates

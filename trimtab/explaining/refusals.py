@@ -87,7 +87,8 @@ def _frozen(scene: Scene) -> Cause:
     left = seconds((breaker.until_ms - scene.now_ms) / 1000)
     return Cause(
         Rule.FROZEN,
-        f"no strategy is asked for another {left}: {'; '.join(breaker.found)}",
+        f"no strategy is asked for another {left}, or until an operator resumes: "
+        f"{'; '.join(breaker.found)}",
         switch_setting(scene.settings, "breaker.enabled", False, "the freeze ends"),
         until=breaker.until_ms,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from trimtab.load_model.costs import Costs
@@ -78,3 +78,16 @@ class PlannerHistory:
     made while several bundles leapt together, whose new levels were hardly known."""
     misses: int = 0
     """Plans of late whose outcome missed the forecast; a hit halves the number."""
+
+    def without_usage(self) -> PlannerHistory:
+        """This history without what is counted in usage, by weights that hold no more."""
+        return replace(
+            self,
+            costs=Costs(),
+            unexplained={},
+            strays={},
+            ahead={},
+            corrections={},
+            foreseen={},
+            misses=0,
+        )

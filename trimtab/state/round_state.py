@@ -13,7 +13,7 @@ from trimtab.model import merge_names
 from trimtab.placement.least_resource_usage import LeastResourceUsageHistory
 from trimtab.placement.round_robin import RoundRobinHistory
 from trimtab.plan import Plan
-from trimtab.settings import Settings
+from trimtab.settings import Settings, WeightSettings
 from trimtab.shedding.avg import AvgHistory
 from trimtab.shedding.threshold import ThresholdHistory
 from trimtab.shedding.transfer import TransferHistory
@@ -106,6 +106,8 @@ class RoundState:
     breaker: Breaker = field(default_factory=Breaker)
     strategies: tuple[str, ...] = ()
     """The shedder and the placer of the last round; none before the first."""
+    weights: WeightSettings | None = None
+    """Those of the last round; None before the first."""
     forgiven: bool = False
     """Whether an operator let rounds go on: the next one forgets the plans that missed. Histories
     are not at hand between rounds (`trimtab.state.memory.Learnt`)."""
@@ -119,7 +121,8 @@ def begun(state: RoundState, settings: Settings, now_ms: int) -> RoundState:
     """The state for the next round: numbered, and without finished cooldowns and waits.
 
     A strategy that the last round did not use starts without a history: its counts of rounds in a
-    row and its averages ended when it was replaced.
+    row and its averages ended when it was replaced. With other weights usage means something else:
+    no earlier plan is judged by it, and the planner learns its costs anew.
     """
     # Strictly before: a bundle moved exactly a grace period ago still stays, as in Pulsar.
     horizon = now_ms - settings.round.grace_period * 1000
@@ -132,6 +135,10 @@ def begun(state: RoundState, settings: Settings, now_ms: int) -> RoundState:
             histories = histories.fresh(name)
     if state.forgiven:
         histories = replace(histories, trimtab=replace(histories.trimtab, misses=0))
+    ledger = state.ledger
+    if state.weights not in (None, settings.weights):
+        histories = replace(histories, trimtab=histories.trimtab.without_usage())
+        ledger = replace(ledger, plans=())
     held_back = settings.breaker.enabled and state.breaker.until_ms > now_ms
     return replace(
         state,
@@ -141,6 +148,8 @@ def begun(state: RoundState, settings: Settings, now_ms: int) -> RoundState:
         recent=recent,
         halves=children,
         breaker=state.breaker if held_back else state.breaker.closed(),
+        ledger=ledger,
+        weights=settings.weights,
         forgiven=False,
     )
 
