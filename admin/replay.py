@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Final
 
@@ -124,21 +125,28 @@ def _show_shadow(console: Console, verdict: ReplayVerdict, shadow: str) -> None:
     console.print(table, highlight=False)
     if len(moved) > MOST_ROUNDS:
         console.print(f"and {len(moved) - MOST_ROUNDS} rounds more", highlight=False)
-    last = {record.cluster: record for record in verdict.beside}
-    for cluster, record in sorted(last.items()):
-        for side in _sides(record):
-            console.print(
-                f"{cluster}, {side.strategy}: {side.total_moves} moves, {side.total_bounces} of "
-                f"them bounces, mean range {_percent(side.mean_range)}",
-                highlight=False,
-                markup=False,
-            )
+    for line in _totals(verdict.beside):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
     console.print(
         f"What {shadow} wants happens in a world of its own, whose ranges are predicted; the moves "
-        "that were recorded do not happen there. Sums count from where the replay begins.",
+        "that were recorded do not happen there. Sums count from where the replay begins, and anew "
+        "where the job's own strategy changes.",
         soft_wrap=True,
         highlight=False,
     )
+
+
+def _totals(records: Iterable[RoundRecord]) -> Iterator[str]:
+    """A line for each side of each comparison; a cluster has several if its strategy changed."""
+    last = {(each.cluster, each.shadow.since): each for each in records if each.shadow}
+    several = Counter(cluster for cluster, _ in last)
+    for (cluster, since), record in sorted(last.items()):
+        name = f"{cluster} from {iso(since)[:19]}" if several[cluster] > 1 else cluster
+        for side in _sides(record):
+            yield (
+                f"{name}, {side.strategy}: {side.total_moves} moves, {side.total_bounces} of them "
+                f"bounces, mean range {_percent(side.mean_range)}"
+            )
 
 
 def _sides(record: RoundRecord) -> tuple[ShadowSide, ...]:

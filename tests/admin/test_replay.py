@@ -14,7 +14,7 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from admin import cli
-from admin.replay import bound_of, show
+from admin.replay import _totals, bound_of, show
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
 from simulation.replay.difference import Difference
@@ -23,10 +23,11 @@ from simulation.replay.verdict import ReplayVerdict
 from sinks.kafka.publisher import Outgoing
 from tests.support.commands import published
 from tests.support.plain_job import CPU, HELD, PlainJob
+from tests.support.recorded_batches import held
 from trimtab.settings import Settings
 from trimtab.wire import keys
 from trimtab.wire.command import Command
-from trimtab.wire.rounds import BatchRecord
+from trimtab.wire.rounds import BatchRecord, RoundRecord, ShadowRecord, ShadowSide
 
 pytestmark = pytest.mark.e2e
 
@@ -115,6 +116,38 @@ def test_another_strategy_stands_beside_it(job: PlainJob, kafka: KafkaServer) ->
     moves = sum(len(each.moves) for batch in recorded(job)[9:] for each in batch.rounds)
     assert f"{CLUSTER}, avg: {moves} moves" in result.stdout
     assert f"{CLUSTER}, overload: " in result.stdout
+
+
+def test_each_comparison_has_sums_of_its_own() -> None:
+    """They begin anew where the job's strategy changes."""
+
+    def side(strategy: str, moves: int) -> ShadowSide:
+        return ShadowSide(
+            strategy=strategy,
+            placement="",
+            range=0.2,
+            moves=0,
+            bounces=0,
+            mean_range=0.2,
+            total_moves=moves,
+            total_bounces=0,
+        )
+
+    def record(at: int, since: int, strategy: str, moves: int) -> RoundRecord:
+        compared = ShadowRecord(
+            since=since, rounds=1, champion=side(strategy, moves), challenger=side("threshold", 0)
+        )
+        return msgspec.structs.replace(held(CLUSTER), at=at, shadow=compared)
+
+    alone = [*_totals([record(1, 1, "trimtab", 3), record(2, 1, "trimtab", 47)])]
+    assert alone[0] == f"{CLUSTER}, trimtab: 47 moves, 0 of them bounces, mean range 20.0 %"
+    both = [*_totals([record(2, 1, "trimtab", 47), record(3, 3_600_000, "avg", 1)])]
+    assert [line.split(" moves")[0] for line in both] == [
+        f"{CLUSTER} from 1970-01-01T00:00:00, trimtab: 47",
+        f"{CLUSTER} from 1970-01-01T00:00:00, threshold: 0",
+        f"{CLUSTER} from 1970-01-01T01:00:00, avg: 1",
+        f"{CLUSTER} from 1970-01-01T01:00:00, threshold: 0",
+    ]
 
 
 def test_another_command_than_the_one_that_was_issued_is_told_with_both_sides(
