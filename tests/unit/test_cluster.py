@@ -14,7 +14,7 @@ from tests.support.clusters_by_rows import (
     snapshot_row,
 )
 from tests.support.reports import bundle
-from trimtab.ownership import State
+from trimtab.ownership import Event, State
 from trimtab.state.memory import Memory
 from trimtab.wire.columns import pack, unpack
 from trimtab.wire.control import Intent, IntentKind
@@ -264,3 +264,22 @@ def test_changed_settings_that_a_new_job_contradicts_are_left_out_and_told() -> 
     after.memory = before.memory
     assert after.settings.avg.low_threshold == 15.0
     assert held(after, 1).problems[0].startswith("changed settings are left out: avg.low")
+
+
+def test_an_operator_reads_in_the_round_that_the_owner_split_nothing() -> None:
+    """Both words may come in one batch; other declined commands are not about splits."""
+    it = cluster()
+    whole, *_ = QUARTERS
+    for state, event, counter in (
+        (State.OWNED, Event.CLAIM, 1),
+        (State.SPLITTING, Event.SPLIT, 2),
+        (State.OWNED, Event.DECLINE, 3),
+        (State.RELEASING, Event.TRANSFER, 4),
+        (State.OWNED, Event.DECLINE, 5),
+    ):
+        it.receive([change_row(whole, "a:1", counter, state, event)], counter)
+    problems = held(it, 9).problems
+    assert [each for each in problems if "split" in each] == [
+        f"{whole}: a:1 found nothing to split; its log says why"
+    ]
+    assert not [each for each in held(it, 10).problems if "split" in each]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from trimtab.cluster.existing import Existing
 from trimtab.cluster.intents import Refused, apply_intent
@@ -25,6 +25,9 @@ from trimtab.wire.columns import pack
 from trimtab.wire.control import Intent, IntentKind, decode_intent
 from trimtab.wire.ownership import Change, Record, decode_change
 from trimtab.wire.rows import Intake, Row, Tag, dead_letter, json_row, parse_rows
+
+_TOLD: Final = 100
+"""Declined splits of a batch that are told: more say nothing new."""
 
 
 class Batch(NamedTuple):
@@ -128,6 +131,7 @@ def _take_changes(cluster: ClusterState, changes: Collection[Change], now_ms: in
     touched: dict[str, dict[str, Record]] = {}
     newer: dict[str, Record] = {}
     children = dict(cluster.memory.round.halves)
+    declined: list[str] = []
     # A bundle's end and its removal may arrive in one batch, in any order.
     for change in sorted(changes, key=lambda change: change.pruned):
         namespace = namespace_of(change.bundle)
@@ -140,6 +144,7 @@ def _take_changes(cluster: ClusterState, changes: Collection[Change], now_ms: in
             continue
         if known is None or change.record.epoch > known.epoch:
             touched[namespace][change.bundle] = newer[change.bundle] = change.record
+            declined += _declined_split(change, known)
             if change.event is Event.RETIRE and change.record.state is State.OWNED:
                 children[change.bundle] = change.record.since
     _store_records(cluster, touched)
@@ -149,9 +154,17 @@ def _take_changes(cluster: ClusterState, changes: Collection[Change], now_ms: in
     in_flight = {b: f for b, f in flying if b not in newer or not has_landed(f, newer[b])}
     ledger = time_handovers(cluster.memory.round.ledger, changes)
     state = replace(cluster.memory.round, halves=children, ledger=ledger)
-    cluster.memory = replace(cluster.memory, in_flight=in_flight, round=state)
+    problems = [*cluster.memory.problems, *declined[:_TOLD]]
+    cluster.memory = replace(cluster.memory, in_flight=in_flight, round=state, problems=problems)
     if newer and not settings.round.observe_only:
         cluster.memory = note_records(cluster.memory, newer, settings, now_ms)
+
+
+def _declined_split(change: Change, before: Record | None) -> list[str]:
+    """What to tell the operator if the owner keeps a bundle whole that it was to split."""
+    if change.event is not Event.DECLINE or not before or before.state is not State.SPLITTING:
+        return []
+    return [f"{change.bundle}: {change.record.owner} found nothing to split; its log says why"]
 
 
 def _store_records(cluster: ClusterState, touched: Mapping[str, dict[str, Record]]) -> None:
