@@ -159,6 +159,17 @@ def test_a_split_by_an_algorithm_that_is_not_allowed_is_refused() -> None:
     assert "topic_count_equally_divide is not in split.supported" in letter.detail
 
 
+def test_another_split_of_a_bundle_waits_for_the_round() -> None:
+    """The same once more is a repeat."""
+    it = after_a_round()
+    first = said(IntentKind.SPLIT, bundle=EIGHTHS[0], positions=[0x11000000])
+    assert refusals(it, first) == []
+    assert refusals(it, first) == []
+    (letter,) = refusals(it, said(IntentKind.SPLIT, bundle=EIGHTHS[0]))
+    assert (letter.rule, letter.detail[:21]) == ("invalid-split", "bundle: another split")
+    assert refusals(it, said(IntentKind.SPLIT, bundle=EIGHTHS[1])) == []
+
+
 def test_an_impossible_policy_is_refused_with_all_that_is_wrong() -> None:
     policy = {"namespaces": ["("], "primary": ["["], "min_available": -1}
     (letter,) = refusals(after_a_round(), said(IntentKind.ISOLATION, name="p", isolation=policy))

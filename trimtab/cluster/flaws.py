@@ -15,6 +15,7 @@ from trimtab.reasons import IntentRule
 from trimtab.settings import Settings, Value, contradictions
 from trimtab.settings.words import BY_POSITIONS
 from trimtab.state.memory import Memory
+from trimtab.state.round_state import AskedSplit
 from trimtab.wire.control import Intent, IntentKind
 
 FIXED: Final = "intake."
@@ -32,6 +33,9 @@ def intent_flaws(memory: Memory, intent: Intent, defaults: Settings) -> Iterator
         yield from reset_flaws(memory.overrides, intent.names, defaults)
     elif intent.kind is IntentKind.SPLIT:
         yield from _split_flaws(intent, defaults.with_accepted(defaults.read(memory.overrides)[0]))
+        if memory.round.asked.get(intent.bundle, asked_split(intent)) != asked_split(intent):
+            problem = "bundle: another split of it waits for the next round; ask again after that"
+            yield IntentRule.INVALID_SPLIT, problem
     elif intent.kind in _POLICIES:
         yield from _policy_flaws(memory.policies, intent)
 
@@ -148,6 +152,11 @@ def _split_flaws(intent: Intent, settings: Settings) -> Iterator[Flaw]:
 def algorithm_of(intent: Intent) -> str:
     """The algorithm that a split's intent names or, by its positions, means; "" for the default."""
     return intent.algorithm or (BY_POSITIONS if intent.positions else "")
+
+
+def asked_split(intent: Intent) -> AskedSplit:
+    """What the next round is asked to do."""
+    return AskedSplit(algorithm_of(intent), tuple(sorted(intent.positions)))
 
 
 def _impossible(policy: Isolation) -> Iterator[Flaw]:

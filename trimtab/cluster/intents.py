@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple, TypeVar
 
 from trimtab.cluster.existing import Existing, absences
-from trimtab.cluster.flaws import algorithm_of, intent_flaws, without_names
+from trimtab.cluster.flaws import asked_split, intent_flaws, without_names
 from trimtab.doubt import Doubt
 from trimtab.policies import Policies
 from trimtab.reasons import IntentRule
@@ -20,7 +20,6 @@ from trimtab.settings import Settings, Value
 from trimtab.settings.setting import InvalidSettings
 from trimtab.state.liveness import Late, Liveness
 from trimtab.state.memory import Memory
-from trimtab.state.round_state import AskedSplit
 from trimtab.wire.control import Intent, IntentKind
 
 V = TypeVar("V")
@@ -80,8 +79,8 @@ def _doubt(memory: Memory, intent: Intent) -> Memory:
 
 
 def _ask_split(memory: Memory, intent: Intent) -> Memory:
-    asked = AskedSplit(algorithm_of(intent), tuple(sorted(intent.positions)))
-    state = replace(memory.round, asked={**memory.round.asked, intent.bundle: asked})
+    asked = {**memory.round.asked, intent.bundle: asked_split(intent)}
+    state = replace(memory.round, asked=asked)
     return replace(memory, round=state)
 
 
