@@ -273,7 +273,9 @@ def lease_taken_from_an_older_process(switch: Switch) -> None:
     def at_once(self: MemoryServer, cluster: str, broker: str, session: int, *rest: Any) -> Lease:
         before, until = self.of(cluster).leases.get(broker, (0, 0))
         if 0 < before < session:
+            # Its note too: a lease that does not agree with the note is not believed.
             self._put(cluster, "leases", broker, (session, until))
+            self._put(cluster, "sessions", broker, None)
         return renew(self, cluster, broker, session, *rest)
 
     switch.setattr(MemoryServer, "renew", at_once)
