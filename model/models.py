@@ -154,7 +154,7 @@ MODELS: Final = (
     Model(
         "twins",
         small=("CLOSURES=0",),
-        full=(("CLOSURES=1",),),
+        full=(("CLOSURES=1",), ("CLOSURES=0", "DELETIONS=1")),
         cures=(
             Cure(
                 "NO_SUCCESSOR",
@@ -189,6 +189,12 @@ MODELS: Final = (
                 "a lease is counted from when the answer came",
                 Promise.ONE_OWNER,
                 bound=("CLOSURES=0",),
+            ),
+            Cure(
+                "NO_NOTE",
+                "a lease whose key was deleted counts as ended",
+                Promise.ONE_OWNER,
+                bound=("CLOSURES=0", "DELETIONS=1"),
             ),
         ),
     ),

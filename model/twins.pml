@@ -18,11 +18,20 @@
    record changed is refused, so only requests that the store answers late are late. That keeps the
    state space finite without a bound on the number of steps.
 
+   The key of the twins' lease may be deleted. The store notes with each grant which session has the
+   lease and until when, and goes by that.
+
    Cures, each switched off by a flag: NO_SUCCESSOR, OLD_SESSION_RENEWS, SWALLOW_LAPSE,
-   SWALLOW_ASSERTED, COUNT_FROM_ANSWER. */
+   SWALLOW_ASSERTED, COUNT_FROM_ANSWER, NO_NOTE. */
 
 #define COUNTED 0
+#define TWINS 1        /* names; sessions of TWINS are 1, the old process, and 2, the new one */
+#define OTHER 2
+#ifdef NO_NOTE
 #define LEASED(name) (lease[name] > 0)
+#else
+#define LEASED(name) (lease[name] > 0 || (name == TWINS && rest > 0))
+#endif
 #include "rules.pml"
 
 #ifndef LEASE
@@ -31,16 +40,18 @@
 #ifndef CLOSURES
 #define CLOSURES 1
 #endif
+#ifndef DELETIONS
+#define DELETIONS 0
+#endif
 
-#define TWINS 1        /* names; sessions of TWINS are 1, the old process, and 2, the new one */
-#define OTHER 2
 #define NO_SESSION 0   /* the lease is kept for the next process of this name */
 
 /* The store. */
 bool open = true;
-byte wait, closures;
+byte wait, closures, deletions;
 short record;
 byte lease[3], session[3];          /* of a name: ticks left, and the session that has it */
+byte noted, rest;                   /* of TWINS: who got the lease last, and the ticks left by that */
 byte successor[3], reserved[3];     /* the session that waits for it, and the ticks for which that counts */
 
 /* The processes: 1 and 2 are the twins, 3 is that of OTHER. */
@@ -63,10 +74,17 @@ byte worth[4];                      /* ticks that a grant heard now is good for 
 #define WAITING 3
 #define SUPERSEDED 4
 
+/* Who has the lease, as the script sees it. */
+#ifdef NO_NOTE
+#define HOLDER(name) session[name]
+#else
+#define HOLDER(name) (name == TWINS && lease[name] == 0 && rest > 0 -> noted : session[name])
+#endif
+
 #ifdef NO_SUCCESSOR
 #define OLDER_LIVES(name, mine) false
 #else
-#define OLDER_LIVES(name, mine) (session[name] != NO_SESSION && session[name] != mine)
+#define OLDER_LIVES(name, mine) (HOLDER(name) != NO_SESSION && HOLDER(name) != mine)
 #endif
 
 #ifdef OLD_SESSION_RENEWS
@@ -79,13 +97,14 @@ byte worth[4];                      /* ticks that a grant heard now is good for 
 inline renew(name, mine) {
   gap = session[name] != mine;
   if
-  :: session[name] > mine || successor[name] > mine -> answer = SUPERSEDED
+  :: HOLDER(name) > mine || successor[name] > mine -> answer = SUPERSEDED
   :: else ->
      if
      :: OLDER_LIVES(name, mine) ->
         answer = WAITING; RESERVE(name, mine)
      :: else ->
-        answer = (open -> HELD : ASSERTED); session[name] = mine; lease[name] = LEASE
+        answer = (open -> HELD : ASSERTED); session[name] = mine; lease[name] = LEASE;
+        if :: name == TWINS -> noted = mine; rest = LEASE :: else fi
      fi
   fi
 }
@@ -142,6 +161,8 @@ inline take(name) {
 }
 #define NOBODY_LIVING (open && !LEASED(OWNER(record)))
 
+inline forget_note() { noted = NO_SESSION; rest = 0 }
+
 proctype Twin(byte p, mine) {
   byte answer; bool gap, given_it;
   do
@@ -163,9 +184,10 @@ proctype Twin(byte p, mine) {
   :: d_step { serve_nothing(p); until[p] = 0 };              /* killed, or stopped: its lease */
      if
      :: break                                                /* runs out, */
-     :: d_step { session[TWINS] == mine -> session[TWINS] = NO_SESSION }; break
+     :: d_step { session[TWINS] == mine -> session[TWINS] = NO_SESSION; forget_note() }; break
                                                              /* is left to the next process, */
-     :: d_step { session[TWINS] == mine -> session[TWINS] = NO_SESSION; lease[TWINS] = 0 }; break
+     :: d_step { session[TWINS] == mine -> session[TWINS] = NO_SESSION; lease[TWINS] = 0;
+                 forget_note() }; break
      fi                                                      /* or is given up */
   od
 }
@@ -186,9 +208,11 @@ proctype Gate() {
   do
   :: d_step { open && closures < CLOSURES -> closures++; open = false; wait = LEASE }
   :: d_step { open && closures < CLOSURES -> closures++; open = false; wait = LEASE;
-       lease[1] = 0; session[1] = 0; successor[1] = 0; reserved[1] = 0;
+       lease[1] = 0; session[1] = 0; successor[1] = 0; reserved[1] = 0; forget_note();
        lease[2] = 0; session[2] = 0; successor[2] = 0; reserved[2] = 0 }
   :: d_step { !open && wait == 0 -> open = true }
+  :: d_step { lease[TWINS] > 0 && deletions < DELETIONS -> deletions++;
+       lease[TWINS] = 0; session[TWINS] = NO_SESSION }        /* somebody deletes the key */
   od
 }
 
@@ -196,6 +220,7 @@ inline less(countdown) { if :: countdown > 0 -> countdown-- :: else fi }
 
 inline tick() {
   less(wait); less(lease[1]); less(lease[2]); less(reserved[1]); less(reserved[2]);
+  less(rest); if :: rest == 0 -> noted = NO_SESSION :: else fi;
   less(until[1]); less(until[2]); less(until[3]);
 #ifndef COUNT_FROM_ANSWER
   less(worth[1]); less(worth[2]);
