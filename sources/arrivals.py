@@ -13,7 +13,7 @@ import msgspec
 from trimtab.intake.expiry import is_forgotten, look_ms
 from trimtab.intake.snapshot import Arrival, Dropped, IntakeSettings, Snapshot, fold
 from trimtab.wire import keys, load_report
-from trimtab.wire.columns import pack, unpack
+from trimtab.wire.columns import pack_small, unpack
 from trimtab.wire.load_report import Poison, PoisonReport
 from trimtab.wire.rows import HEAD, DeadLetter, Row, Tag, brief, head_of
 
@@ -84,7 +84,7 @@ def take_reports(
     known = bool(stored) and not is_forgotten(stored, now_ms)
     before = unpack(stored, Snapshot) if known else None
     after, dropped = fold(before, broker, arrivals, settings)
-    payload = pack(after) if after is not None and after is not before else b""
+    payload = pack_small(after) if after is not None and after is not before else b""
     duplicate = sum(verdict is Dropped.DUPLICATE for _, verdict in dropped)
     snapshot = Row(
         cluster=cluster,

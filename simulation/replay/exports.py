@@ -73,7 +73,7 @@ def _is_later(key: str, batch: BatchId) -> bool:
 def _joined(pieces: _Pieces) -> ClusterExport:
     in_order = [pieces[number] for number in sorted(pieces)]
     schemas = {(piece.memory_schema, piece.snapshot_schema) for piece in in_order}
-    if schemas != {(memory.SCHEMA, snapshot.SCHEMA)}:
+    if not schemas <= {(memory.SCHEMA, read) for read in snapshot.READ}:
         raise Missing(
             f"{in_order[0].cluster} was exported after batch {in_order[0].batch} by a version of "
             f"trimtab with other schemas, {sorted(schemas)}: replay it with that version"

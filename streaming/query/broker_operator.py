@@ -20,7 +20,7 @@ from sources.arrivals import ReportRow, take_reports
 from streaming.query.rows import spark_row
 from streaming.query.state import STATE, payload_of
 from trimtab.intake.expiry import is_forgotten
-from trimtab.intake.snapshot import SCHEMA, IntakeSettings
+from trimtab.intake.snapshot import READ, SCHEMA, IntakeSettings
 
 
 class BrokerOperator(StatefulProcessor):
@@ -38,7 +38,7 @@ class BrokerOperator(StatefulProcessor):
     ) -> Iterator[SparkRow]:
         subject = cast("tuple[str, str]", tuple(key))
         reports = cast("Iterator[ReportRow]", rows)
-        stored = payload_of(self._snapshot.get(), SCHEMA, "snapshots")
+        stored = payload_of(self._snapshot.get(), READ, "snapshots")
         now_ms = timerValues.getCurrentProcessingTimeInMs()
         taken = take_reports(subject, reports, stored, self._settings, now_ms)
         if taken.payload:
@@ -53,7 +53,7 @@ class BrokerOperator(StatefulProcessor):
         timerValues: TimerValues,
         expiredTimerInfo: ExpiredTimerInfo,  # noqa: ARG002 - Spark passes it by this name
     ) -> Iterator[SparkRow]:
-        stored = payload_of(self._snapshot.get(), SCHEMA, "snapshots")
+        stored = payload_of(self._snapshot.get(), READ, "snapshots")
         if stored and is_forgotten(stored, timerValues.getCurrentProcessingTimeInMs()):
             self._snapshot.clear()
         return iter(())

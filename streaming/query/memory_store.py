@@ -63,7 +63,7 @@ class MemoryStore:
         if stored[0] == WHOLE:
             payload = bytes(stored[1])
             return (unpack(payload, Memory) if payload else Memory()), False
-        self._head = unpack(payload_of(stored, PAGED, "clusters"), Head)
+        self._head = unpack(payload_of(stored, (PAGED,), "clusters"), Head)
         self._more = self._read(_REST, self._head.more)
         return unpack(self._head.memory + self._more, Memory), True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Final
 
 STATE: Final = "schema int, payload binary"
@@ -12,13 +13,13 @@ class ForeignCheckpoint(RuntimeError):
     """Another version of the job wrote this state; a retry cannot help."""
 
 
-def payload_of(stored: Any, schema: int, what: str) -> bytes:
-    """Return the stored bytes, empty for none; raises ForeignCheckpoint for another schema."""
+def payload_of(stored: Any, read: Collection[int], what: str) -> bytes:
+    """The stored bytes, empty for none; raises ForeignCheckpoint for a schema that is not read."""
     if not stored:
         return b""
     found, payload = stored
-    if found != schema:
+    if found not in read:
         raise ForeignCheckpoint(
-            f"the checkpoint holds {what} of schema {found}, this job of {schema}"
+            f"the checkpoint holds {what} of schema {found}, this job of {max(read)}"
         )
     return bytes(payload)

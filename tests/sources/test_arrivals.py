@@ -8,11 +8,15 @@ import msgspec
 import pytest
 
 from sources.arrivals import SIZE_LIMIT, arrival_of, take_reports
-from trimtab.intake.snapshot import IntakeSettings
-from trimtab.wire.load_report import LocalBrokerData, Poison, PoisonReport, encode
+from trimtab.cluster.state import hash_state
+from trimtab.intake.snapshot import IntakeSettings, Snapshot
+from trimtab.state.memory import Memory
+from trimtab.wire.columns import inflate, unpack
+from trimtab.wire.load_report import BundleStats, LocalBrokerData, Poison, PoisonReport, encode
 from trimtab.wire.rows import DeadLetter
 
 VALUE = encode(LocalBrokerData(start_timestamp=7))
+SETTINGS = IntakeSettings()
 
 
 @dataclass
@@ -52,7 +56,25 @@ def test_a_dead_letter_is_small_whatever_was_rejected() -> None:
     """It must fit where it goes: a name that is no bundle's may fill a whole report."""
     value = msgspec.json.encode({"lastStats": {"\x00" * 150_000: {}}})
     record = Record(size=len(value), value=value)
-    (row,), _, _ = take_reports(("c", "a:1"), [record], b"", IntakeSettings(), 0)
+    (row,), _, _ = take_reports(("c", "a:1"), [record], b"", SETTINGS, 0)
     letter = msgspec.json.decode(row.payload, type=DeadLetter)
     assert letter.reason == Poison.BUNDLE
     assert len(row.payload) < 10_000
+
+
+def test_a_snapshot_that_was_stored_without_compression_is_read_on() -> None:
+    names = (f"t/ns/0x{each:02x}000000_0x{each + 1:02x}000000" for each in range(99))
+    bundles = {name: BundleStats() for name in names}
+    value = encode(LocalBrokerData(start_timestamp=7, last_stats=bundles))
+    first = take_reports(("c", "a:1"), [Record(size=len(value), value=value)], b"", SETTINGS, 0)
+    raw = inflate(first.payload)
+    assert len(first.payload) < len(raw) / 4
+
+    later = Record(size=len(value), value=value, sequence=b"12", appended_ms=10_000)
+    one, other = (
+        take_reports(("c", "a:1"), [later], stored, SETTINGS, 0) for stored in (raw, first.payload)
+    )
+    assert one.payload == other.payload
+    assert unpack(one.payload, Snapshot).appended_ms == 10_000
+    hashes = {hash_state(Memory(), {"a:1": stored}) for stored in (raw, first.payload)}
+    assert len(hashes) == 1

@@ -25,7 +25,7 @@ from streaming.query.state import ForeignCheckpoint
 from tests.spark import corpus
 from tests.support.reports import bundle
 from trimtab.cluster.operator import Cluster
-from trimtab.intake.snapshot import IntakeSettings
+from trimtab.intake.snapshot import SCHEMA, IntakeSettings
 from trimtab.settings import Settings
 from trimtab.state.memory import Memory, put_together
 from trimtab.wire import keys
@@ -67,7 +67,7 @@ def test_the_broker_operator_is_take_reports() -> None:
         out, payload, _ = take_reports(SUBJECT, reports, stored, INTAKE, 0)
         stored = payload or stored
         assert tester.test(SUBJECT, [_named(each) for each in reports]) == list(map(spark_row, out))
-        assert tester.peekValueState("snapshot", SUBJECT) == (1, stored)
+        assert tester.peekValueState("snapshot", SUBJECT) == (SCHEMA, stored)
 
 
 @pytest.mark.parametrize("page", [100, memory_store.PAGE], ids=["many pages", "a page"])
@@ -131,7 +131,7 @@ def stored(tester: TwsTester) -> Memory:
 def test_a_broker_operator_refuses_another_schema() -> None:
     tester = TwsTester(_PairKeyed(INTAKE), timeMode="ProcessingTime")
     tester.updateValueState("snapshot", SUBJECT, (99, b""))
-    with pytest.raises(ForeignCheckpoint, match=re.escape("snapshots of schema 99, this job of 1")):
+    with pytest.raises(ForeignCheckpoint, match=re.escape("snapshots of schema 99, this job of 2")):
         tester.test(SUBJECT, [_named(report_of(BATCHES[0][0])[1])])
 
 

@@ -119,7 +119,7 @@ def test_a_checkpoint_of_another_schema_is_refused(
         eventually(lambda: running.exit_codes[1:], "the end of the job", PATIENCE, pause=0.2)
     assert running.exit_codes == [OK, FAILED]
     said = capfd.readouterr()
-    assert "the checkpoint holds snapshots of schema 99, this job of 1" in said.out + said.err
+    assert "the checkpoint holds snapshots of schema 99, this job of 2" in said.out + said.err
 
 
 def assert_same_from_exports(running: Running, query: str) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from trimtab.arrays import Bools, Floats, Ints
-from trimtab.wire.columns import pack, unpack
+from trimtab.wire.columns import inflate, pack, pack_small, unpack
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,3 +61,13 @@ def test_decoded_columns_cannot_be_written() -> None:
 def test_bytes_of_something_else_are_refused(data: bytes) -> None:
     with pytest.raises(msgspec.MsgspecError):
         unpack(data, Some)
+
+
+def test_what_is_packed_small_is_the_same_and_needs_less() -> None:
+    """What was packed before is read too."""
+    before = some(700)
+    small = pack_small(before)
+    assert len(small) < len(pack(before)) / 2
+    assert inflate(small) == pack(before) == inflate(pack(before))
+    np.testing.assert_array_equal(unpack(small, Some).matrix, before.matrix)
+    assert inflate(b"") == b""

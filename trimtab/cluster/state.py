@@ -16,7 +16,7 @@ from trimtab.explaining.witness import Witness
 from trimtab.intake.expiry import is_forgotten
 from trimtab.settings import Settings
 from trimtab.state.memory import Learnt, Memory, put_together
-from trimtab.wire.columns import pack, unpack
+from trimtab.wire.columns import inflate, pack, unpack
 from trimtab.wire.ownership import Record
 
 
@@ -99,5 +99,5 @@ def hash_state(memory: Memory, *mappings: Mapping[str, bytes]) -> str:
     for mapping in mappings:
         for key, value in sorted(mapping.items()):
             digest.update(key.encode())
-            digest.update(value)
+            digest.update(inflate(value))
     return digest.hexdigest()

@@ -24,8 +24,10 @@ from trimtab.load import percentages
 from trimtab.settings.setting import InvalidSettings, problem_of, setting
 from trimtab.wire.load_report import LoadReport
 
-SCHEMA: Final = 1
-"""Version of Snapshot's fields; a reader migrates from earlier ones."""
+SCHEMA: Final = 2
+"""Version of a packed Snapshot; a reader migrates from earlier ones."""
+READ: Final = (1, SCHEMA)
+"""Those that are read: 1 was not compressed."""
 
 
 @dataclass(frozen=True, slots=True)
