@@ -3,7 +3,8 @@
 each turn:
   report, when a report is due                            Kafka; never waits
   renew the lease, when a third of it has passed          Redis
-  if the lease had lapsed: serve nothing, then agree on ownership again
+  if the lease had lapsed: serve nothing, then agree on ownership again; serve each bundle from
+    then on, and report and renew in between
   forget old records, once an hour
   obey remaining commands, else wait for new ones and obey those; none while the store is closed
 A turn that finds the store absent, closed or forbidden ends early and is retried after a growing
@@ -107,7 +108,7 @@ class Agent:
 
     def serves(self, bundle: str) -> bool:
         """Whether clients of this bundle may be served now: it is owned and the lease is valid."""
-        return self.seeded and self._holdings.serves(bundle)
+        return self._holdings.serves(bundle)
 
     def token(self, bundle: str) -> Epoch | None:
         """The fencing token for this broker's writes to storage: None if it may not serve.
@@ -117,11 +118,11 @@ class Agent:
         highest token, and refuses lower ones, refuses that write: each owner's epoch is above all
         earlier ones (as Pulsar fences a ledger before another writes).
         """
-        return self._holdings.epoch(bundle) if self.seeded else None
+        return self._holdings.epoch(bundle)
 
     @property
     def seeded(self) -> bool:
-        """Whether this broker and the store agree on what it owns."""
+        """Whether this broker and the store agree on everything that it owns."""
         return self._agreed_after == self._lease.lapses
 
     def obeyed(self) -> dict[tuple[CommandKind, Obeyed], int]:
@@ -277,6 +278,8 @@ class Agent:
             self._links.seen.forget(old)
 
     def _keep_the_lease(self, lapses: int) -> None:
+        """Also reports: to load what this broker owns may take longer than its silence is borne."""
+        self._report_if_due()
         if self._links.clock() >= self._lease.renew_at:
             self._require_open(self._renew())
         self._require_no_lapse(lapses)

@@ -21,12 +21,12 @@ class Holdings:
 
     def serves(self, bundle: str) -> bool:
         """Whether a client may be served now."""
-        return bundle in self._epochs and self.leased()
+        return self.epoch(bundle) is not None
 
     def epoch(self, bundle: str) -> Epoch | None:
         """The epoch of the newest record that was followed; None if it may not be served."""
-        epoch = self._epochs.get(bundle)
-        return epoch if self.leased() else None
+        # The lease first: if it has run out, the next one must not count for bundles of before.
+        return self._epochs.get(bundle) if self.leased() else None
 
     def holds(self, bundle: str) -> bool:
         """Whether the bundle is in ``bundles``."""

@@ -7,8 +7,8 @@ for each bundle that is held here, or whose record names this broker as owner:
 A claim gives a bundle a new epoch even if this broker owns it already. So no earlier request that
 arrives late can take away a bundle that it serves from now on.
 
-Bundles are claimed in pages, and the lease is renewed between bundles: loading may take longer than
-the lease.
+Each bundle is served as soon as the store has accepted its claim and it is loaded. Bundles are
+claimed in pages, and the lease is renewed between bundles: loading may take longer than the lease.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ get their answers."""
 def seed(obeyer: Obeyer, now_ms: int, renew: Callable[[], object]) -> set[str]:
     """Make broker and records agree; raises StoreUnavailable or Closed, and may be repeated.
 
-    ``now_ms`` is the store's time. ``renew`` is called between bundles, and renews the lease if
-    due; its errors end the seeding. Returns the bundles whose records the broker may forget, once
+    ``now_ms`` is the store's time. ``renew`` is called between bundles, and keeps the lease; its
+    errors end the seeding. Returns the bundles whose records the broker may forget, once
     it is sure that the store was open until now: an emptied one knows of no bundle.
     """
     held = set(obeyer.broker.bundles())

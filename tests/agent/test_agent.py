@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 
 from agent.commands.obeying import Obeyed
 from agent.forgetting import PAGE
+from agent.holdings import Holdings
 from agent.leasing import Superseded
 from agent.links import boot_clock, watch_server_time
 from agent.ports import LeaseKeeper
@@ -449,10 +450,11 @@ def test_a_lease_that_ran_out_in_the_store_while_a_broker_began_is_noticed(
 def test_a_store_that_closes_while_a_broker_begins_is_noticed(
     job: Job, client: Redis, host: Callable[..., Host]
 ) -> None:
+    """It serves what it had claimed by then, as every broker does, and asks for the rest again."""
     newer = starting(host, lambda _: close(client, job.cluster))
     newer.agent.turn()
-    assert not newer.agent.serves(BUNDLE)
-    assert newer.agent.token(BUNDLE) is None
+    assert not newer.agent.seeded
+    assert newer.agent.token(BUNDLE) == job.record().epoch
 
 
 def test_a_broker_that_loads_for_longer_than_its_lease_begins_again(
@@ -505,6 +507,41 @@ def test_a_broker_that_loads_many_bundles_renews_its_lease_meanwhile(
     newer.agent.turn()
     assert [newer.agent.serves(half) for half in HALVES] == [True, True]
     assert min(sessions) > 4_000
+
+
+def test_a_broker_that_loads_many_bundles_serves_each_and_reports_meanwhile(
+    job: Job, host: Callable[..., Host]
+) -> None:
+    older = host(A, *HALVES)
+    older.agent.turn()
+    older.agent.stop()
+    older.agent.end()
+    seen: list[tuple[list[bool], bool, int]] = []
+
+    def passes() -> None:
+        agent = newer.agent
+        seen.append(([agent.serves(half) for half in HALVES], agent.seeded, newer.reports()))
+        newer.clock.now += 6.0
+
+    newer: Host = host(A, session=SESSION + 1, broker=Slow(passes))
+    newer.agent.turn()
+    assert seen == [([False, False], False, 1), ([True, False], False, 2)]
+    assert [newer.agent.token(half) for half in HALVES] == [
+        job.record(half).epoch for half in HALVES
+    ]
+
+
+def test_a_lease_that_begins_while_a_client_asks_does_not_serve_what_was_held_before() -> None:
+    def look() -> float:
+        holdings.clear()
+        holdings.extend(9.0)
+        return 5.0
+
+    holdings = Holdings(look)
+    holdings.hold(BUNDLE, Epoch(1, 1))
+    assert not holdings.serves(BUNDLE)
+    holdings.hold(BUNDLE, Epoch(1, 1))
+    assert holdings.epoch(BUNDLE) is None
 
 
 def test_a_token_is_the_epoch_since_which_a_bundle_is_served(
