@@ -31,15 +31,15 @@ class Existing:
     """The records of a namespace, by bundle."""
 
 
-_BROKERS: Final = frozenset({IntentKind.DRAIN, IntentKind.UNDRAIN})
+_BROKERS: Final = frozenset({IntentKind.DRAIN, IntentKind.UNDRAIN, IntentKind.UNLOAD})
 
 
-_BUNDLES: Final = frozenset({IntentKind.READMIT, IntentKind.SPLIT})
+_BUNDLES: Final = frozenset({IntentKind.READMIT, IntentKind.SPLIT, IntentKind.UNLOAD})
 
 
 def absences(intent: Intent, existing: Existing) -> Iterator[Flaw]:
     """What the intent names and the cluster does not have, each with what is near."""
-    if intent.kind in _BROKERS and existing.brokers is not None:
+    if intent.broker and intent.kind in _BROKERS and existing.brokers is not None:
         brokers = existing.brokers()
         if intent.broker not in brokers:
             near = nearby(intent.broker, brokers)
@@ -60,6 +60,10 @@ def _absent_bundle(intent: Intent, existing: Existing) -> Iterator[Flaw]:
         else:
             near = f"no bundle of {namespace} is; {nearby(namespace, existing.namespaces())}"
         yield IntentRule.UNKNOWN_BUNDLE, f"bundle: {bundle} is not known; {near}"
+    elif intent.kind is IntentKind.UNLOAD and record.owner is None:
+        yield IntentRule.INVALID_MOVE, f"bundle: no broker has {bundle}"
+    elif intent.kind is IntentKind.UNLOAD and record.owner == intent.broker:
+        yield IntentRule.INVALID_MOVE, f"bundle: {intent.broker} has {bundle} already"
     elif intent.kind is IntentKind.READMIT and record.state is not State.QUARANTINED:
         yield (
             IntentRule.NOT_QUARANTINED,

@@ -84,6 +84,11 @@ def _ask_split(memory: Memory, intent: Intent) -> Memory:
     return replace(memory, round=state)
 
 
+def _ask_move(memory: Memory, intent: Intent) -> Memory:
+    moves = {**memory.round.asked_moves, intent.bundle: intent.broker}
+    return replace(memory, round=replace(memory.round, asked_moves=moves))
+
+
 def _resume(memory: Memory) -> Memory:
     # Closes the breaker too, even without a pause: the operator has seen what is wrong.
     closed = replace(memory.round, breaker=memory.round.breaker.closed(), forgiven=True)
@@ -108,6 +113,7 @@ _EFFECTS: Final[Mapping[IntentKind, Callable[[Memory, Intent, int, int], Memory]
     IntentKind.READMIT: lambda memory, intent, *_: replace(
         memory, readmitted=tuple(sorted({*memory.readmitted, intent.bundle}))
     ),
+    IntentKind.UNLOAD: lambda memory, intent, *_: _ask_move(memory, intent),
     IntentKind.SPLIT: lambda memory, intent, *_: _ask_split(memory, intent),
     IntentKind.PAUSE: lambda memory, *_: replace(memory, paused=True),
     IntentKind.RESUME: lambda memory, *_: _resume(memory),

@@ -33,6 +33,7 @@ class Cluster(ClusterState):
         # A timer that is already due fires after this batch's input.
         if not 0 < self.memory.due_ms <= now_ms:
             out += self._due_round(now_ms)
+        out += self._told()
         timer_ms = self._set_timer(now_ms)
         if not 0 < self.memory.due_ms <= now_ms:
             out += self._exported(now_ms)
@@ -46,6 +47,7 @@ class Cluster(ClusterState):
         self.memory = replace(self.memory, due_ms=0)
         # The sinks must see every batch that changes the state, or it could not be replayed.
         out = self._due_round(now_ms) or [intake_row(self, [])]
+        out += self._told()
         timer_ms = self._set_timer(now_ms)
         return out + self._exported(now_ms), timer_ms
 
@@ -65,6 +67,7 @@ class Cluster(ClusterState):
         forget_old(self, now_ms)
         held = hold_round(self, now_ms, deciding)
         self.memory, self.witness = held.memory, held.witness
+        self.outcomes += held.outcomes
         return held.record
 
     def _due_round(self, now_ms: int) -> list[Row]:
@@ -75,6 +78,11 @@ class Cluster(ClusterState):
         if 0 < self.memory.repair_ms <= now_ms:
             return [self.hold_round(now_ms, repair_only), *self._explanations()]
         return []
+
+    def _told(self) -> list[Row]:
+        """What became known of intents, once."""
+        told, self.outcomes = self.outcomes, []
+        return [json_row(self.name, Tag.OUTCOME, each) for each in told]
 
     def _set_timer(self, now_ms: int) -> int:
         """When to wake next, or 0 if the timer already set is early enough."""

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from trimtab.cluster.intents import resolve_settings
+from trimtab.cluster.outcomes import note_round
 from trimtab.cluster.placement_hints import hints
 from trimtab.cluster.round_record import Context, record_round
 from trimtab.cluster.state import ClusterState, hash_state
@@ -33,6 +34,7 @@ from trimtab.state.memory import Memory
 from trimtab.state.round_state import RoundState
 from trimtab.view import View
 from trimtab.wire.columns import unpack
+from trimtab.wire.outcome import Outcome
 from trimtab.wire.ownership import Record
 from trimtab.wire.rows import Row, Tag, json_row
 
@@ -50,6 +52,8 @@ class HeldRound(NamedTuple):
     memory: Memory
     witness: Witness
     record: Row
+    outcomes: tuple[Outcome, ...] = ()
+    """What the round made known of intents."""
 
 
 def forget_old(cluster: ClusterState, now_ms: int) -> None:
@@ -103,6 +107,7 @@ def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRo
     else:
         flights = launch_flights(plan, records, settings, now_ms)
         memory = replace(memory, in_flight=memory.in_flight | flights)
+    memory, outcomes = note_round(cluster.name, memory, plan, records, now_ms)
     hinted = computable(view) and not settings.round.observe_only
     context = Context(
         now_ms=now_ms,
@@ -129,7 +134,7 @@ def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRo
     )
     record = record_round(plan, view, +obstacles, context)
     return HeldRound(
-        replace(memory, problems=[]), witness, json_row(cluster.name, Tag.ROUND, record)
+        replace(memory, problems=[]), witness, json_row(cluster.name, Tag.ROUND, record), outcomes
     )
 
 
