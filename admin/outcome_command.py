@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated, Final
 
 import msgspec
-import stamina
 import typer
 
 from admin.ending import FAILED, USAGE, end, end_unserved
@@ -14,9 +14,9 @@ from sinks.errors import SinkError
 from sinks.redis.outcomes import Outcomes
 from sinks.redis.server.connections import redis_client
 from streaming.config import InvalidConfig, load_config
-from trimtab.wire.outcome import Outcome, OutcomeState
+from trimtab.wire.intent_outcome import IntentOutcome, IntentState
 
-_LONGEST_PAUSE_S: Final = 0.5
+_PAUSE_S: Final = 0.2
 """Between two looks. Shorter: more load on Redis; longer: the answer comes later."""
 
 Wait = Annotated[
@@ -27,10 +27,6 @@ Id = Annotated[
     str,
     typer.Option("--id", help="A name of your own: the same request with it is carried out once."),
 ]
-
-
-class _Unfinished(Exception):
-    """Nothing final is known yet."""
 
 
 def outcome(
@@ -58,43 +54,33 @@ def outcome(
         end_by(found, cluster, intent)
 
 
-def find_outcome(url: str, cluster: str, intent: str, wait_s: float) -> Outcome | None:
+def find_outcome(url: str, cluster: str, intent: str, wait_s: float) -> IntentOutcome | None:
     """The newest outcome: the final one, if it comes within ``wait_s``. Raises SinkError."""
-    found: Outcome | None = None
+    until = time.monotonic() + wait_s
     with redis_client(url) as client:
         outcomes = Outcomes(client)
-        looks = stamina.retry_context(
-            on=_Unfinished,
-            attempts=None,
-            timeout=max(wait_s, 1e-9),
-            wait_initial=0.1,
-            wait_max=_LONGEST_PAUSE_S,
-        )
-        try:
-            for look in looks:
-                with look:
-                    found = outcomes.read(cluster, intent)
-                    if found is None or not found.final:
-                        raise _Unfinished
-        except _Unfinished:
-            pass
-    return found
+        while True:
+            found = outcomes.read(cluster, intent)
+            left = until - time.monotonic()
+            if (found is not None and found.final) or left <= 0:
+                return found
+            time.sleep(min(left, _PAUSE_S))
 
 
-def end_by(found: Outcome | None, cluster: str, intent: str) -> None:
+def end_by(found: IntentOutcome | None, cluster: str, intent: str) -> None:
     """Say what an outcome means, and end the program unless the intent is done."""
     if found is None:
         raise end(
-            f"no job has told of {intent} in {cluster}: it was not read yet, or a day ago\n"
+            f"nothing is known of {intent} in {cluster}: it is not read yet, or too old\n"
             "Next: trimtab doctor",
             FAILED,
         )
     problems = f": {'; '.join(found.problems)}" if found.problems else ""
     match found.state:
-        case OutcomeState.REFUSED:
+        case IntentState.REFUSED:
             raise end(f"refused by {found.rule}{problems}", USAGE)
-        case OutcomeState.EXPIRED:
+        case IntentState.EXPIRED:
             raise end(f"expired{problems}", FAILED)
-        case OutcomeState.ACCEPTED:
+        case IntentState.ACCEPTED:
             text = f"accepted, and not done yet\nNext: trimtab outcome {cluster} {intent} --wait 60"
             raise end(text, FAILED)

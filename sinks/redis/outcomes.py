@@ -11,14 +11,14 @@ import redis
 from sinks.errors import Damaged
 from sinks.kafka.readable import MALFORMED
 from sinks.redis.server.connections import translate_errors
+from trimtab.wire.intent_outcome import IntentOutcome
 from trimtab.wire.keys import outcome_key
-from trimtab.wire.outcome import Outcome
 
 KEPT_S: Final = 86_400
 """Shorter: who looks the next morning finds nothing; longer: more memory. trimtab.rounds has them
 for as long as its retention says."""
 
-_outcome = msgspec.json.Decoder(Outcome)
+_outcome = msgspec.json.Decoder(IntentOutcome)
 
 
 class Outcomes:
@@ -27,14 +27,14 @@ class Outcomes:
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
 
-    def write(self, outcomes: Iterable[Outcome]) -> None:
+    def write(self, outcomes: Iterable[IntentOutcome]) -> None:
         """Store each in place of an earlier one of the same intent."""
         with translate_errors(self._client), self._client.pipeline(transaction=False) as asked:
             for each in outcomes:
                 asked.set(outcome_key(each.cluster, each.id), msgspec.json.encode(each), ex=KEPT_S)
             asked.execute()
 
-    def read(self, cluster: str, intent: str) -> Outcome | None:
+    def read(self, cluster: str, intent: str) -> IntentOutcome | None:
         """What came of an intent; None if no job has read it yet, or more than a day ago. Raises
         Damaged if it cannot be read."""
         key = outcome_key(cluster, intent)

@@ -47,7 +47,7 @@ from trimtab import metrics
 from trimtab.store.requests import BatchId, issue_commands, transitions
 from trimtab.wire import keys
 from trimtab.wire.explanation import StoredExplanations
-from trimtab.wire.outcome import Outcome
+from trimtab.wire.intent_outcome import IntentOutcome
 from trimtab.wire.ownership import Transition
 from trimtab.wire.rounds import BatchRecord, JobSettings, RoundRecord
 from trimtab.wire.rows import DeadLetter, Intake, Row, Tag
@@ -128,7 +128,9 @@ class BatchWriter:
         state = by_tag[Tag.STATE]
         for record in rounds:
             outgoing += self._disposed(record, batch)
-        outcomes = [msgspec.json.decode(row.payload, type=Outcome) for row in by_tag[Tag.OUTCOME]]
+        outcomes = [
+            msgspec.json.decode(row.payload, type=IntentOutcome) for row in by_tag[Tag.OUTCOME]
+        ]
         self._tell(outcomes)
         done = BatchRecord(
             query=batch.query,
@@ -151,7 +153,7 @@ class BatchWriter:
         for page in state_pages(state, batch, self._opener.generation):
             self._publish(page)
 
-    def _tell(self, outcomes: list[Outcome]) -> None:
+    def _tell(self, outcomes: list[IntentOutcome]) -> None:
         """Store what came of intents, for those who wait for it."""
         show_intent_outcomes(self._shown, outcomes)
         if self.outcomes is None or not outcomes:

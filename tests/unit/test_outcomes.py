@@ -13,7 +13,7 @@ from trimtab.cluster.operator import Cluster
 from trimtab.cluster.outcomes import REMEMBERED
 from trimtab.ownership import Event, State
 from trimtab.wire.control import IntentKind
-from trimtab.wire.outcome import Outcome
+from trimtab.wire.intent_outcome import IntentOutcome
 from trimtab.wire.rounds import RoundRecord
 from trimtab.wire.rows import Row, Tag
 
@@ -23,7 +23,9 @@ ONE, OTHER = EIGHTHS[0], EIGHTHS[2]
 
 def told(rows: Iterable[Row]) -> list[tuple[str, str, str]]:
     """Id, state and rule of each outcome in a batch."""
-    outcomes = [msgspec.json.decode(r.payload, type=Outcome) for r in rows if r.tag == Tag.OUTCOME]
+    outcomes = [
+        msgspec.json.decode(r.payload, type=IntentOutcome) for r in rows if r.tag == Tag.OUTCOME
+    ]
     return [(each.id, each.state.value, each.rule) for each in outcomes]
 
 
@@ -50,7 +52,7 @@ def test_what_breaks_a_rule_is_refused_with_it() -> None:
     rows, _ = it.take([said(IntentKind.SETTINGS, id="1", settings={"round.interval": -1})], 2000)
     assert told(rows) == [("1", "refused", "invalid-setting")]
     [outcome] = [r.payload for r in rows if r.tag == Tag.OUTCOME]
-    assert "round.interval" in msgspec.json.decode(outcome, type=Outcome).problems[0]
+    assert "round.interval" in msgspec.json.decode(outcome, type=IntentOutcome).problems[0]
 
 
 def test_what_the_watcher_says_has_no_outcome_and_may_come_again() -> None:

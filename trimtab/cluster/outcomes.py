@@ -25,7 +25,7 @@ from trimtab.state.memory import Memory
 from trimtab.state.pending import Pending
 from trimtab.view import is_monitoring
 from trimtab.wire.control import OF_THE_WATCHER, Intent, IntentKind, fingerprint
-from trimtab.wire.outcome import Outcome, OutcomeState
+from trimtab.wire.intent_outcome import IntentOutcome, IntentState
 from trimtab.wire.ownership import Change, Record
 
 REMEMBERED: Final = 1000
@@ -41,7 +41,7 @@ class Told(NamedTuple):
     """The memory after something became known of intents, and the outcomes to tell."""
 
     memory: Memory
-    outcomes: tuple[Outcome, ...] = ()
+    outcomes: tuple[IntentOutcome, ...] = ()
 
 
 def is_repeated(memory: Memory, intent: Intent) -> bool:
@@ -53,7 +53,7 @@ def refuse(memory: Memory, intent: Intent, rule: str, problems: Iterable[str], a
     """An intent changed nothing. If its id is another one's, that one's outcome stands."""
     if intent.id in memory.intents or rule == IntentRule.INVALID_ID:
         return Told(memory)
-    told = _outcome(intent, OutcomeState.REFUSED, at_ms, rule, tuple(problems))
+    told = _outcome(intent, IntentState.REFUSED, at_ms, rule, tuple(problems))
     return _remembered(memory, intent, told)
 
 
@@ -66,7 +66,7 @@ def accept(
         if intent.kind is IntentKind.UNDRAIN:
             lifted = _lift_drain(memory, intent, now_ms)
         memory, outcomes = _remembered(
-            lifted.memory, intent, _outcome(intent, OutcomeState.DONE, now_ms)
+            lifted.memory, intent, _outcome(intent, IntentState.DONE, now_ms)
         )
         return Told(memory, lifted.outcomes + outcomes)
     patience_s = 2 * settings.round.interval + settings.round.move_deadline
@@ -79,7 +79,7 @@ def accept(
         decided=intent.kind not in (IntentKind.UNLOAD, IntentKind.SPLIT),
     )
     memory = replace(memory, pending=memory.pending | {intent.id: pending})
-    return _remembered(memory, intent, _outcome(intent, OutcomeState.ACCEPTED, now_ms))
+    return _remembered(memory, intent, _outcome(intent, IntentState.ACCEPTED, now_ms))
 
 
 def note_changes(
@@ -89,7 +89,7 @@ def note_changes(
     """Bundles have new ``records``; ``declined`` are those whose owner found nothing to split."""
     if not memory.pending:
         return Told(memory)
-    ended: dict[str, Outcome] = {}
+    ended: dict[str, IntentOutcome] = {}
     for name, pending in memory.pending.items():
         record = records.get(pending.subject)
         if record is None or pending.kind == IntentKind.DRAIN:
@@ -97,10 +97,10 @@ def note_changes(
         if pending.kind == IntentKind.SPLIT and pending.subject in declined:
             problem = "its owner found nothing to split; its log says why"
             ended[name] = _ended(
-                cluster, name, pending, OutcomeState.REFUSED, now_ms, Rule.UNDIVIDABLE, problem
+                cluster, name, pending, IntentState.REFUSED, now_ms, Rule.UNDIVIDABLE, problem
             )
         elif _is_done(pending, record):
-            ended[name] = _ended(cluster, name, pending, OutcomeState.DONE, now_ms)
+            ended[name] = _ended(cluster, name, pending, IntentState.DONE, now_ms)
     return _without(memory, ended)
 
 
@@ -113,18 +113,18 @@ def note_round(
     refusals = {refusal.bundle: refusal for refusal in reversed(plan.refusals)}
     waiting = memory.round.asked.keys() | memory.round.asked_moves.keys()
     owners = _owners(records) if records else None
-    ended: dict[str, Outcome] = {}
+    ended: dict[str, IntentOutcome] = {}
     decided: dict[str, Pending] = {}
     for name, pending in memory.pending.items():
         granted = pending.decided or pending.subject not in waiting
         if not pending.decided and granted and (refusal := refusals.get(pending.subject)):
-            ended[name] = _ended(cluster, name, pending, OutcomeState.REFUSED, now_ms, refusal.rule)
+            ended[name] = _ended(cluster, name, pending, IntentState.REFUSED, now_ms, refusal.rule)
         elif owners is not None and pending.kind == IntentKind.DRAIN:
             if pending.subject not in owners:
-                ended[name] = _ended(cluster, name, pending, OutcomeState.DONE, now_ms)
+                ended[name] = _ended(cluster, name, pending, IntentState.DONE, now_ms)
         elif 0 < pending.until_ms <= now_ms:
             why = _cause(plan) if not granted else "it was begun, and not finished in time"
-            ended[name] = _ended(cluster, name, pending, OutcomeState.EXPIRED, now_ms, problem=why)
+            ended[name] = _ended(cluster, name, pending, IntentState.EXPIRED, now_ms, problem=why)
         elif granted and not pending.decided:
             decided[name] = replace(pending, decided=True)
     told = _without(replace(memory, pending=memory.pending | decided), ended)
@@ -179,7 +179,7 @@ def _unasked(memory: Memory, pending: Mapping[str, Pending], ended: Collection[s
 def _lift_drain(memory: Memory, intent: Intent, now_ms: int) -> Told:
     ended = {
         name: _ended(
-            intent.cluster, name, pending, OutcomeState.EXPIRED, now_ms,
+            intent.cluster, name, pending, IntentState.EXPIRED, now_ms,
             problem=f"{intent.broker} is used again",
         )
         for name, pending in memory.pending.items()
@@ -188,14 +188,14 @@ def _lift_drain(memory: Memory, intent: Intent, now_ms: int) -> Told:
     return _without(memory, ended)
 
 
-def _without(memory: Memory, ended: Mapping[str, Outcome]) -> Told:
+def _without(memory: Memory, ended: Mapping[str, IntentOutcome]) -> Told:
     if not ended:
         return Told(memory)
     pending = {name: each for name, each in memory.pending.items() if name not in ended}
     return Told(replace(memory, pending=pending), tuple(ended.values()))
 
 
-def _remembered(memory: Memory, intent: Intent, outcome: Outcome) -> Told:
+def _remembered(memory: Memory, intent: Intent, outcome: IntentOutcome) -> Told:
     if intent.kind in OF_THE_WATCHER:
         return Told(memory)
     ids = {**memory.intents, intent.id: fingerprint(intent)}
@@ -204,9 +204,9 @@ def _remembered(memory: Memory, intent: Intent, outcome: Outcome) -> Told:
 
 
 def _outcome(
-    intent: Intent, state: OutcomeState, at_ms: int, rule: str = "", problems: tuple[str, ...] = ()
-) -> Outcome:
-    return Outcome(
+    intent: Intent, state: IntentState, at_ms: int, rule: str = "", problems: tuple[str, ...] = ()
+) -> IntentOutcome:
+    return IntentOutcome(
         cluster=intent.cluster,
         id=intent.id,
         kind=intent.kind,
@@ -221,12 +221,12 @@ def _ended(  # noqa: PLR0913 - an outcome's members
     cluster: str,
     name: str,
     pending: Pending,
-    state: OutcomeState,
+    state: IntentState,
     at_ms: int,
     rule: str = "",
     problem: str = "",
-) -> Outcome:
-    return Outcome(
+) -> IntentOutcome:
+    return IntentOutcome(
         cluster=cluster,
         id=name,
         kind=IntentKind(pending.kind),

@@ -34,7 +34,7 @@ from trimtab.state.memory import Memory
 from trimtab.state.round_state import RoundState
 from trimtab.view import View
 from trimtab.wire.columns import unpack
-from trimtab.wire.outcome import Outcome
+from trimtab.wire.intent_outcome import IntentOutcome
 from trimtab.wire.ownership import Record
 from trimtab.wire.rows import Row, Tag, json_row
 
@@ -52,7 +52,7 @@ class HeldRound(NamedTuple):
     memory: Memory
     witness: Witness
     record: Row
-    outcomes: tuple[Outcome, ...] = ()
+    outcomes: tuple[IntentOutcome, ...] = ()
     """What the round made known of intents."""
 
 

@@ -17,7 +17,7 @@ from trimtab.intake.expiry import is_forgotten
 from trimtab.settings import Settings
 from trimtab.state.memory import Learnt, Memory, put_together
 from trimtab.wire.columns import inflate, pack, unpack
-from trimtab.wire.outcome import Outcome
+from trimtab.wire.intent_outcome import IntentOutcome
 from trimtab.wire.ownership import Record
 
 
@@ -35,7 +35,7 @@ class ClusterState:
     exports read it."""
     explains: bool = True
     """Whether rounds send explanations to the sinks; their commands carry them in any case."""
-    outcomes: list[Outcome] = field(default_factory=list)
+    outcomes: list[IntentOutcome] = field(default_factory=list)
     """What this batch has made known of intents."""
     witness: Witness | None = None
     """What the last round left for explanations on request."""

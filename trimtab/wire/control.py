@@ -60,8 +60,9 @@ LONGEST_ID: Final = 200
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """``id`` links it to its outcome (`trimtab.wire.outcome`): a second intent of an operator with
-    the same id is the same request. ``at`` is the writer's clock (epoch ms), for readers only."""
+    """``id`` links it to its outcome (`trimtab.wire.intent_outcome`): a second intent of an
+    operator with the same id is the same request. ``at`` is the writer's clock (epoch ms), for
+    readers only."""
 
     id: str
     kind: IntentKind

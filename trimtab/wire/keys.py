@@ -94,7 +94,7 @@ def groups_key(cluster: str) -> str:
 
 def outcome_key(cluster: str, intent: str) -> str:
     """String with an expiry: what came of an operator's intent as JSON
-    (`trimtab.wire.outcome.Outcome`)."""
+    (`trimtab.wire.intent_outcome.IntentOutcome`)."""
     return f"trimtab:{{{cluster}}}:outcome:{intent}"
 
 

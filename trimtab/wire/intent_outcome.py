@@ -9,7 +9,7 @@ import msgspec
 from trimtab.wire.control import IntentKind
 
 
-class OutcomeState(StrEnum):
+class IntentState(StrEnum):
     """How far an intent has come; all but ``accepted`` are final."""
 
     REFUSED = "refused"
@@ -21,13 +21,13 @@ class OutcomeState(StrEnum):
     """Its effect did not come in time, and the job waits for it no longer."""
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class IntentOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """``at`` is the batch timestamp (epoch ms); a later one of the same id replaces it."""
 
     cluster: str
     id: str
     kind: IntentKind
-    state: OutcomeState
+    state: IntentState
     at: int
     rule: str = ""
     """Why it was refused: a `trimtab.reasons.IntentRule`, or the `Rule` of the round."""
@@ -38,4 +38,4 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def final(self) -> bool:
         """Whether nothing more will come of the intent."""
-        return self.state is not OutcomeState.ACCEPTED
+        return self.state is not IntentState.ACCEPTED
