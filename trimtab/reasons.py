@@ -186,6 +186,7 @@ class IntentRule(StrEnum):
     """It deletes an isolation policy, a failure domain or a membership that does not exist."""
     UNKNOWN_BROKER = "unknown-broker"
     UNKNOWN_BUNDLE = "unknown-bundle"
+    UNKNOWN_NAMESPACE = "unknown-namespace"
     INVALID_MOVE = "invalid-move"
     """The bundle cannot go where the intent says."""
     OBSERVING = "observing"

@@ -78,8 +78,6 @@ def test_operators_verbs_take_effect_and_say_so(
             running.await_rest(client, CLUSTER)
         finally:
             fleet.stop()
-    query = running.batches(CLUSTER)[-1].query
-    running.replayed(query)
     with redis_client(redis_server.url) as client:
         assert_nothing_was_done_twice(running.topics, client, CLUSTER)
 

@@ -136,6 +136,36 @@ def test_what_does_not_land_in_time_expires() -> None:
     )
 
 
+def test_a_namespace_is_unloaded_whole_and_done_with_its_last_bundle() -> None:
+    it = two_each()
+    rows, _ = it.take([said(IntentKind.UNLOAD, id="n", name="t/ns")], 2000)
+    moved = moves(rows)
+    assert sorted(bundle for bundle, _, _ in moved) == sorted(EIGHTHS)
+    *first, last = moved
+    landed = [change_row(bundle, to, 4) for bundle, to, _ in first]
+    assert after(it, 2100, *landed) == []
+    assert after(it, 2200, change_row(last[0], last[1], 4)) == [("n", "done", "")]
+
+
+def test_what_a_round_refuses_of_a_namespace_is_told_with_the_rest() -> None:
+    """A bundle's owner is one that nobody hears of."""
+    it = two_each()
+    it.take([change_row(OTHER, "z:1", 7)], 1500)
+    rows, _ = it.take([said(IntentKind.UNLOAD, id="n", name="t/ns", broker="d:1")], 2000)
+    it.receive([change_row(bundle, "d:1", 9) for bundle, _, _ in moves(rows)], 2100)
+    [outcome] = it.outcomes
+    assert (outcome.state, outcome.rule) == ("done", "owner-lost")
+    assert outcome.problems == (f"{OTHER}: owner-lost",)
+
+
+def test_a_namespace_that_is_where_it_should_be_is_done_at_once() -> None:
+    it = two_each()
+    it.receive([change_row(bundle, "d:1", 2) for bundle in EIGHTHS], 1500)
+    assert after(it, 2000, said(IntentKind.UNLOAD, id="n", name="t/ns", broker="d:1")) == [
+        ("n", "done", "")
+    ]
+
+
 def test_a_split_is_done_when_its_children_stand() -> None:
     it = two_each()
     assert after(it, 2000, said(IntentKind.SPLIT, id="s", bundle=ONE)) == [("s", "accepted", "")]
@@ -178,6 +208,13 @@ def test_a_drain_that_is_called_off_expires() -> None:
     [
         pytest.param(unload(bundle="t/ns/0x00000000_0x00000001"), "unknown-bundle", id="bundle"),
         pytest.param(unload(to="z:1"), "unknown-broker", id="broker"),
+        pytest.param(
+            said(IntentKind.UNLOAD, id="1", name="t/n"), "unknown-namespace", id="namespace"
+        ),
+        pytest.param(said(IntentKind.UNLOAD, id="1"), "no-subject", id="nothing"),
+        pytest.param(
+            said(IntentKind.UNLOAD, id="1", name="t/ns", bundle=ONE), "no-subject", id="both"
+        ),
         pytest.param(unload(to="a:1"), "invalid-move", id="it is there"),
     ],
 )

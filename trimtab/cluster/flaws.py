@@ -154,6 +154,8 @@ def _position_problems(intent: Intent, low: int, high: int) -> Iterator[str]:
 
 
 def _move_flaws(memory: Memory, intent: Intent, defaults: Settings) -> Iterator[Flaw]:
+    if bool(intent.bundle) == bool(intent.name):
+        yield IntentRule.NO_SUBJECT, "bundle, name: say which bundle, or by name which namespace"
     settings = defaults.with_accepted(defaults.read(memory.overrides)[0])
     if settings.round.observe_only:
         problem = "round.observe_only: the job moves nothing; set it to false first"
@@ -219,7 +221,6 @@ _SUBJECTS: Final[Mapping[IntentKind, str]] = MappingProxyType(
         IntentKind.UNDRAIN: "broker",
         IntentKind.DOUBT: "name",
         IntentKind.READMIT: "bundle",
-        IntentKind.UNLOAD: "bundle",
         IntentKind.SPLIT: "bundle",
         IntentKind.ISOLATION: "name",
         IntentKind.ANTI_AFFINITY: "name",

@@ -11,16 +11,10 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final, NamedTuple
 
-from trimtab.cluster.existing import Existing
+from trimtab.cluster.existing import Existing, concerned
 from trimtab.cluster.intents import Refused, apply_intent
-from trimtab.cluster.outcomes import (
-    Told,
-    accept,
-    is_declined,
-    is_repeated,
-    note_changes,
-    refuse,
-)
+from trimtab.cluster.outcomes import Told, accept, is_repeated, refuse
+from trimtab.cluster.pending_intents import is_declined, note_changes
 from trimtab.cluster.state import ClusterState
 from trimtab.health.repair import note_records
 from trimtab.model import namespace_of, within
@@ -133,10 +127,8 @@ def _outcome_of(
 ) -> Told:
     if refused is not None:
         return refuse(cluster.memory, intent, refused.rule, refused.problems, now_ms)
-    record = None
-    if intent.bundle:
-        record = cluster.records(namespace_of(intent.bundle)).get(intent.bundle)
-    return accept(cluster.memory, intent, record, cluster.settings, now_ms)
+    bundles = concerned(intent, cluster.records)
+    return accept(cluster.memory, intent, bundles, cluster.settings, now_ms)
 
 
 def _tell(cluster: ClusterState, told: Told) -> None:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from trimtab.cluster.intents import resolve_settings
-from trimtab.cluster.outcomes import note_round
+from trimtab.cluster.pending_intents import note_round
 from trimtab.cluster.placement_hints import hints
 from trimtab.cluster.round_record import Context, record_round
 from trimtab.cluster.state import ClusterState, hash_state

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from trimtab.model import NO_EPOCH, Epoch
+from trimtab.model import Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class Awaited:
+    """A bundle as it was when an intent came."""
+
+    source: str
+    """Its owner; empty for none."""
+    epoch: Epoch
+    decided: bool = False
+    """Whether a round has granted what is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,12 +24,14 @@ class Pending:
 
     kind: str
     subject: str
-    """The bundle concerned, or the broker."""
-    source: str = ""
-    """The bundle's owner when the intent came."""
-    epoch: Epoch = NO_EPOCH
-    """The bundle's when the intent came."""
+    """The bundle, the namespace or the broker concerned."""
+    awaited: dict[str, Awaited] = field(default_factory=dict)
+    """The bundles that are still to change."""
+    changed: int = 0
+    """How many have changed."""
+    rule: str = ""
+    """The rule by which the first bundle was refused."""
+    problems: tuple[str, ...] = ()
+    """What became of bundles that do not change, or of the first of them."""
     until_ms: int = 0
     """When it expires (batch timestamp); 0: never."""
-    decided: bool = False
-    """Whether a round has granted it."""

@@ -38,7 +38,8 @@ class IntentKind(StrEnum):
     READMIT = "readmit"
     """End the quarantine of ``bundle``."""
     UNLOAD = "unload"
-    """Take ``bundle`` off its broker: to ``broker``, or where placement finds best without one."""
+    """Take ``bundle``, or all of the namespace ``name``, off their brokers: to ``broker``, or where
+    placement finds best without one."""
     SPLIT = "split"
     """Split ``bundle``: at ``positions``, by ``algorithm``, or without them as the setting says."""
     ISOLATION = "isolation"
