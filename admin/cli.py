@@ -41,6 +41,7 @@ from admin.settings_commands import settings_commands
 from admin.settings_file import tables
 from admin.simulate import simulate
 from admin.split_command import split
+from admin.status_command import status
 from admin.unload_command import unload
 from admin.why import why
 from deploy import doctor as checks
@@ -79,6 +80,7 @@ app.add_typer(settings_commands, name="settings")
 app.add_typer(policy_commands, name="policy")
 app.command()(simulate)
 app.command()(split)
+app.command()(status)
 app.command()(unload)
 app.command()(outcome)
 app.command()(why)
