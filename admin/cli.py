@@ -33,6 +33,7 @@ from admin.job_checks import (
     check_size,
     local_checkpoint,
 )
+from admin.listing_commands import broker_commands, bundle_commands
 from admin.main import INTERRUPTED
 from admin.outcome_command import Id, Wait, outcome
 from admin.policy_commands import policy_commands
@@ -80,6 +81,8 @@ app.add_typer(settings_commands, name="settings")
 app.add_typer(policy_commands, name="policy")
 app.command()(simulate)
 app.command()(split)
+app.add_typer(broker_commands, name="brokers")
+app.add_typer(bundle_commands, name="bundles")
 app.command()(status)
 app.command()(unload)
 app.command()(outcome)
