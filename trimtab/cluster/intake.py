@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from trimtab.cluster.existing import Existing
-from trimtab.cluster.intents import Refused, apply_intent
+from trimtab.cluster.intents import Applied, Refused, apply_intent
 from trimtab.cluster.state import ClusterState
 from trimtab.health.repair import note_records
 from trimtab.model import namespace_of, within
@@ -71,20 +71,6 @@ def parse_batch(rows: Iterable[Row]) -> Batch:
     )
 
 
-def apply_batch(cluster: ClusterState, batch: Batch, now_ms: int) -> list[Row]:
-    """Apply a batch's intents, then its ownership changes, then its snapshots; return the dead
-    letters of the intents that are refused."""
-    letters = []
-    for intent, row in batch.intents:
-        refused = _take_intent(cluster, batch, intent, row.appended_ms, now_ms)
-        if refused is not None:
-            detail = "; ".join(refused.problems)
-            letters.append(dead_letter(row, "refused-intent", detail, refused.rule))
-    _take_changes(cluster, batch.changes, now_ms)
-    _take_snapshots(cluster, batch.snapshots)
-    return letters
-
-
 def intake_row(cluster: ClusterState, rows: list[Row]) -> Row:
     """The counts of a batch's snapshots, for the sinks."""
     intake = Intake(
@@ -97,23 +83,24 @@ def intake_row(cluster: ClusterState, rows: list[Row]) -> Row:
     return json_row(cluster.name, Tag.INTAKE, intake)
 
 
-def _take_intent(
+def answer_intent(
     cluster: ClusterState, batch: Batch, intent: Intent, at_ms: int, now_ms: int
-) -> Refused | None:
-    returns = (
-        intent.kind is IntentKind.BROKER_JOINED and intent.broker in cluster.memory.liveness.gone
-    )
+) -> Applied:
+    """The memory after one of the batch's intents, which Kafka got at ``at_ms``; or its refusal."""
     liveness = cluster.memory.liveness.recent(cluster.settings.flapping, now_ms)
     memory = replace(cluster.memory, liveness=liveness)
     existing = _existing(cluster, batch)
-    applied = apply_intent(memory, intent, cluster.defaults, at_ms, now_ms, existing)
-    cluster.memory = applied.memory
-    if returns:
-        # Its reports from before the loss do not describe it now.
-        cluster.set_aside(intent.broker)
-        appended = {b: ms for b, ms in cluster.memory.appended.items() if b != intent.broker}
-        cluster.memory = replace(cluster.memory, appended=appended)
-    return applied.refused
+    return apply_intent(memory, intent, cluster.defaults, at_ms, now_ms, existing)
+
+
+def ends_loss(intent: Intent, memory: Memory) -> bool:
+    """Whether the intent says that a lost broker is back."""
+    return intent.kind is IntentKind.BROKER_JOINED and intent.broker in memory.liveness.gone
+
+
+def refusal_letter(row: Row, refused: Refused) -> Row:
+    """The dead letter of an intent's row."""
+    return dead_letter(row, "refused-intent", "; ".join(refused.problems), refused.rule)
 
 
 def _existing(cluster: ClusterState, batch: Batch) -> Existing:
@@ -127,7 +114,8 @@ def _existing(cluster: ClusterState, batch: Batch) -> Existing:
     )
 
 
-def _take_changes(cluster: ClusterState, changes: Collection[Change], now_ms: int) -> None:
+def take_changes(cluster: ClusterState, changes: Collection[Change], now_ms: int) -> None:
+    """Apply a batch's ownership changes; ``now_ms`` is the batch timestamp."""
     touched: dict[str, dict[str, Record]] = {}
     newer: dict[str, Record] = {}
     children = dict(cluster.memory.round.halves)
@@ -178,7 +166,8 @@ def _store_records(cluster: ClusterState, touched: Mapping[str, dict[str, Record
     cluster.memory = replace(cluster.memory, flawed=flawed, sizes=sizes)
 
 
-def _take_snapshots(cluster: ClusterState, changed: Mapping[str, Row]) -> None:
+def take_snapshots(cluster: ClusterState, changed: Mapping[str, Row]) -> None:
+    """Replace the snapshots of the brokers whose snapshot changed."""
     for broker, row in changed.items():
         cluster.snapshots[broker] = row.payload
         if broker not in cluster.memory.appended:

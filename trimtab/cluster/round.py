@@ -61,17 +61,14 @@ def forget_old(cluster: ClusterState, now_ms: int) -> None:
     recent = {b: ms for b, ms in cluster.memory.round.recent.items() if b not in missed}
     newest = max(cluster.memory.appended.values(), default=0)
     horizon = newest - settings.round.forget * 1000
-    appended = {b: ms for b, ms in cluster.memory.appended.items() if ms >= horizon}
-    for broker in cluster.memory.appended.keys() - appended.keys():
-        cluster.set_aside(broker)
+    cluster.set_aside({b for b, ms in cluster.memory.appended.items() if ms < horizon})
     # Not in every round: it reads every snapshot that was set aside.
     if cluster.memory.round.number % _SWEEP_ROUNDS == 0:
         cluster.drop_forgotten(now_ms)
     cluster.memory = replace(
         cluster.memory,
         in_flight=in_flight,
-        appended=appended,
-        paces={b: pace for b, pace in cluster.memory.paces.items() if b in appended},
+        paces={b: p for b, p in cluster.memory.paces.items() if b in cluster.memory.appended},
         round=replace(cluster.memory.round, recent=recent),
         liveness=cluster.memory.liveness.recent(settings.flapping, now_ms),
     )
