@@ -27,12 +27,14 @@ from trimtab.reasons import Rule
 from trimtab.round.urgent import computable
 from trimtab.settings import Settings
 from trimtab.shadow.run import compare_shadow
+from trimtab.splitting.busy_topics import BusyTopic
 from trimtab.state.in_flight import launch_flights
 from trimtab.state.liveness import heard
 from trimtab.state.memory import Memory
 from trimtab.state.round_state import RoundState
 from trimtab.view import View
 from trimtab.wire.columns import unpack
+from trimtab.wire.hints import Hints
 from trimtab.wire.ownership import Record
 from trimtab.wire.rows import Row, Tag, json_row
 
@@ -90,7 +92,7 @@ def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRo
     look_ms = next_look(found.found, plan, memory, settings, now_ms)
     witness = Witness(Scene(view, memory, plan, state, settings, found))
     said = whys(witness)
-    busy = witness.scene.busy_topics
+    busy = tuple(witness.scene.busy_topics.values())
     memory, shadow = compare_shadow(memory, view, plan, settings)
     memory = replace(memory, round=state, repair_ms=look_ms)
     if settings.round.observe_only:
@@ -100,28 +102,21 @@ def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRo
     else:
         flights = launch_flights(plan, records, settings, now_ms)
         memory = replace(memory, in_flight=memory.in_flight | flights)
-    hinted = computable(view) and not settings.round.observe_only
     context = Context(
         now_ms=now_ms,
         number=state.number,
         settings=settings,
         settings_version=memory.settings_version,
-        problems=(
-            *_problems(memory, cluster.defaults),
-            *said.problems,
-            *(f"{each.bundle}: {advise_partitions(each)}" for each in busy.values()),
-        ),
+        problems=(*_problems(memory, cluster.defaults), *said.problems, *map(_advice, busy)),
         state_hash=hash_state(memory, packed, namespaces),
         liveness=memory.liveness,
         situation=found,
-        hints=hints(view, settings, state.number, state.histories, memory.in_flight)
-        if hinted
-        else None,
+        hints=_hints(view, settings, state, memory),
         shadow=shadow,
         breaker=state.breaker,
         bias=state.ledger.bias,
         whys=said.of,
-        busy_topics=tuple(busy.values()),
+        busy_topics=busy,
         overrides=memory.overrides,
     )
     record = record_round(plan, view, +obstacles, context)
@@ -150,6 +145,16 @@ def _view(
         )
     view, obstacles = assemble(cluster, snapshots, holdings)
     return replace(view, policies=memory.policies), obstacles
+
+
+def _hints(view: View, settings: Settings, state: RoundState, memory: Memory) -> Hints | None:
+    if settings.round.observe_only or not computable(view):
+        return None
+    return hints(view, settings, state.number, state.histories, memory.in_flight)
+
+
+def _advice(busy: BusyTopic) -> str:
+    return f"{busy.bundle}: {advise_partitions(busy)}"
 
 
 def _problems(memory: Memory, defaults: Settings) -> tuple[str, ...]:
