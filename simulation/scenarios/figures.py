@@ -38,7 +38,7 @@ def returns(commands: Sequence[ScenarioCommand], seconds: float, cooling: float)
 
 
 def load_ratio(world: World, first_owner: Ints, moved: float, reached: float) -> float | None:
-    """``moved`` as a multiple of the least load that had to move for the range of usage ``reached``.
+    """``moved`` as a multiple of the least load that had to move for the range ``reached``.
 
     None if loads change, brokers come and go, several resources count, bundles were merged, or the
     least is below an average bundle.

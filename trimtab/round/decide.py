@@ -72,7 +72,7 @@ def decide(
         review=review,
     )
     if not (unasked or plan.changes or plan.refusals):
-        plan = replace(plan, skipped=find_idle_rule(view, state, settings))
+        plan = replace(plan, skipped=find_idle_rule(view.brokers, state, settings, view.now_ms))
     plan, state = reviewer.note(plan, state)
     return _finish(plan, view, state, settings, now_ms)
 
