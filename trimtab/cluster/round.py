@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from trimtab.cluster.intents import resolve_settings
+from trimtab.cluster.pending_intents import note_round
 from trimtab.cluster.placement_hints import hints
 from trimtab.cluster.round_record import Context, record_round
 from trimtab.cluster.state import ClusterState, hash_state
@@ -35,6 +36,7 @@ from trimtab.state.round_state import RoundState
 from trimtab.view import View
 from trimtab.wire.columns import unpack
 from trimtab.wire.hints import Hints
+from trimtab.wire.intent_outcome import IntentOutcome
 from trimtab.wire.ownership import Record
 from trimtab.wire.rows import Row, Tag, json_row
 
@@ -52,6 +54,8 @@ class HeldRound(NamedTuple):
     memory: Memory
     witness: Witness
     record: Row
+    outcomes: tuple[IntentOutcome, ...] = ()
+    """What the round made known of intents."""
 
 
 def forget_old(cluster: ClusterState, now_ms: int) -> None:
@@ -102,6 +106,7 @@ def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRo
     else:
         flights = launch_flights(plan, records, settings, now_ms)
         memory = replace(memory, in_flight=memory.in_flight | flights)
+    memory, outcomes = note_round(cluster.name, memory, plan, records, now_ms)
     context = Context(
         now_ms=now_ms,
         number=state.number,
@@ -121,7 +126,7 @@ def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRo
     )
     record = record_round(plan, view, +obstacles, context)
     return HeldRound(
-        replace(memory, problems=[]), witness, json_row(cluster.name, Tag.ROUND, record)
+        replace(memory, problems=[]), witness, json_row(cluster.name, Tag.ROUND, record), outcomes
     )
 
 

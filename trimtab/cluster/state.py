@@ -12,11 +12,13 @@ from dataclasses import dataclass, field, replace
 
 from trimtab.cluster.export import ClusterExport
 from trimtab.cluster.intents import resolve_settings
+from trimtab.cluster.outcomes import Told
 from trimtab.explaining.witness import Witness
 from trimtab.intake.expiry import is_forgotten
 from trimtab.settings import Settings
 from trimtab.state.memory import Learnt, Memory, put_together
 from trimtab.wire.columns import inflate, pack, unpack
+from trimtab.wire.intent_outcome import IntentOutcome
 from trimtab.wire.ownership import Record
 
 
@@ -34,6 +36,8 @@ class ClusterState:
     exports read it."""
     explains: bool = True
     """Whether rounds send explanations to the sinks; their commands carry them in any case."""
+    outcomes: list[IntentOutcome] = field(default_factory=list)
+    """What this batch has made known of intents."""
     witness: Witness | None = None
     """What the last round left for explanations on request."""
     recall: Callable[[], Learnt] | None = None
@@ -72,6 +76,11 @@ class ClusterState:
                 self.aside[broker] = packed
         appended = {b: ms for b, ms in self.memory.appended.items() if b not in brokers}
         self.memory = replace(self.memory, appended=appended)
+
+    def tell(self, told: Told) -> None:
+        """Keep what became known of intents for this batch's rows, and the memory after it."""
+        self.memory = told.memory
+        self.outcomes += told.outcomes
 
     def drop_forgotten(self, now_ms: int) -> None:
         """Delete the set-aside snapshots of brokers that operator ① forgets."""
