@@ -56,7 +56,8 @@ def concerned(intent: Intent, records: Callable[[str], Mapping[str, Record]]) ->
 
 
 def absences(intent: Intent, existing: Existing) -> Iterator[Flaw]:
-    """What the intent names and the cluster does not have, each with what is near."""
+    """The flaws of an intent that names what the cluster does not have, with the nearest names that
+    it has; or that readmits a bundle which is not in quarantine."""
     if intent.broker and intent.kind in _BROKERS and existing.brokers is not None:
         brokers = existing.brokers()
         if intent.broker not in brokers:

@@ -12,8 +12,8 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from trimtab.cluster.existing import Existing, concerned
-from trimtab.cluster.intents import Refused, apply_intent
-from trimtab.cluster.outcomes import Told, accept, is_repeated, refuse
+from trimtab.cluster.intents import Applied, Refused, apply_intent
+from trimtab.cluster.outcomes import Told, accept, refuse
 from trimtab.cluster.pending_intents import is_declined, note_changes
 from trimtab.cluster.state import ClusterState
 from trimtab.health.repair import note_records
@@ -74,23 +74,6 @@ def parse_batch(rows: Iterable[Row]) -> Batch:
     )
 
 
-def apply_batch(cluster: ClusterState, batch: Batch, now_ms: int) -> list[Row]:
-    """Apply a batch's intents, then its ownership changes, then its snapshots; return the dead
-    letters of the intents that are refused."""
-    letters = []
-    for intent, row in batch.intents:
-        if is_repeated(cluster.memory, intent):
-            continue
-        refused = _take_intent(cluster, batch, intent, row.appended_ms, now_ms)
-        _tell(cluster, _outcome_of(cluster, intent, refused, now_ms))
-        if refused is not None:
-            detail = "; ".join(refused.problems)
-            letters.append(dead_letter(row, "refused-intent", detail, refused.rule))
-    _take_changes(cluster, batch.changes, now_ms)
-    _take_snapshots(cluster, batch.snapshots)
-    return letters
-
-
 def intake_row(cluster: ClusterState, rows: list[Row]) -> Row:
     """The counts of a batch's snapshots, for the sinks."""
     intake = Intake(
@@ -103,37 +86,34 @@ def intake_row(cluster: ClusterState, rows: list[Row]) -> Row:
     return json_row(cluster.name, Tag.INTAKE, intake)
 
 
-def _take_intent(
+def answer_intent(
     cluster: ClusterState, batch: Batch, intent: Intent, at_ms: int, now_ms: int
-) -> Refused | None:
-    returns = (
-        intent.kind is IntentKind.BROKER_JOINED and intent.broker in cluster.memory.liveness.gone
-    )
+) -> Applied:
+    """The memory after one of the batch's intents, which Kafka got at ``at_ms``; or its refusal."""
     liveness = cluster.memory.liveness.recent(cluster.settings.flapping, now_ms)
     memory = replace(cluster.memory, liveness=liveness)
     existing = _existing(cluster, batch)
-    applied = apply_intent(memory, intent, cluster.defaults, at_ms, now_ms, existing)
-    cluster.memory = applied.memory
-    if returns:
-        # Its reports from before the loss do not describe it now.
-        cluster.set_aside(intent.broker)
-        appended = {b: ms for b, ms in cluster.memory.appended.items() if b != intent.broker}
-        cluster.memory = replace(cluster.memory, appended=appended)
-    return applied.refused
+    return apply_intent(memory, intent, cluster.defaults, at_ms, now_ms, existing)
 
 
-def _outcome_of(
+def ends_loss(intent: Intent, memory: Memory) -> bool:
+    """Whether the intent says that a lost broker is back."""
+    return intent.kind is IntentKind.BROKER_JOINED and intent.broker in memory.liveness.gone
+
+
+def refusal_letter(row: Row, refused: Refused) -> Row:
+    """The dead letter of an intent's row."""
+    return dead_letter(row, "refused-intent", "; ".join(refused.problems), refused.rule)
+
+
+def find_outcome(
     cluster: ClusterState, intent: Intent, refused: Refused | None, now_ms: int
 ) -> Told:
+    """What to tell of an intent that was just answered, and the memory that remembers it."""
     if refused is not None:
         return refuse(cluster.memory, intent, refused.rule, refused.problems, now_ms)
     bundles = concerned(intent, cluster.records)
     return accept(cluster.memory, intent, bundles, cluster.settings, now_ms)
-
-
-def _tell(cluster: ClusterState, told: Told) -> None:
-    cluster.memory = told.memory
-    cluster.outcomes += told.outcomes
 
 
 def _existing(cluster: ClusterState, batch: Batch) -> Existing:
@@ -147,7 +127,8 @@ def _existing(cluster: ClusterState, batch: Batch) -> Existing:
     )
 
 
-def _take_changes(cluster: ClusterState, changes: Collection[Change], now_ms: int) -> None:
+def take_changes(cluster: ClusterState, changes: Collection[Change], now_ms: int) -> None:
+    """Apply a batch's ownership changes; ``now_ms`` is the batch timestamp."""
     touched, believed = _newer_changes(cluster, changes)
     newer = {change.bundle: change.record for change, _ in believed}
     declined = {
@@ -173,7 +154,7 @@ def _take_changes(cluster: ClusterState, changes: Collection[Change], now_ms: in
     ]
     problems = [*cluster.memory.problems, *whole]
     cluster.memory = replace(cluster.memory, in_flight=in_flight, round=state, problems=problems)
-    _tell(cluster, note_changes(cluster.name, cluster.memory, newer, declined, now_ms))
+    cluster.tell(note_changes(cluster.name, cluster.memory, newer, declined, now_ms))
     if newer and not settings.round.observe_only:
         cluster.memory = note_records(cluster.memory, newer, settings, now_ms)
 
@@ -211,7 +192,8 @@ def _store_records(cluster: ClusterState, touched: Mapping[str, dict[str, Record
     cluster.memory = replace(cluster.memory, flawed=flawed, sizes=sizes)
 
 
-def _take_snapshots(cluster: ClusterState, changed: Mapping[str, Row]) -> None:
+def take_snapshots(cluster: ClusterState, changed: Mapping[str, Row]) -> None:
+    """Replace the snapshots of the brokers whose snapshot changed."""
     for broker, row in changed.items():
         cluster.snapshots[broker] = row.payload
         if broker not in cluster.memory.appended:

@@ -160,6 +160,7 @@ def follow_history(scene: Scene) -> PlannerHistory:
 
 
 def history_before(scene: Scene) -> PlannerHistory:
-    """The planner's history before this round's reports, but with what moves taught."""
+    """The planner's history before this round's reports, with the corrections of costs and the
+    splits that this round added."""
     before, after = scene.before.histories.trimtab, scene.after.histories.trimtab
     return replace(before, corrections=after.corrections, divided=after.divided)
