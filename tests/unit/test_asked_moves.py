@@ -120,10 +120,12 @@ def test_a_bundle_whose_owner_is_gone_is_refused_by_its_record() -> None:
     assert [(each.source, each.rule) for each in plan.refusals] == [("gone", Rule.OWNER_LOST)]
 
 
-def test_why_says_that_an_operator_asked() -> None:
-    told = explain(scene_of(fleet(), {}, Memory(round=asking("c"))), ONE)
+@pytest.mark.parametrize("to", ["", "c"])
+def test_why_says_that_an_operator_asked_and_who_chose_the_broker(to: str) -> None:
+    told = explain(scene_of(fleet(), {}, Memory(round=asking(to))), ONE)
     assert (told.verdict, told.rule) == ("moved", "asked")
     assert "an operator asked for it" in told.why
+    assert ("chose" in told.why) is not bool(to)
 
 
 def test_what_is_asked_outlives_a_checkpoint() -> None:

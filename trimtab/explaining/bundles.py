@@ -27,7 +27,7 @@ from trimtab.explaining.words import short
 from trimtab.model import namespace_of
 from trimtab.ownership import State
 from trimtab.plan import Move
-from trimtab.reasons import Reason, Rest, Rule
+from trimtab.reasons import ORDERED, Reason, Rest, Rule
 from trimtab.state.round_state import begun
 from trimtab.view import is_monitoring
 from trimtab.wire.explanation import Explanation, Option, complete_explanation
@@ -106,7 +106,9 @@ def _placed(scene: Scene, move: Move) -> str:
     """How the destination was found, if the strategy did not name it."""
     placement = scene.settings.round.placement
     chose = f"; round.placement ({placement}) chose {move.destination}"
-    if move.reason is Reason.DRAINED:
+    if move.reason is Reason.ASKED and scene.before.asked_moves.get(move.bundle):
+        return ""
+    if move.reason in ORDERED:
         return chose
     if scene.directed or move.reason is Reason.UNDONE:
         return ""
