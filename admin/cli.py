@@ -33,6 +33,7 @@ from admin.job_checks import (
     check_size,
     local_checkpoint,
 )
+from admin.listing_commands import broker_commands, bundle_commands
 from admin.main import INTERRUPTED
 from admin.outcome_command import Id, Wait, outcome
 from admin.policy_commands import policy_commands
@@ -41,6 +42,7 @@ from admin.settings_commands import settings_commands
 from admin.settings_file import tables
 from admin.simulate import simulate
 from admin.split_command import split
+from admin.status_command import status
 from admin.unload_command import unload
 from admin.why import why
 from deploy import doctor as checks
@@ -79,6 +81,9 @@ app.add_typer(settings_commands, name="settings")
 app.add_typer(policy_commands, name="policy")
 app.command()(simulate)
 app.command()(split)
+app.add_typer(broker_commands, name="brokers")
+app.add_typer(bundle_commands, name="bundles")
+app.command()(status)
 app.command()(unload)
 app.command()(outcome)
 app.command()(why)
