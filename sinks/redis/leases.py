@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 import redis
+from redis.client import Pipeline
 from redis.exceptions import NoScriptError, WatchError
 
 from sinks.errors import Misconfigured, StoreUnavailable
@@ -77,6 +78,18 @@ class Lease(NamedTuple):
     server that granted it may be alive, and not know yet that it was replaced."""
 
 
+class _Found(NamedTuple):
+    """What a renewal in several steps finds."""
+
+    now_ms: int
+    history: str
+    lease: bytes | None
+    last: bytes | None
+    """The last process of this name, as ``sessions.lua`` notes it."""
+    replicated: bool
+    """Whether the store remembers replicas."""
+
+
 class Leases:
     """The leases in one Redis. All methods raise StoreUnavailable and Misconfigured."""
 
@@ -141,21 +154,9 @@ class Leases:
         key = lease_key(cluster, broker)
         with translate_errors(self._client), self._client.pipeline() as steps:
             steps.watch(key, open_key(cluster))  # type: ignore[no-untyped-call]  # redis-py has none
-            # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
-            clock: Any = steps.time()
-            info: Any = steps.info("replication")
-            before: Any = steps.get(key)
-            opened: Any = steps.hmget(
-                open_key(cluster), "run_id", "replicas", "replicated", "replicas_set"
-            )
-            noted: Any = steps.hmget(replicas_key(cluster), "on", "online", "before")
-            by_older_job = opened[0] is not None
-            now = 1000 * clock[0] + clock[1] // 1000
-            history = self._history_of_master(info, opened[1], noted, opened[3] is not None)
-            if by_older_job and before is None:
-                raise Misconfigured(_OLDER_JOB.format(cluster))
-            last: Any = steps.hget(sessions_key(cluster), broker)
-            if refusal := _refusal(session, before, last, asked_for_ms):
+            found = self._look(steps, cluster, broker)
+            now, history = found.now_ms, found.history
+            if refusal := _refusal(session, found.lease, found.last, asked_for_ms):
                 return Lease(*refusal, now, history)
             assertion = assertion_key(cluster, history, broker)
             if not said and not steps.exists(assertion):
@@ -176,10 +177,32 @@ class Leases:
         later = _waiting_session(successor)
         if later > session:
             return Lease(Renewal.SUPERSEDED, str(later), 0, now, history)
-        replicated = opened[2] is not None or any(int(number or 0) for number in noted[1:])
-        must_have_left = REPLICA_WAIT_MS if replicated else 0
-        held_before = _session_of(before)
+        must_have_left = REPLICA_WAIT_MS if found.replicated else 0
+        held_before = _session_of(found.lease)
         return Lease(Renewal.ASSERTED, held_before, granted, now, history, must_have_left)
+
+    def _look(self, steps: Pipeline, cluster: str, broker: str) -> _Found:
+        """Read what the lease script reads; raises if no lease may be granted."""
+        # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
+        clock: Any = steps.time()
+        info: Any = steps.info("replication")
+        lease: Any = steps.get(lease_key(cluster, broker))
+        opened: Any = steps.hmget(
+            open_key(cluster), "run_id", "replicas", "replicated", "replicas_set"
+        )
+        noted: Any = steps.hmget(replicas_key(cluster), "on", "online", "before")
+        last: Any = steps.hget(sessions_key(cluster), broker)
+        by_older_job, wanted, replicated, fixed = opened
+        history = self._history_of_master(info, wanted, noted, fixed is not None)
+        if by_older_job is not None and lease is None:
+            raise Misconfigured(_OLDER_JOB.format(cluster))
+        return _Found(
+            now_ms=1000 * clock[0] + clock[1] // 1000,
+            history=history,
+            lease=lease,
+            last=last,
+            replicated=replicated is not None or any(int(number or 0) for number in noted[1:]),
+        )
 
     def _history_of_master(
         self, info: Mapping[str, Any], wanted: bytes | None, noted: Sequence[bytes], fixed: bool

@@ -36,6 +36,8 @@ from trimtab.wire.ownership import (
 )
 
 
+# Not `Transition` itself: a command names its stream by its place in KEYS, which only a call knows,
+# and the session is a text, because Lua would round the number.
 class ScriptRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """A transition as the script reads it."""
 

@@ -134,7 +134,7 @@ def test_after_a_miss_the_next_plan_waits_for_the_outcome_of_the_last(
     histories = Histories(trimtab=PlannerHistory(misses=misses))
     settings = Settings().changed({"round.shedding": "trimtab"})
     state = RoundState(histories=histories, ledger=Ledger((noted,)))
-    review, _ = PlanReview(view, settings, NOW_MS).review(state)
+    review = PlanReview(view, settings, NOW_MS).review(state).review
     assert review.awaiting is awaits
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from trimtab.load import usage
 from trimtab.load_model.fleet import observe_fleet, traffic_of
@@ -35,29 +36,38 @@ _OWN = "trimtab"
 """The strategy that updates the model itself when it is asked."""
 
 
+class Reviewed(NamedTuple):
+    """A round's review of earlier plans, and the state after it."""
+
+    review: Review
+    state: RoundState
+    undoing: Mapping[str, ShedWish]
+    """Bundle to the wish that takes it back, for the moves to undo in this round."""
+
+
 class PlanReview:
-    """Reviews earlier plans in one round, and collects the moves to undo."""
+    """Reviews earlier plans in one round."""
 
     def __init__(self, view: View, settings: Settings, now_ms: int) -> None:
         self._view, self._settings, self._now_ms = view, settings, now_ms
-        self._undoing: dict[str, ShedWish] = {}
         self._row_of = {name: row for row, name in enumerate(view.brokers.names)}
 
-    def review(self, state: RoundState) -> tuple[Review, RoundState]:
+    def review(self, state: RoundState) -> Reviewed:
         """The results of earlier plans, and the state with what was learnt from them."""
         settings = self._settings
         frozen = state.breaker.until_ms > 0
         if not settings.ledger.enabled:
-            return Review(frozen=frozen), replace(state, ledger=replace(state.ledger, plans=()))
+            state = replace(state, ledger=replace(state.ledger, plans=()))
+            return Reviewed(Review(frozen=frozen), state, {})
         state = replace(state, ledger=self._follow(state.ledger))
         closing = [p for p in state.ledger.plans if due(p, settings, self._now_ms)]
         asked = settings.round.enabled and not frozen
         if closing or not asked or settings.round.shedding != _OWN:
             state = self._learn_reports(state)
-        review = Review(frozen=frozen)
+        found = Reviewed(Review(frozen=frozen), state, {})
         for plan in closing:
-            review, state = self._close(plan, review, state)
-        return replace(review, awaiting=self._awaits(state)), state
+            found = self._close(plan, found)
+        return found._replace(review=replace(found.review, awaiting=self._awaits(found.state)))
 
     def note(self, plan: Plan, state: RoundState) -> tuple[Plan, RoundState]:
         """The plan with the counts of moves given up for it, and the state with its moves noted."""
@@ -72,10 +82,6 @@ class PlanReview:
             closed = _sum(plan.review.closed, {MoveOutcome.EXPIRED.value: given_up})
             plan = replace(plan, review=replace(plan.review, closed=closed))
         return plan, replace(state, ledger=ledger)
-
-    def undoing(self) -> list[ShedWish]:
-        """Wishes for the moves to undo in this round."""
-        return [*self._undoing.values()]
 
     def _learn_reports(self, state: RoundState) -> RoundState:
         """The state with the new reports in the planner's history; `_OWN` does that itself."""
@@ -102,7 +108,8 @@ class PlanReview:
         reports = dict(zip(view.brokers.names, map(BrokerReport, *columns), strict=True))
         return count_reports(ledger, reports, settings.ledger.settle)
 
-    def _close(self, plan: Noted, review: Review, state: RoundState) -> tuple[Review, RoundState]:
+    def _close(self, plan: Noted, before: Reviewed) -> Reviewed:
+        review, state = before.review, before.state
         model = self._model(state)
         ledger, view, settings = state.ledger, self._view, self._settings
         settled, closed = settle_moves(plan, self._now_ms)
@@ -122,13 +129,14 @@ class PlanReview:
             plan, ledger, view.brokers, model, state.histories.trimtab
         )
         histories = replace(state.histories, trimtab=history)
-        state = replace(state, ledger=ledger, histories=histories)
         review = replace(
             review,
             settled=(*review.settled, *settled),
             closed=_sum(review.closed, closed),
         )
-        return self._trip(plan, causes, review, state) if causes else (review, state)
+        state = replace(state, ledger=ledger, histories=histories)
+        after = before._replace(review=review, state=state)
+        return self._trip(plan, causes, after) if causes else after
 
     def _awaits(self, state: RoundState) -> bool:
         """Whether a plan must wait until the one before it is judged."""
@@ -152,16 +160,15 @@ class PlanReview:
         text = f"after round {plan.round} usage missed its forecast, as {misses} plans of late did"
         return {Cause.FORECAST.value: text}, state
 
-    def _trip(
-        self, plan: Noted, causes: dict[str, str], review: Review, state: RoundState
-    ) -> tuple[Review, RoundState]:
+    def _trip(self, plan: Noted, causes: dict[str, str], before: Reviewed) -> Reviewed:
+        review, state, undoing = before
         settings = self._settings.breaker
         inverse = () if settings.undo == "off" else tuple(self._inverse(plan))
         recent = state.recent
         # More transfers do not help where transfers fail or are slow.
         if settings.undo == "issue" and Cause.RANGE in causes:
             back = {move.bundle: wish for move, wish in inverse}
-            self._undoing |= back
+            undoing = {**undoing, **back}
             recent = {bundle: at for bundle, at in recent.items() if bundle not in back}
         undo = tuple(move for move, _ in inverse)
         found = {
@@ -175,7 +182,7 @@ class PlanReview:
         seconds = max(settings.freeze, stop_s(misses, settings.freeze))
         until = self._now_ms + round(1000 * seconds)
         breaker = state.breaker.tripped(causes, until)
-        return review, replace(state, breaker=breaker, recent=recent)
+        return Reviewed(review, replace(state, breaker=breaker, recent=recent), undoing)
 
     def _inverse(self, plan: Noted) -> Iterator[tuple[Move, ShedWish]]:
         """The moves that undo the plan, and the wishes for them; the last move first: each source

@@ -55,11 +55,11 @@ def decide(
         return _finish(replace(urgent, skipped=skipped), view, state, settings, now_ms)
     view = available_part(view)
     reviewer = PlanReview(view, settings, now_ms)
-    review, state = reviewer.review(state)
+    review, state, undoing = reviewer.review(state)
     unasked = _unasked(review, settings)
     # Where shedding is off, not even the breaker moves bundles.
-    undoing = () if unasked is Rule.DISABLED else reviewer.undoing()
-    instead = undoing if unasked else None
+    undone = () if unasked is Rule.DISABLED else tuple(undoing.values())
+    instead = undone if unasked else None
     proposed, state = ask_strategies(view, state, settings, instead)
     decided, state = _dispose(proposed, state, settings, rng, len(urgent.moves))
     plan = replace(
