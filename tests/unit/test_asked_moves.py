@@ -128,6 +128,16 @@ def test_why_says_that_an_operator_asked_and_who_chose_the_broker(to: str) -> No
     assert ("chose" in told.why) is not bool(to)
 
 
+def test_a_refused_request_is_no_wish_of_the_strategy() -> None:
+    assert not scene_of(fleet(), {}, Memory(round=asking("nobody"))).wanted
+
+
+def test_the_strategy_is_shown_the_bundle_where_it_goes() -> None:
+    scene = scene_of(fleet(), {}, Memory(round=asking("c")))
+    row = scene.shown.bundles.names.index(ONE)
+    assert scene.shown.brokers.names[scene.shown.intended[row]] == "c"
+
+
 def test_what_is_asked_outlives_a_checkpoint() -> None:
     state = asking("c")
     assert unpack(pack(state), RoundState).asked_moves == {ONE: "c"}

@@ -7,14 +7,13 @@ from collections.abc import Iterable
 import msgspec
 import pytest
 
-from tests.support.clusters_by_rows import change_row, said
+from tests.support.clusters_by_rows import change_row, rounds_in, said
 from tests.support.fleets import EIGHTHS, fleet, two_each
 from trimtab.cluster.operator import Cluster
 from trimtab.cluster.outcomes import REMEMBERED
 from trimtab.ownership import Event, State
 from trimtab.wire.control import IntentKind
 from trimtab.wire.intent_outcome import IntentOutcome
-from trimtab.wire.rounds import RoundRecord
 from trimtab.wire.rows import Row, Tag
 
 ONE, OTHER = EIGHTHS[0], EIGHTHS[2]
@@ -38,8 +37,8 @@ def unload(name: str = "1", bundle: str = ONE, to: str = "") -> Row:
 
 
 def moves(rows: Iterable[Row]) -> list[tuple[str, str, str]]:
-    rounds = [msgspec.json.decode(r.payload, type=RoundRecord) for r in rows if r.tag == Tag.ROUND]
-    return [(m.bundle, m.destination, m.reason) for record in rounds for m in record.moves]
+    found = (move for record in rounds_in(rows) for move in record.moves)
+    return [(move.bundle, move.destination, move.reason) for move in found]
 
 
 @pytest.mark.parametrize("kind", [IntentKind.PAUSE, IntentKind.RESUME])
@@ -92,6 +91,7 @@ def test_a_request_that_comes_again_is_the_same_request() -> None:
     assert (moves(rows), told(rows)) == ([], [("1", "done", "")])
     rows, _ = it.take([unload()], 2500)
     assert (moves(rows), told(rows)) == ([], [])
+    assert [row for row in rows if row.tag == Tag.DEAD_LETTER] == []
 
 
 def test_an_id_is_not_used_for_two_requests_and_the_first_ones_outcome_stands() -> None:
@@ -121,6 +121,15 @@ def test_what_no_round_decides_in_time_expires_and_is_asked_no_more() -> None:
     assert (outcome.state, "paused" in outcome.problems[0]) == ("expired", True)
     assert it.memory.round.asked_moves == {}
     assert moves(rows) == []
+
+
+def test_a_split_that_no_round_decides_in_time_is_asked_no_more() -> None:
+    it = two_each()
+    after(it, 2000, said(IntentKind.PAUSE), said(IntentKind.SPLIT, id="s", bundle=ONE))
+    assert {*it.memory.round.asked} == {ONE}
+    it.hold_round(it.memory.pending["s"].until_ms)
+    assert [each.state for each in it.outcomes] == ["expired"]
+    assert it.memory.round.asked == {}
 
 
 def test_what_does_not_land_in_time_expires() -> None:
@@ -194,6 +203,29 @@ def test_a_drain_is_done_when_its_broker_owns_nothing() -> None:
     it.receive([change_row(EIGHTHS[1], "b:1", 4)], 10**7 + 1)
     it.hold_round(10**7 + 2)
     assert [(each.id, each.state) for each in it.outcomes] == [("d", "done")]
+
+
+def test_while_the_job_observes_a_drain_is_not_done() -> None:
+    """It is shown no records, which do not say that the broker owns nothing."""
+    it = fleet({ONE: "a:1", OTHER: "b:1"}, round__observe_only=True)
+    assert after(it, 2000, said(IntentKind.DRAIN, id="d", broker="a:1")) == [("d", "accepted", "")]
+    it.hold_round(3000)
+    assert it.outcomes == []
+
+
+def test_a_bundle_of_a_drained_broker_is_unloaded_where_the_operator_says() -> None:
+    it = two_each()
+    drain = said(IntentKind.DRAIN, broker="a:1")
+    rows, _ = it.take([drain, unload(to="d:1")], 2000)
+    assert (ONE, "d:1", "asked") in moves(rows)
+    assert it.memory.pending["1"].awaited[ONE].decided
+    assert [record.refusals for record in rounds_in(rows)] == [()]
+
+
+def test_a_bundle_that_is_tied_to_its_broker_is_refused_by_the_round() -> None:
+    monitoring = "pulsar/a:1/0x00000000_0xffffffff"
+    it = fleet({monitoring: "a:1", OTHER: "b:1"})
+    assert after(it, 2000, unload(bundle=monitoring))[-1] == ("1", "refused", "not-movable")
 
 
 def test_a_drain_that_is_called_off_expires() -> None:

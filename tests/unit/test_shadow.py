@@ -211,6 +211,15 @@ def test_a_drain_happens_in_both_worlds_and_is_not_compared() -> None:
     assert elsewhere(it) == dict.fromkeys(EIGHTHS[:4], "b:1")
 
 
+def test_what_an_operator_moves_is_not_compared() -> None:
+    it = uneven(RESTING | AVG_TRIED)
+    held(it, 5000)
+    it.receive([said(IntentKind.UNLOAD, bundle=EIGHTHS[0], broker="b:1")], 0)
+    moved = held(it, 5000 + MINUTE_MS)
+    assert "asked" in [move.reason for move in moved.moves]
+    assert told(moved).champion.total_moves == len(moved.moves) - 1
+
+
 def test_the_challenger_has_nothing_on_a_broker_that_is_to_be_emptied() -> None:
     it = uneven(RESTING | AVG_TRIED)
     held(it, 5000)

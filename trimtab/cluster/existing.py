@@ -13,7 +13,6 @@ from trimtab.model import namespace_of
 from trimtab.nearby import nearby
 from trimtab.ownership import State
 from trimtab.reasons import IntentRule
-from trimtab.view import is_monitoring
 from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.ownership import Record
 
@@ -40,7 +39,7 @@ _BUNDLES: Final = frozenset({IntentKind.READMIT, IntentKind.SPLIT, IntentKind.UN
 
 def concerned(intent: Intent, records: Callable[[str], Mapping[str, Record]]) -> dict[str, Record]:
     """The bundles that an intent is about, with their records: one, or those of a namespace that
-    their brokers may give away."""
+    are not where they should be."""
     if intent.bundle:
         record = records(namespace_of(intent.bundle)).get(intent.bundle)
         return {} if record is None else {intent.bundle: record}
@@ -49,9 +48,7 @@ def concerned(intent: Intent, records: Callable[[str], Mapping[str, Record]]) ->
     return {
         bundle: record
         for bundle, record in records(intent.name).items()
-        if record.state is State.OWNED
-        and record.owner != intent.broker
-        and not is_monitoring(bundle)
+        if record.state is State.OWNED and record.owner != intent.broker
     }
 
 

@@ -16,7 +16,6 @@ from trimtab.settings import Settings, Value, contradictions
 from trimtab.settings.words import BY_POSITIONS
 from trimtab.state.memory import Memory
 from trimtab.state.round_state import AskedSplit
-from trimtab.view import is_monitoring
 from trimtab.wire.control import LONGEST_ID, OF_THE_WATCHER, Intent, IntentKind
 
 FIXED: Final = "intake."
@@ -160,8 +159,6 @@ def _move_flaws(memory: Memory, intent: Intent, defaults: Settings) -> Iterator[
     if settings.round.observe_only:
         problem = "round.observe_only: the job moves nothing; set it to false first"
         yield IntentRule.OBSERVING, problem
-    if is_monitoring(intent.bundle):
-        yield IntentRule.INVALID_MOVE, "bundle: it belongs to its broker, which monitors itself"
     liveness = memory.liveness
     if intent.broker and intent.broker in {*liveness.gone, *liveness.draining}:
         why = "is lost" if intent.broker in liveness.gone else "is being drained"

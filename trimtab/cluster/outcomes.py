@@ -69,8 +69,7 @@ def accept(
         kind=intent.kind.value,
         subject=intent.bundle or intent.name or intent.broker,
         awaited={
-            bundle: Awaited(record.owner or "", record.epoch, decided)
-            for bundle, record in bundles.items()
+            bundle: Awaited(record.owner or "", decided) for bundle, record in bundles.items()
         },
         until_ms=0 if intent.kind is IntentKind.DRAIN else now_ms + round(1000 * patience_s),
     )

@@ -18,7 +18,7 @@ from typing import Final
 from trimtab.cluster.outcomes import Told, end_pending, outcome_of, without
 from trimtab.ownership import Event, State
 from trimtab.plan import Plan
-from trimtab.reasons import Rule
+from trimtab.reasons import Reason, Rule
 from trimtab.state.memory import Memory
 from trimtab.state.pending import Pending
 from trimtab.view import is_monitoring
@@ -61,8 +61,12 @@ def note_round(
     """A round was held; ``records`` are all of the cluster's, none while it only observes."""
     if not memory.pending:
         return Told(memory)
-    # The first one of a bundle is that of the operator's wish.
+    # The first one of a bundle is that of the operator's wish, unless that was granted.
     refusals = {refusal.bundle: refusal.rule for refusal in reversed(plan.refusals)}
+    granted = [move.bundle for move in plan.moves if move.reason == Reason.ASKED]
+    granted += [split.bundle for split in plan.splits if split.reason is Reason.ASKED]
+    for bundle in granted:
+        refusals.pop(bundle, None)
     waiting = memory.round.asked.keys() | memory.round.asked_moves.keys()
 
     def after(pending: Pending) -> Pending:
@@ -72,14 +76,14 @@ def note_round(
             if bundle in refusals:
                 pending = _refused(pending, bundle, refusals[bundle])
             else:
-                granted = replace(each, decided=True)
-                pending = replace(pending, awaited=pending.awaited | {bundle: granted})
+                decided = replace(each, decided=True)
+                pending = replace(pending, awaited=pending.awaited | {bundle: decided})
         return pending
 
-    decided = _followed(cluster, memory, after, now_ms)
-    emptied = _end_drains(cluster, decided.memory, records, now_ms)
+    followed = _followed(cluster, memory, after, now_ms)
+    emptied = _end_drains(cluster, followed.memory, records, now_ms)
     expired = _expire(cluster, emptied.memory, plan, now_ms)
-    return Told(expired.memory, decided.outcomes + emptied.outcomes + expired.outcomes)
+    return Told(expired.memory, followed.outcomes + emptied.outcomes + expired.outcomes)
 
 
 def is_declined(change: Change, before: Record | None) -> bool:
@@ -95,7 +99,7 @@ def _has_changed(pending: Pending, bundle: str, record: Record) -> bool:
         case IntentKind.UNLOAD:
             left = record.state in (State.FREE, State.DELETED)
             moved = record.state is State.OWNED and record.owner != before.source
-            return record.epoch > before.epoch and (left or moved)
+            return left or moved
         case IntentKind.SPLIT:
             return record.state is State.DELETED
         case _:

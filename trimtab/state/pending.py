@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from trimtab.model import Epoch
-
 
 @dataclass(frozen=True, slots=True)
 class Awaited:
@@ -13,7 +11,6 @@ class Awaited:
 
     source: str
     """Its owner; empty for none."""
-    epoch: Epoch
     decided: bool = False
     """Whether a round has granted what is asked."""
 
