@@ -18,7 +18,7 @@ from typing import Final
 from trimtab.cluster.outcomes import Told, end_pending, outcome_of, without
 from trimtab.ownership import Event, State
 from trimtab.plan import Plan
-from trimtab.reasons import Reason, Rule
+from trimtab.reasons import Rule
 from trimtab.state.memory import Memory
 from trimtab.state.pending import Pending
 from trimtab.view import is_monitoring
@@ -61,12 +61,8 @@ def note_round(
     """A round was held; ``records`` are all of the cluster's, none while it only observes."""
     if not memory.pending:
         return Told(memory)
-    # The first one of a bundle is that of the operator's wish, unless that was granted.
+    # The first one of a bundle is that of the operator's wish.
     refusals = {refusal.bundle: refusal.rule for refusal in reversed(plan.refusals)}
-    granted = [move.bundle for move in plan.moves if move.reason == Reason.ASKED]
-    granted += [split.bundle for split in plan.splits if split.reason is Reason.ASKED]
-    for bundle in granted:
-        refusals.pop(bundle, None)
     waiting = memory.round.asked.keys() | memory.round.asked_moves.keys()
 
     def after(pending: Pending) -> Pending:
