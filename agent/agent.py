@@ -166,7 +166,8 @@ class Agent:
         except Superseded as error:
             self._log.error("ending", cause=str(error))
             self.give_way()
-        except Exception:
+        except BaseException:
+            # SystemExit too: a thread ends of it without a word.
             self._log.exception("failed")
             raise
         finally:

@@ -65,6 +65,10 @@ class Obeyer:
         if record is None or not self.seen.note(bundle, record) or not self.serves_by(record):
             self.stop_serving(bundle)
             return
+        if not self.holdings.leased():
+            # The broker took too long, and the record may be of a later process: the next renewal
+            # finds the gap, and everything is claimed again.
+            return
         try:
             self.load(bundle)
         except CannotLoad:

@@ -115,8 +115,7 @@ def run_loaded(
 
 @cache
 def open_script() -> Script:
-    wait = f"local REPLICA_WAIT_MS = {REPLICA_WAIT_MS}"
-    return _of_history(_SHEBANG, wait, "marks.lua", "open.lua")
+    return _of_history(_SHEBANG, "", "marks.lua", "open.lua")
 
 
 @cache
@@ -162,12 +161,7 @@ def vouch_script() -> Script:
 
 @cache
 def lease_script() -> Script:
-    constants = "\n".join(
-        [
-            f"local LONGEST_LEASE_MS, KEPT_MS = {LONGEST_LEASE_MS}, {ASSERTION_KEPT_MS}",
-            f"local REPLICA_WAIT_MS = {REPLICA_WAIT_MS}",
-        ]
-    )
+    constants = f"local LONGEST_LEASE_MS, KEPT_MS = {LONGEST_LEASE_MS}, {ASSERTION_KEPT_MS}"
     return _of_history(_EVEN_IF_FULL, constants, "marks.lua", "sessions.lua", "lease.lua")
 
 
@@ -217,7 +211,7 @@ BROKERS_SCRIPTS = (transition_script, lease_script)
 
 def _of_history(first: str, constants: str, *names: str) -> Script:
     """Build a script from files, which checks the history of the data."""
-    lag = f"local REPLICA_LAG_S = {REPLICA_LAG_S}"
+    lag = f"local REPLICA_LAG_S, REPLICA_WAIT_MS = {REPLICA_LAG_S}, {REPLICA_WAIT_MS}"
     return _script(first, _MARK, constants, lag, _source("history.lua"), *map(_source, names))
 
 

@@ -489,6 +489,32 @@ def test_a_broker_whose_lease_ran_out_loads_nothing_more_before_it_begins_again(
     assert len(newer.broker.loaded) == 1
 
 
+def test_a_process_that_drained_for_too_long_loads_nothing_that_a_later_one_serves(
+    client: Redis, job: Job, host: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The record names its broker; to open the bundle here would fence the other's storage."""
+    older, newer = host(A, BUNDLE), host(A, session=SESSION + 1)
+    older.agent.turn()
+    job.transfer(A, B)
+
+    def drain(bundle: str) -> None:
+        older.broker.loaded.discard(bundle)
+        older.clock.now += 20.0
+        newer.agent.turn()
+        let_lapse(client, job.cluster, A)
+        newer.clock.now += 20.0
+        newer.agent.turn()
+        assert newer.agent.serves(BUNDLE)
+
+    monkeypatch.setattr(older.broker, "unload", drain)
+    older.agent.turn()
+
+    assert older.broker.loaded == set()
+    assert not older.agent.serves(BUNDLE)
+    with pytest.raises(Superseded):
+        older.agent.turn()
+
+
 def test_a_broker_that_loads_many_bundles_renews_its_lease_meanwhile(
     job: Job, client: Redis, host: Callable[..., Host]
 ) -> None:
@@ -906,3 +932,22 @@ def test_where_the_brokers_own_code_fails_nothing_is_served_any_more(
     one.agent.join(30.0)
     assert not one.agent.alive
     assert not one.agent.serves(BUNDLE)
+
+
+@pytest.mark.usefixtures("job")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_where_the_brokers_own_code_ends_the_thread_the_log_says_so(
+    host: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def end() -> None:
+        raise SystemExit(1)
+
+    one = host(A, BUNDLE)
+    monkeypatch.setattr(one.broker, "load_report", end)
+
+    with capture_logs() as said:
+        one.agent.start()
+        one.agent.join(30.0)
+
+    assert not one.agent.alive
+    assert "failed" in [line["event"] for line in said]

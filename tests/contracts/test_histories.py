@@ -302,6 +302,44 @@ def test_what_was_acknowledged_before_it_was_alone_proves_nothing(
     assert first.client.hget("trimtab:{histories}:replicas", "alone") == b""
 
 
+def test_what_waited_in_the_sockets_of_a_master_that_hung_proves_nothing(
+    servers: SimpleNamespace,
+) -> None:
+    """It read them only now, so they look new. Another may be the master since."""
+    first, second = servers.first, servers.second
+    second.follow(first)
+    let_in(first.client, C, 5)
+    assert first.renew() is Renewal.HELD
+    history = first.client.info("replication")["master_replid"]
+    before_it_hung = round(1000 * first.leases.server_time()) - REPLICA_WAIT_MS - 1
+    asked = f"{history} {before_it_hung} 1 {before_it_hung}"
+    first.client.hset("trimtab:{histories}:replicas", "asked", asked)
+    eventually(lambda: first.lag_of_replicas() == 0, "the replica is near")
+    written = first.client.info("replication")["master_repl_offset"]
+
+    with pytest.raises(StoreUnavailable, match="0 of 1"):
+        first.renew()
+
+    # A replica that had got everything does not count again for that.
+    assert int(first.client.hget("trimtab:{histories}:replicas", "alone")) > written
+    eventually(lambda: not refused(first), "the replica acknowledges what was written since")
+    first.claim()
+
+
+def test_a_master_that_hung_before_anybody_asked_it_grants_nothing(
+    servers: SimpleNamespace,
+) -> None:
+    first, second = servers.first, servers.second
+    second.follow(first)
+    let_in(first.client, C, 5)
+
+    asked = first.client.hget("trimtab:{histories}:replicas", "asked")
+
+    history, at, _, heard = asked.decode().split()
+    assert history == first.client.info("replication")["master_replid"]
+    assert at == heard
+
+
 def test_an_operator_says_how_many_replicas_must_acknowledge(servers: SimpleNamespace) -> None:
     first, second = servers.first, servers.second
     second.follow(first)

@@ -3,7 +3,7 @@
 -- A history is one period of one process as master. `master_replid` names it: a server that restarts,
 -- or becomes a master, draws a new one. A replica has its master's, but is not a master.
 --
--- Rendered above from Python: REPLICA_LAG_S.
+-- Rendered above from Python: REPLICA_LAG_S, REPLICA_WAIT_MS.
 
 local function server()
   return redis.call("INFO", "replication")
@@ -49,9 +49,14 @@ local function majority_of(online)
   return math.floor((online + 1) / 2)
 end
 
--- The note about replicas: the most that were connected on this history; the offset at which too few were
--- near on it, nil without one; the most on the histories before that the job has not opened with enough;
--- whether the note is on this history.
+-- What a replica acknowledges only once it has got more than this server has written so far.
+local function next_offset(here)
+  return tonumber(string.match(here, "master_repl_offset:(%d+)")) + 1
+end
+
+-- The note about replicas: the most that were connected on this history; the offset that enough have to reach
+-- since too few were near on it, nil without one; the most on the histories before that the job has not opened
+-- with enough; whether the note is on this history.
 local function noted_replicas(replicas, history)
   local noted = redis.call("HMGET", replicas, "on", "online", "alone", "before")
   local online, before = tonumber(noted[2] or "") or 0, tonumber(noted[4] or "") or 0
@@ -66,6 +71,31 @@ local function note_replicas(replicas, history, online, alone)
   local _, _, before = noted_replicas(replicas, history)
   redis.call("HSET", replicas, "on", history, "online", string.format("%.0f", online),
     "alone", alone and string.format("%.0f", alone) or "", "before", string.format("%.0f", before))
+end
+
+-- Between two notes of what replicas have to acknowledge: each is a write.
+local ASK_AGAIN_MS = 250
+
+-- Whether `least` replicas have acknowledged what was written within REPLICA_WAIT_MS. Their lag alone does not
+-- tell: where this server hung, what waited in its sockets looks new once it is read.
+local function are_in_touch(replicas, here, history, least)
+  local clock = redis.call("TIME")
+  local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+  local noted = redis.call("HGET", replicas, "asked") or ""
+  local of, at, offset, heard = string.match(noted, "^(%x+) (%d+) (%d+) (%d+)$")
+  local asked_at, heard_at, reached = now, now, true
+  if of == history then
+    local _, near = replicas_of(here, tonumber(offset))
+    asked_at, reached = tonumber(at), near >= least
+    heard_at = reached and asked_at or tonumber(heard)
+  end
+  -- A time to come: this clock went back.
+  local in_touch = heard_at <= now and now - heard_at <= REPLICA_WAIT_MS
+  if of ~= history or reached and (not in_touch or now - asked_at >= ASK_AGAIN_MS) then
+    redis.call("HSET", replicas, "asked",
+      string.format("%s %.0f %.0f %.0f", history, now, next_offset(here), heard_at))
+  end
+  return in_touch
 end
 
 -- "1 of 2" if fewer replicas are near than must be, else nil: another server may have become the master
@@ -85,10 +115,12 @@ local function short_of_replicas(replicas, here, history, wanted, fixed, looked_
     local others = looked_at and was_promoted(here) and math.floor(before / 2) or majority_of(before)
     least = math.max(least, majority_of(most), majority_of(online), others)
   end
+  if near >= least and least > 0 and not are_in_touch(replicas, here, history, least) then
+    near = 0
+  end
   local is_short = near < least
   if is_short and not alone then
-    note_replicas(replicas, history, math.max(most, online),
-      tonumber(string.match(here, "master_repl_offset:(%d+)")))
+    note_replicas(replicas, history, math.max(most, online), next_offset(here))
   elseif online > most or alone and not is_short then
     note_replicas(replicas, history, math.max(most, online), is_short and alone)
   end

@@ -18,7 +18,7 @@
 --   outdated  a job of an older version has opened the store: no lease for a process without one
 --   released  detail: the session before, or ""
 --
--- Rendered above from Python: LONGEST_LEASE_MS, KEPT_MS, REPLICA_WAIT_MS. From history.lua: server, history_of,
+-- Rendered above from Python: LONGEST_LEASE_MS, KEPT_MS. From history.lua: REPLICA_WAIT_MS, server, history_of,
 -- short_of_replicas. From marks.lua: are_marked. From sessions.lua: noted_session.
 
 local OPEN, LEASE, SUCCESSOR, SESSIONS, CLOCK = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]

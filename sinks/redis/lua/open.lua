@@ -9,8 +9,8 @@
 --       {"replica", ""}, {"evicts", the server's policy}, or {"rebuild", this history, ms to wait at least, when it was closed}: no
 --       record can be changed until it is opened.
 --
--- Rendered above from Python: REPLICA_WAIT_MS. From history.lua: server, history_of, replicas_of,
--- was_promoted, majority_of, noted_replicas. From marks.lua: are_marked, mark.
+-- From history.lua: REPLICA_WAIT_MS, server, history_of, replicas_of, was_promoted, majority_of, noted_replicas,
+-- are_in_touch. From marks.lua: are_marked, mark.
 
 local wanted, known, lease_ms = ARGV[1], ARGV[2], ARGV[3]
 local rebuilt_on, closed_for, replicas = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
@@ -107,6 +107,10 @@ if not is_open then
   end
   redis.call("HDEL", OPEN, "rebuild_on", "rebuild_since")
   redis.call("HSET", OPEN, "replid", history)
+end
+-- Noted from here on, so that a first request can tell whether this server hung since.
+if required() > 0 then
+  are_in_touch(REPLICAS, here, history, required())
 end
 if before > 0 and near >= required() then
   redis.call("HDEL", OPEN, "before")
