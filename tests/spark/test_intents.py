@@ -27,7 +27,7 @@ from trimtab.ownership import State
 # kafka-python, in the agents, leaves the socket of a refused connection to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 
-CLUSTER = "told"
+CLUSTER = "intended"
 FLEET = Profile(
     brokers=3, bundles=6, namespaces=1, low=0.3, high=0.3, rate_sigma=0.0, noise=0.0, seed=5
 )
