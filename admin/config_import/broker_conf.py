@@ -53,6 +53,10 @@ _ALIASES: Final[Mapping[str, _Known]] = {
     for key in (known.alias.key, known.alias.misspelt)
     if key is not None
 }
+_MISSPELT: Final[Mapping[str, str]] = {
+    key: known.alias.key for key, known in _ALIASES.items() if key == known.alias.misspelt
+}
+"""The correct spelling by the old one, which Pulsar reads while the correct one has its default."""
 _KINDS: Final[Mapping[str, type]] = {
     ENABLED: bool,
     **{key: known.kind for key, known in _ALIASES.items()},
@@ -86,6 +90,8 @@ def import_conf(entries: Mapping[str, Entry]) -> Imported:
     given = {key: entry for key, entry in stripped.items() if entry.value}
     problems: list[tuple[int, str]] = []
     values = dict(_values(given, problems))
+    unread = [*_unread(values)]
+    values = {key: value for key, value in values.items() if key not in unread}
     implied = _implied(values)
     own = {
         key: value
@@ -103,7 +109,7 @@ def import_conf(entries: Mapping[str, Entry]) -> Imported:
         settings=settings,
         sources={_ALIASES[key].path: _ALIASES[key].alias.key for key in own}
         | {path: key for path, (_, key) in implied.items()},
-        notes=tuple(_notes(given)),
+        notes=(*_notes(given), *(_passed_over(key, given) for key in unread)),
         not_imported=len(given.keys() & NOT_IMPORTED.keys()),
         ignored=len(entries.keys() - _ALIASES.keys() - NOT_IMPORTED.keys()),
     )
@@ -139,6 +145,25 @@ def _typed(text: str, kind: type, *, whole: bool) -> object:
     if not _NUMBER.fullmatch(text):
         raise ValueError("must be a number")
     return float(text)
+
+
+def _unread(values: Mapping[str, object]) -> Iterator[str]:
+    """The keys that Pulsar does not read because of another spelling of the same setting."""
+    defaults = Settings().dumped()
+    for key in values:
+        if key in _MISSPELT and _MISSPELT[key] in values:
+            correct = _MISSPELT[key]
+            kept = values[correct] == defaults[_ALIASES[key].path]
+            yield correct if kept else key
+
+
+def _passed_over(key: str, given: Mapping[str, Entry]) -> str:
+    other = next(each for each in given if each != key and _same(each, key))
+    return f"{_quoted(key, given)} is not imported: Pulsar reads {_quoted(other, given)}"
+
+
+def _same(key: str, other: str) -> bool:
+    return key in _ALIASES and _ALIASES[key].path == _ALIASES[other].path
 
 
 def _implied(values: Mapping[str, object]) -> dict[str, tuple[object, str]]:

@@ -101,17 +101,20 @@ class Settings:
             if name not in known.misspelt:
                 _accept(known, name, value, accepted, problems)
         current = self.dumped()
-        for name in values.keys() & known.misspelt.keys():
+        for name in sorted(values.keys() & known.misspelt.keys()):
             path = known.misspelt[name]
             # Pulsar reads the old spelling while the correct one has its default.
-            if accepted.get(path, current[path]) == known.defaults[path]:
-                accepted.pop(path, None)
+            if path in accepted or current[path] == known.defaults[path]:
                 _accept(known, name, values[name], accepted, problems)
         return accepted, problems
 
     def path_of(self, name: str) -> str | None:
         """The dotted name of a setting by any of its spellings; None if there is no such one."""
         return self._known().path_of(name)
+
+    def absence_of(self, name: str) -> str:
+        """That there is no setting of this name, and the name that was probably meant."""
+        return self._known().absence_of(name)
 
     def dumped(self) -> dict[str, object]:
         """Every setting by dotted name, sorted; `changed` of it gives an equal value."""
@@ -166,6 +169,15 @@ class _Known(NamedTuple):
     def path_of(self, name: str) -> str | None:
         return name if name in self.settings else self.aliases.get(name) or self.misspelt.get(name)
 
+    def absence_of(self, name: str) -> str:
+        # Pulsar's keys stand in no group.
+        key = name.rpartition(".")[2]
+        near = get_close_matches(name, [*self.settings, *self.aliases], n=1)
+        nearest = f" (did you mean {near[0]}?)" if near else ""
+        if key != name and self.path_of(key):
+            nearest = f" (did you mean {key}, without {name.removesuffix(key)}?)"
+        return f"{name}: no such setting{nearest}"
+
 
 @cache
 def _known(own: tuple[tuple[str, type], ...]) -> _Known:
@@ -189,13 +201,7 @@ def _accept(
     """Add ``value`` to ``accepted`` under its path, or add to ``problems`` why not."""
     path = known.path_of(name)
     if path is None:
-        # Pulsar's keys stand in no group.
-        key = name.rpartition(".")[2]
-        near = get_close_matches(name, [*known.settings, *known.aliases], n=1)
-        nearest = f" (did you mean {near[0]}?)" if near else ""
-        if key != name and known.path_of(key):
-            nearest = f" (did you mean {key}, without {name.removesuffix(key)}?)"
-        problems.append(f"{name}: no such setting{nearest}")
+        problems.append(known.absence_of(name))
         return
     kind, properties = known.settings[path]
     word = f" ({value})" if name in IN_WORDS else ""
