@@ -39,7 +39,7 @@ def intent_flaws(memory: Memory, intent: Intent, defaults: Settings) -> Iterator
         if memory.round.asked.get(intent.bundle, asked_split(intent)) != asked_split(intent):
             problem = "bundle: another split of it waits for the next round; ask again after that"
             yield IntentRule.INVALID_SPLIT, problem
-    elif intent.kind in _POLICIES:
+    elif intent.kind in POLICIES:
         yield from _policy_flaws(memory.policies, intent)
 
 
@@ -177,9 +177,10 @@ def _impossible(policy: Isolation) -> Iterator[Flaw]:
                 yield rule, f"isolation.{member}: {pattern!r} is no regular expression: {error}"
 
 
-_POLICIES: Final = frozenset(
+POLICIES: Final = frozenset(
     {IntentKind.ISOLATION, IntentKind.ANTI_AFFINITY, IntentKind.FAILURE_DOMAIN}
 )
+"""The intents that change a policy."""
 
 _SUBJECTS: Final[Mapping[IntentKind, str]] = MappingProxyType(
     {

@@ -16,6 +16,7 @@ from trimtab.cluster.round_record import Context, record_round
 from trimtab.cluster.state import ClusterState, hash_state
 from trimtab.explaining.repairs import advise_partitions
 from trimtab.explaining.scene import Scene
+from trimtab.explaining.shortages import find_shortages
 from trimtab.explaining.telling import whys
 from trimtab.explaining.witness import Witness
 from trimtab.health.assessment import situation_of
@@ -112,6 +113,7 @@ def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRo
         problems=(
             *_problems(memory, cluster.defaults),
             *said.problems,
+            *find_shortages(view, settings),
             *(f"{each.bundle}: {advise_partitions(each)}" for each in busy.values()),
         ),
         state_hash=hash_state(memory, packed, namespaces),
