@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Final
@@ -24,6 +24,7 @@ from sinks.errors import SinkError
 from sinks.redis.explanations import Explanations, Found
 from sinks.redis.server.connections import redis_client
 from streaming.config import InvalidConfig, load_config
+from trimtab.nearby import nearby
 from trimtab.wire.explanation import Explanation, Nearest
 
 UNKNOWN: Final = 1
@@ -146,14 +147,19 @@ def _answer(found: Found, subject: str, cluster: str, number: int | None) -> Ans
         raise end(
             f"nothing is kept of any round of {cluster}: is that its name, explain.rounds above 0, "
             "and trimtab_unexplained_rounds of the job 0?\n"
-            f"Next: trimtab why {subject} --cluster {cluster} --round NUMBER --replay",
+            f"Next: trimtab settings show {cluster} (it names the clusters that have rounds)",
             UNKNOWN,
         )
-    wanted = found.kept[1] if number is None else number
     first, last = found.kept
+    if number is not None and number > last:
+        raise end(
+            f"there is no round {number} of {cluster} yet: the newest that is kept is {last}\n"
+            f"Next: trimtab why {subject} --cluster {cluster}",
+            UNKNOWN,
+        )
+    wanted = last if number is None else number
     where = f"round {number}" if number is not None else f"rounds {first} to {last}"
-    named = ", ".join(map(str, found.rounds))
-    other = f"; rounds {named} explain it" if found.rounds else ""
+    other = f"; {_explain(found.rounds)}" if found.rounds else f"; {nearby(subject, found.named)}"
     raise end(
         f"{where} kept nothing of {subject}{other}: a round stores only what it moved "
         "or refused, and the brokers involved\n"
@@ -188,17 +194,24 @@ def _elsewhere(explanation: Explanation, found: Found, *, asked: bool) -> Iterat
             f"the newest round is {newest}, which kept nothing of it: --round {newest} --replay "
             "explains it there"
         )
-    others = [str(each) for each in found.rounds if each != explanation.round]
+    others = [each for each in found.rounds if each != explanation.round]
     if others:
-        more = f" and {len(others) - _MOST} more" if len(others) > _MOST else ""
-        yield f"rounds {', '.join(others[:_MOST])}{more} explain it too (--round)"
+        yield f"{_explain(others)} too (--round)"
+
+
+def _explain(rounds: Sequence[int]) -> str:
+    """That these rounds explain it."""
+    if len(rounds) == 1:
+        return f"round {rounds[0]} explains it"
+    more = f" and {len(rounds) - _MOST} more" if len(rounds) > _MOST else ""
+    return f"rounds {', '.join(map(str, rounds[:_MOST]))}{more} explain it"
 
 
 def _figures(explanation: Explanation) -> Iterator[str]:
     for broker, (before, after) in explanation.usage.items():
-        yield f"usage of {broker}: {_change(before, after)} %"
+        yield f"expected usage of {broker}: {_change(before, after)} %"
     if explanation.range is not None:
-        yield f"range of the fleet: {_change(*explanation.range)} points"
+        yield f"range of expected usage: {_change(*explanation.range)} points"
 
 
 def _otherwise(answer: Answer) -> Iterator[str]:

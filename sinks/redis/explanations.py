@@ -16,6 +16,8 @@ from trimtab.wire.explanation import Explanation, StoredExplanations
 _LONGEST_S: Final = 7 * 86_400
 """Longest time that explanations are kept after a cluster's last round."""
 
+_PAGE: Final = 1000
+
 _explanation = msgspec.json.Decoder(Explanation)
 
 
@@ -27,6 +29,8 @@ class Found(NamedTuple):
     """The rounds that explain the subject, newest first."""
     kept: tuple[int, int] | None
     """The first and the last round with stored explanations."""
+    named: tuple[str, ...] = ()
+    """The subjects that rounds explain, where none explains the one asked for."""
 
 
 class Explanations:
@@ -79,10 +83,14 @@ class Explanations:
             rounds = tuple(map(int, named.decode().split(","))) if named else ()
             kept = (int(first[0]), int(last[0])) if first and last else None
             if number is None and not rounds:
-                return Found(None, rounds, kept)
+                return Found(None, rounds, kept, self._subjects(cluster))
             wanted = rounds[0] if number is None else number
             text: Any = self._client.hget(keys.explanations_key(cluster, wanted), subject)
         return Found(None if text is None else _decoded(text, wanted), rounds, kept)
+
+    def _subjects(self, cluster: str) -> tuple[str, ...]:
+        found = self._client.hscan_iter(keys.whys_key(cluster), count=_PAGE)
+        return tuple(sorted(name.decode() for name, _ in found))
 
     def round_until(self, cluster: str, at_ms: int) -> int | None:
         """The newest stored round at that time (epoch ms) or before."""

@@ -14,6 +14,7 @@ from trimtab.cluster.intents import resolve_settings
 from trimtab.cluster.placement_hints import hints
 from trimtab.cluster.round_record import Context, record_round
 from trimtab.cluster.state import ClusterState, hash_state
+from trimtab.explaining.refusals import resume
 from trimtab.explaining.repairs import advise_partitions
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.shortages import find_shortages
@@ -111,7 +112,7 @@ def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRo
         settings=settings,
         settings_version=memory.settings_version,
         problems=(
-            *_problems(memory, cluster.defaults),
+            *_problems(cluster.name, memory, cluster.defaults),
             *said.problems,
             *find_shortages(view, settings),
             *(f"{each.bundle}: {advise_partitions(each)}" for each in busy.values()),
@@ -157,13 +158,14 @@ def _view(
     return replace(view, policies=memory.policies), obstacles
 
 
-def _problems(memory: Memory, defaults: Settings) -> tuple[str, ...]:
+def _problems(cluster: str, memory: Memory, defaults: Settings) -> tuple[str, ...]:
     flaws = [
         f"{namespace}: {flaw}"
         for namespace, found in sorted(memory.flawed.items())
         for flaw in found
     ]
-    found = (f"frozen: {found}" for found in memory.round.breaker.found)
+    end = resume(cluster)
+    found = (f"frozen: {found}; {end} ends it" for found in memory.round.breaker.found)
     return (
         *resolve_settings(memory, defaults)[1],
         *memory.problems,
