@@ -13,7 +13,7 @@ from tests.support.fleets import EIGHTHS, fleet, two_each
 from trimtab.cluster.operator import Cluster
 from trimtab.ownership import State
 from trimtab.policies import Isolation
-from trimtab.wire.control import IntentKind
+from trimtab.wire.control import LONGEST_ID, IntentKind
 from trimtab.wire.rows import DeadLetter, Row, Tag
 
 
@@ -203,3 +203,13 @@ def test_a_split_that_cannot_be_is_refused(members: dict[str, Any], rule: str, s
     (letter,) = refusals(it, said(IntentKind.SPLIT, **asked))
     assert (letter.rule, says in letter.detail) == (rule, True)
     assert it.memory.round.asked == {}
+
+
+def test_an_intents_id_has_a_greatest_length() -> None:
+    it = after_a_round()
+    assert refusals(it, said(IntentKind.DRAIN, id="i" * LONGEST_ID, broker="a:1")) == []
+    assert it.memory.liveness.draining == {"a:1"}
+    (letter,) = refusals(it, said(IntentKind.UNDRAIN, id="i" * (LONGEST_ID + 1), broker="a:1"))
+    assert letter.reason == "bad-record"
+    assert letter.detail == "Expected `str` of length <= 128 - at `$.id`"
+    assert it.memory.liveness.draining == {"a:1"}

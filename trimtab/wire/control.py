@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
 from trimtab.doubt import Doubt
 from trimtab.policies import Isolation
+
+LONGEST_ID: Final = 128
+"""Characters of an intent's id: problems, dead letters and logs repeat it."""
 
 
 class IntentKind(StrEnum):
@@ -47,9 +50,10 @@ class IntentKind(StrEnum):
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """``id`` links it to its outcome; ``at`` is the writer's clock (epoch ms), for readers only."""
+    """``id`` links it to its outcome, and has 128 characters at most; ``at`` is the writer's clock
+    (epoch ms), for readers only."""
 
-    id: str
+    id: Annotated[str, msgspec.Meta(max_length=LONGEST_ID)]
     kind: IntentKind
     cluster: str
     at: int = 0
