@@ -33,13 +33,17 @@ from admin.job_checks import (
     check_size,
     local_checkpoint,
 )
+from admin.listing_commands import broker_commands, bundle_commands
 from admin.main import INTERRUPTED
+from admin.outcome_command import Id, Wait, outcome
 from admin.policy_commands import policy_commands
 from admin.replay import Impossible, bound_of, run_replay, show, strategy_of
 from admin.settings_commands import settings_commands
 from admin.settings_file import tables
 from admin.simulate import simulate
 from admin.split_command import split
+from admin.status_command import status
+from admin.unload_command import unload
 from admin.why import why
 from deploy import doctor as checks
 from deploy.finding import Finding, bad, good
@@ -77,6 +81,11 @@ app.add_typer(settings_commands, name="settings")
 app.add_typer(policy_commands, name="policy")
 app.command()(simulate)
 app.command()(split)
+app.add_typer(broker_commands, name="brokers")
+app.add_typer(bundle_commands, name="bundles")
+app.command()(status)
+app.command()(unload)
+app.command()(outcome)
 app.command()(why)
 
 Config = Annotated[
@@ -221,21 +230,23 @@ def topics(config: Config = None) -> None:
 
 
 @app.command()
-def tell(
+def tell(  # noqa: PLR0913 - the options of a command line
     word: Annotated[Word, typer.Argument(help="What the job is to do.")],
     cluster: Annotated[str, typer.Argument(help="The cluster concerned.")],
     subject: Annotated[
         str | None, typer.Argument(help="The broker (drain, undrain) or bundle (readmit).")
     ] = None,
+    wait: Wait = 0.0,
+    name: Id = "",
     unchecked: Unchecked = False,
     config: Config = None,
 ) -> None:
     """Tell the job to pause or resume, to empty a broker or use it again, to readmit a bundle."""
     try:
-        intent = intent_of(word, cluster, subject)
+        intent = intent_of(word, cluster, subject, name)
     except ValueError as error:
         raise end(str(error), USAGE) from None
-    send(intent, config, unchecked=unchecked)
+    send(intent, config, unchecked=unchecked, wait_s=wait)
 
 
 @app.command()

@@ -24,6 +24,7 @@ from admin.last_rounds import (
     read_policies,
     read_rounds,
 )
+from admin.outcome_command import end_by, find_outcome
 from simulation.replay.recorded import Missing, RecordedTopics
 from sinks.errors import SinkError
 from sinks.kafka.publisher import Outgoing, Publisher
@@ -77,10 +78,10 @@ class Word(StrEnum):
 _SUBJECTS = {Word.DRAIN: "broker", Word.UNDRAIN: "broker", Word.READMIT: "bundle"}
 
 
-def new_intent(kind: IntentKind, cluster: str, **members: object) -> Intent:
-    """An intent of this kind, with a new id."""
+def new_intent(kind: IntentKind, cluster: str, own_id: str = "", /, **members: object) -> Intent:
+    """An intent of this kind, with that id or a new one."""
     said = Intent(
-        id=f"tell/{uuid4()}",
+        id=own_id or f"tell/{uuid4()}",
         kind=kind,
         cluster=cluster,
         at=time.time_ns() // 1_000_000,
@@ -89,7 +90,7 @@ def new_intent(kind: IntentKind, cluster: str, **members: object) -> Intent:
     return msgspec.structs.replace(said, **members)
 
 
-def intent_of(word: Word, cluster: str, subject: str | None) -> Intent:
+def intent_of(word: Word, cluster: str, subject: str | None, name: str = "") -> Intent:
     """Make an intent; raises ValueError if the subject is missing, or not expected."""
     member = _SUBJECTS.get(word)
     if member is not None and subject is None:
@@ -97,7 +98,7 @@ def intent_of(word: Word, cluster: str, subject: str | None) -> Intent:
     if member is None and subject is not None:
         raise ValueError(f"{word} is about the whole cluster, not about {subject}")
     members = {} if member is None else {member: subject}
-    return new_intent(IntentKind(word.value), cluster, **members)
+    return new_intent(IntentKind(word.value), cluster, name, **members)
 
 
 def publish(publisher: Publisher, intent: Intent) -> None:
@@ -105,8 +106,9 @@ def publish(publisher: Publisher, intent: Intent) -> None:
     publisher.publish([Outgoing(CONTROL, intent.cluster, msgspec.json.encode(intent))])
 
 
-def send(intent: Intent, config: Path | None, *, unchecked: bool) -> None:
-    """Publish an intent and print its id, or end the program with all that is wrong with it."""
+def send(intent: Intent, config: Path | None, *, unchecked: bool, wait_s: float = 0.0) -> None:
+    """Publish an intent and print its id, or end the program with all that is wrong with it; with
+    ``wait_s`` wait for its outcome, and end by that."""
     try:
         settings = load_config(config)
         if not unchecked:
@@ -116,7 +118,15 @@ def send(intent: Intent, config: Path | None, *, unchecked: bool) -> None:
         raise end("\n".join(error.problems), USAGE) from None
     except SinkError as error:
         raise end_unserved(error, config) from None
-    print(intent.id)
+    print(intent.id, flush=True)
+    if wait_s:
+        try:
+            url = settings.redis_url.get_secret_value()
+            found = find_outcome(url, intent.cluster, intent.id, wait_s)
+        except SinkError as error:
+            raise end_unserved(error, config) from None
+        end_by(found, intent.cluster, intent.id)
+        typer.echo("done", err=True)
 
 
 def last_rounds(

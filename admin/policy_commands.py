@@ -9,6 +9,7 @@ import typer
 
 from admin.ending import USAGE, end
 from admin.intents import Unchecked, new_intent, send
+from admin.outcome_command import Wait
 from trimtab.policies import Isolation
 from trimtab.wire.control import IntentKind
 
@@ -38,6 +39,7 @@ def isolation(  # noqa: PLR0913 - the options of a command line
         int, typer.Option(help="Primary brokers below which secondary ones serve too.")
     ] = 1,
     delete: Delete = False,
+    wait: Wait = 0.0,
     unchecked: Unchecked = False,
     config: Config = None,
 ) -> None:
@@ -52,7 +54,7 @@ def isolation(  # noqa: PLR0913 - the options of a command line
             min_available=min_available,
         )
     intent = new_intent(IntentKind.ISOLATION, cluster, name=name, isolation=policy)
-    send(intent, config, unchecked=unchecked)
+    send(intent, config, unchecked=unchecked, wait_s=wait)
 
 
 @policy_commands.command("anti-affinity")
@@ -61,6 +63,7 @@ def anti_affinity(  # noqa: PLR0913 - the options of a command line
     namespace: Annotated[str, typer.Argument(help="tenant/namespace.")],
     group: Annotated[str, typer.Argument(help="Its group, which spreads over brokers.")] = "",
     delete: Delete = False,
+    wait: Wait = 0.0,
     unchecked: Unchecked = False,
     config: Config = None,
 ) -> None:
@@ -68,7 +71,7 @@ def anti_affinity(  # noqa: PLR0913 - the options of a command line
     set-anti-affinity-group does."""
     _one_of(delete=delete, given=bool(group), what="a group")
     intent = new_intent(IntentKind.ANTI_AFFINITY, cluster, name=namespace, group=group)
-    send(intent, config, unchecked=unchecked)
+    send(intent, config, unchecked=unchecked, wait_s=wait)
 
 
 @policy_commands.command("failure-domain")
@@ -79,6 +82,7 @@ def failure_domain(  # noqa: PLR0913 - the options of a command line
         list[str] | None, typer.Argument(help="All of its brokers, host:port; may be absent now.")
     ] = None,
     delete: Delete = False,
+    wait: Wait = 0.0,
     unchecked: Unchecked = False,
     config: Config = None,
 ) -> None:
@@ -86,7 +90,7 @@ def failure_domain(  # noqa: PLR0913 - the options of a command line
     _one_of(delete=delete, given=bool(brokers), what="its brokers")
     members = tuple(brokers or ())
     intent = new_intent(IntentKind.FAILURE_DOMAIN, cluster, name=name, brokers=members)
-    send(intent, config, unchecked=unchecked)
+    send(intent, config, unchecked=unchecked, wait_s=wait)
 
 
 def _one_of(*, delete: bool, given: bool, what: str) -> None:

@@ -22,6 +22,7 @@ from admin.intents import (
     send,
 )
 from admin.last_rounds import LastRounds
+from admin.outcome_command import Wait
 from simulation.replay.span import iso
 from sinks.errors import SinkError
 from streaming.config import InvalidConfig, load_config
@@ -92,6 +93,7 @@ def show(
 def set_values(
     cluster: Cluster,
     values: Annotated[list[str], typer.Argument(help="NAME=VALUE, by trimtab's or Pulsar's name.")],
+    wait: Wait = 0.0,
     unchecked: Unchecked = False,
     config: Config = None,
 ) -> None:
@@ -100,14 +102,20 @@ def set_values(
     if wrong:
         raise end("\n".join(wrong), USAGE)
     given = {name: parse_value(text) for name, _, text in (v.partition("=") for v in values)}
-    send(new_intent(IntentKind.SETTINGS, cluster, settings=given), config, unchecked=unchecked)
+    send(
+        new_intent(IntentKind.SETTINGS, cluster, settings=given),
+        config,
+        unchecked=unchecked,
+        wait_s=wait,
+    )
 
 
 @settings_commands.command("reset")
-def reset(
+def reset(  # noqa: PLR0913 - the options of a command line
     cluster: Cluster,
     names: Annotated[list[str] | None, typer.Argument(help="By either name.")] = None,
     every: Annotated[bool, typer.Option("--all", help="All settings.")] = False,
+    wait: Wait = 0.0,
     unchecked: Unchecked = False,
     config: Config = None,
 ) -> None:
@@ -115,7 +123,7 @@ def reset(
     if every == bool(names):
         raise end("give either names of settings or --all", USAGE)
     intent = new_intent(IntentKind.RESET, cluster, names=tuple(names or ()))
-    send(intent, config, unchecked=unchecked)
+    send(intent, config, unchecked=unchecked, wait_s=wait)
 
 
 def parse_value(text: str) -> Value:

@@ -9,6 +9,7 @@ import typer
 
 from admin.ending import USAGE, end
 from admin.intents import Unchecked, new_intent, send
+from admin.outcome_command import Id, Wait
 from trimtab.wire.control import IntentKind
 
 
@@ -22,6 +23,8 @@ def split(  # noqa: PLR0913 - the options of a command line
         list[str] | None,
         typer.Option(help="A position on the ring, as 0x33000000; repeatable."),
     ] = None,
+    wait: Wait = 0.0,
+    name: Id = "",
     unchecked: Unchecked = False,
     config: Annotated[
         Path | None,
@@ -32,11 +35,12 @@ def split(  # noqa: PLR0913 - the options of a command line
     intent = new_intent(
         IntentKind.SPLIT,
         cluster,
+        name,
         bundle=bundle,
         algorithm=algorithm or "",
         positions=tuple(_position(text) for text in at or ()),
     )
-    send(intent, config, unchecked=unchecked)
+    send(intent, config, unchecked=unchecked, wait_s=wait)
 
 
 def _position(text: str) -> int:

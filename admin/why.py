@@ -72,8 +72,8 @@ def why(  # noqa: PLR0913 - the options of a command line
         if replay:
             found, answer = None, _replayed(subject, cluster, wanted, kafka, query, config)
         else:
-            number, found = _stored(subject, cluster, wanted, redis, config)
-            answer = _answer(found, subject, cluster, number)
+            number, found, named = _stored(subject, cluster, wanted, redis, config)
+            answer = _answer(found, named, subject, cluster, number)
     except (InvalidConfig, Impossible) as error:
         raise end(str(error), USAGE) from None
     except SinkError as error:
@@ -123,8 +123,9 @@ def _replayed(  # noqa: PLR0913 - the options of a command line
 
 def _stored(
     subject: str, cluster: str, wanted: Bound | None, redis: str | None, config: Path | None
-) -> tuple[int | None, Found]:
-    """The number of the requested round, and its stored data."""
+) -> tuple[int | None, Found, list[str]]:
+    """The number of the requested round, its stored data, and what rounds explain if none explains
+    the subject."""
     url = redis or load_config(config).redis_url.get_secret_value()
     with redis_client(url) as client:
         kept, number = Explanations(client), None
@@ -137,10 +138,13 @@ def _stored(
                     f"Next: trimtab why {subject} --cluster {cluster} --round {then} --replay",
                     UNKNOWN,
                 )
-        return number, kept.read(cluster, subject, number)
+        found = kept.read(cluster, subject, number)
+        return number, found, [] if found.rounds else kept.subjects(cluster)
 
 
-def _answer(found: Found, subject: str, cluster: str, number: int | None) -> Answer:
+def _answer(
+    found: Found, named: list[str], subject: str, cluster: str, number: int | None
+) -> Answer:
     if found.explanation is not None:
         return Answer(found.explanation, None, as_recorded=True)
     if found.kept is None:
@@ -159,7 +163,7 @@ def _answer(found: Found, subject: str, cluster: str, number: int | None) -> Ans
         )
     wanted = last if number is None else number
     where = f"round {number}" if number is not None else f"rounds {first} to {last}"
-    other = f"; {_explain(found.rounds)}" if found.rounds else f"; {nearby(subject, found.named)}"
+    other = f"; {_explain(found.rounds)}" if found.rounds else f"; {nearby(subject, named)}"
     raise end(
         f"{where} kept nothing of {subject}{other}: a round stores only what it moved "
         "or refused, and the brokers involved\n"

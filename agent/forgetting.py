@@ -1,4 +1,4 @@
-"""Forgets what a broker saw of bundles that others have had for long, or that ended.
+"""Forgets a broker's records of bundles that others have owned for long, or that ended.
 
 Otherwise a broker that runs for months keeps a record of every bundle that it ever had, and sends
 them all to each closed store.
@@ -30,10 +30,10 @@ class Forgetter:
         self._after = ""
 
     def look(self, now_ms: int) -> list[str]:
-        """Bundles whose records the broker may forget, once it is sure that the store was open
-        until now: an emptied one knows of no bundle. ``now_ms`` is the store's time.
+        """Bundles of the next page whose records may be forgotten; ``now_ms`` is the store's time.
 
-        Raises StoreUnavailable.
+        Forget them only once it is certain that the store was open until now: an emptied store
+        knows of no bundle, and all would seem to have ended. Raises StoreUnavailable.
         """
         obeyer = self._obeyer
         held = {*obeyer.holdings.bundles(), *obeyer.broker.bundles()}
@@ -53,8 +53,8 @@ class Forgetter:
 
 
 def forgettable(obeyer: Obeyer, records: Records, mine: Set[str], now_ms: int) -> set[str]:
-    """Bundles that others have had for long, whose records the journal topic has by now, and those
-    that ended so long ago that the store forgot them."""
+    """Bundles that others have owned for so long that the journal's topic has their records, and
+    those that ended so long ago that the store has dropped their records."""
     return {
         bundle
         for bundle, seen in obeyer.seen.all().items()

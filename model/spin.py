@@ -32,7 +32,7 @@ class CannotSearch(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one search came to."""
+    """The result of one search."""
 
     states: int
     seconds: float

@@ -16,7 +16,8 @@ import numpy as np
 from simulation.broker import SimulatedBroker
 from simulation.load_model import LoadModel
 from trimtab.intake.assemble import Holdings, assemble
-from trimtab.intake.snapshot import Arrival, IntakeSettings, Snapshot, fold
+from trimtab.intake.fold import Arrival, fold
+from trimtab.intake.snapshot import IntakeSettings, Snapshot
 from trimtab.model import Epoch
 from trimtab.ownership import State
 from trimtab.plan import Move, Plan

@@ -11,7 +11,8 @@ from typing import Final, NamedTuple, Protocol
 import msgspec
 
 from trimtab.intake.expiry import is_forgotten, look_ms
-from trimtab.intake.snapshot import Arrival, Dropped, IntakeSettings, Snapshot, fold
+from trimtab.intake.fold import Arrival, Dropped, fold
+from trimtab.intake.snapshot import IntakeSettings, Snapshot
 from trimtab.wire import keys, load_report
 from trimtab.wire.columns import pack_small, unpack
 from trimtab.wire.load_report import Poison, PoisonReport

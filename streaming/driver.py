@@ -21,6 +21,7 @@ from sinks.redis.explanations import Explanations
 from sinks.redis.journal_relay import JournalRelay
 from sinks.redis.lease_scan import LeaseScan
 from sinks.redis.leases import Leases
+from sinks.redis.outcomes import Outcomes
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.pruning import Pruner
 from sinks.redis.server.connections import redis_client
@@ -109,6 +110,7 @@ class Driver:
             retry,
             clock.estimate_ms,
             explanations=Explanations(client),
+            outcomes=Outcomes(client),
             settings=to_record(config.intake_settings(), config.round_settings()),
             size=SizeWatch(config.size, shown),
         )

@@ -206,6 +206,13 @@ REFUSED_INTENTS: Final = Metric(
     "has each, with what is wrong with it.",
     ("cluster", "rule"),
 )
+INTENT_OUTCOMES: Final = Metric(
+    "trimtab_intent_outcomes",
+    MetricKind.COUNTER,
+    "What came of operators' intents, by kind: refused, accepted, done or expired. One that takes "
+    "time counts as accepted and later once more.",
+    ("cluster", "kind", "outcome"),
+)
 PROBLEMS: Final = Metric(
     "trimtab_problems",
     MetricKind.GAUGE,

@@ -38,7 +38,7 @@ class Reason(StrEnum):
     TOO_MUCH_TRAFFIC = "too-much-traffic"
     """Bytes in and out together."""
     ASKED = "asked"
-    """An operator asked for this split."""
+    """An operator asked for this split, or this move."""
     GIANT = "giant"
     """So large that even alone on any broker it leaves the others too far below."""
 
@@ -54,6 +54,10 @@ class Reason(StrEnum):
     """A transition of its ownership takes longer than ``round.move_deadline``."""
     READMITTED = "readmitted"
     """An operator ends its quarantine."""
+
+
+ORDERED: Final = frozenset({Reason.DRAINED, Reason.ASKED})
+"""Reasons of moves that operators want; no strategy is asked about them."""
 
 
 class Rule(StrEnum):
@@ -103,6 +107,8 @@ class Rule(StrEnum):
     FULL_NAMESPACE = "full-namespace"
     """It should be split, but its namespace already has the maximum number of bundles."""
     NO_CANDIDATE = "no-candidate"
+    UNFIT_DESTINATION = "unfit-destination"
+    """The broker that an operator named is away, or may not have the bundle."""
     BUDGET = "budget"
 
 
@@ -165,6 +171,10 @@ class Rest(StrEnum):
 class IntentRule(StrEnum):
     """Why an intent is refused."""
 
+    INVALID_ID = "invalid-id"
+    """Without an id, or by one that is too long, no outcome could be told."""
+    ID_IN_USE = "id-in-use"
+    """An earlier intent with this id asked for something else."""
     NO_SUBJECT = "no-subject"
     """It does not say what it is about."""
     INVALID_SETTING = "invalid-setting"
@@ -176,6 +186,11 @@ class IntentRule(StrEnum):
     """It deletes an isolation policy, a failure domain or a membership that does not exist."""
     UNKNOWN_BROKER = "unknown-broker"
     UNKNOWN_BUNDLE = "unknown-bundle"
+    UNKNOWN_NAMESPACE = "unknown-namespace"
+    INVALID_MOVE = "invalid-move"
+    """The bundle cannot go where the intent says."""
+    OBSERVING = "observing"
+    """The job observes only, and moves nothing."""
     INVALID_SPLIT = "invalid-split"
     """Its algorithm or its positions cannot split the bundle."""
     NOT_QUARANTINED = "not-quarantined"

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from admin.config_import.java_properties import Entry
 from admin.config_import.pulsar_keys import DOUBLES, ENABLED, MANAGER, NOT_IMPORTED
-from trimtab.settings import SHEDDING, Settings, catalogue
+from trimtab.settings import SHEDDING, Settings, catalogue, unread_spellings
 from trimtab.settings.setting import Alias, InvalidSettings
 
 
@@ -53,10 +53,6 @@ _ALIASES: Final[Mapping[str, _Known]] = {
     for key in (known.alias.key, known.alias.misspelt)
     if key is not None
 }
-_MISSPELT: Final[Mapping[str, str]] = {
-    key: known.alias.key for key, known in _ALIASES.items() if key == known.alias.misspelt
-}
-"""The correct spelling by the old one, which Pulsar reads while the correct one has its default."""
 _KINDS: Final[Mapping[str, type]] = {
     ENABLED: bool,
     **{key: known.kind for key, known in _ALIASES.items()},
@@ -90,7 +86,7 @@ def import_conf(entries: Mapping[str, Entry]) -> Imported:
     given = {key: entry for key, entry in stripped.items() if entry.value}
     problems: list[tuple[int, str]] = []
     values = dict(_values(given, problems))
-    unread = [*_unread(values)]
+    unread = unread_spellings(values)
     values = {key: value for key, value in values.items() if key not in unread}
     implied = _implied(values)
     own = {
@@ -145,16 +141,6 @@ def _typed(text: str, kind: type, *, whole: bool) -> object:
     if not _NUMBER.fullmatch(text):
         raise ValueError("must be a number")
     return float(text)
-
-
-def _unread(values: Mapping[str, object]) -> Iterator[str]:
-    """The keys that Pulsar does not read because of another spelling of the same setting."""
-    defaults = Settings().dumped()
-    for key in values:
-        if key in _MISSPELT and _MISSPELT[key] in values:
-            correct = _MISSPELT[key]
-            kept = values[correct] == defaults[_ALIASES[key].path]
-            yield correct if kept else key
 
 
 def _passed_over(key: str, given: Mapping[str, Entry]) -> str:

@@ -8,11 +8,13 @@ from typing import Final
 from trimtab.doubt import Doubt
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
+from trimtab.reasons import IntentRule
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Command, CommandKind, Division
 from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.explanation import Explanation, Nearest, Option
 from trimtab.wire.hints import Hints, Pool
+from trimtab.wire.intent_outcome import IntentOutcome, IntentState
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource
 from trimtab.wire.lookup import Answer, AnswerKind, Cause, answer_retry
 from trimtab.wire.ownership import (
@@ -126,6 +128,21 @@ INTENTS: Final = (
         at=AT,
         name="clock",
         level=Doubt.UNSTABLE,
+    ),
+)
+
+INTENT_OUTCOMES: Final = (
+    IntentOutcome(
+        cluster=CLUSTER, id="drain-1", kind=IntentKind.DRAIN, state=IntentState.DONE, at=AT
+    ),
+    IntentOutcome(
+        cluster=CLUSTER,
+        id="drain-2",
+        kind=IntentKind.DRAIN,
+        state=IntentState.REFUSED,
+        at=AT,
+        rule=IntentRule.UNKNOWN_BROKER,
+        problems=("broker: 10.0.0.9:8080 is not known; did you mean 10.0.0.8:8080?",),
     ),
 )
 

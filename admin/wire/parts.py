@@ -44,6 +44,7 @@ _SAMPLES: Final = {
     "broker": examples.BROKER,
     "number": 982,
     "history": examples.HISTORY,
+    "intent": examples.INTENTS[0].id,
 }
 _GIVEN: Final = {
     Given.NOTHING: "",

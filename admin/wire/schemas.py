@@ -21,6 +21,7 @@ from trimtab.wire.command import Command, Division
 from trimtab.wire.control import Intent
 from trimtab.wire.explanation import Explanation
 from trimtab.wire.hints import Hints
+from trimtab.wire.intent_outcome import IntentOutcome
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource
 from trimtab.wire.lookup import Answer
 from trimtab.wire.ownership import Change, Record
@@ -52,6 +53,7 @@ FORMS: Final[Mapping[str, Form]] = MappingProxyType(
         "hints": Form(Hints, (examples.HINTS,)),
         "answer": Form(Answer, examples.ANSWERS),
         "intent": Form(Intent, examples.INTENTS),
+        "intent-outcome": Form(IntentOutcome, examples.INTENT_OUTCOMES),
         "explanation": Form(Explanation, (examples.EXPLANATION,)),
         "dead-letter": Form(DeadLetter, (examples.DEAD_LETTER,)),
         "claim": Form(ClaimRecord),

@@ -1,10 +1,12 @@
 """Places an unowned bundle on the better of two brokers; any broker may do so without the job.
 
-take the broker that the job's plan proposes for the bundle, if any, and it was not tried before
-otherwise draw two of the job's candidates that were not tried before and that have the fewest
-bundles of the namespace, and the fewest of its anti-affinity group
-ask the script: it takes the live one with less load, including bundles placed since the hints, that
-has got no more of them meanwhile
+take the broker that the job's plan proposes for the bundle, if there is one that was not tried yet
+otherwise, of the job's candidates that were not tried yet:
+  keep those with the fewest bundles of the bundle's anti-affinity group, then those with the fewest
+  of its namespace where namespaces are spread evenly
+  draw two of the less loaded ones
+ask the script, which also counts what was placed since the hints: it takes the less loaded of the
+  two that hold a lease and have got no other bundle of the group or namespace meanwhile
 """
 
 from __future__ import annotations

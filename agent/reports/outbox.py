@@ -188,7 +188,10 @@ class Outbox:
             return Counts(counts.delivered, counts.superseded, counts.failed)
 
     def pump(self) -> None:
-        """Send as many as allowed now; raises KafkaError or SinkError, and keeps the unsent."""
+        """Send as many messages as are allowed now, and keep the others.
+
+        Raises KafkaError and SinkError.
+        """
         if self._producer is not None and self._is_stuck():
             self._replace(self._producer)
         if self._producer is None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agent.broker import CannotLoad
-from simulation.ownership.network import Link
+from simulation.ownership.links import Link
 from sinks.redis.hints import Counted
 from trimtab.wire.hints import Hints
 from trimtab.wire.load_report import LocalBrokerData

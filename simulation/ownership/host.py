@@ -19,7 +19,8 @@ from agent.links import AgentSettings, Links, watch_server_time
 from agent.lookup.claiming import Claims, NoPlace
 from agent.seen import Seen
 from simulation.ownership.broker import Broker, EvenHints, UnreadReports, UnreadUrls
-from simulation.ownership.network import Clock, Killed, Link
+from simulation.ownership.links import Link
+from simulation.ownership.network import Clock, Killed
 from sinks.errors import SinkError
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.store.lookup import STEPS, LookupAction

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from simulation.ownership.network import JobLink
+from simulation.ownership.links import JobLink
 from sinks.errors import Closed, Fenced, GenerationSpent, SinkError, StoreUnavailable
 from sinks.redis.cluster_gate import CLOSED_FOR_MS, Closure
 from streaming.watch.server_clock import ServerClock

@@ -77,18 +77,18 @@ class MemoryProcess:
         self.is_master, self.is_down = False, False
 
     def flush(self) -> None:
-        """Do FLUSHALL: the process keeps running, and keeps its history."""
+        """Delete all keys (FLUSHALL); the process keeps running, and keeps its history."""
         self.data = Data()
 
     def delete_records(self, cluster: str) -> None:
-        """Do DEL of the records, which the server evicts or an operator deletes."""
+        """Delete the key of the records, as an eviction or an operator does."""
         self.data.begin()
         for bundle in list(self.of(cluster).records):
             self._put(cluster, "records", bundle, None)
         self._put(cluster, "marks", "", None)
 
     def delete_lease(self, cluster: str, broker: str) -> None:
-        """Do DEL of a broker's lease."""
+        """Delete the key of a broker's lease."""
         self.data.begin()
         self._put(cluster, "leases", broker, None)
 

@@ -161,7 +161,7 @@ class Stores:
         return True
 
     def silence_the_replica(self) -> None:
-        """Keep the replica's acknowledgements from the master for a while."""
+        """Withhold the replica's acknowledgements from the master for some time."""
         if not self.replicates:
             return
         member, takeovers = self._master, self._takeovers

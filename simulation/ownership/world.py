@@ -15,8 +15,9 @@ import numpy as np
 
 from simulation.ownership.faults import FAULTS
 from simulation.ownership.host import LEASE_MARGIN_S, SESSIONS_FROM, Host
+from simulation.ownership.links import JobLink, Link
 from simulation.ownership.manager import Kafka, Manager, names_of
-from simulation.ownership.network import NO_FAULTS, Clock, JobLink, Killed, Link, Odds
+from simulation.ownership.network import NO_FAULTS, Clock, Killed, Odds
 from simulation.ownership.oracle import Oracle, Violation
 from simulation.ownership.rules import FREE
 from simulation.ownership.server import MemoryServer

@@ -68,7 +68,7 @@ def points_of(outcomes: Sequence[ScenarioOutcome]) -> list[Point]:
 
 
 def columns() -> list[str]:
-    """The heads of `rows`."""
+    """The column headings of `rows`."""
     return [*TARGET_NAMES, *_SHOWN.values()]
 
 

@@ -38,9 +38,10 @@ def returns(commands: Sequence[ScenarioCommand], seconds: float, cooling: float)
 
 
 def load_ratio(world: World, first_owner: Ints, moved: float, reached: float) -> float | None:
-    """Load ``moved`` in units of the least that had to move to ``reached``, a range of usage.
+    """``moved`` as a multiple of the least load that had to move for the range ``reached``.
 
-    None if loads or brokers come and go, bundles were merged, or less than one had to move.
+    None if loads change, brokers come and go, several resources count, bundles were merged, or the
+    least is below an average bundle.
     """
     scenario = world.scenario
     changing = scenario.wave.amplitude or scenario.burst.a_day or scenario.wander.sigma

@@ -1,4 +1,4 @@
-"""Judges plans by the truth: what became of the range with a plan, and what without it.
+"""Judges plans by the true load: the range of usage after a plan, compared to without it.
 
 false = the mean range of the day after the plan is no better than if its moves had not been made,
         with everything else where it was, and no later moves in either case
@@ -25,7 +25,7 @@ _ROUNDING: Final = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judged:
-    """One plan: (m,) owners without and with its moves."""
+    """A plan to judge: the owner (broker row) of each of m bundles without and with its moves."""
 
     cycle: int
     without: Ints

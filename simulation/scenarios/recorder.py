@@ -119,7 +119,7 @@ class Recorder:
             self._ended = cycle
 
     def outcome(self, strategy: str) -> ScenarioOutcome:
-        """The outcome, after the last cycle."""
+        """The result of the run; call it after the last cycle."""
         lowest, mean, highest = self._usage
         moves, refusals, splits, merges = self._counts
         return ScenarioOutcome(

@@ -19,7 +19,7 @@ from trimtab.names import PackedNames
 
 @dataclass(frozen=True, slots=True)
 class Stay:
-    """A bundle on a broker it has left: from ``arrived_ms`` until before ``left_ms``."""
+    """A past stay of a bundle on a broker: from ``arrived_ms`` on, and no longer at ``left_ms``."""
 
     row: int
     broker: int

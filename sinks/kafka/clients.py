@@ -135,10 +135,10 @@ def metadata(admin: AdminClient, bootstrap: str) -> ClusterMetadata:
 def failure(
     bootstrap: str, doing: str, error: KafkaError, client: Client | None = None
 ) -> SinkError:
-    """The error to raise for one of Kafka's.
+    """The error of `sinks.errors` that stands for an error of the Kafka client.
 
-    ``client``: the client that got it, unless it was just polled. After a refused password or
-    certificate librdkafka's calls only report a timeout; polling the client reports the cause.
+    ``client``: the client that got the error; leave it out if it was just polled. After a refused
+    password or certificate librdkafka's calls only report a timeout; a poll reports the cause.
     """
     text = f"Kafka at {bootstrap}, {doing}: {error.str()}"
     if error.code() in _FENCED:

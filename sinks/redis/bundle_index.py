@@ -35,3 +35,12 @@ class BundleIndex:
         return [
             bundle for bundle in found if namespace_of(bundle) == namespace and is_bundle(bundle)
         ]
+
+    def after(self, cluster: str, name: str, most: int) -> list[str]:
+        """The next bundles of the whole cluster after ``name``, by name; at most ``most``."""
+        with translate_errors(self._client):
+            # Any: as above.
+            names: Any = self._client.zrangebylex(
+                bundles_key(cluster), f"({name}", "+", start=0, num=most
+            )
+        return [name.decode(errors="replace") for name in names]

@@ -29,8 +29,6 @@ class Found(NamedTuple):
     """The rounds that explain the subject, newest first."""
     kept: tuple[int, int] | None
     """The first and the last round with stored explanations."""
-    named: tuple[str, ...] = ()
-    """The subjects that rounds explain, where none explains the one asked for."""
 
 
 class Explanations:
@@ -83,14 +81,16 @@ class Explanations:
             rounds = tuple(map(int, named.decode().split(","))) if named else ()
             kept = (int(first[0]), int(last[0])) if first and last else None
             if number is None and not rounds:
-                return Found(None, rounds, kept, self._subjects(cluster))
+                return Found(None, rounds, kept)
             wanted = rounds[0] if number is None else number
             text: Any = self._client.hget(keys.explanations_key(cluster, wanted), subject)
         return Found(None if text is None else _decoded(text, wanted), rounds, kept)
 
-    def _subjects(self, cluster: str) -> tuple[str, ...]:
-        found = self._client.hscan_iter(keys.whys_key(cluster), count=_PAGE)
-        return tuple(sorted(name.decode() for name, _ in found))
+    def subjects(self, cluster: str) -> list[str]:
+        """Everything that stored rounds explain, sorted."""
+        with translate_errors(self._client):
+            found = self._client.hscan_iter(keys.whys_key(cluster), count=_PAGE)
+            return sorted({name.decode() for name, _ in found})
 
     def round_until(self, cluster: str, at_ms: int) -> int | None:
         """The newest stored round at that time (epoch ms) or before."""

@@ -171,16 +171,25 @@ class OwnershipStore:
         bundles = sorted(noted.union(besides))
         found: dict[str, Record] = {}
         for start in range(0, len(bundles), _PAGE):
-            found |= self._page(cluster, bundles[start : start + _PAGE])
+            found |= self.records_named(cluster, bundles[start : start + _PAGE])
         return found
 
-    def _page(self, cluster: str, bundles: Sequence[str]) -> dict[str, Record]:
-        """The existing readable records of some bundles."""
+    def records_named(self, cluster: str, bundles: Sequence[str]) -> dict[str, Record]:
+        """The existing readable records of some bundles, at most a few hundred."""
+        if not bundles:
+            return {}
         with translate_errors(self._client):
             # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
             texts: Any = self._client.hmget(ownership_key(cluster), bundles)
         found = zip(map(str.encode, bundles), texts, strict=True)
         return readable((name, text) for name, text in found if text is not None).records
+
+    def owned_counts(self, cluster: str, brokers: Sequence[str]) -> dict[str, int]:
+        """How many bundles each broker's records name it the owner of."""
+        with translate_errors(self._client), self._client.pipeline(transaction=False) as asked:
+            for broker in brokers:
+                asked.scard(owned_key(cluster, broker))
+            return dict(zip(brokers, asked.execute(), strict=True))
 
     def records(self, cluster: str) -> dict[str, Record]:
         """All readable records, in pages: not a snapshot if others write meanwhile."""

@@ -146,12 +146,12 @@ def refill_script() -> Script:
 
 @cache
 def hints_script() -> Script:
-    return _script(_SHEBANG, _source("hints.lua"))
+    return _script(_SHEBANG, _source("generation.lua"), _source("hints.lua"))
 
 
 @cache
 def why_script() -> Script:
-    return _script(_SHEBANG, _source("why.lua"))
+    return _script(_SHEBANG, _source("generation.lua"), _source("why.lua"))
 
 
 @cache
@@ -223,7 +223,7 @@ def _of_history(first: str, constants: str, *names: str) -> Script:
 
 def _gated(constants: str, name: str) -> Script:
     """Build a script that runs only while the cluster is open to its caller."""
-    shared = map(_source, ("history.lua", "marks.lua", "gate.lua"))
+    shared = map(_source, ("generation.lua", "history.lua", "marks.lua", "gate.lua"))
     return _script(_SHEBANG, _MARK, constants, *shared, _source(name))
 
 

@@ -9,6 +9,7 @@ from streaming.metrics.exposition import Exposition
 from trimtab import metrics
 from trimtab.doubt import Doubt
 from trimtab.ownership import Event
+from trimtab.wire.intent_outcome import IntentOutcome
 from trimtab.wire.ownership import Transition, TransitionOutcome
 from trimtab.wire.rounds import RoundRecord, ShadowRecord
 from trimtab.wire.rows import DeadLetter, Intake
@@ -28,6 +29,11 @@ def show_dead_letter(shown: Exposition, letter: DeadLetter) -> None:
         shown.count(metrics.IMPLAUSIBLE, cluster, letter.field)
     if letter.rule:
         shown.count(metrics.REFUSED_INTENTS, letter.key, letter.rule)
+
+
+def show_intent_outcomes(shown: Exposition, outcomes: Iterable[IntentOutcome]) -> None:
+    for each in outcomes:
+        shown.count(metrics.INTENT_OUTCOMES, each.cluster, each.kind.value, each.state.value)
 
 
 def show_round(shown: Exposition, record: RoundRecord) -> None:

@@ -29,9 +29,16 @@ from sinks.kafka.pages import batch_records, split_pages
 from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.kafka.state_records import state_pages
 from sinks.redis.explanations import Explanations
+from sinks.redis.outcomes import Outcomes
 from sinks.redis.ownership_store import BatchOutcome, OwnershipStore
 from streaming.leader.store_opening import StoreOpener
-from streaming.metrics.gauges import show_dead_letter, show_intake, show_outcomes, show_round
+from streaming.metrics.gauges import (
+    show_dead_letter,
+    show_intake,
+    show_intent_outcomes,
+    show_outcomes,
+    show_round,
+)
 from streaming.query.offsets import OffsetLog
 from streaming.rejected_reports import RejectedReportLog
 from streaming.sink_retry import SinkRetry
@@ -40,6 +47,7 @@ from trimtab import metrics
 from trimtab.store.requests import BatchId, issue_commands, transitions
 from trimtab.wire import keys
 from trimtab.wire.explanation import StoredExplanations
+from trimtab.wire.intent_outcome import IntentOutcome
 from trimtab.wire.ownership import Transition
 from trimtab.wire.rounds import BatchRecord, JobSettings, RoundRecord
 from trimtab.wire.rows import DeadLetter, Intake, Row, Tag
@@ -66,12 +74,14 @@ class BatchWriter:
         server_ms: Callable[[], int | None],
         *,
         explanations: Explanations | None = None,
+        outcomes: Outcomes | None = None,
         settings: JobSettings | None = None,
         size: SizeWatch | None = None,
     ) -> None:
         """``server_ms``: Redis's time estimated by the driver's clock, None while uncertain.
 
-        ``explanations``: the store of rounds' explanations. ``settings``: the operators' settings,
+        ``explanations``: the store of rounds' explanations. ``outcomes``: that of what came of
+        intents. ``settings``: the operators' settings,
         recorded for replays. ``size``: watches whether the fleet outgrows the job.
         """
         self._store = store
@@ -85,6 +95,7 @@ class BatchWriter:
         """Whether a newer job has taken over: a retry is pointless."""
         self.settings = settings
         self.explanations = explanations
+        self.outcomes = outcomes
         self._size = size
         self._told = False
         self._disbelief = RejectedReportLog()
@@ -117,6 +128,10 @@ class BatchWriter:
         state = by_tag[Tag.STATE]
         for record in rounds:
             outgoing += self._disposed(record, batch)
+        outcomes = [
+            msgspec.json.decode(row.payload, type=IntentOutcome) for row in by_tag[Tag.OUTCOME]
+        ]
+        self._tell(outcomes)
         done = BatchRecord(
             query=batch.query,
             batch=number,
@@ -124,6 +139,7 @@ class BatchWriter:
             at=at,
             offsets=ranges,
             rounds=tuple(rounds),
+            outcomes=tuple(outcomes),
             exported=tuple(dict.fromkeys(row.cluster for row in state)),
             settings=None if self._told and not state else self.settings,
         )
@@ -136,6 +152,18 @@ class BatchWriter:
             self._explain(msgspec.json.decode(row.payload, type=StoredExplanations))
         for page in state_pages(state, batch, self._opener.generation):
             self._publish(page)
+
+    def _tell(self, outcomes: list[IntentOutcome]) -> None:
+        """Store what came of intents, for those who wait for it."""
+        show_intent_outcomes(self._shown, outcomes)
+        if self.outcomes is None or not outcomes:
+            return
+        write = partial(self.outcomes.write, outcomes)
+        try:
+            self._retry.attempt("redis", Unavailable, write)
+        except Misconfigured as error:
+            # Rights from before outcomes existed; they are on trimtab.rounds too.
+            log.warning("outcomes of intents are not stored", cause=str(error))
 
     def _explain(self, told: StoredExplanations) -> None:
         """Store a round's explanations; never waits for Redis."""

@@ -13,8 +13,9 @@ from agent.reports.reporting import HEARTBEAT_S, REPEAT_S, Cadence, Reporter
 from tests.agent.shelf import Shelf
 from tests.agent.support import SESSION, A
 from trimtab.arrays import CPU, RATE_IN
+from trimtab.intake.fold import Arrival, fold
 from trimtab.intake.report_cadence import ReportingSettings
-from trimtab.intake.snapshot import Arrival, IntakeSettings, Snapshot, fold
+from trimtab.intake.snapshot import IntakeSettings, Snapshot
 from trimtab.settings import RoundSettings, WeightSettings
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, decode
 

@@ -11,7 +11,8 @@ import numpy as np
 from benchmarks.fleet import BROKERS, CLUSTER, SETTINGS, StepBroker, step_model
 from benchmarks.reports import reports, sql_type
 from trimtab.intake.assemble import assemble
-from trimtab.intake.snapshot import Arrival, IntakeSettings, Snapshot, fold
+from trimtab.intake.fold import Arrival, fold
+from trimtab.intake.snapshot import IntakeSettings, Snapshot
 from trimtab.plan import Plan
 from trimtab.round.decide import decide
 from trimtab.settings import Settings

@@ -25,6 +25,7 @@ from sinks.redis.explanations import Explanations
 from sinks.redis.journal_relay import JournalRelay
 from sinks.redis.lease_scan import LeaseScan
 from sinks.redis.leases import Leases
+from sinks.redis.outcomes import Outcomes
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
 from sources.records import Record as Entry
@@ -130,6 +131,7 @@ class Job:
             retry,
             clock.estimate_ms,
             explanations=Explanations(self.client),
+            outcomes=Outcomes(self.client),
         )
         self._threads = (
             RelayThread(

@@ -15,7 +15,7 @@ from tests.support.clusters_by_rows import cluster as empty_cluster
 from tests.support.reports import EVERY_REPORT
 from tests.support.scenes import scene_of
 from trimtab.explaining.telling import explain
-from trimtab.intake.snapshot import Arrival, fold
+from trimtab.intake.fold import Arrival, fold
 from trimtab.plan import Refusal
 from trimtab.reasons import Rule
 from trimtab.settings import SplitSettings

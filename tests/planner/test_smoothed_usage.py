@@ -7,7 +7,8 @@ import pytest
 from tests.support.clusters_by_rows import change_row, cluster, held
 from tests.support.reports import arrival, bundle, report
 from trimtab.cluster.operator import Cluster
-from trimtab.intake.snapshot import IntakeSettings, Snapshot, fold
+from trimtab.intake.fold import fold
+from trimtab.intake.snapshot import IntakeSettings, Snapshot
 from trimtab.wire.columns import pack
 from trimtab.wire.rounds import RoundRecord
 from trimtab.wire.rows import Row, Tag

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.intake.snapshot import Arrival, IntakeSettings, Snapshot, fold
+from trimtab.intake.fold import Arrival, fold
+from trimtab.intake.snapshot import IntakeSettings, Snapshot
 from trimtab.load import percentages
 from trimtab.wire.columns import pack, unpack
 from trimtab.wire.load_report import LoadReport, Poison, PoisonReport, decode

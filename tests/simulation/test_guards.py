@@ -22,7 +22,8 @@ from agent.leasing import LeaseHolder
 from simulation.ownership import lease_script, manager, rules, transition_script
 from simulation.ownership.faults import FAULTS
 from simulation.ownership.host import SESSIONS_FROM, Host
-from simulation.ownership.network import NO_FAULTS, Link, Odds
+from simulation.ownership.links import Link
+from simulation.ownership.network import NO_FAULTS, Odds
 from simulation.ownership.server import MemoryServer
 from simulation.ownership.world import Size, World
 from sinks.errors import Isolated

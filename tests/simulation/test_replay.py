@@ -30,14 +30,15 @@ def report(offset: int, broker: str = "b:1", cpu: float = 50.0) -> Record:
 
 
 def intent(offset: int, at: int, interval: float) -> Record:
-    value = (
-        b'{"id":"i","kind":"settings","cluster":"c","settings":{"round.interval":%f}}' % interval
+    value = b'{"id":"%d","kind":"settings","cluster":"c","settings":{"round.interval":%f}}' % (
+        offset,
+        interval,
     )
     return Record(keys.CONTROL, 0, offset, at, b"c", value)
 
 
 def said(offset: int, at: int, kind: IntentKind, broker: str) -> Record:
-    value = msgspec.json.encode(Intent(id="i", kind=kind, cluster="c", broker=broker))
+    value = msgspec.json.encode(Intent(id=str(offset), kind=kind, cluster="c", broker=broker))
     return Record(keys.CONTROL, 0, offset, at, b"c", value)
 
 

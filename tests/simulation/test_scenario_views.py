@@ -15,7 +15,8 @@ from simulation.scenarios.reports import Reports
 from simulation.scenarios.scenario import Scenario
 from simulation.scenarios.world import World
 from trimtab.intake.assemble import Holdings, assemble
-from trimtab.intake.snapshot import Arrival, IntakeSettings, Snapshot, fold
+from trimtab.intake.fold import Arrival, fold
+from trimtab.intake.snapshot import IntakeSettings, Snapshot
 from trimtab.model import NO_EPOCH
 from trimtab.ownership import State
 from trimtab.view import View

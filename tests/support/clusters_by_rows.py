@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import count
 
 import msgspec
 
@@ -54,13 +55,16 @@ def record_row(bundle: str, record: Record, event: Event = Event.TRANSFER) -> Ro
     return Row("c", Tag.CHANGE, "trimtab.ownership/0/1", msgspec.json.encode(change), 0)
 
 
+_numbers = count(1)
+
+
 def intent_row(intent: Intent, at_ms: int = 0) -> Row:
     return Row("c", Tag.INTENT, "trimtab.control/0/1", msgspec.json.encode(intent), at_ms)
 
 
 def said(kind: IntentKind, at_ms: int = 0, **members: object) -> Row:
-    """An intent of a kind: ``said(Kind.BROKER_LOST, broker="a:1")``."""
-    value = {"id": kind.value, "kind": kind.value, "cluster": "c"} | members
+    """An intent of a kind: ``said(Kind.BROKER_LOST, broker="a:1")``; each has an id of its own."""
+    value = {"id": f"{kind.value}-{next(_numbers)}", "kind": kind.value, "cluster": "c"} | members
     return Row("c", Tag.INTENT, "trimtab.control/0/1", msgspec.json.encode(value), at_ms)
 
 

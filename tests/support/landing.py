@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from simulation.broker import SimulatedBroker
 from simulation.load_model import LoadModel
 from tests.support.clusters_by_rows import change_row, cluster, held
-from trimtab.intake.snapshot import Arrival, IntakeSettings, Snapshot, fold
+from trimtab.intake.fold import Arrival, fold
+from trimtab.intake.snapshot import IntakeSettings, Snapshot
 from trimtab.wire.columns import pack
 from trimtab.wire.load_report import decode, encode
 from trimtab.wire.rounds import RoundRecord

@@ -74,7 +74,11 @@ class RecordedJob:
         self._publish(keys.LOAD_REPORTS, f"{CLUSTER}/{broker}", encode(data))
 
     def intend(self, kind: IntentKind, **members: object) -> None:
-        said = {"id": kind.value, "kind": kind.value, "cluster": CLUSTER} | members
+        said = {
+            "id": f"{kind.value}-{self.number}",
+            "kind": kind.value,
+            "cluster": CLUSTER,
+        } | members
         self._publish(keys.CONTROL, CLUSTER, msgspec.json.encode(said))
 
     def batch(self) -> None:

@@ -98,12 +98,15 @@ def _intended(draw: st.DrawFn) -> tuple[str, bytes, bytes]:
         IntentKind.UNDRAIN,
     ]
     kinds += [IntentKind.SETTINGS, IntentKind.RESET, IntentKind.PAUSE, IntentKind.RESUME]
+    kinds += [IntentKind.UNLOAD, IntentKind.SPLIT]
     kind = draw(st.sampled_from(kinds))
     intent = Intent(
-        id="i",
+        # One request may come twice, and two may have one id.
+        id=str(draw(st.integers(0, 30))),
         kind=kind,
         cluster=cluster,
         broker=draw(brokers),
+        bundle=draw(bundles),
         settings=draw(st.sampled_from(_CHANGES)) if kind is IntentKind.SETTINGS else {},
         names=draw(st.sampled_from(_RESETS)) if kind is IntentKind.RESET else (),
     )

@@ -13,7 +13,12 @@ from tests.support.clusters_by_rows import intent_row, said
 from tests.support.settling import EIGHTHS, Story
 from trimtab.load_model.estimates import Estimates
 from trimtab.load_model.model import Model
-from trimtab.review.breaker import find_failures, find_slow_handovers, find_widened_range
+from trimtab.review.breaker import (
+    compare_ranges,
+    find_failures,
+    find_slow_handovers,
+    find_widened_range,
+)
 from trimtab.settings import Settings
 from trimtab.state.ledger_state import Awaited, MoveOutcome, Noted, Side
 from trimtab.wire.control import Intent, IntentKind
@@ -93,7 +98,8 @@ def test_a_range_that_gets_wider(
     half, one, none = np.full(2, 0.5), np.ones(2), np.zeros(2)
     model = Model(half, one, none + variance, half, half, none, one, none + strays, Estimates())
     sides = {"a": known, "b": replace(known, used=0.5 + surprise)}
-    said = find_widened_range(Noted(1, 0, {}, sides), view, model, Settings())
+    ranges = compare_ranges(Noted(1, 0, {}, sides), view, model, Settings())
+    said = find_widened_range(ranges, Settings().breaker.worse)
     assert (said is not None) == trips
 
 

@@ -290,12 +290,10 @@ def test_a_readmission_frees_the_bundle_and_the_next_round_places_it() -> None:
 
 def test_what_is_not_in_quarantine_is_not_readmitted() -> None:
     it = two_each()
-    it.receive([said(IntentKind.READMIT, bundle=EIGHTHS[0])], 2000)
+    it.receive([said(IntentKind.READMIT, id="1", bundle=EIGHTHS[0])], 2000)
     (record,) = rounds_in([it.hold_round(2000)])
     assert record.repairs == ()
-    assert record.problems == (
-        f"intent readmit: bundle: {EIGHTHS[0]} is not quarantined, but Owned",
-    )
+    assert record.problems == (f"intent 1: bundle: {EIGHTHS[0]} is not quarantined, but Owned",)
 
 
 def test_a_batch_holds_one_round_even_where_two_are_due() -> None:

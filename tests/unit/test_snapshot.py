@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from tests.support.reports import EVERY_REPORT, arrival, bundle, report
 from trimtab.arrays import CPU, RATE_IN
-from trimtab.intake.snapshot import Arrival, Dropped, IntakeSettings, Snapshot, fold
+from trimtab.intake.fold import Arrival, Dropped, fold
+from trimtab.intake.snapshot import IntakeSettings, Snapshot
 from trimtab.wire.columns import pack, unpack
 
 ONE, TWO = bundle(0), bundle(1)

@@ -13,6 +13,7 @@ from trimtab.model import namespace_of
 from trimtab.nearby import nearby
 from trimtab.ownership import State
 from trimtab.reasons import IntentRule
+from trimtab.view import is_monitoring
 from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.ownership import Record
 
@@ -31,21 +32,48 @@ class Existing:
     """The records of a namespace, by bundle."""
 
 
-_BROKERS: Final = frozenset({IntentKind.DRAIN, IntentKind.UNDRAIN})
+_BROKERS: Final = frozenset({IntentKind.DRAIN, IntentKind.UNDRAIN, IntentKind.UNLOAD})
 
 
-_BUNDLES: Final = frozenset({IntentKind.READMIT, IntentKind.SPLIT})
+_BUNDLES: Final = frozenset({IntentKind.READMIT, IntentKind.SPLIT, IntentKind.UNLOAD})
+
+
+def concerned(intent: Intent, records: Callable[[str], Mapping[str, Record]]) -> dict[str, Record]:
+    """The bundles that an intent is about, with their records: one, or those of a namespace that
+    their brokers may give away."""
+    if intent.bundle:
+        record = records(namespace_of(intent.bundle)).get(intent.bundle)
+        return {} if record is None else {intent.bundle: record}
+    if intent.kind is not IntentKind.UNLOAD:
+        return {}
+    return {
+        bundle: record
+        for bundle, record in records(intent.name).items()
+        if record.state is State.OWNED
+        and record.owner != intent.broker
+        and not is_monitoring(bundle)
+    }
 
 
 def absences(intent: Intent, existing: Existing) -> Iterator[Flaw]:
-    """What the intent names and the cluster does not have, each with what is near."""
-    if intent.kind in _BROKERS and existing.brokers is not None:
+    """The flaws of an intent that names what the cluster does not have, with the nearest names that
+    it has; or that readmits a bundle which is not in quarantine."""
+    if intent.broker and intent.kind in _BROKERS and existing.brokers is not None:
         brokers = existing.brokers()
         if intent.broker not in brokers:
             near = nearby(intent.broker, brokers)
             yield IntentRule.UNKNOWN_BROKER, f"broker: {intent.broker} is not known; {near}"
-    if intent.kind in _BUNDLES:
+    if intent.kind is IntentKind.UNLOAD and not intent.bundle:
+        yield from _absent_namespace(intent, existing)
+    elif intent.kind in _BUNDLES:
         yield from _absent_bundle(intent, existing)
+
+
+def _absent_namespace(intent: Intent, existing: Existing) -> Iterator[Flaw]:
+    namespaces = existing.namespaces()
+    if intent.name not in namespaces:
+        near = nearby(intent.name, namespaces)
+        yield IntentRule.UNKNOWN_NAMESPACE, f"name: no bundle of {intent.name} is known; {near}"
 
 
 def _absent_bundle(intent: Intent, existing: Existing) -> Iterator[Flaw]:
@@ -60,6 +88,10 @@ def _absent_bundle(intent: Intent, existing: Existing) -> Iterator[Flaw]:
         else:
             near = f"no bundle of {namespace} is; {nearby(namespace, existing.namespaces())}"
         yield IntentRule.UNKNOWN_BUNDLE, f"bundle: {bundle} is not known; {near}"
+    elif intent.kind is IntentKind.UNLOAD and record.owner is None:
+        yield IntentRule.INVALID_MOVE, f"bundle: no broker has {bundle}"
+    elif intent.kind is IntentKind.UNLOAD and record.owner == intent.broker:
+        yield IntentRule.INVALID_MOVE, f"bundle: {intent.broker} has {bundle} already"
     elif intent.kind is IntentKind.READMIT and record.state is not State.QUARANTINED:
         yield (
             IntentRule.NOT_QUARANTINED,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import fields
 from types import MappingProxyType
 from typing import Final
@@ -18,7 +18,8 @@ from trimtab.settings import Settings, Value, contradictions
 from trimtab.settings.words import BY_POSITIONS
 from trimtab.state.memory import Memory
 from trimtab.state.round_state import AskedSplit
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.view import is_monitoring
+from trimtab.wire.control import LONGEST_ID, OF_THE_WATCHER, Intent, IntentKind
 
 FIXED: Final = "intake."
 """The settings of operator ①, which reads no intents."""
@@ -28,19 +29,14 @@ _INTAKE: Final = tuple(FIXED + each.name for each in fields(IntakeSettings))
 def intent_flaws(memory: Memory, intent: Intent, defaults: Settings) -> Iterator[Flaw]:
     """All that is wrong with an intent; ``defaults`` are the job's settings."""
     subject = _SUBJECTS.get(intent.kind)
-    if subject is not None and not getattr(intent, subject):
+    if not (0 < len(intent.id) <= LONGEST_ID or intent.kind in OF_THE_WATCHER):
+        yield IntentRule.INVALID_ID, f"id: needs 1 to {LONGEST_ID} characters, to tell its outcome"
+    elif intent.id in memory.intents:
+        yield IntentRule.ID_IN_USE, "id: an earlier intent with it asked for something else"
+    elif subject is not None and not getattr(intent, subject):
         yield IntentRule.NO_SUBJECT, f"{subject}: says nothing of what it is about"
-    elif intent.kind is IntentKind.SETTINGS:
-        yield from setting_flaws(memory.overrides, intent.settings, defaults)
-    elif intent.kind is IntentKind.RESET:
-        yield from reset_flaws(memory.overrides, intent.names, defaults)
-    elif intent.kind is IntentKind.SPLIT:
-        yield from _split_flaws(intent, defaults.with_accepted(defaults.read(memory.overrides)[0]))
-        if memory.round.asked.get(intent.bundle, asked_split(intent)) != asked_split(intent):
-            problem = "bundle: another split of it waits for the next round; ask again after that"
-            yield IntentRule.INVALID_SPLIT, problem
-    elif intent.kind in POLICIES:
-        yield from _policy_flaws(memory.policies, intent)
+    elif intent.kind in _FLAWS:
+        yield from _FLAWS[intent.kind](memory, intent, defaults)
 
 
 def setting_flaws(
@@ -105,7 +101,8 @@ def _not_fixed(names: Collection[str]) -> list[str]:
     return [name for name in names if not name.startswith(FIXED)]
 
 
-def _policy_flaws(policies: Policies, intent: Intent) -> Iterator[Flaw]:
+def _policy_flaws(memory: Memory, intent: Intent, _: Settings) -> Iterator[Flaw]:
+    policies = memory.policies
     if intent.isolation is not None:
         yield from _impossible(intent.isolation)
         return
@@ -133,8 +130,11 @@ def _taken(policies: Policies, intent: Intent) -> Iterator[Flaw]:
             yield IntentRule.INVALID_POLICY, problem
 
 
-def _split_flaws(intent: Intent, settings: Settings) -> Iterator[Flaw]:
+def _split_flaws(memory: Memory, intent: Intent, defaults: Settings) -> Iterator[Flaw]:
+    settings = defaults.with_accepted(defaults.read(memory.overrides)[0])
     rule, positions = IntentRule.INVALID_SPLIT, intent.positions
+    if memory.round.asked.get(intent.bundle, asked_split(intent)) != asked_split(intent):
+        yield rule, "bundle: another split of it waits for the next round; ask again after that"
     try:
         low, high = parse_bundle(intent.bundle)[1]
     except InvalidName as error:
@@ -148,11 +148,33 @@ def _split_flaws(intent: Intent, settings: Settings) -> Iterator[Flaw]:
         yield rule, f"positions: {BY_POSITIONS} needs some, and no other algorithm reads them"
     if high - low < 2:
         yield rule, "bundle: its range is too small to be split"
-    for position in sorted(set(positions)):
+    yield from ((rule, problem) for problem in _position_problems(intent, low, high))
+
+
+def _position_problems(intent: Intent, low: int, high: int) -> Iterator[str]:
+    for position in sorted(set(intent.positions)):
         if not low < position < high:
-            yield rule, f"positions: {position:#010x} does not lie inside {intent.bundle}"
-    if len(set(positions)) < len(positions):
-        yield rule, "positions: two are equal, which makes an empty child"
+            yield f"positions: {position:#010x} does not lie inside {intent.bundle}"
+    if len(set(intent.positions)) < len(intent.positions):
+        yield "positions: two are equal, which makes an empty child"
+
+
+def _move_flaws(memory: Memory, intent: Intent, defaults: Settings) -> Iterator[Flaw]:
+    if bool(intent.bundle) == bool(intent.name):
+        yield IntentRule.NO_SUBJECT, "bundle, name: say which bundle, or by name which namespace"
+    settings = defaults.with_accepted(defaults.read(memory.overrides)[0])
+    if settings.round.observe_only:
+        problem = "round.observe_only: the job moves nothing; set it to false first"
+        yield IntentRule.OBSERVING, problem
+    if is_monitoring(intent.bundle):
+        yield IntentRule.INVALID_MOVE, "bundle: it belongs to its broker, which monitors itself"
+    liveness = memory.liveness
+    if intent.broker and intent.broker in {*liveness.gone, *liveness.draining}:
+        why = "is lost" if intent.broker in liveness.gone else "is being drained"
+        yield IntentRule.INVALID_MOVE, f"broker: {intent.broker} {why}, and gets no bundles"
+    if memory.round.asked_moves.get(intent.bundle, intent.broker) != intent.broker:
+        problem = "bundle: another move of it waits for the next round; ask again after that"
+        yield IntentRule.INVALID_MOVE, problem
 
 
 def algorithm_of(intent: Intent) -> str:
@@ -181,6 +203,26 @@ POLICIES: Final = frozenset(
     {IntentKind.ISOLATION, IntentKind.ANTI_AFFINITY, IntentKind.FAILURE_DOMAIN}
 )
 """The intents that change a policy."""
+
+
+_FLAWS: Final[Mapping[IntentKind, Callable[[Memory, Intent, Settings], Iterator[Flaw]]]] = (
+    MappingProxyType(
+        {
+            IntentKind.SETTINGS: lambda memory, intent, defaults: setting_flaws(
+                memory.overrides, intent.settings, defaults
+            ),
+            IntentKind.RESET: lambda memory, intent, defaults: reset_flaws(
+                memory.overrides, intent.names, defaults
+            ),
+            IntentKind.SPLIT: _split_flaws,
+            IntentKind.UNLOAD: _move_flaws,
+            IntentKind.ISOLATION: _policy_flaws,
+            IntentKind.ANTI_AFFINITY: _policy_flaws,
+            IntentKind.FAILURE_DOMAIN: _policy_flaws,
+        }
+    )
+)
+"""What may be wrong with an intent of a kind, besides a missing subject."""
 
 _SUBJECTS: Final[Mapping[IntentKind, str]] = MappingProxyType(
     {

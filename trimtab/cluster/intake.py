@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Final, NamedTuple
 
-from trimtab.cluster.existing import Existing
-from trimtab.cluster.intents import Refused, apply_intent
+from trimtab.cluster.existing import Existing, concerned
+from trimtab.cluster.intents import Applied, Refused, apply_intent
+from trimtab.cluster.outcomes import Told, accept, refuse
+from trimtab.cluster.pending_intents import is_declined, note_changes
 from trimtab.cluster.state import ClusterState
 from trimtab.health.repair import note_records
 from trimtab.model import namespace_of, within
@@ -71,20 +74,6 @@ def parse_batch(rows: Iterable[Row]) -> Batch:
     )
 
 
-def apply_batch(cluster: ClusterState, batch: Batch, now_ms: int) -> list[Row]:
-    """Apply a batch's intents, then its ownership changes, then its snapshots; return the dead
-    letters of the intents that are refused."""
-    letters = []
-    for intent, row in batch.intents:
-        refused = _take_intent(cluster, batch, intent, row.appended_ms, now_ms)
-        if refused is not None:
-            detail = "; ".join(refused.problems)
-            letters.append(dead_letter(row, "refused-intent", detail, refused.rule))
-    _take_changes(cluster, batch.changes, now_ms)
-    _take_snapshots(cluster, batch.snapshots)
-    return letters
-
-
 def intake_row(cluster: ClusterState, rows: list[Row]) -> Row:
     """The counts of a batch's snapshots, for the sinks."""
     intake = Intake(
@@ -97,23 +86,34 @@ def intake_row(cluster: ClusterState, rows: list[Row]) -> Row:
     return json_row(cluster.name, Tag.INTAKE, intake)
 
 
-def _take_intent(
+def answer_intent(
     cluster: ClusterState, batch: Batch, intent: Intent, at_ms: int, now_ms: int
-) -> Refused | None:
-    returns = (
-        intent.kind is IntentKind.BROKER_JOINED and intent.broker in cluster.memory.liveness.gone
-    )
+) -> Applied:
+    """The memory after one of the batch's intents, which Kafka got at ``at_ms``; or its refusal."""
     liveness = cluster.memory.liveness.recent(cluster.settings.flapping, now_ms)
     memory = replace(cluster.memory, liveness=liveness)
     existing = _existing(cluster, batch)
-    applied = apply_intent(memory, intent, cluster.defaults, at_ms, now_ms, existing)
-    cluster.memory = applied.memory
-    if returns:
-        # Its reports from before the loss do not describe it now.
-        cluster.set_aside(intent.broker)
-        appended = {b: ms for b, ms in cluster.memory.appended.items() if b != intent.broker}
-        cluster.memory = replace(cluster.memory, appended=appended)
-    return applied.refused
+    return apply_intent(memory, intent, cluster.defaults, at_ms, now_ms, existing)
+
+
+def ends_loss(intent: Intent, memory: Memory) -> bool:
+    """Whether the intent says that a lost broker is back."""
+    return intent.kind is IntentKind.BROKER_JOINED and intent.broker in memory.liveness.gone
+
+
+def refusal_letter(row: Row, refused: Refused) -> Row:
+    """The dead letter of an intent's row."""
+    return dead_letter(row, "refused-intent", "; ".join(refused.problems), refused.rule)
+
+
+def find_outcome(
+    cluster: ClusterState, intent: Intent, refused: Refused | None, now_ms: int
+) -> Told:
+    """What to tell of an intent that was just answered, and the memory that remembers it."""
+    if refused is not None:
+        return refuse(cluster.memory, intent, refused.rule, refused.problems, now_ms)
+    bundles = concerned(intent, cluster.records)
+    return accept(cluster.memory, intent, bundles, cluster.settings, now_ms)
 
 
 def _existing(cluster: ClusterState, batch: Batch) -> Existing:
@@ -127,11 +127,45 @@ def _existing(cluster: ClusterState, batch: Batch) -> Existing:
     )
 
 
-def _take_changes(cluster: ClusterState, changes: Collection[Change], now_ms: int) -> None:
+def take_changes(cluster: ClusterState, changes: Collection[Change], now_ms: int) -> None:
+    """Apply a batch's ownership changes; ``now_ms`` is the batch timestamp."""
+    touched, believed = _newer_changes(cluster, changes)
+    newer = {change.bundle: change.record for change, _ in believed}
+    declined = {
+        change.bundle: change.record.owner or ""
+        for change, before in believed
+        if is_declined(change, before)
+    }
+    children = cluster.memory.round.halves | {
+        change.bundle: change.record.since
+        for change, _ in believed
+        if change.event is Event.RETIRE and change.record.state is State.OWNED
+    }
+    _store_records(cluster, touched)
+    settings = cluster.settings
+    children = _without_merged(children, touched) if settings.split.unload_children else {}
+    flying = cluster.memory.in_flight.items()
+    in_flight = {b: f for b, f in flying if b not in newer or not has_landed(f, newer[b])}
+    ledger = time_handovers(cluster.memory.round.ledger, changes)
+    state = replace(cluster.memory.round, halves=children, ledger=ledger)
+    whole = [
+        f"{bundle}: {owner} found nothing to split; its log says why"
+        for bundle, owner in islice(declined.items(), _TOLD)
+    ]
+    problems = [*cluster.memory.problems, *whole]
+    cluster.memory = replace(cluster.memory, in_flight=in_flight, round=state, problems=problems)
+    cluster.tell(note_changes(cluster.name, cluster.memory, newer, declined, now_ms))
+    if newer and not settings.round.observe_only:
+        cluster.memory = note_records(cluster.memory, newer, settings, now_ms)
+
+
+def _newer_changes(
+    cluster: ClusterState, changes: Collection[Change]
+) -> tuple[dict[str, dict[str, Record]], list[tuple[Change, Record | None]]]:
+    """The records of the namespaces concerned, by namespace, and the changes that are newer than
+    the record known before, each with that."""
     touched: dict[str, dict[str, Record]] = {}
-    newer: dict[str, Record] = {}
-    children = dict(cluster.memory.round.halves)
-    declined: list[str] = []
+    newer: list[tuple[Change, Record | None]] = []
     # A bundle's end and its removal may arrive in one batch, in any order.
     for change in sorted(changes, key=lambda change: change.pruned):
         namespace = namespace_of(change.bundle)
@@ -141,30 +175,10 @@ def _take_changes(cluster: ClusterState, changes: Collection[Change], now_ms: in
         if change.pruned:
             if known is not None and known.epoch <= change.record.epoch:
                 del touched[namespace][change.bundle]
-            continue
-        if known is None or change.record.epoch > known.epoch:
-            touched[namespace][change.bundle] = newer[change.bundle] = change.record
-            declined += _declined_split(change, known)
-            if change.event is Event.RETIRE and change.record.state is State.OWNED:
-                children[change.bundle] = change.record.since
-    _store_records(cluster, touched)
-    settings = cluster.settings
-    children = _without_merged(children, touched) if settings.split.unload_children else {}
-    flying = cluster.memory.in_flight.items()
-    in_flight = {b: f for b, f in flying if b not in newer or not has_landed(f, newer[b])}
-    ledger = time_handovers(cluster.memory.round.ledger, changes)
-    state = replace(cluster.memory.round, halves=children, ledger=ledger)
-    problems = [*cluster.memory.problems, *declined[:_TOLD]]
-    cluster.memory = replace(cluster.memory, in_flight=in_flight, round=state, problems=problems)
-    if newer and not settings.round.observe_only:
-        cluster.memory = note_records(cluster.memory, newer, settings, now_ms)
-
-
-def _declined_split(change: Change, before: Record | None) -> list[str]:
-    """What to tell the operator if the owner keeps a bundle whole that it was to split."""
-    if change.event is not Event.DECLINE or not before or before.state is not State.SPLITTING:
-        return []
-    return [f"{change.bundle}: {change.record.owner} found nothing to split; its log says why"]
+        elif known is None or change.record.epoch > known.epoch:
+            touched[namespace][change.bundle] = change.record
+            newer.append((change, known))
+    return touched, newer
 
 
 def _store_records(cluster: ClusterState, touched: Mapping[str, dict[str, Record]]) -> None:
@@ -178,7 +192,8 @@ def _store_records(cluster: ClusterState, touched: Mapping[str, dict[str, Record
     cluster.memory = replace(cluster.memory, flawed=flawed, sizes=sizes)
 
 
-def _take_snapshots(cluster: ClusterState, changed: Mapping[str, Row]) -> None:
+def take_snapshots(cluster: ClusterState, changed: Mapping[str, Row]) -> None:
+    """Replace the snapshots of the brokers whose snapshot changed."""
     for broker, row in changed.items():
         cluster.snapshots[broker] = row.payload
         if broker not in cluster.memory.appended:

@@ -6,12 +6,12 @@ with the rule that it broke.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeVar
 
-from trimtab.cluster.existing import Existing, absences
+from trimtab.cluster.existing import Existing, absences, concerned
 from trimtab.cluster.flaws import asked_split, intent_flaws, without_names
 from trimtab.doubt import Doubt
 from trimtab.policies import Policies
@@ -33,6 +33,15 @@ class Refused(NamedTuple):
 
     rule: IntentRule
     problems: tuple[str, ...]
+
+
+class _Asked(NamedTuple):
+    intent: Intent
+    at_ms: int
+    """When Kafka got it."""
+    now_ms: int
+    bundles: Collection[str]
+    """Those that it concerns."""
 
 
 class Applied(NamedTuple):
@@ -64,7 +73,8 @@ def apply_intent(  # noqa: PLR0913 - a cluster, an intent, and both clocks
         return Applied(_overridden(memory, _SETTINGS[intent.kind](memory, intent, defaults)))
     if intent.kind in _POLICIES:
         return Applied(replace(memory, policies=_POLICIES[intent.kind](memory.policies, intent)))
-    after = _EFFECTS[intent.kind](memory, intent, at_ms, now_ms)
+    bundles = [intent.bundle] if existing is None else concerned(intent, existing.records)
+    after = _EFFECTS[intent.kind](memory, _Asked(intent, at_ms, now_ms, bundles))
     # Only if something is new: an intent sent every second must not cause a round every second.
     return Applied(memory if after == memory else replace(after, repair_ms=now_ms))
 
@@ -84,36 +94,47 @@ def _ask_split(memory: Memory, intent: Intent) -> Memory:
     return replace(memory, round=state)
 
 
+def _ask_moves(memory: Memory, asked: _Asked) -> Memory:
+    moves = memory.round.asked_moves | dict.fromkeys(asked.bundles, asked.intent.broker)
+    return replace(memory, round=replace(memory.round, asked_moves=moves))
+
+
 def _resume(memory: Memory) -> Memory:
     # Closes the breaker too, even without a pause: the operator has seen what is wrong.
     closed = replace(memory.round, breaker=memory.round.breaker.closed(), forgiven=True)
     return replace(memory, paused=False, round=closed)
 
 
-_EFFECTS: Final[Mapping[IntentKind, Callable[[Memory, Intent, int, int], Memory]]] = {
-    IntentKind.BROKER_LOST: lambda memory, intent, at_ms, now_ms: _liveness(
+_EFFECTS: Final[Mapping[IntentKind, Callable[[Memory, _Asked], Memory]]] = {
+    IntentKind.BROKER_LOST: lambda memory, asked: _liveness(
         memory,
-        memory.liveness.lost(intent.broker, at_ms, now_ms, Late(intent.brokers, intent.page)),
+        memory.liveness.lost(
+            asked.intent.broker,
+            asked.at_ms,
+            asked.now_ms,
+            Late(asked.intent.brokers, asked.intent.page),
+        ),
     ),
-    IntentKind.BROKER_JOINED: lambda memory, intent, at_ms, _: _liveness(
-        memory, memory.liveness.joined(intent.broker, at_ms)
+    IntentKind.BROKER_JOINED: lambda memory, asked: _liveness(
+        memory, memory.liveness.joined(asked.intent.broker, asked.at_ms)
     ),
-    IntentKind.DRAIN: lambda memory, intent, *_: _liveness(
-        memory, memory.liveness.drained(intent.broker)
+    IntentKind.DRAIN: lambda memory, asked: _liveness(
+        memory, memory.liveness.drained(asked.intent.broker)
     ),
-    IntentKind.UNDRAIN: lambda memory, intent, *_: _liveness(
-        memory, memory.liveness.undrained(intent.broker)
+    IntentKind.UNDRAIN: lambda memory, asked: _liveness(
+        memory, memory.liveness.undrained(asked.intent.broker)
     ),
-    IntentKind.DOUBT: lambda memory, intent, *_: _doubt(memory, intent),
-    IntentKind.READMIT: lambda memory, intent, *_: replace(
-        memory, readmitted=tuple(sorted({*memory.readmitted, intent.bundle}))
+    IntentKind.DOUBT: lambda memory, asked: _doubt(memory, asked.intent),
+    IntentKind.READMIT: lambda memory, asked: replace(
+        memory, readmitted=tuple(sorted({*memory.readmitted, asked.intent.bundle}))
     ),
-    IntentKind.SPLIT: lambda memory, intent, *_: _ask_split(memory, intent),
-    IntentKind.PAUSE: lambda memory, *_: replace(memory, paused=True),
-    IntentKind.RESUME: lambda memory, *_: _resume(memory),
+    IntentKind.UNLOAD: lambda memory, asked: _ask_moves(memory, asked),
+    IntentKind.SPLIT: lambda memory, asked: _ask_split(memory, asked.intent),
+    IntentKind.PAUSE: lambda memory, _: replace(memory, paused=True),
+    IntentKind.RESUME: lambda memory, _: _resume(memory),
 }
-"""The memory after an intent that may leave something to repair; Kafka got the intent at the first
-time, and the batch's timestamp is the second. Settings and policies are elsewhere."""
+"""The memory after an intent that may leave something to repair. Settings and policies are
+elsewhere."""
 
 
 def _overridden(memory: Memory, overrides: dict[str, Value]) -> Memory:

@@ -11,7 +11,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from trimtab.cluster.export import due
-from trimtab.cluster.intake import apply_batch, intake_row, parse_batch
+from trimtab.cluster.intake import (
+    Batch,
+    answer_intent,
+    ends_loss,
+    find_outcome,
+    intake_row,
+    parse_batch,
+    refusal_letter,
+    take_changes,
+    take_snapshots,
+)
+from trimtab.cluster.outcomes import is_repeated
 from trimtab.cluster.round import Deciding, forget_old, hold_round
 from trimtab.cluster.state import ClusterState
 from trimtab.explaining.telling import explanations
@@ -33,6 +44,7 @@ class Cluster(ClusterState):
         # A timer that is already due fires after this batch's input.
         if not 0 < self.memory.due_ms <= now_ms:
             out += self._due_round(now_ms)
+        out += self._told()
         timer_ms = self._set_timer(now_ms)
         if not 0 < self.memory.due_ms <= now_ms:
             out += self._exported(now_ms)
@@ -46,18 +58,38 @@ class Cluster(ClusterState):
         self.memory = replace(self.memory, due_ms=0)
         # The sinks must see every batch that changes the state, or it could not be replayed.
         out = self._due_round(now_ms) or [intake_row(self, [])]
+        out += self._told()
         timer_ms = self._set_timer(now_ms)
         return out + self._exported(now_ms), timer_ms
 
     def receive(self, rows: Iterable[Row], now_ms: int) -> tuple[bool, list[Row]]:
         """Apply a batch's rows; return whether a snapshot changed, and the rows for the sinks."""
         batch = parse_batch(rows)
-        out = [*batch.letters, *apply_batch(self, batch, now_ms)]
+        out = [*batch.letters, *self._take_intents(batch, now_ms)]
+        take_changes(self, batch.changes, now_ms)
+        take_snapshots(self, batch.snapshots)
         if self.name and batch.has_input:
             # Even without reports: the sinks must see every batch that changes the state, or it
             # could not be replayed.
             out = [*out, intake_row(self, batch.reports)]
         return bool(batch.snapshots), out
+
+    def _take_intents(self, batch: Batch, now_ms: int) -> list[Row]:
+        """Apply a batch's intents; return the dead letters of those that are refused."""
+        letters = []
+        for intent, row in batch.intents:
+            if is_repeated(self.memory, intent):
+                continue
+            returns = ends_loss(intent, self.memory)
+            applied = answer_intent(self, batch, intent, row.appended_ms, now_ms)
+            self.memory = applied.memory
+            if returns:
+                # Its reports from before the loss do not describe it now.
+                self.set_aside({intent.broker})
+            self.tell(find_outcome(self, intent, applied.refused, now_ms))
+            if applied.refused is not None:
+                letters.append(refusal_letter(row, applied.refused))
+        return letters
 
     def hold_round(self, now_ms: int, deciding: Deciding = decide) -> Row:
         """Decide once; return the record for the sinks. ``now_ms`` is the batch timestamp."""
@@ -65,6 +97,7 @@ class Cluster(ClusterState):
         forget_old(self, now_ms)
         held = hold_round(self, now_ms, deciding)
         self.memory, self.witness = held.memory, held.witness
+        self.outcomes += held.outcomes
         return held.record
 
     def _due_round(self, now_ms: int) -> list[Row]:
@@ -75,6 +108,11 @@ class Cluster(ClusterState):
         if 0 < self.memory.repair_ms <= now_ms:
             return [self.hold_round(now_ms, repair_only), *self._explanations()]
         return []
+
+    def _told(self) -> list[Row]:
+        """What became known of intents, once."""
+        told, self.outcomes = self.outcomes, []
+        return [json_row(self.name, Tag.OUTCOME, each) for each in told]
 
     def _set_timer(self, now_ms: int) -> int:
         """When to wake next, or 0 if the timer already set is early enough."""

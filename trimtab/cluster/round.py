@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from trimtab.cluster.intents import resolve_settings
+from trimtab.cluster.pending_intents import note_round
 from trimtab.cluster.placement_hints import hints
 from trimtab.cluster.round_record import Context, record_round
 from trimtab.cluster.state import ClusterState, hash_state
@@ -29,12 +30,15 @@ from trimtab.reasons import Rule
 from trimtab.round.urgent import computable
 from trimtab.settings import Settings
 from trimtab.shadow.run import compare_shadow
+from trimtab.splitting.busy_topics import BusyTopic
 from trimtab.state.in_flight import launch_flights
 from trimtab.state.liveness import heard
 from trimtab.state.memory import Memory
 from trimtab.state.round_state import RoundState
 from trimtab.view import View
 from trimtab.wire.columns import unpack
+from trimtab.wire.hints import Hints
+from trimtab.wire.intent_outcome import IntentOutcome
 from trimtab.wire.ownership import Record
 from trimtab.wire.rows import Row, Tag, json_row
 
@@ -52,6 +56,8 @@ class HeldRound(NamedTuple):
     memory: Memory
     witness: Witness
     record: Row
+    outcomes: tuple[IntentOutcome, ...] = ()
+    """What the round made known of intents."""
 
 
 def forget_old(cluster: ClusterState, now_ms: int) -> None:
@@ -63,17 +69,14 @@ def forget_old(cluster: ClusterState, now_ms: int) -> None:
     recent = {b: ms for b, ms in cluster.memory.round.recent.items() if b not in missed}
     newest = max(cluster.memory.appended.values(), default=0)
     horizon = newest - settings.round.forget * 1000
-    appended = {b: ms for b, ms in cluster.memory.appended.items() if ms >= horizon}
-    for broker in cluster.memory.appended.keys() - appended.keys():
-        cluster.set_aside(broker)
+    cluster.set_aside({b for b, ms in cluster.memory.appended.items() if ms < horizon})
     # Not in every round: it reads every snapshot that was set aside.
     if cluster.memory.round.number % _SWEEP_ROUNDS == 0:
         cluster.drop_forgotten(now_ms)
     cluster.memory = replace(
         cluster.memory,
         in_flight=in_flight,
-        appended=appended,
-        paces={b: pace for b, pace in cluster.memory.paces.items() if b in appended},
+        paces={b: p for b, p in cluster.memory.paces.items() if b in cluster.memory.appended},
         round=replace(cluster.memory.round, recent=recent),
         liveness=cluster.memory.liveness.recent(settings.flapping, now_ms),
     )
@@ -95,7 +98,7 @@ def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRo
     look_ms = next_look(found.found, plan, memory, settings, now_ms)
     witness = Witness(Scene(view, memory, plan, state, settings, found))
     said = whys(witness)
-    busy = witness.scene.busy_topics
+    busy = tuple(witness.scene.busy_topics.values())
     memory, shadow = compare_shadow(memory, view, plan, settings)
     memory = replace(memory, round=state, repair_ms=look_ms)
     if settings.round.observe_only:
@@ -105,7 +108,7 @@ def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRo
     else:
         flights = launch_flights(plan, records, settings, now_ms)
         memory = replace(memory, in_flight=memory.in_flight | flights)
-    hinted = computable(view) and not settings.round.observe_only
+    memory, outcomes = note_round(cluster.name, memory, plan, records, now_ms)
     context = Context(
         now_ms=now_ms,
         number=state.number,
@@ -115,24 +118,22 @@ def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRo
             *_problems(cluster.name, memory, cluster.defaults),
             *said.problems,
             *find_shortages(view, settings),
-            *(f"{each.bundle}: {advise_partitions(each)}" for each in busy.values()),
+            *map(_advice, busy),
         ),
         state_hash=hash_state(memory, packed, namespaces),
         liveness=memory.liveness,
         situation=found,
-        hints=hints(view, settings, state.number, state.histories, memory.in_flight)
-        if hinted
-        else None,
+        hints=_hints(view, settings, state, memory),
         shadow=shadow,
         breaker=state.breaker,
         bias=state.ledger.bias,
         whys=said.of,
-        busy_topics=tuple(busy.values()),
+        busy_topics=busy,
         overrides=memory.overrides,
     )
     record = record_round(plan, view, +obstacles, context)
     return HeldRound(
-        replace(memory, problems=[]), witness, json_row(cluster.name, Tag.ROUND, record)
+        replace(memory, problems=[]), witness, json_row(cluster.name, Tag.ROUND, record), outcomes
     )
 
 
@@ -156,6 +157,16 @@ def _view(
         )
     view, obstacles = assemble(cluster, snapshots, holdings)
     return replace(view, policies=memory.policies), obstacles
+
+
+def _hints(view: View, settings: Settings, state: RoundState, memory: Memory) -> Hints | None:
+    if settings.round.observe_only or not computable(view):
+        return None
+    return hints(view, settings, state.number, state.histories, memory.in_flight)
+
+
+def _advice(busy: BusyTopic) -> str:
+    return f"{busy.bundle}: {advise_partitions(busy)}"
 
 
 def _problems(cluster: str, memory: Memory, defaults: Settings) -> tuple[str, ...]:

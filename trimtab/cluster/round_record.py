@@ -9,27 +9,26 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from trimtab.arrays import Floats
+from trimtab.cluster.plan_records import (
+    record_division,
+    record_merge,
+    record_move,
+    record_refusal,
+    record_repair,
+    record_settled,
+    record_split,
+)
 from trimtab.doubt import Doubt
 from trimtab.health.assessment import Assessment
 from trimtab.load import usage
-from trimtab.plan import Forecast, LandedMove, Merge, Move, Plan
+from trimtab.plan import Plan
 from trimtab.reasons import Rule
-from trimtab.settings import Settings, SplitSettings, Value
+from trimtab.settings import Settings, Value
 from trimtab.splitting.busy_topics import BusyTopic
 from trimtab.state.breaker_state import Breaker
 from trimtab.state.liveness import Liveness
 from trimtab.view import Brokers, View
-from trimtab.wire.command import Division
 from trimtab.wire.hints import Hints
-from trimtab.wire.planned import (
-    ForecastRecord,
-    PlannedMerge,
-    PlannedMove,
-    PlannedRepair,
-    PlannedSplit,
-    RefusedMove,
-    SettledMove,
-)
 from trimtab.wire.rounds import BusyTopicRecord, RoundRecord, ShadowRecord
 
 _MOST: Final = 1000
@@ -69,6 +68,7 @@ def record_round(
     """The round's record; ``obstacles`` counts the bundles each rule kept out of the view."""
     settings, liveness = context.settings, context.liveness
     held_back, brokers = liveness.held_back(settings.flapping), view.brokers
+    whys = context.whys
     return RoundRecord(
         cluster=view.cluster,
         round=context.number,
@@ -78,16 +78,8 @@ def record_round(
         assignment=settings.round.assignment,
         observe_only=settings.round.observe_only,
         skipped=plan.skipped.value if plan.skipped else "",
-        moves=tuple(_move(move, context.whys.get(move.bundle, "")) for move in plan.moves),
-        refusals=tuple(
-            RefusedMove(
-                bundle=refusal.bundle,
-                source=refusal.source,
-                rule=refusal.rule,
-                destination=refusal.destination,
-            )
-            for refusal in plan.refusals[:_MOST]
-        ),
+        moves=tuple(record_move(move, whys.get(move.bundle, "")) for move in plan.moves),
+        refusals=tuple(map(record_refusal, plan.refusals[:_MOST])),
         refused=dict(Counter(refusal.rule.value for refusal in plan.refusals)),
         obstacles={rule.value: count for rule, count in sorted(obstacles.items())},
         summary=plan.summary,
@@ -97,31 +89,10 @@ def record_round(
         move_deadline_ms=round(settings.round.move_deadline * 1000),
         settings_version=context.settings_version,
         state_hash=context.state_hash,
-        splits=tuple(
-            PlannedSplit(
-                bundle=split.bundle,
-                broker=split.broker,
-                reason=split.reason,
-                epoch=split.epoch,
-                why=context.whys.get(split.bundle, ""),
-                algorithm=split.algorithm,
-                positions=split.positions,
-            )
-            for split in plan.splits
-        ),
-        division=_division(settings.split) if plan.splits else None,
-        merges=tuple(_merge(merge, context.whys.get(merge.bundle, "")) for merge in plan.merges),
-        repairs=tuple(
-            PlannedRepair(
-                bundle=repair.bundle,
-                event=repair.event,
-                broker=repair.broker,
-                reason=repair.reason,
-                epoch=repair.epoch,
-                why=context.whys.get(repair.bundle, ""),
-            )
-            for repair in plan.repairs
-        ),
+        splits=tuple(record_split(split, whys.get(split.bundle, "")) for split in plan.splits),
+        division=record_division(settings.split) if plan.splits else None,
+        merges=tuple(record_merge(merge, whys.get(merge.bundle, "")) for merge in plan.merges),
+        repairs=tuple(record_repair(each, whys.get(each.bundle, "")) for each in plan.repairs),
         doubt=view.trouble.doubt,
         causes={c: d for c, d in context.situation.doubts.items() if d is not Doubt.STABLE},
         gone=tuple(sorted(liveness.gone)),
@@ -130,13 +101,13 @@ def record_round(
         unserved=context.situation.unserved,
         hints=context.hints,
         shadow=context.shadow,
-        settled=tuple(_settled(move) for move in plan.review.settled[:_MOST]),
+        settled=tuple(map(record_settled, plan.review.settled[:_MOST])),
         closed=plan.review.closed,
         bias=context.bias,
         tripped=plan.review.tripped,
         frozen_until=context.breaker.until_ms,
         busy_topics=tuple(BusyTopicRecord(**each._asdict()) for each in context.busy_topics),
-        undo=tuple(_move(move, "") for move in plan.review.undo[:_MOST]),
+        undo=tuple(record_move(move, "") for move in plan.review.undo[:_MOST]),
         overrides=dict(context.overrides),
         policies=view.policies,
     )
@@ -151,54 +122,6 @@ def _usage(brokers: Brokers, resources: Floats, context: Context) -> dict[str, f
         # JSON cannot hold NaN or an infinity.
         if broker not in context.liveness.gone and math.isfinite(load)
     }
-
-
-def _move(move: Move, why: str) -> PlannedMove:
-    return PlannedMove(
-        bundle=move.bundle,
-        source=move.source,
-        destination=move.destination,
-        reason=move.reason,
-        epoch=move.epoch,
-        why=why,
-    )
-
-
-def _merge(merge: Merge, why: str) -> PlannedMerge:
-    return PlannedMerge(
-        bundle=merge.bundle,
-        neighbour=merge.neighbour,
-        broker=merge.broker,
-        reason=merge.reason,
-        epoch=merge.epoch,
-        neighbour_epoch=merge.neighbour_epoch,
-        why=why,
-    )
-
-
-def _settled(move: LandedMove) -> SettledMove:
-    return SettledMove(
-        bundle=move.bundle,
-        source=move.source,
-        destination=move.destination,
-        round=move.round,
-        seconds=move.seconds,
-        left=_forecast(move.left),
-        joined=_forecast(move.joined),
-    )
-
-
-def _forecast(of: Forecast) -> ForecastRecord:
-    return ForecastRecord(before=of.before, predicted=of.predicted, realised=of.realised)
-
-
-def _division(settings: SplitSettings) -> Division:
-    return Division(
-        algorithm=settings.algorithm,
-        max_rate=settings.max_rate,
-        max_throughput=settings.max_throughput,
-        difference=settings.difference,
-    )
 
 
 def _shortened(problems: tuple[str, ...]) -> tuple[str, ...]:

@@ -7,16 +7,18 @@ tests): broker to packed Snapshot, namespace to its packed records.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, MutableMapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, MutableMapping, Set
+from dataclasses import dataclass, field, replace
 
 from trimtab.cluster.export import ClusterExport
 from trimtab.cluster.intents import resolve_settings
+from trimtab.cluster.outcomes import Told
 from trimtab.explaining.witness import Witness
 from trimtab.intake.expiry import is_forgotten
 from trimtab.settings import Settings
 from trimtab.state.memory import Learnt, Memory, put_together
 from trimtab.wire.columns import inflate, pack, unpack
+from trimtab.wire.intent_outcome import IntentOutcome
 from trimtab.wire.ownership import Record
 
 
@@ -34,6 +36,8 @@ class ClusterState:
     exports read it."""
     explains: bool = True
     """Whether rounds send explanations to the sinks; their commands carry them in any case."""
+    outcomes: list[IntentOutcome] = field(default_factory=list)
+    """What this batch has made known of intents."""
     witness: Witness | None = None
     """What the last round left for explanations on request."""
     recall: Callable[[], Learnt] | None = None
@@ -64,11 +68,19 @@ class ClusterState:
             known |= {record.owner for record in records if record.owner is not None}
         return known
 
-    def set_aside(self, broker: str) -> None:
-        """Hide a broker's snapshot from rounds."""
-        packed = self.snapshots.pop(broker, None)
-        if packed is not None:
-            self.aside[broker] = packed
+    def set_aside(self, brokers: Set[str]) -> None:
+        """Hide brokers' snapshots from rounds, as if they had not reported."""
+        for broker in brokers:
+            packed = self.snapshots.pop(broker, None)
+            if packed is not None:
+                self.aside[broker] = packed
+        appended = {b: ms for b, ms in self.memory.appended.items() if b not in brokers}
+        self.memory = replace(self.memory, appended=appended)
+
+    def tell(self, told: Told) -> None:
+        """Keep what became known of intents for this batch's rows, and the memory after it."""
+        self.memory = told.memory
+        self.outcomes += told.outcomes
 
     def drop_forgotten(self, now_ms: int) -> None:
         """Delete the set-aside snapshots of brokers that operator ① forgets."""

@@ -16,7 +16,7 @@ from trimtab.explaining.scene import Scene
 from trimtab.load import usage
 from trimtab.load_model.fleet import Fleet, cost_of, observe_fleet, traffic_of
 from trimtab.load_model.history import PlannerHistory
-from trimtab.reasons import Reason
+from trimtab.reasons import ORDERED
 
 _Step = tuple[int | None, int, int]
 """Rows of source, destination and bundle; no source where no broker serves it."""
@@ -101,7 +101,7 @@ class Prediction:
         moves = [
             (rows[move.source], rows[move.destination], row)
             for move in self._scene.plan.moves
-            if move.reason != Reason.DRAINED
+            if move.reason not in ORDERED
             and (row := self._scene.bundle_row(move.bundle)) is not None
         ]
         return self._moved(self.usage, 1.0, moves)
@@ -113,12 +113,12 @@ class Prediction:
 
     @cached_property
     def _urgent(self) -> list[_Step]:
-        """The bundles that are drained or given a new owner."""
+        """The bundles that operators want moved, or that are given a new owner."""
         scene, plan = self._scene, self._scene.plan
         given = [
             (scene.broker_rows[move.source], move.destination, move.bundle)
             for move in plan.moves
-            if move.reason == Reason.DRAINED
+            if move.reason in ORDERED
         ]
         assigned = [(None, each.broker, each.bundle) for each in plan.repairs if each.broker]
         return [
@@ -160,6 +160,7 @@ def follow_history(scene: Scene) -> PlannerHistory:
 
 
 def history_before(scene: Scene) -> PlannerHistory:
-    """The planner's history before this round's reports, but with what moves taught."""
+    """The planner's history before this round's reports, with the corrections of costs and the
+    splits that this round added."""
     before, after = scene.before.histories.trimtab, scene.after.histories.trimtab
     return replace(before, corrections=after.corrections, divided=after.divided)

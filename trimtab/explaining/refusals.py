@@ -220,6 +220,9 @@ _REFUSED: Final[Mapping[Rule, Callable[[Scene, Refusal], str]]] = {
     Rule.SAME_BROKER: lambda _, each: f"no broker is better than {each.source}, which has it",
     Rule.ISOLATED: _policy,
     Rule.ANTI_AFFINITY: _group,
+    Rule.UNFIT_DESTINATION: lambda _, each: (
+        f"{each.destination}, which an operator asked for, is away or may not have it"
+    ),
     Rule.NO_CANDIDATE: lambda *_: "no other broker may get bundles",
     Rule.UNDIVIDABLE: lambda *_: (
         "it alone keeps the brokers too far apart, and cannot be divided: it is one topic, or of "

@@ -31,6 +31,8 @@ def of_move(scene: Scene, move: Move) -> Cause | None:
     match move.reason:
         case Reason.DRAINED:
             why = f"{move.source} is to be emptied"
+        case Reason.ASKED:
+            why = "an operator asked for it"
         case Reason.DIVIDED:
             why = f"it is half of a bundle that was divided on {move.source}, and is placed anew"
         case Reason.SPREAD_GROUP:

@@ -12,7 +12,7 @@ from trimtab.filters.request import Projection
 from trimtab.health.assessment import Assessment, situation_of
 from trimtab.names import rows_of
 from trimtab.plan import Merge, Move, Plan, Refusal, Repair, Split
-from trimtab.reasons import IDLE, Reason, Rule
+from trimtab.reasons import IDLE, ORDERED, Reason, Rule
 from trimtab.round.decide import decide, repair_only
 from trimtab.round.placing import lightly_used
 from trimtab.round.shown import show_to_strategies
@@ -173,7 +173,7 @@ class Scene:
     @cached_property
     def balancing(self) -> tuple[Move, ...]:
         """The moves that the strategy wanted."""
-        apart = (Reason.DRAINED, Reason.DIVIDED, Reason.UNDONE)
+        apart = (*ORDERED, Reason.DIVIDED, Reason.UNDONE)
         return tuple(move for move in self.plan.moves if move.reason not in apart)
 
     @cached_property
@@ -184,6 +184,7 @@ class Scene:
             refusal.rule not in WHOLE
             and refusal.bundle not in children
             and refusal.bundle not in self.before.asked
+            and refusal.bundle not in self.before.asked_moves
             and refusal.source not in draining
             for refusal in self.plan.refusals
         )

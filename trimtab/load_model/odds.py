@@ -34,8 +34,9 @@ _EVENT_ODDS: Final = 20.0
 
 
 def deviations(brokers: int, interval: float, a_month: float) -> float:
-    """How many standard deviations of a difference chance reaches ``a_month`` times, with a round
-    every ``interval`` seconds; 5.4 for 30 brokers, a minute and once."""
+    """The size in standard deviations that a difference between two of the brokers reaches by
+    chance ``a_month`` times a month, with a round every ``interval`` seconds: 5.4 for 30 brokers, a
+    round a minute and once a month."""
     looks = max(brokers * (brokers - 1), 1) * MONTH_S / max(interval, 1.0)
     # The lower tail: for probabilities this small, 1 - p rounds to 1.
     return abs(NormalDist().inv_cdf(min(a_month / looks, 0.5)))

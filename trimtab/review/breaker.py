@@ -25,8 +25,9 @@ from trimtab.load_model.odds import deviations
 from trimtab.load_model.takes import Takes
 from trimtab.names import rows_of
 from trimtab.settings import Settings
+from trimtab.settings.review import BreakerSettings
 from trimtab.state.breaker_state import Cause
-from trimtab.state.ledger_state import Ledger, MoveOutcome, Noted
+from trimtab.state.ledger_state import MoveOutcome, Noted
 from trimtab.view import View
 
 _FEWEST: Final = 3
@@ -38,16 +39,17 @@ _NOTICED_S: Final = 0.5
 _REMEMBERED: Final = 256
 
 
-def harm(
-    plan: Noted, ledger: Ledger, view: View, model: Model, settings: Settings
+def find_harm(
+    plan: Noted, ranges: Ranges | None, usual: Sequence[float], limits: BreakerSettings
 ) -> dict[str, str]:
-    """The harm that the plan did: each cause with a description."""
+    """The harm that the plan did: each cause with a description.
+
+    ``ranges`` are those of `compare_ranges`, ``usual`` the seconds of earlier hand-overs.
+    """
     found = {
-        Cause.RANGE: find_widened_range(plan, view, model, settings),
-        Cause.SLOW: find_slow_handovers(
-            hand_overs(plan), ledger.hand_overs, settings.breaker.slow_factor
-        ),
-        Cause.FAILED: find_failures(plan, settings.breaker.failed),
+        Cause.RANGE: find_widened_range(ranges, limits.worse),
+        Cause.SLOW: find_slow_handovers(hand_overs(plan), usual, limits.slow_factor),
+        Cause.FAILED: find_failures(plan, limits.failed),
     }
     return {
         cause.value: f"after round {plan.round} {text}"
@@ -104,10 +106,9 @@ class Ranges(NamedTuple):
     """What chance may add."""
 
 
-def find_widened_range(plan: Noted, view: View, model: Model, settings: Settings) -> str | None:
+def find_widened_range(ranges: Ranges | None, worse: float) -> str | None:
     """A description of the range of usage, if the plan has widened it."""
-    ranges = compare_ranges(plan, view, model, settings)
-    if ranges is None or ranges.now - ranges.without <= max(settings.breaker.worse, ranges.chance):
+    if ranges is None or ranges.now - ranges.without <= max(worse, ranges.chance):
         return None
     return f"the range of usage is {ranges.now:.1%}, without its moves {ranges.without:.1%}"
 

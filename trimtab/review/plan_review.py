@@ -20,7 +20,7 @@ from trimtab.load_model.model import Model, build_model, needed_of
 from trimtab.names import rows_of
 from trimtab.plan import Move, Plan, Review, ShedWish
 from trimtab.reasons import Reason
-from trimtab.review.breaker import compare_ranges, harm, remember_handovers
+from trimtab.review.breaker import Ranges, compare_ranges, find_harm, remember_handovers
 from trimtab.review.cost_correction import correct_from_plan
 from trimtab.review.forecast_miss import ENOUGH, Outcome, count_misses, judge_forecast, stop_s
 from trimtab.review.ledger import BrokerReport, count_reports, due, follow_moves, settle_moves
@@ -108,9 +108,10 @@ class PlanReview:
         settled, closed = settle_moves(plan, self._now_ms)
         causes: dict[str, str] = {}
         if settings.breaker.enabled and not plan.undoing:
-            causes = harm(plan, ledger, view, model, settings)
+            ranges = compare_ranges(plan, view, model, settings)
+            causes = find_harm(plan, ranges, ledger.hand_overs, settings.breaker)
             if settings.round.shedding == _OWN:
-                missed, state = self._count_miss(plan, model, state)
+                missed, state = self._count_miss(plan, ranges, model, state)
                 causes |= missed
         ledger = replace(
             ledger.counting(settled),
@@ -136,15 +137,13 @@ class PlanReview:
         return missed and open_ and self._settings.round.shedding == _OWN
 
     def _count_miss(
-        self, plan: Noted, model: Model, state: RoundState
+        self, plan: Noted, ranges: Ranges | None, model: Model, state: RoundState
     ) -> tuple[dict[str, str], RoundState]:
         """The cause to stop planning, if the plan is one miss too many, and the state with it
         counted."""
-        view, history = self._view, state.histories.trimtab
-        typical = model.typical(
-            view.brokers.names, {broker: side.strays for broker, side in plan.sides.items()}
-        )
-        outcome = judge_forecast(plan, typical, compare_ranges(plan, view, model, self._settings))
+        history, brokers = state.histories.trimtab, self._view.brokers.names
+        typical = model.typical(brokers, {b: side.strays for b, side in plan.sides.items()})
+        outcome = judge_forecast(plan, typical, ranges)
         misses = count_misses(history.misses, outcome)
         histories = replace(state.histories, trimtab=replace(history, misses=misses))
         state = replace(state, histories=histories)

@@ -37,7 +37,7 @@ def decide_asked(
         if rule is None and size > settings.split.max_bundles:
             rule = Rule.FULL_NAMESPACE
         if row is None or rule is not None:
-            refusals.append(Refusal(bundle, _owner(view, bundle, row), rule or Rule.UNOWNED))
+            refusals.append(Refusal(bundle, owner_of(view, bundle, row), rule or Rule.UNOWNED))
             continue
         sizes[namespace] = size
         wishes.append(SplitWish(row, Reason.ASKED, None, asked.algorithm, asked.positions))
@@ -46,16 +46,22 @@ def decide_asked(
 
 def _find_obstacle(view: View, busy: Busy, bundle: str, row: int | None) -> Rule | None:
     if row is None:
-        record = view.records.get(bundle)
-        if record is None or record.owner is None or record.state is State.DELETED:
-            return Rule.UNOWNED
-        return Rule.OWNER_LOST if record.state is State.OWNED else Rule.IN_FLIGHT
+        return find_absence(view, bundle)
     if view.intended[row] != view.bundles.owner[row] or busy.involves(row):
         return Rule.IN_FLIGHT
     return None if view.bundles.movable[row] else Rule.NOT_MOVABLE
 
 
-def _owner(view: View, bundle: str, row: int | None) -> str:
+def find_absence(view: View, bundle: str) -> Rule:
+    """Why a bundle that an operator names is not in the view."""
+    record = view.records.get(bundle)
+    if record is None or record.owner is None or record.state is State.DELETED:
+        return Rule.UNOWNED
+    return Rule.OWNER_LOST if record.state is State.OWNED else Rule.IN_FLIGHT
+
+
+def owner_of(view: View, bundle: str, row: int | None) -> str:
+    """The owner's name, empty if there is none; ``row`` is the bundle's in the view."""
     if row is not None:
         return view.brokers.names[int(view.bundles.owner[row])]
     record = view.records.get(bundle)

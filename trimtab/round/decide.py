@@ -26,6 +26,7 @@ from typing import Final
 
 import numpy as np
 
+from trimtab.arrays import Bools
 from trimtab.doubt import Doubt
 from trimtab.load import usage
 from trimtab.plan import Plan, Review
@@ -49,7 +50,7 @@ def decide(
 ) -> tuple[Plan, RoundState]:
     """The round's plan and the state after it; the caller seeds ``rng`` from (cluster, round)."""
     urgent, view, state = plan_urgent(view, state, settings, now_ms, rng)
-    skipped = urgent.skipped or _standstill(view)
+    skipped = urgent.skipped or _standstill(view.trouble.doubt, view.brokers.available)
     if skipped is not None:
         return _finish(replace(urgent, skipped=skipped), view, state, settings, now_ms)
     view = available_part(view)
@@ -71,7 +72,7 @@ def decide(
         review=review,
     )
     if not (unasked or plan.changes or plan.refusals):
-        plan = replace(plan, skipped=find_idle_rule(view, state, settings))
+        plan = replace(plan, skipped=find_idle_rule(view.brokers, state, settings, view.now_ms))
     plan, state = reviewer.note(plan, state)
     return _finish(plan, view, state, settings, now_ms)
 
@@ -85,11 +86,11 @@ def repair_only(
     return _finish(plan, view, state, settings, now_ms)
 
 
-def _standstill(view: View) -> Rule | None:
+def _standstill(doubt: Doubt, available: Bools) -> Rule | None:
     """The rule that forbids more than urgent changes, if one does."""
-    if view.trouble.doubt is not Doubt.STABLE:
+    if doubt is not Doubt.STABLE:
         return Rule.DOUBT
-    if np.count_nonzero(view.brokers.available) < MIN_BROKERS:
+    if np.count_nonzero(available) < MIN_BROKERS:
         return Rule.TOO_FEW_BROKERS
     return None
 

@@ -6,15 +6,22 @@ The rules that keep a plan safe are here, once for all strategies.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from types import MappingProxyType
+from typing import Final
 
 import numpy as np
 
 from trimtab.arrays import Ints
 from trimtab.filters import CAPS, FILTERS, may_unload, narrow, reachable
 from trimtab.plan import MOST_AT_ONCE, Move, Plan, Refusal, ShedWish
-from trimtab.reasons import Reason, Rule
+from trimtab.reasons import ORDERED, Reason, Rule
 from trimtab.round.placing import Placing
 from trimtab.settings import Settings
+
+_NOWHERE_ELSE: Final = MappingProxyType(
+    {Reason.UNDONE: Rule.NO_CANDIDATE, Reason.ASKED: Rule.UNFIT_DESTINATION}
+)
+"""Reasons of moves that go where they are wished or not at all, and the rule if they may not."""
 
 
 class Disposal:
@@ -64,7 +71,7 @@ class Disposal:
             (Rule.NOT_MOVABLE, not bundles.movable[bundle]),
             (Rule.UNOWNED, bundles.owner[bundle] != source),
             (Rule.SAME_BROKER, wish.destination == source),
-            (Rule.LAST_BUNDLE, staying < 1 and wish.reason is not Reason.DRAINED),
+            (Rule.LAST_BUNDLE, staying < 1 and wish.reason not in ORDERED),
             (Rule.BUDGET, len(self._moved) >= left),
         )
         return next((rule for rule, refuses in rules if refuses), None)
@@ -87,8 +94,8 @@ class Disposal:
             capped = narrow(request, allowed, CAPS, self._settings)
             if capped[wish.destination]:
                 return wish.destination
-            if wish.reason is Reason.UNDONE:
-                return Rule.NO_CANDIDATE
+            if wish.reason in _NOWHERE_ELSE:
+                return _NOWHERE_ELSE[Reason(wish.reason)]
         chosen = placing.draw(bundle, narrow(request, allowed, FILTERS, self._settings))
         if not placing.light[chosen]:
             chosen = placing.draw(bundle, allowed)
@@ -101,7 +108,7 @@ class Disposal:
         self._staying[destination] += 1
         self._given[destination] += 1
         self._placing.projection.add(wish.bundle, wish.source, destination)
-        if self._staying[wish.source] < 1 and wish.reason is not Reason.DRAINED:
+        if self._staying[wish.source] < 1 and wish.reason not in ORDERED:
             self._lasts.append(wish)
 
     def _unreplaced(self) -> Iterator[ShedWish]:

@@ -11,7 +11,7 @@ from trimtab.reasons import Rule
 from trimtab.settings import Settings
 from trimtab.shedding import STRATEGIES
 from trimtab.state.round_state import RoundState
-from trimtab.view import View
+from trimtab.view import Brokers
 
 _NOISE: Final = 2.0
 """Multiple of ``planner.target`` up to which the range counts as balanced: reported usage has noise
@@ -19,17 +19,14 @@ that the planner's prediction has not. Lower: a fleet that came to rest is not c
 higher: one that is not, is."""
 
 
-def find_idle_rule(view: View, state: RoundState, settings: Settings) -> Rule:
-    """A rule of `IDLE`; ``view`` has available brokers only, ``state`` is the one after
-    the strategy was asked."""
+def find_idle_rule(available: Brokers, state: RoundState, settings: Settings, now_ms: int) -> Rule:
+    """A rule of `IDLE`; ``state`` is the one after the strategy was asked."""
     name = settings.round.shedding
     strategy = STRATEGIES[name]
     history = state.histories.of(name, strategy.history)
     if strategy.learning(history):
         return Rule.LEARNING
-    near = (
-        np.ptp(usage(view.brokers.resources, settings.weights)) <= _NOISE * settings.planner.target
-    )
+    near = np.ptp(usage(available.resources, settings.weights)) <= _NOISE * settings.planner.target
     if near:
         return Rule.BALANCED
-    return Rule.CHANGING if strategy.waiting(history, view.now_ms) else Rule.NO_PROPOSAL
+    return Rule.CHANGING if strategy.waiting(history, now_ms) else Rule.NO_PROPOSAL

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trimtab.names import rows_of
 from trimtab.plan import Plan, parts_of
-from trimtab.reasons import Reason
+from trimtab.reasons import ORDERED
 from trimtab.round.proposals import hold, hold_moving
 from trimtab.round.urgent import carry_out, smooth_averages
 from trimtab.settings import Settings
@@ -18,8 +18,8 @@ def show_to_strategies(
     """The view that `decide` had after the urgent part of ``plan``, with what must not move marked;
     its strategy saw the available part. ``view`` and ``state`` are the inputs of `decide`."""
     view, state = smooth_averages(view, begun(state, settings, now_ms), settings)
-    drained = tuple(move for move in plan.moves if move.reason is Reason.DRAINED)
-    view = carry_out(view, Plan(moves=drained, repairs=plan.repairs))
+    ordered = tuple(move for move in plan.moves if move.reason in ORDERED)
+    view = carry_out(view, Plan(moves=ordered, repairs=plan.repairs))
     names, splitting = view.bundles.names, [split.bundle for split in plan.splits]
     view = hold_moving(view, rows_of(names, {*state.recent, *state.asked}))
     return hold(view, rows_of(names, {*splitting, *parts_of(plan.merges)}), splitting)

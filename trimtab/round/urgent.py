@@ -1,7 +1,8 @@
-"""What cannot wait: repairs, and moves off brokers that are draining."""
+"""What cannot wait: repairs, moves that operators ask for, and moves off brokers that drain."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
@@ -12,6 +13,7 @@ from trimtab.names import rows_of
 from trimtab.ownership import Event
 from trimtab.plan import Plan, ShedWish
 from trimtab.reasons import Reason, Rule
+from trimtab.round.asked_moves import take_asked
 from trimtab.round.disposal import Disposal
 from trimtab.round.placing import Placing
 from trimtab.round.repair_placement import RepairPlacement
@@ -33,14 +35,15 @@ def plan_urgent(
     if obstacle is not None:
         return Plan(skipped=obstacle), view, state
     view, state = smooth_averages(view, state, settings)
-    drains = _drains(view)
-    if not (view.trouble.needs or drains):
-        return Plan(), view, state
+    asked, refused, state = take_asked(view, state)
+    wishes = [*asked, *_drains(view, {wish.bundle for wish in asked})]
+    if not (view.trouble.needs or wishes):
+        return Plan(refusals=refused), view, state
     placing = Placing(view, state.histories, settings, rng)
     repairs, postponed = RepairPlacement(placing).repairs()
     under_way = int(np.count_nonzero(view.intended != view.bundles.owner))
-    plan = Disposal(placing).plan(drains, (), under_way)
-    plan = replace(plan, repairs=repairs, postponed=postponed)
+    plan = Disposal(placing).plan(wishes, (), under_way)
+    plan = replace(plan, refusals=refused + plan.refusals, repairs=repairs, postponed=postponed)
     return plan, carry_out(view, plan), replace(state, histories=placing.remembered())
 
 
@@ -73,14 +76,16 @@ def smooth_averages(view: View, state: RoundState, settings: Settings) -> tuple[
     return replace(view, brokers=brokers), state
 
 
-def _drains(view: View) -> list[ShedWish]:
-    """A wish for each movable bundle of a draining broker."""
+def _drains(view: View, besides: Collection[int]) -> list[ShedWish]:
+    """A wish for each movable bundle of a draining broker, but for the rows ``besides``."""
     trouble, bundles = view.trouble, view.bundles
     if not trouble.draining or trouble.doubt is not Doubt.STABLE:
         return []
     emptied = np.array([name in trouble.draining for name in view.brokers.names], dtype=np.bool_)
     rows = np.flatnonzero(bundles.movable & emptied[bundles.owner]).tolist()
-    return [ShedWish(row, int(bundles.owner[row]), Reason.DRAINED) for row in rows]
+    return [
+        ShedWish(row, int(bundles.owner[row]), Reason.DRAINED) for row in rows if row not in besides
+    ]
 
 
 def carry_out(view: View, plan: Plan) -> View:

@@ -157,6 +157,18 @@ def catalogue(settings: Settings | None = None) -> Iterator[tuple[str, object, S
             yield f"{group}.{member.name}", member.default, known
 
 
+def unread_spellings(conf: Mapping[str, object]) -> list[str]:
+    """The keys of a configuration of Pulsar that it does not read, because another spelling of the
+    same setting counts: the correct one, unless it has its default."""
+    found = []
+    for _, default, known in catalogue():
+        alias = known.alias
+        if alias is not None and alias.misspelt in conf and alias.key in conf:
+            kept = alias.convert(conf[alias.key]) == default
+            found.append(alias.key if kept else alias.misspelt)
+    return found
+
+
 class _Known(NamedTuple):
     """What may be set."""
 

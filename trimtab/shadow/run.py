@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Final
 
 from trimtab.plan import Move, Plan
-from trimtab.reasons import IDLE, Reason, Rule
+from trimtab.reasons import IDLE, ORDERED, Rule
 from trimtab.round.decide import decide
 from trimtab.settings import NO_SHADOW, Settings
 from trimtab.shadow.overlay import NOTHING_LEARNT, learn_costs, overlay_view, standing
@@ -118,8 +118,8 @@ def _decided(shadow: Shadow, view: View, settings: Settings) -> tuple[Plan, Shad
 
 
 def _compared_moves(plan: Plan) -> tuple[Move, ...]:
-    """The moves without drains: these follow the true world, but take budget, draws and rest."""
-    return tuple(move for move in plan.moves if move.reason is not Reason.DRAINED)
+    """The moves that strategies want: others follow the true world, but take budget and draws."""
+    return tuple(move for move in plan.moves if move.reason not in ORDERED)
 
 
 def _range(plan: Plan) -> float | None:

@@ -65,12 +65,13 @@ def has_landed(flight: Flight, record: Record) -> bool:
 
 
 def list_proposed(flights: Mapping[str, Flight]) -> dict[str, str]:
-    """Bundle to the broker that is proposed to the lookup which will assign it."""
+    """Bundle to its planned broker, of the bundles that the next lookup assigns."""
     return {bundle: each.destination for bundle, each in flights.items() if each.at_lookup}
 
 
 def void(flight: Flight, record: Record | None, gone: Mapping[str, int]) -> bool:
-    """Whether it has no effect: its destination was lost, or its owner since it was issued."""
+    """Whether the flight has no effect: its destination is lost, or its owner was lost after it was
+    issued."""
     if flight.destination in gone:
         return True
     return record is not None and flight.issued_ms < gone.get(record.owner or "", 0)

@@ -93,8 +93,8 @@ class Side:
         return self.used / self.reports - self.used_then - self.explained
 
     def noise(self, strays: float) -> float:
-        """Variance of ``surprise`` by chance, for reports that deviate by ``strays``; only with
-        reports."""
+        """The variance of ``surprise`` that chance explains, if each report deviates by ``strays``;
+        only with reports."""
         return strays**2 * (1 + 1 / self.reports)
 
     @property

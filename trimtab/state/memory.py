@@ -10,6 +10,7 @@ from trimtab.policies import NO_POLICIES, Policies
 from trimtab.state.in_flight import Flight
 from trimtab.state.liveness import Liveness
 from trimtab.state.pace import Pace
+from trimtab.state.pending import Pending
 from trimtab.state.round_state import Histories, RoundState
 from trimtab.state.shadow_state import Shadow
 
@@ -52,6 +53,10 @@ class Memory:
     timestamp)."""
     readmitted: tuple[str, ...] = ()
     """Bundles that are to leave quarantine."""
+    pending: dict[str, Pending] = field(default_factory=dict)
+    """Intents that were accepted and whose effect is still to come, by id."""
+    intents: dict[str, int] = field(default_factory=dict)
+    """The ids of operators' last intents, oldest first, to a fingerprint of what each asked for."""
     exported_ms: int = 0
     """When the cluster's whole state was last exported (batch timestamp); 0: never."""
     shadow: Shadow | None = None

@@ -102,6 +102,9 @@ class RoundState:
     """Children of splits that wait for a place, to since when (ms)."""
     asked: dict[str, AskedSplit] = field(default_factory=dict)
     """Bundles whose split operators ask for; the next round that asks strategies decides."""
+    asked_moves: dict[str, str] = field(default_factory=dict)
+    """Bundles that operators want moved, each to a broker, or where placement finds best if that is
+    empty; the next round in which ownership is in no doubt decides."""
     ledger: Ledger = field(default_factory=Ledger)
     breaker: Breaker = field(default_factory=Breaker)
     strategies: tuple[str, ...] = ()

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Final
+from zlib import crc32
 
 import msgspec
 
 from trimtab.doubt import Doubt
 from trimtab.policies import Isolation
-
-LONGEST_ID: Final = 128
-"""Characters of an intent's id: problems, dead letters and logs repeat it."""
 
 
 class IntentKind(StrEnum):
@@ -39,6 +37,9 @@ class IntentKind(StrEnum):
     """Use ``broker`` again."""
     READMIT = "readmit"
     """End the quarantine of ``bundle``."""
+    UNLOAD = "unload"
+    """Take ``bundle``, or all of the namespace ``name``, off their brokers: to ``broker``, or where
+    placement finds best without one."""
     SPLIT = "split"
     """Split ``bundle``: at ``positions``, by ``algorithm``, or without them as the setting says."""
     ISOLATION = "isolation"
@@ -49,11 +50,22 @@ class IntentKind(StrEnum):
     """Define the failure domain ``name`` as ``brokers``."""
 
 
-class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """``id`` links it to its outcome, and has 128 characters at most; ``at`` is the writer's clock
-    (epoch ms), for readers only."""
+OF_THE_WATCHER: Final = frozenset(
+    {IntentKind.BROKER_LOST, IntentKind.BROKER_JOINED, IntentKind.DOUBT}
+)
+"""What the job tells itself. Nobody waits for an outcome of these, and an id may come again."""
 
-    id: Annotated[str, msgspec.Meta(max_length=LONGEST_ID)]
+
+LONGEST_ID: Final = 200
+"""Characters of an intent's id, which is part of a key in Redis."""
+
+
+class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """``id`` links it to its outcome (`trimtab.wire.intent_outcome`): a second intent of an
+    operator with the same id is the same request. ``at`` is the writer's clock (epoch ms), for
+    readers only."""
+
+    id: str
     kind: IntentKind
     cluster: str
     at: int = 0
@@ -72,6 +84,11 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     positions: tuple[int, ...] = ()
     level: Doubt = Doubt.STABLE
     v: int = 1
+
+
+def fingerprint(intent: Intent) -> int:
+    """Of what the intent asks for, without who asked when."""
+    return crc32(msgspec.json.encode(msgspec.structs.replace(intent, at=0, by="")))
 
 
 decode_intent: Final = msgspec.json.Decoder(Intent).decode

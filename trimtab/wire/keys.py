@@ -92,6 +92,12 @@ def groups_key(cluster: str) -> str:
     return f"trimtab:{{{cluster}}}:groups"
 
 
+def outcome_key(cluster: str, intent: str) -> str:
+    """String with an expiry: what came of an operator's intent as JSON
+    (`trimtab.wire.intent_outcome.IntentOutcome`)."""
+    return f"trimtab:{{{cluster}}}:outcome:{intent}"
+
+
 def urls_key(cluster: str, broker: str) -> str:
     """String with an expiry: the broker's service URLs as JSON
     (`trimtab.wire.lookup.ServiceUrls`), written by its agent."""

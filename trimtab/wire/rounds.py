@@ -7,6 +7,7 @@ import msgspec
 from trimtab.policies import Policies
 from trimtab.wire.command import Division
 from trimtab.wire.hints import Hints
+from trimtab.wire.intent_outcome import IntentOutcome
 from trimtab.wire.planned import (
     PlannedMerge,
     PlannedMove,
@@ -153,6 +154,8 @@ class BatchRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     offsets: dict[str, dict[str, tuple[int, int]]]
     """Topic to partition to its first offset and the one after its last, where any was read."""
     rounds: tuple[RoundRecord, ...]
+    outcomes: tuple[IntentOutcome, ...] = ()
+    """What came of operators' intents."""
     exported: tuple[str, ...] = ()
     """Clusters whose state after this batch is on trimtab.state."""
     settings: JobSettings | None = None

@@ -40,6 +40,8 @@ class Tag(StrEnum):
     """② to the sinks: an Intake as JSON."""
     ROUND = "round"
     """② to the sinks: a RoundRecord as JSON."""
+    OUTCOME = "outcome"
+    """② to the sinks: an intent's Outcome as JSON."""
     STATE = "state"
     """② to the sinks: a part of a cluster's state after the batch, as it is stored."""
     WHY = "why"

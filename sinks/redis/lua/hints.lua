@@ -4,19 +4,15 @@
 -- ARGV: the job's generation; the hints as JSON; a digest of the groups, then each field of the groups'
 --       hash and its value.
 -- Returns {"set", ""}, {"fenced", the open generation, a higher one}, or {"closed", why}.
+--
+-- From generation.lua: other_generation.
 
 -- unpack fails on long lists.
 local PAGE = 1000
 
-local generation = redis.call("HGET", KEYS[1], "generation")
-if not generation then
-  return { "closed", "no job has opened it" }
-end
-if tonumber(generation) > tonumber(ARGV[1]) then
-  return { "fenced", generation }
-end
-if generation ~= ARGV[1] then
-  return { "closed", "it is open to generation " .. generation }
+local refused = other_generation(KEYS[1], tonumber(ARGV[1]))
+if refused then
+  return refused
 end
 -- The groups rarely change. A key of the wrong type is written again.
 if redis.pcall("HGET", KEYS[5], "") ~= ARGV[3] then

@@ -49,25 +49,23 @@ local function majority_of(online)
   return math.floor((online + 1) / 2)
 end
 
--- The note about replicas on this history: the most that were connected, and the offset at which too few
--- were near; nil without one.
+-- The note about replicas: the most that were connected on this history; the offset at which too few were
+-- near on it, nil without one; the most on the histories before that the job has not opened with enough;
+-- whether the note is on this history.
 local function noted_replicas(replicas, history)
-  local noted = redis.call("HMGET", replicas, "on", "online", "alone")
-  if noted[1] ~= history then
-    return 0
+  local noted = redis.call("HMGET", replicas, "on", "online", "alone", "before")
+  local online, before = tonumber(noted[2] or "") or 0, tonumber(noted[4] or "") or 0
+  if noted[1] == history then
+    return online, tonumber(noted[3] or ""), before, true
   end
-  return tonumber(noted[2]) or 0, tonumber(noted[3] or "")
+  return 0, nil, math.max(before, online), false
 end
 
 local function note_replicas(replicas, history, online, alone)
-  local noted = redis.call("HMGET", replicas, "on", "online", "before")
-  if noted[1] and noted[1] ~= history then
-    -- For the job's next open: the master before may have had more replicas than its last open found.
-    local before = math.max(tonumber(noted[2] or "") or 0, tonumber(noted[3] or "") or 0)
-    redis.call("HSET", replicas, "before", string.format("%.0f", before))
-  end
+  -- For the job's next open: the master before may have had more replicas than its last open found.
+  local _, _, before = noted_replicas(replicas, history)
   redis.call("HSET", replicas, "on", history, "online", string.format("%.0f", online),
-    "alone", alone and string.format("%.0f", alone) or "")
+    "alone", alone and string.format("%.0f", alone) or "", "before", string.format("%.0f", before))
 end
 
 -- "1 of 2" if fewer replicas are near than must be, else nil: another server may have become the master
@@ -75,11 +73,7 @@ end
 -- requires; `fixed`: not nil if an operator set that number; `looked_at`: whether the job has seen this history.
 local function short_of_replicas(replicas, here, history, wanted, fixed, looked_at)
   local least = tonumber(wanted) or 0
-  local noted = redis.call("HMGET", replicas, "on", "online", "alone", "before")
-  local is_noted = noted[1] == history
-  local most, alone = is_noted and tonumber(noted[2]) or 0, is_noted and tonumber(noted[3] or "")
-  -- What the histories before had, as far as only brokers saw it.
-  local before = math.max(tonumber(noted[4] or "") or 0, is_noted and 0 or tonumber(noted[2] or "") or 0)
+  local most, alone, before = noted_replicas(replicas, history)
   -- With its first replica a master starts a backlog, and with that another history.
   if least == 0 and before == 0 and string.find(here, "repl_backlog_active:0", 1, true) then
     return nil

@@ -24,7 +24,7 @@ end
 local stored = redis.call("HMGET", OPEN, "generation", "replid", "rebuild_on", "rebuild_since",
   "replicas", "run_id", "replicated", "connected", "before")
 local generation, opened_on, by_older_job = stored[1], stored[2], stored[6]
-local most = noted_replicas(REPLICAS, history)
+local most, _, before, is_noted = noted_replicas(REPLICAS, history)
 
 if generation and tonumber(generation) > tonumber(wanted) then
   return { "fenced", generation }
@@ -54,9 +54,7 @@ local looked_at = is_of_here or stored[3] == history
 local online, near = replicas_of(here, 0)
 -- The most replicas on the histories since it was last opened with enough of them. Brokers' requests may
 -- have seen more than the job's calls.
-local noted = redis.call("HMGET", REPLICAS, "on", "online", "before")
-local before = math.max(tonumber(stored[9]) or 0, tonumber(noted[3] or "") or 0,
-  not looked_at and tonumber(stored[8]) or 0, noted[1] ~= history and tonumber(noted[2] or "") or 0)
+before = math.max(tonumber(stored[9]) or 0, before, not looked_at and tonumber(stored[8]) or 0)
 local replicated = stored[7] or (tonumber(stored[5]) or 0) > 0 or most > 0 or before > 0
 local connected = math.max(online, most, looked_at and tonumber(stored[8]) or 0)
 
@@ -112,6 +110,6 @@ if not is_open then
 end
 if before > 0 and near >= required() then
   redis.call("HDEL", OPEN, "before")
-  redis.call("HDEL", REPLICAS, "before", noted[1] ~= history and "online" or "before")
+  redis.call("HDEL", REPLICAS, "before", is_noted and "before" or "online")
 end
 return { "opened", history, "0" }

@@ -4,6 +4,8 @@
 -- ARGV: the job's generation; the round; its time in milliseconds; how many rounds to keep; for how
 --       many seconds at most; then subjects and explanations in turn.
 -- Returns {"kept", how many rounds}, {"fenced", the open generation, a higher one}, or {"closed", why}.
+--
+-- From generation.lua: other_generation.
 
 -- Most rounds that the index lists for one subject.
 local NAMED = 20
@@ -11,15 +13,9 @@ local NAMED = 20
 local OPEN, INDEX, ROUNDS, ROUND = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local number, at, most, seconds = ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 
-local generation = redis.call("HGET", OPEN, "generation")
-if not generation then
-  return { "closed", "no job has opened it" }
-end
-if tonumber(generation) > tonumber(ARGV[1]) then
-  return { "fenced", generation }
-end
-if generation ~= ARGV[1] then
-  return { "closed", "it is open to generation " .. generation }
+local refused = other_generation(OPEN, tonumber(ARGV[1]))
+if refused then
+  return refused
 end
 
 -- The rounds that the index lists for a subject, without one of them.

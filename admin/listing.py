@@ -1,0 +1,104 @@
+"""The brokers and bundles of a cluster, from its rounds and its records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from sinks.redis.bundle_index import BundleIndex
+from sinks.redis.ownership_store import OwnershipStore
+from trimtab.model import is_bundle, namespace_of
+from trimtab.ownership import State
+from trimtab.wire.ownership import Record
+from trimtab.wire.rounds import RoundRecord
+
+_PAGE: Final = 500
+"""Records that a call reads: it blocks the server for less than a millisecond."""
+
+
+class BrokerRow(NamedTuple):
+    """A broker as the newest round saw it; ``usage`` and ``average`` are fractions."""
+
+    broker: str
+    state: str
+    """serving, lost, draining or held-back."""
+    usage: float | None
+    average: float | None
+    bundles: int
+    """How many it owns by the records."""
+
+
+class BundleRow(NamedTuple):
+    """A bundle's record."""
+
+    bundle: str
+    state: str
+    owner: str
+    destination: str
+    epoch: str
+    since: int
+    """When the record was written, by Redis' clock (epoch ms)."""
+
+
+class Wanted(NamedTuple):
+    """Which bundles to list: all that match every part that is not empty."""
+
+    broker: str = ""
+    namespace: str = ""
+    state: State | None = None
+
+    def takes(self, bundle: str, record: Record) -> bool:
+        """Whether a bundle is wanted."""
+        return (
+            self.broker in ("", record.owner)
+            and self.namespace in ("", namespace_of(bundle))
+            and self.state in (None, record.state)
+        )
+
+
+def list_brokers(record: RoundRecord, store: OwnershipStore) -> list[BrokerRow]:
+    """The brokers of a round, the busiest first; raises the store's errors."""
+    states = {
+        **dict.fromkeys(record.usage, "serving"),
+        **dict.fromkeys(record.held_back, "held-back"),
+        **dict.fromkeys(record.draining, "draining"),
+        **dict.fromkeys(record.gone, "lost"),
+    }
+    counts = store.owned_counts(record.cluster, sorted(states))
+    usage, average = record.usage, record.smoothed_usage
+    rows = [
+        BrokerRow(broker, state, usage.get(broker), average.get(broker), counts[broker])
+        for broker, state in states.items()
+    ]
+    return sorted(rows, key=lambda row: (-(row.usage or 0.0), row.broker))
+
+
+def list_bundles(
+    cluster: str, wanted: Wanted, after: str, store: OwnershipStore, index: BundleIndex
+) -> Iterator[BundleRow]:
+    """The wanted bundles after ``after``, by name, read in pages as they are asked for."""
+    if wanted.broker:
+        yield from _rows(wanted, after, store.records_of(cluster, wanted.broker))
+        return
+    if wanted.namespace:
+        # No bundle of the namespace stands before this one.
+        after = max(after, f"{wanted.namespace}/0")
+    while names := index.after(cluster, after, _PAGE):
+        found = store.records_named(cluster, [name for name in names if is_bundle(name)])
+        yield from _rows(wanted, after, found)
+        after = names[-1]
+        if wanted.namespace and after > f"{wanted.namespace}/1":
+            return
+
+
+def _rows(wanted: Wanted, after: str, found: Mapping[str, Record]) -> Iterator[BundleRow]:
+    for bundle, record in sorted(found.items()):
+        if bundle > after and wanted.takes(bundle, record):
+            yield BundleRow(
+                bundle,
+                record.state.value,
+                record.owner or "",
+                record.destination or "",
+                f"{record.epoch.generation}.{record.epoch.counter}",
+                record.since,
+            )

@@ -1,0 +1,115 @@
+"""`trimtab brokers` and `trimtab bundles`: who is there, and who owns what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from admin.ending import USAGE, end, end_unserved
+from admin.listing import BrokerRow, BundleRow, Wanted, list_brokers, list_bundles
+from admin.status import read_health
+from simulation.replay.recorded import RecordedTopics
+from simulation.replay.span import iso
+from sinks.errors import SinkError
+from sinks.redis.bundle_index import BundleIndex
+from sinks.redis.ownership_store import OwnershipStore
+from sinks.redis.server.connections import redis_client
+from streaming.config import InvalidConfig, load_config
+from trimtab.explaining.words import percent
+from trimtab.nearby import nearby
+from trimtab.ownership import State
+
+broker_commands = typer.Typer(help="The brokers of a cluster.", no_args_is_help=True)
+bundle_commands = typer.Typer(help="The bundles of a cluster.", no_args_is_help=True)
+
+_WIDEST: Final = 10_000
+"""Columns of a terminal that no table reaches."""
+
+Cluster = Annotated[str, typer.Argument(help="The cluster concerned.")]
+Json = Annotated[bool, typer.Option("--json", help="For programs.")]
+Config = Annotated[
+    Path | None, typer.Option(help="A TOML file of settings; TRIMTAB_... variables override it.")
+]
+
+
+@broker_commands.command("list")
+def brokers(cluster: Cluster, json: Json = False, config: Config = None) -> None:
+    """List the brokers of the newest round, the busiest first."""
+    try:
+        settings = load_config(config)
+        kafka = settings.kafka
+        with closing(RecordedTopics(kafka.bootstrap, kafka.client)) as topics:
+            found = read_health(topics)
+        if cluster not in found:
+            raise end(f"{cluster}: no round of it lately; {nearby(cluster, found)}", USAGE)
+        with redis_client(settings.redis_url.get_secret_value()) as client:
+            rows = list_brokers(found[cluster].newest, OwnershipStore(client))
+    except InvalidConfig as error:
+        raise end("\n".join(error.problems), USAGE) from None
+    except SinkError as error:
+        raise end_unserved(error, config) from None
+    _print(rows, BrokerRow._fields, [_of_broker(row) for row in rows], json=json)
+
+
+@bundle_commands.command("list")
+def bundles(  # noqa: PLR0913 - the options of a command line
+    cluster: Cluster,
+    broker: Annotated[str, typer.Option(help="Owned by this one.")] = "",
+    namespace: Annotated[str, typer.Option(help="tenant/namespace.")] = "",
+    state: Annotated[State | None, typer.Option(help="With this state of the record.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="At most so many.")] = 100,
+    after: Annotated[str, typer.Option(help="Those after this bundle, by name.")] = "",
+    json: Json = False,
+    config: Config = None,
+) -> None:
+    """List bundles with their owners, by name, as the store has them now."""
+    wanted = Wanted(broker, namespace, state)
+    try:
+        with redis_client(load_config(config).redis_url.get_secret_value()) as client:
+            found = list_bundles(
+                cluster, wanted, after, OwnershipStore(client), BundleIndex(client)
+            )
+            rows = list(islice(found, limit + 1))
+    except InvalidConfig as error:
+        raise end("\n".join(error.problems), USAGE) from None
+    except SinkError as error:
+        raise end_unserved(error, config) from None
+    shown = rows[:limit]
+    if not shown:
+        typer.echo("none", err=True)
+    _print(shown, BundleRow._fields, [_of_bundle(row) for row in shown], json=json)
+    if len(rows) > limit:
+        typer.echo(f"there are more: --after {shown[-1].bundle}, or --limit", err=True)
+
+
+def _print(
+    rows: Sequence[Any], columns: Iterable[str], cells: Iterable[Sequence[str]], *, json: bool
+) -> None:
+    if json:
+        told = {"v": 1, "rows": [row._asdict() for row in rows]}
+        print(msgspec.json.encode(told).decode())
+        return
+    table = Table(*columns, box=None, pad_edge=False)
+    for row in cells:
+        table.add_row(*map(escape, row))
+    # Names are copied from here: none is cut at the terminal's edge.
+    needed = Console(width=_WIDEST).measure(table).maximum
+    Console(width=max(needed, 1)).print(table, crop=False)
+
+
+def _of_broker(row: BrokerRow) -> list[str]:
+    usage, average = ("" if part is None else percent(part) for part in (row.usage, row.average))
+    return [row.broker, row.state, usage, average, str(row.bundles)]
+
+
+def _of_bundle(row: BundleRow) -> list[str]:
+    return [row.bundle, row.state, row.owner, row.destination, row.epoch, iso(row.since)]

@@ -1,0 +1,86 @@
+"""`trimtab outcome`: what came of an intent, and the wait for it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+import typer
+
+from admin.ending import FAILED, USAGE, end, end_unserved
+from sinks.errors import SinkError
+from sinks.redis.outcomes import Outcomes
+from sinks.redis.server.connections import redis_client
+from streaming.config import InvalidConfig, load_config
+from trimtab.wire.intent_outcome import IntentOutcome, IntentState
+
+_PAUSE_S: Final = 0.2
+"""Between two looks. Shorter: more load on Redis; longer: the answer comes later."""
+
+Wait = Annotated[
+    float,
+    typer.Option(min=0, help="Seconds to wait until it is done; 1 if it is not, 2 if refused."),
+]
+Id = Annotated[
+    str,
+    typer.Option("--id", help="A name of your own: the same request with it is carried out once."),
+]
+
+
+def outcome(
+    cluster: Annotated[str, typer.Argument(help="The cluster concerned.")],
+    intent: Annotated[str, typer.Argument(help="The id that the command printed.")],
+    wait: Wait = 0.0,
+    json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    config: Annotated[
+        Path | None,
+        typer.Option(help="A TOML file of settings; TRIMTAB_... variables override it."),
+    ] = None,
+) -> None:
+    """Say what came of an intent of the last day: refused, accepted, done or expired."""
+    try:
+        url = load_config(config).redis_url.get_secret_value()
+        found = find_outcome(url, cluster, intent, wait)
+    except InvalidConfig as error:
+        raise end("\n".join(error.problems), USAGE) from None
+    except SinkError as error:
+        raise end_unserved(error, config) from None
+    if found is not None:
+        print(msgspec.json.encode(found).decode() if json else found.state.value)
+    # Without a wait an accepted one is an answer, and no failure.
+    if found is None or found.final or wait:
+        end_by(found, cluster, intent)
+
+
+def find_outcome(url: str, cluster: str, intent: str, wait_s: float) -> IntentOutcome | None:
+    """The newest outcome: the final one, if it comes within ``wait_s``. Raises SinkError."""
+    until = time.monotonic() + wait_s
+    with redis_client(url) as client:
+        outcomes = Outcomes(client)
+        while True:
+            found = outcomes.read(cluster, intent)
+            left = until - time.monotonic()
+            if (found is not None and found.final) or left <= 0:
+                return found
+            time.sleep(min(left, _PAUSE_S))
+
+
+def end_by(found: IntentOutcome | None, cluster: str, intent: str) -> None:
+    """Say what an outcome means, and end the program unless the intent is done."""
+    if found is None:
+        raise end(
+            f"nothing is known of {intent} in {cluster}: it is not read yet, or too old\n"
+            "Next: trimtab doctor",
+            FAILED,
+        )
+    problems = f": {'; '.join(found.problems)}" if found.problems else ""
+    match found.state:
+        case IntentState.REFUSED:
+            raise end(f"refused by {found.rule}{problems}", USAGE)
+        case IntentState.EXPIRED:
+            raise end(f"expired{problems}", FAILED)
+        case IntentState.ACCEPTED:
+            text = f"accepted, and not done yet\nNext: trimtab outcome {cluster} {intent} --wait 60"
+            raise end(text, FAILED)

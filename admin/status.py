@@ -1,0 +1,219 @@
+"""What a cluster's last rounds say of its health: each finding with the next command to type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from simulation.replay.recorded import RecordedTopics, decode_values
+from trimtab.explaining.words import format_count, percent, points, seconds
+from trimtab.reasons import Rule
+from trimtab.settings import Settings
+from trimtab.wire import keys
+from trimtab.wire.rounds import BatchRecord, RoundRecord
+
+LATELY_MS: Final = 900_000
+"""How long before the newest record clusters are looked for. A cluster is forgotten by then if it
+holds a round every minute; longer: more to read in a large fleet."""
+
+_LATE_ROUNDS: Final = 3
+"""Rounds that may be missing before the cluster counts as without rounds."""
+_NAMED: Final = 5
+"""Brokers and problems that are named; the rest is counted."""
+
+
+class Grade(StrEnum):
+    """How urgent a finding is."""
+
+    ACT = "act"
+    """Somebody must do something."""
+    LOOK = "look"
+    """It may pass by itself, or is meant so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is found, and what to type next; nothing if only to wait helps."""
+
+    grade: Grade
+    what: str
+    next: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """A cluster's newest rounds; ``regular`` is the newest that was not only for repairs."""
+
+    newest: RoundRecord
+    regular: RoundRecord
+
+
+def read_health(topics: RecordedTopics) -> dict[str, Health]:
+    """By cluster, its newest rounds; raises what `RecordedTopics` raises."""
+    if not [*topics.partitions(keys.ROUNDS)]:
+        return {}
+    low, high = topics.whole(keys.ROUNDS)
+    newest = [record.at for record in topics.between(keys.ROUNDS, 0, max(low, high - 1), high)]
+    if newest:
+        low = max(low, topics.offset_at(keys.ROUNDS, 0, newest[-1] - LATELY_MS))
+    found: dict[str, Health] = {}
+    decoder = msgspec.json.Decoder(BatchRecord)
+    for _, batch in decode_values(topics.between(keys.ROUNDS, 0, low, high), decoder):
+        for held in batch.rounds:
+            before = found.get(held.cluster)
+            extra = held.skipped == Rule.REPAIR_ONLY
+            found[held.cluster] = Health(held, before.regular if before and extra else held)
+    return found
+
+
+def assess(health: Health, settings: Settings, now_ms: int) -> list[Finding]:
+    """The findings on a cluster, the most urgent first; ``settings`` are those of its rounds."""
+    parts = (
+        _rounds(health, settings, now_ms),
+        _service(health.newest),
+        _stopped(health, now_ms),
+        _brokers(health.newest),
+        _load(health.regular, settings),
+        _problems(health.newest),
+    )
+    found = [finding for part in parts for finding in part]
+    return sorted(found, key=lambda finding: [*Grade].index(finding.grade))
+
+
+def headline(health: Health) -> str:
+    """The cluster's figures in a line."""
+    newest, regular = health.newest, health.regular
+    summary = regular.summary
+    figures = [
+        format_count(int(summary.get("brokers", 0)), "broker"),
+        format_count(int(summary.get("bundles", 0)), "bundle"),
+        f"usage {percent(summary.get('usage_min', 0))} to {percent(summary.get('usage_max', 0))}",
+        f"range {points(summary.get('usage_range', 0.0))}",
+        f"round {newest.round}: {_decided(regular)}",
+    ]
+    return ", ".join(figures)
+
+
+def _decided(record: RoundRecord) -> str:
+    done = [
+        format_count(len(part), noun)
+        for part, noun in (
+            (record.moves, "move"),
+            (record.splits, "split"),
+            (record.merges, "merge"),
+            (record.repairs, "repair"),
+        )
+        if part
+    ]
+    return ", ".join(done) or record.skipped or "nothing to do"
+
+
+def _rounds(health: Health, settings: Settings, now_ms: int) -> Iterator[Finding]:
+    age_s, interval = (now_ms - health.newest.at) / 1000, settings.round.interval
+    if interval and age_s > _LATE_ROUNDS * interval:
+        what = f"no round for {seconds(age_s)}, though one is due every {seconds(interval)}"
+        yield Finding(Grade.ACT, f"{what}: does the job run?", "trimtab doctor")
+
+
+def _service(record: RoundRecord) -> Iterator[Finding]:
+    if record.unserved:
+        what = f"{format_count(record.unserved, 'bundle')} without a broker that serves"
+        yield Finding(Grade.ACT, f"{what}: they get one unless what follows forbids it")
+    for cause, level in sorted(record.causes.items()):
+        grade = Grade.ACT if level == "unstable" else Grade.LOOK
+        yield Finding(
+            grade, f"ownership is {level} because of {cause}: {_FOR_DOUBT.get(cause, '')}".rstrip()
+        )
+
+
+def _stopped(health: Health, now_ms: int) -> Iterator[Finding]:
+    record, cluster = health.regular, health.newest.cluster
+    if record.observe_only:
+        yield Finding(
+            Grade.LOOK,
+            "the job only observes",
+            f"trimtab settings set {cluster} round.observe_only=false",
+        )
+    if health.newest.frozen_until > now_ms:
+        left = seconds((health.newest.frozen_until - now_ms) / 1000)
+        yield Finding(
+            Grade.LOOK, f"no strategy is asked for {left} more", f"trimtab tell resume {cluster}"
+        )
+    if record.skipped == Rule.PAUSED:
+        yield Finding(Grade.LOOK, "paused by an operator", f"trimtab tell resume {cluster}")
+    elif record.skipped == Rule.DISABLED:
+        yield Finding(
+            Grade.LOOK, "shedding is off", f"trimtab settings set {cluster} round.enabled=true"
+        )
+    elif record.skipped == Rule.TOO_FEW_BROKERS:
+        yield Finding(Grade.ACT, "fewer than two brokers may get bundles")
+    elif record.skipped == Rule.UNCOMPUTABLE:
+        hottest = max(record.usage, key=record.usage.__getitem__, default="")
+        yield Finding(
+            Grade.ACT,
+            "what a broker reports cannot be computed with",
+            f"trimtab why {hottest or 'BROKER'} --cluster {cluster}",
+        )
+
+
+def _brokers(record: RoundRecord) -> Iterator[Finding]:
+    if record.gone:
+        yield Finding(Grade.LOOK, f"lost: {_some(record.gone)}; their bundles go to others")
+    if record.held_back:
+        yield Finding(Grade.LOOK, f"back after a loss, and held back: {_some(record.held_back)}")
+    if record.draining:
+        yield Finding(
+            Grade.LOOK,
+            f"being drained: {_some(record.draining)}",
+            f"trimtab tell undrain {record.cluster} {record.draining[0]}",
+        )
+
+
+def _load(record: RoundRecord, settings: Settings) -> Iterator[Finding]:
+    full = settings.round.overloaded_threshold
+    hot = sorted((b for b, use in record.usage.items() if use > full), key=record.usage.__getitem__)
+    if hot:
+        hottest = hot[-1]
+        what = f"above {percent(full)}: {_some(hot[::-1])}; {hottest} at "
+        yield Finding(
+            Grade.ACT,
+            what + percent(record.usage[hottest]),
+            f"trimtab why {hottest} --cluster {record.cluster}",
+        )
+    elif record.skipped == Rule.NO_PROPOSAL and record.usage:
+        hottest = max(record.usage, key=record.usage.__getitem__)
+        yield Finding(
+            Grade.LOOK,
+            f"brokers are {points(record.summary.get('usage_range', 0.0))} apart, and the strategy "
+            "moves nothing",
+            f"trimtab why {hottest} --cluster {record.cluster}",
+        )
+    for busy in record.busy_topics[:_NAMED]:
+        yield Finding(
+            Grade.LOOK, f"{busy.bundle}: one topic keeps it busy; give it more partitions"
+        )
+
+
+def _problems(record: RoundRecord) -> Iterator[Finding]:
+    for problem in record.problems[:_NAMED]:
+        yield Finding(Grade.LOOK, problem)
+    if len(record.problems) > _NAMED:
+        yield Finding(Grade.LOOK, f"and {len(record.problems) - _NAMED} more problems")
+
+
+def _some(names: tuple[str, ...] | list[str]) -> str:
+    rest = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+_FOR_DOUBT: Final[Mapping[str, str]] = {
+    "clock": "Redis' clock and the job's disagree; set Redis' machine by NTP",
+    "redis": "the store is closed or away; it opens by itself after a lease",
+    "silence": "many brokers do not report; look at them, and at their way to Kafka",
+    "losses": "many brokers were lost at once; look at their network",
+}
+"""What causes of doubt mean, and what helps."""

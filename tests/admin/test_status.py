@@ -1,0 +1,177 @@
+"""`trimtab status` says whether a cluster is well, and what to type next if it is not."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from admin import cli
+from admin.status import Grade, Health, assess, headline, read_health
+from admin.status_command import show, status_of
+from deploy.kafka_server import KafkaServer
+from sinks.kafka.pages import batch_records
+from sinks.kafka.publisher import Outgoing, Publisher
+from sinks.kafka.topics import ensure_topics
+from tests.support.kept_topics import KeptTopics
+from tests.support.recorded_batches import START
+from tests.support.recorded_batches import held as round_record
+from trimtab.reasons import Rule
+from trimtab.shedding import DEFAULTS
+from trimtab.wire.keys import ROUNDS
+from trimtab.wire.rounds import BatchRecord, BusyTopicRecord, RoundRecord
+
+SUMMARY = {
+    "brokers": 3.0,
+    "bundles": 12.0,
+    "usage_min": 0.3,
+    "usage_max": 0.4,
+    "usage_mean": 0.35,
+    "usage_range": 0.1,
+}
+USAGE = {"a:1": 0.4, "b:1": 0.3, "c:1": 0.35}
+
+
+BUSY = BusyTopicRecord(bundle="B", broker="a", topics=1, rate=1, throughput=1)
+
+
+def held(cluster: str = "east", /, **members: object) -> RoundRecord:
+    calm = {"skipped": "balanced", "summary": SUMMARY, "usage": USAGE, "moves": (), "problems": ()}
+    record = msgspec.structs.replace(round_record(cluster), at=START)
+    return msgspec.structs.replace(record, **{**calm, **members})
+
+
+def findings(record: RoundRecord, now_ms: int = START) -> list[tuple[str, str, str]]:
+    found = assess(Health(record, record), DEFAULTS, now_ms)
+    return [(each.grade.value, each.what, each.next) for each in found]
+
+
+def test_a_balanced_cluster_is_well() -> None:
+    record = held()
+    assert findings(record) == []
+    assert headline(Health(record, record)) == (
+        f"3 brokers, 12 bundles, usage 30.0 % to 40.0 %, range 10.0 points, round {record.round}: "
+        "balanced"
+    )
+
+
+@pytest.mark.parametrize(
+    ("members", "grade", "says", "next_"),
+    [
+        ({"unserved": 2}, "act", "2 bundles without a broker", ""),
+        ({"causes": {"clock": "unstable"}}, "act", "unstable because of clock: Redis' clock", ""),
+        ({"causes": {"losses": "jittery"}}, "look", "jittery because of losses", ""),
+        ({"skipped": "paused"}, "look", "paused", "trimtab tell resume east"),
+        ({"skipped": "disabled"}, "look", "off", "trimtab settings set east round.enabled=true"),
+        ({"skipped": "too-few-brokers"}, "act", "fewer than two brokers", ""),
+        ({"skipped": "uncomputable-view"}, "act", "cannot be computed", "trimtab why a:1 --cl"),
+        ({"skipped": "no-proposal"}, "look", "10.0 points apart", "trimtab why a:1 --cluster east"),
+        ({"frozen_until": START + 60_000}, "look", "for 60 s more", "trimtab tell resume east"),
+        ({"observe_only": True}, "look", "only observes", "trimtab settings set east round.obs"),
+        ({"gone": ("a:1", "b:1")}, "look", "lost: a:1, b:1", ""),
+        ({"held_back": ("a:1",)}, "look", "held back: a:1", ""),
+        ({"draining": ("a:1",)}, "look", "drained: a:1", "trimtab tell undrain east a:1"),
+        (
+            {"usage": USAGE | {"a:1": 0.9}},
+            "act",
+            "above 85.0 %: a:1; a:1 at 90.0 %",
+            "trimtab why a:1 --cluster east",
+        ),
+        ({"problems": ("t/n: a hole",)}, "look", "t/n: a hole", ""),
+        (
+            {"busy_topics": (BUSY,)},
+            "look",
+            "B: one topic",
+            "",
+        ),
+    ],
+)  # fmt: skip
+def test_each_trouble_has_its_grade_and_its_next_command(
+    members: dict[str, object], grade: str, says: str, next_: str
+) -> None:
+    [(found, what, command)] = findings(held(**members))
+    assert (found, says in what, command.startswith(next_)) == (grade, True, True)
+    assert bool(command) is bool(next_)
+
+
+def test_the_urgent_comes_first_and_long_lists_are_counted() -> None:
+    many = {"gone": tuple(f"b{i}:1" for i in range(7)), "unserved": 1}
+    (first, *_), (_, what, _) = findings(held(**many))
+    assert first == "act"
+    assert "b4:1 and 2 more" in what
+    told = findings(held(problems=tuple(map(str, range(9)))))
+    assert [what for _, what, _ in told][-1] == "and 4 more problems"
+
+
+def test_a_cluster_without_rounds_for_three_intervals_needs_somebody() -> None:
+    assert findings(held(), START + 180_000) == []
+    [(grade, what, command)] = findings(held(), START + 181_000)
+    assert (grade, command) == ("act", "trimtab doctor")
+    assert "no round for 3 min, though one is due every 60 s" in what
+
+
+def recorded(*rounds: RoundRecord) -> KeptTopics:
+    topics = KeptTopics()
+    for number, record in enumerate(rounds):
+        topics.publish([Outgoing(ROUNDS, f"q/{number}", written(number, record))], record.at)
+    return topics
+
+
+def written(number: int, record: RoundRecord) -> bytes:
+    return msgspec.json.encode(
+        BatchRecord(
+            query="q", batch=number, generation=1, at=record.at, offsets={}, rounds=(record,)
+        )
+    )
+
+
+def test_a_round_between_two_others_hides_no_verdict_of_the_last_regular_one() -> None:
+    paused = held(skipped="paused")
+    extra = held(skipped=Rule.REPAIR_ONLY, unserved=1, at=START + 1000)
+    found = read_health(recorded(paused, extra))["east"]
+    assert (found.newest, found.regular) == (extra, paused)
+    assert [grade for grade, _, _ in findings(extra)] == ["act"]
+    said = assess(found, DEFAULTS, START)
+    assert [each.grade for each in said] == [Grade.ACT, Grade.LOOK]
+
+
+def test_where_nothing_is_recorded_nothing_is_found() -> None:
+    assert read_health(KeptTopics()) == {}
+
+
+def test_it_is_printed_so_that_a_command_can_be_copied() -> None:
+    console = Console(record=True, width=40, file=None)
+    record = held(skipped="paused", problems=("[red]odd[/] " + "x" * 60,))
+    with console.capture() as captured:
+        show(console, [status_of(Health(record, record), DEFAULTS, START)])
+    lines = captured.get().splitlines()
+    assert lines[0].startswith("look  east: 3 brokers")
+    assert "        Next: trimtab tell resume east" in lines
+    assert lines[-1] == f"  look  [red]odd[/] {'x' * 60}"
+
+
+def test_the_command_ends_by_what_it_finds(
+    kafka: KafkaServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ensure_topics(kafka.bootstrap)
+    monkeypatch.setenv("TRIMTAB_KAFKA__BOOTSTRAP", kafka.bootstrap)
+    done = BatchRecord(
+        query="status",
+        batch=1,
+        generation=1,
+        at=START,
+        offsets={},
+        rounds=(held("status-well", at=2**42), held("status-ill", at=2**42, unserved=1)),
+    )
+    Publisher(kafka.bootstrap).publish(list(batch_records(done)))
+    well = CliRunner().invoke(cli.app, ["status", "status-well"])
+    assert (well.exit_code, well.stdout.split()[0]) == (0, "well"), well.output
+    ill = CliRunner().invoke(cli.app, ["status", "status-ill", "--json"])
+    assert ill.exit_code == 6
+    [told] = json.loads(ill.stdout.splitlines()[-1])["clusters"]
+    assert (told["cluster"], told["grade"], len(told["findings"])) == ("status-ill", "act", 1)
+    absent = CliRunner().invoke(cli.app, ["status", "status-il"])
+    assert (absent.exit_code, "status-ill" in absent.stderr) == (2, True)

@@ -1,0 +1,87 @@
+"""An operator's intents reach the brokers, and each has one outcome, on the real services."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner, Result
+
+from admin import cli
+from deploy.kafka_server import KafkaServer
+from deploy.redis_server import RedisServer
+from simulation.fleet import Fleet, FleetSettings
+from simulation.load_model import load_model
+from simulation.profile import Profile
+from sinks.redis.ownership_store import OwnershipStore
+from sinks.redis.server.connections import redis_client
+from streaming.config import load_config
+from tests.support.jobs import QUICK, write_settings
+from tests.support.opening import let_in
+from tests.support.running import PATIENCE, Running
+from tests.support.verdicts import assert_nothing_was_done_twice
+from tests.support.waiting import eventually
+from trimtab.ownership import State
+
+# kafka-python, in the agents, leaves the socket of a refused connection to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+
+CLUSTER = "told"
+FLEET = Profile(
+    brokers=3, bundles=6, namespaces=1, low=0.3, high=0.3, rate_sigma=0.0, noise=0.0, seed=5
+)
+SETTINGS = {**QUICK, "round.shedding": "overload", "round.placement": "least-long-term-rate"}
+"""Nobody is overloaded: only operators move anything."""
+WAIT = ["--wait", str(PATIENCE)]
+
+
+def test_operators_verbs_take_effect_and_say_so(
+    spark: SparkSession, kafka: KafkaServer, redis_server: RedisServer, tmp_path: Path
+) -> None:
+    file = write_settings(tmp_path, kafka.bootstrap, redis_server.url, SETTINGS)
+    model = load_model(FLEET)
+    fleet = Fleet(model, FleetSettings(kafka.bootstrap, redis_server.url, CLUSTER, 0.5))
+    running = Running(load_config(file), spark)
+
+    def trimtab(*words: str) -> Result:
+        return CliRunner().invoke(cli.app, [*words, "--config", str(file)])
+
+    with redis_client(redis_server.url) as client, running:
+        store = OwnershipStore(client)
+        let_in(client, CLUSTER, 1)
+        fleet.start()
+        try:
+            eventually(lambda: is_owned(store), "all owned", PATIENCE, pause=0.5)
+            running.await_metric(1, "trimtab_rounds_total", cluster=CLUSTER)
+            bundle = min(model.bundles)
+            source = store.records(CLUSTER)[bundle].owner
+            to, third = sorted({*fleet.snapshot().brokers} - {source})
+
+            moved = trimtab("unload", CLUSTER, bundle, "--to", to, "--id", "mine", *WAIT)
+            assert (moved.exit_code, moved.stdout.split()[0]) == (0, "mine"), moved.output
+            assert store.records(CLUSTER)[bundle].owner == to
+
+            # The same request once more, and another that takes its id.
+            again = trimtab("unload", CLUSTER, bundle, "--to", to, "--id", "mine", "--unchecked")
+            other = trimtab("unload", CLUSTER, bundle, "--to", third, "--id", "mine")
+            drained = trimtab("tell", "drain", CLUSTER, to, *WAIT)
+            assert [again.exit_code, other.exit_code, drained.exit_code] == [0, 0, 0]
+            assert to not in {record.owner for record in store.records(CLUSTER).values()}
+
+            refused = trimtab("unload", CLUSTER, bundle, "--to", to, "--unchecked", *WAIT)
+            assert refused.exit_code == 2
+            assert "refused by invalid-move" in refused.stderr
+            outcome = trimtab("outcome", CLUSTER, "mine")
+            assert (outcome.exit_code, outcome.stdout.split()[0]) == (0, "done")
+            running.pause(CLUSTER)
+            running.await_rest(client, CLUSTER)
+        finally:
+            fleet.stop()
+    with redis_client(redis_server.url) as client:
+        assert_nothing_was_done_twice(running.topics, client, CLUSTER)
+
+
+def is_owned(store: OwnershipStore) -> bool:
+    records = store.records(CLUSTER)
+    return len(records) == 6 and all(each.state is State.OWNED for each in records.values())

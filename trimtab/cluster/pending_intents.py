@@ -1,0 +1,172 @@
+"""Follows the intents that were accepted until each is done, refused or expired.
+
+an intent     is done as soon as
+  unload      its bundles have another owner, or none
+  split       its bundle is deleted
+  readmit     its bundle is not quarantined
+  drain       its broker owns no bundle
+A round may refuse what it was asked for; an intent is refused if that leaves nothing of it. What
+takes longer than two rounds and a move expires. A drain never does, as it stays in force.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from typing import Final
+
+from trimtab.cluster.outcomes import Told, end_pending, outcome_of, without
+from trimtab.ownership import Event, State
+from trimtab.plan import Plan
+from trimtab.reasons import Rule
+from trimtab.state.memory import Memory
+from trimtab.state.pending import Pending
+from trimtab.view import is_monitoring
+from trimtab.wire.control import IntentKind
+from trimtab.wire.intent_outcome import IntentState
+from trimtab.wire.ownership import Change, Record
+
+_TOLD: Final = 20
+"""Bundles of an intent whose refusals are told: more say nothing new."""
+
+
+def note_changes(
+    cluster: str,
+    memory: Memory,
+    records: Mapping[str, Record],
+    declined: Collection[str],
+    now_ms: int,
+) -> Told:
+    """Bundles have new ``records``; ``declined`` are those whose owner found nothing to split."""
+
+    def after(pending: Pending) -> Pending:
+        for bundle in pending.awaited.keys() & records.keys():
+            if pending.kind == IntentKind.SPLIT and bundle in declined:
+                why = "its owner found nothing to split; its log says why"
+                pending = _refused(pending, bundle, Rule.UNDIVIDABLE, why)
+            elif _has_changed(pending, bundle, records[bundle]):
+                pending = replace(
+                    pending,
+                    awaited=without(pending.awaited, bundle),
+                    changed=pending.changed + 1,
+                )
+        return pending
+
+    return _followed(cluster, memory, after, now_ms)
+
+
+def note_round(
+    cluster: str, memory: Memory, plan: Plan, records: Mapping[str, Record], now_ms: int
+) -> Told:
+    """A round was held; ``records`` are all of the cluster's, none while it only observes."""
+    if not memory.pending:
+        return Told(memory)
+    # The first one of a bundle is that of the operator's wish.
+    refusals = {refusal.bundle: refusal.rule for refusal in reversed(plan.refusals)}
+    waiting = memory.round.asked.keys() | memory.round.asked_moves.keys()
+
+    def after(pending: Pending) -> Pending:
+        for bundle, each in pending.awaited.items():
+            if each.decided or bundle in waiting:
+                continue
+            if bundle in refusals:
+                pending = _refused(pending, bundle, refusals[bundle])
+            else:
+                granted = replace(each, decided=True)
+                pending = replace(pending, awaited=pending.awaited | {bundle: granted})
+        return pending
+
+    decided = _followed(cluster, memory, after, now_ms)
+    emptied = _end_drains(cluster, decided.memory, records, now_ms)
+    expired = _expire(cluster, emptied.memory, plan, now_ms)
+    return Told(expired.memory, decided.outcomes + emptied.outcomes + expired.outcomes)
+
+
+def is_declined(change: Change, before: Record | None) -> bool:
+    """Whether the owner keeps a bundle whole that it was to split."""
+    splitting = before is not None and before.state is State.SPLITTING
+    return splitting and change.event is Event.DECLINE
+
+
+def _has_changed(pending: Pending, bundle: str, record: Record) -> bool:
+    """Whether what the intent asks has become of the bundle."""
+    before = pending.awaited[bundle]
+    match pending.kind:
+        case IntentKind.UNLOAD:
+            left = record.state in (State.FREE, State.DELETED)
+            moved = record.state is State.OWNED and record.owner != before.source
+            return record.epoch > before.epoch and (left or moved)
+        case IntentKind.SPLIT:
+            return record.state is State.DELETED
+        case _:
+            return record.state is not State.QUARANTINED
+
+
+def _refused(pending: Pending, bundle: str, rule: str, why: str = "") -> Pending:
+    problem = f"{bundle}: {why or rule}"
+    return replace(
+        pending,
+        awaited=without(pending.awaited, bundle),
+        rule=pending.rule or rule,
+        problems=(*pending.problems, problem)[:_TOLD],
+    )
+
+
+def _followed(
+    cluster: str, memory: Memory, after: Callable[[Pending], Pending], now_ms: int
+) -> Told:
+    """Each pending intent ``after`` what became known; those of which nothing is left end."""
+    found = {
+        name: pending if pending.kind == IntentKind.DRAIN else after(pending)
+        for name, pending in memory.pending.items()
+    }
+    ended = {
+        name: outcome_of(
+            cluster, name, each, IntentState.DONE if each.changed else IntentState.REFUSED, now_ms
+        )
+        for name, each in found.items()
+        if not each.awaited and each.kind != IntentKind.DRAIN
+    }
+    return end_pending(replace(memory, pending=found), ended)
+
+
+def _end_drains(cluster: str, memory: Memory, records: Mapping[str, Record], now_ms: int) -> Told:
+    drains = {name: each for name, each in memory.pending.items() if each.kind == IntentKind.DRAIN}
+    if not drains or not records:
+        return Told(memory)
+    owners = {
+        record.owner
+        for bundle, record in records.items()
+        if record.state is not State.DELETED and not is_monitoring(bundle)
+    }
+    ended = {
+        name: outcome_of(cluster, name, each, IntentState.DONE, now_ms)
+        for name, each in drains.items()
+        if each.subject not in owners
+    }
+    return end_pending(memory, ended)
+
+
+def _expire(cluster: str, memory: Memory, plan: Plan, now_ms: int) -> Told:
+    """End what took too long; rounds are asked for it no more."""
+    late = {n: each for n, each in memory.pending.items() if 0 < each.until_ms <= now_ms}
+    if not late:
+        return Told(memory)
+    rule = "" if plan.skipped is None else f": {plan.skipped.value}"
+    ended, bundles = {}, set[str]()
+    for name, each in late.items():
+        undecided = {bundle for bundle, one in each.awaited.items() if not one.decided}
+        text = f"no round could decide it in time{rule}"
+        why = text if undecided else "it was begun, and not finished in time"
+        problems = (*each.problems, why)
+        ended[name] = outcome_of(
+            cluster, name, replace(each, problems=problems), IntentState.EXPIRED, now_ms
+        )
+        bundles |= undecided
+    state = memory.round
+    state = replace(
+        state,
+        asked=without(state.asked, *bundles),
+        asked_moves=without(state.asked_moves, *bundles),
+    )
+    return end_pending(replace(memory, round=state), ended)

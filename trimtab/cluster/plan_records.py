@@ -1,0 +1,96 @@
+"""The changes of a plan as the record of its round has them; ``why`` is a sentence for people."""
+
+from __future__ import annotations
+
+from trimtab.plan import Forecast, LandedMove, Merge, Move, Refusal, Repair, Split
+from trimtab.settings import SplitSettings
+from trimtab.wire.command import Division
+from trimtab.wire.planned import (
+    ForecastRecord,
+    PlannedMerge,
+    PlannedMove,
+    PlannedRepair,
+    PlannedSplit,
+    RefusedMove,
+    SettledMove,
+)
+
+
+def record_move(move: Move, why: str) -> PlannedMove:
+    return PlannedMove(
+        bundle=move.bundle,
+        source=move.source,
+        destination=move.destination,
+        reason=move.reason,
+        epoch=move.epoch,
+        why=why,
+    )
+
+
+def record_merge(merge: Merge, why: str) -> PlannedMerge:
+    return PlannedMerge(
+        bundle=merge.bundle,
+        neighbour=merge.neighbour,
+        broker=merge.broker,
+        reason=merge.reason,
+        epoch=merge.epoch,
+        neighbour_epoch=merge.neighbour_epoch,
+        why=why,
+    )
+
+
+def record_refusal(refusal: Refusal) -> RefusedMove:
+    return RefusedMove(
+        bundle=refusal.bundle,
+        source=refusal.source,
+        rule=refusal.rule,
+        destination=refusal.destination,
+    )
+
+
+def record_split(split: Split, why: str) -> PlannedSplit:
+    return PlannedSplit(
+        bundle=split.bundle,
+        broker=split.broker,
+        reason=split.reason,
+        epoch=split.epoch,
+        why=why,
+        algorithm=split.algorithm,
+        positions=split.positions,
+    )
+
+
+def record_repair(repair: Repair, why: str) -> PlannedRepair:
+    return PlannedRepair(
+        bundle=repair.bundle,
+        event=repair.event,
+        broker=repair.broker,
+        reason=repair.reason,
+        epoch=repair.epoch,
+        why=why,
+    )
+
+
+def record_settled(move: LandedMove) -> SettledMove:
+    return SettledMove(
+        bundle=move.bundle,
+        source=move.source,
+        destination=move.destination,
+        round=move.round,
+        seconds=move.seconds,
+        left=_forecast(move.left),
+        joined=_forecast(move.joined),
+    )
+
+
+def _forecast(of: Forecast) -> ForecastRecord:
+    return ForecastRecord(before=of.before, predicted=of.predicted, realised=of.realised)
+
+
+def record_division(settings: SplitSettings) -> Division:
+    return Division(
+        algorithm=settings.algorithm,
+        max_rate=settings.max_rate,
+        max_throughput=settings.max_throughput,
+        difference=settings.difference,
+    )

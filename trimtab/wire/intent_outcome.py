@@ -1,0 +1,41 @@
+"""What came of an operator's intent, on trimtab.rounds and in Redis."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from trimtab.wire.control import IntentKind
+
+
+class IntentState(StrEnum):
+    """How far an intent has come; all but ``accepted`` are final."""
+
+    REFUSED = "refused"
+    """It broke a rule, and has no effect."""
+    ACCEPTED = "accepted"
+    """It is valid, and its effect is still to come."""
+    DONE = "done"
+    EXPIRED = "expired"
+    """Its effect did not come in time, and the job waits for it no longer."""
+
+
+class IntentOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """``at`` is the batch timestamp (epoch ms); a later one of the same id replaces it."""
+
+    cluster: str
+    id: str
+    kind: IntentKind
+    state: IntentState
+    at: int
+    rule: str = ""
+    """Why it was refused: a `trimtab.reasons.IntentRule`, or the `Rule` of the round."""
+    problems: tuple[str, ...] = ()
+    """All that is wrong, or why it expired."""
+    v: int = 1
+
+    @property
+    def final(self) -> bool:
+        """Whether nothing more will come of the intent."""
+        return self.state is not IntentState.ACCEPTED
