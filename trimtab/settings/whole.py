@@ -163,7 +163,9 @@ def unread_spellings(conf: Mapping[str, object]) -> list[str]:
     found = []
     for _, default, known in catalogue():
         alias = known.alias
-        if alias is not None and alias.misspelt in conf and alias.key in conf:
+        if alias is None or alias.misspelt is None:
+            continue
+        if alias.misspelt in conf and alias.key in conf:
             kept = alias.convert(conf[alias.key]) == default
             found.append(alias.key if kept else alias.misspelt)
     return found
