@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from heapq import merge
+from types import MappingProxyType
 from typing import Any, Final, Self
 
 import msgspec
@@ -38,6 +39,7 @@ _command = msgspec.json.Decoder(Command)
 
 class Auditor:
     """Audits every cluster of one Kafka, or only ``cluster``; ``client``: its Redis, to compare.
+    ``options`` are librdkafka's.
 
     Its methods raise KafkaUnavailable, StoreUnavailable and Misconfigured.
     """
@@ -48,6 +50,7 @@ class Auditor:
         client: redis.Redis | None = None,
         cluster: str | None = None,
         grace_ms: int = GRACE_MS,
+        options: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.audit = Audit(grace_ms)
         self.changes = self.commands = 0
@@ -62,8 +65,8 @@ class Auditor:
         """Clusters that were closed at the last check, and were not compared."""
         self._client = client
         self._cluster = cluster
-        self._journal = _Tail(bootstrap, keys.OWNERSHIP)
-        self._commands = _Tail(bootstrap, keys.COMMANDS)
+        self._journal = _Tail(bootstrap, keys.OWNERSHIP, options)
+        self._commands = _Tail(bootstrap, keys.COMMANDS, options)
 
     def check(self) -> list[Violation]:
         """Read to the present end; returns the violations found since the last call."""
@@ -196,9 +199,9 @@ def follow(auditor: Auditor) -> Iterator[Violation]:
 class _Tail:
     """Reads a topic from its beginning, each time up to its present end."""
 
-    def __init__(self, bootstrap: str, topic: str) -> None:
+    def __init__(self, bootstrap: str, topic: str, options: Mapping[str, str]) -> None:
         self._topic = topic
-        self._topics = RecordedTopics(bootstrap)
+        self._topics = RecordedTopics(bootstrap, options)
         self._next: dict[int, int] = {}
 
     def fresh(self) -> Iterator[Entry]:

@@ -250,30 +250,40 @@ def tell(  # noqa: PLR0913 - the options of a command line
 
 
 @app.command()
-def audit(
+def audit(  # noqa: PLR0913 - the options of a command line
     kafka: Annotated[
-        str, typer.Option(help="With the journal.", envvar="TRIMTAB_KAFKA__BOOTSTRAP")
-    ],
+        str | None, typer.Option(help="With the journal; instead of the settings' own.")
+    ] = None,
     redis: Annotated[
-        str | None, typer.Option(help="URL, to compare its records.", envvar="TRIMTAB_REDIS_URL")
+        str | None,
+        typer.Option(
+            help="URL, to compare its records; default: that of --config.",
+            envvar="TRIMTAB_REDIS_URL",
+        ),
     ] = None,
     cluster: Annotated[str | None, typer.Option(help="Only this one.")] = None,
     follows: Annotated[bool, typer.Option("--follow", help="Go on until interrupted.")] = False,
     json: Annotated[bool, typer.Option("--json", help="A line each, for programs.")] = False,
+    config: Config = None,
 ) -> None:
     """Check by the journal that every bundle had one owner at most; 6 if a rule was broken."""
     broken = 0
     try:
-        client = redis_client(redis) if redis else None
+        settings = load_config(config)
+        url = redis or (settings.redis_url.get_secret_value() if config else None)
+        client = redis_client(url) if url else None
+        address = kafka or settings.kafka.bootstrap
         with (
-            Auditor(kafka, client, cluster) as auditor,
+            Auditor(address, client, cluster, options=settings.kafka.client) as auditor,
             suppress(KeyboardInterrupt),
         ):
             for violation in follow(auditor) if follows else auditor.check():
                 broken += violation.kind not in NOTES
                 _show_violation(violation, json=json)
+    except InvalidConfig as error:
+        raise end("\n".join(["wrong settings:", *error.problems]), USAGE) from None
     except SinkError as error:
-        raise end_unserved(error, kafka=kafka, redis=redis) from None
+        raise end_unserved(error, config, kafka or (None if config else address), redis) from None
     if cluster and not broken + auditor.changes + auditor.commands:
         there = ", ".join(sorted(auditor.others)) or "none at all"
         raise end(f"nothing is known of a cluster {cluster}; there are entries of: {there}", USAGE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing
 from enum import StrEnum
 from functools import cache, partial
@@ -17,7 +17,13 @@ import typer
 
 from admin.config_import.pulsar_keys import NOT_IMPORTED
 from admin.ending import USAGE, end, end_unserved
-from admin.last_rounds import LastRounds, NoSuchCluster, find_cluster, read_rounds
+from admin.last_rounds import (
+    LastRounds,
+    NoSuchCluster,
+    find_cluster,
+    read_policies,
+    read_rounds,
+)
 from admin.outcome_command import end_by, find_outcome
 from simulation.replay.recorded import Missing, RecordedTopics
 from sinks.errors import SinkError
@@ -26,11 +32,13 @@ from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
 from streaming.config import InvalidConfig, JobConfig, load_config
 from trimtab.cluster.existing import Existing, absences
-from trimtab.cluster.flaws import intent_flaws
+from trimtab.cluster.flaws import POLICIES, intent_flaws
 from trimtab.cluster.job_settings import from_record
+from trimtab.explaining.shortages import estimate_left, say_left
 from trimtab.model import namespace_of
 from trimtab.nearby import nearby
-from trimtab.policies import host_of, matches
+from trimtab.policies import NO_POLICIES, host_of, matches
+from trimtab.settings import Settings
 from trimtab.settings.setting import InvalidSettings
 from trimtab.shedding import DEFAULTS
 from trimtab.state.memory import Memory
@@ -43,6 +51,10 @@ Unchecked = Annotated[
     bool,
     typer.Option("--unchecked", help="Do not check it before; the job checks it too."),
 ]
+
+
+Records = Callable[[], Mapping[str, Record]]
+"""Reads the store's records of a cluster, by bundle."""
 
 
 class Objections(ValueError):
@@ -117,15 +129,20 @@ def send(intent: Intent, config: Path | None, *, unchecked: bool, wait_s: float 
         typer.echo("done", err=True)
 
 
-def last_rounds(settings: JobConfig, cluster: str) -> tuple[LastRounds, JobSettings | None]:
+def last_rounds(
+    settings: JobConfig, cluster: str, *, with_policies: bool = False
+) -> tuple[LastRounds, JobSettings | None]:
     """A cluster's last rounds, and what their job was started with, if that is still recorded.
 
+    With ``with_policies``, they know what intents did to policies since.
     Raises SinkError, and Objections if the cluster is unknown.
     """
     with closing(RecordedTopics(settings.kafka.bootstrap, settings.kafka.client)) as topics:
         try:
             clusters, started = read_rounds(topics)
             last = find_cluster(clusters, cluster)
+            if with_policies:
+                last.policies = read_policies(topics, cluster, last)
         except (NoSuchCluster, Missing) as error:
             raise Objections([str(error)]) from None
     return last, started.get(last.query)
@@ -134,14 +151,15 @@ def last_rounds(settings: JobConfig, cluster: str) -> tuple[LastRounds, JobSetti
 def _check(intent: Intent, settings: JobConfig) -> None:
     """Raise Objections with all that the job would find wrong; warn of what has no effect now."""
     try:
-        last, started = last_rounds(settings, intent.cluster)
+        last, started = last_rounds(settings, intent.cluster, with_policies=intent.kind in POLICIES)
         url = settings.redis_url.get_secret_value()
-        problems = list(flaws(intent, last, started, partial(_records, url, intent.cluster)))
+        read = cache(partial(_records, url, intent.cluster))
+        problems = list(flaws(intent, last, started, read))
     except (Objections, InvalidSettings) as error:
         problems = error.problems
     if problems:
         raise Objections([*problems, "nothing was sent; --unchecked sends it all the same"])
-    for note in notes(intent, last, started):
+    for note in notes(intent, last, started, read):
         typer.echo(note, err=True)
 
 
@@ -155,7 +173,7 @@ def flaws(
     intent: Intent,
     last: LastRounds,
     started: JobSettings | None,
-    records: Callable[[], Mapping[str, Record]],
+    records: Records,
 ) -> Iterator[str]:
     """What the job would find wrong with an intent, as far as rounds and records say.
 
@@ -165,38 +183,75 @@ def flaws(
         yield "trimtab.rounds no longer says what the job was started with"
         return
     defaults = DEFAULTS if started is None else from_record(started)[1]
-    if not _deletes_policy(intent):
-        memory = Memory(overrides=dict(last.overrides))
+    if last.policies is not None or not _deletes_policy(intent):
+        memory = Memory(overrides=dict(last.overrides), policies=last.policies or NO_POLICIES)
         yield from (text for _, text in intent_flaws(memory, intent, defaults))
     for name in (*intent.settings, *intent.names):
         if name in NOT_IMPORTED:
             yield f"{name}: this key of Pulsar has no setting here: {NOT_IMPORTED[name]}"
-    read = cache(records)
     existing = Existing(
         brokers=lambda: last.brokers,
-        namespaces=lambda: {namespace_of(bundle) for bundle in read()},
-        records=lambda name: {b: each for b, each in read().items() if namespace_of(b) == name},
+        namespaces=lambda: _namespaces(records),
+        records=lambda name: {b: each for b, each in records().items() if namespace_of(b) == name},
     )
     yield from (text for _, text in absences(intent, existing))
 
 
-def notes(intent: Intent, last: LastRounds, started: JobSettings | None) -> Iterator[str]:
-    """What a policy names and the last rounds did not see, as it may be absent for now; and the
-    setting without which it has no effect."""
-    if intent.kind is IntentKind.FAILURE_DOMAIN and intent.brokers:
-        defaults = DEFAULTS if started is None else from_record(started)[1]
-        if not defaults.changed(dict(last.overrides)).placement.failure_domains:
-            yield (
-                "note: anti-affinity groups do not spread over failure domains while "
-                f"placement.failure_domains is off; {_set(intent, 'placement.failure_domains')}"
-            )
-        for broker in intent.brokers:
-            if broker not in last.brokers:
-                yield f"note: {broker} is no broker lately; {nearby(broker, last.brokers)}"
-    if intent.isolation is not None:
-        primary = intent.isolation.primary
-        if not any(matches(host_of(broker), primary) for broker in last.brokers):
-            yield f"note: no broker lately matches {', '.join(primary)}"
+def notes(
+    intent: Intent, last: LastRounds, started: JobSettings | None, records: Records
+) -> Iterator[str]:
+    """What an intent names and is absent for now, a setting without which it has no effect, and a
+    drain that leaves too little; ``records`` as in `flaws`."""
+    defaults = DEFAULTS if started is None else from_record(started)[1]
+    settings = defaults.with_accepted(defaults.read(last.overrides)[0])
+    match intent.kind:
+        case IntentKind.DRAIN:
+            yield from _drain_notes(intent, last, settings)
+        case IntentKind.FAILURE_DOMAIN:
+            yield from _domain_notes(intent, last, settings)
+        case IntentKind.ISOLATION | IntentKind.ANTI_AFFINITY if not _deletes_policy(intent):
+            try:
+                yield from _namespace_notes(intent, last, _namespaces(records))
+            except SinkError as error:
+                yield f"note: whether there are such namespaces is unknown: {error}"
+
+
+def _drain_notes(intent: Intent, last: LastRounds, settings: Settings) -> Iterator[str]:
+    draining = {intent.broker, *last.draining}
+    left = estimate_left(last.usage, {*draining, *last.held_back})
+    problem = say_left(draining, *left, settings)
+    if last.usage and problem:
+        yield f"note: {problem}"
+
+
+def _domain_notes(intent: Intent, last: LastRounds, settings: Settings) -> Iterator[str]:
+    if intent.brokers and not settings.placement.failure_domains:
+        yield (
+            "note: anti-affinity groups do not spread over failure domains while "
+            f"placement.failure_domains is off; {_set(intent, 'placement.failure_domains')}"
+        )
+    for broker in intent.brokers:
+        if broker not in last.brokers:
+            yield f"note: {broker} is no broker lately; {nearby(broker, last.brokers)}"
+
+
+def _namespace_notes(
+    intent: Intent, last: LastRounds, namespaces: Collection[str]
+) -> Iterator[str]:
+    policy = intent.isolation
+    if policy is None:
+        if intent.name not in namespaces:
+            near = nearby(intent.name, namespaces)
+            yield f"note: {intent.name} is no namespace that has bundles now; {near}"
+        return
+    if not any(matches(host_of(broker), policy.primary) for broker in last.brokers):
+        yield f"note: no broker lately matches {', '.join(policy.primary)}"
+    if not any(matches(each, policy.namespaces) for each in namespaces):
+        yield f"note: no namespace that has bundles now matches {', '.join(policy.namespaces)}"
+
+
+def _namespaces(records: Records) -> set[str]:
+    return {namespace_of(bundle) for bundle in records()}
 
 
 def _set(intent: Intent, name: str) -> str:

@@ -6,20 +6,31 @@ started with before that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
 
 from simulation.replay.recorded import RecordedTopics, decode_values
+from trimtab.cluster.flaws import POLICIES
+from trimtab.cluster.intents import apply_intent
 from trimtab.nearby import nearby
+from trimtab.policies import Policies
 from trimtab.settings import Value
+from trimtab.shedding import DEFAULTS
+from trimtab.state.memory import Memory
 from trimtab.wire import keys
+from trimtab.wire.control import decode_intent
 from trimtab.wire.rounds import JobSettings
 
 _LATELY_MS: Final = 3_600_000
 """Most clusters hold a round every minute, and the job tells its settings every 15 minutes."""
+
+
+_READ_LATE_MS: Final = 60_000
+"""How long before a round the newest intent that it knew may have arrived."""
 
 
 class NoSuchCluster(LookupError):
@@ -38,6 +49,7 @@ class _Round(msgspec.Struct, rename="camel"):
     held_back: tuple[str, ...] = ()
     settings_version: int = 0
     overrides: dict[str, Value] = {}
+    policies: Policies | None = None
 
 
 class _Batch(msgspec.Struct):
@@ -58,6 +70,13 @@ class LastRounds:
     overrides: Mapping[str, Value]
     """Settings that intents changed, by dotted name."""
     brokers: set[str] = field(default_factory=set)
+    usage: Mapping[str, float] = field(default_factory=dict)
+    """Of each broker of the newest round (fraction)."""
+    draining: Collection[str] = ()
+    held_back: Collection[str] = ()
+    """Brokers that came back and got nothing in it."""
+    policies: Policies | None = None
+    """None if an earlier version recorded the round."""
 
 
 def read_rounds(topics: RecordedTopics) -> tuple[dict[str, LastRounds], dict[str, JobSettings]]:
@@ -88,6 +107,26 @@ def find_cluster(clusters: Mapping[str, LastRounds], name: str) -> LastRounds:
     return found
 
 
+def read_policies(topics: RecordedTopics, cluster: str, last: LastRounds) -> Policies | None:
+    """The cluster's policies: those of its last round, after the intents that Kafka got since; None
+    if the round does not say.
+
+    Some that the round knew are applied again, which changes nothing: each sets a policy.
+    """
+    if last.policies is None:
+        return None
+    memory = Memory(policies=last.policies)
+    for partition in topics.partitions(keys.CONTROL):
+        start = topics.offset_at(keys.CONTROL, partition, last.at - _READ_LATE_MS)
+        end = topics.end(keys.CONTROL, partition)
+        for record in topics.between(keys.CONTROL, partition, start, end):
+            with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                intent = decode_intent(record.value or b"")
+                if record.key == cluster.encode() and intent.kind in POLICIES:
+                    memory = apply_intent(memory, intent, DEFAULTS, 0, 0).memory
+    return memory.policies
+
+
 def _lately(topics: RecordedTopics, low: int, high: int) -> int:
     """The offset of the first record of the last hour that has any."""
     newest = [record.at for record in topics.between(keys.ROUNDS, 0, max(low, high - 1), high)]
@@ -115,6 +154,10 @@ def _read(
                 held.settings_version,
                 held.overrides,
                 brokers | _named(held),
+                held.usage,
+                held.draining,
+                held.held_back,
+                held.policies,
             )
     return clusters, started
 

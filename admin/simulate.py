@@ -32,6 +32,8 @@ from trimtab.shedding import DEFAULTS, SHEDDERS
 
 USAGE: Final = 2
 _SETTINGS: Final = "settings."
+_DOMAINS: Final = 2
+"""Fewest failure domains of which one may be lost."""
 _NAMING: Final = 2
 """Columns of a curve that say which point it is."""
 
@@ -152,6 +154,11 @@ def _with(
     if hardware is not None:
         scenario = on_hardware(scenario, hardware)
     if lose_domain is not None:
+        if scenario.domains < _DOMAINS:
+            raise ValueError(
+                f"--lose-domain: the scenario has {scenario.domains} failure domains; give it "
+                f"{_DOMAINS} or more with --set domains={_DOMAINS}, as one must be left"
+            )
         scenario = remove_domain(scenario, lose_domain)
     return scenario
 

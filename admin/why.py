@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Final
@@ -24,6 +24,7 @@ from sinks.errors import SinkError
 from sinks.redis.explanations import Explanations, Found
 from sinks.redis.server.connections import redis_client
 from streaming.config import InvalidConfig, load_config
+from trimtab.nearby import nearby
 from trimtab.wire.explanation import Explanation, Nearest
 
 UNKNOWN: Final = 1
@@ -71,8 +72,8 @@ def why(  # noqa: PLR0913 - the options of a command line
         if replay:
             found, answer = None, _replayed(subject, cluster, wanted, kafka, query, config)
         else:
-            number, found = _stored(subject, cluster, wanted, redis, config)
-            answer = _answer(found, subject, cluster, number)
+            number, found, named = _stored(subject, cluster, wanted, redis, config)
+            answer = _answer(found, named, subject, cluster, number)
     except (InvalidConfig, Impossible) as error:
         raise end(str(error), USAGE) from None
     except SinkError as error:
@@ -122,8 +123,9 @@ def _replayed(  # noqa: PLR0913 - the options of a command line
 
 def _stored(
     subject: str, cluster: str, wanted: Bound | None, redis: str | None, config: Path | None
-) -> tuple[int | None, Found]:
-    """The number of the requested round, and its stored data."""
+) -> tuple[int | None, Found, list[str]]:
+    """The number of the requested round, its stored data, and what rounds explain if none explains
+    the subject."""
     url = redis or load_config(config).redis_url.get_secret_value()
     with redis_client(url) as client:
         kept, number = Explanations(client), None
@@ -136,24 +138,32 @@ def _stored(
                     f"Next: trimtab why {subject} --cluster {cluster} --round {then} --replay",
                     UNKNOWN,
                 )
-        return number, kept.read(cluster, subject, number)
+        found = kept.read(cluster, subject, number)
+        return number, found, [] if found.rounds else kept.subjects(cluster)
 
 
-def _answer(found: Found, subject: str, cluster: str, number: int | None) -> Answer:
+def _answer(
+    found: Found, named: list[str], subject: str, cluster: str, number: int | None
+) -> Answer:
     if found.explanation is not None:
         return Answer(found.explanation, None, as_recorded=True)
     if found.kept is None:
         raise end(
             f"nothing is kept of any round of {cluster}: is that its name, explain.rounds above 0, "
             "and trimtab_unexplained_rounds of the job 0?\n"
-            f"Next: trimtab why {subject} --cluster {cluster} --round NUMBER --replay",
+            f"Next: trimtab settings show {cluster} (it names the clusters that have rounds)",
             UNKNOWN,
         )
-    wanted = found.kept[1] if number is None else number
     first, last = found.kept
+    if number is not None and number > last:
+        raise end(
+            f"there is no round {number} of {cluster} yet: the newest that is kept is {last}\n"
+            f"Next: trimtab why {subject} --cluster {cluster}",
+            UNKNOWN,
+        )
+    wanted = last if number is None else number
     where = f"round {number}" if number is not None else f"rounds {first} to {last}"
-    named = ", ".join(map(str, found.rounds))
-    other = f"; rounds {named} explain it" if found.rounds else ""
+    other = f"; {_explain(found.rounds)}" if found.rounds else f"; {nearby(subject, named)}"
     raise end(
         f"{where} kept nothing of {subject}{other}: a round stores only what it moved "
         "or refused, and the brokers involved\n"
@@ -188,17 +198,24 @@ def _elsewhere(explanation: Explanation, found: Found, *, asked: bool) -> Iterat
             f"the newest round is {newest}, which kept nothing of it: --round {newest} --replay "
             "explains it there"
         )
-    others = [str(each) for each in found.rounds if each != explanation.round]
+    others = [each for each in found.rounds if each != explanation.round]
     if others:
-        more = f" and {len(others) - _MOST} more" if len(others) > _MOST else ""
-        yield f"rounds {', '.join(others[:_MOST])}{more} explain it too (--round)"
+        yield f"{_explain(others)} too (--round)"
+
+
+def _explain(rounds: Sequence[int]) -> str:
+    """That these rounds explain it."""
+    if len(rounds) == 1:
+        return f"round {rounds[0]} explains it"
+    more = f" and {len(rounds) - _MOST} more" if len(rounds) > _MOST else ""
+    return f"rounds {', '.join(map(str, rounds[:_MOST]))}{more} explain it"
 
 
 def _figures(explanation: Explanation) -> Iterator[str]:
     for broker, (before, after) in explanation.usage.items():
-        yield f"usage of {broker}: {_change(before, after)} %"
+        yield f"expected usage of {broker}: {_change(before, after)} %"
     if explanation.range is not None:
-        yield f"range of the fleet: {_change(*explanation.range)} points"
+        yield f"range of expected usage: {_change(*explanation.range)} points"
 
 
 def _otherwise(answer: Answer) -> Iterator[str]:

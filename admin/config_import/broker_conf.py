@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from admin.config_import.java_properties import Entry
 from admin.config_import.pulsar_keys import DOUBLES, ENABLED, MANAGER, NOT_IMPORTED
-from trimtab.settings import SHEDDING, Settings, catalogue
+from trimtab.settings import SHEDDING, Settings, catalogue, unread_spellings
 from trimtab.settings.setting import Alias, InvalidSettings
 
 
@@ -86,6 +86,8 @@ def import_conf(entries: Mapping[str, Entry]) -> Imported:
     given = {key: entry for key, entry in stripped.items() if entry.value}
     problems: list[tuple[int, str]] = []
     values = dict(_values(given, problems))
+    unread = unread_spellings(values)
+    values = {key: value for key, value in values.items() if key not in unread}
     implied = _implied(values)
     own = {
         key: value
@@ -103,7 +105,7 @@ def import_conf(entries: Mapping[str, Entry]) -> Imported:
         settings=settings,
         sources={_ALIASES[key].path: _ALIASES[key].alias.key for key in own}
         | {path: key for path, (_, key) in implied.items()},
-        notes=tuple(_notes(given)),
+        notes=(*_notes(given), *(_passed_over(key, given) for key in unread)),
         not_imported=len(given.keys() & NOT_IMPORTED.keys()),
         ignored=len(entries.keys() - _ALIASES.keys() - NOT_IMPORTED.keys()),
     )
@@ -139,6 +141,15 @@ def _typed(text: str, kind: type, *, whole: bool) -> object:
     if not _NUMBER.fullmatch(text):
         raise ValueError("must be a number")
     return float(text)
+
+
+def _passed_over(key: str, given: Mapping[str, Entry]) -> str:
+    other = next(each for each in given if each != key and _same(each, key))
+    return f"{_quoted(key, given)} is not imported: Pulsar reads {_quoted(other, given)}"
+
+
+def _same(key: str, other: str) -> bool:
+    return key in _ALIASES and _ALIASES[key].path == _ALIASES[other].path
 
 
 def _implied(values: Mapping[str, object]) -> dict[str, tuple[object, str]]:

@@ -12,8 +12,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from admin.conformance.program import WORDS, InvalidCommand, unfilled
 from admin.conformance.rules import RULES
-from admin.conformance.run import Verdict, play, started
+from admin.conformance.run import Verdict, play, started, try_start
 from deploy.process import ServerError
 from deploy.redis_server import RedisServer
 
@@ -42,10 +43,16 @@ def conformance(
     if unknown:
         typer.echo(f"no such rules: {', '.join(unknown)}; there are {', '.join(RULES)}", err=True)
         raise typer.Exit(USAGE)
+    for word in unfilled(command):
+        there = ", ".join(f"{{{name}}}" for name in WORDS)
+        typer.echo(f"note: {word} stays as it is; filled in are {there}", err=True)
     try:
         verdicts = _played(command, redis, names, logs)
-    except (OSError, ServerError) as error:
+    except InvalidCommand as error:
         typer.echo(str(error), err=True)
+        raise typer.Exit(USAGE) from None
+    except (OSError, ServerError) as error:
+        typer.echo(f"no rule was played: {error}", err=True)
         raise typer.Exit(FAILED) from None
     if json:
         for verdict in verdicts:
@@ -63,7 +70,9 @@ def _played(command: str, url: str | None, names: list[str], logs: Path | None) 
             url = stack.enter_context(server).url
         if logs is not None:
             logs.mkdir(parents=True, exist_ok=True)
-        return list(play(url, started(command, logs or folder), names))
+        launch = started(command, logs or folder)
+        try_start(url, launch)
+        return list(play(url, launch, names))
 
 
 def _table(verdicts: list[Verdict]) -> Table:

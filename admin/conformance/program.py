@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Callable, Mapping
 from http.client import HTTPException
@@ -66,7 +67,7 @@ class Started:
 
     def __init__(self, template: str, told: Told, folder: Path) -> None:
         words = msgspec.structs.asdict(told)
-        command = [_filled(part, words) for part in shlex.split(template)]
+        command = [_filled(part, words) for part in _parts(template)]
         self._told = told
         self._process = Process(
             "the broker under test",
@@ -84,6 +85,31 @@ class Started:
 
     def end(self) -> None:
         self._process.kill()
+
+
+WORDS: Final = Told.__struct_fields__
+"""What a command may have in braces."""
+
+
+class InvalidCommand(ValueError):
+    """A command line that names no program; the text says why."""
+
+
+def unfilled(template: str) -> list[str]:
+    """The words in braces that look like those of `WORDS`, and are none."""
+    found = re.findall(r"(?<!\$)\{[a-z]+\}", template)
+    return [word for word in found if word[1:-1] not in WORDS]
+
+
+def _parts(template: str) -> list[str]:
+    """The command's parts, as a shell parts them; raises InvalidCommand."""
+    try:
+        parts = shlex.split(template)
+    except ValueError as error:
+        raise InvalidCommand(f"the command {template!r}: {error}") from None
+    if not parts:
+        raise InvalidCommand("the command is empty: give what starts the broker")
+    return parts
 
 
 def _filled(part: str, words: Mapping[str, str]) -> str:

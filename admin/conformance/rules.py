@@ -134,6 +134,20 @@ def _takes_back(stage: Stage) -> None:
     stage.wait(lambda: LOWER in stage.served(), "it does not serve what no other broker could take")
 
 
+def _prepares(stage: Stage) -> None:
+    _opened(stage)
+    stage.other_lives()
+    stage.restore(LOWER, OTHER)
+    stage.ask(LOWER, Event.TRANSFER, broker=stage.broker)
+    stage.send(stage.command(CommandKind.PREPARE, LOWER, source=OTHER))
+    _drained(stage)
+    stage.hold(lambda: LOWER not in stage.served(), "it serves what another broker still owns")
+    stage.other_reports(LOWER, Event.HAND_OVER)
+    stage.send(stage.command(CommandKind.OWN, LOWER, source=OTHER))
+    _settled(stage, LOWER, State.OWNED)
+    stage.wait(lambda: LOWER in stage.served(), "it does not serve what it was given")
+
+
 def _refuses_old(stage: Stage) -> None:
     _opened(stage)
     own = stage.give(LOWER)
@@ -370,6 +384,7 @@ RULES: Final = {
     "stops-first": Rule("transfer, unload: it stops serving before it asks.", _stops_first),
     "hands-over": Rule("transfer: the destination gets own, with the new epoch.", _hands_over),
     "takes-back": Rule("transfer to a dead broker: it declines, and serves.", _takes_back),
+    "prepares": Rule("prepare: it serves nothing until own.", _prepares),
     "refuses-old": Rule("A command of an old epoch changes nothing.", _refuses_old),
     "ignores-copies": Rule("A copy of a command changes nothing.", _ignores_copies),
     "skips-unknown-kinds": Rule("A command of an unknown kind is dropped.", _skips_unknown_kinds),

@@ -40,6 +40,15 @@ def started(template: str, folder: Path) -> Launch:
     return launch
 
 
+def try_start(redis: str, launch: Launch, cluster: str = "conformance") -> None:
+    """Raise ServerError, with what the program printed, if it does not start at all."""
+    program = launch(_told(redis, cluster))
+    try:
+        program.start()
+    finally:
+        program.end()
+
+
 def play(
     redis: str,
     launch: Launch,
@@ -57,7 +66,7 @@ def play(
 
 
 def _judge(redis: str, launch: Launch, name: str, cluster: str) -> Verdict:
-    told = Told(redis=redis, cluster=cluster, broker=_BROKER, served=f"{LOOPBACK}:{free_port()}")
+    told = _told(redis, cluster)
     with redis_client(redis) as client:
         stage = Stage(client, told, launch)
         try:
@@ -67,3 +76,7 @@ def _judge(redis: str, launch: Launch, name: str, cluster: str) -> Verdict:
         finally:
             stage.leave()
     return Verdict(name, "")
+
+
+def _told(redis: str, cluster: str) -> Told:
+    return Told(redis=redis, cluster=cluster, broker=_BROKER, served=f"{LOOPBACK}:{free_port()}")

@@ -185,6 +185,19 @@ class Stage:
         """Let another broker hold a lease until the end."""
         self.client.set(keys.lease_key(self.cluster, OTHER), "+1", px=_DAY_MS)
 
+    def other_reports(self, bundle: str, event: Event) -> None:
+        """A step of the other broker, which must be accepted."""
+        step = Transition(
+            id=f"{OTHER}/1/{bundle}/{event.value}",
+            bundle=bundle,
+            event=event,
+            expect=self.epoch(bundle),
+            actor=OTHER,
+        )
+        [outcome] = self._store.apply_all(self.cluster, [step])
+        if not outcome.accepted:
+            raise Broken(f"{event.value} of {bundle} by {OTHER} is refused: {outcome.reason}")
+
     # What is seen.
 
     def commands_of(self, broker: str) -> list[Command]:

@@ -15,7 +15,7 @@ from simulation.parity.java_maps import ConcurrentHashMap, HashMap
 from trimtab.arrays import CACHE, CACHE_STEP, Counts, Floats
 from trimtab.intake import averages
 from trimtab.load import percentages
-from trimtab.settings import Settings, catalogue
+from trimtab.settings import Settings, catalogue, unread_spellings
 from trimtab.view import Brokers, Bundles, View, namespaces_of
 
 Json = dict[str, Any]
@@ -46,7 +46,9 @@ def conf_of(case: Json, turn: Json) -> Json:
 
 def settings_of(case: Json, turn: Json) -> Settings:
     conf = conf_of(case, turn)
-    return Settings.parse({key: value for key, value in conf.items() if key in KEYS})
+    unread = unread_spellings(conf)
+    read = {key: value for key, value in conf.items() if key in KEYS and key not in unread}
+    return Settings.parse(read)
 
 
 def add_trace(case: Json, answered: Json) -> Json:

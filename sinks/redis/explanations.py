@@ -16,6 +16,8 @@ from trimtab.wire.explanation import Explanation, StoredExplanations
 _LONGEST_S: Final = 7 * 86_400
 """Longest time that explanations are kept after a cluster's last round."""
 
+_PAGE: Final = 1000
+
 _explanation = msgspec.json.Decoder(Explanation)
 
 
@@ -83,6 +85,12 @@ class Explanations:
             wanted = rounds[0] if number is None else number
             text: Any = self._client.hget(keys.explanations_key(cluster, wanted), subject)
         return Found(None if text is None else _decoded(text, wanted), rounds, kept)
+
+    def subjects(self, cluster: str) -> list[str]:
+        """Everything that stored rounds explain, sorted."""
+        with translate_errors(self._client):
+            found = self._client.hscan_iter(keys.whys_key(cluster), count=_PAGE)
+            return sorted({name.decode() for name, _ in found})
 
     def round_until(self, cluster: str, at_ms: int) -> int | None:
         """The newest stored round at that time (epoch ms) or before."""

@@ -21,7 +21,7 @@ from sinks.redis.command_streams import CommandStream
 from sinks.redis.leases import Lease, Leases, Renewal
 from trimtab.ownership import Event
 from trimtab.wire.assertion import Assertion
-from trimtab.wire.command import Command
+from trimtab.wire.command import Command, CommandKind
 from trimtab.wire.ownership import Neighbour, Record, TransitionOutcome
 
 
@@ -61,6 +61,20 @@ class _WithObeyer(Agent):
 class _Obedient(Obeyer):
     def holds(self, command: Command, record: Record | None) -> bool:  # noqa: ARG002 - as what it overrides
         return True
+
+
+class _Eager(Obeyer):
+    """Serves what it is only to prepare."""
+
+    def holds(self, command: Command, record: Record | None) -> bool:
+        if command.kind is CommandKind.PREPARE:
+            self.load(command.bundle)
+            self.holdings.hold(command.bundle, command.epoch)
+        return super().holds(command, record)
+
+
+class _ServesPrepared(_WithObeyer):
+    obeyer = _Eager
 
 
 class _ObeysOld(_WithObeyer):
@@ -217,6 +231,7 @@ class Fault(NamedTuple):
 FAULTS: Final = {
     "renews-once": Fault(["renews-lease"], _RenewsOnce),
     "needs-no-lease": Fault(["stops-without-lease"], _Eternal),
+    "serves-prepared": Fault(["prepares"], _ServesPrepared),
     "obeys-old": Fault(["refuses-old"], _ObeysOld),
     "serves-while-giving": Fault(["stops-first"], _ServesWhileGiving),
     "serves-while-releasing": Fault(["stops-first"], _ServesWhileReleasing),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -85,7 +86,7 @@ def store(client: redis.Redis, cluster: str, publisher: Publisher) -> OwnershipS
 
 def audit(bootstrap: str, cluster: str, *more: str) -> Result:
     arguments = ["audit", "--kafka", bootstrap, "--cluster", cluster, *more]
-    return CliRunner().invoke(cli.app, arguments, env={"TRIMTAB_REDIS_URL": ""})
+    return CliRunner().invoke(cli.app, arguments, env={"TRIMTAB_REDIS_URL": None})
 
 
 @pytest.mark.usefixtures("store")
@@ -98,6 +99,31 @@ def test_what_the_scripts_write_is_clean(
     alone = audit(bootstrap, cluster)
     assert (alone.exit_code, alone.stdout) == (0, "")
     assert "3 changes of 1 bundles and 1 commands read, 0" in alone.stderr
+
+
+@pytest.mark.usefixtures("store")
+def test_a_job_s_settings_name_kafka_and_redis(
+    bootstrap: str, cluster: str, redis_server: RedisServer, tmp_path: Path
+) -> None:
+    file = tmp_path / "trimtab.toml"
+    file.write_text(f'redis_url = "{redis_server.url}"\n[kafka]\nbootstrap = "{bootstrap}"\n')
+    compared = CliRunner().invoke(cli.app, ["audit", "--config", str(file), "--cluster", cluster])
+    assert (compared.exit_code, compared.stdout) == (0, "")
+    assert "4 changes of 1 bundles and 1 commands read, 0" in compared.stderr
+
+
+def test_kafka_is_read_as_the_settings_secure_it(
+    bootstrap: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr("simulation.replay.recorded.TIMEOUT_SECONDS", 0.5)
+    file = tmp_path / "trimtab.toml"
+    file.write_text('[kafka.client]\n"security.protocol" = "ssl"\n')
+    refused = audit(bootstrap, "c", "--config", str(file))
+    assert refused.exit_code == 5
+    assert "SSL handshake failed" in caplog.text
 
 
 @pytest.mark.usefixtures("store")

@@ -124,6 +124,18 @@ def test_the_old_spelling_counts_while_the_right_one_has_its_default(
     assert import_conf(parse(text)).settings.weights.bandwidth_in == weight
 
 
+@pytest.mark.parametrize(("correct", "read"), [("1", "with"), ("3", "width")])
+def test_a_spelling_that_pulsar_does_not_read_is_noted(correct: str, read: str) -> None:
+    (note,) = import_conf(
+        parse(
+            "loadBalancerBandwithInResourceWeight=2\n"
+            f"loadBalancerBandwidthInResourceWeight={correct}"
+        )
+    ).notes
+    _, _, counts = note.partition("is not imported: Pulsar reads line ")
+    assert f"loadBalancerBand{read}InResourceWeight = " in counts
+
+
 def test_classes_become_strategies() -> None:
     assert changes(
         f"loadBalancerLoadSheddingStrategy={PACKAGE}.impl.AvgShedder\n"
@@ -205,7 +217,7 @@ def test_every_problem_is_told_with_its_line_and_nothing_printed(tmp_path: Path)
         "loadBalancerLoadPlacementStrategy (not set): "
         "avg placement and avg shedding go together or not at all",
         "line 3: loadBalancerBrokerThresholdShedderPercentage = '-1': "
-        "must be from 0 to 1 fraction, not -0.01",
+        "must be from 0 to 1 (fraction), not -0.01",
         "line 4: loadBalancerSheddingIntervalMinutes = '1.5': must be a whole number",
         "line 5: loadBalancerSheddingEnabled = 'yes': "
         "must be true or false; Pulsar reads it as false",

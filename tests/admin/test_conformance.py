@@ -6,7 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from admin import cli
 from admin.conformance.rules import RULES
 from admin.conformance.run import play, started
 from deploy.redis_server import RedisServer
@@ -37,3 +39,29 @@ def test_a_guard_taken_out_breaks_its_rule(
     }
     assert verdicts.pop("takes-lease") == ""
     assert all(verdicts.values()), verdicts
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "says"),
+    [
+        pytest.param("/nonexistent", 1, "/nonexistent", id="no program"),
+        pytest.param("'half", 2, "No closing quotation", id="no command line"),
+        pytest.param("", 2, "the command is empty", id="nothing"),
+        pytest.param(
+            f"{sys.executable} -c 'raise SystemExit(\"no such {{port}}\")'",
+            1,
+            "no such {port}",
+            id="a broker that ends",
+        ),
+    ],
+)
+def test_a_broker_that_does_not_start_is_told_once_with_its_cause(
+    redis_server: RedisServer, command: str, code: int, says: str
+) -> None:
+    done = CliRunner().invoke(cli.app, ["conformance", command, "--redis", redis_server.url])
+    assert (done.exit_code, done.stdout) == (code, "")
+    assert says in done.stderr
+    assert done.stderr.count("the end of ") <= 1
+    assert ("note: {port} stays as it is; filled in are {redis}" in done.stderr) == (
+        "{port}" in command
+    )

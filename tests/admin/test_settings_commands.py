@@ -17,6 +17,7 @@ from admin.settings_commands import effective, parse_value
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
 from simulation.replay.recorded import RecordedTopics
+from sinks.errors import StoreUnavailable
 from sinks.kafka.pages import batch_records
 from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.kafka.topics import ensure_topics
@@ -27,7 +28,7 @@ from trimtab.cluster.job_settings import to_record
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.model import Epoch
 from trimtab.ownership import State
-from trimtab.policies import Isolation
+from trimtab.policies import NO_POLICIES, Isolation, Policies
 from trimtab.settings import Value
 from trimtab.shedding import DEFAULTS
 from trimtab.wire.control import Intent, IntentKind
@@ -167,9 +168,6 @@ def test_no_recording_knows_no_cluster() -> None:
         ),
         (IntentKind.DRAIN, {"broker": "a:1"}, []),
         (IntentKind.SETTINGS, {"settings": {"loadBalancerSheddingIntervalMinutes": 1}}, []),
-        (IntentKind.ISOLATION, {"name": "p"}, []),
-        (IntentKind.ANTI_AFFINITY, {"name": "t/n", "group": ""}, []),
-        (IntentKind.FAILURE_DOMAIN, {"name": "north"}, []),
         (IntentKind.SPLIT, {"bundle": BUNDLE, "positions": (0x33000000,)}, []),
         (IntentKind.SPLIT, {"bundle": BUNDLE, "positions": (0,)}, ["positions: 0x00000000 does"]),
         (IntentKind.SPLIT, {"bundle": "t/n/0x00000000_0x40000000"}, ["bundle: "]),
@@ -182,22 +180,103 @@ def test_what_the_job_would_refuse_is_not_sent(
     assert [p.startswith(s) for p, s in zip(problems, says, strict=True)] == [True] * len(says)
 
 
+POLICIES = Policies(
+    isolation={"vip": Isolation(("t/vip",), ("a",))},
+    groups={"t/n": "g"},
+    domains={"a:1": "north"},
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "members", "says"),
+    [
+        (IntentKind.ISOLATION, {"name": "vpi"}, "vpi has no isolation to delete; did you mean vip"),
+        (IntentKind.ANTI_AFFINITY, {"name": "t/m"}, "t/m has no anti-affinity to delete; did you"),
+        (IntentKind.FAILURE_DOMAIN, {"name": "nort"}, "nort has no failure-domain to delete; did"),
+        (
+            IntentKind.FAILURE_DOMAIN,
+            {"name": "south", "brokers": ("b:1", "a:1")},
+            "brokers: a:1 is in north; set north without it first",
+        ),
+    ],
+)
+def test_a_policy_that_the_job_would_refuse_is_not_sent(
+    kind: IntentKind, members: dict[str, object], says: str
+) -> None:
+    seen = last({}, "a:1", "b:1")
+    intent = new_intent(kind, "east", **members)
+    assert found(intent, seen) == []  # the round of an earlier version, which tells no policies
+    seen.policies = POLICIES
+    (problem,) = found(intent, seen)
+    assert says in problem
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (IntentKind.ISOLATION, "vip"),
+        (IntentKind.ANTI_AFFINITY, "t/n"),
+        (IntentKind.FAILURE_DOMAIN, "north"),
+    ],
+)
+def test_a_policy_that_there_is_can_be_deleted(kind: IntentKind, name: str) -> None:
+    seen = last({}, "a:1")
+    seen.policies = POLICIES
+    assert found(new_intent(kind, "east", name=name), seen) == []
+
+
+def test_a_policy_about_no_namespace_is_noted() -> None:
+    def noted(kind: IntentKind, **members: object) -> list[str]:
+        return [*notes(new_intent(kind, "east", **members), last({}, "a:1"), None, records)]
+
+    assert noted(IntentKind.ANTI_AFFINITY, name="t/m", group="g") == [
+        "note: t/m is no namespace that has bundles now; did you mean t/n?"
+    ]
+    assert noted(IntentKind.ANTI_AFFINITY, name="t/n", group="g") == []
+    assert noted(IntentKind.ANTI_AFFINITY, name="t/m") == []
+    policy = Isolation(namespaces=("x/.*",), primary=("a",))
+    assert noted(IntentKind.ISOLATION, name="p", isolation=policy) == [
+        "note: no namespace that has bundles now matches x/.*"
+    ]
+
+
+def test_a_note_that_needs_an_absent_redis_says_so() -> None:
+    def absent() -> dict[str, Record]:
+        raise StoreUnavailable("Redis does not answer")
+
+    intent = new_intent(IntentKind.ANTI_AFFINITY, "east", name="t/m", group="g")
+    (note,) = notes(intent, last({}, "a:1"), None, absent)
+    assert note.endswith("is unknown: Redis does not answer")
+
+
+def test_a_drain_that_leaves_too_little_is_noted() -> None:
+    seen = last({}, "a:1", "b:1", "c:1")
+    seen.usage, seen.draining = {"a:1": 0.5, "b:1": 0.5, "c:1": 0.1}, ("c:1",)
+    intent = new_intent(IntentKind.DRAIN, "east", broker="b:1")
+    (note,) = notes(intent, seen, None, records)
+    assert note.startswith("note: draining b:1, c:1: with all bundles the 1 broker left would be")
+    seen.draining = ()
+    assert [*notes(intent, seen, None, records)] == []
+
+
 def test_a_failure_domain_says_what_it_takes_to_have_an_effect() -> None:
     domain = new_intent(IntentKind.FAILURE_DOMAIN, "east", name="north", brokers=("a:1",))
-    (note,) = notes(domain, last({}, "a:1"), None)
+    (note,) = notes(domain, last({}, "a:1"), None, records)
     assert "trimtab settings set east placement.failure_domains=true" in note
     gone = new_intent(IntentKind.FAILURE_DOMAIN, "east", name="north", brokers=())
-    assert not [*notes(gone, last({}, "a:1"), None)]
+    assert not [*notes(gone, last({}, "a:1"), None, records)]
 
 
 def test_a_policy_may_name_absent_brokers_and_says_which() -> None:
     domain = new_intent(IntentKind.FAILURE_DOMAIN, "east", name="north", brokers=("a:1", "aa:1"))
     seen = last({"placement.failure_domains": True}, "a:1")
     assert found(domain, seen) == []
-    assert [*notes(domain, seen, None)] == ["note: aa:1 is no broker lately; did you mean a:1?"]
+    assert [*notes(domain, seen, None, records)] == [
+        "note: aa:1 is no broker lately; did you mean a:1?"
+    ]
     policy = Isolation(namespaces=("t/.*",), primary=("big-.*",))
     isolation = new_intent(IntentKind.ISOLATION, "east", name="p", isolation=policy)
-    assert [*notes(isolation, seen, None)] == ["note: no broker lately matches big-.*"]
+    assert [*notes(isolation, seen, None, records)] == ["note: no broker lately matches big-.*"]
 
 
 @pytest.mark.parametrize(
@@ -214,7 +293,13 @@ def east(kafka: KafkaServer, monkeypatch: pytest.MonkeyPatch) -> KafkaServer:
     """A Kafka with a round of cluster asked, which has the broker a:1."""
     ensure_topics(kafka.bootstrap)
     monkeypatch.setenv("TRIMTAB_KAFKA__BOOTSTRAP", kafka.bootstrap)
-    record = held("asked", usage={"a:1": 0.1}, overrides={"round.max_moves": 2})
+    record = held(
+        "asked",
+        at=1_000_000,
+        usage={"a:1": 0.1},
+        overrides={"round.max_moves": 2},
+        policies=NO_POLICIES,
+    )
     recorded = batch(record, started=True, query="asked")
     Publisher(kafka.bootstrap).publish(list(batch_records(recorded)))
     return kafka
@@ -262,6 +347,12 @@ def test_policies_are_sent(east: KafkaServer) -> None:
     assert (joined.kind, joined.name, joined.group) == (IntentKind.ANTI_AFFINITY, "t/n", "g")
     domain = sent(east, typed("policy", "failure-domain", "asked", "north", "a:1"))
     assert (domain.kind, domain.brokers) == (IntentKind.FAILURE_DOMAIN, ("a:1",))
+    taken = typed("policy", "failure-domain", "asked", "south", "a:1")
+    assert (taken.exit_code, taken.stdout) == (2, "")
+    assert "brokers: a:1 is in north; set north without it first" in taken.stderr
+    gone = typed("policy", "isolation", "asked", "vip", "--delete")
+    assert gone.exit_code == 2
+    assert "vip has no isolation to delete; there is none" in gone.stderr
 
 
 @pytest.mark.usefixtures("east")

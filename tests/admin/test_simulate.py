@@ -171,7 +171,12 @@ def test_the_library_is_listed() -> None:
         pytest.param(["noise", "--set", "noise"], "must be name=value", id="no value"),
         pytest.param(["noise", "--seeds", "3-1"], "from one to another", id="seeds"),
         pytest.param(["noise", "--brokers", "-29"], "must be from 2", id="too few"),
-        pytest.param(["noise", "--lose-domain", "0"], "fewer than domains", id="no domains"),
+        pytest.param(
+            ["noise", "--lose-domain", "0"],
+            "--lose-domain: the scenario has 0 failure domains; give it 2 or more with --set "
+            "domains=2",
+            id="no domains",
+        ),
         pytest.param(
             ["noise", "--curve", "--strategy", "avg"], "--strategy: --curve", id="curve of others"
         ),

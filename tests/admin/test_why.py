@@ -88,9 +88,9 @@ def test_a_bundle_that_moved(redis_server: RedisServer, moved: RoundRecord) -> N
     assert lines[1] == "moved from hot:1 to cold:1: high-pair (avg)"
     assert "hot:1 at 85." in lines[2]
     source, destination, range_ = move.why.split(", ")
-    assert f"usage of hot:1: {source.removeprefix('source ')}" in lines
-    assert f"usage of cold:1: {destination.removeprefix('destination ')}" in lines
-    assert f"{range_.replace('range', 'range of the fleet:')}" in lines
+    assert f"expected usage of hot:1: {source.removeprefix('source ')}" in lines
+    assert f"expected usage of cold:1: {destination.removeprefix('destination ')}" in lines
+    assert f"{range_.replace('range', 'range of expected usage:')}" in lines
     assert any(line.startswith("otherwise with avg.") for line in lines)
     assert any(line.split() == ["cold:1", *line.split()[1:3], "chosen"] for line in lines)
 

@@ -66,12 +66,12 @@ def test_an_answer_in_words(redis_server: RedisServer, cluster: str) -> None:
         f"{BUNDLE} in c, round 8 of 1970-01-01T00:08:00.000+00:00",
         "refused from a:8080 to b:8080: budget (trimtab)",
         "the round has moved the 3 bundles that it may; this one was number 4",
-        "usage of a:8080: 71.0 -> 58.1 %",
-        "usage of b:8080: 52.0 %",
-        "range of the fleet: 24.0 -> 6.1 points",
+        "expected usage of a:8080: 71.0 -> 58.1 %",
+        "expected usage of b:8080: 52.0 %",
+        "range of expected usage: 24.0 -> 6.1 points",
         "otherwise with round.max_moves = 4 or more, instead of 3: its turn comes",
         "the newest round is 9, which kept nothing of it: --round 9 --replay explains it there",
-        "rounds 7 explain it too (--round)",
+        "round 7 explains it too (--round)",
         "could go to  usage with it",
         "b:8080              53.0 %  chosen",
         "a:8080              71.0 %  has-it",
@@ -145,6 +145,12 @@ def test_an_answer_for_programs_has_the_members_that_are_documented(
         ),
         pytest.param(
             [BUNDLE, "--round", "9"], 1, "round 9 kept nothing of", id="not in that round"
+        ),
+        pytest.param(
+            ["aa:8080"], 1, "kept nothing of aa:8080; did you mean a:8080?", id="a name nearby"
+        ),
+        pytest.param(
+            [BROKER, "--round", "99"], 1, "no round 99 of ", id="a round that is still to come"
         ),
         pytest.param([BROKER, "--replay"], 2, "--replay needs --round", id="a replay of what"),
         pytest.param([BROKER, "--round", "0"], 2, "neither the number of a", id="no round"),

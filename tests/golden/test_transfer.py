@@ -235,6 +235,16 @@ def test_a_broker_without_traffic_is_underloaded(traffic: float) -> None:
     assert deviation_after(view, ("b2", "b1", 2 * M)) == pytest.approx(0.02)
 
 
+@pytest.mark.parametrize(("empty", "sheds"), [(29, True), (31, False)])
+def test_a_broker_without_traffic_counts_only_where_it_is_the_least_loaded(
+    empty: float, sheds: bool
+) -> None:
+    """Item 003-36: Pulsar looks at the traffic of the least loaded broker alone."""
+    busy = {f"b{i:02}": broker(30, 0.2 * M, 19.8 * M) for i in range(19)}
+    outcome = judge(fleet(**busy, empty=broker(empty, beside=0)))
+    assert bool(outcome.sheds) == sheds
+
+
 @pytest.mark.parametrize("debug", DEBUG)
 def test_a_swap_makes_two_brokers_equal(debug: bool) -> None:
     """Acceptance case D8: 5 MB/s for 2.4, where 2.6 would make both equal."""

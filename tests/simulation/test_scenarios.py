@@ -66,7 +66,7 @@ def test_all_problems_are_told_at_once() -> None:
         "noize: no such setting (did you mean noise?)",
         "brokers: must be a whole number, not 'many'",
         "hardware: must be capacities above 0 such as 1:4, not '1:x'",
-        "step.share: must be from 0 to 1 fraction, not 2.0",
+        "step.share: must be from 0 to 1 (fraction), not 2.0",
     ]
 
 

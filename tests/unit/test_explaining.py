@@ -116,7 +116,10 @@ def test_what_the_plan_does_without() -> None:
     assert (idle.verdict, idle.rule) == (Verdict.LEFT, Rest.UNNEEDED)
     busy = explain(scene, "a")
     assert (busy.verdict, busy.rule) == (Verdict.GIVES, Reason.OUT_OF_RANGE)
-    assert "with 70.0 % it is number 1 of 4" in busy.why
+    assert (
+        "its expected usage, 70.0 % before the plan, is number 1 of 4; its newest report"
+        in busy.why
+    )
     assert busy.figures["reported_usage"] == pytest.approx(0.7)
 
 
@@ -197,7 +200,8 @@ def test_a_load_that_swings_is_not_chased() -> None:
     assert told.why == (
         "a at 57.0 % and b at 50.0 % are 7.0 points apart, more than the 5.0 points of "
         "planner.target; up to 12.5 points are left alone, for there were 3.0 plans of late, and a "
-        "load that swings is not chased; with 50.0 % it is number 2 of 2"
+        "load that swings is not chased; its expected usage, 50.0 % before the plan, is number 2 "
+        "of 2; its newest report says 50.0 %"
     )
     setting, _, then = nearest(told)
     assert setting == "planner.target"
@@ -548,7 +552,7 @@ def test_a_breaker_that_tripped_says_until_when() -> None:
     told = explain(scene, named("a", 0))
     assert (told.verdict, told.rule, told.until) == (Verdict.STAYED, Rule.FROZEN, until)
     assert told.why == (
-        "no strategy is asked for another 5 min, or until an operator resumes: "
+        "no strategy is asked for another 5 min, or until `trimtab tell resume test`: "
         "after round 7 the range grew"
     )
     assert nearest(told) == ("breaker.enabled", True, False)

@@ -134,6 +134,8 @@ def test_a_reset_that_leaves_a_contradiction_is_refused_and_the_pair_together_is
     ("row", "rule", "says"),
     [
         (reset("round.sheding"), "invalid-setting", "round.sheding: no such setting"),
+        (reset("round.intervall"), "invalid-setting", "did you mean round.interval?"),
+        (reset("intake.nonsense"), "invalid-setting", "intake.nonsense: no such setting; there is"),
         (reset("intake.half_life"), "fixed-setting", "is fixed while the job runs"),
         (change(), "no-subject", "says nothing"),
     ],

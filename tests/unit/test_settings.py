@@ -79,7 +79,7 @@ def test_every_problem_is_said_at_once() -> None:
         "avg.low_hits: must be a whole number, not 2.5",
         "round.enabled: must be true or false, not 'yes'",
         "round.interval: must be finite, not nan",
-        "round.grace_period: must be from 0 to 86400 s, not -1",
+        "round.grace_period: must be from 0 to 86400 (s), not -1",
         f"round.shedding: must be one of {', '.join(SHEDDING)}",
         "weights.cpu: must be a number, not True",
         "loadBalancerAvgShedderHighThreshhold: no such setting"
@@ -131,30 +131,21 @@ def test_an_aim_is_one_of_its_words(given: object, says: str) -> None:
     assert problems(planner__aim=given) == [f"planner.aim: {says}"]
 
 
+def test_an_old_spelling_of_a_key_is_read() -> None:
+    given = {"loadBalancerBandwithInResourceWeight": 0.25}
+    assert Settings.parse(given).weights.bandwidth_in == 0.25
+
+
 @pytest.mark.parametrize(
-    ("given", "weight"),
-    [
-        ({"loadBalancerBandwithInResourceWeight": 0.25}, 0.25),
-        (
-            {
-                "loadBalancerBandwidthInResourceWeight": 1.0,
-                "loadBalancerBandwithInResourceWeight": 0.25,
-            },
-            0.25,
-        ),
-        (
-            {
-                "loadBalancerBandwidthInResourceWeight": 0.5,
-                "loadBalancerBandwithInResourceWeight": 0.25,
-            },
-            0.5,
-        ),
-    ],
+    "correct", ["loadBalancerBandwidthInResourceWeight", "weights.bandwidth_in"]
 )
-def test_the_misspelt_key_counts_while_the_right_one_is_untouched(
-    given: dict[str, object], weight: float
-) -> None:
-    assert Settings.parse(given).weights.bandwidth_in == weight
+def test_an_old_spelling_beside_the_correct_one_is_refused_unless_they_agree(correct: str) -> None:
+    old = "loadBalancerBandwithInResourceWeight"
+    for weight in (0.6, 1.0):
+        assert problems(**{correct.replace(".", "__"): weight, old: 0.25}) == [
+            f"{old}: weights.bandwidth_in is given twice, as {weight} and 0.25"
+        ]
+    assert Settings.parse({correct: 0.6, old: 0.6}).weights.bandwidth_in == 0.6
 
 
 def test_a_refused_change_leaves_the_settings_alone() -> None:

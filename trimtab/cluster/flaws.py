@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import fields
 from types import MappingProxyType
 from typing import Final
 
 from trimtab.cluster.existing import Flaw
+from trimtab.intake.snapshot import IntakeSettings
 from trimtab.model import InvalidName, parse_bundle
 from trimtab.nearby import nearby
 from trimtab.policies import Isolation, Policies
@@ -20,6 +22,7 @@ from trimtab.wire.control import LONGEST_ID, OF_THE_WATCHER, Intent, IntentKind
 
 FIXED: Final = "intake."
 """The settings of operator ①, which reads no intents."""
+_INTAKE: Final = tuple(FIXED + each.name for each in fields(IntakeSettings))
 
 
 def intent_flaws(memory: Memory, intent: Intent, defaults: Settings) -> Iterator[Flaw]:
@@ -60,7 +63,7 @@ def reset_flaws(
     for name in _not_fixed(names):
         # A setting of an earlier version can be reset, too.
         if defaults.path_of(name) is None and name not in overrides:
-            yield IntentRule.INVALID_SETTING, f"{name}: no such setting"
+            yield IntentRule.INVALID_SETTING, defaults.absence_of(name)
     kept = without_names(overrides, names, defaults)
     for problem in contradictions(defaults.with_accepted(defaults.read(kept)[0])):
         yield IntentRule.INVALID_SETTING, problem
@@ -82,7 +85,10 @@ def without_names(
 
 def _fixed(names: Collection[str]) -> Iterator[Flaw]:
     for name in names:
-        if name.startswith(FIXED):
+        if name.startswith(FIXED) and name not in _INTAKE:
+            problem = f"{name}: no such setting; {nearby(name, _INTAKE)}"
+            yield IntentRule.INVALID_SETTING, problem
+        elif name.startswith(FIXED):
             yield (
                 IntentRule.FIXED_SETTING,
                 f"{name}: is fixed while the job runs; change [intake] in the job's file and start "
@@ -188,6 +194,12 @@ def _impossible(policy: Isolation) -> Iterator[Flaw]:
                 re.compile(pattern)
             except re.error as error:
                 yield rule, f"isolation.{member}: {pattern!r} is no regular expression: {error}"
+
+
+POLICIES: Final = frozenset(
+    {IntentKind.ISOLATION, IntentKind.ANTI_AFFINITY, IntentKind.FAILURE_DOMAIN}
+)
+"""The intents that change a policy."""
 
 
 _FLAWS: Final[Mapping[IntentKind, Callable[[Memory, Intent, Settings], Iterator[Flaw]]]] = (

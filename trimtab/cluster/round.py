@@ -15,8 +15,10 @@ from trimtab.cluster.pending_intents import note_round
 from trimtab.cluster.placement_hints import hints
 from trimtab.cluster.round_record import Context, record_round
 from trimtab.cluster.state import ClusterState, hash_state
+from trimtab.explaining.refusals import resume
 from trimtab.explaining.repairs import advise_partitions
 from trimtab.explaining.scene import Scene
+from trimtab.explaining.shortages import find_shortages
 from trimtab.explaining.telling import whys
 from trimtab.explaining.witness import Witness
 from trimtab.health.assessment import situation_of
@@ -112,7 +114,12 @@ def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRo
         number=state.number,
         settings=settings,
         settings_version=memory.settings_version,
-        problems=(*_problems(memory, cluster.defaults), *said.problems, *map(_advice, busy)),
+        problems=(
+            *_problems(cluster.name, memory, cluster.defaults),
+            *said.problems,
+            *find_shortages(view, settings),
+            *map(_advice, busy),
+        ),
         state_hash=hash_state(memory, packed, namespaces),
         liveness=memory.liveness,
         situation=found,
@@ -162,13 +169,14 @@ def _advice(busy: BusyTopic) -> str:
     return f"{busy.bundle}: {advise_partitions(busy)}"
 
 
-def _problems(memory: Memory, defaults: Settings) -> tuple[str, ...]:
+def _problems(cluster: str, memory: Memory, defaults: Settings) -> tuple[str, ...]:
     flaws = [
         f"{namespace}: {flaw}"
         for namespace, found in sorted(memory.flawed.items())
         for flaw in found
     ]
-    found = (f"frozen: {found}" for found in memory.round.breaker.found)
+    end = resume(cluster)
+    found = (f"frozen: {found}; {end} ends it" for found in memory.round.breaker.found)
     return (
         *resolve_settings(memory, defaults)[1],
         *memory.problems,

@@ -109,6 +109,7 @@ def record_round(
         busy_topics=tuple(BusyTopicRecord(**each._asdict()) for each in context.busy_topics),
         undo=tuple(record_move(move, "") for move in plan.review.undo[:_MOST]),
         overrides=dict(context.overrides),
+        policies=view.policies,
     )
 
 

@@ -90,14 +90,18 @@ def _balances(witness: Witness, broker: str) -> Cause:
 
 
 def _place(witness: Witness, broker: str) -> str:
-    """The broker's rank by usage among the available brokers."""
+    """The broker's rank by usage among the available brokers, and its newest report."""
     scene, prediction = witness.scene, witness.prediction
     row = scene.broker_rows.get(broker)
     if prediction is None or row is None or scene.broker_places[row] < 0:
         return ""
     own, loads = float(prediction.before[row]), prediction.before[scene.seen_brokers]
     hotter = int(np.count_nonzero(loads > own))
-    return f"with {percent(own)} it is number {hotter + 1} of {loads.size}"
+    reported = _reported(scene, row)
+    return (
+        f"its expected usage, {percent(own)} before the plan, is number {hotter + 1} of "
+        f"{loads.size}; its newest report says {percent(reported)}"
+    )
 
 
 def _trade(witness: Witness, broker: str) -> str:
@@ -114,5 +118,8 @@ def _figures(witness: Witness, broker: str) -> dict[str, float]:
     scene, row = witness.scene, witness.scene.broker_rows.get(broker)
     if row is None or not scene.computable:
         return {}
-    reported = usage(scene.view.brokers.resources, scene.settings.weights)[row]
-    return {"reported_usage": float(reported)}
+    return {"reported_usage": _reported(scene, row)}
+
+
+def _reported(scene: Scene, row: int) -> float:
+    return float(usage(scene.view.brokers.resources, scene.settings.weights)[row])

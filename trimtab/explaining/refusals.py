@@ -29,7 +29,6 @@ from trimtab.view import View
 from trimtab.wire.explanation import Nearest
 
 _SKIPPED: Final[Mapping[Rule, str]] = {
-    Rule.PAUSED: "the cluster is paused: trimtab tell resume",
     Rule.TOO_FEW_BROKERS: "fewer than two brokers may get bundles",
     Rule.AWAITING_OUTCOME: "a plan missed its forecast, so the next one waits until the outcome of "
     "the last is known",
@@ -43,6 +42,9 @@ def explain_skip(scene: Scene, rule: Rule) -> Cause:
         return _doubt(scene)
     if rule is Rule.FROZEN:
         return _frozen(scene)
+    if rule is Rule.PAUSED:
+        end = resume(scene.view.cluster)
+        return Cause(rule, f"no strategy was asked: the cluster is paused until {end}")
     if rule is Rule.UNCOMPUTABLE:
         broker = find_uncomputable(scene.view)
         why = f"no strategy was asked: what {broker} reports cannot be computed with"
@@ -50,6 +52,11 @@ def explain_skip(scene: Scene, rule: Rule) -> Cause:
     if rule is Rule.DISABLED:
         return _disabled(scene.settings, frozen=scene.plan.review.frozen)
     return Cause(rule, f"no strategy was asked: {_SKIPPED.get(rule, rule.value)}")
+
+
+def resume(cluster: str) -> str:
+    """The command by which an operator ends a pause or a freeze."""
+    return f"`trimtab tell resume {cluster}`"
 
 
 def find_uncomputable(view: View) -> str:
@@ -87,7 +94,7 @@ def _frozen(scene: Scene) -> Cause:
     left = seconds((breaker.until_ms - scene.now_ms) / 1000)
     return Cause(
         Rule.FROZEN,
-        f"no strategy is asked for another {left}, or until an operator resumes: "
+        f"no strategy is asked for another {left}, or until {resume(scene.view.cluster)}: "
         f"{'; '.join(breaker.found)}",
         switch_setting(scene.settings, "breaker.enabled", False, "the freeze ends"),
         until=breaker.until_ms,

@@ -12,7 +12,7 @@ from trimtab.settings.bundles import SplitSettings
 from trimtab.settings.review import ShadowSettings
 from trimtab.settings.rounds import RoundSettings, WeightSettings
 from trimtab.settings.shedding import AvgSettings, UnloadSettings
-from trimtab.settings.whole import Settings, Value, catalogue, contradictions
+from trimtab.settings.whole import Settings, Value, catalogue, contradictions, unread_spellings
 from trimtab.settings.words import (
     IN_WORDS,
     MERGING,
@@ -43,4 +43,5 @@ __all__ = [
     "WeightSettings",
     "catalogue",
     "contradictions",
+    "unread_spellings",
 ]

@@ -80,4 +80,4 @@ def _out_of_bounds(value: object, known: Setting) -> str | None:
         return f"must be finite, not {number!r}"
     if low <= number <= high:
         return None
-    return f"must be from {low:g} to {high:g} {known.unit}, not {number!r}"
+    return f"must be from {low:g} to {high:g} ({known.unit}), not {number!r}"

@@ -101,17 +101,20 @@ class Settings:
             if name not in known.misspelt:
                 _accept(known, name, value, accepted, problems)
         current = self.dumped()
-        for name in values.keys() & known.misspelt.keys():
+        for name in sorted(values.keys() & known.misspelt.keys()):
             path = known.misspelt[name]
             # Pulsar reads the old spelling while the correct one has its default.
-            if accepted.get(path, current[path]) == known.defaults[path]:
-                accepted.pop(path, None)
+            if path in accepted or current[path] == known.defaults[path]:
                 _accept(known, name, values[name], accepted, problems)
         return accepted, problems
 
     def path_of(self, name: str) -> str | None:
         """The dotted name of a setting by any of its spellings; None if there is no such one."""
         return self._known().path_of(name)
+
+    def absence_of(self, name: str) -> str:
+        """That there is no setting of this name, and the name that was probably meant."""
+        return self._known().absence_of(name)
 
     def dumped(self) -> dict[str, object]:
         """Every setting by dotted name, sorted; `changed` of it gives an equal value."""
@@ -154,6 +157,20 @@ def catalogue(settings: Settings | None = None) -> Iterator[tuple[str, object, S
             yield f"{group}.{member.name}", member.default, known
 
 
+def unread_spellings(conf: Mapping[str, object]) -> list[str]:
+    """The keys of a configuration of Pulsar that it does not read, because another spelling of the
+    same setting counts: the correct one, unless it has its default."""
+    found = []
+    for _, default, known in catalogue():
+        alias = known.alias
+        if alias is None or alias.misspelt is None:
+            continue
+        if alias.misspelt in conf and alias.key in conf:
+            kept = alias.convert(conf[alias.key]) == default
+            found.append(alias.key if kept else alias.misspelt)
+    return found
+
+
 class _Known(NamedTuple):
     """What may be set."""
 
@@ -165,6 +182,15 @@ class _Known(NamedTuple):
 
     def path_of(self, name: str) -> str | None:
         return name if name in self.settings else self.aliases.get(name) or self.misspelt.get(name)
+
+    def absence_of(self, name: str) -> str:
+        # Pulsar's keys stand in no group.
+        key = name.rpartition(".")[2]
+        near = get_close_matches(name, [*self.settings, *self.aliases], n=1)
+        nearest = f" (did you mean {near[0]}?)" if near else ""
+        if key != name and self.path_of(key):
+            nearest = f" (did you mean {key}, without {name.removesuffix(key)}?)"
+        return f"{name}: no such setting{nearest}"
 
 
 @cache
@@ -189,13 +215,7 @@ def _accept(
     """Add ``value`` to ``accepted`` under its path, or add to ``problems`` why not."""
     path = known.path_of(name)
     if path is None:
-        # Pulsar's keys stand in no group.
-        key = name.rpartition(".")[2]
-        near = get_close_matches(name, [*known.settings, *known.aliases], n=1)
-        nearest = f" (did you mean {near[0]}?)" if near else ""
-        if key != name and known.path_of(key):
-            nearest = f" (did you mean {key}, without {name.removesuffix(key)}?)"
-        problems.append(f"{name}: no such setting{nearest}")
+        problems.append(known.absence_of(name))
         return
     kind, properties = known.settings[path]
     word = f" ({value})" if name in IN_WORDS else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from trimtab.policies import Policies
 from trimtab.wire.command import Division
 from trimtab.wire.hints import Hints
 from trimtab.wire.intent_outcome import IntentOutcome
@@ -81,7 +82,7 @@ class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Each broker's usage as the strategies see it (fraction)."""
     problems: tuple[str, ...]
     """Problems for an operator: namespaces that do not tile, intents that were refused, topics that
-    need more partitions."""
+    need more partitions, policies and drains that leave too few brokers."""
     move_deadline_ms: int
     settings_version: int
     state_hash: str
@@ -127,6 +128,8 @@ class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     in ``moves``."""
     overrides: dict[str, str | int | float | bool] = {}
     """The settings that intents changed, by dotted name; all others are as the job was started."""
+    policies: Policies | None = None
+    """The policies in force; None in a record of an earlier version."""
     v: int = 1
 
 

@@ -260,10 +260,12 @@ class PoolAccount:
     @property
     def _apart(self) -> str:
         pair, names = self.prospect.pair, self._view.brokers.names
-        usage = self._outlook.fleet.usage
+        usage, plan = self._outlook.fleet.usage, self._scene.plan
+        urgent = plan.repairs or any(move.reason is Reason.DRAINED for move in plan.moves)
         return (
             f"{names[pair.hot]} at {percent(float(usage[pair.hot]))} and {names[pair.cold]} at "
             f"{percent(float(usage[pair.cold]))} are {points(pair.range)} apart"
+            + (" with this round's drains and repairs" if urgent else "")
         )
 
     @cached_property
