@@ -24,8 +24,8 @@ from admin.conformance.command import conformance
 from admin.demo.display import summary
 from admin.demo.processes import METRICS_PORT, DemoFailed, spark_jars
 from admin.demo.run import Demo, DemoOptions
-from admin.ending import FAILED, USAGE, end, end_unserved
-from admin.intents import Unchecked, Word, intent_of, send
+from admin.ending import FAILED, FINDINGS, USAGE, end, end_unserved
+from admin.intents import Word, intent_of, send
 from admin.job_checks import (
     check_checkpoint,
     check_environment,
@@ -35,7 +35,8 @@ from admin.job_checks import (
 )
 from admin.listing_commands import broker_commands, bundle_commands
 from admin.main import INTERRUPTED
-from admin.outcome_command import Id, Wait, outcome
+from admin.options import Cluster, Config, Id, Json, Unchecked, Wait
+from admin.outcome_command import outcome
 from admin.policy_commands import policy_commands
 from admin.replay import Impossible, bound_of, run_replay, show, strategy_of
 from admin.settings_commands import settings_commands
@@ -64,7 +65,6 @@ from trimtab.auditing.auditor import NOTES, Violation
 from trimtab.settings.setting import InvalidSettings
 
 OK: Final = 0
-FINDINGS: Final = 6
 
 
 # Typer's own tracebacks would show local variables, including passwords.
@@ -88,10 +88,6 @@ app.command()(unload)
 app.command()(outcome)
 app.command()(why)
 
-Config = Annotated[
-    Path | None, typer.Option(help="A TOML file of settings; TRIMTAB_... variables override it.")
-]
-
 
 @app.command()
 def doctor(
@@ -111,7 +107,7 @@ def doctor(
         Path | None,
         typer.Option(help="A job's settings: checks them, their servers and the checkpoint."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    json: Json = False,
 ) -> None:
     """Say what is missing here, each with the next command to type. Exit code 6 if so."""
     settings, findings = check_settings(config) if config else (None, check_environment())
@@ -232,7 +228,7 @@ def topics(config: Config = None) -> None:
 @app.command()
 def tell(  # noqa: PLR0913 - the options of a command line
     word: Annotated[Word, typer.Argument(help="What the job is to do.")],
-    cluster: Annotated[str, typer.Argument(help="The cluster concerned.")],
+    cluster: Cluster,
     subject: Annotated[
         str | None, typer.Argument(help="The broker (drain, undrain) or bundle (readmit).")
     ] = None,

@@ -13,6 +13,7 @@ from streaming.config import load_config
 FAILED: Final = 1
 USAGE: Final = 2
 UNREACHABLE: Final = 5
+FINDINGS: Final = 6
 
 
 def end(message: str, code: int) -> typer.Exit:

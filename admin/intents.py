@@ -9,7 +9,6 @@ from contextlib import closing
 from enum import StrEnum
 from functools import cache, partial
 from pathlib import Path
-from typing import Annotated
 from uuid import uuid4
 
 import msgspec
@@ -46,12 +45,6 @@ from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.keys import CONTROL
 from trimtab.wire.ownership import Record
 from trimtab.wire.rounds import JobSettings
-
-Unchecked = Annotated[
-    bool,
-    typer.Option("--unchecked", help="Do not check it before; the job checks it too."),
-]
-
 
 Records = Callable[[], Mapping[str, Record]]
 """Reads the store's records of a cluster, by bundle."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from itertools import islice
-from pathlib import Path
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -16,6 +15,7 @@ from rich.table import Table
 
 from admin.ending import USAGE, end, end_unserved
 from admin.listing import BrokerRow, BundleRow, Wanted, list_brokers, list_bundles
+from admin.options import Cluster, Config, Json
 from admin.status import read_health
 from simulation.replay.recorded import RecordedTopics
 from simulation.replay.span import iso
@@ -33,12 +33,6 @@ bundle_commands = typer.Typer(help="The bundles of a cluster.", no_args_is_help=
 
 _WIDEST: Final = 10_000
 """Columns of a terminal that no table reaches."""
-
-Cluster = Annotated[str, typer.Argument(help="The cluster concerned.")]
-Json = Annotated[bool, typer.Option("--json", help="For programs.")]
-Config = Annotated[
-    Path | None, typer.Option(help="A TOML file of settings; TRIMTAB_... variables override it.")
-]
 
 
 @broker_commands.command("list")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Annotated, Final
 
 import msgspec
 import typer
 
 from admin.ending import FAILED, USAGE, end, end_unserved
+from admin.options import Cluster, Config, Json, Wait
 from sinks.errors import SinkError
 from sinks.redis.outcomes import Outcomes
 from sinks.redis.server.connections import redis_client
@@ -19,25 +19,13 @@ from trimtab.wire.intent_outcome import IntentOutcome, IntentState
 _PAUSE_S: Final = 0.2
 """Between two looks. Shorter: more load on Redis; longer: the answer comes later."""
 
-Wait = Annotated[
-    float,
-    typer.Option(min=0, help="Seconds to wait until it is done; 1 if it is not, 2 if refused."),
-]
-Id = Annotated[
-    str,
-    typer.Option("--id", help="A name of your own: the same request with it is carried out once."),
-]
-
 
 def outcome(
-    cluster: Annotated[str, typer.Argument(help="The cluster concerned.")],
+    cluster: Cluster,
     intent: Annotated[str, typer.Argument(help="The id that the command printed.")],
     wait: Wait = 0.0,
-    json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
-    config: Annotated[
-        Path | None,
-        typer.Option(help="A TOML file of settings; TRIMTAB_... variables override it."),
-    ] = None,
+    json: Json = False,
+    config: Config = None,
 ) -> None:
     """Say what came of an intent of the last day: refused, accepted, done or expired."""
     try:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from admin.ending import USAGE, end
-from admin.intents import Unchecked, new_intent, send
-from admin.outcome_command import Wait
+from admin.intents import new_intent, send
+from admin.options import Cluster, Config, Unchecked, Wait
 from trimtab.policies import Isolation
 from trimtab.wire.control import IntentKind
 
 policy_commands = typer.Typer(help="Where bundles may be.", no_args_is_help=True)
 
-Cluster = Annotated[str, typer.Argument(help="The cluster concerned.")]
 Delete = Annotated[bool, typer.Option("--delete", help="Delete it instead.")]
-Config = Annotated[
-    Path | None, typer.Option(help="A TOML file of settings; TRIMTAB_... variables override it.")
-]
 
 
 @policy_commands.command("isolation")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -14,15 +13,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from admin.ending import FAILED, USAGE, end, end_unserved
-from admin.intents import (
-    Objections,
-    Unchecked,
-    last_rounds,
-    new_intent,
-    send,
-)
+from admin.intents import Objections, last_rounds, new_intent, send
 from admin.last_rounds import LastRounds
-from admin.outcome_command import Wait
+from admin.options import Cluster, Config, Json, Unchecked, Wait
 from simulation.replay.span import iso
 from sinks.errors import SinkError
 from streaming.config import InvalidConfig, load_config
@@ -41,11 +34,6 @@ settings_commands = typer.Typer(
     help="Settings of a cluster while the job runs.", no_args_is_help=True
 )
 
-Cluster = Annotated[str, typer.Argument(help="The cluster concerned.")]
-Config = Annotated[
-    Path | None, typer.Option(help="A TOML file of settings; TRIMTAB_... variables override it.")
-]
-
 
 class Effective(NamedTuple):
     """A setting in force: ``source`` is default, file (or environment), or intent."""
@@ -61,7 +49,7 @@ class Effective(NamedTuple):
 def show(
     cluster: Cluster,
     changed: Annotated[bool, typer.Option("--changed", help="Not those at their default.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    json: Json = False,
     config: Config = None,
 ) -> None:
     """Show the settings of the cluster's last round, and where each comes from."""

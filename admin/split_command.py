@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from admin.ending import USAGE, end
-from admin.intents import Unchecked, new_intent, send
-from admin.outcome_command import Id, Wait
+from admin.intents import new_intent, send
+from admin.options import Cluster, Config, Id, Unchecked, Wait
 from trimtab.wire.control import IntentKind
 
 
 def split(  # noqa: PLR0913 - the options of a command line
-    cluster: Annotated[str, typer.Argument(help="The cluster concerned.")],
+    cluster: Cluster,
     bundle: Annotated[str, typer.Argument(help="tenant/namespace/0x…_0x…")],
     algorithm: Annotated[
         str | None, typer.Option(help="One of split.supported; default: split.algorithm.")
@@ -26,10 +25,7 @@ def split(  # noqa: PLR0913 - the options of a command line
     wait: Wait = 0.0,
     name: Id = "",
     unchecked: Unchecked = False,
-    config: Annotated[
-        Path | None,
-        typer.Option(help="A TOML file of settings; TRIMTAB_... variables override it."),
-    ] = None,
+    config: Config = None,
 ) -> None:
     """Split a bundle in the next round, as pulsar-admin namespaces split-bundle does."""
     intent = new_intent(

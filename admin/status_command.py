@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import closing
-from pathlib import Path
 from typing import Annotated, Final, NamedTuple
 
 import msgspec
@@ -13,8 +12,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from admin.ending import USAGE, end, end_unserved
+from admin.ending import FINDINGS, USAGE, end, end_unserved
 from admin.last_rounds import LastRounds, read_rounds
+from admin.options import Config, Json
 from admin.status import Finding, Grade, Health, assess, headline, read_health
 from simulation.replay.recorded import Missing, RecordedTopics
 from sinks.errors import SinkError
@@ -28,7 +28,6 @@ from trimtab.shedding import DEFAULTS
 from trimtab.state.memory import Memory
 from trimtab.wire.rounds import JobSettings
 
-FINDINGS: Final = 6
 _MARKS: Final[Mapping[str | None, tuple[str, str]]] = {
     None: ("well", "green"),
     Grade.LOOK: ("look", "yellow"),
@@ -54,11 +53,8 @@ class Status(NamedTuple):
 
 def status(
     cluster: Annotated[str | None, typer.Argument(help="Only this one.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
-    config: Annotated[
-        Path | None,
-        typer.Option(help="A TOML file of settings; TRIMTAB_... variables override it."),
-    ] = None,
+    json: Json = False,
+    config: Config = None,
 ) -> None:
     """Say whether clusters are well, and what to type next if not; 6 if somebody must act."""
     try:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from admin.intents import Unchecked, new_intent, send
-from admin.outcome_command import Id, Wait
+from admin.intents import new_intent, send
+from admin.options import Cluster, Config, Id, Unchecked, Wait
 from trimtab.model import is_bundle
 from trimtab.wire.control import IntentKind
 
 
 def unload(  # noqa: PLR0913 - the options of a command line
-    cluster: Annotated[str, typer.Argument(help="The cluster concerned.")],
+    cluster: Cluster,
     subject: Annotated[
         str, typer.Argument(help="A bundle, tenant/namespace/0x…_0x…, or a whole namespace.")
     ],
@@ -24,10 +23,7 @@ def unload(  # noqa: PLR0913 - the options of a command line
     wait: Wait = 0.0,
     name: Id = "",
     unchecked: Unchecked = False,
-    config: Annotated[
-        Path | None,
-        typer.Option(help="A TOML file of settings; TRIMTAB_... variables override it."),
-    ] = None,
+    config: Config = None,
 ) -> None:
     """Move bundles off their brokers at once, as pulsar-admin namespaces unload does."""
     member = "bundle" if is_bundle(subject) else "name"

@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from admin.ending import USAGE, end, end_unserved
+from admin.options import Config, Json
 from admin.replay import Impossible, bound_of
 from simulation.replay.batches import Contradiction
 from simulation.replay.inquiry import Answer, explain_by_replay
@@ -61,10 +62,8 @@ def why(  # noqa: PLR0913 - the options of a command line
     ] = False,
     kafka: Annotated[str | None, typer.Option(help="Instead of the settings' own.")] = None,
     query: Annotated[str | None, typer.Option(help="Of a replay, where several match.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
-    config: Annotated[
-        Path | None, typer.Option(help="A TOML file of settings; TRIMTAB_... override it.")
-    ] = None,
+    json: Json = False,
+    config: Config = None,
 ) -> None:
     """Say why a bundle moved or stayed, or what a broker gave and got; 1 if nothing is kept of it
     there."""

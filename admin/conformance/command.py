@@ -15,10 +15,10 @@ from rich.table import Table
 from admin.conformance.program import WORDS, InvalidCommand, unfilled
 from admin.conformance.rules import RULES
 from admin.conformance.run import Verdict, play, started, try_start
+from admin.ending import FINDINGS
 from deploy.process import ServerError
 from deploy.redis_server import RedisServer
 
-FINDINGS: Final = 6
 FAILED: Final = 1
 USAGE: Final = 2
 

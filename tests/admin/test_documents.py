@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from admin import cli, state_diagram
 from admin.demo.processes import METRICS_PORT
-from admin.ending import FAILED, UNREACHABLE, USAGE
+from admin.ending import FAILED, FINDINGS, UNREACHABLE, USAGE
 from admin.main import INTERRUPTED
 from streaming import shutdown
 from streaming.config import JobConfig, load_config
@@ -79,7 +79,7 @@ def test_what_is_said_of_speed_is_in_the_benchmarks(figure: str, said: str) -> N
 def test_every_exit_code_is_in_the_table() -> None:
     table = README.partition("| exit code | meaning |")[2].partition("\n\n")[0]
     named = set(map(int, re.findall(r"^\| (\d+) ", table, re.MULTILINE)))
-    of_cli = {cli.OK, FAILED, USAGE, UNREACHABLE, cli.FINDINGS, INTERRUPTED}
+    of_cli = {cli.OK, FAILED, USAGE, UNREACHABLE, FINDINGS, INTERRUPTED}
     of_job = {shutdown.OK, shutdown.FAILED, shutdown.USAGE, shutdown.FENCED, shutdown.STUCK}
     assert named == of_cli | of_job | {shutdown.UNREACHABLE}
 
