@@ -35,6 +35,16 @@ class Opening(NamedTuple):
     lease_ms: int = LONGEST_LEASE_MS
 
 
+class Asked(NamedTuple):
+    """What replicas have to acknowledge, as a request noted it; times by the server's clock."""
+
+    at_ms: int
+    offset: int
+    """They have reached it only once they have got what was written after the note."""
+    heard_ms: int
+    """When the last offset was noted that enough replicas reached."""
+
+
 class Replicas(NamedTuple):
     """A cluster's `replicas` hash."""
 
@@ -42,6 +52,7 @@ class Replicas(NamedTuple):
     """The history that the other fields belong to."""
     online: int = 0
     alone: int | None = None
+    asked: Asked | None = None
     before: int = 0
     """The most replicas that earlier histories had."""
 

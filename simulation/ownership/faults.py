@@ -88,6 +88,10 @@ def fail_over(world: World) -> None:
         world.faults[f"a master {'lives on' if lives_on else 'dies'} after a failover"] += 1
 
 
+def hang_server(world: World) -> None:
+    world.stores.fail_over(0, lives_on=True, hangs_s=world.soon(20.0))
+
+
 def flush(world: World) -> None:
     world.stores.flush()
 
@@ -138,6 +142,7 @@ FAULTS: Final = MappingProxyType(
         "relay stops": Fault(2, stop_relay),
         "server restarts": Fault(0.8, restart_server),
         "server fails over": Fault(1.5, fail_over),
+        "server hangs and wakes up": Fault(0.7, hang_server),
         "server is flushed": Fault(0.3, flush),
         "records are deleted": Fault(0.5, delete_records),
         "lease is deleted": Fault(1, delete_lease),

@@ -68,6 +68,8 @@ class GateScripts(MemoryProcess):
             cluster,
             Opening(generation, self.history, replicas=least, replicated=replicated or least > 0),
         )
+        if least > 0:
+            self._are_in_touch(cluster, least)
         return None
 
     def restore(

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from simulation.ownership.contents import Contents, Data
+from simulation.ownership.contents import Asked, Contents, Data
 from sinks.errors import Closed, Fenced, Isolated, StoreUnavailable
 from trimtab.ownership import (
     LONGEST_LEASE_MS,
     REPLICA_LAG_S,
+    REPLICA_WAIT_MS,
 )
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.ownership import Change, Record
+
+_ASK_AGAIN_MS: Final = 250
+"""The same as in history.lua."""
 
 
 class Acknowledged(NamedTuple):
@@ -188,13 +192,33 @@ class MemoryProcess:
         most = max(noted.online, len(replicas))
         least = max(here.opening.replicas, majority_of(most))
         since = noted.alone or 0
-        near = sum(0 <= lag < REPLICA_LAG_S + 1 and at >= since for at, lag in replicas)
-        alone = (since or offset) if near < least else None
+        near = _near(replicas, since)
+        if near >= least > 0 and not self._are_in_touch(cluster, least):
+            near = 0
+        alone = (since or offset + 1) if near < least else None
+        noted = here.noted_replicas(self.history)
         now = noted._replace(online=most, alone=alone)
         if noted != now:
             self._put(cluster, "replicas", "", now)
         if near < least:
             raise Isolated(f"it hears {near} of {least} replicas")
+
+    def _are_in_touch(self, cluster: str, least: int) -> bool:
+        """Whether so many replicas have acknowledged what was written lately; notes what they have
+        to acknowledge next."""
+        noted, now = self.of(cluster).noted_replicas(self.history), self.now_ms()
+        offset, replicas = self.replication()
+        at_ms, heard_ms, reached = now, now, True
+        if noted.asked is not None:
+            at_ms, asked, heard_ms = noted.asked
+            reached = _near(replicas, asked) >= least
+            heard_ms = at_ms if reached else heard_ms
+        in_touch = 0 <= now - heard_ms <= REPLICA_WAIT_MS
+        due = not in_touch or now - at_ms >= _ASK_AGAIN_MS
+        if noted.asked is None or (reached and due):
+            again = noted._replace(asked=Asked(now, offset + 1, heard_ms))
+            self._put(cluster, "replicas", "", again)
+        return in_touch
 
     def _left(self, here: Contents, broker: str) -> int:
         """The rest of the lease that was noted last; 0 where it is over."""
@@ -216,6 +240,11 @@ class MemoryProcess:
         if journalled:
             self._put(cluster, "journal", next(self._numbers), change)
         self._accepted(cluster, change)
+
+
+def _near(replicas: Iterable[Acknowledged], since: int) -> int:
+    """How many were heard lately, and have the data up to ``since``."""
+    return sum(0 <= lag < REPLICA_LAG_S + 1 and at >= since for at, lag in replicas)
 
 
 def majority_of(replicas: int) -> int:

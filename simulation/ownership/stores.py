@@ -23,6 +23,8 @@ _FARTHEST_MS: Final = 30_000
 """The next step of a clock that is further off than this sets it right."""
 _LEFT_BEHIND_S: Final = 30.0
 """The mean time that a replaced master keeps running."""
+_APART: Final = 0.4
+"""The part of the clients that stay with a master that hangs while it is replaced."""
 _FOLLOWS_S: Final = 2.0
 """The mean time until a client that was turned away asks who the master is."""
 
@@ -64,6 +66,11 @@ class _Member:
             self.silent_since = self.now_ms()
             self._heard = round(1000 * self._clock.now)
 
+    def read_what_waited(self) -> None:
+        """After a hang the lag of the last acknowledgement counts from now, when it is read."""
+        if self.silent_since is not None:
+            self.silent_since = self.now_ms()
+
 
 class Stores:
     """The two servers; ``wires`` are the clients' connections, each to the server that the client
@@ -82,6 +89,8 @@ class Stores:
         self._members = [_Member(clock, accepted, numbers) for _ in range(2)]
         self._at = 0
         self.wires: list[Wire] = []
+        self._apart: list[Wire] = []
+        """Those that reach only the server that was replaced."""
         self._snapshot: Data | None = None
         self._takeovers = 0
         self._members[1].server.demote()
@@ -120,7 +129,8 @@ class Stores:
         self.wires.remove(wire)
 
     def _lead(self, wire: Wire) -> None:
-        wire.server = self.master
+        if wire not in self._apart:
+            wire.server = self.master
 
     def _soon(self, mean: float) -> float:
         return float(self._rng.exponential(mean))
@@ -180,11 +190,14 @@ class Stores:
         history = self.master.history
         return all(c.opening.replicas or c.noted_replicas(history).online for c in here)
 
-    def fail_over(self, lost: int, *, lives_on: bool, parts: bool = False) -> bool:
+    def fail_over(
+        self, lost: int, *, lives_on: bool, parts: bool = False, hangs_s: float = 0.0
+    ) -> bool:
         """Promote the replica, which lacks the last changes; False if there is none.
 
         The old master keeps running for a while, or is down. Then it is made a replica. ``parts``:
         it sees its replica close the connection; otherwise the replica just falls silent.
+        ``hangs_s``: it hangs for so long first, and takes acknowledgements that waited for new.
         """
         if not self._master.has_replica:
             return False
@@ -193,10 +206,21 @@ class Stores:
         old.has_replica = not parts
         new.has_replica, new.silent_since = False, None
         new.server.promote(old.server.data.without(lost))
-        old.server.is_down = not lives_on
+        old.server.is_down = not lives_on or hangs_s > 0
         self._at = 1 - self._at
         self._takeovers += 1
         takeovers = self._takeovers
+
+        def wake() -> None:
+            if self._takeovers == takeovers:
+                old.server.is_down = False
+                old.read_what_waited()
+
+        self._apart = []
+        if hangs_s > 0:
+            # The network is parted too, or a client that waits for the master would find the other.
+            self._apart = [wire for wire in self.wires if self._rng.random() < _APART]
+            self._clock.later(hangs_s, wake)
         for wire in self.wires:
             if self._rng.random() < 0.8:
                 self._clock.later(self._soon(_FOLLOWS_S), lambda wire=wire: self._lead(wire))  # type: ignore[misc]
@@ -206,6 +230,7 @@ class Stores:
     def _resynchronise(self, takeovers: int) -> None:
         """Make the replaced server the master's replica, with the master's data."""
         if self._takeovers == takeovers:
+            self._apart = []
             self._other.server.demote()
             self._other.has_replica = False
             self._master.hear()

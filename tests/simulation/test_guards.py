@@ -91,6 +91,7 @@ LOSSES: Final = Weather(
     ),
 )
 FAILOVERS: Final = Weather(size=FEW, weights=only(server_fails_over=8, server_restarts=2))
+HANGS: Final = Weather(size=FEW, weights=only(server_hangs=8, broker_is_cut_off=3))
 OUTAGES: Final = Weather(
     size=FEW,
     weights=only(
@@ -215,6 +216,10 @@ def replicas_not_asked_for(switch: Switch) -> None:
     switch.setattr(MemoryServer, "_require_replicas", lambda *_: None)
 
 
+def acknowledgements_that_waited_believed(switch: Switch) -> None:
+    switch.setattr(MemoryServer, "_are_in_touch", lambda *_: True)
+
+
 def replicas_that_join_not_counted(switch: Switch) -> None:
     """Until the job looks again."""
 
@@ -314,6 +319,7 @@ ROWS: Final = [
     (older_records_believed, LOSSES, 4),
     (replicas_not_asked_for, ALL, 2),
     (replicas_that_join_not_counted, FAILOVERS, 12),
+    (acknowledgements_that_waited_believed, HANGS, 1),
     (generation_never_spent, ALL, 7),
     (deletion_not_noticed, DELETIONS, 1),
     (deleted_lease_taken_for_ended, DELETED_LEASES, 1),
