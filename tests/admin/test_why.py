@@ -115,7 +115,7 @@ def test_whom_no_round_told_of_is_sent_to_a_replay(
     assert f"Next: trimtab why {bundle(13, 16)} --cluster {CLUSTER} --round" in result.stderr
     result = why(redis_server, moved.moves[-1].bundle, "--round", "1")
     assert result.exit_code == 1
-    assert f"round 1 kept nothing of {moved.moves[-1].bundle}; rounds " in result.stderr
+    assert f"round 1 kept nothing of {moved.moves[-1].bundle}; round " in result.stderr
 
 
 def test_a_replay_answers_as_the_job_did(

@@ -104,9 +104,6 @@ OUTAGES: Final = Weather(
     ),
 )
 DELETED_LEASES: Final = Weather(size=FEW, weights=only(lease_is_deleted=6, broker_is_cut_off=2))
-LOST_COMMANDS: Final = Weather(
-    Odds(unanswered=0.1, lost=0.1), FEW, only(commands_are_deleted=8), transitions=1_500
-)
 DELETIONS: Final = Weather(size=FEW, weights=only(records_are_deleted=3, relay_stops=3))
 
 
@@ -165,10 +162,6 @@ def older_process_not_waited_for(switch: Switch) -> None:
     """Neither by its own clock nor where the server remembers its session."""
     switch.setattr(LeaseHolder, "_wait_for_the_older", lambda self, _lease: self.serve_nothing())
     switch.setattr(MemoryServer, "_must_wait", lambda *_: False)
-
-
-def nothing_taken_back(switch: Switch) -> None:
-    switch.setattr(Obeyer, "take_back", lambda *_: None)
 
 
 def served_while_unloaded(switch: Switch) -> None:
@@ -312,7 +305,6 @@ ROWS: Final = [
     (gap_ignored_on_a_closed_store, LOSSES, 3),
     (lapse_amid_seeding_ignored, CUT_OFF, 4),
     (no_seeding_after_a_lapse, ALL, 1),
-    (nothing_taken_back, LOST_COMMANDS, 10),
     (served_while_unloaded, ALL, 1),
     (released_before_it_is_stopped, LOSSES, 6),
     (handed_over_before_it_is_stopped, ALL, 2),
