@@ -196,7 +196,7 @@ def notes(
     """What an intent names and is absent for now, a setting without which it has no effect, and a
     drain that leaves too little; ``records`` as in `flaws`."""
     defaults = DEFAULTS if started is None else from_record(started)[1]
-    settings = defaults.with_accepted(defaults.read(last.overrides)[0])
+    settings = defaults.with_valid(last.overrides)
     match intent.kind:
         case IntentKind.DRAIN:
             yield from _drain_notes(intent, last, settings)

@@ -87,7 +87,7 @@ def read_rounds(topics: RecordedTopics) -> tuple[dict[str, LastRounds], dict[str
     if not [*topics.partitions(keys.ROUNDS)]:
         return {}, {}
     low, high = topics.whole(keys.ROUNDS)
-    since = _lately(topics, low, high)
+    since = find_since(topics, low, high, _LATELY_MS)
     clusters, started = _read(topics, since, high)
     if any(each.query not in started for each in clusters.values()):
         started = _read(topics, low, since)[1] | started
@@ -127,12 +127,12 @@ def read_policies(topics: RecordedTopics, cluster: str, last: LastRounds) -> Pol
     return memory.policies
 
 
-def _lately(topics: RecordedTopics, low: int, high: int) -> int:
-    """The offset of the first record of the last hour that has any."""
+def find_since(topics: RecordedTopics, low: int, high: int, ms: int) -> int:
+    """The offset of the first record that is not older than the newest by more than ``ms``."""
     newest = [record.at for record in topics.between(keys.ROUNDS, 0, max(low, high - 1), high)]
     if not newest:
         return low
-    return max(low, topics.offset_at(keys.ROUNDS, 0, newest[-1] - _LATELY_MS))
+    return max(low, topics.offset_at(keys.ROUNDS, 0, newest[-1] - ms))
 
 
 def _read(

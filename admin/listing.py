@@ -80,15 +80,19 @@ def list_bundles(
     if wanted.broker:
         yield from _rows(wanted, after, store.records_of(cluster, wanted.broker))
         return
-    if wanted.namespace:
-        # No bundle of the namespace stands before this one.
-        after = max(after, f"{wanted.namespace}/0")
+    for names in _pages(cluster, wanted.namespace, after, index):
+        yield from _rows(wanted, after, store.records_named(cluster, names))
+
+
+def _pages(cluster: str, namespace: str, after: str, index: BundleIndex) -> Iterator[list[str]]:
+    """The names after ``after``, of one namespace or all."""
+    if namespace:
+        names = [name for name in index.bundles(cluster, namespace) if name > after]
+        yield from (names[start : start + _PAGE] for start in range(0, len(names), _PAGE))
+        return
     while names := index.after(cluster, after, _PAGE):
-        found = store.records_named(cluster, [name for name in names if is_bundle(name)])
-        yield from _rows(wanted, after, found)
+        yield [name for name in names if is_bundle(name)]
         after = names[-1]
-        if wanted.namespace and after > f"{wanted.namespace}/1":
-            return
 
 
 def _rows(wanted: Wanted, after: str, found: Mapping[str, Record]) -> Iterator[BundleRow]:

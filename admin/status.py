@@ -9,8 +9,9 @@ from typing import Final
 
 import msgspec
 
+from admin.last_rounds import find_since
 from simulation.replay.recorded import RecordedTopics, decode_values
-from trimtab.explaining.words import format_count, percent, points, seconds
+from trimtab.explaining.words import format_count, name_some, percent, points, seconds
 from trimtab.reasons import Rule
 from trimtab.settings import Settings
 from trimtab.wire import keys
@@ -57,9 +58,7 @@ def read_health(topics: RecordedTopics) -> dict[str, Health]:
     if not [*topics.partitions(keys.ROUNDS)]:
         return {}
     low, high = topics.whole(keys.ROUNDS)
-    newest = [record.at for record in topics.between(keys.ROUNDS, 0, max(low, high - 1), high)]
-    if newest:
-        low = max(low, topics.offset_at(keys.ROUNDS, 0, newest[-1] - LATELY_MS))
+    low = find_since(topics, low, high, LATELY_MS)
     found: dict[str, Health] = {}
     decoder = msgspec.json.Decoder(BatchRecord)
     for _, batch in decode_values(topics.between(keys.ROUNDS, 0, low, high), decoder):
@@ -162,13 +161,17 @@ def _stopped(health: Health, now_ms: int) -> Iterator[Finding]:
 
 def _brokers(record: RoundRecord) -> Iterator[Finding]:
     if record.gone:
-        yield Finding(Grade.LOOK, f"lost: {_some(record.gone)}; their bundles go to others")
+        yield Finding(
+            Grade.LOOK, f"lost: {name_some(record.gone, _NAMED)}; their bundles go to others"
+        )
     if record.held_back:
-        yield Finding(Grade.LOOK, f"back after a loss, and held back: {_some(record.held_back)}")
+        yield Finding(
+            Grade.LOOK, f"back after a loss, and held back: {name_some(record.held_back, _NAMED)}"
+        )
     if record.draining:
         yield Finding(
             Grade.LOOK,
-            f"being drained: {_some(record.draining)}",
+            f"being drained: {name_some(record.draining, _NAMED)}",
             f"trimtab tell undrain {record.cluster} {record.draining[0]}",
         )
 
@@ -178,7 +181,7 @@ def _load(record: RoundRecord, settings: Settings) -> Iterator[Finding]:
     hot = sorted((b for b, use in record.usage.items() if use > full), key=record.usage.__getitem__)
     if hot:
         hottest = hot[-1]
-        what = f"above {percent(full)}: {_some(hot[::-1])}; {hottest} at "
+        what = f"above {percent(full)}: {name_some(hot[::-1], _NAMED)}; {hottest} at "
         yield Finding(
             Grade.ACT,
             what + percent(record.usage[hottest]),
@@ -203,11 +206,6 @@ def _problems(record: RoundRecord) -> Iterator[Finding]:
         yield Finding(Grade.LOOK, problem)
     if len(record.problems) > _NAMED:
         yield Finding(Grade.LOOK, f"and {len(record.problems) - _NAMED} more problems")
-
-
-def _some(names: tuple[str, ...] | list[str]) -> str:
-    rest = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 _FOR_DOUBT: Final[Mapping[str, str]] = {

@@ -25,6 +25,7 @@ from sinks.errors import SinkError
 from sinks.redis.explanations import Explanations, Found
 from sinks.redis.server.connections import redis_client
 from streaming.config import InvalidConfig, load_config
+from trimtab.explaining.words import name_some
 from trimtab.nearby import nearby
 from trimtab.wire.explanation import Explanation, Nearest
 
@@ -206,8 +207,7 @@ def _explain(rounds: Sequence[int]) -> str:
     """That these rounds explain it."""
     if len(rounds) == 1:
         return f"round {rounds[0]} explains it"
-    more = f" and {len(rounds) - _MOST} more" if len(rounds) > _MOST else ""
-    return f"rounds {', '.join(map(str, rounds[:_MOST]))}{more} explain it"
+    return f"rounds {name_some([*map(str, rounds)], _MOST)} explain it"
 
 
 def _figures(explanation: Explanation) -> Iterator[str]:

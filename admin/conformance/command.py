@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import msgspec
 import typer
@@ -15,12 +15,9 @@ from rich.table import Table
 from admin.conformance.program import WORDS, InvalidCommand, unfilled
 from admin.conformance.rules import RULES
 from admin.conformance.run import Verdict, play, started, try_start
-from admin.ending import FINDINGS
+from admin.ending import FAILED, FINDINGS, USAGE
 from deploy.process import ServerError
 from deploy.redis_server import RedisServer
-
-FAILED: Final = 1
-USAGE: Final = 2
 
 
 def conformance(

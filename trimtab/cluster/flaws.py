@@ -65,7 +65,7 @@ def reset_flaws(
         if defaults.path_of(name) is None and name not in overrides:
             yield IntentRule.INVALID_SETTING, defaults.absence_of(name)
     kept = without_names(overrides, names, defaults)
-    for problem in contradictions(defaults.with_accepted(defaults.read(kept)[0])):
+    for problem in contradictions(defaults.with_valid(kept)):
         yield IntentRule.INVALID_SETTING, problem
 
 
@@ -130,7 +130,7 @@ def _taken(policies: Policies, intent: Intent) -> Iterator[Flaw]:
 
 
 def _split_flaws(memory: Memory, intent: Intent, defaults: Settings) -> Iterator[Flaw]:
-    settings = defaults.with_accepted(defaults.read(memory.overrides)[0])
+    settings = defaults.with_valid(memory.overrides)
     rule, positions = IntentRule.INVALID_SPLIT, intent.positions
     if memory.round.asked.get(intent.bundle, asked_split(intent)) != asked_split(intent):
         yield rule, "bundle: another split of it waits for the next round; ask again after that"
@@ -161,7 +161,7 @@ def _position_problems(intent: Intent, low: int, high: int) -> Iterator[str]:
 def _move_flaws(memory: Memory, intent: Intent, defaults: Settings) -> Iterator[Flaw]:
     if bool(intent.bundle) == bool(intent.name):
         yield IntentRule.NO_SUBJECT, "bundle, name: say which bundle, or by name which namespace"
-    settings = defaults.with_accepted(defaults.read(memory.overrides)[0])
+    settings = defaults.with_valid(memory.overrides)
     if settings.round.observe_only:
         problem = "round.observe_only: the job moves nothing; set it to false first"
         yield IntentRule.OBSERVING, problem

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final, NamedTuple
 
-from trimtab.cluster.existing import Existing, concerned
+from trimtab.cluster.existing import Existing
 from trimtab.cluster.intents import Applied, Refused, apply_intent
 from trimtab.cluster.outcomes import Told, accept, refuse
 from trimtab.cluster.pending_intents import is_declined, note_changes
@@ -106,14 +106,12 @@ def refusal_letter(row: Row, refused: Refused) -> Row:
     return dead_letter(row, "refused-intent", "; ".join(refused.problems), refused.rule)
 
 
-def find_outcome(
-    cluster: ClusterState, intent: Intent, refused: Refused | None, now_ms: int
-) -> Told:
+def find_outcome(cluster: ClusterState, intent: Intent, applied: Applied, now_ms: int) -> Told:
     """What to tell of an intent that was just answered, and the memory that remembers it."""
-    if refused is not None:
-        return refuse(cluster.memory, intent, refused.rule, refused.problems, now_ms)
-    bundles = concerned(intent, cluster.records)
-    return accept(cluster.memory, intent, bundles, cluster.settings, now_ms)
+    if applied.refused is not None:
+        rule, problems = applied.refused
+        return refuse(cluster.memory, intent, rule, problems, now_ms)
+    return accept(cluster.memory, intent, applied.bundles, cluster.settings, now_ms)
 
 
 def _existing(cluster: ClusterState, batch: Batch) -> Existing:

@@ -21,6 +21,7 @@ from trimtab.settings.setting import InvalidSettings
 from trimtab.state.liveness import Late, Liveness
 from trimtab.state.memory import Memory
 from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.ownership import Record
 
 V = TypeVar("V")
 
@@ -49,6 +50,8 @@ class Applied(NamedTuple):
 
     memory: Memory
     refused: Refused | None = None
+    bundles: Mapping[str, Record] = MappingProxyType({})
+    """Those that the intent concerns, with their records, as far as both are known."""
 
 
 def apply_intent(  # noqa: PLR0913 - a cluster, an intent, and both clocks
@@ -73,10 +76,12 @@ def apply_intent(  # noqa: PLR0913 - a cluster, an intent, and both clocks
         return Applied(_overridden(memory, _SETTINGS[intent.kind](memory, intent, defaults)))
     if intent.kind in _POLICIES:
         return Applied(replace(memory, policies=_POLICIES[intent.kind](memory.policies, intent)))
-    bundles = [intent.bundle] if existing is None else concerned(intent, existing.records)
-    after = _EFFECTS[intent.kind](memory, _Asked(intent, at_ms, now_ms, bundles))
+    found = {} if existing is None else concerned(intent, existing.records)
+    names = [intent.bundle] if existing is None else found
+    after = _EFFECTS[intent.kind](memory, _Asked(intent, at_ms, now_ms, names))
     # Only if something is new: an intent sent every second must not cause a round every second.
-    return Applied(memory if after == memory else replace(after, repair_ms=now_ms))
+    after = memory if after == memory else replace(after, repair_ms=now_ms)
+    return Applied(after, bundles=found)
 
 
 def _liveness(memory: Memory, liveness: Liveness) -> Memory:
@@ -128,7 +133,7 @@ _EFFECTS: Final[Mapping[IntentKind, Callable[[Memory, _Asked], Memory]]] = {
     IntentKind.READMIT: lambda memory, asked: replace(
         memory, readmitted=tuple(sorted({*memory.readmitted, asked.intent.bundle}))
     ),
-    IntentKind.UNLOAD: lambda memory, asked: _ask_moves(memory, asked),
+    IntentKind.UNLOAD: _ask_moves,
     IntentKind.SPLIT: lambda memory, asked: _ask_split(memory, asked.intent),
     IntentKind.PAUSE: lambda memory, _: replace(memory, paused=True),
     IntentKind.RESUME: lambda memory, _: _resume(memory),

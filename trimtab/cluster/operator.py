@@ -86,7 +86,7 @@ class Cluster(ClusterState):
             if returns:
                 # Its reports from before the loss do not describe it now.
                 self.set_aside({intent.broker})
-            self.tell(find_outcome(self, intent, applied.refused, now_ms))
+            self.tell(find_outcome(self, intent, applied, now_ms))
             if applied.refused is not None:
                 letters.append(refusal_letter(row, applied.refused))
         return letters

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from trimtab.explaining.words import format_count, percent
+from trimtab.explaining.words import format_count, name_some, percent
 from trimtab.filters.isolation import Permits
 from trimtab.load import usage
 from trimtab.settings import Settings
@@ -31,9 +31,7 @@ def find_shortages(view: View, settings: Settings) -> Iterator[str]:
 def say_left(draining: Collection[str], left: int, needed: float, settings: Settings) -> str | None:
     """What is wrong with draining these brokers, if ``needed``, the usage (fraction) that the
     ``left`` ones would then have, is too much; None if it is not."""
-    names = ", ".join(sorted(draining)[:_NAMED])
-    if len(draining) > _NAMED:
-        names += f" and {len(draining) - _NAMED} more"
+    names = name_some(sorted(draining), _NAMED)
     limit = settings.round.overloaded_threshold
     if not left:
         return f"draining {names}: no broker is left that may get their bundles; undrain one"

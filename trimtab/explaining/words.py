@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 _MINUTE, _HOUR = 60.0, 3600.0
 _STEPS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
@@ -45,3 +47,9 @@ def amount(number: float, unit: str) -> str:
 def format_count(number: int, noun: str) -> str:
     """A count with its noun, as ``1 bundle`` or ``4 bundles``."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def name_some(names: Sequence[str], most: int) -> str:
+    """The first ``most`` names, and how many more there are."""
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")

@@ -130,6 +130,10 @@ class Settings:
         own = groups.pop("own")
         return groups | {name: members for name, members in own if members is not None}
 
+    def with_valid(self, values: Mapping[str, object]) -> Settings:
+        """These settings with the valid ones of ``values``, which may contradict others."""
+        return self.with_accepted(self.read(values)[0])
+
     def with_accepted(self, accepted: Mapping[str, object]) -> Settings:
         """These settings with values that `read` accepted; contradictions are not judged."""
         given: dict[str, dict[str, object]] = {}
