@@ -43,6 +43,11 @@ def conformance(
     for word in unfilled(command):
         there = ", ".join(f"{{{name}}}" for name in WORDS)
         typer.echo(f"note: {word} stays as it is; filled in are {there}", err=True)
+    if redis is not None and not redis.startswith("redis://"):
+        typer.echo(
+            f"--redis {redis}: the kit reads what a broker asks, so redis:// alone", err=True
+        )
+        raise typer.Exit(USAGE)
     try:
         verdicts = _played(command, redis, names, logs)
     except InvalidCommand as error:

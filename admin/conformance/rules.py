@@ -3,51 +3,40 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
-import msgspec
-
-from admin.conformance.stage import LEASE_MS, MARGIN_MS, OTHER, Broken, Stage
+from admin.conformance.mishaps import MISHAPS
+from admin.conformance.stage import LEASE_MS, OTHER, Broken, Stage
+from admin.conformance.steps import (
+    DIVISION,
+    LOWER,
+    SECOND,
+    UPPER,
+    Rule,
+    after,
+    drained,
+    edited,
+    opened,
+    settled,
+    stops_in_time,
+)
 from trimtab.model import merge_names
 from trimtab.ownership import Event, State
 from trimtab.tiling import flaws
 from trimtab.wire import keys
-from trimtab.wire.command import Command, CommandKind, Division
+from trimtab.wire.command import Command, CommandKind
 from trimtab.wire.ownership import Neighbour
-
-LOWER: Final = "public/first/0x00000000_0x80000000"
-UPPER: Final = "public/first/0x80000000_0xffffffff"
-SECOND: Final = "public/second/0x00000000_0xffffffff"
-
-_DIVISION: Final = Division(
-    algorithm="range_equally_divide", max_rate=1e6, max_throughput=1e9, difference=0.1
-)
-
-
-class Rule(NamedTuple):
-    """A rule, and a play of it; the play raises Broken."""
-
-    text: str
-    play: Callable[[Stage], None]
-
-
-def _opened(stage: Stage) -> None:
-    stage.open()
-    stage.start()
-    # From here on what it gets comes by commands: it has agreed with the store.
-    stage.wait(stage.reads_its_stream, "it does not read its stream in the group agent")
 
 
 def _takes(stage: Stage) -> None:
-    _opened(stage)
+    opened(stage)
     value = stage.lease()
     if not value[1:].isdecimal():
         raise Broken(f"the lease is {value!r}, not + and the session in digits")
 
 
 def _renews(stage: Stage) -> None:
-    _opened(stage)
+    opened(stage)
     stage.hold(
         lambda: stage.lease_left_ms() > 0, "the lease ran out", seconds=2.5 * LEASE_MS / 1000
     )
@@ -64,25 +53,25 @@ def _seeds(stage: Stage) -> None:
 
 
 def _serves(stage: Stage) -> None:
-    _opened(stage)
+    opened(stage)
     stage.give(LOWER)
-    _settled(stage, LOWER, State.OWNED)
+    settled(stage, LOWER, State.OWNED)
     if stage.served().get(LOWER) != stage.epoch(LOWER):
         raise Broken("the token is not the record's epoch")
 
 
 def _acknowledges(stage: Stage) -> None:
-    _opened(stage)
+    opened(stage)
     stage.give(LOWER)
-    _drained(stage)
+    drained(stage)
 
 
 def _unloads(stage: Stage) -> None:
-    _opened(stage)
+    opened(stage)
     stage.give(LOWER)
     stage.ask(LOWER, Event.UNLOAD)
     stage.send(stage.command(CommandKind.UNLOAD, LOWER))
-    _settled(stage, LOWER, State.FREE)
+    settled(stage, LOWER, State.FREE)
     if LOWER in stage.served():
         raise Broken("it serves a bundle that it released")
 
@@ -95,14 +84,14 @@ def _transferring(stage: Stage) -> Command:
 
 
 def _stops_first(stage: Stage) -> None:
-    _opened(stage)
+    opened(stage)
     _stops_before_it_asks(stage, _transferring(stage), State.ASSIGNING)
     stage.give(SECOND)
     stage.ask(SECOND, Event.UNLOAD)
     _stops_before_it_asks(stage, stage.command(CommandKind.UNLOAD, SECOND), State.FREE)
 
 
-def _stops_before_it_asks(stage: Stage, command: Command, after: State) -> None:
+def _stops_before_it_asks(stage: Stage, command: Command, then: State) -> None:
     stage.isolate()
     stage.send(command)
     deadline = time.monotonic() + 1.5
@@ -112,13 +101,13 @@ def _stops_before_it_asks(stage: Stage, command: Command, after: State) -> None:
     if not stage.lease():
         raise Broken("it stopped only as its lease ran out")
     stage.rejoin()
-    _settled(stage, command.bundle, after)
+    settled(stage, command.bundle, then)
 
 
 def _hands_over(stage: Stage) -> None:
-    _opened(stage)
+    opened(stage)
     stage.send(_transferring(stage))
-    _settled(stage, LOWER, State.ASSIGNING)
+    settled(stage, LOWER, State.ASSIGNING)
     sent = stage.commands_of(OTHER)
     wanted = (CommandKind.OWN, LOWER, stage.epoch(LOWER))
     if [(each.kind, each.bundle, each.epoch) for each in sent] != [wanted]:
@@ -126,30 +115,30 @@ def _hands_over(stage: Stage) -> None:
 
 
 def _takes_back(stage: Stage) -> None:
-    _opened(stage)
+    opened(stage)
     transfer = _transferring(stage)
     stage.client.delete(keys.lease_key(stage.cluster, OTHER))
     stage.send(transfer)
-    _settled(stage, LOWER, State.OWNED)
+    settled(stage, LOWER, State.OWNED)
     stage.wait(lambda: LOWER in stage.served(), "it does not serve what no other broker could take")
 
 
 def _prepares(stage: Stage) -> None:
-    _opened(stage)
+    opened(stage)
     stage.other_lives()
     stage.restore(LOWER, OTHER)
     stage.ask(LOWER, Event.TRANSFER, broker=stage.broker)
     stage.send(stage.command(CommandKind.PREPARE, LOWER, source=OTHER))
-    _drained(stage)
+    drained(stage)
     stage.hold(lambda: LOWER not in stage.served(), "it serves what another broker still owns")
     stage.other_reports(LOWER, Event.HAND_OVER)
     stage.send(stage.command(CommandKind.OWN, LOWER, source=OTHER))
-    _settled(stage, LOWER, State.OWNED)
+    settled(stage, LOWER, State.OWNED)
     stage.wait(lambda: LOWER in stage.served(), "it does not serve what it was given")
 
 
 def _refuses_old(stage: Stage) -> None:
-    _opened(stage)
+    opened(stage)
     own = stage.give(LOWER)
     # Released and given again since.
     stage.ask(LOWER, Event.UNLOAD)
@@ -165,96 +154,88 @@ def _refuses_old(stage: Stage) -> None:
     stage.send(late)
     stage.hold(lambda: LOWER in stage.served(), "it obeyed a command of an old epoch")
     stage.rejoin()
-    _drained(stage)
-    _settled(stage, LOWER, State.OWNED)
+    drained(stage)
+    settled(stage, LOWER, State.OWNED)
 
 
 def _ignores_copies(stage: Stage) -> None:
-    _opened(stage)
+    opened(stage)
     own = stage.give(LOWER)
     before = stage.epoch(LOWER)
     stage.send(own)
     stage.send(own)
     stage.hold(lambda: LOWER in stage.served(), "a copy of own made it stop serving")
-    _drained(stage)
+    drained(stage)
     if stage.epoch(LOWER) != before:
         raise Broken("a copy of own changed the record")
 
 
 def _skips_unknown_kinds(stage: Stage) -> None:
-    _opened(stage)
+    opened(stage)
     own = stage.assign(LOWER)
-    _after(stage, LOWER, _edited(own, kind="dance"), own)
+    after(stage, LOWER, edited(own, kind="dance"), own)
 
 
 def _ignores_members(stage: Stage) -> None:
-    _opened(stage)
-    _after(stage, LOWER, _edited(stage.assign(LOWER), later={"x": [1, 2]}))
+    opened(stage)
+    after(stage, LOWER, edited(stage.assign(LOWER), later={"x": [1, 2]}))
 
 
 def _drops_poison(stage: Stage) -> None:
-    _opened(stage)
+    opened(stage)
     own = stage.assign(LOWER)
     stage.client.xadd(keys.command_stream(stage.cluster, stage.broker), {"other": "1"})
-    _after(
+    after(
         stage,
         LOWER,
         b"\xff{",
         b"[]",
         b"{}",
-        _edited(own, broker=OTHER),
-        _edited(own, bundle="no-bundle"),
-        _edited(own, epoch=[1, -1]),
+        edited(own, broker=OTHER),
+        edited(own, bundle="no-bundle"),
+        edited(own, epoch=[1, -1]),
         own,
     )
 
 
 def _splits(stage: Stage) -> None:
-    _opened(stage)
+    opened(stage)
     stage.give(SECOND)
     stage.ask(SECOND, Event.SPLIT)
-    stage.send(stage.command(CommandKind.SPLIT, SECOND, division=_DIVISION))
-    _drained(stage)
+    stage.send(stage.command(CommandKind.SPLIT, SECOND, division=DIVISION))
+    drained(stage)
     if (record := stage.record(SECOND)) is not None and record.state is State.OWNED:
         stage.wait(lambda: SECOND in stage.served(), "it declined, and does not serve the bundle")
         return
-    _settled(stage, SECOND, State.DELETED)
+    settled(stage, SECOND, State.DELETED)
     stage.wait(lambda: not flaws(stage.served()), "the children that it serves do not tile")
 
 
 def _merges(stage: Stage) -> None:
-    _opened(stage)
+    opened(stage)
     stage.give(LOWER)
     stage.give(UPPER)
     stage.ask(LOWER, Event.MERGE, neighbour=Neighbour(UPPER, stage.epoch(UPPER)))
     stage.send(stage.command(CommandKind.MERGE, LOWER, neighbour=UPPER))
-    _drained(stage)
+    drained(stage)
     records = [stage.record(part) for part in (LOWER, UPPER)]
     if all(record is not None and record.state is State.OWNED for record in records):
         stage.wait(lambda: {LOWER, UPPER} <= stage.served().keys(), "it declined, and serves less")
         return
     whole = merge_names(LOWER, UPPER)
-    _settled(stage, whole, State.OWNED)
+    settled(stage, whole, State.OWNED)
     stage.wait(lambda: set(stage.served()) == {whole}, "it does not serve the merged bundle alone")
 
 
 def _stops_without_lease(stage: Stage) -> None:
-    _opened(stage)
+    opened(stage)
     stage.give(LOWER)
     stage.isolate()
-
-    def ends_in_time() -> bool:
-        # In this order: what is served after the lease was seen so short is served too long.
-        left_ms = stage.lease_left_ms()
-        if left_ms < MARGIN_MS and stage.served():
-            raise Broken(f"it serves though its lease in Redis has {left_ms} ms left")
-        return left_ms == 0
-
-    stage.wait(ends_in_time, "the lease is still there")
+    stops_in_time(stage)
 
 
 def _agrees_again(stage: Stage) -> None:
-    _opened(stage)
+    opened(stage)
     stage.give(LOWER)
     before = stage.epoch(LOWER)
     stage.isolate()
@@ -279,7 +260,7 @@ def _waits_for_open(stage: Stage) -> None:
 
 
 def _asserts(stage: Stage) -> None:
-    _opened(stage)
+    opened(stage)
     stage.give(LOWER)
     stage.close()
     stage.wait(stage.asserted, "a closed store gets no assertion")
@@ -299,7 +280,7 @@ def _asserts_again(stage: Stage) -> None:
 
 
 def _looks_again(stage: Stage) -> None:
-    _opened(stage)
+    opened(stage)
     stage.give(LOWER)
     stage.give(SECOND)
     stage.close()
@@ -317,7 +298,7 @@ def _looks_again(stage: Stage) -> None:
 
 
 def _obeys_nothing_closed(stage: Stage) -> None:
-    _opened(stage)
+    opened(stage)
     stage.give(LOWER)
     stage.ask(LOWER, Event.UNLOAD)
     unload = stage.command(CommandKind.UNLOAD, LOWER)
@@ -327,7 +308,7 @@ def _obeys_nothing_closed(stage: Stage) -> None:
     stage.send(unload)
     stage.hold(lambda: LOWER in stage.served(), "it starts a command while the store is closed")
     stage.reopen()
-    _settled(stage, LOWER, State.FREE)
+    settled(stage, LOWER, State.FREE)
 
 
 def _waits_for_older(stage: Stage) -> None:
@@ -346,7 +327,7 @@ def _waits_for_older(stage: Stage) -> None:
 
 
 def _gives_way(stage: Stage) -> None:
-    _opened(stage)
+    opened(stage)
     stage.give(LOWER)
     mine = stage.lease()
     later = int(mine[1:]) + 1_000_000
@@ -360,7 +341,7 @@ def _gives_way(stage: Stage) -> None:
 
 
 def _ends(stage: Stage) -> None:
-    _opened(stage)
+    opened(stage)
     stage.give(LOWER)
     mine = stage.lease()
 
@@ -410,28 +391,5 @@ RULES: Final = {
         "It serves nothing, and takes no lease, once a later process has its name.", _gives_way
     ),
     "ends": Rule("At its end it serves nothing, and then gives its lease up or leaves it.", _ends),
+    **MISHAPS,
 }
-
-
-def _settled(stage: Stage, bundle: str, state: State) -> None:
-    def is_so() -> bool:
-        record = stage.record(bundle)
-        return record is not None and record.state is state
-
-    stage.wait(is_so, f"{bundle} does not become {state}")
-
-
-def _drained(stage: Stage) -> None:
-    stage.wait(stage.stream_is_empty, "the commands are not acknowledged")
-
-
-def _after(stage: Stage, bundle: str, *entries: Command | bytes) -> None:
-    """Put entries into the stream; the last one gives the bundle."""
-    for entry in entries:
-        stage.send(entry)
-    stage.wait(lambda: bundle in stage.served(), "the command behind it is not obeyed")
-    _drained(stage)
-
-
-def _edited(command: Command, **members: object) -> bytes:
-    return msgspec.json.encode({**msgspec.to_builtins(command), **members})

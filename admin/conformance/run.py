@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from redis import RedisError
 
+from admin.conformance.line import Line
 from admin.conformance.program import Launch, Program, Started, Told
 from admin.conformance.rules import RULES
 from admin.conformance.stage import Broken, Stage
@@ -66,9 +67,8 @@ def play(
 
 
 def _judge(redis: str, launch: Launch, name: str, cluster: str) -> Verdict:
-    told = _told(redis, cluster)
-    with redis_client(redis) as client:
-        stage = Stage(client, told, launch)
+    with redis_client(redis) as client, Line(redis) as line:
+        stage = Stage(client, _told(line.url, cluster), launch, line)
         try:
             RULES[name].play(stage)
         except (Broken, ServerError, SinkError, RedisError) as error:

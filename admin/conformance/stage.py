@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import count
 from typing import Any, Final
 
 import msgspec
 import redis
 
+from admin.conformance.line import Line
 from admin.conformance.program import Launch, Told, shown
+from deploy.ports import LOOPBACK, free_port
 from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.command_streams import GROUP
 from sinks.redis.leases import Lease, Leases
@@ -51,7 +55,10 @@ class Broken(Exception):
 class Stage:
     """One broker under test, in one cluster."""
 
-    def __init__(self, client: redis.Redis, told: Told, launch: Launch) -> None:
+    def __init__(self, client: redis.Redis, told: Told, launch: Launch, line: Line) -> None:
+        """``told`` leads the program to the server by ``line``."""
+        self.line = line
+        self._told, self._launch = told, launch
         self.cluster, self.broker = told.cluster, told.broker
         self.client = client
         self._leases = Leases(client)
@@ -181,6 +188,35 @@ class Stage:
         self.client.zadd(keys.bundles_key(self.cluster), {bundle: 0})
         return epoch
 
+    def set_back(self, bundle: str, older: Record, owner: str) -> None:
+        """Write an older record with this owner, as a server that lost its last writes has it."""
+        self.restore(bundle, owner)
+        record = msgspec.structs.replace(older, owner=owner, by="conformance/older")
+        self.client.hset(keys.ownership_key(self.cluster), bundle, msgspec.json.encode(record))
+
+    def before(self, asked: re.Pattern[bytes], act: Callable[[], object]) -> threading.Event:
+        """Act before the first request of the program arrives that is such; set once it was."""
+        done = threading.Event()
+
+        def look(request: bytes) -> None:
+            if not done.is_set() and asked.search(request):
+                act()
+                done.set()
+
+        self.line.on_request = look
+        return done
+
+    @contextmanager
+    def twin(self) -> Iterator[Callable[[], dict[str, Epoch]]]:
+        """A second process of the broker's name; gives what it serves."""
+        told = msgspec.structs.replace(self._told, served=f"{LOOPBACK}:{free_port()}")
+        program = self._launch(told)
+        program.start()
+        try:
+            yield lambda: shown(told.served) or {}
+        finally:
+            program.end()
+
     def other_lives(self) -> None:
         """Let another broker hold a lease until the end."""
         self.client.set(keys.lease_key(self.cluster, OTHER), "+1", px=_DAY_MS)
@@ -197,6 +233,20 @@ class Stage:
         [outcome] = self._store.apply_all(self.cluster, [step])
         if not outcome.accepted:
             raise Broken(f"{event.value} of {bundle} by {OTHER} is refused: {outcome.reason}")
+
+    def reports(self, bundle: str, event: Event, name: str) -> None:
+        """A step of the broker under test, as if its process had asked for it under this id."""
+        step = Transition(
+            id=name,
+            bundle=bundle,
+            event=event,
+            expect=self.epoch(bundle),
+            actor=self.broker,
+            session=int(self.lease()[1:]),
+        )
+        [outcome] = self._store.apply_all(self.cluster, [step])
+        if not outcome.accepted:
+            raise Broken(f"{event.value} of {bundle} is refused: {outcome.reason}")
 
     # What is seen.
 

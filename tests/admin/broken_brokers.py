@@ -19,6 +19,7 @@ from agent.links import AgentSettings, Links
 from sinks.errors import StoreUnavailable
 from sinks.redis.command_streams import CommandStream
 from sinks.redis.leases import Lease, Leases, Renewal
+from trimtab.model import NO_EPOCH
 from trimtab.ownership import Event
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Command, CommandKind
@@ -219,6 +220,71 @@ class _SaysOnce(_Misquotes):
         return first
 
 
+class _Presuming(Obeyer):
+    """Takes every answer for a yes."""
+
+    def settle(self, bundle: str, record: Record | None) -> None:
+        self.load(bundle)
+        self.holdings.hold(bundle, record.epoch if record else NO_EPOCH)
+
+
+class _Presumes(_WithObeyer):
+    obeyer = _Presuming
+
+
+class _ByEpochAlone(Obeyer):
+    def holds(self, command: Command, record: Record | None) -> bool:
+        return record is not None and record.epoch == command.epoch
+
+
+class _LeavesHalves(_WithObeyer):
+    obeyer = _ByEpochAlone
+
+
+class _Unworried(Obeyer):
+    """Serves on while it does not know what became of its retire."""
+
+    def retire(
+        self, command: Command, children: tuple[str, ...], neighbour: Neighbour | None = None
+    ) -> TransitionOutcome:
+        return self.apply(command, Event.RETIRE, children=children, neighbour=neighbour)
+
+
+class _ServesUnanswered(_WithObeyer):
+    obeyer = _Unworried
+
+
+class _Credulous(Agent):
+    """Stops for what a record gives to another, however old it is."""
+
+    def _look_again(self) -> None:
+        settings, obeyer = self._settings, self._obeyer
+        held = obeyer.holdings.bundles()
+        records = obeyer.store.records_of(settings.cluster, settings.broker, held)
+        for bundle, record in records.items():
+            if record.owner != settings.broker:
+                obeyer.stop_serving(bundle)
+        super()._look_again()
+
+
+class _CountsFromAnswers(Agent):
+    def _renew(self) -> Lease:
+        lease = super()._renew()
+        until = self._links.clock() + lease.ms / 1000 - self._settings.lease_margin
+        self._holdings.extend(until)
+        return lease
+
+
+class _SeedsOnce(Agent):
+    """Does not look whether its lease went on while it seeded."""
+
+    def __init__(self, broker: Broker, settings: AgentSettings, links: Links) -> None:
+        super().__init__(broker, settings, links)
+        self._lease.serve_nothing = lambda: None  # type: ignore[method-assign] # the guard
+
+    def _require_no_lapse(self, lapses: int) -> None: ...
+
+
 class Fault(NamedTuple):
     """What is taken out, and the rules that then are not kept."""
 
@@ -241,9 +307,15 @@ FAULTS: Final = {
     "just-stops": Fault(["ends"], _JustStops),
     "leaves-first": Fault(["ends"], _LeavesFirst),
     "hasty": Fault(["stops-without-lease"], _Hasty),
-    "deaf": Fault(["gives-way"], leases=_Deaf),
+    "deaf": Fault(["gives-way", "serves-once"], leases=_Deaf),
     "forgetful": Fault(["asserts"], leases=_Forgetful),
     "says-once": Fault(["asserts-again"], leases=_SaysOnce),
+    "presumes": Fault(["heeds-refusal", "heeds-refused-claim"], _Presumes),
+    "leaves-halves": Fault(["finishes"], _LeavesHalves),
+    "serves-unanswered": Fault(["waits-for-retire"], _ServesUnanswered),
+    "credulous": Fault(["keeps-newest"], _Credulous),
+    "counts-from-answers": Fault(["counts-from-request"], _CountsFromAnswers),
+    "seeds-once": Fault(["seeds-anew"], _SeedsOnce),
     "unacknowledged": Fault(["acknowledges"], commands=_Unacknowledged),
     "chokes": Fault(["drops-poison", "skips-unknown-kinds"], commands=_Chokes),
     "strict": Fault(["ignores-members"], commands=_Strict),

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from itertools import cycle, islice
 from pathlib import Path
 from threading import Event
-from zlib import crc32
 
 import pytest
 import redis
@@ -32,7 +31,6 @@ from sinks.redis.ownership_store import OwnershipStore
 from tests.support.commands import published
 from tests.support.jobs import QUICK, Driver, write_settings
 from tests.support.waiting import eventually
-from trimtab.model import parse_bundle
 from trimtab.ownership import State
 from trimtab.store.requests import is_of_a_broker
 from trimtab.wire import keys
@@ -101,7 +99,7 @@ def test_a_fleet_gives_it_bundles_relieves_it_and_takes_over_when_it_is_killed(
         eventually(lambda: len(owned()) >= 3, "three bundles for the broker in Java", PATIENCE)
         eventually(lambda: set(shown(told.served) or {}) == set(owned()) != set(), "service")
         elsewhere = next(name for name in model.bundles if name not in owned())
-        assert publish(told.served, topic_of(elsewhere), b"not here") == 503
+        assert publish(told.served, elsewhere, b"not here") == 503
         with loading(told.served):
             eventually(handed_over, "a bundle given away when it is loaded", PATIENCE, 1.0)
         broker.kill()
@@ -128,9 +126,8 @@ def loading(served: str) -> Iterator[None]:
 
     def publish_to_all() -> None:
         while not done.wait(1.0):
-            topics = [topic_of(bundle) for bundle in shown(served) or {}]
-            for topic in islice(cycle(topics), MESSAGES):
-                publish(served, topic, b"." * (1_000_000 // MESSAGES))
+            for bundle in islice(cycle(shown(served) or {}), MESSAGES):
+                publish(served, bundle, b"." * (1_000_000 // MESSAGES))
 
     with ThreadPoolExecutor(1) as pool:
         publishing = pool.submit(publish_to_all)
@@ -141,16 +138,9 @@ def loading(served: str) -> Iterator[None]:
         publishing.result()
 
 
-def topic_of(bundle: str) -> str:
-    """A topic of the bundle."""
-    namespace, span = parse_bundle(bundle)
-    names = (f"persistent://{namespace}/topic-{number}" for number in range(1 << 16))
-    return next(name for name in names if span.low <= crc32(name.encode()) < span.high)
-
-
-def publish(served: str, topic: str, message: bytes) -> int:
+def publish(served: str, bundle: str, message: bytes) -> int:
     """The status of a message's answer."""
-    url = f"http://{served}/topics/{topic.replace('://', '/')}"
+    url = f"http://{served}/bundles/{bundle}"
     try:
         with urllib.request.urlopen(url, message, timeout=30.0) as answer:
             return int(answer.status)

@@ -1,0 +1,172 @@
+"""Rules for answers that are late, lost or a refusal, and for two processes of one name."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Final
+
+from admin.conformance.stage import LEASE_MS, OTHER, WATCHED_S, Broken, Stage
+from admin.conformance.steps import (
+    DIVISION,
+    LOWER,
+    SECOND,
+    UPPER,
+    Rule,
+    opened,
+    settled,
+    stops_in_time,
+)
+from trimtab.ownership import Event, State
+from trimtab.wire.command import CommandKind
+
+_RENEWAL: Final = re.compile(rb":successor:")
+"""Of the scripts that a broker calls the lease script alone has this key."""
+
+_PROMPT_S: Final = 1.5
+"""How soon it stops: sooner than a lease ends that was just renewed, even less a third."""
+
+
+def _finishes(stage: Stage) -> None:
+    opened(stage)
+    stage.give(LOWER)
+    stage.ask(LOWER, Event.UNLOAD)
+    unload = stage.command(CommandKind.UNLOAD, LOWER)
+    # As if its own request had arrived, and the process had stopped before it had the answer.
+    stage.reports(LOWER, Event.RELEASE, f"{unload.id}/release")
+    stage.send(unload)
+    stage.wait(lambda: LOWER not in stage.served(), "it serves what its own request released")
+    stage.wait(stage.stream_is_empty, "the command is not acknowledged")
+
+
+def _keeps_newest(stage: Stage) -> None:
+    opened(stage)
+    stage.give(LOWER)
+    older = stage.record(LOWER)
+    stage.ask(LOWER, Event.UNLOAD)
+    stage.ask(LOWER, Event.KEEP)
+    stage.send(stage.command(CommandKind.OWN, LOWER))
+    stage.wait(
+        lambda: stage.served().get(LOWER) == stage.epoch(LOWER),
+        "own of a kept record does not make that record's epoch its token",
+    )
+    stage.close()
+    stage.wait(stage.asserted, "a closed store gets no assertion")
+    assert older is not None
+    stage.set_back(LOWER, older, OTHER)
+    stage.restore(UPPER, stage.broker)
+    stage.reopen()
+    stage.wait(lambda: UPPER in stage.served(), "it does not claim what is its own by the record")
+    stage.hold(lambda: LOWER in stage.served(), "it believes a record older than it saw")
+
+
+def _heeds_refusal(stage: Stage) -> None:
+    opened(stage)
+    own = stage.assign(LOWER)
+    taken = stage.before(_asks("serve"), lambda: stage.restore(LOWER, OTHER))
+    stage.send(own)
+    stage.wait(taken.is_set, "own is not answered with serve")
+    stage.hold(lambda: LOWER not in stage.served(), "it serves though its serve was refused")
+    stage.wait(stage.stream_is_empty, "the command is not acknowledged")
+
+
+def _heeds_refused_claim(stage: Stage) -> None:
+    stage.open()
+    stage.own_without_a_process(LOWER)
+    taken = stage.before(_asks("claim"), lambda: stage.restore(LOWER, OTHER))
+    stage.start()
+    stage.wait(taken.is_set, "it claims nothing at its start")
+    stage.hold(lambda: LOWER not in stage.served(), "it serves though its claim was refused")
+    stage.wait(stage.reads_its_stream, "after a refused claim it reads no commands")
+
+
+def _seeds_anew(stage: Stage) -> None:
+    stage.open()
+    stage.own_without_a_process(LOWER)
+    before = stage.epoch(LOWER)
+    stage.before(_asks("claim"), stage.line.hold)
+    stage.start()
+    stage.wait(lambda: stage.epoch(LOWER) > before, "it claims nothing at its start")
+    claimed = stage.epoch(LOWER)
+    stage.isolate()
+    stage.wait(lambda: not stage.lease(), "the lease is still there")
+    stage.rejoin()
+    stage.line.release()
+    stage.wait(lambda: LOWER in stage.served(), "it does not serve")
+    if stage.served().get(LOWER, claimed) <= claimed:
+        raise Broken("it serves by a claim whose answer came after its lease had ended")
+
+
+def _waits_for_retire(stage: Stage) -> None:
+    opened(stage)
+    stage.give(SECOND)
+    stage.ask(SECOND, Event.SPLIT)
+    asked = stage.before(_asks("retire"), stage.line.hold)
+    stage.send(stage.command(CommandKind.SPLIT, SECOND, division=DIVISION))
+    stage.wait(lambda: asked.is_set() or _is(stage, SECOND, State.OWNED), "split gets no answer")
+    if not asked.is_set():
+        return  # It declined.
+    settled(stage, SECOND, State.DELETED)
+    stage.line.cut()
+    deadline = time.monotonic() + _PROMPT_S
+    while SECOND in stage.served():
+        if time.monotonic() > deadline:
+            raise Broken("it serves what its unanswered retire may have ended")
+    stage.line.mend()
+    stage.wait(lambda: len(stage.served()) > 1, "it does not serve the children")
+
+
+def _counts_from_request(stage: Stage) -> None:
+    opened(stage)
+    stage.give(LOWER)
+    stage.wait(lambda: stage.lease_left_ms() < LEASE_MS * 3 // 4, "the lease gets no older")
+    stage.before(_RENEWAL, stage.line.hold)
+    stage.wait(lambda: stage.lease_left_ms() > LEASE_MS * 3 // 4, "it is not renewed")
+    time.sleep(WATCHED_S)
+    stage.isolate()
+    stage.line.release()
+    stops_in_time(stage)
+
+
+def _serves_once(stage: Stage) -> None:
+    opened(stage)
+    stage.give(LOWER)
+    with stage.twin() as later:
+        deadline = time.monotonic() + 2 * LEASE_MS / 1000
+        while LOWER not in later():
+            # The first one's page is asked before and after: it serves in between too.
+            if time.monotonic() > deadline:
+                raise Broken("a later process of its name never serves")
+            earlier = LOWER in stage.served()
+            if LOWER in later() and earlier and LOWER in stage.served():
+                raise Broken("two processes of one name serve the same bundle")
+        stage.hold(lambda: not stage.served(), "it serves though a later process has its name")
+
+
+def _asks(event: str) -> re.Pattern[bytes]:
+    """A request for this event, as JSON writes it in any language."""
+    return re.compile(rb'"event"\s*:\s*"' + event.encode() + b'"')
+
+
+def _is(stage: Stage, bundle: str, state: State) -> bool:
+    record = stage.record(bundle)
+    return record is not None and record.state is state
+
+
+MISHAPS: Final = {
+    "finishes": Rule("A command that was done by half is done whole.", _finishes),
+    "keeps-newest": Rule("It believes no record older than one that it saw.", _keeps_newest),
+    "heeds-refusal": Rule("serve, refused: it serves nothing.", _heeds_refusal),
+    "heeds-refused-claim": Rule(
+        "A claim refused while it seeds: it serves nothing.", _heeds_refused_claim
+    ),
+    "seeds-anew": Rule("A lease that ends while it seeds: it claims once more.", _seeds_anew),
+    "waits-for-retire": Rule(
+        "retire without an answer: it serves none of it until one comes, or it declines.",
+        _waits_for_retire,
+    ),
+    "counts-from-request": Rule(
+        "A late answer to a renewal: the lease counts from the request.", _counts_from_request
+    ),
+    "serves-once": Rule("Two processes of its name: only the later one serves.", _serves_once),
+}
