@@ -15,6 +15,7 @@ from deploy import jars
 from deploy.kafka_server import KafkaServer, java
 from deploy.process import Process
 from sinks.kafka.topics import ensure_topics
+from tests.support import pulsar_admin
 
 JAVAC = Path(java()).with_name("javac")
 BUILD = Path(__file__).parents[2] / "examples" / "java-broker" / "build.py"
@@ -27,6 +28,14 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> str:
         pytest.skip("there is no javac")
     start = runpy.run_path(str(BUILD))["build"](tmp_path_factory.mktemp("java-broker"))
     return f"{java()} @{start}"
+
+
+@pytest.fixture(scope="session")
+def admin_class_path(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Pulsar's own pulsar-admin, and what runs it many times in one JVM."""
+    if shutil.which(JAVAC) is None:
+        pytest.skip("there is no javac")
+    return pulsar_admin.build(tmp_path_factory.mktemp("pulsar-admin"))
 
 
 @pytest.fixture

@@ -31,12 +31,21 @@ _READY = re.compile(r"ready (http://\S+) (pulsar://\S+)")
 @contextmanager
 def running(scripts: Path, brokers: int, logs: Path) -> Iterator[list[str]]:
     """The web service URLs of a fresh cluster."""
+    with serving(scripts, brokers, logs, "modular") as urls:
+        yield [web for web, _ in urls]
+
+
+@contextmanager
+def serving(
+    scripts: Path, brokers: int, logs: Path, manager: str
+) -> Iterator[list[tuple[str, str]]]:
+    """Of each broker of a fresh cluster with that load manager: the web and the service URL."""
     with ExitStack() as started:
         started.callback(_run, [scripts / "down.sh"], logs / "down.log", _STOP_SECONDS)
         # Its servers outlive the script and keep what it writes to: a file, not a pipe.
         log = logs / "up.log"
-        _run([scripts / "up.sh", str(brokers), "modular"], log, _START_SECONDS)
-        urls = [web for web, _ in _READY.findall(log.read_text())]
+        _run([scripts / "up.sh", str(brokers), manager], log, _START_SECONDS)
+        urls: list[tuple[str, str]] = _READY.findall(log.read_text())
         if len(urls) != brokers:
             raise RuntimeError(f"{len(urls)} of {brokers} Pulsar brokers came up; see {log}")
         yield urls
