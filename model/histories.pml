@@ -3,7 +3,8 @@
    Two servers of the store, two brokers, one bundle, one job. A server replicates everything it holds,
    at some time. A promoted server lacks what was not replicated, and draws a new history. The master
    that it replaces may keep running, and brokers may ask it. Servers die, restart with and without
-   their data, and are emptied (FLUSHALL). The records alone are deleted (DEL). Brokers and jobs are killed at any step. Invariants:
+   their data, and are emptied (FLUSHALL). A master hangs, and wakes. The records alone are deleted
+   (DEL). Brokers and jobs are killed at any step. Invariants:
      one owner    two brokers never serve the bundle
      one epoch    every epoch that is given out is above all earlier ones
      a way back   from every state, FAULTS spent or not, the schedule heal() ends in service
@@ -22,7 +23,8 @@
      -DOLD_MASTER_REJOINED a master that was left behind gets its replica back only as a replica itself
 
    Cures, each switched off by a flag: RUN_ID_ONLY, NO_REPLICA_CHECK, FRESH_SHORTCUT,
-   NO_SPENT_ON_FLUSH, NO_MARK, NO_LAG_IN_WAIT, NO_WAIT, NO_ASSERTION, ASSERT_ONCE, CARRY_ON. */
+   NO_SPENT_ON_FLUSH, NO_MARK, TRUST_LAG, NO_LAG_IN_WAIT, NO_WAIT, NO_ASSERTION, ASSERT_ONCE,
+   CARRY_ON. */
 
 #define COUNTED 1
 #define LEASED(b) (store[s].lease[b] > 0)
@@ -30,6 +32,9 @@
 
 #ifndef FAULTS
 #define FAULTS 2       /* promotions, deaths, restarts and emptyings of servers */
+#endif
+#ifndef HANGS
+#define HANGS 0        /* of a master */
 #endif
 #ifndef DELETIONS
 #define DELETIONS 0    /* of the records */
@@ -71,6 +76,7 @@ typedef Store {
 Store store[2];
 byte history[2];       /* master_replid; with RUN_ID_ONLY the run_id */
 bool up[2], master[2];
+bool hangs[2];         /* it answers nothing, and reads nothing that arrives */
 byte acked[2];         /* ticks for which the master counts its replica as near */
 bool linked;           /* the newest master has the other one as its replica */
 byte newest;           /* the server promoted last */
@@ -85,13 +91,13 @@ byte opened_on;        /* the history it opened with that generation */
 byte restored_on;      /* the history it has restored the records on */
 short journal;         /* the newest record that reached Kafka */
 
-byte faults, deletions, kills[2];
+byte faults, hung, deletions, kills[2];
 byte highest;          /* the highest epoch ever given out */
 bool supposing;        /* within heal(): no bounds */
 
 #define SERVES(b) (until[b] > 0 && holds[b])
 #define ONE_OWNER assert(!(SERVES(1) && SERVES(2)))
-#define ANSWERS(s) (up[s] && master[s])
+#define ANSWERS(s) (up[s] && master[s] && !hangs[s])
 #ifdef NO_MARK
 #define MARKED(s) true
 #else
@@ -313,11 +319,14 @@ inline leave(s) {
 
 /* The other server becomes a replica of the newest master, with all of its data. */
 inline join() {
-  up[1 - newest] = true; linked = true; acked[newest] = LAG;
+  up[1 - newest] = true; hangs[1 - newest] = false; linked = true; acked[newest] = LAG;
   leave(1 - newest); copy(newest, 1 - newest)
 }
 
 inline restart(s) { up[s] = true; draw_history(s); acked[s] = (linked -> LAG : 0) }
+
+/* Its replica, if it still has one, acknowledges what the master writes from here on. */
+inline wake(s) { hangs[s] = false; if :: linked && newest == s -> acked[s] = LAG :: else fi }
 
 #ifdef FORGOTTEN_REPLICAS
 #define KNOWS_OF_REPLICAS true
@@ -332,10 +341,10 @@ inline restart(s) { up[s] = true; draw_history(s); acked[s] = (linked -> LAG : 0
 proctype Servers() {
   byte s;
   do
-  :: d_step { linked && up[newest] -> copy(newest, 1 - newest) }
+  :: d_step { linked && ANSWERS(newest) -> copy(newest, 1 - newest) }
   :: d_step { MAY_PROMOTE -> faults++; s = 1 - newest; promote(s); s = 0 }
-  :: d_step { !linked && up[newest] -> join() }
-  :: d_step { MAY_FAIL && up[newest] -> faults++; up[newest] = false }
+  :: d_step { !linked && ANSWERS(newest) -> join() }
+  :: d_step { MAY_FAIL && up[newest] -> faults++; up[newest] = false; hangs[newest] = false }
   :: d_step { !up[newest] -> restart(newest) }
   :: d_step { MAY_FAIL && ANSWERS(0) -> faults++; restart(0) }
   :: d_step { MAY_FAIL && ANSWERS(1) -> faults++; restart(1) }
@@ -343,6 +352,10 @@ proctype Servers() {
   :: d_step { MAY_FAIL && ANSWERS(1) && MAY_FORGET(1) -> faults++; forget(1); restart(1) }
   :: d_step { MAY_FAIL && ANSWERS(0) && MAY_FORGET(0) -> faults++; forget(0) }
   :: d_step { MAY_FAIL && ANSWERS(1) && MAY_FORGET(1) -> faults++; forget(1) }
+  :: d_step { hung < HANGS && ANSWERS(0) -> hung++; hangs[0] = true }
+  :: d_step { hung < HANGS && ANSWERS(1) -> hung++; hangs[1] = true }
+  :: d_step { hangs[0] -> wake(0) }
+  :: d_step { hangs[1] -> wake(1) }
   :: d_step { deletions < DELETIONS && ANSWERS(0) -> deletions++; delete(0) }
   :: d_step { deletions < DELETIONS && ANSWERS(1) -> deletions++; delete(1) }
 #ifdef OLD_MASTER_REJOINED
@@ -357,18 +370,28 @@ inline less(countdown) { if :: countdown > 0 -> countdown-- :: else fi }
 #ifdef OLD_MASTER_REJOINED
 #define IS_OUT(s) false
 #else
-#define IS_OUT(s) (ANSWERS(s) && ISOLATED(s))
+#define IS_OUT(s) (up[s] && master[s] && ISOLATED(s))
 #endif
+
+/* are_in_touch of history.lua: a master that hung goes by what it wrote before, which grows old meanwhile.
+   If it went by the lag, acknowledgements that waited in its sockets would look new when it reads them. */
+#ifdef TRUST_LAG
+#define LOOKS_NEW(s) hangs[s]
+#else
+#define LOOKS_NEW(s) false
+#endif
+#define HEARS(s) (linked && newest == s && !hangs[s])
 
 inline tick() {
   less(until[1]); less(until[2]);
   less(store[0].lease[1]); less(store[0].lease[2]); less(store[0].wait);
   less(store[1].lease[1]); less(store[1].lease[2]); less(store[1].wait);
-  if :: linked && newest == 0 :: else -> less(acked[0]) fi;
-  if :: linked && newest == 1 :: else -> less(acked[1]) fi;
+  if :: HEARS(0) || LOOKS_NEW(0) :: else -> less(acked[0]) fi;
+  if :: HEARS(1) || LOOKS_NEW(1) :: else -> less(acked[1]) fi;
   if :: until[1] == 0 -> holds[1] = false; on[1] = 0 :: else fi;
   if :: until[2] == 0 -> holds[2] = false; on[2] = 0 :: else fi;
-  if :: IS_OUT(1 - newest) -> forget(1 - newest); leave(1 - newest); up[1 - newest] = false
+  if :: IS_OUT(1 - newest) -> forget(1 - newest); leave(1 - newest); up[1 - newest] = false;
+     hangs[1 - newest] = false
      :: else
   fi
 }
@@ -384,7 +407,7 @@ proctype Clock() {
 inline heal(s) {
   supposing = true;
   s = newest;
-  if :: !up[s] -> restart(s) :: else fi;
+  if :: !up[s] -> restart(s) :: hangs[s] -> wake(s) :: else fi;
   if :: !linked -> join() :: else fi;
   do
   :: !OPEN(s) && round < 10 -> round++; tick(); renew(1, s); renew(2, s); open(s)

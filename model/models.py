@@ -61,7 +61,12 @@ MODELS: Final = (
     Model(
         "histories",
         small=_ONE_FAULT,
-        full=(_TWO_FAULTS, ("FAULTS=1", "KILLS=1"), (*_ONE_FAULT, "DELETIONS=1")),
+        full=(
+            _TWO_FAULTS,
+            ("FAULTS=1", "KILLS=1"),
+            (*_ONE_FAULT, "HANGS=1"),
+            (*_ONE_FAULT, "DELETIONS=1"),
+        ),
         cures=(
             Cure(
                 "RUN_ID_ONLY",
@@ -96,6 +101,12 @@ MODELS: Final = (
                 "a store whose records were deleted stays open",
                 Promise.ONE_EPOCH,
                 bound=("FAULTS=0", "KILLS=0", "DELETIONS=1"),
+            ),
+            Cure(
+                "TRUST_LAG",
+                "a master that hung takes acknowledgements that waited in its sockets for new",
+                Promise.ONE_OWNER,
+                bound=(*_ONE_FAULT, "HANGS=1"),
             ),
             Cure(
                 "NO_LAG_IN_WAIT",

@@ -12,6 +12,7 @@ from redis.client import Pipeline
 from redis.exceptions import NoScriptError, WatchError
 
 from sinks.errors import Misconfigured, StoreUnavailable
+from sinks.redis import in_touch
 from sinks.redis.scripts import ASSERTION_KEPT_MS, NO_MASTER, lease_script, no_master, run_loaded
 from sinks.redis.server.connections import address, translate_errors
 from sinks.redis.server.survey import replicas_of, required_replicas
@@ -190,24 +191,29 @@ class Leases:
         opened: Any = steps.hmget(
             open_key(cluster), "run_id", "replicas", "replicated", "replicas_set"
         )
-        noted: Any = steps.hmget(replicas_key(cluster), "on", "online", "before")
+        noted: Any = steps.hmget(replicas_key(cluster), "on", "online", "before", "asked")
         last: Any = steps.hget(sessions_key(cluster), broker)
         by_older_job, wanted, replicated, fixed = opened
-        history = self._history_of_master(info, wanted, noted, fixed is not None)
+        now_ms = 1000 * clock[0] + clock[1] // 1000
+        *counts, asked = noted
+        history, least = self._history_of_master(info, wanted, counts, fixed is not None)
+        if least:
+            self._require_touch(cluster, info, history, asked, now_ms, least)
         if by_older_job is not None and lease is None:
             raise Misconfigured(_OLDER_JOB.format(cluster))
         return _Found(
-            now_ms=1000 * clock[0] + clock[1] // 1000,
+            now_ms=now_ms,
             history=history,
             lease=lease,
             last=last,
-            replicated=replicated is not None or any(int(number or 0) for number in noted[1:]),
+            replicated=replicated is not None or any(int(number or 0) for number in counts[1:]),
         )
 
     def _history_of_master(
         self, info: Mapping[str, Any], wanted: bytes | None, noted: Sequence[bytes], fixed: bool
-    ) -> str:
-        """The history; raises if this is a replica, or too few replicas acknowledged lately."""
+    ) -> tuple[str, int]:
+        """The history, and how many replicas must acknowledge; raises if this is a replica, or
+        fewer did lately."""
         history = history_of(info)
         if history is None:
             raise no_master(self._client, "replica")
@@ -219,7 +225,25 @@ class Leases:
             least = max(least, required_replicas(max(online, others), None))
         if near < least:
             raise no_master(self._client, "isolated", f"{near} of {least}")
-        return history.decode()
+        return history.decode(), least
+
+    def _require_touch(  # noqa: PLR0913 - what was read
+        self,
+        cluster: str,
+        info: Mapping[str, Any],
+        history: str,
+        asked: bytes | None,
+        now_ms: int,
+        least: int,
+    ) -> None:
+        """Raise if the server may have hung: what waited in its sockets looks new."""
+        offset = int(info["master_repl_offset"])
+        touch = in_touch.look(asked, history, now_ms, offset, replicas_of(info), least)
+        if touch.note:
+            # Also before it is refused: the next request goes by it.
+            self._client.hset(replicas_key(cluster), "asked", touch.note)
+        if not touch.in_touch:
+            raise no_master(self._client, "isolated", f"0 of {least}")
 
     def server_time(self) -> float:
         """The server's clock, Unix seconds."""

@@ -326,6 +326,26 @@ def test_what_waited_in_the_sockets_of_a_master_that_hung_proves_nothing(
     first.claim()
 
 
+def test_nor_where_the_server_has_lost_its_scripts(servers: SimpleNamespace) -> None:
+    first, second = servers.first, servers.second
+    second.follow(first)
+    let_in(first.client, C, 5)
+    assert first.renew() is Renewal.HELD
+    first.client.script_flush()
+    history = first.client.info("replication")["master_replid"]
+    before_it_hung = round(1000 * first.leases.server_time()) - REPLICA_WAIT_MS - 1
+    asked = f"{history} {before_it_hung} 1 {before_it_hung}"
+    first.client.hset("trimtab:{histories}:replicas", "asked", asked)
+    eventually(lambda: first.lag_of_replicas() == 0, "the replica is near")
+
+    with pytest.raises(StoreUnavailable, match="0 of 1"):
+        first.renew()
+
+    eventually(lambda: not refused(first), "the replica acknowledges what was written since")
+    said = Assertion(records={})
+    assert first.leases.renew(C, A, 1, LONG_MS, said).renewal is Renewal.ASSERTED
+
+
 def test_a_master_that_hung_before_anybody_asked_it_grants_nothing(
     servers: SimpleNamespace,
 ) -> None:
