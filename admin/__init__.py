@@ -1,4 +1,4 @@
-"""The commands of `trimtab`: one file, or one package, for each command family.
+"""The command line `trimtab`, and what only it runs: demo, conformance kit, the wire's text.
 
 Code that brokers or the job run is in `agent` and `streaming`.
 """

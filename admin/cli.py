@@ -17,15 +17,26 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from admin.audit import Auditor, follow
-from admin.config_import.broker_conf import import_conf
-from admin.config_import.java_properties import MalformedProperties, parse
+from admin.commands.api import make_token, serve_api
+from admin.commands.audit import Auditor, follow
+from admin.commands.listing import broker_commands, bundle_commands
+from admin.commands.namespaces import namespace_commands
+from admin.commands.options import Config, Json
+from admin.commands.outcome import outcome
+from admin.commands.policy import policy_commands
+from admin.commands.replay import Impossible, bound_of, run_replay, show, strategy_of
+from admin.commands.settings import settings_commands
+from admin.commands.simulate import simulate
+from admin.commands.split import split
+from admin.commands.status import status
+from admin.commands.tell import tell
+from admin.commands.unload import unload
+from admin.commands.why import why
 from admin.conformance.command import conformance
 from admin.demo.display import summary
 from admin.demo.processes import METRICS_PORT, DemoFailed, spark_jars
 from admin.demo.run import Demo, DemoOptions
 from admin.ending import FAILED, FINDINGS, USAGE, end, end_unserved
-from admin.intents import Word, intent_of, send
 from admin.job_checks import (
     check_checkpoint,
     check_environment,
@@ -33,19 +44,10 @@ from admin.job_checks import (
     check_size,
     local_checkpoint,
 )
-from admin.listing_commands import broker_commands, bundle_commands
 from admin.main import INTERRUPTED
-from admin.options import Cluster, Config, Id, Json, Unchecked, Wait
-from admin.outcome_command import outcome
-from admin.policy_commands import policy_commands
-from admin.replay import Impossible, bound_of, run_replay, show, strategy_of
-from admin.settings_commands import settings_commands
 from admin.settings_file import tables
-from admin.simulate import simulate
-from admin.split_command import split
-from admin.status_command import status
-from admin.unload_command import unload
-from admin.why import why
+from control.config_import.broker_conf import import_conf
+from control.config_import.java_properties import MalformedProperties, parse
 from deploy import doctor as checks
 from deploy.finding import Finding, bad, good
 from deploy.jars import JarError
@@ -83,7 +85,11 @@ app.command()(simulate)
 app.command()(split)
 app.add_typer(broker_commands, name="brokers")
 app.add_typer(bundle_commands, name="bundles")
+app.add_typer(namespace_commands, name="namespaces")
+app.command("api")(serve_api)
+app.command("api-token")(make_token)
 app.command()(status)
+app.command()(tell)
 app.command()(unload)
 app.command()(outcome)
 app.command()(why)
@@ -223,26 +229,6 @@ def topics(config: Config = None) -> None:
         print(f"{finding}{'; the job does not start' if finding.vital else ''}")
         print(f"  {finding.remedy(settings.kafka.bootstrap)}")
     raise typer.Exit(FINDINGS if ensured.findings else OK)
-
-
-@app.command()
-def tell(  # noqa: PLR0913 - the options of a command line
-    word: Annotated[Word, typer.Argument(help="What the job is to do.")],
-    cluster: Cluster,
-    subject: Annotated[
-        str | None, typer.Argument(help="The broker (drain, undrain) or bundle (readmit).")
-    ] = None,
-    wait: Wait = 0.0,
-    name: Id = "",
-    unchecked: Unchecked = False,
-    config: Config = None,
-) -> None:
-    """Tell the job to pause or resume, to empty a broker or use it again, to readmit a bundle."""
-    try:
-        intent = intent_of(word, cluster, subject, name)
-    except ValueError as error:
-        raise end(str(error), USAGE) from None
-    send(intent, config, unchecked=unchecked, wait_s=wait)
 
 
 @app.command()

@@ -16,14 +16,16 @@ from agent.running import running, wait_for_the_end
 from agent.seen import Unusable
 from sinks.errors import Misconfigured
 from trimtab.model import InvalidName, parse_subject
+from trimtab.policies import host_of
 from trimtab.wire.load_report import BundleStats, LocalBrokerData
 
 
 class IdleBroker:
     """Holds the bundles it gets and prints its commands; no bundle has traffic."""
 
-    def __init__(self, started_ms: int, host: HostSampler) -> None:
-        self.started_ms = started_ms
+    def __init__(self, broker: str, started_ms: int, host: HostSampler) -> None:
+        """``broker`` is its id, host:port: where it would listen."""
+        self._broker, self.started_ms = broker, started_ms
         self._host = host
         self._loaded: set[str] = set()
 
@@ -38,6 +40,8 @@ class IdleBroker:
             num_bundles=len(self._loaded),
             last_update=time.time_ns() // 1_000_000,
             start_timestamp=self.started_ms,
+            web_service_url=f"http://{self._broker}",
+            pulsar_service_url=f"pulsar://{host_of(self._broker)}:6650",
         )
 
     def prepare(self, bundle: str) -> None:
@@ -85,7 +89,7 @@ def run(  # noqa: PLR0913 - the options of the command
 ) -> None:
     """Run an agent with a demonstration broker until SIGTERM or Ctrl-C."""
     log_to_stderr()
-    idle = IdleBroker(time.time_ns() // 1_000_000, HostSampler(nic_speed_gbits))
+    idle = IdleBroker(broker, time.time_ns() // 1_000_000, HostSampler(nic_speed_gbits))
     settings = AgentSettings(cluster, broker, idle.started_ms, report_interval, state=state)
     try:
         parse_subject(f"{cluster}/{broker}")

@@ -4,6 +4,7 @@ for each bundle that is held here, or whose record names this broker as owner:
   claim it at its record's epoch
   accepted: load it and serve
   refused since another has it: unload it
+  refused for another reason: begin again
 A claim gives a bundle a new epoch even if this broker owns it already. So no earlier request that
 arrives late can take away a bundle that it serves from now on.
 
@@ -19,6 +20,7 @@ from typing import Final
 from agent.broker import CannotLoad
 from agent.commands.obeying import Obeyer
 from agent.forgetting import Records, forgettable
+from sinks.errors import Closed
 from trimtab.ownership import Event, State
 from trimtab.wire.ownership import Record, Transition
 
@@ -40,8 +42,11 @@ def seed(obeyer: Obeyer, now_ms: int, renew: Callable[[], object]) -> set[str]:
     records = obeyer.store.records_of(obeyer.cluster, obeyer.broker_id, held.union(seen))
     mine = {bundle for bundle, record in records.items() if record.owner == obeyer.broker_id}
     bundles = sorted(mine | held)
+    refused = 0
     for start in range(0, len(bundles), PAGE):
-        _agree(obeyer, bundles[start : start + PAGE], records, renew)
+        refused += _agree(obeyer, bundles[start : start + PAGE], records, renew)
+    if refused:
+        raise Closed(f"{refused} of {obeyer.broker_id}'s claims were refused, and are made again")
     return forgettable(obeyer, records, mine | held, now_ms)
 
 
@@ -66,15 +71,18 @@ def look_again(obeyer: Obeyer, renew: Callable[[], object]) -> None:
 
 def _agree(
     obeyer: Obeyer, bundles: list[str], records: Records, renew: Callable[[], object]
-) -> None:
-    """Claim a page of bundles, then make the broker follow the store's answers."""
+) -> int:
+    """Claim a page of bundles, then make the broker follow the store's answers; returns how many
+    are this broker's still, and were refused."""
     asked = []
     for bundle in bundles:
         renew()
         asked.append(_claim(obeyer, bundle, records.get(bundle)))
+    refused = 0
     for outcome in obeyer.store.apply_all(obeyer.cluster, asked):
         renew()
-        obeyer.settle(outcome.bundle, outcome.record)
+        refused += not obeyer.follow_claim(outcome)
+    return refused
 
 
 def _claim(obeyer: Obeyer, bundle: str, known: Record | None) -> Transition:

@@ -21,6 +21,7 @@ import numpy as np
 from simulation.profile import Profile
 from trimtab.arrays import RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT, Floats, Ints
 from trimtab.model import parse_bundle
+from trimtab.policies import host_of
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource
 
 RING: Final = 1 << 32
@@ -121,6 +122,7 @@ class LoadModel:
             num_producers=topics,
             last_update=now_ms,
             web_service_url=f"http://{broker}",
+            pulsar_service_url=f"pulsar://{host_of(broker)}:6650",
             broker_version_string="4.0.8",
             load_manager_class_name=LOAD_MANAGER,
             max_resource_usage=max(

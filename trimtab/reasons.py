@@ -54,6 +54,8 @@ class Reason(StrEnum):
     """A transition of its ownership takes longer than ``round.move_deadline``."""
     READMITTED = "readmitted"
     """An operator ends its quarantine."""
+    CREATED = "created"
+    """An operator creates its namespace."""
 
 
 ORDERED: Final = frozenset({Reason.DRAINED, Reason.ASKED})
@@ -173,6 +175,8 @@ class IntentRule(StrEnum):
 
     INVALID_ID = "invalid-id"
     """Without an id, or by one that is too long, no outcome could be told."""
+    INVALID_REASON = "invalid-reason"
+    """It says why it is asked at more length than anyone would read."""
     ID_IN_USE = "id-in-use"
     """An earlier intent with this id asked for something else."""
     NO_SUBJECT = "no-subject"
@@ -187,6 +191,10 @@ class IntentRule(StrEnum):
     UNKNOWN_BROKER = "unknown-broker"
     UNKNOWN_BUNDLE = "unknown-bundle"
     UNKNOWN_NAMESPACE = "unknown-namespace"
+    NAMESPACE_EXISTS = "namespace-exists"
+    """It creates a namespace that has bundles."""
+    INVALID_NAMESPACE = "invalid-namespace"
+    """Its name is none that Pulsar allows, or its bundles would not cover the ring."""
     INVALID_MOVE = "invalid-move"
     """The bundle cannot go where the intent says."""
     OBSERVING = "observing"

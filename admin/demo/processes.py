@@ -23,6 +23,7 @@ from deploy.stack import Stack
 from simulation.profile import Profile, read_profile
 
 METRICS_PORT: Final = 9780
+API_PORT: Final = 9781
 GOAL: Final = 10.0
 """Points between brokers as reported: the planner's target, doubled for noise."""
 REPORT_SECONDS: Final = 1.0
@@ -81,8 +82,9 @@ def fleet_profile(path: Path, given: Mapping[str, int | None]) -> Profile:
     return replace(profile, **changes)
 
 
-def metrics_port() -> int:
-    return METRICS_PORT if is_free(METRICS_PORT) else free_port()
+def port_near(usual: int) -> int:
+    """The usual port of a service, or another where that is taken."""
+    return usual if is_free(usual) else free_port()
 
 
 def spark_jars() -> str:
@@ -103,6 +105,19 @@ def job(folder: Path, stack: Stack, port: int) -> Process:
             TRIMTAB_CHECKPOINT=str(folder / "checkpoint"),
             TRIMTAB_METRICS_PORT=str(port),
             TRIMTAB_SPARK__JARS=spark_jars(),
+        ),
+    )
+
+
+def api(folder: Path, stack: Stack, port: int) -> Process:
+    """The process of the control plane, open to everybody on this machine."""
+    return Process(
+        "the API",
+        [str(Path(sysconfig.get_path("scripts")) / "trimtab"), "api", "--port", str(port)],
+        folder=folder,
+        log=folder / "api.log",
+        environment=_environment(
+            TRIMTAB_KAFKA__BOOTSTRAP=stack.kafka_bootstrap, TRIMTAB_REDIS_URL=stack.redis_url
         ),
     )
 

@@ -58,8 +58,10 @@ class Running:
 
     job: Process
     fleet: Process
+    api: Process
     reader: RoundReader
     metrics_url: str
+    api_url: str
     began: float
     """By time.monotonic."""
 
@@ -81,8 +83,9 @@ class Demo:
             with Spinner(self._console, plain=self._plain) as step:
                 running = self._start(started, step)
             with suppress(KeyboardInterrupt):
+                self._console.print(f"the control plane: {running.api_url}/docs", highlight=False)
                 self._show(running)
-                self._suggest()
+                self._suggest(running)
                 if self._options.keep:
                     self._keep(running)
 
@@ -97,17 +100,24 @@ class Demo:
         processes.environment_file(self._folder, stack)
         step("starting the fleet and the job")
         began = time.monotonic()
-        port = processes.metrics_port()
+        port = processes.port_near(processes.METRICS_PORT)
         job = processes.job(self._folder, stack, port)
         fleet = processes.fleet(self._folder, stack, profile)
+        api_port = processes.port_near(processes.API_PORT)
+        api = processes.api(self._folder, stack, api_port)
         reader = started.enter_context(RoundReader(stack.kafka_bootstrap))
+        started.callback(self._stop, api)
         started.callback(self._stop, fleet)
         started.callback(self._stop, job)
         # Undone first: from there on a second Ctrl-C must not interrupt.
         started.callback(_ignore_endings)
         job.start(lambda: True, 0)
         fleet.start(lambda: newest_snapshot(fleet.log) is not None, _FLEET_SECONDS)
-        return Running(job, fleet, reader, f"http://127.0.0.1:{port}/metrics", began)
+        api.start(lambda: True, 0)
+        here = "http://127.0.0.1"
+        return Running(
+            job, fleet, api, reader, f"{here}:{port}/metrics", f"{here}:{api_port}", began
+        )
 
     def _profile(self) -> Profile:
         options = self._options
@@ -136,7 +146,7 @@ class Demo:
         elapsed = time.monotonic() - running.began
         for record in running.reader.read(_TICK_SECONDS):
             self.story = self.story.told(record, time.monotonic() - running.began)
-        processes.check(running.job, running.fleet)
+        processes.check(running.job, running.fleet, running.api)
         fleet = newest_snapshot(running.fleet.log)
         if fleet is not None:
             self.moves = fleet.moves
@@ -153,15 +163,15 @@ class Demo:
             logs=str(FOLDER),
         )
 
-    def _suggest(self) -> None:
+    def _suggest(self, running: Running) -> None:
         """Print commands to try, which work while the servers run."""
-        for text in suggestions(self.story, FOLDER, kept=self._options.keep):
+        for text in suggestions(self.story, FOLDER, running.api_url, kept=self._options.keep):
             self._console.print(text, highlight=False, soft_wrap=True, markup=False)
 
     def _keep(self, running: Running) -> None:
         """Leave everything running until Ctrl-C; raises DemoFailed if a process ends."""
         while True:
-            processes.check(running.job, running.fleet)
+            processes.check(running.job, running.fleet, running.api)
             time.sleep(_TICK_SECONDS)
 
     def _stop(self, process: Process) -> None:

@@ -84,7 +84,9 @@ def _own(obeyer: Obeyer, command: Command, record: Record | None) -> Obeyed:
             obeyer.settle(command.bundle, record)
             return Obeyed.DONE
         # Only an open store gives it back: a closed one's record may be long out of date.
-        return obeyer.follow(obeyer.claim(command.bundle, record))
+        outcome = obeyer.claim(command.bundle, record)
+        obeyer.follow_claim(outcome)
+        return Obeyed.DONE if outcome.accepted else Obeyed.REFUSED
     try:
         obeyer.load(command.bundle)
     except CannotLoad:

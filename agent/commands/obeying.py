@@ -124,7 +124,7 @@ class Obeyer:
         """
         lacks = record.state is State.OWNED and record.owner == self.broker_id
         if lacks and not self.holdings.holds(bundle) and self.seen.note(bundle, record):
-            self.follow(self.claim(bundle, record))
+            self.follow_claim(self.claim(bundle, record))
 
     def serves_by(self, record: Record) -> bool:
         """Whether the record lets this broker serve."""
@@ -151,6 +151,19 @@ class Obeyer:
         for bundle, record in outcome.others.items():
             self.settle(bundle, record)
         return Obeyed.DONE if outcome.accepted else Obeyed.REFUSED
+
+    def follow_claim(self, outcome: TransitionOutcome) -> bool:
+        """Make the broker agree with the answer to a claim; False if it is to claim again.
+
+        A refused claim grants nothing, though the record may name this broker: an earlier process
+        of this name may have served by its epoch, and storage could not tell the two apart.
+        """
+        record = outcome.record
+        if not outcome.accepted and record is not None and self.serves_by(record):
+            self.holdings.drop(outcome.bundle)
+            return False
+        self.settle(outcome.bundle, record)
+        return True
 
     def retire(
         self, command: Command, children: tuple[str, ...], neighbour: Neighbour | None = None

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import redis
 
 from sinks.redis.server.connections import translate_errors
 from trimtab.model import is_bundle, namespace_of
 from trimtab.wire.keys import bundles_key
+
+_PAGE: Final = 1_000
+"""Names that a call reads: it blocks the server for less than a millisecond."""
 
 
 class BundleIndex:
@@ -44,3 +47,14 @@ class BundleIndex:
                 bundles_key(cluster), f"({name}", "+", start=0, num=most
             )
         return [name.decode(errors="replace") for name in names]
+
+    def namespaces(self, cluster: str) -> list[str]:
+        """The namespaces that have a bundle, by name."""
+        found: dict[str, None] = {}
+        after = ""
+        while names := self.after(cluster, after, _PAGE):
+            found |= dict.fromkeys(namespace_of(name) for name in names if is_bundle(name))
+            last = names[-1]
+            # Past the rest of the last namespace, which may be large.
+            after = f"{namespace_of(last)}/1" if is_bundle(last) else last
+        return sorted(found)

@@ -8,9 +8,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from admin.cli import OK, app
-from admin.config_import.broker_conf import import_conf
-from admin.config_import.java_properties import parse
 from admin.ending import USAGE
+from control.config_import.broker_conf import import_conf
+from control.config_import.java_properties import parse
 from streaming.config import load_config
 from trimtab.settings import Settings
 from trimtab.settings.setting import InvalidSettings

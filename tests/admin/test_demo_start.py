@@ -10,6 +10,7 @@ import typer
 
 from admin import cli
 from admin.demo.starting import fail_start, find_step
+from admin.demo.story import Story
 from admin.demo.suggestions import suggestions
 from deploy.process import Process
 from simulation.fleet import BrokerSnapshot, FleetSnapshot
@@ -62,11 +63,16 @@ def test_a_start_that_does_not_end_names_the_part_its_log_and_the_next_step(
     assert text.endswith("trimtab demo --start-seconds 600")
 
 
+def suggested(story: Story, *, kept: bool) -> list[str]:
+    return [*suggestions(story, Path("build/demo"), "http://127.0.0.1:9781", kept=kept)]
+
+
 def test_the_suggested_commands_are_ones_that_trimtab_has() -> None:
     told = story(65, 30).told(record(3, 9, ("out-of-range",)), 30)
-    lines = [*suggestions(told, Path("build/demo"), kept=True)]
-    commands = [shlex.split(line)[1:] for line in lines if line.startswith("  ")][1:]
-    assert [words[0] for words in commands] == ["why", "replay", "simulate"]
+    lines = suggested(told, kept=True)
+    typed = [shlex.split(line) for line in lines if line.startswith("  ")][1:]
+    commands = [words[1:] for words in typed if words[0] != "curl"]
+    assert [words[0] for words in commands] == ["status", "why", "replay", "simulate"]
     group = typer.main.get_command(cli.app)
     for name, *words in commands:
         # Raises where an option or a value is not one of the command's.
@@ -74,9 +80,9 @@ def test_the_suggested_commands_are_ones_that_trimtab_has() -> None:
 
 
 def test_a_demo_that_moved_nothing_suggests_nothing() -> None:
-    assert [*suggestions(story(65, 30), Path("build/demo"), kept=False)] == []
+    assert [*suggested(story(65, 30), kept=False)] == []
 
 
 def test_without_servers_it_is_said_how_to_keep_them() -> None:
     told = story(65).told(record(2, 9, ("out-of-range",)), 30)
-    assert "demo --keep" in next(iter(suggestions(told, Path("build/demo"), kept=False)))
+    assert "demo --keep" in next(iter(suggested(told, kept=False)))

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from admin import cli
-from admin.intents import Word, intent_of
+from admin.commands.tell import Word, intent_of
 from deploy.kafka_server import KafkaServer
 from simulation.replay.recorded import RecordedTopics
 from sinks.kafka.topics import ensure_topics

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from admin.config_import.java_properties import Entry, MalformedProperties, parse
+from control.config_import.java_properties import Entry, MalformedProperties, parse
 
 
 def values(text: str) -> dict[str, str]:

@@ -9,9 +9,11 @@ import pytest
 from redis import Redis
 from typer.testing import CliRunner
 
-from admin import cli, listing
-from admin.listing import BrokerRow, Wanted, list_brokers, list_bundles
+from admin import cli
+from control import listing
+from control.listing import BrokerRow, Wanted, list_brokers, list_bundles
 from deploy.redis_server import RedisServer
+from sinks.redis import bundle_index
 from sinks.redis.bundle_index import BundleIndex
 from sinks.redis.ownership_store import OwnershipStore
 from tests.agent.support import A, B, Job
@@ -64,6 +66,14 @@ def test_only_what_is_wanted_is_listed(
     client: Redis, cluster: str, wanted: Wanted, expected: list[str]
 ) -> None:
     assert listed(client, cluster, wanted) == sorted(expected)
+
+
+@pytest.mark.parametrize("page", [1, 3, 500])
+def test_each_namespace_is_named_once(
+    client: Redis, cluster: str, page: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundle_index, "_PAGE", page)
+    assert BundleIndex(client).namespaces(cluster) == ["t/a", "t/b", "t/b-2"]
 
 
 def test_brokers_are_listed_the_busiest_first_with_what_they_own(

@@ -7,9 +7,9 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from admin.cli import OK, app
-from admin.config_import.broker_conf import import_conf
-from admin.config_import.java_properties import parse
-from admin.config_import.pulsar_keys import DOUBLES, NOT_IMPORTED
+from control.config_import.broker_conf import import_conf
+from control.config_import.java_properties import parse
+from control.config_import.pulsar_keys import DOUBLES, NOT_IMPORTED
 from streaming.config import load_config
 from trimtab.settings import Settings, catalogue
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import count
 
 import msgspec
@@ -11,9 +12,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from admin import cli
-from admin.intents import flaws, new_intent, notes
-from admin.last_rounds import LastRounds, NoSuchCluster, find_cluster, read_rounds
-from admin.settings_commands import effective, parse_value
+from control.intents import new_intent, note, object_to
+from control.rounds import ClusterRounds, NoSuchCluster, RoundFeed, find_cluster
+from control.settings import explain_settings, parse_value
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
 from simulation.replay.recorded import RecordedTopics
@@ -24,6 +25,7 @@ from sinks.kafka.topics import ensure_topics
 from tests.support.kept_topics import KeptTopics
 from tests.support.recorded_batches import START
 from tests.support.recorded_batches import held as round_record
+from trimtab.cluster.existing import Existing
 from trimtab.cluster.job_settings import to_record
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.model import Epoch
@@ -31,6 +33,7 @@ from trimtab.ownership import State
 from trimtab.policies import NO_POLICIES, Isolation, Policies
 from trimtab.settings import Value
 from trimtab.shedding import DEFAULTS
+from trimtab.state.memory import Memory
 from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.keys import CONTROL, ROUNDS
 from trimtab.wire.ownership import Record
@@ -43,8 +46,12 @@ BUNDLE = "t/n/0x00000000_0xffffffff"
 NUMBERS = count()
 
 
-def last(overrides: Mapping[str, Value] | None = None, *brokers: str) -> LastRounds:
-    return LastRounds("q", 3, START, 1, overrides or {}, {*brokers})
+def last(
+    overrides: Mapping[str, Value] | None = None, *brokers: str, **members: object
+) -> ClusterRounds:
+    calm = {"usage": {}, "draining": (), "held_back": (), "overrides": overrides or {}}
+    record = msgspec.structs.replace(round_record("east"), **{**calm, **members})
+    return ClusterRounds("q", record, record, frozenset(brokers), STARTED)
 
 
 def batch(*rounds: RoundRecord, started: bool = False, query: str = "q") -> BatchRecord:
@@ -63,12 +70,27 @@ def held(cluster: str, **members: object) -> RoundRecord:
     return msgspec.structs.replace(round_record(cluster), **members)
 
 
-def records() -> dict[str, Record]:
+def records(namespace: str) -> dict[str, Record]:
+    if namespace != "t/n":
+        return {}
     return {BUNDLE: Record(state=State.OWNED, epoch=Epoch(1, 1), owner="a:1")}
 
 
-def found(intent: Intent, of: LastRounds) -> list[str]:
-    return list(flaws(intent, of, STARTED, records))
+def existing(of: ClusterRounds) -> Existing:
+    return Existing(lambda: of.brokers, lambda: ["t/n"], lambda name: records(name))
+
+
+def remembered(of: ClusterRounds) -> Memory:
+    policies = of.newest.policies or NO_POLICIES
+    return Memory(overrides=dict(of.newest.overrides), policies=policies)
+
+
+def found(intent: Intent, of: ClusterRounds) -> list[str]:
+    return [problem for _, problem in object_to(intent, of, remembered(of), existing(of))]
+
+
+def noted(intent: Intent, of: ClusterRounds) -> list[str]:
+    return list(note(intent, of, remembered(of), existing(of)))
 
 
 def test_what_no_job_has_recorded_hides_no_cluster() -> None:
@@ -76,12 +98,12 @@ def test_what_no_job_has_recorded_hides_no_cluster() -> None:
     topics = KeptTopics()
     for value in (b"junk", msgspec.json.encode(batch(held("east"), started=True)), b"", b"[]"):
         topics.publish([Outgoing(ROUNDS, "q/1", value)], START)
-    clusters, started = read_rounds(topics)
-    assert ({*clusters}, started) == ({"east"}, {"q": STARTED})
+    clusters = RoundFeed(topics).refresh()
+    assert {name: each.started for name, each in clusters.items()} == {"east": STARTED}
 
 
 def test_each_setting_is_shown_with_where_it_comes_from() -> None:
-    shown, problems = effective(last({"round.max_moves": 2, "round.interval": 5.0}), STARTED)
+    shown, problems = explain_settings({"round.max_moves": 2, "round.interval": 5.0}, STARTED)
     by_name = {each.name: each for each in shown}
     assert problems == []
     assert by_name["round.max_moves"][1:] == (2, "intent", 7)
@@ -99,12 +121,12 @@ def test_each_setting_is_shown_with_where_it_comes_from() -> None:
 )
 def test_the_aim_is_shown_in_words(target: float, shown: tuple[str, str]) -> None:
     overrides = {} if target == 0.05 else {"planner.target": target}
-    by_name = {each.name: each for each in effective(last(overrides), STARTED)[0]}
+    by_name = {each.name: each for each in explain_settings(overrides, STARTED)[0]}
     assert by_name["planner.aim"][1:] == (*shown, "balanced")
 
 
 def test_changes_that_the_job_leaves_out_are_not_shown_as_in_force() -> None:
-    shown, problems = effective(last({"avg.low_threshold": 99.0}), STARTED)
+    shown, problems = explain_settings({"avg.low_threshold": 99.0}, STARTED)
     assert problems == [
         "changed settings are left out: avg.low_threshold: must not be above avg.high_threshold"
     ]
@@ -120,11 +142,11 @@ def test_the_last_hour_says_which_brokers_and_settings_there_are() -> None:
         {"usage": {"a:1": 0.1}, "gone": ("c:1",), "overrides": {"round.max_moves": 1}},
     ):
         topics.publish(batch_records(batch(held("east", **members))), now)
-    clusters, started = read_rounds(topics)
+    clusters = RoundFeed(topics).refresh()
     assert clusters.keys() == {"east"}
     assert clusters["east"].brokers == {"a:1", "b:1", "c:1"}
-    assert clusters["east"].overrides == {"round.max_moves": 1}
-    assert started == {"q": STARTED}
+    assert clusters["east"].newest.overrides == {"round.max_moves": 1}
+    assert clusters["east"].started == STARTED
     with pytest.raises(NoSuchCluster, match="did you mean east"):
         find_cluster(clusters, "eats")
     with pytest.raises(NoSuchCluster, match="start a job"):
@@ -132,7 +154,7 @@ def test_the_last_hour_says_which_brokers_and_settings_there_are() -> None:
 
 
 def test_no_recording_knows_no_cluster() -> None:
-    assert read_rounds(KeptTopics()) == ({}, {})
+    assert RoundFeed(KeptTopics()).refresh() == {}
 
 
 @pytest.mark.parametrize(
@@ -203,11 +225,11 @@ POLICIES = Policies(
 def test_a_policy_that_the_job_would_refuse_is_not_sent(
     kind: IntentKind, members: dict[str, object], says: str
 ) -> None:
-    seen = last({}, "a:1", "b:1")
     intent = new_intent(kind, "east", **members)
-    assert found(intent, seen) == []  # the round of an earlier version, which tells no policies
-    seen.policies = POLICIES
-    (problem,) = found(intent, seen)
+    assert (
+        found(intent, last({}, "a:1", "b:1")) == []
+    )  # the round of an earlier version, which tells no policies
+    (problem,) = found(intent, last({}, "a:1", "b:1", policies=POLICIES))
     assert says in problem
 
 
@@ -220,63 +242,60 @@ def test_a_policy_that_the_job_would_refuse_is_not_sent(
     ],
 )
 def test_a_policy_that_there_is_can_be_deleted(kind: IntentKind, name: str) -> None:
-    seen = last({}, "a:1")
-    seen.policies = POLICIES
+    seen = last({}, "a:1", policies=POLICIES)
     assert found(new_intent(kind, "east", name=name), seen) == []
 
 
 def test_a_policy_about_no_namespace_is_noted() -> None:
-    def noted(kind: IntentKind, **members: object) -> list[str]:
-        return [*notes(new_intent(kind, "east", **members), last({}, "a:1"), None, records)]
+    def noted_of(kind: IntentKind, **members: object) -> list[str]:
+        return noted(new_intent(kind, "east", **members), last({}, "a:1"))
 
-    assert noted(IntentKind.ANTI_AFFINITY, name="t/m", group="g") == [
+    assert noted_of(IntentKind.ANTI_AFFINITY, name="t/m", group="g") == [
         "note: t/m is no namespace that has bundles now; did you mean t/n?"
     ]
-    assert noted(IntentKind.ANTI_AFFINITY, name="t/n", group="g") == []
-    assert noted(IntentKind.ANTI_AFFINITY, name="t/m") == []
+    assert noted_of(IntentKind.ANTI_AFFINITY, name="t/n", group="g") == []
+    assert noted_of(IntentKind.ANTI_AFFINITY, name="t/m") == []
     policy = Isolation(namespaces=("x/.*",), primary=("a",))
-    assert noted(IntentKind.ISOLATION, name="p", isolation=policy) == [
+    assert noted_of(IntentKind.ISOLATION, name="p", isolation=policy) == [
         "note: no namespace that has bundles now matches x/.*"
     ]
 
 
 def test_a_note_that_needs_an_absent_redis_says_so() -> None:
-    def absent() -> dict[str, Record]:
+    def absent() -> list[str]:
         raise StoreUnavailable("Redis does not answer")
 
     intent = new_intent(IntentKind.ANTI_AFFINITY, "east", name="t/m", group="g")
-    (note,) = notes(intent, last({}, "a:1"), None, absent)
-    assert note.endswith("is unknown: Redis does not answer")
+    seen = last({}, "a:1")
+    known = replace(existing(seen), namespaces=absent)
+    (told,) = note(intent, seen, remembered(seen), known)
+    assert told.endswith("is unknown: Redis does not answer")
 
 
 def test_a_drain_that_leaves_too_little_is_noted() -> None:
-    seen = last({}, "a:1", "b:1", "c:1")
-    seen.usage, seen.draining = {"a:1": 0.5, "b:1": 0.5, "c:1": 0.1}, ("c:1",)
+    usage = {"a:1": 0.5, "b:1": 0.5, "c:1": 0.1}
     intent = new_intent(IntentKind.DRAIN, "east", broker="b:1")
-    (note,) = notes(intent, seen, None, records)
-    assert note.startswith("note: draining b:1, c:1: with all bundles the 1 broker left would be")
-    seen.draining = ()
-    assert [*notes(intent, seen, None, records)] == []
+    (told,) = noted(intent, last({}, *usage, usage=usage, draining=("c:1",)))
+    assert told.startswith("note: draining b:1, c:1: with all bundles the 1 broker left would be")
+    assert noted(intent, last({}, *usage, usage=usage)) == []
 
 
 def test_a_failure_domain_says_what_it_takes_to_have_an_effect() -> None:
     domain = new_intent(IntentKind.FAILURE_DOMAIN, "east", name="north", brokers=("a:1",))
-    (note,) = notes(domain, last({}, "a:1"), None, records)
-    assert "trimtab settings set east placement.failure_domains=true" in note
+    (told,) = noted(domain, last({}, "a:1"))
+    assert "trimtab settings set east placement.failure_domains=true" in told
     gone = new_intent(IntentKind.FAILURE_DOMAIN, "east", name="north", brokers=())
-    assert not [*notes(gone, last({}, "a:1"), None, records)]
+    assert noted(gone, last({}, "a:1")) == []
 
 
 def test_a_policy_may_name_absent_brokers_and_says_which() -> None:
     domain = new_intent(IntentKind.FAILURE_DOMAIN, "east", name="north", brokers=("a:1", "aa:1"))
     seen = last({"placement.failure_domains": True}, "a:1")
     assert found(domain, seen) == []
-    assert [*notes(domain, seen, None, records)] == [
-        "note: aa:1 is no broker lately; did you mean a:1?"
-    ]
+    assert noted(domain, seen) == ["note: aa:1 is no broker lately; did you mean a:1?"]
     policy = Isolation(namespaces=("t/.*",), primary=("big-.*",))
     isolation = new_intent(IntentKind.ISOLATION, "east", name="p", isolation=policy)
-    assert [*notes(isolation, seen, None, records)] == ["note: no broker lately matches big-.*"]
+    assert noted(isolation, seen) == ["note: no broker lately matches big-.*"]
 
 
 @pytest.mark.parametrize(

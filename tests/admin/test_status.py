@@ -10,8 +10,9 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from admin import cli
-from admin.status import Grade, Health, assess, headline, read_health
-from admin.status_command import show, status_of
+from admin.commands.status import show
+from control.health import Grade, assess, headline, status_of
+from control.rounds import ClusterRounds, RoundFeed
 from deploy.kafka_server import KafkaServer
 from sinks.kafka.pages import batch_records
 from sinks.kafka.publisher import Outgoing, Publisher
@@ -20,7 +21,6 @@ from tests.support.kept_topics import KeptTopics
 from tests.support.recorded_batches import START
 from tests.support.recorded_batches import held as round_record
 from trimtab.reasons import Rule
-from trimtab.shedding import DEFAULTS
 from trimtab.wire.keys import ROUNDS
 from trimtab.wire.rounds import BatchRecord, BusyTopicRecord, RoundRecord
 
@@ -45,14 +45,14 @@ def held(cluster: str = "east", /, **members: object) -> RoundRecord:
 
 
 def findings(record: RoundRecord, now_ms: int = START) -> list[tuple[str, str, str]]:
-    found = assess(Health(record, record), DEFAULTS, now_ms)
+    found = assess(ClusterRounds("q", record, record), now_ms)
     return [(each.grade.value, each.what, each.next) for each in found]
 
 
 def test_a_balanced_cluster_is_well() -> None:
     record = held()
     assert findings(record) == []
-    assert headline(Health(record, record)) == (
+    assert headline(ClusterRounds("q", record, record)) == (
         f"3 brokers, 12 bundles, usage 30.0 % to 40.0 %, range 10.0 points, round {record.round}: "
         "balanced"
     )
@@ -131,22 +131,22 @@ def written(number: int, record: RoundRecord) -> bytes:
 def test_a_round_between_two_others_hides_no_verdict_of_the_last_regular_one() -> None:
     paused = held(skipped="paused")
     extra = held(skipped=Rule.REPAIR_ONLY, unserved=1, at=START + 1000)
-    found = read_health(recorded(paused, extra))["east"]
+    found = RoundFeed(recorded(paused, extra)).refresh()["east"]
     assert (found.newest, found.regular) == (extra, paused)
     assert [grade for grade, _, _ in findings(extra)] == ["act"]
-    said = assess(found, DEFAULTS, START)
+    said = assess(found, START)
     assert [each.grade for each in said] == [Grade.ACT, Grade.LOOK]
 
 
 def test_where_nothing_is_recorded_nothing_is_found() -> None:
-    assert read_health(KeptTopics()) == {}
+    assert RoundFeed(KeptTopics()).refresh() == {}
 
 
 def test_it_is_printed_so_that_a_command_can_be_copied() -> None:
     console = Console(record=True, width=40, file=None)
     record = held(skipped="paused", problems=("[red]odd[/] " + "x" * 60,))
     with console.capture() as captured:
-        show(console, [status_of(Health(record, record), DEFAULTS, START)])
+        show(console, [status_of(ClusterRounds("q", record, record), START)])
     lines = captured.get().splitlines()
     assert lines[0].startswith("look  east: 3 brokers")
     assert "        Next: trimtab tell resume east" in lines

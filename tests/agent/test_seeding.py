@@ -10,10 +10,11 @@ from agent.commands.obeying import Obeyed
 from agent.seeding import seed
 from sinks.errors import Closed
 from tests.agent.support import BUNDLE, A, B, Job, Site, lines
+from tests.support.opening import keep_alive
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
 from trimtab.wire.command import CommandKind
-from trimtab.wire.keys import open_key, ownership_key
+from trimtab.wire.keys import lease_key, open_key, ownership_key
 from trimtab.wire.ownership import Record, Refused, Transition
 
 
@@ -63,6 +64,33 @@ def test_a_bundle_given_up_is_claimed_from_where_its_record_stands(
     second = Site(client, cluster, B, BUNDLE)
     seed(second.obeyer, 0, no_renewal)
     assert (job.record().owner, job.record().epoch.counter) == (B, 3)
+
+
+def test_a_claim_that_is_refused_grants_nothing_though_the_record_names_this_broker(
+    job: Job, client: Redis, cluster: str
+) -> None:
+    """Two processes must never serve by one epoch: storage could not tell the two apart."""
+    before = Site(client, cluster, A, BUNDLE)
+    seed(before.obeyer, 0, no_renewal)
+    after = Site(client, cluster, A)
+    client.delete(lease_key(cluster, A))
+    with pytest.raises(Closed, match="1 of a:8080's claims were refused"):
+        seed(after.obeyer, 0, no_renewal)
+    assert not after.holdings.serves(BUNDLE)
+    keep_alive(client, cluster, (A,))
+    seed(after.obeyer, 0, no_renewal)
+    assert after.holdings.epoch(BUNDLE) == job.record().epoch == Epoch(1, 2)
+
+
+def test_a_refused_claim_of_what_was_lost_on_the_way_grants_nothing(
+    job: Job, client: Redis, cluster: str
+) -> None:
+    site = Site(client, cluster, A, BUNDLE)
+    seed(site.obeyer, 0, no_renewal)
+    site.holdings.drop(BUNDLE)
+    client.delete(lease_key(cluster, A))
+    site.obeyer.take_back(BUNDLE, job.record())
+    assert not site.holdings.serves(BUNDLE)
 
 
 def test_what_was_asked_before_cannot_take_what_is_served_now(

@@ -9,7 +9,7 @@ from importlib.resources import files
 import pytest
 
 from deploy import jars
-from deploy.relock import EXAMPLE_LOCK, JAVA_BROKER
+from deploy.relock import ADMIN_LOCK, EXAMPLE_LOCK, JAVA_BROKER, PULSAR_ADMIN
 
 PACKAGES = (
     "trimtab",
@@ -52,6 +52,11 @@ def test_the_example_in_java_has_the_jars_that_it_asks_for() -> None:
         "org.slf4j:slf4j-api:1.7.36",
         "org.slf4j:slf4j-nop:1.7.36",
     ]
+
+
+def test_pulsar_admin_has_just_the_jars_that_are_named() -> None:
+    named = [jar.coordinate for jar in jars.list_locked(lock=ADMIN_LOCK)]
+    assert named == sorted(PULSAR_ADMIN)
 
 
 def test_no_two_jars_share_a_file() -> None:

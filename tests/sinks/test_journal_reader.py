@@ -89,6 +89,14 @@ def test_of_two_partitions_that_have_a_bundle_the_higher_epoch_holds(
     }
 
 
+def test_what_a_paused_job_sends_late_does_not_hide_what_came_meanwhile(
+    bootstrap: str, topic: str
+) -> None:
+    [bundle, *_] = BUNDLES
+    write(bootstrap, topic, [(0, bundle, change(bundle, *epoch)) for epoch in ((2, 7), (1, 6))])
+    assert newest_records(bootstrap, "c")[bundle].epoch == Epoch(2, 7)
+
+
 def test_a_record_beyond_belief_hides_no_other(bootstrap: str, topic: str) -> None:
     [bundle, other, *_] = BUNDLES
     forged = 9_000_000_000_000_000

@@ -55,7 +55,7 @@ def test_a_redis_cluster_is_refused_in_words(node: RedisServer) -> None:
 
 
 def test_an_agent_does_not_start_on_a_redis_cluster(node: RedisServer) -> None:
-    idle = IdleBroker(1, HostSampler())
+    idle = IdleBroker("a:1", 1, HostSampler())
     never = running(idle, AgentSettings("c", "a", 1), f"127.0.0.1:{free_port()}", node.url)
     with pytest.raises(Misconfigured, match="Redis Cluster is not supported"), never:
         pass
@@ -169,7 +169,7 @@ def test_a_client_that_only_reads_along_is_no_replica() -> None:
     row = {"ip": "10.0.0.2", "port": 6379, "state": "online", "offset": 7, "lag": 0}
     info = {"connected_slaves": 2, "slave0": row, "slave1": row | {"port": 0}}
 
-    assert replicas_of(info) == (Replica("10.0.0.2:6379", online=True, lag_s=0),)
+    assert replicas_of(info) == (Replica("10.0.0.2:6379", online=True, lag_s=0, offset=7),)
 
 
 @pytest.mark.parametrize("state", ["wait_bgsave", "send_bulk"])

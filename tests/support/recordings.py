@@ -98,7 +98,7 @@ def _intended(draw: st.DrawFn) -> tuple[str, bytes, bytes]:
         IntentKind.UNDRAIN,
     ]
     kinds += [IntentKind.SETTINGS, IntentKind.RESET, IntentKind.PAUSE, IntentKind.RESUME]
-    kinds += [IntentKind.UNLOAD, IntentKind.SPLIT]
+    kinds += [IntentKind.UNLOAD, IntentKind.SPLIT, IntentKind.NAMESPACE]
     kind = draw(st.sampled_from(kinds))
     intent = Intent(
         # One request may come twice, and two may have one id.
@@ -107,6 +107,7 @@ def _intended(draw: st.DrawFn) -> tuple[str, bytes, bytes]:
         cluster=cluster,
         broker=draw(brokers),
         bundle=draw(bundles),
+        name=draw(st.sampled_from(["t/ns", "t/new"])) if kind is IntentKind.NAMESPACE else "",
         settings=draw(st.sampled_from(_CHANGES)) if kind is IntentKind.SETTINGS else {},
         names=draw(st.sampled_from(_RESETS)) if kind is IntentKind.RESET else (),
     )

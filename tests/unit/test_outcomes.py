@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.clusters_by_rows import change_row, rounds_in, said
 from tests.support.fleets import EIGHTHS, fleet, two_each
-from trimtab.cluster.operator import Cluster
+from tests.support.outcomes import after, told
 from trimtab.cluster.outcomes import REMEMBERED
 from trimtab.ownership import Event, State
 from trimtab.wire.control import IntentKind
@@ -18,18 +18,6 @@ from trimtab.wire.rows import Row, Tag
 
 ONE, OTHER = EIGHTHS[0], EIGHTHS[2]
 """Bundles of a:1 and of b:1."""
-
-
-def told(rows: Iterable[Row]) -> list[tuple[str, str, str]]:
-    """Id, state and rule of each outcome in a batch."""
-    outcomes = [
-        msgspec.json.decode(r.payload, type=IntentOutcome) for r in rows if r.tag == Tag.OUTCOME
-    ]
-    return [(each.id, each.state.value, each.rule) for each in outcomes]
-
-
-def after(it: Cluster, now_ms: int, *rows: Row) -> list[tuple[str, str, str]]:
-    return told(it.take(rows, now_ms)[0])
 
 
 def unload(name: str = "1", bundle: str = ONE, to: str = "") -> Row:
@@ -92,6 +80,20 @@ def test_a_request_that_comes_again_is_the_same_request() -> None:
     rows, _ = it.take([unload()], 2500)
     assert (moves(rows), told(rows)) == ([], [])
     assert [row for row in rows if row.tag == Tag.DEAD_LETTER] == []
+
+
+def test_a_request_that_comes_again_for_another_reason_is_the_same_request() -> None:
+    it = two_each()
+    it.take([said(IntentKind.PAUSE, id="1", by="ann", reason="a disk fails")], 2000)
+    rows, _ = it.take([said(IntentKind.PAUSE, id="1", by="bob", reason="maintenance")], 2100)
+    assert (told(rows), [row for row in rows if row.tag == Tag.DEAD_LETTER]) == ([], [])
+
+
+@pytest.mark.parametrize(("length", "state"), [(1000, "done"), (1001, "refused")])
+def test_a_reason_has_a_bounded_length(length: int, state: str) -> None:
+    intent = said(IntentKind.PAUSE, id="1", reason="r" * length)
+    rule = "" if state == "done" else "invalid-reason"
+    assert after(two_each(), 2000, intent) == [("1", state, rule)]
 
 
 def test_an_id_is_not_used_for_two_requests_and_the_first_ones_outcome_stands() -> None:

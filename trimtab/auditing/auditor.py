@@ -20,7 +20,6 @@ from trimtab.auditing.finding import Violation, format_epoch, format_record
 from trimtab.auditing.record_history import HistoryPlace, RecordHistory
 from trimtab.auditing.rules import (
     ENDING,
-    NO_RECORD,
     NOTES,
     RuleBreach,
     ViolationKind,
@@ -33,7 +32,7 @@ from trimtab.auditing.tiling import Tiling
 from trimtab.model import Epoch, namespace_of, parse_bundle
 from trimtab.ownership import Event
 from trimtab.wire.command import Command
-from trimtab.wire.ownership import Change, Record
+from trimtab.wire.ownership import NO_RECORD, Change, Record
 
 __all__ = ["GRACE_MS", "NOTES", "Audit", "Violation", "ViolationKind"]
 

@@ -7,9 +7,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from trimtab.model import NO_EPOCH
 from trimtab.ownership import Event, State
-from trimtab.wire.ownership import Change, Record
+from trimtab.wire.ownership import NO_RECORD, Change, Record
 
 
 class ViolationKind(StrEnum):
@@ -53,9 +52,6 @@ class RuleBreach(NamedTuple):
     kind: ViolationKind
     detail: str
 
-
-NO_RECORD: Final = Record(state=State.FREE, epoch=NO_EPOCH)
-"""The record before a bundle's first change."""
 
 SERVING: Final = frozenset({State.OWNED, State.RELEASING, State.SPLITTING, State.MERGING})
 

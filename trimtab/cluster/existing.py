@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
-from trimtab.model import namespace_of
+from trimtab.model import FULL_RANGE_END, HashRange, namespace_of
 from trimtab.nearby import nearby
 from trimtab.ownership import State
 from trimtab.reasons import IntentRule
@@ -52,6 +53,12 @@ def concerned(intent: Intent, records: Callable[[str], Mapping[str, Record]]) ->
     }
 
 
+def new_bundles(intent: Intent) -> list[str]:
+    """The bundles of the namespace that an intent creates, in ring order."""
+    edges = (0, *intent.positions, FULL_RANGE_END)
+    return [f"{intent.name}/{HashRange(low, high)}" for low, high in pairwise(edges)]
+
+
 def absences(intent: Intent, existing: Existing) -> Iterator[Flaw]:
     """The flaws of an intent that names what the cluster does not have, with the nearest names that
     it has; or that readmits a bundle which is not in quarantine."""
@@ -60,10 +67,20 @@ def absences(intent: Intent, existing: Existing) -> Iterator[Flaw]:
         if intent.broker not in brokers:
             near = nearby(intent.broker, brokers)
             yield IntentRule.UNKNOWN_BROKER, f"broker: {intent.broker} is not known; {near}"
-    if intent.kind is IntentKind.UNLOAD and not intent.bundle:
+    if intent.kind is IntentKind.NAMESPACE:
+        yield from _present_namespace(intent, existing)
+    elif intent.kind is IntentKind.UNLOAD and not intent.bundle:
         yield from _absent_namespace(intent, existing)
     elif intent.kind in _BUNDLES:
         yield from _absent_bundle(intent, existing)
+
+
+def _present_namespace(intent: Intent, existing: Existing) -> Iterator[Flaw]:
+    records = existing.records(intent.name).values()
+    standing = sum(record.state is not State.DELETED for record in records)
+    if standing:
+        problem = f"name: {intent.name} exists; bundles: {standing}"
+        yield IntentRule.NAMESPACE_EXISTS, problem
 
 
 def _absent_namespace(intent: Intent, existing: Existing) -> Iterator[Flaw]:

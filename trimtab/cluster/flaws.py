@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import fields
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Final
 
 from trimtab.cluster.existing import Flaw
 from trimtab.intake.snapshot import IntakeSettings
-from trimtab.model import InvalidName, parse_bundle
+from trimtab.model import FULL_RANGE_END, InvalidName, namespace_of, parse_bundle
 from trimtab.nearby import nearby
 from trimtab.policies import Isolation, Policies
 from trimtab.reasons import IntentRule
@@ -18,10 +19,14 @@ from trimtab.settings import Settings, Value, contradictions
 from trimtab.settings.words import BY_POSITIONS
 from trimtab.state.memory import Memory
 from trimtab.state.round_state import AskedSplit
-from trimtab.wire.control import LONGEST_ID, OF_THE_WATCHER, Intent, IntentKind
+from trimtab.wire.control import LONGEST_ID, LONGEST_REASON, OF_THE_WATCHER, Intent, IntentKind
 
 FIXED: Final = "intake."
 """The settings of operator ①, which reads no intents."""
+MOST_BUNDLES: Final = 1024
+"""Of a new namespace. Fewer: too few for the largest; more: one intent fills many batches."""
+_NAMESPACE: Final = re.compile(r"[-=:.\w]+/[-=:.\w]+", re.ASCII)
+"""The characters of Pulsar's NamedEntity."""
 _INTAKE: Final = tuple(FIXED + each.name for each in fields(IntakeSettings))
 
 
@@ -32,6 +37,9 @@ def intent_flaws(memory: Memory, intent: Intent, defaults: Settings) -> Iterator
         yield IntentRule.INVALID_ID, f"id: needs 1 to {LONGEST_ID} characters, to tell its outcome"
     elif intent.id in memory.intents:
         yield IntentRule.ID_IN_USE, "id: an earlier intent with it asked for something else"
+    elif len(intent.reason) > LONGEST_REASON:
+        problem = f"reason: has {len(intent.reason)} characters, and {LONGEST_REASON} at most"
+        yield IntentRule.INVALID_REASON, problem
     elif subject is not None and not getattr(intent, subject):
         yield IntentRule.NO_SUBJECT, f"{subject}: says nothing of what it is about"
     elif intent.kind in _FLAWS:
@@ -103,7 +111,8 @@ def _not_fixed(names: Collection[str]) -> list[str]:
 def _policy_flaws(memory: Memory, intent: Intent, _: Settings) -> Iterator[Flaw]:
     policies = memory.policies
     if intent.isolation is not None:
-        yield from _impossible(intent.isolation)
+        for problem in isolation_problems(intent.isolation):
+            yield IntentRule.INVALID_POLICY, problem
         return
     if intent.kind is IntentKind.FAILURE_DOMAIN:
         yield from _taken(policies, intent)
@@ -158,6 +167,23 @@ def _position_problems(intent: Intent, low: int, high: int) -> Iterator[str]:
         yield "positions: two are equal, which makes an empty child"
 
 
+def _namespace_flaws(memory: Memory, intent: Intent, defaults: Settings) -> Iterator[Flaw]:
+    rule = IntentRule.INVALID_NAMESPACE
+    if not _NAMESPACE.fullmatch(intent.name):
+        text = intent.name[:200]
+        yield rule, f"name: {text!r} is not tenant/namespace in letters, digits and -_=:."
+    if len(intent.positions) >= MOST_BUNDLES:
+        yield rule, f"positions: would make more than {MOST_BUNDLES} bundles"
+    edges = (0, *intent.positions, FULL_RANGE_END)
+    if any(low >= high for low, high in pairwise(edges)):
+        yield rule, f"positions: must ascend between 0 and {FULL_RANGE_END:#x}, without repeats"
+    if any(namespace_of(bundle) == intent.name for bundle in memory.created):
+        yield IntentRule.NAMESPACE_EXISTS, f"name: {intent.name} is just being created"
+    if defaults.with_valid(memory.overrides).round.observe_only:
+        problem = "round.observe_only: the job assigns nothing; set it to false first"
+        yield IntentRule.OBSERVING, problem
+
+
 def _move_flaws(memory: Memory, intent: Intent, defaults: Settings) -> Iterator[Flaw]:
     if bool(intent.bundle) == bool(intent.name):
         yield IntentRule.NO_SUBJECT, "bundle, name: say which bundle, or by name which namespace"
@@ -184,22 +210,25 @@ def asked_split(intent: Intent) -> AskedSplit:
     return AskedSplit(algorithm_of(intent), tuple(sorted(intent.positions)))
 
 
-def _impossible(policy: Isolation) -> Iterator[Flaw]:
-    rule = IntentRule.INVALID_POLICY
+def isolation_problems(policy: Isolation) -> Iterator[str]:
+    """What is wrong with an isolation policy."""
     if policy.min_available < 0:
-        yield rule, f"isolation.min_available: must not be negative, not {policy.min_available}"
+        yield f"isolation.min_available: must not be negative, not {policy.min_available}"
     for member in ("namespaces", "primary", "secondary"):
         for pattern in getattr(policy, member):
             try:
                 re.compile(pattern)
             except re.error as error:
-                yield rule, f"isolation.{member}: {pattern!r} is no regular expression: {error}"
+                yield f"isolation.{member}: {pattern!r} is no regular expression: {error}"
 
 
 POLICIES: Final = frozenset(
     {IntentKind.ISOLATION, IntentKind.ANTI_AFFINITY, IntentKind.FAILURE_DOMAIN}
 )
 """The intents that change a policy."""
+
+FROM_ROUNDS: Final = POLICIES | {IntentKind.SETTINGS, IntentKind.RESET}
+"""Those whose effect the next round's record shows."""
 
 
 _FLAWS: Final[Mapping[IntentKind, Callable[[Memory, Intent, Settings], Iterator[Flaw]]]] = (
@@ -213,6 +242,7 @@ _FLAWS: Final[Mapping[IntentKind, Callable[[Memory, Intent, Settings], Iterator[
             ),
             IntentKind.SPLIT: _split_flaws,
             IntentKind.UNLOAD: _move_flaws,
+            IntentKind.NAMESPACE: _namespace_flaws,
             IntentKind.ISOLATION: _policy_flaws,
             IntentKind.ANTI_AFFINITY: _policy_flaws,
             IntentKind.FAILURE_DOMAIN: _policy_flaws,
@@ -231,6 +261,7 @@ _SUBJECTS: Final[Mapping[IntentKind, str]] = MappingProxyType(
         IntentKind.DOUBT: "name",
         IntentKind.READMIT: "bundle",
         IntentKind.SPLIT: "bundle",
+        IntentKind.NAMESPACE: "name",
         IntentKind.ISOLATION: "name",
         IntentKind.ANTI_AFFINITY: "name",
         IntentKind.FAILURE_DOMAIN: "name",

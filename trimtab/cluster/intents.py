@@ -11,7 +11,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeVar
 
-from trimtab.cluster.existing import Existing, absences, concerned
+from trimtab.cluster.existing import Existing, absences, concerned, new_bundles
 from trimtab.cluster.flaws import asked_split, intent_flaws, without_names
 from trimtab.doubt import Doubt
 from trimtab.policies import Policies
@@ -21,7 +21,7 @@ from trimtab.settings.setting import InvalidSettings
 from trimtab.state.liveness import Late, Liveness
 from trimtab.state.memory import Memory
 from trimtab.wire.control import Intent, IntentKind
-from trimtab.wire.ownership import Record
+from trimtab.wire.ownership import NO_RECORD, Record
 
 V = TypeVar("V")
 
@@ -77,6 +77,8 @@ def apply_intent(  # noqa: PLR0913 - a cluster, an intent, and both clocks
     if intent.kind in _POLICIES:
         return Applied(replace(memory, policies=_POLICIES[intent.kind](memory.policies, intent)))
     found = {} if existing is None else concerned(intent, existing.records)
+    if intent.kind is IntentKind.NAMESPACE:
+        found = dict.fromkeys(new_bundles(intent), NO_RECORD)
     names = [intent.bundle] if existing is None else found
     after = _EFFECTS[intent.kind](memory, _Asked(intent, at_ms, now_ms, names))
     # Only if something is new: an intent sent every second must not cause a round every second.
@@ -134,6 +136,9 @@ _EFFECTS: Final[Mapping[IntentKind, Callable[[Memory, _Asked], Memory]]] = {
         memory, readmitted=tuple(sorted({*memory.readmitted, asked.intent.bundle}))
     ),
     IntentKind.UNLOAD: _ask_moves,
+    IntentKind.NAMESPACE: lambda memory, asked: replace(
+        memory, created=tuple(sorted({*memory.created, *asked.bundles}))
+    ),
     IntentKind.SPLIT: lambda memory, asked: _ask_split(memory, asked.intent),
     IntentKind.PAUSE: lambda memory, _: replace(memory, paused=True),
     IntentKind.RESUME: lambda memory, _: _resume(memory),

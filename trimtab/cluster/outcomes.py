@@ -25,7 +25,13 @@ REMEMBERED: Final = 1000
 others counts as a new one; higher: the state that every batch writes grows."""
 
 _LASTING: Final = frozenset(
-    {IntentKind.UNLOAD, IntentKind.SPLIT, IntentKind.READMIT, IntentKind.DRAIN}
+    {
+        IntentKind.UNLOAD,
+        IntentKind.SPLIT,
+        IntentKind.READMIT,
+        IntentKind.DRAIN,
+        IntentKind.NAMESPACE,
+    }
 )
 _DECIDED_BY_ROUNDS: Final = frozenset({IntentKind.UNLOAD, IntentKind.SPLIT})
 

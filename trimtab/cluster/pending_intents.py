@@ -5,8 +5,10 @@ an intent     is done as soon as
   split       its bundle is deleted
   readmit     its bundle is not quarantined
   drain       its broker owns no bundle
+  namespace   a broker serves each of its bundles
 A round may refuse what it was asked for; an intent is refused if that leaves nothing of it. What
-takes longer than two rounds and a move expires. A drain never does, as it stays in force.
+takes longer than two rounds and a move expires. A drain never does, as it stays in force. The
+bundles of a new namespace are still given to brokers after that: it must not stay with holes.
 """
 
 from __future__ import annotations
@@ -98,6 +100,8 @@ def _has_changed(pending: Pending, bundle: str, record: Record) -> bool:
             return left or moved
         case IntentKind.SPLIT:
             return record.state is State.DELETED
+        case IntentKind.NAMESPACE:
+            return record.state is State.OWNED
         case _:
             return record.state is not State.QUARANTINED
 

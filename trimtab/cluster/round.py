@@ -105,6 +105,7 @@ def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRo
         # It was shown no records: what must be repaired once it acts is not forgotten.
         past = cluster.memory
         memory = replace(memory, liveness=past.liveness, readmitted=past.readmitted)
+        memory = replace(memory, created=past.created)
     else:
         flights = launch_flights(plan, records, settings, now_ms)
         memory = replace(memory, in_flight=memory.in_flight | flights)

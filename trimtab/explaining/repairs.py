@@ -127,6 +127,8 @@ def of_repair(scene: Scene, repair: Repair) -> Cause:
             why = f"it has been {state} for longer than {seconds(deadline)} (round.move_deadline)"
         case Reason.READMITTED:
             why = "an operator lets it out of its quarantine"
+        case Reason.CREATED:
+            why = "an operator creates its namespace"
         case _:
             why = repair.reason.value
     then = f"{repair.broker} gets it" if repair.broker not in (None, owner) else ""

@@ -7,6 +7,7 @@ a record is repaired                        by
   Releasing, Splitting,       when overdue  KEEP: it stays with its owner
   Merging
   Quarantined                 when asked    READMIT
+  none, of a new namespace    at once       ASSIGN
 A record is overdue if it was learnt longer ago than ``round.move_deadline``. "At once" means after
 ``doubt.delay`` while brokers are being lost, and never while nothing can be believed. Changes that
 were issued and may still take effect are waited for. What exceeds one batch follows in the next.
@@ -20,6 +21,7 @@ from types import MappingProxyType
 from typing import Final
 
 from trimtab.doubt import Doubt
+from trimtab.model import NO_EPOCH
 from trimtab.ownership import Event, State
 from trimtab.plan import Plan
 from trimtab.reasons import Reason, Rule
@@ -87,7 +89,8 @@ def note_records(
     liveness = memory.liveness
     since = {bundle: ms for bundle, ms in memory.unsettled.items() if bundle not in records}
     times = [memory.repair_ms]
-    if not (since or memory.readmitted or liveness.draining) and memory.repair_ms > now_ms:
+    waiting = since or memory.readmitted or memory.created or liveness.draining
+    if not waiting and memory.repair_ms > now_ms:
         # Everything that was to be looked at has settled.
         times = _return_times(memory, settings, now_ms)
     for bundle, record in records.items():
@@ -123,6 +126,7 @@ def learn_records(
         memory,
         unsettled=since,
         readmitted=readmitted,
+        created=tuple(bundle for bundle in memory.created if bundle not in records),
         in_flight=flights,
         liveness=memory.liveness.without_strangers(owners, now_ms - settings.round.forget * 1000),
     )
@@ -134,7 +138,7 @@ def damage(
     """The repairs needed after `learn_records`, sorted by bundle name."""
     patience_ms = round(settings.doubt.delay * 1000)
     if doubt is Doubt.UNSTABLE:
-        waiting = memory.unsettled or memory.readmitted
+        waiting = memory.unsettled or memory.readmitted or memory.created
         return Damage(later_ms=now_ms + max(patience_ms, RETRY_MS) if waiting else 0)
     gone, flights = memory.liveness.gone, memory.in_flight
     needs, later = [], []
@@ -152,6 +156,8 @@ def damage(
         else:
             needs.append(_need(bundle, record, gone))
     needs += [_readmission(b, records[b]) for b in memory.readmitted if b not in flights]
+    needs += [_creation(bundle) for bundle in memory.created if bundle not in flights]
+    later += [flights[bundle].until_ms for bundle in memory.created if bundle in flights]
     needs.sort(key=lambda need: need.bundle)
     return Damage(tuple(needs), min(later, default=0))
 
@@ -167,6 +173,11 @@ def _need(bundle: str, record: Record, gone: Collection[str]) -> Need:
 
 def _readmission(bundle: str, record: Record) -> Need:
     return Need(bundle, Event.READMIT, Reason.READMITTED, record.epoch)
+
+
+def _creation(bundle: str) -> Need:
+    # A bundle without a record is free.
+    return Need(bundle, Event.ASSIGN, Reason.CREATED, NO_EPOCH)
 
 
 def list_expected(memory: Memory, records: Mapping[str, Record]) -> dict[str, str]:

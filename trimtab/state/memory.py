@@ -53,6 +53,8 @@ class Memory:
     timestamp)."""
     readmitted: tuple[str, ...] = ()
     """Bundles that are to leave quarantine."""
+    created: tuple[str, ...] = ()
+    """Bundles of new namespaces that have no record yet."""
     pending: dict[str, Pending] = field(default_factory=dict)
     """Intents that were accepted and whose effect is still to come, by id."""
     intents: dict[str, int] = field(default_factory=dict)

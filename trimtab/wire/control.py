@@ -42,6 +42,9 @@ class IntentKind(StrEnum):
     placement finds best without one."""
     SPLIT = "split"
     """Split ``bundle``: at ``positions``, by ``algorithm``, or without them as the setting says."""
+    NAMESPACE = "namespace"
+    """Create the namespace ``name`` with a bundle between each two of ``positions`` and the ends of
+    the ring, and give each to a broker."""
     ISOLATION = "isolation"
     """Set the isolation policy ``name`` to ``isolation``; without one, delete it."""
     ANTI_AFFINITY = "anti-affinity"
@@ -60,6 +63,10 @@ LONGEST_ID: Final = 200
 """Characters of an intent's id, which is part of a key in Redis."""
 
 
+LONGEST_REASON: Final = 1000
+"""Characters of an intent's reason, which an audit log and a screen show whole."""
+
+
 class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """``id`` links it to its outcome (`trimtab.wire.intent_outcome`): a second intent of an
     operator with the same id is the same request. ``at`` is the writer's clock (epoch ms), for
@@ -70,6 +77,9 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cluster: str
     at: int = 0
     by: str = ""
+    """Who asks."""
+    reason: str = ""
+    """Why, in the asker's words; decisions do not depend on it."""
     broker: str = ""
     settings: dict[str, str | int | float | bool] = {}
     names: tuple[str, ...] = ()
@@ -87,8 +97,8 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def fingerprint(intent: Intent) -> int:
-    """Of what the intent asks for, without who asked when."""
-    return crc32(msgspec.json.encode(msgspec.structs.replace(intent, at=0, by="")))
+    """Of what the intent asks for, without who asked when and why."""
+    return crc32(msgspec.json.encode(msgspec.structs.replace(intent, at=0, by="", reason="")))
 
 
 decode_intent: Final = msgspec.json.Decoder(Intent).decode

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
-from trimtab.model import Epoch, parse_bundle
+from trimtab.model import NO_EPOCH, Epoch, parse_bundle
 from trimtab.ownership import WITHOUT_OWNER, Event, State
 from trimtab.wire.command import LARGEST, Command
 
@@ -25,6 +25,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     falls: int = 0
     """How many owners in a row died soon after they got it."""
     v: int = 1
+
+
+NO_RECORD: Final = Record(state=State.FREE, epoch=NO_EPOCH)
+"""What a bundle without a record counts as."""
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

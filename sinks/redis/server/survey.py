@@ -25,6 +25,8 @@ class Replica(NamedTuple):
     """In sync or catching up; False while it loads its first copy of the data."""
     lag_s: int
     """Time since its last acknowledgement; it sends one a second. Negative before the first."""
+    offset: int = 0
+    """What it has acknowledged."""
 
     @property
     def counts(self) -> bool:
@@ -172,4 +174,5 @@ def _replica(info: Mapping[str, Any]) -> Replica:
         where=f"{info['ip']}:{info['port']}",
         online=info["state"] == "online",
         lag_s=int(info["lag"]),
+        offset=int(info["offset"]),
     )

@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
+from admin.commands.options import Cluster, Config, Unchecked, Wait
+from admin.commands.tell import send
 from admin.ending import USAGE, end
-from admin.intents import new_intent, send
-from admin.options import Cluster, Config, Unchecked, Wait
+from control.intents import new_intent
 from trimtab.policies import Isolation
 from trimtab.wire.control import IntentKind
 

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from admin.intents import new_intent, send
-from admin.options import Cluster, Config, Id, Unchecked, Wait
+from admin.commands.options import Cluster, Config, Id, Unchecked, Wait
+from admin.commands.tell import send
+from control.intents import new_intent
 from trimtab.model import is_bundle
 from trimtab.wire.control import IntentKind
 

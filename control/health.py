@@ -5,21 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
-import msgspec
-
-from admin.last_rounds import find_since
-from simulation.replay.recorded import RecordedTopics, decode_values
+from control.rounds import ClusterRounds
 from trimtab.explaining.words import format_count, name_some, percent, points, seconds
 from trimtab.reasons import Rule
 from trimtab.settings import Settings
-from trimtab.wire import keys
-from trimtab.wire.rounds import BatchRecord, RoundRecord
-
-LATELY_MS: Final = 900_000
-"""How long before the newest record clusters are looked for. A cluster is forgotten by then if it
-holds a round every minute; longer: more to read in a large fleet."""
+from trimtab.wire.rounds import RoundRecord
 
 _LATE_ROUNDS: Final = 3
 """Rounds that may be missing before the cluster counts as without rounds."""
@@ -45,47 +37,45 @@ class Finding:
     next: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
-    """A cluster's newest rounds; ``regular`` is the newest that was not only for repairs."""
+class Status(NamedTuple):
+    """One cluster, for people and programs."""
 
-    newest: RoundRecord
-    regular: RoundRecord
+    cluster: str
+    at: int
+    """The batch timestamp of the newest round (epoch ms)."""
+    headline: str
+    findings: tuple[Finding, ...]
 
-
-def read_health(topics: RecordedTopics) -> dict[str, Health]:
-    """By cluster, its newest rounds; raises what `RecordedTopics` raises."""
-    if not [*topics.partitions(keys.ROUNDS)]:
-        return {}
-    low, high = topics.whole(keys.ROUNDS)
-    low = find_since(topics, low, high, LATELY_MS)
-    found: dict[str, Health] = {}
-    decoder = msgspec.json.Decoder(BatchRecord)
-    for _, batch in decode_values(topics.between(keys.ROUNDS, 0, low, high), decoder):
-        for held in batch.rounds:
-            before = found.get(held.cluster)
-            extra = held.skipped == Rule.REPAIR_ONLY
-            found[held.cluster] = Health(held, before.regular if before and extra else held)
-    return found
+    @property
+    def grade(self) -> Grade | None:
+        """The most urgent one; None if all is well."""
+        return self.findings[0].grade if self.findings else None
 
 
-def assess(health: Health, settings: Settings, now_ms: int) -> list[Finding]:
-    """The findings on a cluster, the most urgent first; ``settings`` are those of its rounds."""
+def status_of(last: ClusterRounds, now_ms: int) -> Status:
+    """The state of one cluster."""
+    newest = last.newest
+    return Status(newest.cluster, newest.at, headline(last), tuple(assess(last, now_ms)))
+
+
+def assess(last: ClusterRounds, now_ms: int) -> list[Finding]:
+    """The findings on a cluster, the most urgent first."""
+    settings = last.settings()
     parts = (
-        _rounds(health, settings, now_ms),
-        _service(health.newest),
-        _stopped(health, now_ms),
-        _brokers(health.newest),
-        _load(health.regular, settings),
-        _problems(health.newest),
+        _rounds(last, settings, now_ms),
+        _service(last.newest),
+        _stopped(last, now_ms),
+        _brokers(last.newest),
+        _load(last.regular, settings),
+        _problems(last.newest),
     )
     found = [finding for part in parts for finding in part]
     return sorted(found, key=lambda finding: [*Grade].index(finding.grade))
 
 
-def headline(health: Health) -> str:
+def headline(last: ClusterRounds) -> str:
     """The cluster's figures in a line."""
-    newest, regular = health.newest, health.regular
+    newest, regular = last.newest, last.regular
     summary = regular.summary
     figures = [
         format_count(int(summary.get("brokers", 0)), "broker"),
@@ -111,8 +101,8 @@ def _decided(record: RoundRecord) -> str:
     return ", ".join(done) or record.skipped or "nothing to do"
 
 
-def _rounds(health: Health, settings: Settings, now_ms: int) -> Iterator[Finding]:
-    age_s, interval = (now_ms - health.newest.at) / 1000, settings.round.interval
+def _rounds(last: ClusterRounds, settings: Settings, now_ms: int) -> Iterator[Finding]:
+    age_s, interval = (now_ms - last.newest.at) / 1000, settings.round.interval
     if interval and age_s > _LATE_ROUNDS * interval:
         what = f"no round for {seconds(age_s)}, though one is due every {seconds(interval)}"
         yield Finding(Grade.ACT, f"{what}: does the job run?", "trimtab doctor")
@@ -129,16 +119,16 @@ def _service(record: RoundRecord) -> Iterator[Finding]:
         )
 
 
-def _stopped(health: Health, now_ms: int) -> Iterator[Finding]:
-    record, cluster = health.regular, health.newest.cluster
+def _stopped(last: ClusterRounds, now_ms: int) -> Iterator[Finding]:
+    record, cluster = last.regular, last.newest.cluster
     if record.observe_only:
         yield Finding(
             Grade.LOOK,
             "the job only observes",
             f"trimtab settings set {cluster} round.observe_only=false",
         )
-    if health.newest.frozen_until > now_ms:
-        left = seconds((health.newest.frozen_until - now_ms) / 1000)
+    if last.newest.frozen_until > now_ms:
+        left = seconds((last.newest.frozen_until - now_ms) / 1000)
         yield Finding(
             Grade.LOOK, f"no strategy is asked for {left} more", f"trimtab tell resume {cluster}"
         )

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import closing
-from itertools import islice
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -13,19 +11,16 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from admin.commands.options import Cluster, Config, Json
 from admin.ending import USAGE, end, end_unserved
-from admin.listing import BrokerRow, BundleRow, Wanted, list_brokers, list_bundles
-from admin.options import Cluster, Config, Json
-from admin.status import read_health
-from simulation.replay.recorded import RecordedTopics
+from control.listing import BrokerRow, BundleRow, Wanted
+from control.plane import ControlPlane
+from control.rounds import NoSuchCluster
+from simulation.replay.recorded import Missing
 from simulation.replay.span import iso
 from sinks.errors import SinkError
-from sinks.redis.bundle_index import BundleIndex
-from sinks.redis.ownership_store import OwnershipStore
-from sinks.redis.server.connections import redis_client
 from streaming.config import InvalidConfig, load_config
 from trimtab.explaining.words import percent
-from trimtab.nearby import nearby
 from trimtab.ownership import State
 
 broker_commands = typer.Typer(help="The brokers of a cluster.", no_args_is_help=True)
@@ -39,14 +34,10 @@ _WIDEST: Final = 10_000
 def brokers(cluster: Cluster, json: Json = False, config: Config = None) -> None:
     """List the brokers of the newest round, the busiest first."""
     try:
-        settings = load_config(config)
-        kafka = settings.kafka
-        with closing(RecordedTopics(kafka.bootstrap, kafka.client)) as topics:
-            found = read_health(topics)
-        if cluster not in found:
-            raise end(f"{cluster}: no round of it lately; {nearby(cluster, found)}", USAGE)
-        with redis_client(settings.redis_url.get_secret_value()) as client:
-            rows = list_brokers(found[cluster].newest, OwnershipStore(client))
+        with ControlPlane(load_config(config)) as plane:
+            rows = plane.brokers(plane.cluster(cluster))
+    except (NoSuchCluster, Missing) as error:
+        raise end(str(error), USAGE) from None
     except InvalidConfig as error:
         raise end("\n".join(error.problems), USAGE) from None
     except SinkError as error:
@@ -68,20 +59,16 @@ def bundles(  # noqa: PLR0913 - the options of a command line
     """List bundles with their owners, by name, as the store has them now."""
     wanted = Wanted(broker, namespace, state)
     try:
-        with redis_client(load_config(config).redis_url.get_secret_value()) as client:
-            found = list_bundles(
-                cluster, wanted, after, OwnershipStore(client), BundleIndex(client)
-            )
-            rows = list(islice(found, limit + 1))
+        with ControlPlane(load_config(config)) as plane:
+            shown, more = plane.bundles(cluster, wanted, after, limit)
     except InvalidConfig as error:
         raise end("\n".join(error.problems), USAGE) from None
     except SinkError as error:
         raise end_unserved(error, config) from None
-    shown = rows[:limit]
     if not shown:
         typer.echo("none", err=True)
     _print(shown, BundleRow._fields, [_of_bundle(row) for row in shown], json=json)
-    if len(rows) > limit:
+    if more:
         typer.echo(f"there are more: --after {shown[-1].bundle}, or --limit", err=True)
 
 

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import time
-from typing import Annotated, Final
+from typing import Annotated
 
 import msgspec
 import typer
 
+from admin.commands.options import Cluster, Config, Json, Wait
 from admin.ending import FAILED, USAGE, end, end_unserved
-from admin.options import Cluster, Config, Json, Wait
+from control.plane import ControlPlane
 from sinks.errors import SinkError
-from sinks.redis.outcomes import Outcomes
-from sinks.redis.server.connections import redis_client
 from streaming.config import InvalidConfig, load_config
 from trimtab.wire.intent_outcome import IntentOutcome, IntentState
-
-_PAUSE_S: Final = 0.2
-"""Between two looks. Shorter: more load on Redis; longer: the answer comes later."""
 
 
 def outcome(
@@ -29,8 +24,8 @@ def outcome(
 ) -> None:
     """Say what came of an intent of the last day: refused, accepted, done or expired."""
     try:
-        url = load_config(config).redis_url.get_secret_value()
-        found = find_outcome(url, cluster, intent, wait)
+        with ControlPlane(load_config(config)) as plane:
+            found = plane.outcome(cluster, intent, wait)
     except InvalidConfig as error:
         raise end("\n".join(error.problems), USAGE) from None
     except SinkError as error:
@@ -40,19 +35,6 @@ def outcome(
     # Without a wait an accepted one is an answer, and no failure.
     if found is None or found.final or wait:
         end_by(found, cluster, intent)
-
-
-def find_outcome(url: str, cluster: str, intent: str, wait_s: float) -> IntentOutcome | None:
-    """The newest outcome: the final one, if it comes within ``wait_s``. Raises SinkError."""
-    until = time.monotonic() + wait_s
-    with redis_client(url) as client:
-        outcomes = Outcomes(client)
-        while True:
-            found = outcomes.read(cluster, intent)
-            left = until - time.monotonic()
-            if (found is not None and found.final) or left <= 0:
-                return found
-            time.sleep(min(left, _PAUSE_S))
 
 
 def end_by(found: IntentOutcome | None, cluster: str, intent: str) -> None:

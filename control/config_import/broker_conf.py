@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from admin.config_import.java_properties import Entry
-from admin.config_import.pulsar_keys import DOUBLES, ENABLED, MANAGER, NOT_IMPORTED
+from control.config_import.java_properties import Entry
+from control.config_import.pulsar_keys import DOUBLES, ENABLED, MANAGER, NOT_IMPORTED
 from trimtab.settings import SHEDDING, Settings, catalogue, unread_spellings
 from trimtab.settings.setting import Alias, InvalidSettings
 

@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from admin.commands.options import Config, Json
+from admin.commands.replay import Impossible, bound_of
 from admin.ending import USAGE, end, end_unserved
-from admin.options import Config, Json
-from admin.replay import Impossible, bound_of
 from simulation.replay.batches import Contradiction
 from simulation.replay.inquiry import Answer, explain_by_replay
 from simulation.replay.recorded import Missing, RecordedTopics

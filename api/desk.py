@@ -1,0 +1,101 @@
+"""What the paths share: the cluster they speak for, and how a request becomes an intent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Final
+
+from fastapi import Depends, Request
+
+from agent.lookup.server import Lookup
+from api.refusal import RefusedRequest, status_of
+from control.intents import new_intent
+from control.plane import ControlPlane
+from control.rounds import ClusterRounds
+from trimtab.state.memory import Memory
+from trimtab.wire.control import IntentKind
+from trimtab.wire.intent_outcome import IntentOutcome, IntentState
+
+PATIENCE_S: Final = 60.0
+"""How long a request waits for its outcome: Pulsar's namespaceBundleUnloadingTimeoutMs."""
+
+
+ID_HEADER: Final = "idempotency-key"
+"""The caller's own id of a request, as in the IETF's draft of that name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """One API process; any number of threads may use it."""
+
+    plane: ControlPlane
+    name: str = ""
+    """The cluster that Pulsar's paths are about; empty: the only one that there is."""
+    patience_s: float = PATIENCE_S
+    by: str = "api"
+    """Who asks."""
+    own_id: str = ""
+    """The caller's name for the request: another with it is the same request."""
+    intents: list[str] = field(default_factory=list)
+    """The ids of the intents that the request became."""
+
+    def cluster(self) -> ClusterRounds:
+        """The last rounds of the cluster that Pulsar's paths are about."""
+        if self.name:
+            return self.plane.cluster(self.name)
+        clusters = self.plane.clusters()
+        if len(clusters) == 1:
+            return next(iter(clusters.values()))
+        if not clusters:
+            reason = "no round of any cluster is recorded: start a job (trimtab job)"
+            raise RefusedRequest(503, reason)
+        named = ", ".join(sorted(clusters))
+        raise RefusedRequest(412, f"there are {named}: start trimtab api with --cluster NAME")
+
+    def memory(self) -> tuple[ClusterRounds, Memory]:
+        """The cluster, with its policies and changed settings as of now."""
+        last = self.cluster()
+        return last, self.plane.memory(last)
+
+    def lookup(self) -> Lookup:
+        """Answers lookups of that cluster's topics."""
+        return self.plane.lookup(self.cluster().newest.cluster)
+
+    def tell(self, kind: IntentKind, cluster: str = "", /, **members: object) -> IntentOutcome:
+        """Have the job carry out an intent, and wait for its outcome. Raises RefusedRequest unless
+        it is done."""
+        name = cluster or self.cluster().newest.cluster
+        intent = new_intent(
+            kind, name, self.own_id, **members, **({"by": self.by} if self.by else {})
+        )
+        self.intents.append(intent.id)
+        self.plane.check(intent)
+        self.plane.send(intent)
+        found = self.plane.outcome(intent.cluster, intent.id, self.patience_s)
+        if found is None:
+            reason = f"no job has read {intent.id} for {self.patience_s:g} s; is one running?"
+            raise RefusedRequest(503, reason)
+        problems = "; ".join(found.problems)
+        if found.state is IntentState.REFUSED:
+            raise RefusedRequest(status_of(found.rule), problems, found.rule)
+        if found.state is IntentState.EXPIRED:
+            raise RefusedRequest(500, problems, found.rule)
+        if not found.final:
+            reason = f"{intent.id} is accepted, and not done after {self.patience_s:g} s"
+            raise RefusedRequest(504, reason)
+        return found
+
+
+def _desk(request: Request) -> Desk:
+    desk: Desk = request.app.state.desk
+    request.state.intents = []
+    return replace(
+        desk,
+        by=request.state.caller.name,
+        own_id=request.headers.get(ID_HEADER, ""),
+        intents=request.state.intents,
+    )
+
+
+AtDesk = Annotated[Desk, Depends(_desk)]
+"""A path's parameter: the desk of this process."""

@@ -1,0 +1,120 @@
+"""Requests that are refused, and what went wrong behind the API: a status and a reason for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from control.intents import Objections
+from control.rounds import NoSuchCluster
+from simulation.replay.recorded import Missing
+from sinks.errors import Closed, Misconfigured, SinkError, Unavailable
+from trimtab.reasons import IntentRule
+from trimtab.settings.setting import InvalidSettings
+
+_STATUS: Final[Mapping[str, int]] = {
+    IntentRule.UNKNOWN_BROKER: 404,
+    IntentRule.UNKNOWN_BUNDLE: 404,
+    IntentRule.UNKNOWN_NAMESPACE: 404,
+    IntentRule.UNKNOWN_POLICY: 404,
+    IntentRule.NAMESPACE_EXISTS: 409,
+    IntentRule.ID_IN_USE: 409,
+    IntentRule.OBSERVING: 409,
+    IntentRule.NOT_QUARANTINED: 409,
+}
+"""Rules by which an intent is refused; all others are preconditions that fail (412)."""
+
+
+class RefusedRequest(Exception):
+    """A request that is not carried out: its HTTP status, why, and the rule that it breaks."""
+
+    def __init__(
+        self, status: int, reason: str, rule: str = "", headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(reason)
+        self.status, self.reason, self.rule = status, reason, rule
+        self.headers = headers
+
+
+def status_of(rule: str) -> int:
+    """The HTTP status for a rule that an intent, or what it asked for, breaks."""
+    return _STATUS.get(rule, 412)
+
+
+def handle_errors(app: FastAPI) -> None:
+    """Answer each error as Pulsar's clients expect: a JSON object with a ``reason``."""
+    for kind, handle in _HANDLERS.items():
+        app.add_exception_handler(kind, handle)
+
+
+# Any: Starlette types all handlers by Exception, and calls each with the one that it is for.
+def _refuse(_: Request, error: Any) -> JSONResponse:
+    return _answer(error.status, error.reason, error.rule, error.headers)
+
+
+def _object(_: Request, error: Any) -> JSONResponse:
+    rule = error.flaws[0][0]
+    return _answer(status_of(rule), "; ".join(error.problems), rule)
+
+
+def _miss(_: Request, error: Any) -> JSONResponse:
+    return _answer(404, str(error))
+
+
+def _outgrow(_: Request, error: Any) -> JSONResponse:
+    reason = "; ".join(error.problems)
+    return _answer(409, f"another version of trimtab recorded the job's settings: {reason}")
+
+
+def _wait(_: Request, error: Any) -> JSONResponse:
+    return _answer(503, f"{error}; ask again")
+
+
+def _fail(_: Request, error: Any) -> JSONResponse:
+    away = isinstance(error, Unavailable | Closed | Misconfigured)
+    return _answer(503 if away else 500, f"{error}; type: trimtab doctor")
+
+
+def _correct(_: Request, error: Any) -> JSONResponse:
+    return _answer(400, "; ".join(_place(each) for each in error.errors()))
+
+
+def _explain(request: Request, error: Any) -> JSONResponse:
+    path = request.url.path
+    reasons = {
+        404: f"{path}: no such path; the API's paths are at /docs",
+        405: f"{path}: not by {request.method}",
+    }
+    reason = reasons.get(error.status_code, error.detail)
+    return _answer(error.status_code, reason, headers=error.headers)
+
+
+_HANDLERS: Final[Mapping[type[Exception], Callable[[Request, Any], JSONResponse]]] = {
+    RefusedRequest: _refuse,
+    Objections: _object,
+    NoSuchCluster: _miss,
+    InvalidSettings: _outgrow,
+    Missing: _wait,
+    SinkError: _fail,
+    RequestValidationError: _correct,
+    HTTPException: _explain,
+}
+
+
+def _place(problem: Mapping[str, object]) -> str:
+    """Where a request is wrong, and how."""
+    where = problem["loc"]
+    named = ".".join(map(str, where)) if isinstance(where, tuple) else str(where)
+    return f"{named}: {problem['msg']}"
+
+
+def _answer(
+    status: int, reason: str, rule: str = "", headers: Mapping[str, str] | None = None
+) -> JSONResponse:
+    told = {"reason": reason, "rule": rule} if rule else {"reason": reason}
+    return JSONResponse(told, status, dict(headers or {}))

@@ -1,0 +1,1 @@
+"""trimtab's own paths under /trimtab/v1: one file for each resource."""

@@ -1,0 +1,170 @@
+"""One connection to Kafka and Redis through which people see and steer their clusters."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import islice
+from threading import Lock
+from types import TracebackType
+from typing import Final, Self
+
+import msgspec
+import numpy as np
+
+from agent.lookup.server import Lookup
+from agent.lookup.settling import LookupSettings
+from control.intents import Objections, note, object_to
+from control.listing import BrokerRow, BundleRow, Wanted, list_brokers, list_bundles
+from control.reports import newest_values
+from control.rounds import ClusterRounds, RoundFeed, find_cluster, remember
+from simulation.replay.recorded import RecordedTopics
+from sinks.kafka.publisher import Outgoing, Publisher
+from sinks.redis.bundle_index import BundleIndex
+from sinks.redis.outcomes import Outcomes
+from sinks.redis.ownership_store import OwnershipStore
+from sinks.redis.server.connections import redis_client
+from sinks.redis.service_urls import UrlStore
+from streaming.config import JobConfig
+from trimtab.cluster.existing import Existing
+from trimtab.state.memory import Memory
+from trimtab.wire.control import Intent
+from trimtab.wire.intent_outcome import IntentOutcome
+from trimtab.wire.keys import CONTROL
+from trimtab.wire.ownership import Record
+
+_PROMPT: Final = {"fetch.wait.max.ms": "10"}
+"""A fetch that waits for new records delays the next read from elsewhere by as long."""
+_FRESH_S: Final = 0.2
+"""How long the last rounds are not read again. Shorter: more load on Kafka; longer: older answers.
+"""
+_ASKER: Final = "trimtab-api"
+"""Names the requests by which lookups here give bundles to brokers."""
+_LOOK_S: Final = 0.2
+"""Between two looks at an outcome. Shorter: more load on Redis; longer: the answer comes later."""
+_RECORDS: Final = 500
+"""Records that a call reads: it blocks the server for less than a millisecond."""
+
+
+class ControlPlane:
+    """Any number of threads may use it. All methods raise SinkError; those about one cluster also
+    NoSuchCluster. Nothing is connected before it is needed."""
+
+    def __init__(self, settings: JobConfig, clock: Callable[[], float] = time.monotonic) -> None:
+        kafka = settings.kafka
+        self._clock = clock
+        # The rounds have a consumer of their own, which stays where it is.
+        self._rounds, self._topics = (
+            RecordedTopics(kafka.bootstrap, {**_PROMPT, **kafka.client}) for _ in range(2)
+        )
+        self._feed = RoundFeed(self._rounds)
+        self._read_at = -math.inf
+        self._following = Lock()
+        self._reading = Lock()
+        self._looking = Lock()
+        self._lookups: dict[str, Lookup] = {}
+        self._publisher = Publisher(kafka.bootstrap, kafka.client)
+        self._redis = redis_client(settings.redis_url.get_secret_value())
+        self.store = OwnershipStore(self._redis)
+        self.index = BundleIndex(self._redis)
+        self.urls = UrlStore(self._redis)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the connections."""
+        self._rounds.close()
+        self._topics.close()
+        self._redis.close()
+
+    def clusters(self) -> Mapping[str, ClusterRounds]:
+        """The clusters of the last rounds, by name."""
+        with self._following:
+            now = self._clock()
+            if now - self._read_at >= _FRESH_S:
+                self._feed.refresh()
+                self._read_at = now
+            return dict(self._feed.clusters)
+
+    def cluster(self, name: str) -> ClusterRounds:
+        """The last rounds of one cluster."""
+        return find_cluster(self.clusters(), name)
+
+    def memory(self, last: ClusterRounds) -> Memory:
+        """Its policies and changed settings as of now; raises InvalidSettings if another version
+        recorded what its job was started with."""
+        with self._reading:
+            return remember(self._topics, last)
+
+    def brokers(self, last: ClusterRounds) -> list[BrokerRow]:
+        """The brokers of the newest round, the busiest first."""
+        return list_brokers(last.newest, self.store)
+
+    def bundles(
+        self, cluster: str, wanted: Wanted, after: str, most: int
+    ) -> tuple[list[BundleRow], bool]:
+        """The first ``most`` wanted bundles after ``after``, by name; whether there are more."""
+        found = list(islice(list_bundles(cluster, wanted, after, self.store, self.index), most + 1))
+        return found[:most], len(found) > most
+
+    def lookup(self, cluster: str) -> Lookup:
+        """Answers lookups of a cluster's topics as any of its brokers would."""
+        with self._looking:
+            if cluster not in self._lookups:
+                settings = LookupSettings(cluster, _ASKER)
+                self._lookups[cluster] = Lookup(settings, self._redis, np.random.default_rng())
+            return self._lookups[cluster]
+
+    def records(self, cluster: str, namespace: str) -> dict[str, Record]:
+        """The records of a namespace's bundles, in ring order."""
+        return dict(self._records(cluster, namespace))
+
+    def report_values(self, last: ClusterRounds, brokers: Collection[str]) -> dict[str, bytes]:
+        """The newest load report of each broker, as it stands in Kafka."""
+        with self._reading:
+            return newest_values(self._topics, last.newest.cluster, brokers, last.newest.at)
+
+    def check(self, intent: Intent) -> list[str]:
+        """What is worth a note about an intent; raises Objections if the job would refuse it."""
+        last = self.cluster(intent.cluster)
+        memory = self.memory(last)
+        existing = Existing(
+            brokers=lambda: last.brokers,
+            namespaces=lambda: self.index.namespaces(intent.cluster),
+            records=lambda namespace: self.records(intent.cluster, namespace),
+        )
+        if flaws := list(object_to(intent, last, memory, existing)):
+            raise Objections(flaws)
+        return list(note(intent, last, memory, existing))
+
+    def send(self, intent: Intent) -> None:
+        """Return once Kafka has the intent."""
+        self._publisher.publish([Outgoing(CONTROL, intent.cluster, msgspec.json.encode(intent))])
+
+    def outcome(
+        self, cluster: str, intent: str, wait_s: float = 0.0, *, accepted: bool = False
+    ) -> IntentOutcome | None:
+        """What came of an intent: the final outcome if it comes within ``wait_s``, or with
+        ``accepted`` any; otherwise what is known then."""
+        outcomes, until = Outcomes(self._redis), self._clock() + wait_s
+        while True:
+            found = outcomes.read(cluster, intent)
+            left = until - self._clock()
+            if (found is not None and (found.final or accepted)) or left <= 0:
+                return found
+            time.sleep(min(left, _LOOK_S))
+
+    def _records(self, cluster: str, namespace: str) -> Iterator[tuple[str, Record]]:
+        names = self.index.bundles(cluster, namespace)
+        for start in range(0, len(names), _RECORDS):
+            yield from self.store.records_named(cluster, names[start : start + _RECORDS]).items()

@@ -1,0 +1,39 @@
+"""The newest load reports of brokers, read from Kafka on demand: rounds keep only usage."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from typing import Final
+
+from simulation.replay.recorded import RecordedTopics
+from trimtab.wire.keys import LOAD_REPORTS
+from trimtab.wire.load_report import LoadReport, PoisonReport, decode
+
+_RECENT_MS: Final = 300_000
+"""How far before the newest round reports are looked for: Pulsar's agents report every 15 minutes
+at the latest where nothing changes, trimtab's every minute."""
+
+
+def newest_values(
+    topics: RecordedTopics, cluster: str, brokers: Collection[str], now_ms: int
+) -> dict[str, bytes]:
+    """Each broker's newest report as it stands in Kafka; brokers without one lately are left out.
+    Raises what `RecordedTopics` raises."""
+    wanted = {f"{cluster}/{broker}".encode(): broker for broker in brokers}
+    found: dict[str, bytes] = {}
+    for partition in topics.partitions(LOAD_REPORTS):
+        start = topics.offset_at(LOAD_REPORTS, partition, now_ms - _RECENT_MS)
+        end = topics.end(LOAD_REPORTS, partition)
+        for record in topics.between(LOAD_REPORTS, partition, start, end):
+            broker = wanted.get(record.key or b"")
+            if broker is not None and record.value:
+                found[broker] = record.value
+    return found
+
+
+def readable(values: dict[str, bytes]) -> Iterator[tuple[str, LoadReport]]:
+    """Each broker's report, without those that the job rejects."""
+    for broker, value in values.items():
+        with suppress(PoisonReport):
+            yield broker, decode(value)

@@ -1,0 +1,1 @@
+"""Queries and intents of the control plane."""
