@@ -8,6 +8,7 @@ from typing import Annotated, Final
 from fastapi import Depends, Request
 
 from agent.lookup.server import Lookup
+from api.audit_log import REASON_HEADER
 from api.refusal import RefusedRequest, status_of
 from control.intents import new_intent
 from control.plane import ControlPlane
@@ -34,6 +35,8 @@ class Desk:
     patience_s: float = PATIENCE_S
     by: str = "api"
     """Who asks."""
+    reason: str = ""
+    """Why, in the caller's words."""
     own_id: str = ""
     """The caller's name for the request: another with it is the same request."""
     intents: list[str] = field(default_factory=list)
@@ -65,9 +68,8 @@ class Desk:
         """Have the job carry out an intent, and wait for its outcome. Raises RefusedRequest unless
         it is done."""
         name = cluster or self.cluster().newest.cluster
-        intent = new_intent(
-            kind, name, self.own_id, **members, **({"by": self.by} if self.by else {})
-        )
+        said = {"reason": self.reason, **({"by": self.by} if self.by else {})}
+        intent = new_intent(kind, name, self.own_id, **members, **said)
         self.intents.append(intent.id)
         self.plane.check(intent)
         self.plane.send(intent)
@@ -92,6 +94,7 @@ def _desk(request: Request) -> Desk:
     return replace(
         desk,
         by=request.state.caller.name,
+        reason=request.headers.get(REASON_HEADER, ""),
         own_id=request.headers.get(ID_HEADER, ""),
         intents=request.state.intents,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from statistics import median
 from typing import Final
 
@@ -27,7 +28,9 @@ def play(jobs: Sequence[Job], processes: int) -> Iterable[ScenarioOutcome]:
     if processes <= 1 or len(jobs) <= 1:
         yield from map(_play, jobs)
         return
-    with ProcessPoolExecutor(min(processes, len(jobs))) as pool:
+    # A fork of a process with threads (a JVM's bridge, Kafka's client) may die of a lock it copied.
+    fresh = get_context("forkserver")
+    with ProcessPoolExecutor(min(processes, len(jobs)), fresh) as pool:
         yield from pool.map(_play, jobs)
 
 

@@ -18,7 +18,10 @@ from api.audit_log import AuditLog
 from api.desk import Desk
 from api.rate_limit import RateLimit
 from control.plane import ControlPlane
+from deploy.kafka_server import KafkaServer
+from simulation.replay.recorded import RecordedTopics
 from tests.api.conftest import CLUSTER
+from trimtab.wire.keys import CONTROL
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 BROKERS = "/admin/v2/brokers"
@@ -153,6 +156,18 @@ def test_changes_and_refusals_are_noted_with_who_and_why(guarded: TestClient, fi
     assert lines[0]["reason"] == "it is hot"
     assert lines[0]["intent"] == done.headers["x-trimtab-intent"]
     assert lines[0]["path"] == "/admin/v2/namespaces/t/n/unload"
+
+
+def test_an_intent_carries_the_reason_of_its_request(
+    guarded: TestClient, kafka: KafkaServer
+) -> None:
+    why = {"Authorization": "Bearer oscar", "X-Trimtab-Reason": "its disk is full"}
+    done = guarded.put("/admin/v2/namespaces/t/n/unload", headers=why)
+    topics = RecordedTopics(kafka.bootstrap)
+    intents = [json.loads(record.value or b"{}") for record in topics.all(CONTROL)]
+    topics.close()
+    (sent,) = (each for each in intents if each["id"] == done.headers["x-trimtab-intent"])
+    assert (sent["by"], sent["reason"]) == ("oscar", "its disk is full")
 
 
 def test_a_page_of_another_site_changes_nothing(api: TestClient) -> None:
