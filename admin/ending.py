@@ -10,6 +10,7 @@ import typer
 from sinks.errors import SinkError, Unavailable
 from streaming.config import load_config
 
+OK: Final = 0
 FAILED: Final = 1
 USAGE: Final = 2
 UNREACHABLE: Final = 5

@@ -1,4 +1,4 @@
-"""The API as one application: its paths, who may ask them, and how it answers errors."""
+"""Builds the application: its paths, the role that each needs, errors and the audit log."""
 
 from __future__ import annotations
 
@@ -9,20 +9,23 @@ from typing import Final
 
 from fastapi import FastAPI, Request, Response
 
-from api.access import Role, Tokens, allow
+from api.access import allow
 from api.audit_log import INTENT_HEADER, AuditLog
-from api.desk import Desk
+from api.context import Context
+from api.pulsar.anti_affinity import groups, members
 from api.pulsar.brokers import brokers
+from api.pulsar.bundles import bundles
 from api.pulsar.clusters import clusters
 from api.pulsar.isolation import isolation
 from api.pulsar.lookup import lookup
-from api.pulsar.namespaces import groups, namespaces
+from api.pulsar.namespaces import namespaces
 from api.rate_limit import RateLimit
 from api.refusal import handle_errors
+from api.tokens import Role, Tokens
 from api.trimtab.clusters import own_clusters
 
-ADMIN: Final = "/admin/v2"
-"""Where Pulsar's admin paths are."""
+_ADMIN_PATHS: Final = "/admin/v2"
+"""Prefix of Pulsar's admin paths."""
 MOST_CHANGES: Final = 600.0
 """Changes a minute of one caller. Lower: scripts wait; higher: one caller can crowd out the rest.
 """
@@ -30,23 +33,23 @@ MOST_CHANGES: Final = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who may ask, how often, and where that is noted."""
+    """Who may send requests, how often, and where they are logged."""
 
     tokens: Tokens | None = None
-    """None: everybody may do everything."""
+    """None: every caller may do everything."""
     log: AuditLog = field(default_factory=lambda: AuditLog(None))
     limit: RateLimit = field(default_factory=lambda: RateLimit(MOST_CHANGES, time.monotonic))
 
 
-def create_app(desk: Desk, access: Access | None = None) -> FastAPI:
-    """The application; it closes nothing that the desk holds."""
+def create_app(context: Context, access: Access | None = None) -> FastAPI:
+    """Make the application; closing the control plane of ``context`` is up to the caller."""
     access = access or Access()
     app = FastAPI(
         title="trimtab",
         summary="Pulsar's admin paths for what trimtab decides, and trimtab's own.",
         version="1",
     )
-    app.state.desk, app.state.tokens, app.state.limit = desk, access.tokens, access.limit
+    app.state.context, app.state.tokens, app.state.limit = context, access.tokens, access.limit
     handle_errors(app)
     for router, changes in (
         (brokers, Role.ADMIN),
@@ -54,13 +57,16 @@ def create_app(desk: Desk, access: Access | None = None) -> FastAPI:
         (clusters, Role.ADMIN),
         (groups, Role.OPERATOR),
         (namespaces, Role.OPERATOR),
+        (bundles, Role.OPERATOR),
+        (members, Role.OPERATOR),
     ):
-        app.include_router(router, prefix=ADMIN, dependencies=[allow(changes)])
+        app.include_router(router, prefix=_ADMIN_PATHS, dependencies=[allow(changes)])
     # Pulsar's own client asks for groups without the version.
     app.include_router(groups, prefix="/admin", dependencies=[allow(Role.OPERATOR)])
-    viewers = [allow(Role.OPERATOR)]
-    app.include_router(lookup, prefix="/lookup/v2/topic", dependencies=viewers)
-    app.include_router(own_clusters, prefix="/trimtab/v1", dependencies=viewers)
+    # These only read: a viewer is enough.
+    reading = [allow(Role.OPERATOR)]
+    app.include_router(lookup, prefix="/lookup/v2/topic", dependencies=reading)
+    app.include_router(own_clusters, prefix="/trimtab/v1", dependencies=reading)
 
     @app.middleware("http")
     async def note(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:

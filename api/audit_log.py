@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 from fastapi import Request, Response
 
-from api.access import Caller
+from api.tokens import Caller
 
 REASON_HEADER: Final = "x-trimtab-reason"
 """Why the caller asks, in their words."""

@@ -1,4 +1,4 @@
-"""Requests that are refused, and what went wrong behind the API: a status and a reason for each."""
+"""How errors are answered: an HTTP status, a reason, and the rule that decided if there is one."""
 
 from __future__ import annotations
 
@@ -53,38 +53,38 @@ def handle_errors(app: FastAPI) -> None:
 
 
 # Any: Starlette types all handlers by Exception, and calls each with the one that it is for.
-def _refuse(_: Request, error: Any) -> JSONResponse:
+def _answer_refusal(_: Request, error: Any) -> JSONResponse:
     return _answer(error.status, error.reason, error.rule, error.headers)
 
 
-def _object(_: Request, error: Any) -> JSONResponse:
+def _answer_objections(_: Request, error: Any) -> JSONResponse:
     rule = error.flaws[0][0]
     return _answer(status_of(rule), "; ".join(error.problems), rule)
 
 
-def _miss(_: Request, error: Any) -> JSONResponse:
+def _answer_no_cluster(_: Request, error: Any) -> JSONResponse:
     return _answer(404, str(error))
 
 
-def _outgrow(_: Request, error: Any) -> JSONResponse:
+def _answer_other_version(_: Request, error: Any) -> JSONResponse:
     reason = "; ".join(error.problems)
     return _answer(409, f"another version of trimtab recorded the job's settings: {reason}")
 
 
-def _wait(_: Request, error: Any) -> JSONResponse:
+def _answer_missing_records(_: Request, error: Any) -> JSONResponse:
     return _answer(503, f"{error}; ask again")
 
 
-def _fail(_: Request, error: Any) -> JSONResponse:
+def _answer_sink_error(_: Request, error: Any) -> JSONResponse:
     away = isinstance(error, Unavailable | Closed | Misconfigured)
     return _answer(503 if away else 500, f"{error}; type: trimtab doctor")
 
 
-def _correct(_: Request, error: Any) -> JSONResponse:
+def _answer_unreadable(_: Request, error: Any) -> JSONResponse:
     return _answer(400, "; ".join(_place(each) for each in error.errors()))
 
 
-def _explain(request: Request, error: Any) -> JSONResponse:
+def _answer_http_error(request: Request, error: Any) -> JSONResponse:
     path = request.url.path
     reasons = {
         404: f"{path}: no such path; the API's paths are at /docs",
@@ -95,14 +95,14 @@ def _explain(request: Request, error: Any) -> JSONResponse:
 
 
 _HANDLERS: Final[Mapping[type[Exception], Callable[[Request, Any], JSONResponse]]] = {
-    RefusedRequest: _refuse,
-    Objections: _object,
-    NoSuchCluster: _miss,
-    InvalidSettings: _outgrow,
-    Missing: _wait,
-    SinkError: _fail,
-    RequestValidationError: _correct,
-    HTTPException: _explain,
+    RefusedRequest: _answer_refusal,
+    Objections: _answer_objections,
+    NoSuchCluster: _answer_no_cluster,
+    InvalidSettings: _answer_other_version,
+    Missing: _answer_missing_records,
+    SinkError: _answer_sink_error,
+    RequestValidationError: _answer_unreadable,
+    HTTPException: _answer_http_error,
 }
 
 

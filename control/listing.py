@@ -84,6 +84,17 @@ def list_bundles(
         yield from _rows(wanted, after, store.records_named(cluster, names))
 
 
+def read_namespace(
+    cluster: str, namespace: str, store: OwnershipStore, index: BundleIndex
+) -> dict[str, Record]:
+    """The records of a namespace's bundles, in ring order."""
+    return {
+        bundle: record
+        for names in _pages(cluster, namespace, "", index)
+        for bundle, record in store.records_named(cluster, names).items()
+    }
+
+
 def _pages(cluster: str, namespace: str, after: str, index: BundleIndex) -> Iterator[list[str]]:
     """The names after ``after``, of one namespace or all."""
     if namespace:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from itertools import islice
 from threading import Lock
 from types import TracebackType
@@ -16,7 +16,7 @@ import numpy as np
 from agent.lookup.server import Lookup
 from agent.lookup.settling import LookupSettings
 from control.intents import Objections, note, object_to
-from control.listing import BrokerRow, BundleRow, Wanted, list_brokers, list_bundles
+from control.listing import BrokerRow, BundleRow, Wanted, list_brokers, list_bundles, read_namespace
 from control.reports import newest_values
 from control.rounds import ClusterRounds, RoundFeed, find_cluster, remember
 from simulation.replay.recorded import RecordedTopics
@@ -43,8 +43,6 @@ _ASKER: Final = "trimtab-api"
 """Names the requests by which lookups here give bundles to brokers."""
 _LOOK_S: Final = 0.2
 """Between two looks at an outcome. Shorter: more load on Redis; longer: the answer comes later."""
-_RECORDS: Final = 500
-"""Records that a call reads: it blocks the server for less than a millisecond."""
 
 
 class ControlPlane:
@@ -127,7 +125,7 @@ class ControlPlane:
 
     def records(self, cluster: str, namespace: str) -> dict[str, Record]:
         """The records of a namespace's bundles, in ring order."""
-        return dict(self._records(cluster, namespace))
+        return read_namespace(cluster, namespace, self.store, self.index)
 
     def report_values(self, last: ClusterRounds, brokers: Collection[str]) -> dict[str, bytes]:
         """The newest load report of each broker, as it stands in Kafka."""
@@ -163,8 +161,3 @@ class ControlPlane:
             if (found is not None and (found.final or accepted)) or left <= 0:
                 return found
             time.sleep(min(left, _LOOK_S))
-
-    def _records(self, cluster: str, namespace: str) -> Iterator[tuple[str, Record]]:
-        names = self.index.bundles(cluster, namespace)
-        for start in range(0, len(names), _RECORDS):
-            yield from self.store.records_named(cluster, names[start : start + _RECORDS]).items()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -11,9 +11,7 @@ from trimtab.cluster.flaws import FIXED
 from trimtab.cluster.intents import resolve_settings
 from trimtab.cluster.job_settings import from_record, to_record
 from trimtab.intake.snapshot import IntakeSettings
-from trimtab.settings import IN_WORDS, Settings, Value, catalogue
-from trimtab.settings.setting import Alias
-from trimtab.settings.units import strategy
+from trimtab.settings import IN_WORDS, Value
 from trimtab.shedding import DEFAULTS
 from trimtab.state.memory import Memory
 from trimtab.wire.rounds import JobSettings
@@ -81,57 +79,3 @@ def _in_words(found: list[Effective]) -> Iterator[Effective]:
 
 def _source(value: Value, default: Value) -> str:
     return "default" if value == default else "file"
-
-
-def pulsars_keys(settings: Settings) -> dict[str, Alias]:
-    """Pulsar's key of each setting that has one, by dotted name."""
-    return {path: known.alias for path, _, known in catalogue(settings) if known.alias is not None}
-
-
-def in_pulsars_words(settings: Settings, values: Mapping[str, object]) -> dict[str, str]:
-    """Settings by Pulsar's keys and in its units, as text; those that Pulsar does not have by
-    trimtab's names."""
-    keys = pulsars_keys(settings)
-    named = ((settings.path_of(name) or name, value) for name, value in values.items())
-    found = {}
-    for path, value in named:
-        alias = keys.get(path)
-        if alias is None:
-            found[path] = _text(value)
-        else:
-            found[alias.key] = _text(_unconverted(value, alias))
-    return found
-
-
-_IMPL: Final = "org.apache.pulsar.broker.loadbalance.impl."
-_EXTENSIONS: Final = "org.apache.pulsar.broker.loadbalance.extensions."
-_CLASSES: Final[Mapping[str, str]] = {
-    "threshold": f"{_IMPL}ThresholdShedder",
-    "overload": f"{_IMPL}OverloadShedder",
-    "uniform": f"{_IMPL}UniformLoadShedder",
-    "avg": f"{_IMPL}AvgShedder",
-    "transfer": f"{_EXTENSIONS}scheduler.TransferShedder",
-    "least-long-term-rate": f"{_IMPL}LeastLongTermMessageRate",
-    "least-resource-usage": f"{_IMPL}LeastResourceUsageWithWeight",
-    "least-average-usage": f"{_EXTENSIONS}strategy.LeastResourceUsageWithWeight",
-    "round-robin": f"{_IMPL}RoundRobinBrokerSelector",
-}
-
-
-def _unconverted(value: object, alias: Alias) -> object:
-    """A value in Pulsar's unit: conversions of numbers are factors, those of words are names."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return _CLASSES.get(str(value), value) if alias.convert is strategy else value
-    factor = float(alias.convert(1.0))
-    if factor == 1.0:
-        return value
-    # Rounded: 0.15 / 0.01 is not quite 15.
-    return round(value / factor, 9)
-
-
-def _text(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)

@@ -1,4 +1,5 @@
-"""The commands about clusters: one file for each resource or verb.
+"""The commands of `trimtab`: one file for each resource or verb.
 
-What they ask and tell is in `control`; servers, the job and the demo are in `admin` itself.
+What they ask and tell is in `control`; the demo, the conformance kit and the auditor's reader are
+in `admin` itself, and `admin.cli` lists all commands and has the shortest.
 """

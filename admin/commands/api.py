@@ -16,11 +16,11 @@ import uvicorn
 
 from admin.commands.options import Config
 from admin.ending import FAILED, USAGE, end
-from api.access import InvalidTokens, Role, Tokens
 from api.app import MOST_CHANGES, Access, create_app
 from api.audit_log import AuditLog
-from api.desk import Desk
+from api.context import Context
 from api.rate_limit import RateLimit
+from api.tokens import InvalidTokens, Role, Tokens
 from control.plane import ControlPlane
 from deploy.ports import is_free
 from streaming.config import InvalidConfig, load_config
@@ -67,7 +67,7 @@ def serve_api(  # noqa: PLR0913 - the options of a command line
     with ControlPlane(settings) as plane:
         typer.echo(f"{scheme}://{host}:{port}: for pulsar-admin --admin-url; /docs", err=True)
         uvicorn.run(
-            create_app(Desk(plane, cluster), access),
+            create_app(Context(plane, cluster), access),
             host=host,
             port=port,
             log_config=None,

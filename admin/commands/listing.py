@@ -11,15 +11,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from admin.commands.connection import connect
 from admin.commands.options import Cluster, Config, Json
-from admin.ending import USAGE, end, end_unserved
 from control.listing import BrokerRow, BundleRow, Wanted
-from control.plane import ControlPlane
-from control.rounds import NoSuchCluster
-from simulation.replay.recorded import Missing
 from simulation.replay.span import iso
-from sinks.errors import SinkError
-from streaming.config import InvalidConfig, load_config
 from trimtab.explaining.words import percent
 from trimtab.ownership import State
 
@@ -33,15 +28,8 @@ _WIDEST: Final = 10_000
 @broker_commands.command("list")
 def brokers(cluster: Cluster, json: Json = False, config: Config = None) -> None:
     """List the brokers of the newest round, the busiest first."""
-    try:
-        with ControlPlane(load_config(config)) as plane:
-            rows = plane.brokers(plane.cluster(cluster))
-    except (NoSuchCluster, Missing) as error:
-        raise end(str(error), USAGE) from None
-    except InvalidConfig as error:
-        raise end("\n".join(error.problems), USAGE) from None
-    except SinkError as error:
-        raise end_unserved(error, config) from None
+    with connect(config) as plane:
+        rows = plane.brokers(plane.cluster(cluster))
     _print(rows, BrokerRow._fields, [_of_broker(row) for row in rows], json=json)
 
 
@@ -58,13 +46,8 @@ def bundles(  # noqa: PLR0913 - the options of a command line
 ) -> None:
     """List bundles with their owners, by name, as the store has them now."""
     wanted = Wanted(broker, namespace, state)
-    try:
-        with ControlPlane(load_config(config)) as plane:
-            shown, more = plane.bundles(cluster, wanted, after, limit)
-    except InvalidConfig as error:
-        raise end("\n".join(error.problems), USAGE) from None
-    except SinkError as error:
-        raise end_unserved(error, config) from None
+    with connect(config) as plane:
+        shown, more = plane.bundles(cluster, wanted, after, limit)
     if not shown:
         typer.echo("none", err=True)
     _print(shown, BundleRow._fields, [_of_bundle(row) for row in shown], json=json)

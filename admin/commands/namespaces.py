@@ -7,13 +7,9 @@ from typing import Annotated
 import msgspec
 import typer
 
+from admin.commands.connection import connect, send
 from admin.commands.options import Cluster, Config, Id, Json, Unchecked, Wait
-from admin.commands.tell import send
-from admin.ending import USAGE, end, end_unserved
 from control.intents import new_intent
-from control.plane import ControlPlane
-from sinks.errors import SinkError
-from streaming.config import InvalidConfig, load_config
 from trimtab.cluster.flaws import MOST_BUNDLES
 from trimtab.store.ring import equal_edges
 from trimtab.wire.control import IntentKind
@@ -24,13 +20,8 @@ namespace_commands = typer.Typer(help="The namespaces of a cluster.", no_args_is
 @namespace_commands.command("list")
 def list_namespaces(cluster: Cluster, json: Json = False, config: Config = None) -> None:
     """List the namespaces that have a bundle, by name."""
-    try:
-        with ControlPlane(load_config(config)) as plane:
-            found = plane.index.namespaces(cluster)
-    except InvalidConfig as error:
-        raise end("\n".join(error.problems), USAGE) from None
-    except SinkError as error:
-        raise end_unserved(error, config) from None
+    with connect(config) as plane:
+        found = plane.index.namespaces(cluster)
     if json:
         print(msgspec.json.encode({"v": 1, "namespaces": found}).decode())
         return

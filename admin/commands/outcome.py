@@ -7,12 +7,8 @@ from typing import Annotated
 import msgspec
 import typer
 
+from admin.commands.connection import connect, end_by
 from admin.commands.options import Cluster, Config, Json, Wait
-from admin.ending import FAILED, USAGE, end, end_unserved
-from control.plane import ControlPlane
-from sinks.errors import SinkError
-from streaming.config import InvalidConfig, load_config
-from trimtab.wire.intent_outcome import IntentOutcome, IntentState
 
 
 def outcome(
@@ -23,34 +19,10 @@ def outcome(
     config: Config = None,
 ) -> None:
     """Say what came of an intent of the last day: refused, accepted, done or expired."""
-    try:
-        with ControlPlane(load_config(config)) as plane:
-            found = plane.outcome(cluster, intent, wait)
-    except InvalidConfig as error:
-        raise end("\n".join(error.problems), USAGE) from None
-    except SinkError as error:
-        raise end_unserved(error, config) from None
+    with connect(config) as plane:
+        found = plane.outcome(cluster, intent, wait)
     if found is not None:
         print(msgspec.json.encode(found).decode() if json else found.state.value)
     # Without a wait an accepted one is an answer, and no failure.
     if found is None or found.final or wait:
         end_by(found, cluster, intent)
-
-
-def end_by(found: IntentOutcome | None, cluster: str, intent: str) -> None:
-    """Say what an outcome means, and end the program unless the intent is done."""
-    if found is None:
-        raise end(
-            f"nothing is known of {intent} in {cluster}: it is not read yet, or too old\n"
-            "Next: trimtab doctor",
-            FAILED,
-        )
-    problems = f": {'; '.join(found.problems)}" if found.problems else ""
-    match found.state:
-        case IntentState.REFUSED:
-            raise end(f"refused by {found.rule}{problems}", USAGE)
-        case IntentState.EXPIRED:
-            raise end(f"expired{problems}", FAILED)
-        case IntentState.ACCEPTED:
-            text = f"accepted, and not done yet\nNext: trimtab outcome {cluster} {intent} --wait 60"
-            raise end(text, FAILED)

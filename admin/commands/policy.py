@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from admin.commands.connection import send
 from admin.commands.options import Cluster, Config, Unchecked, Wait
-from admin.commands.tell import send
 from admin.ending import USAGE, end
 from control.intents import new_intent
 from trimtab.policies import Isolation

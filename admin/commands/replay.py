@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Final
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from admin.commands.options import Config
+from admin.ending import USAGE, end, end_unserved
 from simulation.replay.batches import Contradiction
 from simulation.replay.recorded import Missing, RecordedTopics
 from simulation.replay.run import Readers
 from simulation.replay.span import Ambiguous, Asked, Bound, iso
 from simulation.replay.verdict import ReplayVerdict, judge_run
+from sinks.errors import SinkError
+from streaming.config import InvalidConfig, load_config
 from trimtab.shedding import SHEDDERS
 from trimtab.wire.rounds import RoundRecord, ShadowSide
 
@@ -47,6 +51,37 @@ def strategy_of(text: str) -> str:
     if text and text not in SHEDDERS:
         raise typer.BadParameter(f"{text}: no such strategy; there are {', '.join(SHEDDERS)}")
     return text
+
+
+def replay(  # noqa: PLR0913 - the options of a command line
+    since: Annotated[
+        Bound,
+        typer.Option("--from", parser=bound_of, help="A batch's number, or a time (ISO)."),
+    ],
+    until: Annotated[Bound, typer.Option("--to", parser=bound_of, help="That batch too.")],
+    kafka: Annotated[
+        str | None, typer.Option("--kafka", "--bootstrap", help="Instead of the settings' own.")
+    ] = None,
+    cluster: Annotated[str | None, typer.Option(help="Only this one.")] = None,
+    query: Annotated[str | None, typer.Option(help="Id, where batches of several match.")] = None,
+    strategy: Annotated[
+        str, typer.Option(parser=strategy_of, help="Also show what this strategy would do.")
+    ] = "",
+    config: Config = None,
+) -> None:
+    """Run recorded batches again: 0 if rounds and commands come out the same, byte for byte; 1 if
+    they do not; 2 if it cannot be told."""
+    try:
+        settings = load_config(config).kafka
+        asked = Asked(since, until, query, cluster)
+        address = kafka or settings.bootstrap
+        verdict = run_replay(lambda: RecordedTopics(address, settings.client), asked, strategy)
+    except (InvalidConfig, Impossible) as error:
+        raise end(str(error), USAGE) from None
+    except SinkError as error:
+        raise end_unserved(error, None if kafka else config, kafka) from None
+    show(Console(), verdict, strategy)
+    raise typer.Exit(verdict.status)
 
 
 def run_replay(

@@ -12,19 +12,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from admin.commands.connection import connect, send
 from admin.commands.options import Cluster, Config, Json, Unchecked, Wait
-from admin.commands.tell import send
-from admin.ending import FAILED, USAGE, end, end_unserved
+from admin.ending import FAILED, USAGE, end
 from control.intents import new_intent
-from control.plane import ControlPlane
-from control.rounds import NoSuchCluster
 from control.settings import Effective, explain_settings, parse_value
-from simulation.replay.recorded import Missing
 from simulation.replay.span import iso
-from sinks.errors import SinkError
-from streaming.config import InvalidConfig, load_config
 from trimtab.cluster.flaws import FIXED
-from trimtab.settings.setting import InvalidSettings
 from trimtab.wire.control import IntentKind
 from trimtab.wire.rounds import RoundRecord
 
@@ -41,18 +35,11 @@ def show(
     config: Config = None,
 ) -> None:
     """Show the settings of the cluster's last round, and where each comes from."""
-    try:
-        with ControlPlane(load_config(config)) as plane:
-            last = plane.cluster(cluster)
+    with connect(config) as plane:
+        last = plane.cluster(cluster)
         if last.started is None:
             raise end("trimtab.rounds no longer says what the job was started with", FAILED)
         found, problems = explain_settings(last.newest.overrides, last.started)
-    except (InvalidConfig, InvalidSettings) as error:
-        raise end("\n".join(error.problems), USAGE) from None
-    except (NoSuchCluster, Missing) as error:
-        raise end(str(error), USAGE) from None
-    except SinkError as error:
-        raise end_unserved(error, config) from None
     shown = [each for each in found if not changed or each.source != "default"]
     for problem in problems:
         typer.echo(problem, err=True)

@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from admin.ending import USAGE
 from simulation.scenarios import (
     InvalidScenario,
     Scenario,
@@ -30,7 +31,6 @@ from simulation.scenarios.what_if import on_hardware, remove_domain, with_broker
 from trimtab.settings.setting import InvalidSettings
 from trimtab.shedding import DEFAULTS, SHEDDERS
 
-USAGE: Final = 2
 _SETTINGS: Final = "settings."
 _DOMAINS: Final = 2
 """Fewest failure domains of which one may be lost."""

@@ -11,14 +11,11 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from admin.commands.connection import connect
 from admin.commands.options import Config, Json
-from admin.ending import FINDINGS, USAGE, end, end_unserved
+from admin.ending import FINDINGS, OK, end
 from control.health import Grade, Status, status_of
-from control.plane import ControlPlane
-from control.rounds import NoSuchCluster, find_cluster
-from simulation.replay.recorded import Missing
-from sinks.errors import SinkError
-from streaming.config import InvalidConfig, load_config
+from control.rounds import find_cluster
 
 _MARKS: Final[Mapping[str | None, tuple[str, str]]] = {
     None: ("well", "green"),
@@ -34,18 +31,11 @@ def status(
     config: Config = None,
 ) -> None:
     """Say whether clusters are well, and what to type next if not; 6 if somebody must act."""
-    try:
-        with ControlPlane(load_config(config)) as plane:
-            found = plane.clusters()
+    with connect(config) as plane:
+        found = plane.clusters()
         if not found:
             raise end("no round of any cluster is recorded: start a job (trimtab job)", FINDINGS)
         named = [*found.values()] if cluster is None else [find_cluster(found, cluster)]
-    except InvalidConfig as error:
-        raise end("\n".join(error.problems), USAGE) from None
-    except (NoSuchCluster, Missing) as error:
-        raise end(str(error), USAGE) from None
-    except SinkError as error:
-        raise end_unserved(error, config) from None
     now_ms = time.time_ns() // 1_000_000
     states = sorted(status_of(each, now_ms) for each in named)
     if json:
@@ -53,7 +43,7 @@ def status(
         print(msgspec.json.encode({"v": 1, "clusters": told}).decode())
     else:
         show(Console(), states)
-    raise typer.Exit(FINDINGS if any(each.grade is Grade.ACT for each in states) else 0)
+    raise typer.Exit(FINDINGS if any(each.grade is Grade.ACT for each in states) else OK)
 
 
 def show(console: Console, states: list[Status]) -> None:

@@ -1,23 +1,16 @@
-"""Sends an operator's intent to the job; `trimtab tell` does so for those that need only a word."""
+"""`trimtab tell`: sends the intents that need only a word and a subject."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from admin.commands.connection import send
 from admin.commands.options import Cluster, Config, Id, Unchecked, Wait
-from admin.commands.outcome import end_by
-from admin.ending import USAGE, end, end_unserved
-from control.intents import Objections, new_intent
-from control.plane import ControlPlane
-from control.rounds import NoSuchCluster
-from simulation.replay.recorded import Missing
-from sinks.errors import SinkError
-from streaming.config import InvalidConfig, load_config
-from trimtab.settings.setting import InvalidSettings
+from admin.ending import USAGE, end
+from control.intents import new_intent
 from trimtab.wire.control import Intent, IntentKind
 
 
@@ -62,28 +55,3 @@ def tell(  # noqa: PLR0913 - the options of a command line
     except ValueError as error:
         raise end(str(error), USAGE) from None
     send(intent, config, unchecked=unchecked, wait_s=wait)
-
-
-def send(intent: Intent, config: Path | None, *, unchecked: bool, wait_s: float = 0.0) -> None:
-    """Publish an intent and print its id, or end the program with all that is wrong with it; with
-    ``wait_s`` wait for its outcome, and end by that."""
-    try:
-        with ControlPlane(load_config(config)) as plane:
-            if not unchecked:
-                for note in plane.check(intent):
-                    typer.echo(note, err=True)
-            plane.send(intent)
-            print(intent.id, flush=True)
-            if wait_s:
-                found = plane.outcome(intent.cluster, intent.id, wait_s)
-                end_by(found, intent.cluster, intent.id)
-                typer.echo("done", err=True)
-    except (Objections, InvalidSettings) as error:
-        unsent = "nothing was sent; --unchecked sends it all the same"
-        raise end("\n".join([*error.problems, unsent]), USAGE) from None
-    except (NoSuchCluster, Missing) as error:
-        raise end(f"{error}\nnothing was sent; --unchecked sends it all the same", USAGE) from None
-    except InvalidConfig as error:
-        raise end("\n".join(error.problems), USAGE) from None
-    except SinkError as error:
-        raise end_unserved(error, config) from None

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from admin.commands.connection import send
 from admin.commands.options import Cluster, Config, Id, Unchecked, Wait
-from admin.commands.tell import send
 from control.intents import new_intent
 from trimtab.model import is_bundle
 from trimtab.wire.control import IntentKind

@@ -1,1 +1,4 @@
-"""Pulsar's own paths, bodies and status codes, for pulsar-admin: one file for each resource."""
+"""Pulsar's own paths, bodies and status codes, for pulsar-admin: one file for each resource.
+
+Paths that Pulsar does not have are in `api.trimtab`.
+"""

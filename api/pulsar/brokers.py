@@ -7,10 +7,11 @@ from typing import Any, Final
 from fastapi import APIRouter, Response
 from fastapi.responses import PlainTextResponse
 
-from api.desk import AtDesk
+from api.context import InContext
 from api.refusal import RefusedRequest
+from control.pulsar_settings import keys_of, to_pulsar
 from control.rounds import ClusterRounds
-from control.settings import in_pulsars_words, parse_value, pulsars_keys
+from control.settings import parse_value
 from trimtab.model import namespace_of
 from trimtab.ownership import WITHOUT_OWNER
 from trimtab.settings import Settings
@@ -23,65 +24,65 @@ PULSAR: Final = "4.0.8"
 
 
 @brokers.get("/leaderBroker")
-def get_leader(desk: AtDesk) -> dict[str, str]:
+def get_leader(context: InContext) -> dict[str, str]:
     """The broker that stands for the leader: decisions are the job's, so it is the first by name.
     404 if there is none."""
-    names = sorted(_serving(desk.cluster()))
+    names = sorted(_serving(context.cluster()))
     if not names:
         raise RefusedRequest(404, "Couldn't find leader broker")
     return {"serviceUrl": f"http://{names[0]}", "brokerId": names[0]}
 
 
 @brokers.get("/configuration")
-def list_dynamic_settings(desk: AtDesk) -> list[str]:
+def list_dynamic_settings(context: InContext) -> list[str]:
     """The keys of Pulsar's that can be changed at run time."""
-    return sorted(each.key for each in pulsars_keys(desk.cluster().settings()).values())
+    return sorted(each.key for each in keys_of(context.cluster().settings()).values())
 
 
 @brokers.get("/configuration/values")
-def get_changed_settings(desk: AtDesk) -> dict[str, str]:
+def get_changed_settings(context: InContext) -> dict[str, str]:
     """What was changed at run time, by Pulsar's keys where they exist, else by trimtab's names."""
-    last, memory = desk.memory()
-    return in_pulsars_words(last.defaults(), memory.overrides)
+    last, memory = context.memory()
+    return to_pulsar(last.defaults(), memory.overrides)
 
 
 @brokers.get("/configuration/runtime")
-def get_settings(desk: AtDesk) -> dict[str, str]:
+def get_settings(context: InContext) -> dict[str, str]:
     """Every setting in force, by Pulsar's keys where they exist, else by trimtab's names."""
-    last, memory = desk.memory()
+    last, memory = context.memory()
     settings = last.defaults().with_valid(memory.overrides)
-    return in_pulsars_words(settings, settings.dumped())
+    return to_pulsar(settings, settings.dumped())
 
 
 @brokers.post("/configuration/{name}/{value:path}")
-def change_setting(name: str, value: str, desk: AtDesk) -> Response:
+def change_setting(name: str, value: str, context: InContext) -> Response:
     """Change a setting, by Pulsar's key or trimtab's name; 412 if it is unknown or the value is
     one that it cannot have."""
-    _require_dynamic(name, desk.cluster().settings(), "update")
-    desk.tell(IntentKind.SETTINGS, settings={name: parse_value(value)})
+    _require_dynamic(name, context.cluster().settings(), "update")
+    context.tell(IntentKind.SETTINGS, settings={name: parse_value(value)})
     return Response()
 
 
 @brokers.delete("/configuration/{name}")
-def reset_setting(name: str, desk: AtDesk) -> Response:
+def reset_setting(name: str, context: InContext) -> Response:
     """Return a setting to what the job was started with."""
-    _require_dynamic(name, desk.cluster().settings(), "delete")
-    desk.tell(IntentKind.RESET, names=(name,))
+    _require_dynamic(name, context.cluster().settings(), "delete")
+    context.tell(IntentKind.RESET, names=(name,))
     return Response()
 
 
 @brokers.get("/health")
-def check_health(desk: AtDesk) -> PlainTextResponse:
+def check_health(context: InContext) -> PlainTextResponse:
     """``ok`` if Kafka and Redis answer and a round of the cluster is recorded."""
-    desk.cluster()
-    desk.plane.store.ping()
+    context.cluster()
+    context.plane.store.ping()
     return PlainTextResponse("ok", media_type="application/json")
 
 
 @brokers.get("/ready")
-def check_readiness(desk: AtDesk) -> PlainTextResponse:
+def check_readiness(context: InContext) -> PlainTextResponse:
     """The same as /health."""
-    return check_health(desk)
+    return check_health(context)
 
 
 @brokers.get("/version")
@@ -91,26 +92,26 @@ def get_version() -> PlainTextResponse:
 
 
 @brokers.get("")
-def list_all_brokers(desk: AtDesk) -> list[str]:
+def list_all_brokers(context: InContext) -> list[str]:
     """The brokers that serve."""
-    return sorted(_serving(desk.cluster()))
+    return sorted(_serving(context.cluster()))
 
 
 @brokers.get("/{cluster}")
-def list_brokers(cluster: str, desk: AtDesk) -> list[str]:
+def list_brokers(cluster: str, context: InContext) -> list[str]:
     """The brokers that serve; as in Pulsar whatever cluster is named."""
     del cluster
-    return sorted(_serving(desk.cluster()))
+    return sorted(_serving(context.cluster()))
 
 
 @brokers.get("/{cluster}/{broker}/ownedNamespaces")
-def list_owned_bundles(cluster: str, broker: str, desk: AtDesk) -> dict[str, dict[str, Any]]:
+def list_owned_bundles(cluster: str, broker: str, context: InContext) -> dict[str, dict[str, Any]]:
     """The bundles that a broker owns; 404 if it does not serve."""
     del cluster
-    last = desk.cluster()
+    last = context.cluster()
     if broker not in _serving(last):
         raise RefusedRequest(404, f"Broker id '{broker}' not found in available brokers.")
-    records = desk.plane.store.records_of(last.newest.cluster, broker)
+    records = context.plane.store.records_of(last.newest.cluster, broker)
     status = {"broker_assignment": "shared", "is_controlled": False, "is_active": True}
     return {
         bundle: {**status, "is_controlled": _is_isolated(namespace_of(bundle), last)}

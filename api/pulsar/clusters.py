@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 from pydantic import BaseModel
 
-from api.desk import AtDesk, Desk
+from api.context import Context, InContext
 from api.refusal import RefusedRequest
 from trimtab.policies import Policies
 from trimtab.wire.control import IntentKind
@@ -20,17 +20,17 @@ class FailureDomain(BaseModel):
 
 
 @clusters.get("")
-def list_clusters(desk: AtDesk) -> list[str]:
+def list_clusters(context: InContext) -> list[str]:
     """The clusters that a job balances."""
-    return sorted(desk.plane.clusters())
+    return sorted(context.plane.clusters())
 
 
 @clusters.get("/{cluster}")
-def get_cluster(cluster: str, desk: AtDesk) -> dict[str, str]:
+def get_cluster(cluster: str, context: InContext) -> dict[str, str]:
     """Where a cluster's clients connect, as its brokers' agents say; 404 if no job balances it."""
-    require_cluster(desk, cluster, 404, "Cluster does not exist")
-    for broker in sorted(desk.plane.clusters()[cluster].newest.usage):
-        urls = desk.plane.urls.read(cluster, broker)
+    require_cluster(context, cluster, 404, "Cluster does not exist")
+    for broker in sorted(context.plane.clusters()[cluster].newest.usage):
+        urls = context.plane.urls.read(cluster, broker)
         if urls is not None:
             found = {
                 "serviceUrl": urls.web,
@@ -43,46 +43,46 @@ def get_cluster(cluster: str, desk: AtDesk) -> dict[str, str]:
 
 
 @clusters.put("/{cluster}")
-def create_cluster(cluster: str, desk: AtDesk) -> Response:
+def create_cluster(cluster: str, context: InContext) -> Response:
     """Not done here: 409 if a job balances it, else 405."""
-    if cluster in desk.plane.clusters():
+    if cluster in context.plane.clusters():
         raise RefusedRequest(409, "Cluster already exists")
     raise RefusedRequest(405, f"{cluster}: a cluster exists once its brokers report; start them")
 
 
 @clusters.delete("/{cluster}")
-def delete_cluster(cluster: str, desk: AtDesk) -> Response:
+def delete_cluster(cluster: str, context: InContext) -> Response:
     """Not done here: 404 if no job balances it, else 405."""
-    require_cluster(desk, cluster, 404, "Cluster does not exist")
+    require_cluster(context, cluster, 404, "Cluster does not exist")
     raise RefusedRequest(405, f"{cluster}: a cluster ends once its brokers stop; drain them first")
 
 
 @clusters.get("/{cluster}/failureDomains", response_model_exclude_unset=True)
-def list_domains(cluster: str, desk: AtDesk) -> dict[str, FailureDomain]:
+def list_domains(cluster: str, context: InContext) -> dict[str, FailureDomain]:
     """A cluster's failure domains by name; none of a cluster that does not exist, as in Pulsar."""
-    if cluster not in desk.plane.clusters():
+    if cluster not in context.plane.clusters():
         return {}
     found: dict[str, list[str]] = {}
-    for broker, domain in sorted(_policies(desk, cluster).domains.items()):
+    for broker, domain in sorted(_policies(context, cluster).domains.items()):
         found.setdefault(domain, []).append(broker)
     return {name: FailureDomain(brokers=brokers) for name, brokers in found.items()}
 
 
 @clusters.get("/{cluster}/failureDomains/{name}")
-def get_domain(cluster: str, name: str, desk: AtDesk) -> FailureDomain:
+def get_domain(cluster: str, name: str, context: InContext) -> FailureDomain:
     """The brokers of a failure domain; 404 if it does not exist."""
-    require_cluster(desk, cluster)
-    found = list_domains(cluster, desk)
+    require_cluster(context, cluster)
+    found = list_domains(cluster, context)
     if name not in found:
         raise RefusedRequest(404, f"Domain {name} for cluster {cluster} does not exist")
     return found[name]
 
 
 @clusters.post("/{cluster}/failureDomains/{name}", status_code=204)
-def set_domain(cluster: str, name: str, domain: FailureDomain, desk: AtDesk) -> Response:
+def set_domain(cluster: str, name: str, domain: FailureDomain, context: InContext) -> Response:
     """Define a failure domain; 409 if one of its brokers is in another."""
-    require_cluster(desk, cluster)
-    domains = _policies(desk, cluster).domains
+    require_cluster(context, cluster)
+    domains = _policies(context, cluster).domains
     for broker in domain.brokers:
         if domains.get(broker, name) != name:
             raise RefusedRequest(409, f"[{broker}] already exists in {domains[broker]}")
@@ -90,25 +90,25 @@ def set_domain(cluster: str, name: str, domain: FailureDomain, desk: AtDesk) -> 
         reason = f"brokers: must name one at least; {name} without any would mean nothing"
         raise RefusedRequest(412, reason)
     members = tuple(domain.brokers)
-    desk.tell(IntentKind.FAILURE_DOMAIN, cluster, name=name, brokers=members)
+    context.tell(IntentKind.FAILURE_DOMAIN, cluster, name=name, brokers=members)
     return Response(status_code=204)
 
 
 @clusters.delete("/{cluster}/failureDomains/{name}")
-def delete_domain(cluster: str, name: str, desk: AtDesk) -> Response:
+def delete_domain(cluster: str, name: str, context: InContext) -> Response:
     """Delete a failure domain; 404 if it does not exist."""
-    if name not in list_domains(cluster, desk):
+    if name not in list_domains(cluster, context):
         reason = f"Domain-name {name} or cluster {cluster} does not exist"
         raise RefusedRequest(404, reason)
-    desk.tell(IntentKind.FAILURE_DOMAIN, cluster, name=name)
+    context.tell(IntentKind.FAILURE_DOMAIN, cluster, name=name)
     return Response()
 
 
-def require_cluster(desk: Desk, cluster: str, status: int = 412, reason: str = "") -> None:
+def require_cluster(context: Context, cluster: str, status: int = 412, reason: str = "") -> None:
     """Raise RefusedRequest unless a job balances the cluster."""
-    if cluster not in desk.plane.clusters():
+    if cluster not in context.plane.clusters():
         raise RefusedRequest(status, reason or f"Cluster {cluster} does not exist.")
 
 
-def _policies(desk: Desk, cluster: str) -> Policies:
-    return desk.plane.memory(desk.plane.cluster(cluster)).policies
+def _policies(context: Context, cluster: str) -> Policies:
+    return context.plane.memory(context.plane.cluster(cluster)).policies

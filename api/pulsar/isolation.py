@@ -7,7 +7,7 @@ from typing import Final, Literal
 from fastapi import APIRouter, Response
 from pydantic import BaseModel
 
-from api.desk import AtDesk, Desk
+from api.context import Context, InContext
 from api.pulsar.clusters import require_cluster
 from api.refusal import RefusedRequest
 from trimtab.cluster.flaws import isolation_problems
@@ -49,31 +49,33 @@ class IsolatedBroker(BaseModel):
 
 
 @isolation.get("", response_model_exclude_none=True)
-def list_policies(cluster: str, desk: AtDesk) -> dict[str, IsolationPolicy]:
+def list_policies(cluster: str, context: InContext) -> dict[str, IsolationPolicy]:
     """All isolation policies of a cluster, by name."""
-    require_cluster(desk, cluster, 404)
-    return {name: _to_pulsar(policy) for name, policy in _policies(desk, cluster).items()}
+    require_cluster(context, cluster, 404)
+    return {name: _to_pulsar(policy) for name, policy in _policies(context, cluster).items()}
 
 
 @isolation.get("/brokers", response_model_exclude_none=True)
-def list_isolated(cluster: str, desk: AtDesk) -> list[IsolatedBroker]:
+def list_isolated(cluster: str, context: InContext) -> list[IsolatedBroker]:
     """For each broker, what it is reserved for."""
-    require_cluster(desk, cluster, 404)
-    policies = _policies(desk, cluster)
-    return [_isolated(each, policies) for each in sorted(desk.plane.cluster(cluster).newest.usage)]
+    require_cluster(context, cluster, 404)
+    policies = _policies(context, cluster)
+    return [
+        _isolated(each, policies) for each in sorted(context.plane.cluster(cluster).newest.usage)
+    ]
 
 
 @isolation.get("/brokers/{broker}", response_model_exclude_none=True)
-def get_isolated(cluster: str, broker: str, desk: AtDesk) -> IsolatedBroker:
+def get_isolated(cluster: str, broker: str, context: InContext) -> IsolatedBroker:
     """What a broker is or would be reserved for; it may be absent."""
-    require_cluster(desk, cluster, 404)
-    return _isolated(broker, _policies(desk, cluster))
+    require_cluster(context, cluster, 404)
+    return _isolated(broker, _policies(context, cluster))
 
 
 @isolation.get("/{name}", response_model_exclude_none=True)
-def get_policy(cluster: str, name: str, desk: AtDesk) -> IsolationPolicy:
+def get_policy(cluster: str, name: str, context: InContext) -> IsolationPolicy:
     """One isolation policy; 404 if it does not exist."""
-    found = list_policies(cluster, desk)
+    found = list_policies(cluster, context)
     if name not in found:
         reason = f"NamespaceIsolationPolicies for cluster {cluster} does not exist"
         raise RefusedRequest(404, reason)
@@ -81,10 +83,10 @@ def get_policy(cluster: str, name: str, desk: AtDesk) -> IsolationPolicy:
 
 
 @isolation.post("/{name}", status_code=204)
-def set_policy(cluster: str, name: str, policy: IsolationPolicy, desk: AtDesk) -> Response:
+def set_policy(cluster: str, name: str, policy: IsolationPolicy, context: InContext) -> Response:
     """Set an isolation policy; 400 with all that is wrong with it. Bundles that it forbids where
     they are move with the next rounds, whatever ``unload_scope`` says."""
-    require_cluster(desk, cluster)
+    require_cluster(context, cluster)
     limit = policy.auto_failover_policy.parameters.get(_LIMIT, "1")
     if not limit.lstrip("-").isdecimal():
         raise RefusedRequest(400, f"auto_failover_policy.{_LIMIT}: {limit} is not a whole number")
@@ -96,21 +98,21 @@ def set_policy(cluster: str, name: str, policy: IsolationPolicy, desk: AtDesk) -
     )
     if problems := list(isolation_problems(wanted)):
         raise RefusedRequest(400, "; ".join(problems))
-    desk.tell(IntentKind.ISOLATION, cluster, name=name, isolation=wanted)
+    context.tell(IntentKind.ISOLATION, cluster, name=name, isolation=wanted)
     return Response(status_code=204)
 
 
 @isolation.delete("/{name}", status_code=204)
-def delete_policy(cluster: str, name: str, desk: AtDesk) -> Response:
+def delete_policy(cluster: str, name: str, context: InContext) -> Response:
     """Delete an isolation policy; nothing happens if it does not exist, as in Pulsar."""
-    require_cluster(desk, cluster)
-    if name in _policies(desk, cluster):
-        desk.tell(IntentKind.ISOLATION, cluster, name=name)
+    require_cluster(context, cluster)
+    if name in _policies(context, cluster):
+        context.tell(IntentKind.ISOLATION, cluster, name=name)
     return Response(status_code=204)
 
 
-def _policies(desk: Desk, cluster: str) -> dict[str, Isolation]:
-    return desk.plane.memory(desk.plane.cluster(cluster)).policies.isolation
+def _policies(context: Context, cluster: str) -> dict[str, Isolation]:
+    return context.plane.memory(context.plane.cluster(cluster)).policies.isolation
 
 
 def _to_pulsar(policy: Isolation) -> IsolationPolicy:

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel
 
-from api.desk import AtDesk
+from api.context import InContext
 from api.refusal import RefusedRequest
 from trimtab.model import FULL_RANGE_END, parse_bundle
 from trimtab.store.ring import bundle_at, position
@@ -31,22 +31,24 @@ class LookupData(BaseModel):
 
 @lookup.get("/{domain}/{tenant}/{name}/{topic:path}/bundle")
 def get_range(
-    domain: Domain, tenant: str, name: str, topic: str, desk: AtDesk
+    domain: Domain, tenant: str, name: str, topic: str, context: InContext
 ) -> PlainTextResponse:
     """The range of the bundle that holds a topic, which need not exist; the whole ring for a
     namespace without bundles, as in Pulsar."""
-    cluster, namespace = desk.cluster().newest.cluster, f"{tenant}/{name}"
-    bundles = desk.plane.index.bundles(cluster, namespace)
+    cluster, namespace = context.cluster().newest.cluster, f"{tenant}/{name}"
+    bundles = context.plane.index.bundles(cluster, namespace)
     lows = sorted(parse_bundle(bundle)[1].low for bundle in bundles) or [0]
     where = position(f"{domain}://{namespace}/{topic}")
     return PlainTextResponse(str(bundle_at([*lows, FULL_RANGE_END], where)))
 
 
 @lookup.get("/{domain}/{tenant}/{name}/{topic:path}", response_model_exclude_none=True)
-def find_broker(domain: Domain, tenant: str, name: str, topic: str, desk: AtDesk) -> LookupData:
+def find_broker(
+    domain: Domain, tenant: str, name: str, topic: str, context: InContext
+) -> LookupData:
     """The broker that serves a topic; a bundle that no broker has is given to one. 404 if the
     namespace has no bundles, 503 if no broker can be named now."""
-    answer = desk.lookup().lookup(f"{domain}://{tenant}/{name}/{topic}", authoritative=True)
+    answer = context.lookup().lookup(f"{domain}://{tenant}/{name}/{topic}", authoritative=True)
     if answer.kind is AnswerKind.CONNECT:
         urls = answer.urls or ServiceUrls()
         plain = urls.pulsar or ""

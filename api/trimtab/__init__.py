@@ -1,1 +1,4 @@
-"""trimtab's own paths under /trimtab/v1: one file for each resource."""
+"""trimtab's own paths under /trimtab/v1: one file for each resource.
+
+Paths that Pulsar has too are in `api.pulsar`.
+"""

@@ -11,7 +11,7 @@ import redis
 from typer.testing import CliRunner, Result
 
 from admin import cli
-from admin.commands.audit import Auditor, follow
+from admin.auditor import Auditor, follow
 from deploy.kafka_server import KafkaServer
 from deploy.ports import free_port
 from deploy.redis_server import RedisServer
@@ -211,7 +211,7 @@ def test_one_that_follows_tells_what_comes_and_nothing_twice(
     store: OwnershipStore,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("admin.commands.audit.PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr("admin.auditor.PAUSE_SECONDS", 0.01)
     records = keys.ownership_key(cluster)
     known = store.record(cluster, BUNDLE)
     assert known is not None

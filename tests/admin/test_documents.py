@@ -10,11 +10,12 @@ from typer.testing import CliRunner
 
 from admin import cli, state_diagram
 from admin.demo.processes import METRICS_PORT
-from admin.ending import FAILED, FINDINGS, UNREACHABLE, USAGE
+from admin.ending import FAILED, FINDINGS, OK, UNREACHABLE, USAGE
 from admin.main import INTERRUPTED
 from streaming import shutdown
 from streaming.config import JobConfig, load_config
 from trimtab.ownership import TRANSITIONS
+from trimtab.wire.control import IntentKind
 
 ROOT = Path(__file__).parents[2]
 README, SCENARIOS, BENCHMARKS = (
@@ -79,9 +80,16 @@ def test_what_is_said_of_speed_is_in_the_benchmarks(figure: str, said: str) -> N
 def test_every_exit_code_is_in_the_table() -> None:
     table = README.partition("| exit code | meaning |")[2].partition("\n\n")[0]
     named = set(map(int, re.findall(r"^\| (\d+) ", table, re.MULTILINE)))
-    of_cli = {cli.OK, FAILED, USAGE, UNREACHABLE, FINDINGS, INTERRUPTED}
+    of_cli = {OK, FAILED, USAGE, UNREACHABLE, FINDINGS, INTERRUPTED}
     of_job = {shutdown.OK, shutdown.FAILED, shutdown.USAGE, shutdown.FENCED, shutdown.STUCK}
     assert named == of_cli | of_job | {shutdown.UNREACHABLE}
+
+
+def test_the_table_of_topics_has_every_kind_of_intent() -> None:
+    text = (Path(__file__).parents[2] / "docs/architecture.md").read_text("utf-8")
+    [row] = re.findall(r"^\| trimtab.control \| cluster \| intents: (.*?) \|", text, re.MULTILINE)
+    named = re.split(r", |; from the watcher: ", row)
+    assert sorted(named) == sorted(IntentKind)
 
 
 def test_the_state_diagram_is_the_tables() -> None:

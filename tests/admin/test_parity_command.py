@@ -6,8 +6,8 @@ import json
 
 from typer.testing import CliRunner
 
-from admin.cli import OK, app
-from admin.ending import FAILED
+from admin.cli import app
+from admin.ending import FAILED, OK
 
 
 def test_each_line_is_answered() -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from admin.cli import OK, app
+from admin.cli import app
+from admin.ending import OK
 from control.config_import.broker_conf import import_conf
 from control.config_import.java_properties import parse
 from control.config_import.pulsar_keys import DOUBLES, NOT_IMPORTED

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from redis import Redis
 
 from api.app import create_app
-from api.desk import Desk
+from api.context import Context
 from control.plane import ControlPlane
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
@@ -79,5 +79,5 @@ def plane(kafka: KafkaServer, redis_server: RedisServer) -> Iterator[ControlPlan
 @pytest.fixture(scope="session")
 def api(plane: ControlPlane) -> Iterator[TestClient]:
     """Waits for no outcome."""
-    with TestClient(create_app(Desk(plane, CLUSTER, patience_s=0.0))) as client:
+    with TestClient(create_app(Context(plane, CLUSTER, patience_s=0.0))) as client:
         yield client

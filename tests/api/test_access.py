@@ -12,11 +12,11 @@ from fastapi.testclient import TestClient
 from typer.testing import CliRunner
 
 from admin import cli
-from api.access import Caller, InvalidTokens, Role, Tokens
 from api.app import Access, create_app
 from api.audit_log import AuditLog
-from api.desk import Desk
+from api.context import Context
 from api.rate_limit import RateLimit
+from api.tokens import Caller, InvalidTokens, Role, Tokens
 from control.plane import ControlPlane
 from deploy.kafka_server import KafkaServer
 from simulation.replay.recorded import RecordedTopics
@@ -60,7 +60,7 @@ def file(tmp_path: Path) -> Path:
 def guarded(plane: ControlPlane, file: Path) -> TestClient:
     log = AuditLog(file.with_name("audit.jsonl"))
     access = Access(Tokens(file, lambda: NOW), log, RateLimit(3, lambda: 0.0))
-    return TestClient(create_app(Desk(plane, CLUSTER, patience_s=0.0), access))
+    return TestClient(create_app(Context(plane, CLUSTER, patience_s=0.0), access))
 
 
 def asked(client: TestClient, method: str, path: str, token: str) -> int:

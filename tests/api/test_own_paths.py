@@ -6,7 +6,7 @@ from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
 from api.app import create_app
-from api.desk import Desk
+from api.context import Context
 from control.plane import ControlPlane
 from streaming.config import JobConfig, KafkaConfig
 from tests.agent.support import A, B
@@ -71,7 +71,7 @@ def test_without_redis_it_says_who_is_away() -> None:
     settings = JobConfig(
         kafka=KafkaConfig(bootstrap="127.0.0.1:1"), redis_url=SecretStr("redis://127.0.0.1:1/0")
     )
-    with ControlPlane(settings) as plane, TestClient(create_app(Desk(plane, "c"))) as client:
+    with ControlPlane(settings) as plane, TestClient(create_app(Context(plane, "c"))) as client:
         found = client.get("/trimtab/v1/clusters/c/outcomes/x")
     assert found.status_code == 503
     assert "127.0.0.1:1" in found.json()["reason"]

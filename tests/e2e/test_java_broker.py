@@ -19,6 +19,7 @@ from admin import cli
 from admin.conformance.program import Told, shown
 from admin.conformance.rules import RULES
 from admin.conformance.run import play, started
+from admin.ending import OK
 from deploy.kafka_server import KafkaServer
 from deploy.ports import free_port
 from deploy.process import Process
@@ -106,7 +107,7 @@ def test_a_fleet_gives_it_bundles_relieves_it_and_takes_over_when_it_is_killed(
         eventually(lambda: not owned(), "its bundles on other brokers", PATIENCE)
         eventually(lambda: all_served(store, model.brokers), "service", PATIENCE)
         audited = ["audit", "--kafka", kafka.bootstrap, "--cluster", CLUSTER]
-        assert CliRunner().invoke(cli.app, audited).exit_code == cli.OK
+        assert CliRunner().invoke(cli.app, audited).exit_code == OK
     finally:
         fleet.stop()
         driver.kill()

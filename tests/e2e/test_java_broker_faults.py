@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from admin import cli
 from admin.conformance.program import Told, shown
+from admin.ending import OK
 from deploy.kafka_server import KafkaServer
 from deploy.ports import free_port
 from deploy.process import Process
@@ -100,7 +101,7 @@ def test_no_bundle_is_served_twice_while_it_loses_its_way_to_redis(
             assert seen.twice == []
             eventually(lambda: all_owned(store), "every bundle is served", PATIENCE)
             audited = ["audit", "--kafka", kafka.bootstrap, "--cluster", CLUSTER]
-            assert CliRunner().invoke(cli.app, audited).exit_code == cli.OK
+            assert CliRunner().invoke(cli.app, audited).exit_code == OK
         finally:
             fleet.stop()
             driver.kill()

@@ -12,6 +12,7 @@ from trimtab.cluster.intents import (
     resolve_settings,
 )
 from trimtab.policies import NO_POLICIES, Isolation, Policies
+from trimtab.reasons import IntentRule
 from trimtab.settings import Settings
 from trimtab.shedding import DEFAULTS
 from trimtab.state.memory import Memory
@@ -110,6 +111,15 @@ def test_every_kind_of_intent_has_one_effect() -> None:
     """A kind without one must not be taken for another."""
     kinds = [*_EFFECTS, *_POLICIES, *_SETTINGS]
     assert sorted(kinds) == sorted(IntentKind)
+
+
+@pytest.mark.parametrize(
+    "kind", sorted({*IntentKind} - {IntentKind.PAUSE, IntentKind.RESUME, IntentKind.RESET})
+)
+def test_an_intent_about_less_than_a_cluster_needs_a_subject(kind: IntentKind) -> None:
+    applied = apply_intent(Memory(), Intent(id="1", kind=kind, cluster="c"), DEFAULTS, 0, 0)
+    assert applied.refused is not None
+    assert applied.refused.rule is IntentRule.NO_SUBJECT
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PLACES = (
-    "admin agent benchmarks deploy docs examples model simulation sinks sources streaming tests "
-    "trimtab"
+    "admin agent api benchmarks control deploy docs examples model simulation sinks sources "
+    "streaming tests trimtab"
 )
 KINDS = {".java", ".lua", ".md", ".pml", ".py"}
 RETIRED = re.compile(

@@ -23,7 +23,7 @@ Flaw = tuple[IntentRule, str]
 
 @dataclass(frozen=True, slots=True)
 class Existing:
-    """Functions, because a look at all records is dear and few intents need one."""
+    """Functions, because reading all records is slow and few intents need it."""
 
     brokers: Callable[[], Collection[str]] | None
     """The brokers that reported, own a bundle, are lost or draining; None if any may exist."""
@@ -33,9 +33,9 @@ class Existing:
 
 
 _BROKERS: Final = frozenset({IntentKind.DRAIN, IntentKind.UNDRAIN, IntentKind.UNLOAD})
-
-
+"""Intents whose ``broker`` must exist."""
 _BUNDLES: Final = frozenset({IntentKind.READMIT, IntentKind.SPLIT, IntentKind.UNLOAD})
+"""Intents whose ``bundle`` must exist."""
 
 
 def concerned(intent: Intent, records: Callable[[str], Mapping[str, Record]]) -> dict[str, Record]:

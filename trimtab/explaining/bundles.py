@@ -26,6 +26,7 @@ from trimtab.explaining.witness import Witness
 from trimtab.explaining.words import short
 from trimtab.model import namespace_of
 from trimtab.ownership import State
+from trimtab.placement import PLACERS
 from trimtab.plan import Move
 from trimtab.reasons import ORDERED, Reason, Rest, Rule
 from trimtab.state.round_state import begun
@@ -34,16 +35,6 @@ from trimtab.wire.explanation import Explanation, Option, complete_explanation
 from trimtab.wire.ownership import Record
 
 _DELETED: Final = Cause(Rest.UNREPORTED, "it was divided or merged, and is no more")
-_COMPARED: Final = MappingProxyType(
-    {
-        "least-long-term-rate": "which had the fewest messages/s in the long term at that point",
-        "least-resource-usage": "one of those well below the average usage",
-        "least-average-usage": "which had the least average usage at that point",
-        "least-predicted-usage": "which would have the least predicted usage at that point",
-        "round-robin": "whose turn it was",
-    }
-)
-"""By placement; ``avg`` is missing: its strategy names destinations itself."""
 _UNDER_WAY: Final = MappingProxyType(
     {
         State.ASSIGNING: "{record.owner} has been given it, and has not said yet that it serves it",
@@ -112,7 +103,8 @@ def _placed(scene: Scene, move: Move) -> str:
         return chose
     if scene.directed or move.reason is Reason.UNDONE:
         return ""
-    return f"{chose}, {_COMPARED[placement]}" if placement in _COMPARED else ""
+    compared = PLACERS[placement].compared
+    return f"{chose}, {compared}" if compared else ""
 
 
 def _balanced(witness: Witness, move: Move) -> Cause:

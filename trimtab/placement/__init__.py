@@ -28,6 +28,9 @@ class Placer(Protocol[H_co]):
     counts: ClassVar[bool]
     """Whether it counts what it has placed. The others would give all bundles of a lost broker to
     their best broker; the round makes them give every broker equally many."""
+    compared: ClassVar[str]
+    """What set its choice apart, as the end of a sentence for `trimtab why`; empty where its
+    strategy names destinations itself."""
 
     def __init__(self, projection: Projection, history: H_co, settings: Settings) -> None: ...
 

@@ -20,6 +20,7 @@ class Avg:
     """A Placer that shares AvgShedder's history."""
 
     counts: ClassVar[bool] = False
+    compared: ClassVar[str] = ""
 
     def __init__(
         self,

@@ -20,6 +20,7 @@ class LeastAverageUsage:
     """A Placer without a history."""
 
     counts: ClassVar[bool] = False
+    compared: ClassVar[str] = "which had the least average usage at that point"
 
     def __init__(
         self,

@@ -23,6 +23,7 @@ class LeastLongTermRate:
     """A Placer without a history."""
 
     counts: ClassVar[bool] = False
+    compared: ClassVar[str] = "which had the fewest messages/s in the long term at that point"
 
     def __init__(
         self,

@@ -30,6 +30,7 @@ class LeastPredictedUsage:
     """A Placer that reads the planner's history."""
 
     counts: ClassVar[bool] = True
+    compared: ClassVar[str] = "which would have the least predicted usage at that point"
 
     def __init__(self, projection: Projection, history: PlannerHistory, settings: Settings) -> None:
         view = projection.view

@@ -31,6 +31,7 @@ class LeastResourceUsage:
     """A Placer that remembers each broker's average usage."""
 
     counts: ClassVar[bool] = False
+    compared: ClassVar[str] = "one of those well below the average usage"
 
     def __init__(
         self, projection: Projection, history: LeastResourceUsageHistory, settings: Settings

@@ -33,6 +33,7 @@ class RoundRobin:
     """A Placer that remembers its turn."""
 
     counts: ClassVar[bool] = False
+    compared: ClassVar[str] = "whose turn it was"
 
     def __init__(
         self,

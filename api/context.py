@@ -1,4 +1,4 @@
-"""What the paths share: the cluster they speak for, and how a request becomes an intent."""
+"""What all paths share: the control plane, the default cluster, and sending an intent."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from trimtab.wire.intent_outcome import IntentOutcome, IntentState
 PATIENCE_S: Final = 60.0
 """How long a request waits for its outcome: Pulsar's namespaceBundleUnloadingTimeoutMs."""
 
-
 ID_HEADER: Final = "idempotency-key"
 """The caller's own id of a request, as in the IETF's draft of that name."""
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
-    """One API process; any number of threads may use it."""
+class Context:
+    """The control plane and the default cluster, for one request also who sends it and why. Any
+    number of threads may use it."""
 
     plane: ControlPlane
     name: str = ""
-    """The cluster that Pulsar's paths are about; empty: the only one that there is."""
+    """The default cluster, for Pulsar's paths, which name none; empty: the only one that exists."""
     patience_s: float = PATIENCE_S
     by: str = "api"
-    """Who asks."""
+    """Who sends the request."""
     reason: str = ""
     """Why, in the caller's words."""
     own_id: str = ""
@@ -43,7 +43,7 @@ class Desk:
     """The ids of the intents that the request became."""
 
     def cluster(self) -> ClusterRounds:
-        """The last rounds of the cluster that Pulsar's paths are about."""
+        """The last rounds of the default cluster."""
         if self.name:
             return self.plane.cluster(self.name)
         clusters = self.plane.clusters()
@@ -56,12 +56,12 @@ class Desk:
         raise RefusedRequest(412, f"there are {named}: start trimtab api with --cluster NAME")
 
     def memory(self) -> tuple[ClusterRounds, Memory]:
-        """The cluster, with its policies and changed settings as of now."""
+        """The default cluster, with its policies and changed settings as of now."""
         last = self.cluster()
         return last, self.plane.memory(last)
 
     def lookup(self) -> Lookup:
-        """Answers lookups of that cluster's topics."""
+        """Answers lookups of the default cluster's topics."""
         return self.plane.lookup(self.cluster().newest.cluster)
 
     def tell(self, kind: IntentKind, cluster: str = "", /, **members: object) -> IntentOutcome:
@@ -88,11 +88,11 @@ class Desk:
         return found
 
 
-def _desk(request: Request) -> Desk:
-    desk: Desk = request.app.state.desk
+def _context(request: Request) -> Context:
+    context: Context = request.app.state.context
     request.state.intents = []
     return replace(
-        desk,
+        context,
         by=request.state.caller.name,
         reason=request.headers.get(REASON_HEADER, ""),
         own_id=request.headers.get(ID_HEADER, ""),
@@ -100,5 +100,5 @@ def _desk(request: Request) -> Desk:
     )
 
 
-AtDesk = Annotated[Desk, Depends(_desk)]
-"""A path's parameter: the desk of this process."""
+InContext = Annotated[Context, Depends(_context)]
+"""Annotates a path's parameter: the context of its request."""

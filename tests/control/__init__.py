@@ -1,1 +1,0 @@
-"""Queries and intents of the control plane."""
