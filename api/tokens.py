@@ -86,8 +86,8 @@ class _File(BaseModel, extra="forbid", hide_input_in_errors=True):
 
 
 class Tokens:
-    """The tokens of a file; any number of threads may use them. Raises InvalidTokens at first; a
-    file that becomes invalid later leaves the tokens of before in force."""
+    """The tokens of a file; any number of threads may use them. Making it raises InvalidTokens if
+    the file is wrong. If the file becomes wrong later, the last good tokens stay in force."""
 
     def __init__(self, path: Path, now: Callable[[], datetime]) -> None:
         self._path, self._now = path, now
@@ -95,7 +95,7 @@ class Tokens:
         self._stamp = _stamp(path)
         self._known = _read(path)
         self.problem = ""
-        """Why the file's newest state is not in force."""
+        """Why the file as it is now is not in force; empty if it is."""
 
     def caller_of(self, token: str) -> Caller | None:
         """Who has this token; None if nobody, or no longer."""

@@ -69,7 +69,7 @@ def named(sheds: Iterable[ShedWish], view: View) -> Moves:
 
 
 def differences(ours: Moves, theirs: Moves, ordered: bool) -> list[str]:
-    """What is not alike; ``ordered``: the order in which a broker gives its bundles away counts.
+    """The sources whose moves differ; ``ordered``: also those that differ only in their order.
 
     The order of the brokers never counts: Pulsar's is that of a hash map.
     """

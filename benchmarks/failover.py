@@ -2,7 +2,7 @@
 
 A hundred brokers with real agents; one of them holds 650 bundles, the others twenty each, and the
 job runs beside them with a round a minute and nothing to balance. The agent of the full one stops
-without a word. The time runs from then until every one of its bundles is owned, by its record, by a
+without notice. The time runs from then until every one of its bundles is owned, by its record, by a
 broker that lives; the lease is ten seconds. Kafka, Redis, the job and the hundred agents share this
 machine's cores.
 

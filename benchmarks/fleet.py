@@ -99,7 +99,7 @@ class StepBroker(SimulatedBroker):
 
 
 class TimedCommands(CommandStream):
-    """The agent's reading end; notes when it had read a command to give a bundle up."""
+    """Reads an agent's commands, and notes when each command to give up a bundle was read."""
 
     def __init__(self, client: Redis, broker: str, noted: Callable[[Receipt], None]) -> None:
         super().__init__(client, CLUSTER, broker)

@@ -1,4 +1,4 @@
-"""How much intake Spark leaves over: bundle rows a second against Spark's own reading.
+"""How fast the job takes in reports: bundle rows a second, compared with Spark's own reading.
 
 A topic of load reports is read in batches back to back, by several queries in turn in one Spark
 session: `read` (Kafka into a no-op sink), `from_json` (the same, parsed by Spark with the report's

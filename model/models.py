@@ -104,7 +104,7 @@ MODELS: Final = (
             ),
             Cure(
                 "TRUST_LAG",
-                "a master that hung takes acknowledgements that waited in its sockets for new",
+                "a master that hung counts acknowledgements that waited in its sockets as new ones",
                 Promise.ONE_OWNER,
                 bound=(*_ONE_FAULT, "HANGS=1"),
             ),
@@ -128,13 +128,13 @@ MODELS: Final = (
             ),
             Cure(
                 "ASSERT_ONCE",
-                "a broker does not say what it saw after it has said what it saw",
+                "a broker reports once what it saw, and not what it sees after that",
                 Promise.ONE_OWNER,
                 bound=_ONE_FAULT,
             ),
             Cure(
                 "CARRY_ON",
-                "a lease of another history counts on, however soon the last one ends",
+                "a lease is carried over to another history, however soon it ends",
                 Promise.ONE_OWNER,
                 bound=_ONE_FAULT,
                 depth=200,
@@ -182,14 +182,14 @@ MODELS: Final = (
             ),
             Cure(
                 "SWALLOW_LAPSE",
-                "a gap in the lease while it claims is not noticed",
+                "that a lease ended for a while, while its broker claimed, is not noticed",
                 Promise.ONE_OWNER,
                 hole="4",
                 bound=("CLOSURES=0",),
             ),
             Cure(
                 "SWALLOW_ASSERTED",
-                "a lease that ended is not noticed where the store is closed since",
+                "that a lease ended is not noticed where the store has closed since",
                 Promise.ONE_OWNER,
                 hole="4",
                 bound=("CLOSURES=1",),

@@ -23,7 +23,7 @@ MOST: Final = 20
 
 
 class RejectedReportLog:
-    """One per query."""
+    """Logs rejected reports, each figure of a broker once in `REPEAT_MS`; one for each query."""
 
     def __init__(self) -> None:
         self._logged: dict[tuple[str, str], int] = {}

@@ -28,7 +28,7 @@ _SENTENCES: Final = 10_000
 
 
 class Whys(NamedTuple):
-    """Bundle to a sentence, for every command to be sent; or what went wrong."""
+    """A sentence for each bundle of the plan, which its commands carry, and what went wrong."""
 
     of: Mapping[str, str]
     problems: tuple[str, ...] = ()

@@ -117,8 +117,8 @@ class Estimates:
 
     @property
     def outlying(self) -> Outlying:
-        """How often the fleet's samples are outliers, apart from what has just leapt or may be
-        about to."""
+        """How often the fleet's samples are outliers, without bundles whose level has just shifted
+        or may be shifting now."""
         counted = counted_samples(self.seen)
         apart = (self.age <= _JUST) | (np.maximum(self.up, self.down) > FAR - DRIFT)
         count = float((self.outliers * counted).sum()) - int(np.count_nonzero(apart))

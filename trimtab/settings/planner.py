@@ -17,8 +17,8 @@ class PlannerSettings:
         AIMS["balanced"],
         "fraction",
         (0.001, 1.0),
-        "Between the busiest broker's usage and the idlest's, what is accepted; in words "
-        "planner.aim. Low: many moves for little; high: brokers stay unequal.",
+        "The accepted range: highest minus lowest usage of the brokers; in words planner.aim. "
+        "Low: many moves for little; high: brokers stay unequal.",
     )
     half_life: float = setting(
         1800.0,

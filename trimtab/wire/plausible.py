@@ -96,9 +96,9 @@ def doubtful_resource(usage: Floats, limit: Floats) -> Doubtful | None:
 
 
 def doubtful_traffic(traffic: Floats, limit: Floats) -> Doubtful | None:
-    """The first of the (4,) traffic figures, a broker's own or summed over its bundles, that no
-    machine carries: beyond any machine, or beyond what is believed for the ``limit`` (5,) of its
-    network."""
+    """The first of the (4,) traffic figures, a broker's own or summed over its bundles, that is not
+    believed: more than any machine carries, or ten times what the ``limit`` (5,) of its network
+    allows."""
     most = _MOST_TRAFFIC.copy()
     for resource, row in _BANDWIDTHS:
         if 0 < limit[resource] <= _LARGEST[resource]:
