@@ -11,7 +11,8 @@ from functools import partial
 from agent.agent import Agent
 from agent.broker import Broker
 from agent.links import AgentSettings, Links
-from agent.reports.outbox import Outbox, kafka_producer
+from agent.reports.outbox import Outbox
+from agent.reports.producer import kafka_producer
 from sinks.kafka.security import security_of_environment
 from sinks.redis.server.connections import redis_client
 from sinks.redis.server.survey import check_mode

@@ -24,7 +24,8 @@ from redis import Redis
 
 from agent.agent import Agent
 from agent.links import AgentSettings, Links
-from agent.reports.outbox import Outbox, kafka_producer
+from agent.reports.outbox import Outbox
+from agent.reports.producer import kafka_producer
 from benchmarks.figures import Bar, Figure, Limit, figure
 from benchmarks.job import JobProcess
 from deploy.stack import Stack

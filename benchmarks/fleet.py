@@ -19,7 +19,8 @@ from redis import Redis
 
 from agent.agent import Agent
 from agent.links import AgentSettings, Links
-from agent.reports.outbox import Outbox, kafka_producer
+from agent.reports.outbox import Outbox
+from agent.reports.producer import kafka_producer
 from agent.reports.reporting import EVERY_BEAT
 from simulation.broker import SimulatedBroker
 from simulation.load_model import LoadModel, load_model

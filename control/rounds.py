@@ -13,7 +13,8 @@ from typing import Final
 
 import msgspec
 
-from simulation.replay.recorded import RecordedTopics, decode_values
+from simulation.replay.batch_records import BATCHES, decode_values
+from simulation.replay.recorded import RecordedTopics
 from trimtab.cluster.flaws import FROM_ROUNDS
 from trimtab.cluster.intents import apply_intent, resolve_settings
 from trimtab.cluster.job_settings import from_record
@@ -26,15 +27,13 @@ from trimtab.shedding import DEFAULTS
 from trimtab.state.memory import Memory
 from trimtab.wire import keys
 from trimtab.wire.control import decode_intent
-from trimtab.wire.rounds import BatchRecord, JobSettings, RoundRecord
+from trimtab.wire.rounds import JobSettings, RoundRecord
 
 _LATELY_MS: Final = 3_600_000
 """Most clusters hold a round every minute, and the job tells its settings every 15 minutes."""
 
 _READ_LATE_MS: Final = 60_000
 """How long before a round the newest intent that it knew may have arrived."""
-
-_BATCHES: Final = msgspec.json.Decoder(BatchRecord)
 
 
 class NoSuchCluster(LookupError):
@@ -96,7 +95,7 @@ class RoundFeed:
     def _read(self, start: int, end: int) -> None:
         self._next = start
         records = self.topics.between(keys.ROUNDS, 0, start, end)
-        for whole, batch in decode_values(records, _BATCHES):
+        for whole, batch in decode_values(records, BATCHES):
             if batch.settings is not None:
                 self._started[batch.query] = batch.settings
             for held in batch.rounds:

@@ -18,7 +18,7 @@ from admin.ending import FAILED, USAGE, end
 from control.intents import new_intent
 from control.settings import Effective, explain_settings, parse_value
 from simulation.replay.span import iso
-from trimtab.cluster.flaws import FIXED
+from trimtab.cluster.setting_flaws import FIXED
 from trimtab.wire.control import IntentKind
 from trimtab.wire.rounds import RoundRecord
 

@@ -6,26 +6,24 @@ import os
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Final
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from admin.ending import USAGE
+from admin.commands.simulated_table import document_of, table_of
+from admin.ending import USAGE, end
 from simulation.scenarios import (
     InvalidScenario,
     Scenario,
-    ScenarioOutcome,
     change_scenario,
     library,
     load,
 )
 from simulation.scenarios import curve as curves
-from simulation.scenarios.comparing import Job, by_strategy, cell, lines, play
+from simulation.scenarios.comparing import Job, play
 from simulation.scenarios.running import strategy
 from simulation.scenarios.what_if import on_hardware, remove_domain, with_brokers
 from trimtab.settings.setting import InvalidSettings
@@ -34,8 +32,6 @@ from trimtab.shedding import DEFAULTS, SHEDDERS
 _SETTINGS: Final = "settings."
 _DOMAINS: Final = 2
 """Fewest failure domains of which one may be lost."""
-_NAMING: Final = 2
-"""Columns of a curve that say which point it is."""
 
 
 def _to_write(path: Path | None) -> Path | None:
@@ -93,19 +89,16 @@ def simulate(  # noqa: PLR0913 - the options of a command line
             chosen = [strategy(name, tuned) for name in strategies or SHEDDERS]
             jobs = [Job(each, settings) for settings in chosen for each in played]
     except (InvalidScenario, InvalidSettings) as error:
-        raise _end("\n".join(error.problems)) from None
+        raise end("\n".join(error.problems), USAGE) from None
     except OSError as error:
-        raise _end(f"{scenario}: {error.strerror}") from None
+        raise end(f"{scenario}: {error.strerror}", USAGE) from None
     except ValueError as error:
-        raise _end(str(error)) from None
+        raise end(str(error), USAGE) from None
     outcomes = [*play(jobs, processes)]
     name = Path(scenario).stem
-    table = _curve_table(name, outcomes) if curve else _table(name, outcomes)
-    Console(width=None if sys.stdout.isatty() else 200).print(table)
+    Console(width=None if sys.stdout.isatty() else 200).print(table_of(name, outcomes, curve=curve))
     if json is not None:
-        runs = _curve_runs(outcomes) if curve else [_run(each) for each in outcomes]
-        document = {"v": 1, "name": name, "scenario": asdict(played[0]), "runs": runs}
-        json.write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
+        json.write_bytes(document_of(name, outcomes, played[0], curve=curve))
     if html is not None:
         # Imported here: the plotting library takes a second to import.
         from simulation.scenarios.report import page
@@ -182,48 +175,3 @@ def _refuse_beside_curve(
     given += [f"--set {_SETTINGS}{name}" for name in curves.TARGET_NAMES if name in settings]
     if given:
         raise ValueError("\n".join(f"{each}: --curve needs none" for each in given))
-
-
-def _title(name: str, seeds: int) -> str:
-    return name if seeds == 1 else f"{name}, {seeds} seeds: median (worst)"
-
-
-def _table(name: str, outcomes: Sequence[ScenarioOutcome]) -> Table:
-    groups = by_strategy(outcomes)
-    table = Table(title=_title(name, len(outcomes) // len(groups)), title_justify="left")
-    table.add_column("")
-    for each in groups:
-        table.add_column(each, justify="right")
-    for line in lines(outcomes):
-        cells = (cell(line, [o.figures for o in each]) for each in groups.values())
-        table.add_row(line.title, *cells)
-    return table
-
-
-def _curve_table(name: str, outcomes: Sequence[ScenarioOutcome]) -> Table:
-    points = curves.points_of(outcomes)
-    table = Table(title=_title(name, len(points[0].outcomes)), title_justify="left")
-    for place, head in enumerate(curves.columns()):
-        table.add_column(head, justify="left" if place < _NAMING else "right")
-    for row in curves.rows(points):
-        table.add_row(*row)
-    return table
-
-
-def _run(outcome: ScenarioOutcome) -> dict[str, object]:
-    figures = asdict(outcome.figures)
-    return {"strategy": outcome.strategy, "seed": outcome.scenario.seed, "figures": figures}
-
-
-def _curve_runs(outcomes: Sequence[ScenarioOutcome]) -> list[dict[str, object]]:
-    """The runs with what each aims at; a strategy with a range of its own has no target."""
-    return [
-        _run(outcome) | {"target": point.target, "aim": point.aim}
-        for point in curves.points_of(outcomes)
-        for outcome in point.outcomes
-    ]
-
-
-def _end(message: str) -> typer.Exit:
-    typer.echo(message, err=True)
-    return typer.Exit(USAGE)

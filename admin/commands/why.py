@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Final
@@ -10,9 +9,8 @@ from typing import Annotated, Final
 import msgspec
 import typer
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
+from admin.commands.explanation_text import name_rounds, show
 from admin.commands.options import Config, Json
 from admin.commands.replay import Impossible, bound_of
 from admin.ending import USAGE, end, end_unserved
@@ -25,13 +23,9 @@ from sinks.errors import SinkError
 from sinks.redis.explanations import Explanations, Found
 from sinks.redis.server.connections import redis_client
 from streaming.config import InvalidConfig, load_config
-from trimtab.explaining.words import name_some
 from trimtab.nearby import nearby
-from trimtab.wire.explanation import Explanation, Nearest
 
 UNKNOWN: Final = 1
-_MOST: Final = 5
-"""Most other rounds named."""
 
 
 def round_of(text: str) -> Bound:
@@ -82,20 +76,6 @@ def why(  # noqa: PLR0913 - the options of a command line
         print(msgspec.json.encode(_for_programs(answer, found)).decode())
         return
     show(Console(), answer, found, asked=wanted is not None)
-
-
-def show(
-    console: Console, answer: Answer, found: Found | None = None, *, asked: bool = False
-) -> None:
-    """Print it; ``found`` is Redis's data on the subject, ``asked`` if this round was requested."""
-    explanation = answer.explanation
-    for line in _lines(answer):
-        console.print(line, soft_wrap=True, highlight=False, markup=False)
-    if found is not None:
-        for line in _elsewhere(explanation, found, asked=asked):
-            console.print(line, soft_wrap=True, highlight=False, markup=False)
-    if explanation.options:
-        console.print(_options(explanation), highlight=False)
 
 
 def _replayed(  # noqa: PLR0913 - the options of a command line
@@ -163,92 +143,13 @@ def _answer(
         )
     wanted = last if number is None else number
     where = f"round {number}" if number is not None else f"rounds {first} to {last}"
-    other = f"; {_explain(found.rounds)}" if found.rounds else f"; {nearby(subject, named)}"
+    other = f"; {name_rounds(found.rounds)}" if found.rounds else f"; {nearby(subject, named)}"
     raise end(
         f"{where} kept nothing of {subject}{other}: a round stores only what it moved "
         "or refused, and the brokers involved\n"
         f"Next: trimtab why {subject} --cluster {cluster} --round {wanted} --replay",
         UNKNOWN,
     )
-
-
-def _lines(answer: Answer) -> Iterator[str]:
-    explanation = answer.explanation
-    place = f"{explanation.subject} in {explanation.cluster}"
-    yield f"{place}, round {explanation.round} of {iso(explanation.at)}"
-    ends = ""
-    if explanation.source is not None and explanation.destination is not None:
-        ends = f" from {explanation.source} to {explanation.destination}"
-    yield f"{explanation.verdict}{ends}: {explanation.rule} ({explanation.strategy})"
-    yield explanation.why
-    if explanation.advice:
-        yield explanation.advice
-    yield from _figures(explanation)
-    yield from _otherwise(answer)
-    if explanation.until:
-        yield f"this ends by itself at {iso(explanation.until)}"
-    if not answer.as_recorded:
-        yield "the replayed round is not what was recorded: trimtab replay says where they differ"
-
-
-def _elsewhere(explanation: Explanation, found: Found, *, asked: bool) -> Iterator[str]:
-    newest = found.kept[1] if found.kept is not None else explanation.round
-    if not asked and newest != explanation.round:
-        yield (
-            f"the newest round is {newest}, which kept nothing of it: --round {newest} --replay "
-            "explains it there"
-        )
-    others = [each for each in found.rounds if each != explanation.round]
-    if others:
-        yield f"{_explain(others)} too (--round)"
-
-
-def _explain(rounds: Sequence[int]) -> str:
-    """That these rounds explain it."""
-    if len(rounds) == 1:
-        return f"round {rounds[0]} explains it"
-    return f"rounds {name_some([*map(str, rounds)], _MOST)} explain it"
-
-
-def _figures(explanation: Explanation) -> Iterator[str]:
-    for broker, (before, after) in explanation.usage.items():
-        yield f"expected usage of {broker}: {_change(before, after)} %"
-    if explanation.range is not None:
-        yield f"range of expected usage: {_change(*explanation.range)} points"
-
-
-def _otherwise(answer: Answer) -> Iterator[str]:
-    nearest, tried = answer.explanation.nearest, answer.tried
-    if nearest is None:
-        yield "no single setting is known that would change this"
-        return
-    yield f"otherwise with {_setting(nearest)}: {nearest.so_that}"
-    if tried is not None:
-        to = f" to {tried.destination}" if tried.destination is not None else ""
-        yield f"tried: {tried.verdict}{to}, {tried.rule}: {tried.why}"
-
-
-def _setting(nearest: Nearest) -> str:
-    then, now = (msgspec.json.encode(each).decode() for each in (nearest.then, nearest.now))
-    beyond = ""
-    if not isinstance(nearest.then, bool | str) and not isinstance(nearest.now, bool | str):
-        beyond = " or more" if nearest.then > nearest.now else " or less"
-    return f"{nearest.setting} = {then}{beyond}, instead of {now}"
-
-
-def _options(explanation: Explanation) -> Table:
-    table = Table("could go to", "usage with it", "", box=None, pad_edge=False)
-    table.columns[1].justify = "right"
-    for each in explanation.options:
-        usage = "" if each.usage is None else f"{100 * each.usage:.1f} %"
-        table.add_row(escape(each.broker), usage, "chosen" if each.chosen else each.bar)
-    return table
-
-
-def _change(before: float, after: float) -> str:
-    if before == after:
-        return f"{100 * before:.1f}"
-    return f"{100 * before:.1f} -> {100 * after:.1f}"
 
 
 def _for_programs(answer: Answer, found: Found | None) -> dict[str, object]:

@@ -19,7 +19,8 @@ from agent.agent import Agent
 from agent.example_broker import ExampleBroker
 from agent.links import AgentSettings, Links
 from agent.logs import log_to_stderr
-from agent.reports.outbox import Outbox, kafka_producer
+from agent.reports.outbox import Outbox
+from agent.reports.producer import kafka_producer
 from agent.running import wait_for_the_end
 from sinks.redis.server.connections import redis_client
 from trimtab.wire.load_report import LocalBrokerData

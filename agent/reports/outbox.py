@@ -7,22 +7,19 @@ broker.
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Final
 
 import structlog
-from kafka import KafkaProducer
-from kafka.errors import KafkaError, KafkaTimeoutError, MessageSizeTooLargeError
+from kafka.errors import KafkaError, MessageSizeTooLargeError
 
+from agent.reports.producer import Producer
 from sinks.errors import Misconfigured, SinkError
-from sinks.kafka.clients import check_access
-from sinks.kafka.security import PLAINTEXT, KafkaSecurity
 from trimtab.wire.keys import LOAD_REPORTS
 
 IN_FLIGHT: Final = 512
@@ -35,24 +32,6 @@ after a restart of Kafka kafka-python was seen to stop sending."""
 
 FIRST_WAIT_S: Final = 0.2
 LONGEST_WAIT_S: Final = 10.0
-
-
-class Delivery(Protocol):
-    """kafka-python's future of a sent record."""
-
-    def add_callback(self, f: Callable[[object], None]) -> object: ...
-
-    def add_errback(self, f: Callable[[object], None]) -> object: ...
-
-
-class Producer(Protocol):
-    """The used part of KafkaProducer."""
-
-    def send(
-        self, topic: str, value: bytes, key: bytes, headers: list[tuple[str, bytes]]
-    ) -> Delivery: ...
-
-    def close(self, timeout: float) -> None: ...
 
 
 @dataclass(slots=True)
@@ -79,57 +58,6 @@ class Message:
     headers: list[tuple[str, bytes]]
     arrived: Callable[[], None] = field(default=ignore, compare=False)
     """Called once Kafka has acknowledged it, on the producer's thread."""
-
-
-def kafka_producer(bootstrap: str, security: KafkaSecurity = PLAINTEXT) -> Producer:
-    """A producer for reports; raises KafkaError or KafkaUnavailable while no broker of
-    ``bootstrap`` answers, and Misconfigured if it refuses us."""
-    if security != PLAINTEXT:
-        # kafka-python cannot tell a wrong password or certificate from an absent server, retries
-        # for ever, and leaves its sockets to the garbage collector.
-        check_access(bootstrap, security.librdkafka())
-        # At DEBUG it logs what it sends, including the password with SASL PLAIN.
-        for name in ("kafka.net", "kafka.protocol"):
-            logging.getLogger(name).setLevel(logging.INFO)
-    # A report is stale long before Kafka's two minutes; the small linger lets a process with many
-    # brokers fill its requests; an auto-created topic would lack LogAppendTime.
-    producer = KafkaProducer(
-        bootstrap_servers=bootstrap,
-        **security.kafka_python(),
-        acks="all",
-        allow_auto_create_topics=False,
-        metrics_enabled=False,
-        linger_ms=5,
-        batch_size=256 * 1024,
-        max_block_ms=2_000,
-        bootstrap_timeout_ms=2_000,
-        request_timeout_ms=5_000,
-        delivery_timeout_ms=15_000,
-        reconnect_backoff_max_ms=5_000,
-    )
-    return _Closing(producer)
-
-
-@dataclass(frozen=True, slots=True)
-class _Closing:
-    """A KafkaProducer that ends its thread and sockets even with undelivered reports."""
-
-    # Any: kafka-python has no annotations.
-    producer: Any
-
-    def send(
-        self, topic: str, value: bytes, key: bytes, headers: list[tuple[str, bytes]]
-    ) -> Delivery:
-        delivery: Delivery = self.producer.send(topic, value=value, key=key, headers=headers)
-        return delivery
-
-    def close(self, timeout: float) -> None:
-        try:
-            self.producer.close(timeout)
-        except KafkaTimeoutError:
-            # Its flush gave up, which skips the rest of its close.
-            self.producer._sender.force_close()
-            self.producer._sender.join(timeout)
 
 
 class Outbox:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from simulation.replay.recorded import Missing, RecordedTopics, join_pieces
+from simulation.replay.batch_records import join_pieces
+from simulation.replay.recorded import Missing, RecordedTopics
 from simulation.replay.run import Readers, SpanReplay
 from simulation.replay.span import Asked, Bound, find_span, iso
 from trimtab.explaining.scene import again

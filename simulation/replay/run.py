@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Self
 
+from simulation.replay.batch_records import read_in
 from simulation.replay.batches import Replay, rounds_of
 from simulation.replay.exports import held_after
-from simulation.replay.recorded import Missing, RecordedTopics, read_in
+from simulation.replay.recorded import Missing, RecordedTopics
 from simulation.replay.shadowed import ShadowedCluster
 from simulation.replay.span import Span, batches_of
 from sources.records import Record

@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from simulation.replay.batch_records import BATCHES, decode_values
 from simulation.replay.batches import Contradiction, require_agreement
-from simulation.replay.recorded import BATCHES, Missing, RecordedTopics, decode_values
+from simulation.replay.recorded import Missing, RecordedTopics
 from trimtab.wire import keys
 from trimtab.wire.rounds import BatchRecord
 

@@ -21,8 +21,8 @@ from agent.reports.outbox import (
     Counts,
     Message,
     Outbox,
-    kafka_producer,
 )
+from agent.reports.producer import kafka_producer
 from agent.reports.reporting import Reporter
 from deploy.kafka_server import KafkaServer
 from sinks.errors import KafkaUnavailable, Misconfigured

@@ -18,7 +18,8 @@ from urllib.request import urlopen
 import msgspec
 import typer
 
-from agent.reports.outbox import Message, Outbox, kafka_producer
+from agent.reports.outbox import Message, Outbox
+from agent.reports.producer import kafka_producer
 from trimtab.wire.keys import SEQUENCE_HEADER, SESSION_HEADER
 
 LOAD_REPORT = "/admin/v2/broker-stats/load-report"

@@ -13,7 +13,8 @@ from typing import Final
 import msgspec
 import redis
 
-from agent.reports.outbox import Outbox, kafka_producer
+from agent.reports.outbox import Outbox
+from agent.reports.producer import kafka_producer
 from deploy import jars
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer

@@ -16,8 +16,8 @@ from typing import Any, Final, cast
 import msgspec
 from pyspark.sql import DataFrame
 
+from simulation.replay.batch_records import decode_batches
 from simulation.replay.batches import Replay
-from simulation.replay.recorded import decode_batches
 from sinks.errors import Fenced, StoreUnavailable
 from sinks.kafka.publisher import Outgoing
 from sinks.redis.cluster_gate import ClusterGate

@@ -7,8 +7,8 @@ from typing import Final
 import msgspec
 import pytest
 
+from simulation.replay.batch_records import decode_batches
 from simulation.replay.inquiry import explain_by_replay
-from simulation.replay.recorded import decode_batches
 from simulation.replay.run import SpanReplay
 from simulation.replay.span import Asked, Bound, find_span
 from sinks.kafka.publisher import Outgoing

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from simulation.replay.recorded import decode_batches
+from simulation.replay.batch_records import decode_batches
 from simulation.replay.run import SpanReplay
 from simulation.replay.span import Asked, Bound, find_span
 from tests.support.kept_topics import KeptTopics

@@ -21,7 +21,8 @@ from confluent_kafka.admin._scram import (
 from pydantic import SecretStr, ValidationError
 from structlog.testing import capture_logs
 
-from agent.reports.outbox import Message, Outbox, Producer, kafka_producer
+from agent.reports.outbox import Message, Outbox
+from agent.reports.producer import Producer, kafka_producer
 from deploy import jars
 from deploy.kafka_server import KafkaServer
 from deploy.ports import free_port

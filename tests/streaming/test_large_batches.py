@@ -11,7 +11,7 @@ import pytest
 import redis
 from pyspark.sql import DataFrame
 
-from simulation.replay.recorded import decode_batches
+from simulation.replay.batch_records import decode_batches
 from sinks.kafka.pages import PAGE as PUBLISHED
 from sinks.kafka.publisher import Outgoing
 from sinks.redis.cluster_gate import ClusterGate

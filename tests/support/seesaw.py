@@ -12,7 +12,8 @@ from typing import Final
 
 from agent.agent import Agent
 from agent.links import AgentSettings, Links
-from agent.reports.outbox import Outbox, kafka_producer
+from agent.reports.outbox import Outbox
+from agent.reports.producer import kafka_producer
 from simulation.broker import SimulatedBroker
 from simulation.load_model import LoadModel
 from sinks.redis.server.connections import redis_client

@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import fields
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Final
 
 from trimtab.cluster.existing import Flaw
-from trimtab.intake.snapshot import IntakeSettings
+from trimtab.cluster.setting_flaws import reset_flaws, setting_flaws
 from trimtab.model import FULL_RANGE_END, InvalidName, namespace_of, parse_bundle
 from trimtab.nearby import nearby
 from trimtab.policies import Isolation, Policies
 from trimtab.reasons import IntentRule
-from trimtab.settings import Settings, Value, contradictions
+from trimtab.settings import Settings
 from trimtab.settings.words import BY_POSITIONS
 from trimtab.state.memory import Memory
 from trimtab.state.round_state import AskedSplit
 from trimtab.wire.control import LONGEST_ID, LONGEST_REASON, OF_THE_WATCHER, Intent, IntentKind
 
-FIXED: Final = "intake."
-"""The settings of operator ①, which reads no intents."""
 MOST_BUNDLES: Final = 1024
 """Of a new namespace. Fewer: too few for the largest; more: one intent fills many batches."""
 _NAMESPACE: Final = re.compile(r"[-=:.\w]+/[-=:.\w]+", re.ASCII)
 """The characters of Pulsar's NamedEntity."""
-_INTAKE: Final = tuple(FIXED + each.name for each in fields(IntakeSettings))
 
 
 def intent_flaws(memory: Memory, intent: Intent, defaults: Settings) -> Iterator[Flaw]:
@@ -44,68 +40,6 @@ def intent_flaws(memory: Memory, intent: Intent, defaults: Settings) -> Iterator
         yield IntentRule.NO_SUBJECT, f"{subject}: says nothing of what it is about"
     elif intent.kind in _FLAWS:
         yield from _FLAWS[intent.kind](memory, intent, defaults)
-
-
-def setting_flaws(
-    overrides: Mapping[str, Value], values: Mapping[str, Value], defaults: Settings
-) -> Iterator[Flaw]:
-    """What is wrong with new values, which are judged together with those set before."""
-    yield from _fixed(values)
-    free = {name: values[name] for name in _not_fixed(values)}
-    accepted, problems = defaults.read(free)
-    for name in free:
-        path = defaults.path_of(name)
-        if path is not None and path not in accepted and not problems:
-            # Only an old spelling of Pulsar's is left out without a problem.
-            problems = [f"{name}: not read while {path} is set; change that"]
-    after = defaults.with_accepted(defaults.read(overrides)[0] | accepted)
-    for problem in (*problems, *contradictions(after)):
-        yield IntentRule.INVALID_SETTING, problem
-
-
-def reset_flaws(
-    overrides: Mapping[str, Value], names: Collection[str], defaults: Settings
-) -> Iterator[Flaw]:
-    """What is wrong with a reset: unknown names, or a contradiction with what stays changed."""
-    yield from _fixed(names)
-    for name in _not_fixed(names):
-        # A setting of an earlier version can be reset, too.
-        if defaults.path_of(name) is None and name not in overrides:
-            yield IntentRule.INVALID_SETTING, defaults.absence_of(name)
-    kept = without_names(overrides, names, defaults)
-    for problem in contradictions(defaults.with_valid(kept)):
-        yield IntentRule.INVALID_SETTING, problem
-
-
-def without_names(
-    overrides: Mapping[str, Value], names: Collection[str], defaults: Settings
-) -> dict[str, Value]:
-    """The overrides that remain after a reset of ``names``, or of all without names."""
-    if not names:
-        return {}
-    paths = {defaults.path_of(name) or name for name in names}
-    return {
-        name: value
-        for name, value in overrides.items()
-        if (defaults.path_of(name) or name) not in paths
-    }
-
-
-def _fixed(names: Collection[str]) -> Iterator[Flaw]:
-    for name in names:
-        if name.startswith(FIXED) and name not in _INTAKE:
-            problem = f"{name}: no such setting; {nearby(name, _INTAKE)}"
-            yield IntentRule.INVALID_SETTING, problem
-        elif name.startswith(FIXED):
-            yield (
-                IntentRule.FIXED_SETTING,
-                f"{name}: is fixed while the job runs; change [intake] in the job's file and start "
-                "the job again",
-            )
-
-
-def _not_fixed(names: Collection[str]) -> list[str]:
-    return [name for name in names if not name.startswith(FIXED)]
 
 
 def _policy_flaws(memory: Memory, intent: Intent, _: Settings) -> Iterator[Flaw]:

@@ -12,7 +12,8 @@ from types import MappingProxyType
 from typing import Final, NamedTuple, TypeVar
 
 from trimtab.cluster.existing import Existing, absences, concerned, new_bundles
-from trimtab.cluster.flaws import asked_split, intent_flaws, without_names
+from trimtab.cluster.flaws import asked_split, intent_flaws
+from trimtab.cluster.setting_flaws import without_names
 from trimtab.doubt import Doubt
 from trimtab.policies import Policies
 from trimtab.reasons import IntentRule

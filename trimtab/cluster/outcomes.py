@@ -37,7 +37,7 @@ _DECIDED_BY_ROUNDS: Final = frozenset({IntentKind.UNLOAD, IntentKind.SPLIT})
 
 
 class Told(NamedTuple):
-    """The memory after intents were accepted, refused or carried out, and the outcomes to publish."""
+    """The memory after intents were accepted, refused or done, and the outcomes to publish."""
 
     memory: Memory
     outcomes: tuple[IntentOutcome, ...] = ()

@@ -128,7 +128,16 @@ def observe_fleet(
             fleet = replace(fleet, usage=takes.usage, takes=takes)
     elif len(past.needs.keys):
         history = replace(history, needs=Needs())
-    columns = (fleet.usage.tolist(), gain.tolist(), fleet.variance.tolist())
+    history, filling = _foresee(view, fleet, history, past)
+    return replace(fleet, ready=fleet.ready and not filling), history
+
+
+def _foresee(
+    view: View, fleet: Fleet, history: PlannerHistory, past: PlannerHistory
+) -> tuple[PlannerHistory, bool]:
+    """The history with what is predicted of each broker, and whether brokers that joined are being
+    filled; ``past`` is the history of the round before."""
+    columns = (fleet.usage.tolist(), fleet.gain.tolist(), fleet.variance.tolist())
     foreseen = dict(zip(view.brokers.names, map(Foreseen, *columns), strict=True))
     # Plans for another set of brokers are no reason to leave this one as it is.
     unrest = history.unrest if foreseen.keys() == past.foreseen.keys() else 0.0
@@ -144,7 +153,7 @@ def observe_fleet(
         change=change,
         filling_ms=view.now_ms if filling else 0,
     )
-    return replace(fleet, ready=fleet.ready and not filling), history
+    return history, filling
 
 
 def traffic_of(stats: Floats) -> Floats:
