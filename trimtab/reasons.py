@@ -90,6 +90,8 @@ class Rule(StrEnum):
     UNOWNED = "unowned"
     """No record says the source owns it."""
     OWNER_LOST = "owner-lost"
+    UNREPORTED = "not-reported"
+    """Its owner, which serves, has not reported it since it got it."""
     IN_FLIGHT = "in-flight"
     COOLING_DOWN = "cooling-down"
     CONFLICT = "conflict"

@@ -1,0 +1,130 @@
+"""What the documents of Pulsar do with pulsar-admin is done, and told afterwards."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from fastapi.testclient import TestClient
+from pydantic import SecretStr
+from redis import Redis
+
+from api.app import create_app
+from api.desk import Desk
+from deploy.kafka_server import KafkaServer
+from deploy.redis_server import RedisServer
+from sinks.kafka.topics import ensure_topics
+from streaming.config import JobConfig, KafkaConfig
+from tests.agent.support import A, B
+from tests.api.prompt_job import PromptJob
+from trimtab.ownership import State
+from trimtab.wire.ownership import Record
+
+NAMESPACES = "/admin/v2/namespaces"
+
+
+@pytest.fixture
+def job(kafka: KafkaServer, redis_server: RedisServer) -> Iterator[PromptJob]:
+    """Two brokers of a cluster of the test's own, which own nothing yet."""
+    ensure_topics(kafka.bootstrap)
+    settings = JobConfig(
+        kafka=KafkaConfig(bootstrap=kafka.bootstrap), redis_url=SecretStr(redis_server.url)
+    )
+    client = Redis.from_url(redis_server.url, protocol=2)
+    with client, PromptJob(settings, client, f"prompt-{time.time_ns()}", (A, B)) as prompt:
+        yield prompt
+
+
+@pytest.fixture
+def api(job: PromptJob) -> Iterator[TestClient]:
+    with TestClient(create_app(Desk(job, job.cluster_name, patience_s=0.0))) as client:
+        yield client
+
+
+def records(job: PromptJob, namespace: str) -> dict[str, Record]:
+    found = job.records(job.cluster_name, namespace)
+    return {name: each for name, each in found.items() if each.state is not State.DELETED}
+
+
+def test_a_namespace_is_created_with_sixteen_bundles_each_at_a_broker(
+    api: TestClient, job: PromptJob
+) -> None:
+    """Items 002-05 and 003-05: `pulsar-admin namespaces create my-tenant/ns --bundles 16`."""
+    path = f"{NAMESPACES}/my-tenant/ns"
+    assert api.put(path, json={"bundles": {"numBundles": 16}}).status_code == 204
+    told = api.get(f"{path}/bundles").json()
+    assert told["numBundles"] == 16
+    assert told["boundaries"][:3] == ["0x00000000", "0x10000000", "0x20000000"]
+    owned = records(job, "my-tenant/ns").values()
+    assert {record.state for record in owned} == {State.OWNED}
+    assert Counter(record.owner for record in owned) == {A: 8, B: 8}
+
+
+def test_a_namespace_has_four_bundles_where_nobody_says_how_many(api: TestClient) -> None:
+    """Item 002-04: whatever defaultNumberOfNamespaceBundles is in a broker.conf."""
+    assert api.put(f"{NAMESPACES}/my-tenant/ns").status_code == 204
+    assert api.get(f"{NAMESPACES}/my-tenant/ns/bundles").json()["numBundles"] == 4
+
+
+def test_a_failure_domain_is_created_told_changed_and_deleted(
+    api: TestClient, job: PromptJob
+) -> None:
+    """Item 002-57."""
+    domains = f"/admin/v2/clusters/{job.cluster_name}/failureDomains"
+    assert api.post(f"{domains}/north", json={"brokers": [A, B]}).status_code == 204
+    assert api.get(domains).json() == {"north": {"brokers": [A, B]}}
+    assert api.post(f"{domains}/north", json={"brokers": [A]}).status_code == 204
+    assert api.post(f"{domains}/south", json={"brokers": [B]}).status_code == 204
+    assert api.get(f"{domains}/north").json() == {"brokers": [A]}
+    assert api.get(f"{domains}/south").json() == {"brokers": [B]}
+    assert api.delete(f"{domains}/north").status_code == 200
+    assert api.get(domains).json() == {"south": {"brokers": [B]}}
+    assert api.get(f"{domains}/north").status_code == 404
+
+
+def test_an_anti_affinity_group_is_set_told_listed_and_left(
+    api: TestClient, job: PromptJob
+) -> None:
+    """Item 002-60."""
+    spaces = [f"{NAMESPACES}/t/{name}/antiAffinity" for name in ("one", "two")]
+    members = f"{NAMESPACES}/{job.cluster_name}/antiAffinity/vip?property=t"
+    for path in spaces:
+        assert api.post(path, content="vip").status_code == 204
+    assert api.get(spaces[0]).text == "vip"
+    assert api.get(members).json() == ["t/one", "t/two"]
+    assert api.delete(spaces[0]).status_code == 204
+    assert (api.get(spaces[0]).status_code, api.get(members).json()) == (204, ["t/two"])
+
+
+@pytest.mark.parametrize("unload", ["false", "true"])
+def test_the_largest_bundle_is_split_where_its_topics_are_halved(
+    api: TestClient, job: PromptJob, unload: str
+) -> None:
+    """Item 003-14: `split-bundle -bt LARGEST -san topic_count_equally_divide -u`.
+
+    With -u, too, the children stay until a round moves them (item 000-21).
+    """
+    path = f"{NAMESPACES}/my-tenant/ns"
+    api.put(path, json={"bundles": {"numBundles": 2}})
+    low, high = sorted(records(job, "my-tenant/ns"))
+    owners = {name: str(each.owner) for name, each in records(job, "my-tenant/ns").items()}
+    job.report(owners, {low: 2, high: 4})
+    job.sites[owners[high]].broker.positions = [0x90000000, 0x90000002, 0xA0000000, 0xB0000000]
+    query = f"splitAlgorithmName=topic_count_equally_divide&unload={unload}"
+    done = api.put(f"{path}/LARGEST/split?{query}")
+    assert done.status_code == 204, done.text
+    edges = ["0x00000000", "0x80000000", "0x98000001", "0xffffffff"]
+    assert api.get(f"{path}/bundles").json()["boundaries"] == edges
+    children = {name: each.owner for name, each in records(job, "my-tenant/ns").items()}
+    assert [*children.values()] == [owners[low], owners[high], owners[high]]
+
+
+def test_a_topic_is_its_brokers_to_unload(api: TestClient) -> None:
+    """Item 002-48: it closes and opens one topic again, and has no effect on the assignment."""
+    for domain in ("persistent", "non-persistent"):
+        told = api.put(f"/admin/v2/{domain}/t/n/orders/unload")
+        assert told.status_code == 405
+        assert "pulsar-admin topics lookup" in told.json()["reason"]
+        assert "pulsar-admin namespaces unload -b" in told.json()["reason"]
