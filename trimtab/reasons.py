@@ -179,6 +179,8 @@ class IntentRule(StrEnum):
     """Without an id, or by one that is too long, no outcome could be told."""
     INVALID_REASON = "invalid-reason"
     """It says why it is asked at more length than anyone would read."""
+    TOO_LARGE = "too-large"
+    """It says more than a round can carry (`trimtab.cluster.intent_size`)."""
     ID_IN_USE = "id-in-use"
     """An earlier intent with this id asked for something else."""
     NO_SUBJECT = "no-subject"
