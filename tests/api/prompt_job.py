@@ -29,6 +29,7 @@ from trimtab.wire.control import Intent
 from trimtab.wire.intent_outcome import IntentOutcome
 from trimtab.wire.keys import LOAD_REPORTS
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
+from trimtab.wire.lookup import ServiceUrls
 from trimtab.wire.rounds import BatchRecord
 from trimtab.wire.rows import Row, Tag
 
@@ -52,9 +53,10 @@ class PromptJob(ControlPlane):
         self._out = Publisher(settings.kafka.bootstrap)
         self._read, self._batch = 0, 0
         self._now = server_ms(client)
-        self._operator = Cluster(cluster, {}, {}, Memory(), SETTINGS)
         for broker in self.sites:
-            self._hear(broker)
+            self.urls.write(cluster, broker, ServiceUrls(pulsar=f"pulsar://{broker}"))
+        self._operator = Cluster(cluster, {}, {}, Memory(), SETTINGS)
+        self._hear()
         self._turn()
 
     def send(self, intent: Intent) -> None:
@@ -73,22 +75,27 @@ class PromptJob(ControlPlane):
         for _ in range(_TURNS):
             self._turn()
 
-    def report(self, owners: Mapping[str, str], topics: Mapping[str, int]) -> None:
-        """Have the owners report how many topics their bundles have."""
-        for broker in {*owners.values()}:
-            stats = {
-                b: BundleStats(topics=topics[b]) for b, owner in owners.items() if owner == broker
-            }
+    def report(self, topics: Mapping[str, int]) -> None:
+        """Have the brokers report on Kafka how many topics their bundles have."""
+        for broker, site in self.sites.items():
+            stats = {each: BundleStats(topics=topics[each]) for each in site.holdings.bundles()}
             said = LocalBrokerData(cpu=Resource(10.0, 100.0), last_stats=stats, bundles=[*stats])
-            self._out.publish(
-                [Outgoing(LOAD_REPORTS, f"{self.cluster_name}/{broker}", encode(said))]
-            )
-            self._hear(broker, *stats)
+            record = Outgoing(LOAD_REPORTS, f"{self.cluster_name}/{broker}", encode(said))
+            self._out.publish([record])
 
-    def _hear(self, broker: str, *bundles: str) -> None:
-        said = arrival(1, report(dict.fromkeys(bundles, 1.0)), seconds=self._now / 1000)
-        payload = pack(fold(None, broker, [said], IntakeSettings())[0])
-        self._take([Row(self.cluster_name, Tag.SNAPSHOT, broker, payload, self._now, accepted=1)])
+    def held(self) -> list[str]:
+        """The bundles that a broker has."""
+        return [each for site in self.sites.values() for each in site.holdings.bundles()]
+
+    def _hear(self) -> None:
+        """What the brokers have."""
+        rows = []
+        for broker, site in self.sites.items():
+            rates = dict.fromkeys(site.holdings.bundles(), 1.0)
+            said = arrival(1, report(rates), seconds=self._now / 1000)
+            known = pack(fold(None, broker, [said], IntakeSettings())[0])
+            rows.append(Row(self.cluster_name, Tag.SNAPSHOT, broker, known, self._now, accepted=1))
+        self._take(rows)
 
     def _turn(self) -> None:
         """A round; the brokers do what they are told; the job reads of it."""
@@ -96,6 +103,7 @@ class PromptJob(ControlPlane):
         self._write(self._operator.wake(self._now)[0])
         for site in self.sites.values():
             site.obey()
+        self._hear()
         found = journal(self._client, self.cluster_name)
         new, self._read = found[self._read :], len(found)
         self._take(

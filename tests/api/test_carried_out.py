@@ -20,6 +20,7 @@ from streaming.config import JobConfig, KafkaConfig
 from tests.agent.support import A, B
 from tests.api.prompt_job import PromptJob
 from trimtab.ownership import State
+from trimtab.wire.lookup import ServiceUrls
 from trimtab.wire.ownership import Record
 
 NAMESPACES = "/admin/v2/namespaces"
@@ -104,13 +105,13 @@ def test_the_largest_bundle_is_split_where_its_topics_are_halved(
 ) -> None:
     """Item 003-14: `split-bundle -bt LARGEST -san topic_count_equally_divide -u`.
 
-    With -u, too, the children stay until a round moves them (item 000-21).
+    With and without -u the next round places the children (item 000-21).
     """
     path = f"{NAMESPACES}/my-tenant/ns"
     api.put(path, json={"bundles": {"numBundles": 2}})
     low, high = sorted(records(job, "my-tenant/ns"))
     owners = {name: str(each.owner) for name, each in records(job, "my-tenant/ns").items()}
-    job.report(owners, {low: 2, high: 4})
+    job.report({low: 2, high: 4})
     job.sites[owners[high]].broker.positions = [0x90000000, 0x90000002, 0xA0000000, 0xB0000000]
     query = f"splitAlgorithmName=topic_count_equally_divide&unload={unload}"
     done = api.put(f"{path}/LARGEST/split?{query}")
@@ -118,7 +119,7 @@ def test_the_largest_bundle_is_split_where_its_topics_are_halved(
     edges = ["0x00000000", "0x80000000", "0x98000001", "0xffffffff"]
     assert api.get(f"{path}/bundles").json()["boundaries"] == edges
     children = {name: each.owner for name, each in records(job, "my-tenant/ns").items()}
-    assert [*children.values()] == [owners[low], owners[high], owners[high]]
+    assert [*children.values()] == [owners[low], owners[low], owners[high]]
 
 
 def test_a_topic_is_its_brokers_to_unload(api: TestClient) -> None:
@@ -128,3 +129,19 @@ def test_a_topic_is_its_brokers_to_unload(api: TestClient) -> None:
         assert told.status_code == 405
         assert "pulsar-admin topics lookup" in told.json()["reason"]
         assert "pulsar-admin namespaces unload -b" in told.json()["reason"]
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["its URL", "no URL"])
+def test_a_lookup_tells_where_the_broker_listens_or_why_not(
+    api: TestClient, job: PromptJob, known: bool
+) -> None:
+    api.put(f"{NAMESPACES}/t/n", json={"bundles": {"numBundles": 1}})
+    (record,) = records(job, "t/n").values()
+    if not known:
+        job.urls.write(job.cluster_name, str(record.owner), ServiceUrls())
+    told = api.get("/lookup/v2/topic/persistent/t/n/orders")
+    if known:
+        assert told.json()["brokerUrl"] == f"pulsar://{record.owner}"
+    else:
+        assert told.status_code == 503
+        assert f"{record.owner} serves it, and its load report" in told.json()["reason"]

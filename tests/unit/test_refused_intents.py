@@ -231,6 +231,12 @@ def policy(*patterns: str) -> dict[str, Any]:
             id="a name that each round would carry",
         ),
         pytest.param(
+            IntentKind.SPLIT,
+            {"bundle": EIGHTHS[0], "positions": list(range(1025))},
+            "too-large: positions: has more than 1024 entries",
+            id="a problem for each position",
+        ),
+        pytest.param(
             IntentKind.FAILURE_DOMAIN,
             {"name": "n", "brokers": ["x" * 2049]},
             "too-large: brokers: one has more than 2048 characters",

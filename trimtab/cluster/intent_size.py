@@ -12,7 +12,7 @@ from trimtab.wire.control import Intent
 _TEXTS: Final = ("broker", "name", "group", "bundle", "algorithm")
 
 MOST: Final[Mapping[str, int]] = MappingProxyType(
-    {"settings": 500, "names": 500, "brokers": 10_000}
+    {"settings": 500, "names": 500, "brokers": 10_000, "positions": 1024}
 )
 """Entries of a member. Fewer: not all settings, or not a whole fleet; more: each unknown name is
 compared with all known ones, and 1 MB of them would take longer than the watchdog waits."""
