@@ -122,7 +122,11 @@ class World:
     def await_moves(self, more: int, seconds: float = 60.0) -> float:
         """Until so many more; how long that is since the last fault."""
         goal = self.moves() + more
-        eventually(lambda: self.moves() >= goal, f"{goal} moves", seconds)
+        try:
+            eventually(lambda: self.moves() >= goal, f"{goal} moves", seconds)
+        except AssertionError as error:
+            error.add_note(f"the last rounds: {self.job.rounds()[-3:]}")
+            raise
         return self._since_fault()
 
     def await_open(self, seconds: float = 60.0) -> float:

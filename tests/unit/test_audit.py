@@ -163,6 +163,11 @@ def test_what_keeps_the_rules_is_not_reported(items: list[Change | Command]) -> 
             id="an old generation",
         ),
         pytest.param(
+            [*HANDED_OVER, change("release 0.4 Free", 5)],
+            ViolationKind.CONFLICT,
+            id="an old generation that counts from below",
+        ),
+        pytest.param(
             [*HANDED_OVER[:2], HANDED_OVER[3]], ViolationKind.GAP, id="a change is missing"
         ),
         pytest.param(
@@ -286,6 +291,42 @@ def test_what_breaks_a_rule_is_reported_and_nothing_else(
     items: list[Change | Command], kind: ViolationKind
 ) -> None:
     assert set(kinds(*items)) == {kind}
+
+
+LOST_BRANCH = [
+    *HANDED_OVER[:2],
+    change(f"keep 1.3 Owned {A}", 3),
+    change(f"claim 1.4 Owned {A}", 4),
+]
+WENT_ON = [
+    change(f"hand-over 3.3 Assigning {B}", 9),
+    change(f"serve 3.4 Owned {B}", 10),
+]
+
+
+@pytest.mark.parametrize(
+    ("items", "lost"),
+    [
+        pytest.param([*LOST_BRANCH, *WENT_ON], 2, id="and its changes came first"),
+        pytest.param(
+            [*LOST_BRANCH[:2], *WENT_ON, *LOST_BRANCH[2:]],
+            2,
+            id="and its changes came late",
+        ),
+        pytest.param(
+            [*LOST_BRANCH[:1], change("restore 3.2 Deleted", 0), *LOST_BRANCH[1:2]],
+            1,
+            id="and the rebuild ended the bundle",
+        ),
+        pytest.param(
+            [*LOST_BRANCH, *WENT_ON, transfer(Epoch(1, 4), 4)],
+            2,
+            id="and a command of it",
+        ),
+    ],
+)
+def test_a_branch_that_the_store_lost_is_a_note(items: list[Change | Command], lost: int) -> None:
+    assert kinds(*items) == [ViolationKind.LOST] * lost
 
 
 def test_two_that_were_merged_have_both_ended() -> None:

@@ -43,6 +43,8 @@ longer: findings come later."""
 QUIET_MS: Final = 600_000
 """Time without growth after which a namespace that never covered its ring is reported."""
 
+_LOST: Final = RuleBreach(ViolationKind.LOST, "the store went on without it")
+
 _Key = tuple[str, str]
 """Cluster and bundle, or cluster and namespace."""
 
@@ -85,7 +87,11 @@ class Audit:
         history = self._histories.setdefault(key, RecordHistory())
         if change.pruned:
             history.pruned = max(history.pruned, change.record.epoch)
+        for lost in history.forget_lost(change):
+            self._tell(key, _LOST, lost)
         match history.place(change):
+            case HistoryPlace.LOST:
+                self._tell(key, _LOST, change)
             case HistoryPlace.NEW:
                 self._take(key, history, change)
             case HistoryPlace.CONFLICT:

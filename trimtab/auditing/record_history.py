@@ -24,6 +24,8 @@ class HistoryPlace(Enum):
     """Known already, or so old that it must have been."""
     CONFLICT = auto()
     BACKWARD = auto()
+    LOST = auto()
+    """The store had lost it when a later generation went on."""
 
 
 class RecordHistory:
@@ -44,6 +46,8 @@ class RecordHistory:
         """Insert the change if it is new; return how it fits."""
         at = self._index(change.record.epoch.counter)
         known = self.changes[at] if at < len(self.changes) else None
+        if any(_lost(change, other) for other in self.changes[max(at - 1, 0) : at + 1]):
+            return HistoryPlace.LOST
         if known is not None and known.record.epoch.counter == change.record.epoch.counter:
             return HistoryPlace.COPY if _same(known, change) else HistoryPlace.CONFLICT
         if at == 0 and known is not None:
@@ -53,6 +57,13 @@ class RecordHistory:
                 return HistoryPlace.COPY
         self.changes.insert(at, change)
         return HistoryPlace.NEW
+
+    def forget_lost(self, change: Change) -> list[Change]:
+        """Remove and return the changes that the store had lost when it made this one."""
+        lost = [known for known in self.changes if _lost(known, change)]
+        if lost:
+            self.changes = [known for known in self.changes if not _lost(known, change)]
+        return lost
 
     def around(self, change: Change) -> Iterator[tuple[Change | None, Change]]:
         """The pairs of neighbours formed by a change just inserted."""
@@ -96,10 +107,13 @@ class RecordHistory:
         return 0 < epoch.counter < self.changes[0].record.epoch.counter
 
     def may_lack(self, epoch: Epoch) -> bool:
-        """Whether a change with this epoch need not have been journalled: it was skipped or lost
+        """Whether a change with this epoch need not be here: the store lost it, or it was skipped
         before a restored record."""
-        later = self.after(epoch)
-        return self.at(epoch) is None and later is not None and later.event is Event.RESTORE
+        if self.at(epoch) is not None:
+            return False
+        standing, later = self._from(epoch.counter), self.after(epoch)
+        lost = standing is not None and standing.record.epoch.generation > epoch.generation
+        return lost or (later is not None and later.event is Event.RESTORE)
 
     def knows(self, record: Record) -> bool:
         """Whether a record is, or may have been, one of this bundle's."""
@@ -120,6 +134,15 @@ class RecordHistory:
 
     def _index(self, counter: int) -> int:
         return bisect_left(self.changes, counter, key=lambda known: known.record.epoch.counter)
+
+
+def _lost(old: Change, new: Change) -> bool:
+    """Whether ``new`` shows that the store had lost ``old``: a later generation counted on from
+    below it. A restored record bears the time of what it restores, or none."""
+    before, after = old.record.epoch, new.record.epoch
+    recounted = before.generation < after.generation and before.counter >= after.counter
+    earlier = new.event is Event.RESTORE or old.record.since < new.record.since
+    return recounted and earlier
 
 
 def _same(known: Change, change: Change) -> bool:

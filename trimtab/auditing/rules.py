@@ -40,9 +40,11 @@ class ViolationKind(StrEnum):
     """The journal knows a newer record than Redis."""
     INCOMPLETE = "incomplete"
     """A namespace's bundles have never covered the ring: the others were not requested yet."""
+    LOST = "lost"
+    """A journalled change was lost with a store, and a later generation went on without it."""
 
 
-NOTES: Final = frozenset({ViolationKind.INCOMPLETE})
+NOTES: Final = frozenset({ViolationKind.INCOMPLETE, ViolationKind.LOST})
 """Findings that are worth reporting but break no rule."""
 
 
