@@ -17,6 +17,7 @@ from api.pulsar.clusters import clusters
 from api.pulsar.isolation import isolation
 from api.pulsar.lookup import lookup
 from api.pulsar.namespaces import groups, namespaces
+from api.pulsar.topics import topics
 from api.rate_limit import RateLimit
 from api.refusal import handle_errors
 from api.trimtab.clusters import own_clusters
@@ -54,6 +55,7 @@ def create_app(desk: Desk, access: Access | None = None) -> FastAPI:
         (clusters, Role.ADMIN),
         (groups, Role.OPERATOR),
         (namespaces, Role.OPERATOR),
+        (topics, Role.OPERATOR),
     ):
         app.include_router(router, prefix=ADMIN, dependencies=[allow(changes)])
     # Pulsar's own client asks for groups without the version.

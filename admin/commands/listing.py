@@ -61,6 +61,10 @@ def bundles(  # noqa: PLR0913 - the options of a command line
     try:
         with ControlPlane(load_config(config)) as plane:
             shown, more = plane.bundles(cluster, wanted, after, limit)
+            if not shown and (absent := plane.find_absence(cluster, wanted)):
+                raise end(absent, USAGE)
+    except (NoSuchCluster, Missing) as error:
+        raise end(str(error), USAGE) from None
     except InvalidConfig as error:
         raise end("\n".join(error.problems), USAGE) from None
     except SinkError as error:

@@ -12,6 +12,8 @@ from admin.commands.tell import send
 from admin.ending import USAGE, end, end_unserved
 from control.intents import new_intent
 from control.plane import ControlPlane
+from control.rounds import NoSuchCluster
+from simulation.replay.recorded import Missing
 from sinks.errors import SinkError
 from streaming.config import InvalidConfig, load_config
 from trimtab.cluster.flaws import MOST_BUNDLES
@@ -27,6 +29,10 @@ def list_namespaces(cluster: Cluster, json: Json = False, config: Config = None)
     try:
         with ControlPlane(load_config(config)) as plane:
             found = plane.index.namespaces(cluster)
+            if not found:
+                plane.cluster(cluster)
+    except (NoSuchCluster, Missing) as error:
+        raise end(str(error), USAGE) from None
     except InvalidConfig as error:
         raise end("\n".join(error.problems), USAGE) from None
     except SinkError as error:

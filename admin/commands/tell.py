@@ -76,7 +76,7 @@ def send(intent: Intent, config: Path | None, *, unchecked: bool, wait_s: float 
             print(intent.id, flush=True)
             if wait_s:
                 found = plane.outcome(intent.cluster, intent.id, wait_s)
-                end_by(found, intent.cluster, intent.id)
+                end_by(found, intent.cluster, intent.id, config)
                 typer.echo("done", err=True)
     except (Objections, InvalidSettings) as error:
         unsent = "nothing was sent; --unchecked sends it all the same"

@@ -49,6 +49,9 @@ def find_broker(domain: Domain, tenant: str, name: str, topic: str, desk: AtDesk
     answer = desk.lookup().lookup(f"{domain}://{tenant}/{name}/{topic}", authoritative=True)
     if answer.kind is AnswerKind.CONNECT:
         urls = answer.urls or ServiceUrls()
+        if not (urls.pulsar or urls.pulsar_tls):
+            reason = f"{answer.broker} serves it, and its load report does not say where it listens"
+            raise RefusedRequest(503, f"{reason}: pulsarServiceUrl is empty")
         plain = urls.pulsar or ""
         return LookupData(
             brokerUrl=plain,

@@ -73,6 +73,10 @@ class Resource(msgspec.Struct, gc=False):
     limit: float = UNKNOWN
 
 
+_ABSENT: Final = Resource()
+"""A resource that a report does not name."""
+
+
 class BundleStats(msgspec.Struct, gc=False, rename="camel"):
     """Pulsar's ``NamespaceBundleStats``: messages/s, bytes/s, counts."""
 
@@ -89,11 +93,11 @@ class BundleStats(msgspec.Struct, gc=False, rename="camel"):
 class LocalBrokerData(msgspec.Struct, rename="camel"):
     """The report with Pulsar's names; only this module and the agent use it."""
 
-    cpu: Resource = msgspec.field(default_factory=Resource)
-    memory: Resource = msgspec.field(default_factory=Resource)
-    direct_memory: Resource = msgspec.field(default_factory=Resource)
-    bandwidth_in: Resource = msgspec.field(default_factory=Resource)
-    bandwidth_out: Resource = msgspec.field(default_factory=Resource)
+    cpu: Resource = msgspec.field(default_factory=lambda: _ABSENT)
+    memory: Resource = msgspec.field(default_factory=lambda: _ABSENT)
+    direct_memory: Resource = msgspec.field(default_factory=lambda: _ABSENT)
+    bandwidth_in: Resource = msgspec.field(default_factory=lambda: _ABSENT)
+    bandwidth_out: Resource = msgspec.field(default_factory=lambda: _ABSENT)
     msg_rate_in: float = 0.0
     msg_rate_out: float = 0.0
     msg_throughput_in: float = 0.0
@@ -169,6 +173,7 @@ def decode(value: bytes) -> LoadReport:
     columns = _columns(stats, bundles)
     totals = _totals(data)
     _check_traffic(totals[:4], columns, resources[1])
+    _check_it_is_one(data)
     listed = frozenset(data.bundles)
     return LoadReport(
         resources=resources,
@@ -219,8 +224,18 @@ def _check_names(bundles: Iterable[str]) -> None:
             raise PoisonReport(Poison.BUNDLE, str(error)) from error
 
 
+def _check_it_is_one(data: LocalBrokerData) -> None:
+    """Reject other JSON, and names in another case, which would read as an idle broker's report."""
+    if all(each is _ABSENT for each in _given(data)):
+        raise PoisonReport(Poison.SHAPE, f"none of {', '.join(RESOURCE_FIELDS)} is there")
+
+
+def _given(data: LocalBrokerData) -> tuple[Resource, ...]:
+    return data.cpu, data.memory, data.direct_memory, data.bandwidth_in, data.bandwidth_out
+
+
 def _resources(data: LocalBrokerData) -> Floats:
-    given = (data.cpu, data.memory, data.direct_memory, data.bandwidth_in, data.bandwidth_out)
+    given = _given(data)
     columns = np.array([[r.usage for r in given], [r.limit for r in given]])
     usage, limit = columns
     # A limit <= 0 means "unknown" in Pulsar (a NIC with speed -1 makes the sum negative), so only
