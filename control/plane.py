@@ -24,7 +24,7 @@ from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.redis.bundle_index import BundleIndex
 from sinks.redis.outcomes import Outcomes
 from sinks.redis.ownership_store import OwnershipStore
-from sinks.redis.server.connections import redis_client
+from sinks.redis.server.connections import address, redis_client
 from sinks.redis.service_urls import UrlStore
 from streaming.config import JobConfig
 from trimtab.cluster.existing import Existing
@@ -87,6 +87,11 @@ class ControlPlane:
         self._rounds.close()
         self._topics.close()
         self._redis.close()
+
+    @property
+    def redis(self) -> str:
+        """Redis's address, without user or password."""
+        return address(self._redis)
 
     def clusters(self) -> Mapping[str, ClusterRounds]:
         """The clusters of the last rounds, by name."""

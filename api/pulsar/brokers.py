@@ -90,6 +90,12 @@ def get_version() -> PlainTextResponse:
     return PlainTextResponse(PULSAR, media_type="application/json")
 
 
+@brokers.get("/internal-configuration")
+def get_stores(desk: AtDesk) -> dict[str, str]:
+    """Where the records of ownership are (Pulsar InternalConfigurationData): Redis's address."""
+    return {"metadataStoreUrl": desk.plane.redis, "configurationMetadataStoreUrl": desk.plane.redis}
+
+
 @brokers.get("")
 def list_all_brokers(desk: AtDesk) -> list[str]:
     """The brokers that serve."""

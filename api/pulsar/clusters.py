@@ -97,6 +97,7 @@ def set_domain(cluster: str, name: str, domain: FailureDomain, desk: AtDesk) -> 
 @clusters.delete("/{cluster}/failureDomains/{name}")
 def delete_domain(cluster: str, name: str, desk: AtDesk) -> Response:
     """Delete a failure domain; 404 if it does not exist."""
+    require_cluster(desk, cluster)
     if name not in list_domains(cluster, desk):
         reason = f"Domain-name {name} or cluster {cluster} does not exist"
         raise RefusedRequest(404, reason)

@@ -57,15 +57,19 @@ class NewPolicies(BaseModel):
 def list_group(
     cluster: str, group: str, desk: AtDesk, tenant: str = "", property: str = ""
 ) -> list[str]:
-    """The namespaces of an anti-affinity group; ``tenant`` (``property`` in Pulsar's Java client)
-    bounds them."""
+    """The namespaces of a tenant (``property`` in Pulsar's Java client) that an anti-affinity group
+    holds and that have a bundle; 412 without a tenant."""
     require_cluster(desk, cluster)
-    policies = desk.plane.memory(desk.plane.cluster(cluster)).policies
     of = tenant or property
+    if not of:
+        raise RefusedRequest(412, "Tenant should not be null")
+    policies = desk.plane.memory(desk.plane.cluster(cluster)).policies
     return sorted(
         name
         for name in policies.groups
-        if policies.group_of(name) == group.lower() and of in ("", name.partition("/")[0])
+        if policies.group_of(name) == group.lower()
+        and name.startswith(f"{of}/")
+        and desk.plane.index.bundles(cluster, name)
     )
 
 
@@ -206,7 +210,7 @@ def set_group(tenant: str, name: str, group: _Text, desk: AtDesk) -> Response:
     """Put a namespace into an anti-affinity group: plain text or a JSON string; 412 if blank."""
     text = group.decode(errors="replace").strip().strip('"').strip()
     if not text:
-        raise RefusedRequest(412, "AntiAffinityGroup can't be blank")
+        raise RefusedRequest(412, "antiAffinityGroup can't be empty")
     desk.tell(IntentKind.ANTI_AFFINITY, name=f"{tenant}/{name}", group=text)
     return Response(status_code=204)
 
