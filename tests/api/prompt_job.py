@@ -83,10 +83,6 @@ class PromptJob(ControlPlane):
             record = Outgoing(LOAD_REPORTS, f"{self.cluster_name}/{broker}", encode(said))
             self._out.publish([record])
 
-    def held(self) -> list[str]:
-        """The bundles that a broker has."""
-        return [each for site in self.sites.values() for each in site.holdings.bundles()]
-
     def _hear(self) -> None:
         """What the brokers have."""
         rows = []

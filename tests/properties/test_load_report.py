@@ -95,6 +95,8 @@ def test_a_damaged_report(at: int, noise: bytes, lost: int) -> None:
         pytest.param(b"{}", Poison.SHAPE, id="no member at all"),
         pytest.param(b'{"order":7}', Poison.SHAPE, id="something else"),
         pytest.param(b'{"CPU":{"usage":90,"limit":100}}', Poison.SHAPE, id="names in another case"),
+        pytest.param(b'{"cpu":{"Usage":90,"Limit":100}}', Poison.SHAPE, id="the same within"),
+        pytest.param(b'{"cpu":{"usage":90}}', Poison.SHAPE, id="a usage of nothing"),
         pytest.param(b'{"cpu":null}', Poison.SHAPE, id="a null resource"),
     ],
 )

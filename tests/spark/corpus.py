@@ -38,6 +38,7 @@ def reports(cluster: str, good: bytes) -> list[Bad]:
             b'{"CPU":{"usage":1,"limit":100},"LASTSTATS":{}}',
             Poison.SHAPE,
         ),
+        "a usage without a limit": (b'{"cpu":{"usage":1}}', Poison.SHAPE),
         "a null resource": (b'{"cpu":null}', Poison.SHAPE),
         "NaN": (b'{"msgRateIn":NaN}', Poison.JSON),
         "infinity": (b'{"cpu":{"usage":Infinity,"limit":100}}', Poison.JSON),

@@ -67,14 +67,14 @@ class PoisonReport(ValueError):
 
 
 class Resource(msgspec.Struct, gc=False):
-    """``usage`` and ``limit`` in the resource's own unit; absent means unknown."""
+    """``usage`` and ``limit`` in the resource's own unit; -1 means unknown."""
 
-    usage: float = UNKNOWN
-    limit: float = UNKNOWN
+    usage: float
+    limit: float
 
 
-_ABSENT: Final = Resource()
-"""A resource that a report does not name."""
+UNKNOWN_RESOURCE: Final = Resource(UNKNOWN, UNKNOWN)
+"""A resource that a broker cannot read, or a report does not name."""
 
 
 class BundleStats(msgspec.Struct, gc=False, rename="camel"):
@@ -93,11 +93,11 @@ class BundleStats(msgspec.Struct, gc=False, rename="camel"):
 class LocalBrokerData(msgspec.Struct, rename="camel"):
     """The report with Pulsar's names; only this module and the agent use it."""
 
-    cpu: Resource = msgspec.field(default_factory=lambda: _ABSENT)
-    memory: Resource = msgspec.field(default_factory=lambda: _ABSENT)
-    direct_memory: Resource = msgspec.field(default_factory=lambda: _ABSENT)
-    bandwidth_in: Resource = msgspec.field(default_factory=lambda: _ABSENT)
-    bandwidth_out: Resource = msgspec.field(default_factory=lambda: _ABSENT)
+    cpu: Resource = msgspec.field(default_factory=lambda: UNKNOWN_RESOURCE)
+    memory: Resource = msgspec.field(default_factory=lambda: UNKNOWN_RESOURCE)
+    direct_memory: Resource = msgspec.field(default_factory=lambda: UNKNOWN_RESOURCE)
+    bandwidth_in: Resource = msgspec.field(default_factory=lambda: UNKNOWN_RESOURCE)
+    bandwidth_out: Resource = msgspec.field(default_factory=lambda: UNKNOWN_RESOURCE)
     msg_rate_in: float = 0.0
     msg_rate_out: float = 0.0
     msg_throughput_in: float = 0.0
@@ -226,7 +226,7 @@ def _check_names(bundles: Iterable[str]) -> None:
 
 def _check_it_is_one(data: LocalBrokerData) -> None:
     """Reject other JSON, and names in another case, which would read as an idle broker's report."""
-    if all(each is _ABSENT for each in _given(data)):
+    if all(each is UNKNOWN_RESOURCE for each in _given(data)):
         raise PoisonReport(Poison.SHAPE, f"none of {', '.join(RESOURCE_FIELDS)} is there")
 
 
