@@ -19,6 +19,7 @@ from api.pulsar.clusters import clusters
 from api.pulsar.isolation import isolation
 from api.pulsar.lookup import lookup
 from api.pulsar.namespaces import namespaces
+from api.pulsar.topics import topics
 from api.rate_limit import RateLimit
 from api.refusal import handle_errors
 from api.tokens import Role, Tokens
@@ -59,6 +60,7 @@ def create_app(context: Context, access: Access | None = None) -> FastAPI:
         (namespaces, Role.OPERATOR),
         (bundles, Role.OPERATOR),
         (members, Role.OPERATOR),
+        (topics, Role.OPERATOR),
     ):
         app.include_router(router, prefix=_ADMIN_PATHS, dependencies=[allow(changes)])
     # Pulsar's own client asks for groups without the version.

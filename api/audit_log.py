@@ -12,9 +12,12 @@ from threading import Lock
 from typing import Final
 
 import msgspec
+import structlog
 from fastapi import Request, Response
 
 from api.tokens import Caller
+
+log = structlog.get_logger()
 
 REASON_HEADER: Final = "x-trimtab-reason"
 """Why the caller asks, in their words."""
@@ -45,7 +48,7 @@ class AuditLog:
         self._path, self._lock = path, Lock()
 
     def note(self, request: Request, response: Response) -> None:
-        """Write the line of a request that was answered."""
+        """Write the line of a request that was answered; to the process's log where it cannot."""
         refused = response.status_code in (401, 403, 429)
         if self._path is None or (request.method in ("GET", "HEAD") and not refused):
             return
@@ -61,5 +64,9 @@ class AuditLog:
             status=response.status_code,
             intent=response.headers.get(INTENT_HEADER, ""),
         )
-        with self._lock, self._path.open("ab") as file:
-            file.write(msgspec.json.encode(line) + b"\n")
+        try:
+            with self._lock, self._path.open("ab") as file:
+                file.write(msgspec.json.encode(line) + b"\n")
+        except OSError as error:
+            # What was asked for is done: the answer must say so.
+            log.error("a line of the audit log is lost", cause=str(error), line=line)

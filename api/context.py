@@ -14,7 +14,7 @@ from control.intents import new_intent
 from control.plane import ControlPlane
 from control.rounds import ClusterRounds
 from trimtab.state.memory import Memory
-from trimtab.wire.control import IntentKind
+from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.intent_outcome import IntentOutcome, IntentState
 
 PATIENCE_S: Final = 60.0
@@ -64,15 +64,24 @@ class Context:
         """Answers lookups of the default cluster's topics."""
         return self.plane.lookup(self.cluster().newest.cluster)
 
-    def tell(self, kind: IntentKind, cluster: str = "", /, **members: object) -> IntentOutcome:
-        """Have the job carry out an intent, and wait for its outcome. Raises RefusedRequest unless
-        it is done."""
+    def ask(
+        self, kind: IntentKind, cluster: str = "", /, of: str = "", **members: object
+    ) -> Intent:
+        """Send the job an intent; ``of`` names it where a request becomes several. Raises
+        Objections if the job would refuse it."""
         name = cluster or self.cluster().newest.cluster
         said = {"reason": self.reason, **({"by": self.by} if self.by else {})}
-        intent = new_intent(kind, name, self.own_id, **members, **said)
+        own_id = f"{self.own_id}/{of}" if self.own_id and of else self.own_id
+        intent = new_intent(kind, name, own_id, **members, **said)
         self.intents.append(intent.id)
         self.plane.check(intent)
         self.plane.send(intent)
+        return intent
+
+    def tell(self, kind: IntentKind, cluster: str = "", /, **members: object) -> IntentOutcome:
+        """Have the job carry out an intent, and wait for its outcome. Raises RefusedRequest unless
+        it is done."""
+        intent = self.ask(kind, cluster, "", **members)
         found = self.plane.outcome(intent.cluster, intent.id, self.patience_s)
         if found is None:
             reason = f"no job has read {intent.id} for {self.patience_s:g} s; is one running?"

@@ -46,6 +46,9 @@ class Caller:
     tenants: frozenset[str] | None = None
 
 
+LONGEST_NAME: Final = 100
+"""Characters of a caller's name, which is in each of their audit lines."""
+
 LOCAL: Final = Caller("local", Role.ADMIN)
 """Everybody, where no tokens are configured."""
 
@@ -59,7 +62,7 @@ class InvalidTokens(ValueError):
 
 
 class _Token(BaseModel, extra="forbid", hide_input_in_errors=True):
-    name: str = Field(min_length=1, max_length=100)
+    name: str = Field(min_length=1, max_length=LONGEST_NAME)
     sha256: str = Field(pattern="^[0-9a-f]{64}$")
     role: Role
     tenants: frozenset[str] | None = None
@@ -146,4 +149,7 @@ def _read(path: Path) -> list[_Token]:
 def _problems(error: ValidationError) -> Iterator[str]:
     for each in error.errors():
         where = ".".join(map(str, each["loc"]))
+        if each["type"] == "extra_forbidden":
+            yield f"{where}: no such member"
+            continue
         yield f"{where}: {each['msg'].removeprefix('Value error, ')}"

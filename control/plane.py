@@ -24,10 +24,11 @@ from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.redis.bundle_index import BundleIndex
 from sinks.redis.outcomes import Outcomes
 from sinks.redis.ownership_store import OwnershipStore
-from sinks.redis.server.connections import redis_client
+from sinks.redis.server.connections import address, redis_client
 from sinks.redis.service_urls import UrlStore
 from streaming.config import JobConfig
 from trimtab.cluster.existing import Existing
+from trimtab.nearby import nearby
 from trimtab.state.memory import Memory
 from trimtab.wire.control import Intent
 from trimtab.wire.intent_outcome import IntentOutcome
@@ -85,6 +86,11 @@ class ControlPlane:
         self._topics.close()
         self._redis.close()
 
+    @property
+    def redis(self) -> str:
+        """Redis's address, without user or password."""
+        return address(self._redis)
+
     def clusters(self) -> Mapping[str, ClusterRounds]:
         """The clusters of the last rounds, by name."""
         with self._following:
@@ -114,6 +120,18 @@ class ControlPlane:
         """The first ``most`` wanted bundles after ``after``, by name; whether there are more."""
         found = list(islice(list_bundles(cluster, wanted, after, self.store, self.index), most + 1))
         return found[:most], len(found) > most
+
+    def find_absence(self, cluster: str, wanted: Wanted) -> str:
+        """What a list without a bundle asked for and does not exist; empty if it all does. Raises
+        NoSuchCluster, as other lists of the cluster do."""
+        brokers = self.cluster(cluster).brokers
+        if wanted.broker and wanted.broker not in brokers:
+            return f"{wanted.broker}: no such broker lately; {nearby(wanted.broker, brokers)}"
+        namespaces = self.index.namespaces(cluster)
+        if wanted.namespace and wanted.namespace not in namespaces:
+            near = nearby(wanted.namespace, namespaces)
+            return f"{wanted.namespace}: no namespace that has bundles; {near}"
+        return ""
 
     def lookup(self, cluster: str) -> Lookup:
         """Answers lookups of a cluster's topics as any of its brokers would."""

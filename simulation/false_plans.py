@@ -52,8 +52,8 @@ class Noise:
 
 
 def count_false_plans(noise: Noise, minutes: int, *, warm_up: int = 0) -> int:
-    """Count the plans made in ``minutes`` minutes after the warm-up, for a fleet in which only noise
-    happens. The load model knows nothing of the fleet when it starts."""
+    """Count the plans made in ``minutes`` minutes after the warm-up, for a fleet in which only
+    noise happens. The load model knows nothing of the fleet when it starts."""
     rng = np.random.default_rng(noise.seed)
     level, where = _balanced(noise, rng)
     keys, n = np.arange(len(level), dtype=np.uint64), noise.brokers

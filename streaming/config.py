@@ -21,7 +21,12 @@ from pydantic import (
     field_validator,
 )
 from pydantic_core import ErrorDetails
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
 
 from sinks.errors import Misconfigured
 from sinks.kafka.security import PLAINTEXT, KafkaSecurity
@@ -194,6 +199,8 @@ def load_config(path: Path | None) -> JobConfig:
         core = {name: given | _flat(getattr(config, name)) for name, given in core.items()}
     except ValidationError as error:
         problems += map(_problem, error.errors())
+    except SettingsError as error:
+        problems.append(_unreadable(error))
     for name, parse in (("intake", IntakeSettings.parse), ("settings", _parse_settings)):
         try:
             parse(core[name])
@@ -215,6 +222,15 @@ def _read(path: Path, problems: list[str]) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         problems.append(f"{path}: not TOML: {error}")
     return {}
+
+
+def _unreadable(error: SettingsError) -> str:
+    """Which variables may be at fault: the error quotes only the setting's name."""
+    name = str(error).partition('"')[2].partition('"')[0]
+    whole = f"{PREFIX}{name}".upper()
+    parts = sorted(each for each in os.environ if each.upper().startswith(whole + NESTED))
+    where = f", in {' or '.join(parts)}" if parts else ""
+    return f"{name}: a table or list must be JSON{where}"
 
 
 def _table(content: dict[str, Any], name: str, problems: list[str]) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import secrets
+import socket
+import ssl
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -20,9 +22,8 @@ from api.app import MOST_CHANGES, Access, create_app
 from api.audit_log import AuditLog
 from api.context import Context
 from api.rate_limit import RateLimit
-from api.tokens import InvalidTokens, Role, Tokens
+from api.tokens import LONGEST_NAME, InvalidTokens, Role, Tokens
 from control.plane import ControlPlane
-from deploy.ports import is_free
 from streaming.config import InvalidConfig, load_config
 
 
@@ -56,16 +57,20 @@ def serve_api(  # noqa: PLR0913 - the options of a command line
     try:
         settings = load_config(config)
         known = None if tokens is None else Tokens(tokens, lambda: datetime.now(UTC))
-    except (InvalidConfig, InvalidTokens) as error:
+    except InvalidConfig as error:
         problems += error.problems
+    except InvalidTokens as error:
+        problems += [*error.problems, "Next: trimtab api-token NAME (it makes an entry)"]
     if problems:
         raise end("\n".join(problems), USAGE)
-    if not is_free(port):
-        raise end(f"{host}:{port}: another process listens there; give another --port", FAILED)
+    if obstacles := [*_find_obstacles(host, port, audit)]:
+        raise end("\n".join(obstacles), FAILED)
     access = Access(known, AuditLog(audit), RateLimit(changes, time.monotonic))
     scheme = "https" if tls_cert else "http"
     with ControlPlane(settings) as plane:
-        typer.echo(f"{scheme}://{host}:{port}: for pulsar-admin --admin-url; /docs", err=True)
+        typer.echo(
+            f"{scheme}://{_in_url(host)}:{port}: for pulsar-admin --admin-url; /docs", err=True
+        )
         uvicorn.run(
             create_app(Context(plane, cluster), access),
             host=host,
@@ -84,6 +89,8 @@ def make_token(
     tenant: Annotated[list[str] | None, typer.Option(help="Only this one; repeatable.")] = None,
 ) -> None:
     """Make a token: it goes to stderr, once; the entry for the file of --tokens to stdout."""
+    if not 0 < len(name) <= LONGEST_NAME:
+        raise end(f"NAME: must have 1 to {LONGEST_NAME} characters", USAGE)
     if role.upper() not in Role.__members__:
         named = ", ".join(each.name.lower() for each in Role)
         raise end(f"--role {role}: must be one of {named}", USAGE)
@@ -107,9 +114,49 @@ def _problems(host: str, tokens: Path | None, tls: dict[str, Path | None]) -> It
         yield "--tls-cert and --tls-key: give both or neither"
     if tls["--client-ca"] is not None and tls["--tls-cert"] is None:
         yield "--client-ca: needs --tls-cert and --tls-key"
-    for name, path in tls.items():
-        if path is not None and not path.is_file():
-            yield f"{name} {path}: there is no such file"
+    absent = [f"{name} {path}" for name, path in tls.items() if path and not path.is_file()]
+    yield from (f"{each}: there is no such file" for each in absent)
+    if not absent:
+        yield from _tls_problems(*tls.values())
+
+
+def _tls_problems(cert: Path | None, key: Path | None, ca: Path | None) -> Iterator[str]:
+    """Why a server cannot use its certificates; an encrypted key would ask at the terminal."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    if cert and key:
+        try:
+            context.load_cert_chain(cert, key, password="")
+        except (ssl.SSLError, OSError) as error:
+            why = error.reason if isinstance(error, ssl.SSLError) else error.strerror
+            yield (
+                f"--tls-cert {cert}, --tls-key {key}: not a certificate and its key, in PEM and "
+                f"without a password: {why}"
+            )
+    if ca:
+        try:
+            context.load_verify_locations(ca)
+        except (ssl.SSLError, OSError):
+            yield f"--client-ca {ca}: not certificates in PEM"
+
+
+def _find_obstacles(host: str, port: int, audit: Path | None) -> Iterator[str]:
+    """What keeps the server from listening or noting."""
+    try:
+        for family, kind, number, _, address in socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM
+        ):
+            with socket.socket(family, kind, number) as probe:
+                # As servers do: connections in TIME_WAIT must not count as a listener.
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(address)
+    except OSError as error:
+        why = error.strerror or error
+        yield f"{host}:{port}: cannot listen there: {why}; give another --port or --host"
+    try:
+        if audit is not None:
+            audit.open("ab").close()
+    except OSError as error:
+        yield f"--audit {audit}: cannot be written: {error.strerror}; give another file"
 
 
 def _is_loopback(host: str) -> bool:
@@ -117,6 +164,10 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 def _quote(text: str) -> str:

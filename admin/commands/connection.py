@@ -48,16 +48,19 @@ def send(intent: Intent, config: Path | None, *, unchecked: bool, wait_s: float 
         print(intent.id, flush=True)
         if wait_s:
             found = plane.outcome(intent.cluster, intent.id, wait_s)
-            end_by(found, intent.cluster, intent.id)
+            end_by(found, intent.cluster, intent.id, config)
             typer.echo("done", err=True)
 
 
-def end_by(found: IntentOutcome | None, cluster: str, intent: str) -> None:
+def end_by(
+    found: IntentOutcome | None, cluster: str, intent: str, config: Path | None = None
+) -> None:
     """Say what an outcome means, and end the program unless the intent is done."""
+    given = f" --config {config}" if config else ""
     if found is None:
         raise end(
             f"nothing is known of {intent} in {cluster}: it is not read yet, or too old\n"
-            "Next: trimtab doctor",
+            f"Next: trimtab doctor{given}",
             FAILED,
         )
     problems = f": {'; '.join(found.problems)}" if found.problems else ""
@@ -67,8 +70,8 @@ def end_by(found: IntentOutcome | None, cluster: str, intent: str) -> None:
         case IntentState.EXPIRED:
             raise end(f"expired{problems}", FAILED)
         case IntentState.ACCEPTED:
-            text = f"accepted, and not done yet\nNext: trimtab outcome {cluster} {intent} --wait 60"
-            raise end(text, FAILED)
+            again = f"trimtab outcome {cluster} {intent} --wait 60{given}"
+            raise end(f"accepted, and not done yet\nNext: {again}", FAILED)
 
 
 def _check(plane: ControlPlane, intent: Intent) -> list[str]:

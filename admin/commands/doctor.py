@@ -12,6 +12,7 @@ from urllib.request import urlopen
 import msgspec
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from admin.commands.options import Json
@@ -94,7 +95,7 @@ def _show_findings(findings: list[Finding]) -> None:
     table = Table("", "what", "found", box=None, pad_edge=False)
     for finding in findings:
         mark = "[green]ok[/]" if finding.ok else "[red]no[/]"
-        table.add_row(mark, finding.name, finding.detail)
+        table.add_row(mark, finding.name, escape(finding.detail))
     console.print(table)
     # Several problems may have one remedy.
     for line in dict.fromkeys(

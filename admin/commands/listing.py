@@ -13,6 +13,7 @@ from rich.table import Table
 
 from admin.commands.connection import connect
 from admin.commands.options import Cluster, Config, Json
+from admin.ending import USAGE, end
 from control.listing import BrokerRow, BundleRow, Wanted
 from simulation.replay.span import iso
 from trimtab.explaining.words import percent
@@ -48,6 +49,8 @@ def bundles(  # noqa: PLR0913 - the options of a command line
     wanted = Wanted(broker, namespace, state)
     with connect(config) as plane:
         shown, more = plane.bundles(cluster, wanted, after, limit)
+        if not shown and (absent := plane.find_absence(cluster, wanted)):
+            raise end(absent, USAGE)
     if not shown:
         typer.echo("none", err=True)
     _print(shown, BundleRow._fields, [_of_bundle(row) for row in shown], json=json)

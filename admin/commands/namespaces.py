@@ -22,6 +22,8 @@ def list_namespaces(cluster: Cluster, json: Json = False, config: Config = None)
     """List the namespaces that have a bundle, by name."""
     with connect(config) as plane:
         found = plane.index.namespaces(cluster)
+        if not found:
+            plane.cluster(cluster)
     if json:
         print(msgspec.json.encode({"v": 1, "namespaces": found}).decode())
         return

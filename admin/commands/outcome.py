@@ -21,8 +21,10 @@ def outcome(
     """Say what came of an intent of the last day: refused, accepted, done or expired."""
     with connect(config) as plane:
         found = plane.outcome(cluster, intent, wait)
+        if found is None:
+            plane.cluster(cluster)
     if found is not None:
         print(msgspec.json.encode(found).decode() if json else found.state.value)
     # Without a wait an accepted one is an answer, and no failure.
     if found is None or found.final or wait:
-        end_by(found, cluster, intent)
+        end_by(found, cluster, intent, config)

@@ -20,7 +20,7 @@ import psutil
 
 from agent.reports.cgroup import cpu_share, memory_share
 from trimtab.intake.report_cadence import bandwidth_limit
-from trimtab.wire.load_report import UNKNOWN, Resource
+from trimtab.wire.load_report import UNKNOWN, UNKNOWN_RESOURCE, Resource
 
 SHORTEST_S: Final = 1.0
 """Shortest interval of a rate: the kernel counts a core's time in steps of 10 ms."""
@@ -79,7 +79,7 @@ class HostSampler:
         self._clock = clock
         self._root = root
         self._last: _Reading | None = None
-        self._rates = (Resource(), Resource(), Resource())
+        self._rates = (UNKNOWN_RESOURCE, UNKNOWN_RESOURCE, UNKNOWN_RESOURCE)
 
     def sample(self) -> HostUsage:
         """Current figures. Within SHORTEST_S of the last rates it returns those again."""
@@ -96,7 +96,7 @@ class HostSampler:
         seconds = new.at - last.at
         both = [(last.interfaces[name], new.interfaces[name]) for name in _common(last, new)]
         if not both:
-            return _cpu(last, new), Resource(), Resource()
+            return _cpu(last, new), UNKNOWN_RESOURCE, UNKNOWN_RESOURCE
         limit = bandwidth_limit([each.speed for _, each in both], self._nic_speed)
         received = sum(_grown(before.received, after.received) for before, after in both)
         sent = sum(_grown(before.sent, after.sent) for before, after in both)
@@ -151,7 +151,7 @@ def _cpu(last: _Reading, new: _Reading) -> Resource:
     before, after = last.processor, new.processor
     if before.of != after.of:
         # Moved to another group, or its limit was lifted: the two are not comparable.
-        return Resource()
+        return UNKNOWN_RESOURCE
     used = (after.used - before.used) / (new.at - last.at)
     return Resource(100 * used, 100 * after.cores)
 

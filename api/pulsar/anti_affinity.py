@@ -29,15 +29,19 @@ _Text = Annotated[bytes, Depends(_read_body)]
 def list_group(
     cluster: str, group: str, context: InContext, tenant: str = "", property: str = ""
 ) -> list[str]:
-    """The namespaces of an anti-affinity group; ``tenant`` (``property`` in Pulsar's Java client)
-    bounds them."""
+    """The namespaces of a tenant (``property`` in Pulsar's Java client) that an anti-affinity group
+    holds and that have a bundle; 412 without a tenant."""
     require_cluster(context, cluster)
-    policies = context.plane.memory(context.plane.cluster(cluster)).policies
     of = tenant or property
+    if not of:
+        raise RefusedRequest(412, "Tenant should not be null")
+    policies = context.plane.memory(context.plane.cluster(cluster)).policies
     return sorted(
         name
         for name in policies.groups
-        if policies.group_of(name) == group.lower() and of in ("", name.partition("/")[0])
+        if policies.group_of(name) == group.lower()
+        and name.startswith(f"{of}/")
+        and context.plane.index.bundles(cluster, name)
     )
 
 
@@ -56,7 +60,7 @@ def set_group(tenant: str, name: str, group: _Text, context: InContext) -> Respo
     """Put a namespace into an anti-affinity group: plain text or a JSON string; 412 if blank."""
     text = group.decode(errors="replace").strip().strip('"').strip()
     if not text:
-        raise RefusedRequest(412, "AntiAffinityGroup can't be blank")
+        raise RefusedRequest(412, "antiAffinityGroup can't be empty")
     context.tell(IntentKind.ANTI_AFFINITY, name=f"{tenant}/{name}", group=text)
     return Response(status_code=204)
 

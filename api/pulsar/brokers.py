@@ -91,6 +91,13 @@ def get_version() -> PlainTextResponse:
     return PlainTextResponse(PULSAR, media_type="application/json")
 
 
+@brokers.get("/internal-configuration")
+def get_stores(context: InContext) -> dict[str, str]:
+    """Where the records of ownership are (Pulsar InternalConfigurationData): Redis's address."""
+    where = context.plane.redis
+    return {"metadataStoreUrl": where, "configurationMetadataStoreUrl": where}
+
+
 @brokers.get("")
 def list_all_brokers(context: InContext) -> list[str]:
     """The brokers that serve."""

@@ -97,6 +97,7 @@ def set_domain(cluster: str, name: str, domain: FailureDomain, context: InContex
 @clusters.delete("/{cluster}/failureDomains/{name}")
 def delete_domain(cluster: str, name: str, context: InContext) -> Response:
     """Delete a failure domain; 404 if it does not exist."""
+    require_cluster(context, cluster)
     if name not in list_domains(cluster, context):
         reason = f"Domain-name {name} or cluster {cluster} does not exist"
         raise RefusedRequest(404, reason)

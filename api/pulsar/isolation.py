@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final, Literal
 
 from fastapi import APIRouter, Response
@@ -10,6 +11,7 @@ from pydantic import BaseModel
 from api.context import Context, InContext
 from api.pulsar.clusters import require_cluster
 from api.refusal import RefusedRequest
+from control.intents import Objections
 from trimtab.cluster.flaws import isolation_problems
 from trimtab.policies import Isolation, host_of, matches
 from trimtab.wire.control import IntentKind
@@ -19,6 +21,9 @@ isolation = APIRouter(
 )
 
 _LIMIT: Final = "min_limit"
+
+Scope = Literal["all_matching", "none", "changed"]
+"""Which namespaces a change of a policy unloads."""
 
 
 class Failover(BaseModel):
@@ -36,7 +41,7 @@ class IsolationPolicy(BaseModel):
     primary: list[str]
     secondary: list[str] = []
     auto_failover_policy: Failover = Failover()
-    unload_scope: Literal["all_matching", "none", "changed"] | None = None
+    unload_scope: Scope | None = None
 
 
 class IsolatedBroker(BaseModel):
@@ -84,9 +89,10 @@ def get_policy(cluster: str, name: str, context: InContext) -> IsolationPolicy:
 
 @isolation.post("/{name}", status_code=204)
 def set_policy(cluster: str, name: str, policy: IsolationPolicy, context: InContext) -> Response:
-    """Set an isolation policy; 400 with all that is wrong with it. Bundles that it forbids where
-    they are move with the next rounds, whatever ``unload_scope`` says."""
+    """Set an isolation policy; 400 with all that is wrong with it. The namespaces of
+    ``unload_scope``, by default those that the change concerns, are unloaded meanwhile."""
     require_cluster(context, cluster)
+    before = _policies(context, cluster).get(name)
     limit = policy.auto_failover_policy.parameters.get(_LIMIT, "1")
     if not limit.lstrip("-").isdecimal():
         raise RefusedRequest(400, f"auto_failover_policy.{_LIMIT}: {limit} is not a whole number")
@@ -99,6 +105,12 @@ def set_policy(cluster: str, name: str, policy: IsolationPolicy, context: InCont
     if problems := list(isolation_problems(wanted)):
         raise RefusedRequest(400, "; ".join(problems))
     context.tell(IntentKind.ISOLATION, cluster, name=name, isolation=wanted)
+    patterns = _unloaded(before, wanted, policy.unload_scope or "changed")
+    for namespace in context.plane.index.namespaces(cluster) if patterns else ():
+        if matches(namespace, patterns) and _is_owned(context, cluster, namespace):
+            # Where no broker may have them, they stay.
+            with suppress(Objections):
+                context.ask(IntentKind.UNLOAD, cluster, namespace, name=namespace)
     return Response(status_code=204)
 
 
@@ -109,6 +121,21 @@ def delete_policy(cluster: str, name: str, context: InContext) -> Response:
     if name in _policies(context, cluster):
         context.tell(IntentKind.ISOLATION, cluster, name=name)
     return Response(status_code=204)
+
+
+def _unloaded(before: Isolation | None, wanted: Isolation, scope: Scope) -> tuple[str, ...]:
+    """Which namespaces are unloaded, by patterns (NamespaceIsolationPolicyUnloadScope)."""
+    if scope == "none":
+        return ()
+    if scope == "all_matching" or before is None:
+        return wanted.namespaces
+    if {*before.primary} != {*wanted.primary}:
+        return tuple({**dict.fromkeys(before.namespaces), **dict.fromkeys(wanted.namespaces)})
+    return tuple(sorted({*before.namespaces} ^ {*wanted.namespaces}))
+
+
+def _is_owned(context: Context, cluster: str, namespace: str) -> bool:
+    return any(record.owner for record in context.plane.records(cluster, namespace).values())
 
 
 def _policies(context: Context, cluster: str) -> dict[str, Isolation]:

@@ -51,6 +51,9 @@ def find_broker(
     answer = context.lookup().lookup(f"{domain}://{tenant}/{name}/{topic}", authoritative=True)
     if answer.kind is AnswerKind.CONNECT:
         urls = answer.urls or ServiceUrls()
+        if not (urls.pulsar or urls.pulsar_tls):
+            reason = f"{answer.broker} serves it, and its load report does not say where it listens"
+            raise RefusedRequest(503, f"{reason}: pulsarServiceUrl is empty")
         plain = urls.pulsar or ""
         return LookupData(
             brokerUrl=plain,

@@ -84,6 +84,7 @@ def get_outcome(
     so many seconds. 404 if nothing is known of it."""
     found = context.plane.outcome(cluster, intent, wait)
     if found is None:
+        context.plane.cluster(cluster)
         raise RefusedRequest(404, f"{intent}: not read by a job yet, or more than a day ago")
     return Response(msgspec.json.encode(found), media_type="application/json")
 

@@ -43,7 +43,7 @@ NOT_IMPORTED: Final[Mapping[str, str]] = {
     ),
     "loadBalancerResourceQuotaUpdateIntervalMinutes": "averages are kept with every batch",
     "defaultNumberOfNamespaceBundles": (
-        "namespaces are made by their brokers; give each its bundles there, as with --bundles"
+        "say how many when a namespace is created: trimtab namespaces create --bundles"
     ),
     "topicBundleAssignmentStrategy": "topics go to bundles by consistent hashing only",
     "namespaceBundleUnloadingTimeoutMs": "round.move_deadline bounds every move",

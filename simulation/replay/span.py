@@ -18,6 +18,7 @@ import msgspec
 from simulation.replay.batch_records import BATCHES, decode_values
 from simulation.replay.batches import Contradiction, require_agreement
 from simulation.replay.recorded import Missing, RecordedTopics
+from trimtab.nearby import nearby
 from trimtab.wire import keys
 from trimtab.wire.rounds import BatchRecord
 
@@ -104,6 +105,8 @@ class _Trail:
     """Cluster to its first export in the span."""
     shown: dict[str, int] = field(default_factory=dict)
     """Cluster to the batch of its first round in the span."""
+    named: set[str] = field(default_factory=set)
+    """The clusters that have a round in the span, whatever was asked for."""
     met: list[Head] = field(default_factory=list)
     """The first and the last batch of the span; empty while none was met."""
 
@@ -116,6 +119,7 @@ class _Trail:
             self.within = dict.fromkeys(exported, head) | self.within
             names = [each.cluster for each in brief.rounds if asked.cluster in {None, each.cluster}]
             self.shown = dict.fromkeys(names, brief.batch) | self.shown
+            self.named.update(each.cluster for each in brief.rounds)
             self.met = [self.met[0] if self.met else head, head]
 
 
@@ -139,8 +143,9 @@ def find_span(topics: RecordedTopics, asked: Asked) -> Span:
     [(query, trail)] = met.items()
     if not trail.shown:
         of = f" of {asked.cluster}" if asked.cluster else ""
+        near = f"; {nearby(asked.cluster, trail.named)}" if asked.cluster else ""
         first, last = trail.met
-        raise Missing(f"no round{of} ran in batches {first} to {last}")
+        raise Missing(f"no round{of} ran in batches {first} to {last}{near}")
     return _started(query, trail, whole=low == 0 or trail.oldest.batch == 0)
 
 

@@ -31,6 +31,14 @@ def test_every_problem_of_a_settings_file_is_a_finding(tmp_path: Path) -> None:
     assert "settings.round.shedding" in findings[1].detail
 
 
+def test_a_finding_names_the_table_where_a_setting_belongs(tmp_path: Path) -> None:
+    """Its brackets are no markup."""
+    path = tmp_path / "trimtab.toml"
+    path.write_text("max_moves = 3\n")
+    done = CliRunner().invoke(cli.app, ["doctor", "--config", str(path)], env={"COLUMNS": "200"})
+    assert (done.exit_code, "belongs under [settings.round]" in done.stdout) == (6, True)
+
+
 def test_a_wrong_value_of_the_environment_is_not_looked_for_in_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -357,6 +357,16 @@ def test_settings_are_set_reset_and_shown(east: KafkaServer) -> None:
     assert "round.max_moves" in typed("settings", "show", "asked").stdout
 
 
+def test_a_namespace_is_created_with_bundles_of_equal_ranges(
+    east: KafkaServer, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Item 002-05 of docs/pulsar-coverage.md."""
+    monkeypatch.setenv("TRIMTAB_REDIS_URL", redis_server.url)
+    created = sent(east, typed("namespaces", "create", "asked", "t/new", "--bundles", "16"))
+    assert (created.kind, created.name) == (IntentKind.NAMESPACE, "t/new")
+    assert created.positions == tuple(i << 28 for i in range(1, 16))
+
+
 def test_policies_are_sent(east: KafkaServer) -> None:
     words = ("policy", "isolation", "asked", "vip", "--namespace", "t/vip.*", "--primary", "a")
     policy = sent(east, typed(*words, "--min-available", "2")).isolation
@@ -409,3 +419,30 @@ def test_a_bundle_without_a_record_is_not_readmitted(
     done = typed("tell", "readmit", "asked", BUNDLE)
     assert done.exit_code == 2
     assert f"bundle: {BUNDLE} is not known" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (("bundles", "list", "askd"), 2, "did you mean asked?"),
+        (("namespaces", "list", "askd"), 2, "did you mean asked?"),
+        (("outcome", "askd", "drain-1"), 2, "did you mean asked?"),
+        (("bundles", "list", "asked", "--broker", "a:11"), 2, "did you mean a:1?"),
+        (("bundles", "list", "asked", "--namespace", "t/n"), 2, "t/n: no namespace"),
+        (("bundles", "list", "asked"), 0, "none"),
+        (("namespaces", "list", "asked"), 0, "none"),
+        (("outcome", "asked", "drain-1"), 1, "nothing is known of drain-1"),
+    ],
+)
+def test_an_empty_answer_says_whether_what_was_asked_for_exists(  # noqa: PLR0913 - an answer
+    east: KafkaServer,
+    redis_server: RedisServer,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    code: int,
+    says: str,
+) -> None:
+    del east
+    monkeypatch.setenv("TRIMTAB_REDIS_URL", redis_server.url)
+    done = typed(*words)
+    assert (done.exit_code, says in done.stderr) == (code, True), done.output

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
+from structlog.testing import capture_logs
 from typer.testing import CliRunner
 
 from admin import cli
@@ -189,12 +190,41 @@ def test_a_callers_own_id_names_the_request(api: TestClient) -> None:
         (("api", "--tls-cert", "nowhere.pem"), "give both or neither"),
         (("api", "--client-ca", "nowhere.pem"), "--client-ca: needs --tls-cert"),
         (("api", "--tokens", "nowhere.toml"), "nowhere.toml: No such file"),
+        (("api", "--tokens", "nowhere.toml"), "Next: trimtab api-token NAME"),
+        (("api", "--tls-cert", __file__, "--tls-key", __file__), "not a certificate and its key"),
+        (
+            ("api", "--tls-cert", __file__, "--tls-key", __file__, "--client-ca", __file__),
+            "not certificates in PEM",
+        ),
         (("api-token", "ada", "--role", "king"), "must be one of viewer, operator, admin"),
+        (("api-token", ""), "must have 1 to 100 characters"),
     ],
 )
 def test_wrong_options_are_refused(words: tuple[str, ...], says: str) -> None:
     done = CliRunner().invoke(cli.app, words)
     assert (done.exit_code, says in done.stderr) == (2, True), done.output
+
+
+@pytest.mark.parametrize("option", ["--port", "--host", "--audit"])
+def test_a_server_that_cannot_listen_or_note_does_not_start(
+    tmp_path: Path, kafka: KafkaServer, option: str
+) -> None:
+    tokens = tmp_path / "tokens.toml"
+    tokens.write_text(ALL)
+    port = kafka.bootstrap.rpartition(":")[2]
+    # 192.0.2.1 is for documentation, and no machine's own.
+    value = {"--port": port, "--host": "192.0.2.1", "--audit": str(tmp_path)}[option]
+    done = CliRunner().invoke(cli.app, ["api", "--tokens", str(tokens), option, value])
+    assert (done.exit_code, value in done.stderr, "give another" in done.stderr) == (1, True, True)
+
+
+def test_a_change_that_cannot_be_noted_is_in_the_log(plane: ControlPlane, tmp_path: Path) -> None:
+    """And its answer says what became of it."""
+    access = Access(None, AuditLog(tmp_path), RateLimit(3, lambda: 0.0))
+    client = TestClient(create_app(Context(plane, CLUSTER, patience_s=0.0), access))
+    with capture_logs() as lines:
+        assert client.put(UNLOAD).status_code == 412
+    assert [line["event"] for line in lines] == ["a line of the audit log is lost"]
 
 
 def test_a_token_that_is_made_opens(tmp_path: Path) -> None:

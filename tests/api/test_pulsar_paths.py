@@ -40,7 +40,7 @@ VIP = {
             {"boundaries": EDGES, "numBundles": 4},
         ),
         ("/admin/v2/namespaces/t/n/replication", [CLUSTER]),
-        (f"/admin/v2/namespaces/{CLUSTER}/antiAffinity/g", ["t/n"]),
+        (f"/admin/v2/namespaces/{CLUSTER}/antiAffinity/g?tenant=t", ["t/n"]),
         (f"/admin/v2/namespaces/{CLUSTER}/antiAffinity/g?property=u", []),
         (DOMAINS, {"north": {"brokers": [A]}}),
         (f"{DOMAINS}/north", {"brokers": [A]}),
@@ -96,11 +96,20 @@ def test_a_brokers_bundles_are_told_with_pulsars_status(api: TestClient) -> None
         ("GET", "/admin/v2/namespaces/t/no/bundles", 404, "Namespace does not exist"),
         ("GET", f"{DOMAINS}/no", 404, f"Domain no for cluster {CLUSTER} does not exist"),
         ("DELETE", f"{DOMAINS}/no", 404, f"Domain-name no or cluster {CLUSTER} does not exist"),
+        *(
+            (
+                method,
+                "/admin/v2/clusters/nowhere/failureDomains/x",
+                412,
+                "Cluster nowhere does not exist.",
+            )
+            for method in ("GET", "DELETE")
+        ),
         (
             "GET",
-            "/admin/v2/clusters/nowhere/failureDomains/x",
+            f"/admin/v2/namespaces/{CLUSTER}/antiAffinity/g",
             412,
-            "Cluster nowhere does not exist.",
+            "Tenant should not be null",
         ),
         (
             "GET",

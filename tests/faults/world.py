@@ -119,8 +119,11 @@ class World:
         """Hand-overs so far, as published."""
         return sum(change.event is Event.HAND_OVER for change in self.job.changes())
 
-    def await_moves(self, more: int, seconds: float = 60.0) -> float:
-        """Until so many more; how long that is since the last fault."""
+    def await_moves(self, more: int, seconds: float = 150.0) -> float:
+        """Until so many more; how long that is since the last fault.
+
+        Where the watcher saw two leases end, rounds only repair for a minute.
+        """
         goal = self.moves() + more
         try:
             eventually(lambda: self.moves() >= goal, f"{goal} moves", seconds)

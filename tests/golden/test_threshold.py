@@ -114,6 +114,21 @@ def test_these_skews_are_not_seen(usages: list[float], lower_boundary: bool) -> 
 
 
 @pytest.mark.parametrize(
+    ("idle", "sheds"),
+    [
+        pytest.param(0.68, [("b0", 1)], id="below 78.9 - 10 %"),
+        pytest.param(0.70, [], id="above 79.1 - 10 %, and below the mean"),
+    ],
+)
+def test_the_lower_boundary_is_below_the_mean_by_the_threshold(
+    idle: float, sheds: list[tuple[str, int]]
+) -> None:
+    """Item 002-32: its example takes 10 from 82.73 %, the mean and the threshold."""
+    view = cluster(**{f"b{i}": busy(0.8, 6) for i in range(10)}, idle=Broker(idle))
+    assert picked(view, lowerBoundarySheddingEnabled=True) == sheds
+
+
+@pytest.mark.parametrize(
     ("bundles", "expected"),
     [
         pytest.param(6, [("b0", 1)], id="240 MB/s x 0.1 x 0.5 = 12 MB/s"),

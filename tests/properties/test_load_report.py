@@ -92,6 +92,12 @@ def test_a_damaged_report(at: int, noise: bytes, lost: int) -> None:
         pytest.param(b'{"bundles":[1]}', Poison.SHAPE, id="a bundle that is no name"),
         pytest.param(b'{"lastStats":{"a/b/c":{}}}', Poison.BUNDLE, id="a range that is none"),
         pytest.param(b'{"brokerVersionString":"\xff"}', Poison.JSON, id="not UTF-8"),
+        pytest.param(b"{}", Poison.SHAPE, id="no member at all"),
+        pytest.param(b'{"order":7}', Poison.SHAPE, id="something else"),
+        pytest.param(b'{"CPU":{"usage":90,"limit":100}}', Poison.SHAPE, id="names in another case"),
+        pytest.param(b'{"cpu":{"Usage":90,"Limit":100}}', Poison.SHAPE, id="the same within"),
+        pytest.param(b'{"cpu":{"usage":90}}', Poison.SHAPE, id="a usage of nothing"),
+        pytest.param(b'{"cpu":null}', Poison.SHAPE, id="a null resource"),
     ],
 )
 def test_poison_has_a_reason(value: bytes, reason: Poison) -> None:

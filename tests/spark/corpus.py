@@ -33,6 +33,13 @@ def reports(cluster: str, good: bytes) -> list[Bad]:
         "byte order mark": (b"\xef\xbb\xbf" + good, Poison.JSON),
         "a list": (b"[]", Poison.SHAPE),
         "null": (b"null", Poison.SHAPE),
+        "no member at all": (b"{}", Poison.SHAPE),
+        "members in another case": (
+            b'{"CPU":{"usage":1,"limit":100},"LASTSTATS":{}}',
+            Poison.SHAPE,
+        ),
+        "a usage without a limit": (b'{"cpu":{"usage":1}}', Poison.SHAPE),
+        "a null resource": (b'{"cpu":null}', Poison.SHAPE),
         "NaN": (b'{"msgRateIn":NaN}', Poison.JSON),
         "infinity": (b'{"cpu":{"usage":Infinity,"limit":100}}', Poison.JSON),
         "NaN in quotes": (b'{"msgRateIn":"NaN"}', Poison.SHAPE),

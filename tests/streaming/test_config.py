@@ -181,6 +181,23 @@ def test_a_wrong_value_of_the_environment_names_its_variable(
     assert said[0].endswith(f"(from {variable})")
 
 
+@pytest.mark.parametrize(
+    ("variable", "problem"),
+    [
+        ("TRIMTAB_SETTINGS", "settings: a table or list must be JSON (from TRIMTAB_SETTINGS)"),
+        ("TRIMTAB_KAFKA", "kafka: a table or list must be JSON (from TRIMTAB_KAFKA)"),
+        ("TRIMTAB_SPARK__JARS", "spark: a table or list must be JSON, in TRIMTAB_SPARK__JARS"),
+    ],
+)
+def test_a_variable_that_is_not_json_is_named_and_its_value_is_not_told(
+    monkeypatch: pytest.MonkeyPatch, variable: str, problem: str
+) -> None:
+    monkeypatch.setenv(variable, '{"secret": 1')
+    with pytest.raises(InvalidConfig) as raised:
+        load_config(None)
+    assert raised.value.problems == [problem]
+
+
 def test_a_file_in_another_encoding_is_told_as_such(tmp_path: Path) -> None:
     path = tmp_path / "trimtab.toml"
     path.write_bytes('checkpoint = "/tmp/\xe4"'.encode("iso-8859-1"))

@@ -15,7 +15,7 @@ from tests.support.pulsar import PULSAR
 from tests.support.reports import bundle
 from tests.support.scenes import scene_of
 from trimtab.explaining.telling import explain
-from trimtab.model import Epoch
+from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import State
 from trimtab.plan import Plan
 from trimtab.reasons import Reason, Rule
@@ -32,6 +32,7 @@ from trimtab.wire.ownership import Record
 
 ONE = "t/n/0x00000000_0x40000000"
 TWO = "t/n/0x40000000_0x80000000"
+NEW = "t/new/0x00000000_0xffffffff"
 AT = 0x33000000
 QUARTERS = [bundle(i, 4) for i in range(4)]
 
@@ -97,6 +98,18 @@ def test_it_takes_its_places_before_the_trigger_does() -> None:
     ("view", "state", "rule"),
     [
         pytest.param(fleet(), asking(AT, bundle="t/n/0x00000000_0x70000000"), Rule.UNOWNED, id="-"),
+        pytest.param(
+            replace(fleet(), records={NEW: Record(state=State.OWNED, epoch=NO_EPOCH, owner="a")}),
+            asking(AT, bundle=NEW),
+            Rule.UNREPORTED,
+            id="its owner has just got it",
+        ),
+        pytest.param(
+            replace(fleet(), records={NEW: Record(state=State.OWNED, epoch=NO_EPOCH, owner="z")}),
+            asking(AT, bundle=NEW),
+            Rule.OWNER_LOST,
+            id="its owner is away",
+        ),
         pytest.param(fleet(going_to="b"), asking(AT), Rule.IN_FLIGHT, id="on its way"),
         pytest.param(
             replace(fleet(), splitting=frozenset({"t/n/0x00000000_0x80000000"})),

@@ -203,3 +203,90 @@ def test_a_split_that_cannot_be_is_refused(members: dict[str, Any], rule: str, s
     (letter,) = refusals(it, said(IntentKind.SPLIT, **asked))
     assert (letter.rule, says in letter.detail) == (rule, True)
     assert it.memory.round.asked == {}
+
+
+def policy(*patterns: str) -> dict[str, Any]:
+    return {"name": "p", "isolation": {"namespaces": patterns, "primary": ["a"]}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "members", "says"),
+    [
+        pytest.param(
+            IntentKind.SETTINGS,
+            {"settings": {f"round.intervl{i}": 1 for i in range(501)}},
+            "too-large: settings: has more than 500 entries",
+            id="a setting more than is compared with all",
+        ),
+        pytest.param(
+            IntentKind.RESET,
+            {"names": [f"round.intervl{i}" for i in range(501)]},
+            "too-large: names: has more than 500 entries",
+            id="the same of a reset",
+        ),
+        pytest.param(
+            IntentKind.FAILURE_DOMAIN,
+            {"name": "x" * 2049, "brokers": ["a:1"]},
+            "too-large: name: has more than 2048 characters",
+            id="a name that each round would carry",
+        ),
+        pytest.param(
+            IntentKind.SPLIT,
+            {"bundle": EIGHTHS[0], "positions": list(range(1025))},
+            "too-large: positions: has more than 1024 entries",
+            id="a problem for each position",
+        ),
+        pytest.param(
+            IntentKind.FAILURE_DOMAIN,
+            {"name": "n", "brokers": ["x" * 2049]},
+            "too-large: brokers: one has more than 2048 characters",
+            id="a broker that each round would carry",
+        ),
+        pytest.param(
+            IntentKind.ISOLATION,
+            policy("(" * 900),
+            "invalid-policy: isolation.namespaces: '((",
+            id="a pattern deeper than the stack",
+        ),
+        pytest.param(
+            IntentKind.ISOLATION,
+            policy("a{99999999999999999999}"),
+            "is no regular expression: the repetition number is too large",
+            id="a number beyond 32 bits",
+        ),
+        pytest.param(
+            IntentKind.ISOLATION,
+            policy(r"(\w+-?)+/x"),
+            "repeats a repetition",
+            id="a pattern that never ends",
+        ),
+        pytest.param(
+            IntentKind.ISOLATION,
+            policy(*(f"t/n{i}" for i in range(500))),
+            "isolation: has more than 500 patterns",
+            id="patterns that outgrow the cache",
+        ),
+    ],
+)
+def test_no_intent_keeps_the_rounds_busy(
+    kind: IntentKind, members: dict[str, Any], says: str
+) -> None:
+    it = after_a_round()
+    policies = it.memory.policies
+    (letter,) = refusals(it, said(kind, **members))
+    assert says in f"{letter.rule}: {letter.detail}"
+    assert it.memory.policies == policies
+
+
+@pytest.mark.parametrize(
+    "pattern", ["t/.*", "(shop|store)-[a-z]+/.*", r"t/n(\d+|x{2})", "(?:a|b)+/c"]
+)
+def test_common_patterns_are_taken(pattern: str) -> None:
+    it = after_a_round()
+    assert refusals(it, said(IntentKind.ISOLATION, **policy(pattern))) == []
+
+
+def test_what_is_told_of_a_giant_is_short() -> None:
+    it = after_a_round()
+    out, _ = it.take([said(IntentKind.SETTINGS, settings={"x" * 900_000: 1})], 2000)
+    assert max(len(row.payload) for row in out) < 2000

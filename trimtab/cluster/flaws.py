@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from trimtab.cluster.existing import Flaw
+from trimtab.cluster.intent_size import excesses
 from trimtab.cluster.setting_flaws import reset_flaws, setting_flaws
 from trimtab.model import FULL_RANGE_END, InvalidName, namespace_of, parse_bundle
 from trimtab.nearby import nearby
@@ -22,6 +23,13 @@ from trimtab.wire.control import LONGEST_ID, LONGEST_REASON, OF_THE_WATCHER, Int
 
 MOST_BUNDLES: Final = 1024
 """Of a new namespace. Fewer: too few for the largest; more: one intent fills many batches."""
+MOST_PATTERNS: Final = 500
+"""Regular expressions of an isolation policy, all of which a round may try on each namespace."""
+LONGEST_PATTERN: Final = 1000
+MOST_GROUPS: Final = 50
+"""Parentheses of a pattern: each deepens the stack that Python compiles it on."""
+_REPEATED_TWICE: Final = re.compile(r"[+*}][^()|]*\)[+*{]")
+"""As in ``(a+)+``: Python may try all ways to share a name out between the two."""
 _NAMESPACE: Final = re.compile(r"[-=:.\w]+/[-=:.\w]+", re.ASCII)
 """The characters of Pulsar's NamedEntity."""
 
@@ -36,6 +44,8 @@ def intent_flaws(memory: Memory, intent: Intent, defaults: Settings) -> Iterator
     elif len(intent.reason) > LONGEST_REASON:
         problem = f"reason: has {len(intent.reason)} characters, and {LONGEST_REASON} at most"
         yield IntentRule.INVALID_REASON, problem
+    elif intent.kind not in OF_THE_WATCHER and (problems := list(excesses(intent))):
+        yield from ((IntentRule.TOO_LARGE, problem) for problem in problems)
     elif subject is not None and not getattr(intent, subject):
         yield IntentRule.NO_SUBJECT, f"{subject}: says nothing of what it is about"
     elif intent.kind in _FLAWS:
@@ -148,12 +158,25 @@ def isolation_problems(policy: Isolation) -> Iterator[str]:
     """What is wrong with an isolation policy."""
     if policy.min_available < 0:
         yield f"isolation.min_available: must not be negative, not {policy.min_available}"
+    if len(policy.namespaces) + len(policy.primary) + len(policy.secondary) > MOST_PATTERNS:
+        yield f"isolation: has more than {MOST_PATTERNS} patterns"
+        return
     for member in ("namespaces", "primary", "secondary"):
         for pattern in getattr(policy, member):
-            try:
-                re.compile(pattern)
-            except re.error as error:
-                yield f"isolation.{member}: {pattern!r} is no regular expression: {error}"
+            if problem := _pattern_problem(pattern):
+                yield f"isolation.{member}: {pattern[:200]!r} {problem}"
+
+
+def _pattern_problem(pattern: str) -> str:
+    if len(pattern) > LONGEST_PATTERN or pattern.count("(") > MOST_GROUPS:
+        return f"has more than {LONGEST_PATTERN} characters or {MOST_GROUPS} groups"
+    if _REPEATED_TWICE.search(pattern):
+        return "repeats a repetition, which may take for ever: say it with one of them"
+    try:
+        re.compile(pattern)
+    except (re.error, OverflowError) as error:
+        return f"is no regular expression: {error}"
+    return ""
 
 
 POLICIES: Final = frozenset(

@@ -17,6 +17,7 @@ from trimtab.state.pending import Awaited, Pending
 from trimtab.wire.control import OF_THE_WATCHER, Intent, IntentKind, fingerprint
 from trimtab.wire.intent_outcome import IntentOutcome, IntentState
 from trimtab.wire.ownership import Record
+from trimtab.wire.rows import brief
 
 V = TypeVar("V")
 
@@ -52,7 +53,7 @@ def refuse(memory: Memory, intent: Intent, rule: str, problems: Iterable[str], n
     """An intent changed nothing. If its id is another one's, that one's outcome stands."""
     if intent.id in memory.intents or rule == IntentRule.INVALID_ID:
         return Told(memory)
-    refused = _outcome(intent, IntentState.REFUSED, now_ms, rule, tuple(problems))
+    refused = _outcome(intent, IntentState.REFUSED, now_ms, rule, tuple(map(brief, problems)))
     return _remembered(memory, intent, refused)
 
 

@@ -212,6 +212,9 @@ _REFUSED: Final[Mapping[Rule, Callable[[Scene, Refusal], str]]] = {
     Rule.OWNER_LOST: lambda _, each: (
         f"{each.source}, which has it, takes no part at present: lost, silent or being drained"
     ),
+    Rule.UNREPORTED: lambda _, each: (
+        f"{each.source} has got it, and has not reported it yet: ask again after its next report"
+    ),
     Rule.NOT_MOVABLE: lambda *_: "it is not to be moved: a heartbeat's, or marked so in the view",
     Rule.UNOWNED: lambda _, each: (
         f"no record says that {each.source} owns it" if each.source else "no broker owns it"

@@ -57,7 +57,9 @@ def find_absence(view: View, bundle: str) -> Rule:
     record = view.records.get(bundle)
     if record is None or record.owner is None or record.state is State.DELETED:
         return Rule.UNOWNED
-    return Rule.OWNER_LOST if record.state is State.OWNED else Rule.IN_FLIGHT
+    if record.state is not State.OWNED:
+        return Rule.IN_FLIGHT
+    return Rule.UNREPORTED if record.owner in view.brokers.names else Rule.OWNER_LOST
 
 
 def owner_of(view: View, bundle: str, row: int | None) -> str:

@@ -67,10 +67,14 @@ class PoisonReport(ValueError):
 
 
 class Resource(msgspec.Struct, gc=False):
-    """``usage`` and ``limit`` in the resource's own unit; absent means unknown."""
+    """``usage`` and ``limit`` in the resource's own unit; -1 means unknown."""
 
-    usage: float = UNKNOWN
-    limit: float = UNKNOWN
+    usage: float
+    limit: float
+
+
+UNKNOWN_RESOURCE: Final = Resource(UNKNOWN, UNKNOWN)
+"""A resource that a broker cannot read, or a report does not name."""
 
 
 class BundleStats(msgspec.Struct, gc=False, rename="camel"):
@@ -89,11 +93,11 @@ class BundleStats(msgspec.Struct, gc=False, rename="camel"):
 class LocalBrokerData(msgspec.Struct, rename="camel"):
     """The report with Pulsar's names; only this module and the agent use it."""
 
-    cpu: Resource = msgspec.field(default_factory=Resource)
-    memory: Resource = msgspec.field(default_factory=Resource)
-    direct_memory: Resource = msgspec.field(default_factory=Resource)
-    bandwidth_in: Resource = msgspec.field(default_factory=Resource)
-    bandwidth_out: Resource = msgspec.field(default_factory=Resource)
+    cpu: Resource = msgspec.field(default_factory=lambda: UNKNOWN_RESOURCE)
+    memory: Resource = msgspec.field(default_factory=lambda: UNKNOWN_RESOURCE)
+    direct_memory: Resource = msgspec.field(default_factory=lambda: UNKNOWN_RESOURCE)
+    bandwidth_in: Resource = msgspec.field(default_factory=lambda: UNKNOWN_RESOURCE)
+    bandwidth_out: Resource = msgspec.field(default_factory=lambda: UNKNOWN_RESOURCE)
     msg_rate_in: float = 0.0
     msg_rate_out: float = 0.0
     msg_throughput_in: float = 0.0
@@ -169,6 +173,7 @@ def decode(value: bytes) -> LoadReport:
     columns = _columns(stats, bundles)
     totals = _totals(data)
     _check_traffic(totals[:4], columns, resources[1])
+    _check_it_is_one(data)
     listed = frozenset(data.bundles)
     return LoadReport(
         resources=resources,
@@ -219,8 +224,18 @@ def _check_names(bundles: Iterable[str]) -> None:
             raise PoisonReport(Poison.BUNDLE, str(error)) from error
 
 
+def _check_it_is_one(data: LocalBrokerData) -> None:
+    """Reject other JSON, and names in another case, which would read as an idle broker's report."""
+    if all(each is UNKNOWN_RESOURCE for each in _given(data)):
+        raise PoisonReport(Poison.SHAPE, f"none of {', '.join(RESOURCE_FIELDS)} is there")
+
+
+def _given(data: LocalBrokerData) -> tuple[Resource, ...]:
+    return data.cpu, data.memory, data.direct_memory, data.bandwidth_in, data.bandwidth_out
+
+
 def _resources(data: LocalBrokerData) -> Floats:
-    given = (data.cpu, data.memory, data.direct_memory, data.bandwidth_in, data.bandwidth_out)
+    given = _given(data)
     columns = np.array([[r.usage for r in given], [r.limit for r in given]])
     usage, limit = columns
     # A limit <= 0 means "unknown" in Pulsar (a NIC with speed -1 makes the sum negative), so only
