@@ -21,6 +21,8 @@ class Fault(NamedTuple):
 
     weight: float
     happen: Callable[[World], object]
+    loses: bool = False
+    """Whether changes that the store had accepted may be gone after it."""
 
 
 def crash(world: World) -> None:
@@ -140,15 +142,15 @@ FAULTS: Final = MappingProxyType(
         "job is cut off": Fault(1, cut_job),
         "job is replaced": Fault(3, replace_job),
         "relay stops": Fault(2, stop_relay),
-        "server restarts": Fault(0.8, restart_server),
-        "server fails over": Fault(1.5, fail_over),
-        "server hangs and wakes up": Fault(0.7, hang_server),
-        "server is flushed": Fault(0.3, flush),
+        "server restarts": Fault(0.8, restart_server, loses=True),
+        "server fails over": Fault(1.5, fail_over, loses=True),
+        "server hangs and wakes up": Fault(0.7, hang_server, loses=True),
+        "server is flushed": Fault(0.3, flush, loses=True),
         "records are deleted": Fault(0.5, delete_records),
         "lease is deleted": Fault(1, delete_lease),
         "commands are deleted": Fault(1, delete_commands),
         "server's data are kept": Fault(0.5, keep_a_snapshot),
-        "server goes back to kept data": Fault(0.3, restore_a_snapshot),
+        "server goes back to kept data": Fault(0.3, restore_a_snapshot, loses=True),
         "replica is silent": Fault(0.7, silence_replica),
         "server's clock steps": Fault(1, step_clock),
     }

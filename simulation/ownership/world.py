@@ -259,6 +259,7 @@ class World:
         name = self._draw_fault(float(self.rng.random()))
         self.faults[name] += 1
         FAULTS[name].happen(self)
+        self.oracle.may_lose |= FAULTS[name].loses
 
     # Checks
 

@@ -114,7 +114,10 @@ def test_a_client_gets_an_owners_urls_and_those_of_brokers_on_the_way() -> None:
 
 
 def test_a_report_of_a_broker_without_plain_urls_is_read() -> None:
-    report = b'{"webServiceUrl":null,"webServiceUrlTls":"https://a:8443","pulsarServiceUrl":null}'
+    report = (
+        b'{"webServiceUrl":null,"webServiceUrlTls":"https://a:8443","pulsarServiceUrl":null,'
+        b'"cpu":{"usage":10.0,"limit":100.0}}'
+    )
     assert decode(report).topics == 0
 
 
