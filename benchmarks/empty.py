@@ -29,7 +29,7 @@ from sources.topics import KafkaSource, select_rows
 from streaming.config import SparkConfig
 from streaming.query.session import spark_session
 from trimtab.wire import keys
-from trimtab.wire.load_report import decode
+from trimtab.wire.reports.decode import decode
 from trimtab.wire.rows import Tag
 
 _SCHEMA: Final = "cluster string, rows int"

@@ -8,7 +8,8 @@ from typing import Final
 
 from simulation.replay.recorded import RecordedTopics
 from trimtab.wire.keys import LOAD_REPORTS
-from trimtab.wire.load_report import LoadReport, PoisonReport, decode
+from trimtab.wire.reports.decode import LoadReport, decode
+from trimtab.wire.reports.poison import PoisonReport
 
 _RECENT_MS: Final = 300_000
 """How far before the newest round reports are looked for: Pulsar's agents report every 15 minutes

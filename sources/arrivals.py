@@ -13,9 +13,10 @@ import msgspec
 from trimtab.intake.expiry import is_forgotten, look_ms
 from trimtab.intake.fold import Arrival, Dropped, fold
 from trimtab.intake.snapshot import IntakeSettings, Snapshot
-from trimtab.wire import keys, load_report
+from trimtab.wire import keys
 from trimtab.wire.columns import pack_small, unpack
-from trimtab.wire.load_report import Poison, PoisonReport
+from trimtab.wire.reports.decode import decode
+from trimtab.wire.reports.poison import Poison, PoisonReport
 from trimtab.wire.rows import HEAD, DeadLetter, Row, Tag, brief, head_of
 
 SIZE_LIMIT: Final = 1 << 20
@@ -128,7 +129,7 @@ def arrival_of(row: ReportRow) -> Arrival:
     if row.size > SIZE_LIMIT:
         raise PoisonReport(Poison.SIZE, f"{row.size} bytes, the limit is {SIZE_LIMIT}")
     session, sequence = _whole(row.session), _whole(row.sequence)
-    report = load_report.decode(bytes(row.value))
+    report = decode(bytes(row.value))
     return Arrival(
         appended_ms=row.appended_ms,
         session=report.start_ms if session is None else session,

@@ -11,8 +11,8 @@ from sinks.redis.service_urls import KEPT_S, UrlStore
 from tests.agent.looking_up import TOPIC, Scene, owned
 from tests.agent.turned_by_hand import Host
 from trimtab.wire.keys import urls_key
-from trimtab.wire.load_report import decode
 from trimtab.wire.lookup import Answer, AnswerKind, ServiceUrls
+from trimtab.wire.reports.decode import decode
 
 A, B, C = "a:8080", "b:8080", "c:8080"
 PLAIN = {"web_service_url": "http://a:8080", "pulsar_service_url": "pulsar://a:6650"}

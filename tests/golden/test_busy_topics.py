@@ -21,9 +21,9 @@ from trimtab.reasons import Rule
 from trimtab.settings import SplitSettings
 from trimtab.splitting.busy_topics import find_busy_topics
 from trimtab.view import View
-from trimtab.wire import load_report
 from trimtab.wire.columns import pack
-from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource
+from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
+from trimtab.wire.reports.decode import decode
 from trimtab.wire.rows import Row, Tag
 
 BUSY = "t/n/0x00000000_0x40000000"
@@ -100,7 +100,7 @@ def test_a_round_names_it_in_its_problems_and_a_metric_has_its_rate() -> None:
     told = LocalBrokerData(
         cpu=Resource(40.0, 100.0), last_stats={BUSY: stats}, bundles=[BUSY], start_timestamp=1
     )
-    report = load_report.decode(load_report.encode(told))
+    report = decode(encode(told))
     snapshot, _ = fold(None, "a:1", [Arrival(1000, 1, 1, report)], EVERY_REPORT)
     it, shown = empty_cluster(), Exposition()
     row = Row("c", Tag.SNAPSHOT, "a:1", pack(snapshot), 1000, accepted=1)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from trimtab.load import percentages, unweighted_usage
-from trimtab.wire.load_report import decode
+from trimtab.wire.reports.decode import decode
 
 SAMPLES = sorted((Path(__file__).parent / "load-reports").glob("*.json"))
 RESOURCES = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")

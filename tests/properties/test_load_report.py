@@ -15,8 +15,9 @@ from trimtab.intake.fold import Arrival, fold
 from trimtab.intake.snapshot import IntakeSettings, Snapshot
 from trimtab.load import percentages
 from trimtab.wire.columns import pack, unpack
-from trimtab.wire.load_report import LoadReport, Poison, PoisonReport, decode
-from trimtab.wire.plausible import LIMIT
+from trimtab.wire.reports.decode import LoadReport, decode
+from trimtab.wire.reports.plausible import LIMIT
+from trimtab.wire.reports.poison import Poison, PoisonReport
 
 SAMPLE = (Path(__file__).parents[1] / "golden" / "load-reports" / "broker1.json").read_bytes()
 BUNDLE = "a/b/0x00000000_0xffffffff"

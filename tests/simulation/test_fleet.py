@@ -24,8 +24,8 @@ from tests.support.recorded_batches import held
 from trimtab.ownership import State
 from trimtab.store.requests import BatchId, transitions
 from trimtab.wire.keys import LOAD_REPORTS
-from trimtab.wire.load_report import decode
 from trimtab.wire.planned import PlannedMove
+from trimtab.wire.reports.decode import decode
 from trimtab.wire.rounds import RoundRecord
 
 CLUSTER = "fleet-test"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from trimtab.wire import keys
-from trimtab.wire.load_report import Poison
+from trimtab.wire.reports.poison import Poison
 
 Headers = tuple[tuple[str, bytes | None], ...]
 

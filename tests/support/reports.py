@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from trimtab.intake.fold import Arrival, fold
 from trimtab.intake.snapshot import IntakeSettings, Snapshot
-from trimtab.wire import load_report
-from trimtab.wire.load_report import BundleStats, LoadReport, LocalBrokerData, Resource
+from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
+from trimtab.wire.reports.decode import LoadReport, decode
 
 EVERY_REPORT = IntakeSettings(half_life=10.0, sample_interval=0.0)
 """Each report is a sample."""
@@ -35,7 +35,7 @@ def report(
         num_topics=2 * len(rates or ()),
         start_timestamp=start_ms,
     )
-    return load_report.decode(load_report.encode(data))
+    return decode(encode(data))
 
 
 def arrival(

@@ -9,7 +9,8 @@ import pytest
 
 from tests.support.reports import bundle
 from trimtab.load import percentages
-from trimtab.wire.load_report import LoadReport, Poison, PoisonReport, decode
+from trimtab.wire.reports.decode import LoadReport, decode
+from trimtab.wire.reports.poison import Poison, PoisonReport
 
 ONE, TWO = bundle(0, 2), bundle(1, 2)
 

@@ -18,7 +18,7 @@ import numpy as np
 from trimtab.intake import averages
 from trimtab.intake.snapshot import IntakeSettings, Snapshot
 from trimtab.load import percentages
-from trimtab.wire.load_report import LoadReport
+from trimtab.wire.reports.decode import LoadReport
 
 
 class Dropped(StrEnum):
