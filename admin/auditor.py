@@ -14,13 +14,11 @@ from typing import Any, Final, Self
 import msgspec
 import redis
 
-from simulation.replay.recorded import Missing, RecordedTopics
-from sinks.errors import KafkaUnavailable, Misconfigured
+from admin.topic_tail import TopicTail
 from sinks.kafka.readable import MALFORMED
 from sinks.redis.leases import history_of
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import translate_errors
-from sources.records import Record as Entry
 from trimtab.auditing.auditor import GRACE_MS, Audit, Violation
 from trimtab.ownership import Event
 from trimtab.store.requests import is_of_a_broker
@@ -65,8 +63,8 @@ class Auditor:
         """Clusters that were closed at the last check, and were not compared."""
         self._client = client
         self._cluster = cluster
-        self._journal = _Tail(bootstrap, keys.OWNERSHIP, options)
-        self._commands = _Tail(bootstrap, keys.COMMANDS, options)
+        self._journal = TopicTail(bootstrap, keys.OWNERSHIP, options)
+        self._commands = TopicTail(bootstrap, keys.COMMANDS, options)
 
     def check(self) -> list[Violation]:
         """Read to the present end; returns the violations found since the last call."""
@@ -194,32 +192,6 @@ def follow(auditor: Auditor) -> Iterator[Violation]:
                 shown.add(name)
                 yield violation
         time.sleep(PAUSE_SECONDS)
-
-
-class _Tail:
-    """Reads a topic from its beginning, each time up to its present end."""
-
-    def __init__(self, bootstrap: str, topic: str, options: Mapping[str, str]) -> None:
-        self._topic = topic
-        self._topics = RecordedTopics(bootstrap, options)
-        self._next: dict[int, int] = {}
-
-    def fresh(self) -> Iterator[Entry]:
-        """The records since the last call."""
-        partitions = self._topics.partitions(self._topic)
-        if not partitions:
-            raise Misconfigured(f"there is no topic {self._topic}")
-        for partition in sorted(partitions):
-            low, high = self._topics.ends(self._topic, partition)
-            start = max(low, self._next.get(partition, low))
-            try:
-                yield from self._topics.between(self._topic, partition, start, high)
-            except Missing as error:
-                raise KafkaUnavailable(str(error)) from error
-            self._next[partition] = high
-
-    def close(self) -> None:
-        self._topics.close()
 
 
 def _milliseconds(client: redis.Redis) -> int:

@@ -30,12 +30,12 @@ from agent.forgetting import Forgetter
 from agent.holdings import Holdings
 from agent.leasing import LeaseHolder, Superseded
 from agent.links import AgentSettings, Links
+from agent.reports.due import DueReports
 from agent.seeding import look_again, seed
 from sinks.errors import UNOPENED, Closed, Misconfigured, Unavailable
 from sinks.redis.leases import Lease, Renewal
 from trimtab.model import Epoch
 from trimtab.wire.command import Command, CommandKind
-from trimtab.wire.lookup import ServiceUrls
 
 FIRST_PAUSE_S: Final = 0.1
 LONGEST_PAUSE_S: Final = 2.0
@@ -48,7 +48,6 @@ class Agent:
     def __init__(self, broker: Broker, settings: AgentSettings, links: Links) -> None:
         self._settings = settings
         self._links = links
-        self._broker = broker
         self._holdings = Holdings(links.clock)
         self._lease = LeaseHolder(settings, links, self._holdings)
         self._obeyer = Obeyer(
@@ -64,17 +63,12 @@ class Agent:
         self._forgetter = Forgetter(self._obeyer)
         self._forget_at = links.clock() + settings.forget_every
         self._look_at = links.clock() + settings.look_every
-        self._urls = ServiceUrls()
-        """As of the last report."""
-        self._urls_told: ServiceUrls | None = None
-        self._urls_at = -math.inf
-        """When they are told again, changed or not."""
         self._backlog: deque[tuple[str, Command]] = deque()
         self._agreed_after = -1
         """How many lapses there were when it last agreed with the store."""
         self._was_closed = False
         """Whether the store was closed since its records were last checked."""
-        self._report_at = links.clock() + settings.report_offset
+        self._reports = DueReports(broker, settings, links)
         self._pause = 0.0
         self._complaints: set[str] = set()
         """Causes logged since the last successful turn, without their numbers. The last cause, such
@@ -132,7 +126,7 @@ class Agent:
     def turn(self) -> float:
         """Run one turn; returns the seconds to pause before the next. Raises Superseded."""
         try:
-            self._report_if_due()
+            self._reports.report_if_due()
             self._renew_if_due()
             if not self.seeded:
                 self._seed()
@@ -141,7 +135,8 @@ class Agent:
                 self._look_again()
             self._forget_if_due()
             self._obey()
-            self._tell_urls_if_due()
+            # Last: nothing waits for it.
+            self._reports.tell_urls_if_due()
         except (Unavailable, Closed, Misconfigured) as error:
             # Misconfigured too: a revoked right may be granted again.
             self._complain(str(error))
@@ -149,7 +144,7 @@ class Agent:
         else:
             self._pause = 0.0
             self._complaints.clear()
-        return min(self._pause, max(0.0, self._report_at - self._links.clock()))
+        return min(self._pause, max(0.0, self._reports.next_at - self._links.clock()))
 
     def _complain(self, cause: str) -> None:
         # Retried every two seconds, and the remaining seconds in the text differ each time.
@@ -207,31 +202,6 @@ class Agent:
             self._renew_if_due()
         return in_time
 
-    def _report_if_due(self) -> None:
-        now = self._links.clock()
-        if now < self._report_at:
-            return
-        # Fixed schedule: a late report does not shift later ones, and missed ones are skipped.
-        interval = self._settings.report_interval
-        self._report_at += interval * (1 + (now - self._report_at) // interval)
-        report = self._broker.load_report()
-        self._urls = ServiceUrls(
-            web=report.web_service_url or None,
-            web_tls=report.web_service_url_tls or None,
-            pulsar=report.pulsar_service_url or None,
-            pulsar_tls=report.pulsar_service_url_tls or None,
-        )
-        self._links.reporter.offer(report, now)
-
-    def _tell_urls_if_due(self) -> None:
-        """Lookups of all brokers name them; last in a turn, as nothing else waits for them."""
-        now = self._links.clock()
-        if self._urls_told == self._urls and now < self._urls_at:
-            return
-        # Before the write: without the right to it, the agent does the rest of its work.
-        self._urls_told, self._urls_at = self._urls, now + self._settings.urls_every
-        self._links.urls.write(self._settings.cluster, self._settings.broker, self._urls)
-
     def _renew_if_due(self) -> None:
         if self._links.clock() >= self._lease.renew_at:
             self._renew()
@@ -280,7 +250,7 @@ class Agent:
 
     def _keep_the_lease(self, lapses: int) -> None:
         """Also reports: to load what this broker owns may take longer than its silence is borne."""
-        self._report_if_due()
+        self._reports.report_if_due()
         if self._links.clock() >= self._lease.renew_at:
             self._require_open(self._renew())
         self._require_no_lapse(lapses)
@@ -315,4 +285,4 @@ class Agent:
         return max(1, round(1000 * free))
 
     def _due(self) -> float:
-        return min(self._report_at, self._lease.renew_at)
+        return min(self._reports.next_at, self._lease.renew_at)

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import os
 import tomllib
-from difflib import get_close_matches
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,7 +18,6 @@ from pydantic import (
     ValidationInfo,
     field_validator,
 )
-from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -31,11 +28,12 @@ from pydantic_settings import (
 from sinks.errors import Misconfigured
 from sinks.kafka.security import PLAINTEXT, KafkaSecurity
 from sinks.redis.server.connections import redis_client
-from streaming.environment import NESTED, PREFIX, Unknown, find_unknown, name_source, setting_paths
+from streaming.config_problems import problem_of, unreadable
+from streaming.environment import NESTED, PREFIX, find_unknown, name_source
 from streaming.logs import LogLevel
 from streaming.sizing import Size, find_shortage, machine_mib
 from trimtab.intake.snapshot import IntakeSettings
-from trimtab.settings import IN_WORDS, Settings, catalogue
+from trimtab.settings import Settings
 from trimtab.settings.setting import InvalidSettings
 from trimtab.shedding import DEFAULTS
 
@@ -198,9 +196,9 @@ def load_config(path: Path | None) -> JobConfig:
         # Setting by setting: one from the environment must not hide the file's other settings.
         core = {name: given | _flat(getattr(config, name)) for name, given in core.items()}
     except ValidationError as error:
-        problems += map(_problem, error.errors())
+        problems += (problem_of(each, JobConfig) for each in error.errors())
     except SettingsError as error:
-        problems.append(_unreadable(error))
+        problems.append(unreadable(error))
     for name, parse in (("intake", IntakeSettings.parse), ("settings", _parse_settings)):
         try:
             parse(core[name])
@@ -224,15 +222,6 @@ def _read(path: Path, problems: list[str]) -> dict[str, Any]:
     return {}
 
 
-def _unreadable(error: SettingsError) -> str:
-    """Which variables may be at fault: the error quotes only the setting's name."""
-    name = str(error).partition('"')[2].partition('"')[0]
-    whole = f"{PREFIX}{name}".upper()
-    parts = sorted(each for each in os.environ if each.upper().startswith(whole + NESTED))
-    where = f", in {' or '.join(parts)}" if parts else ""
-    return f"{name}: a table or list must be JSON{where}"
-
-
 def _table(content: dict[str, Any], name: str, problems: list[str]) -> dict[str, Any]:
     """Remove a table from the file's content and return it flattened."""
     given = content.pop(name, {})
@@ -244,35 +233,6 @@ def _table(content: dict[str, Any], name: str, problems: list[str]) -> dict[str,
 
 def _parse_settings(tree: dict[str, Any]) -> Settings:
     return DEFAULTS.changed(_flat(tree))
-
-
-def _problem(error: ErrorDetails) -> str:
-    name = ".".join(str(part) for part in error["loc"])
-    if error["type"] != "extra_forbidden":
-        return f"{name}: {error['msg'].removeprefix('Value error, ')}"
-    if name in _of_rounds():
-        return f"{name}: belongs under [settings]"
-    if groups := _groups_with(name):
-        return f"{name}: belongs under {' or '.join(f'[settings.{each}]' for each in groups)}"
-    known = [".".join(path) for path in setting_paths(JobConfig)]
-    near = get_close_matches(name, known, n=1)
-    return str(Unknown(name, near[0] if near else ""))
-
-
-@cache
-def _of_rounds() -> frozenset[str]:
-    """Names that a file has under [settings]: groups and Pulsar's keys."""
-    aliases = [known.alias for *_, known in catalogue(DEFAULTS) if known.alias]
-    keys = {key for alias in aliases for key in (alias.key, alias.misspelt) if key}
-    return frozenset(DEFAULTS.groups().keys() | keys)
-
-
-@cache
-def _groups_with(name: str) -> tuple[str, ...]:
-    """The groups of settings that have one of this name."""
-    known = (*(path for path, *_ in catalogue(DEFAULTS)), *IN_WORDS)
-    paths = (path.partition(".") for path in known)
-    return tuple(group for group, _, last in paths if last == name)
 
 
 def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:

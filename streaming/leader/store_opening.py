@@ -12,31 +12,25 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import Final
 
 import structlog
 
 from sinks.errors import Closed, Fenced, GenerationSpent, Misconfigured, SinkError, StoreUnavailable
-from sinks.kafka.readable import Readable
 from sinks.redis.cluster_gate import CLOSED_FOR_MS, Closure, ClusterGate
 from sinks.redis.ownership_store import OwnershipStore
-from streaming.ignored_records import UNREADABLE, tell_ignored
 from streaming.leader.leadership import Leadership
+from streaming.leader.lost_records import Journal, LostRecords
 from streaming.metrics.exposition import Exposition
 from trimtab import metrics
 from trimtab.doubt import Doubt
-from trimtab.store.rebuild import Rebuilt, doubtful, newest_of, rebuild_records
+from trimtab.store.rebuild import Rebuilt
 from trimtab.wire.hints import Hints
-from trimtab.wire.ownership import Record
 
 log = structlog.get_logger()
-
-Journal = Callable[[str], Mapping[str, Record]]
-"""Reads the newest journalled records of a cluster."""
 
 _LOOK_SECONDS: Final = 0.5
 
@@ -66,8 +60,7 @@ class StoreOpener:
         records changes.
         """
         self._gate = gate
-        self._store = store
-        self._journal = journal
+        self._lost = LostRecords(gate, store, journal, shown)
         self._leadership = leadership
         self._shown = shown
         self._closed_for_ms = closed_for_ms
@@ -176,14 +169,12 @@ class StoreOpener:
         with self._shown.timed(metrics.REBUILD_SECONDS):
             while closure is not None:
                 self._wait(cluster, closure)
-                stored = self._store.readable_records(cluster)
-                lacking = self._lacking(cluster, closure, stored)
+                lacking, sound = self._lost.find(cluster, closure, self.generation)
                 if lacking.newest_generation >= self.generation:
                     self._outgrow(cluster, lacking.newest_generation)
                     closure = self._ask(cluster)
                     continue
                 self._gate.restore(cluster, self.generation, lacking.records, lacking.unjournalled)
-                sound = stored.records.keys() - doubtful(stored.records, self.generation).keys()
                 names = sorted(sound | lacking.records.keys())
                 self._gate.note_owned(cluster, self.generation, names)
                 self._gate.note_unjournalled(cluster, sorted(lacking.behind))
@@ -207,33 +198,6 @@ class StoreOpener:
             self._waits()
             if self._ended.wait(min(left, _LOOK_SECONDS)):
                 raise StoreUnavailable("the job ends before the ownership store is rebuilt")
-
-    def _lacking(self, cluster: str, closure: Closure, stored: Readable) -> Rebuilt:
-        said = self._gate.heard(cluster, closure.history)
-        # Before the topic is read: what an empty journal held is in it by then, or was deleted.
-        emptied = self._gate.journal_is_empty(cluster)
-        # Of changes whose records were deleted, and that the relay has not carried yet.
-        unrelayed = self._gate.unrelayed(cluster, self.generation)
-        # Only now: the entries that a relay held when the server died have reached Kafka meanwhile.
-        journalled = newest_of(self._journal(cluster), unrelayed)
-        self._warn(cluster, "store", "the store", stored)
-        self._warn(cluster, "journal", "the journal topic", Readable(dict(journalled)))
-        for broker, heard in said.items():
-            self._warn(cluster, "brokers", broker, heard)
-        lacking = rebuild_records(
-            stored.records,
-            journalled,
-            [heard.records for heard in said.values()],
-            self.generation,
-            stored.unreadable,
-        )
-        return lacking if emptied else replace(lacking, behind=frozenset())
-
-    def _warn(self, cluster: str, kind: str, source: str, read: Readable) -> None:
-        """Report a source's ignored records: they may be forged, or from another release."""
-        doubted = doubtful(read.records, self.generation)
-        doubted |= dict.fromkeys(read.unreadable, UNREADABLE)
-        tell_ignored(self._shown, cluster, kind, source, doubted)
 
     def _outgrow(self, cluster: str, newest: int) -> None:
         """Claim a generation above a record's; otherwise no job could move its bundle."""

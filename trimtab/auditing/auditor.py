@@ -11,25 +11,24 @@ journal's own clock, which is Redis's.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from trimtab.auditing.answers import answer
+from trimtab.auditing.births import flaw_of_birth
 from trimtab.auditing.eras import Eras
 from trimtab.auditing.finding import Violation, format_epoch, format_record
 from trimtab.auditing.record_history import HistoryPlace, RecordHistory
 from trimtab.auditing.rules import (
-    ENDING,
     NOTES,
     RuleBreach,
     ViolationKind,
     is_birth,
     misstep,
-    server,
     stands,
 )
 from trimtab.auditing.tiling import Tiling
-from trimtab.model import Epoch, namespace_of, parse_bundle
+from trimtab.model import Epoch, namespace_of
 from trimtab.ownership import Event
 from trimtab.wire.command import Command
 from trimtab.wire.ownership import NO_RECORD, Change, Record
@@ -191,7 +190,7 @@ class Audit:
         cluster, _ = key
         for moment in tiling.due(self._until):
             for child in filter(is_birth, moment):
-                flaw = self._flaw_of_birth(child, moment)
+                flaw = flaw_of_birth(child, moment, self._before)
                 if flaw is not None:
                     self._tell((cluster, child.bundle), flaw, child)
             for bundle, flaw in tiling.take(moment):
@@ -200,27 +199,9 @@ class Audit:
             detail = f"its bundles cover {tiling.covered:.0%} of the ring"
             self._tell(key, RuleBreach(ViolationKind.INCOMPLETE, detail))
 
-    def _flaw_of_birth(self, child: Change, moment: Iterable[Change]) -> RuleBreach | None:
-        """What is wrong with a new bundle: its parents must end with it and have had its owner."""
-        made_of = _made_of(child, moment)
-        ending = ENDING.get(len(made_of))
-        if ending is None:
-            detail = f"it is made of {len(made_of)} bundles; one is divided, or two are merged"
-            return RuleBreach(ViolationKind.STEP, detail)
-        for gone in made_of:
-            if gone.record.epoch > child.record.epoch:
-                return RuleBreach(
-                    ViolationKind.BACKWARD, f"its epoch is below that of {gone.bundle}"
-                )
-            last = self._histories[gone.cluster, gone.bundle].before(gone.record.epoch)
-            if last is not None and server(last.record) != child.record.owner:
-                detail = f"{server(last.record)} served {gone.bundle}, which it is made of"
-                return RuleBreach(ViolationKind.TWO_OWNERS, detail)
-            if last is not None and last.record.state is not ending:
-                return RuleBreach(
-                    ViolationKind.STEP, f"{gone.bundle}, which it is made of, was not {ending}"
-                )
-        return None
+    def _before(self, change: Change) -> Change | None:
+        """The change before this one in its bundle's history."""
+        return self._histories[change.cluster, change.bundle].before(change.record.epoch)
 
     def _settle_commands(self, key: _Key) -> None:
         waiting = self._waiting[key]
@@ -260,18 +241,3 @@ def _flaw_between(before: Change | None, after: Change) -> RuleBreach | None:
     if later.counter > earlier.counter + 1 and not is_birth(after):
         return None
     return misstep(before.record, after)
-
-
-def _made_of(child: Change, moment: Iterable[Change]) -> list[Change]:
-    """The bundle that was split, or the neighbours that were merged; empty if neither."""
-    low, high = span = parse_bundle(child.bundle)[1]
-    gone = {
-        parse_bundle(change.bundle)[1]: change for change in moment if not stands(change.record)
-    }
-    gone.pop(span, None)
-    whole = [change for (start, end), change in gone.items() if start <= low and high <= end]
-    if whole:
-        return whole[:1]
-    parts = sorted(part for part in gone if low <= part.low and part.high <= high)
-    tile = [low, *(part.high for part in parts)] == [*(part.low for part in parts), high]
-    return [gone[part] for part in parts] if tile else []

@@ -16,7 +16,7 @@ from trimtab.cluster.intents import Applied, Refused, apply_intent
 from trimtab.cluster.outcomes import Told, accept, refuse
 from trimtab.cluster.pending_intents import is_declined, note_changes
 from trimtab.cluster.state import ClusterState
-from trimtab.health.repair import note_records
+from trimtab.health.unsettled import note_records
 from trimtab.model import namespace_of, within
 from trimtab.ownership import Event, State
 from trimtab.review.ledger import time_handovers

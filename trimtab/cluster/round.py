@@ -15,14 +15,15 @@ from trimtab.cluster.pending_intents import note_round
 from trimtab.cluster.placement_hints import hints
 from trimtab.cluster.round_record import Context, record_round
 from trimtab.cluster.state import ClusterState, hash_state
-from trimtab.explaining.refusals import resume
 from trimtab.explaining.repairs import advise_partitions
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.shortages import find_shortages
+from trimtab.explaining.skips import resume
 from trimtab.explaining.telling import whys
 from trimtab.explaining.witness import Witness
 from trimtab.health.assessment import situation_of
-from trimtab.health.repair import learn_records, next_look
+from trimtab.health.repair import next_look
+from trimtab.health.unsettled import learn_records
 from trimtab.intake.assemble import Holdings, assemble
 from trimtab.intake.snapshot import Snapshot
 from trimtab.plan import Plan

@@ -9,7 +9,8 @@ from typing import Final
 import numpy as np
 
 from trimtab.doubt import Doubt, doubt_of_losses, doubt_of_silence, gravest
-from trimtab.health.repair import Damage, damage, is_unserved, list_expected, waits_for_lookup
+from trimtab.health.repair import Damage, damage
+from trimtab.health.unsettled import is_unserved, list_expected, waits_for_lookup
 from trimtab.repair_needs import RepairNeeds
 from trimtab.settings import Settings
 from trimtab.state.liveness import heard

@@ -7,17 +7,16 @@ from functools import cached_property
 import numpy as np
 
 from trimtab.explaining.accounts.cause import Cause
-from trimtab.explaining.nearest import closest, find_setting
-from trimtab.explaining.prediction import Prediction, follow_history, history_before
+from trimtab.explaining.accounts.pool_nearest import flip_range
+from trimtab.explaining.prediction import Prediction, follow_history
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.words import format_count, percent, points, seconds
 from trimtab.planner.constraints import Draft
 from trimtab.planner.fleet_changes import awaited_until, is_waiting, settings_now
 from trimtab.planner.giants import divides, forcing, is_awaited
-from trimtab.planner.outlook import CLEARLY, Outlook, look_ahead
-from trimtab.planner.trigger import find_tolerated_range, reach, widest
+from trimtab.planner.outlook import CLEARLY, Outlook
+from trimtab.planner.trigger import find_tolerated_range, reach
 from trimtab.reasons import Reason, Rest
-from trimtab.settings import Settings
 from trimtab.wire.explanation import Nearest
 
 
@@ -204,31 +203,7 @@ class PoolAccount:
     def _flip(self, so_that: str, *, rests: bool) -> Nearest | None:
         if self._waits:
             return None
-        prospect, unrest = self.prospect, self._outlook.unrest
-
-        def changes(settings: Settings) -> bool:
-            pair = widest(prospect.ground, settings, unrest)
-            return (prospect._replace(pair=pair).beyond <= 0) is rests
-
-        settings = self._scene.settings
-        found = [
-            find_setting(settings, "planner.target", rests, changes, so_that),
-            find_setting(settings, "planner.false_moves", not rests, changes, so_that),
-        ]
-        best = closest(*found)
-        if best is found[-1] and not self._stands(best, rests=rests):
-            return closest(*found[:-1])
-        return best
-
-    def _stands(self, nearest: Nearest | None, *, rests: bool) -> bool:
-        """Whether the false-move rate, which also affects level shifts, has the effect."""
-        if nearest is None:
-            return True
-        scene = self._scene
-        changed = scene.settings.changed({nearest.setting: nearest.then})
-        prospects = look_ahead(scene.seen, history_before(scene), changed)[0].prospects
-        same = len(prospects) == len(self._outlook.prospects)
-        return same and (prospects[self._at].beyond <= 0) is rests
+        return flip_range(self._scene, self._outlook, self._at, so_that, rests=rests)
 
     @cached_property
     def _event(self) -> str:
