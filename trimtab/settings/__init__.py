@@ -12,7 +12,8 @@ from trimtab.settings.bundles import SplitSettings
 from trimtab.settings.review import ShadowSettings
 from trimtab.settings.rounds import RoundSettings, WeightSettings
 from trimtab.settings.shedding import AvgSettings, UnloadSettings
-from trimtab.settings.whole import Settings, Value, catalogue, contradictions, unread_spellings
+from trimtab.settings.spellings import Value
+from trimtab.settings.whole import Settings, catalogue, contradictions, unread_spellings
 from trimtab.settings.words import (
     IN_WORDS,
     MERGING,

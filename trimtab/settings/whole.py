@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from difflib import get_close_matches
 from functools import cache
 from types import NoneType
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar
 
 from trimtab.settings.brokers import DoubtSettings, FlappingSettings
 from trimtab.settings.bundles import MergeSettings, SplitSettings
@@ -20,7 +19,7 @@ from trimtab.settings.review import (
     ShadowSettings,
 )
 from trimtab.settings.rounds import PlacementSettings, RoundSettings, WeightSettings
-from trimtab.settings.setting import InvalidSettings, Setting, problem_of, wrong_type
+from trimtab.settings.setting import InvalidSettings, Setting
 from trimtab.settings.shedding import (
     AvgSettings,
     ThresholdSettings,
@@ -28,6 +27,7 @@ from trimtab.settings.shedding import (
     UniformSettings,
     UnloadSettings,
 )
+from trimtab.settings.spellings import KnownSettings, Value, accept
 from trimtab.settings.words import (
     BY_POSITIONS,
     IN_WORDS,
@@ -37,9 +37,6 @@ from trimtab.settings.words import (
 )
 
 G = TypeVar("G")
-
-Value = str | int | float | bool
-"""What a setting may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +96,13 @@ class Settings:
         accepted: dict[str, Value] = {}
         for name, value in values.items():
             if name not in known.misspelt:
-                _accept(known, name, value, accepted, problems)
+                accept(known, name, value, accepted, problems)
         current = self.dumped()
         for name in sorted(values.keys() & known.misspelt.keys()):
             path = known.misspelt[name]
             # Pulsar reads the old spelling while the correct one has its default.
             if path in accepted or current[path] == known.defaults[path]:
-                _accept(known, name, values[name], accepted, problems)
+                accept(known, name, values[name], accepted, problems)
         return accepted, problems
 
     def path_of(self, name: str) -> str | None:
@@ -145,7 +142,7 @@ class Settings:
         own = tuple((name, changed.pop(name, members)) for name, members in self.own)
         return replace(self, own=own, **changed)
 
-    def _known(self) -> _Known:
+    def _known(self) -> KnownSettings:
         return _known(tuple((name, type(each)) for name, each in self.own))
 
 
@@ -175,76 +172,20 @@ def unread_spellings(conf: Mapping[str, object]) -> list[str]:
     return found
 
 
-class _Known(NamedTuple):
-    """What may be set."""
-
-    settings: dict[str, tuple[type, Setting]]
-    defaults: dict[str, object]
-    aliases: dict[str, str]
-    """By Pulsar's key, or the name by which a number is given in words."""
-    misspelt: dict[str, str]
-
-    def path_of(self, name: str) -> str | None:
-        return name if name in self.settings else self.aliases.get(name) or self.misspelt.get(name)
-
-    def absence_of(self, name: str) -> str:
-        # Pulsar's keys stand in no group.
-        key = name.rpartition(".")[2]
-        near = get_close_matches(name, [*self.settings, *self.aliases], n=1)
-        nearest = f" (did you mean {near[0]}?)" if near else ""
-        if key != name and self.path_of(key):
-            nearest = f" (did you mean {key}, without {name.removesuffix(key)}?)"
-        return f"{name}: no such setting{nearest}"
-
-
 @cache
-def _known(own: tuple[tuple[str, type], ...]) -> _Known:
+def _known(own: tuple[tuple[str, type], ...]) -> KnownSettings:
     brought = tuple((name, None if kind is NoneType else kind()) for name, kind in own)
     settings = {
         path: (type(default), known) for path, default, known in catalogue(Settings(own=brought))
     }
     aliased = [(path, known.alias) for path, (_, known) in settings.items() if known.alias]
-    return _Known(
+    return KnownSettings(
         settings,
         Settings(own=brought).dumped(),
         {alias.key: path for path, alias in aliased}
         | {name: worded.path for name, worded in IN_WORDS.items()},
         {alias.misspelt: path for path, alias in aliased if alias.misspelt is not None},
     )
-
-
-def _accept(
-    known: _Known, name: str, value: object, accepted: dict[str, Value], problems: list[str]
-) -> None:
-    """Add ``value`` to ``accepted`` under its path, or add to ``problems`` why not."""
-    path = known.path_of(name)
-    if path is None:
-        problems.append(known.absence_of(name))
-        return
-    kind, properties = known.settings[path]
-    word = f" ({value})" if name in IN_WORDS else ""
-    if word:
-        value, problem = _number(value, IN_WORDS[name].numbers)
-    else:
-        problem = wrong_type(value, kind)
-    if problem is None:
-        if path != name and properties.alias is not None:
-            value = properties.alias.convert(value)
-        problem = problem_of(value, kind, properties)
-    if problem is not None:
-        problems.append(f"{name}: {problem}")
-    elif path in accepted and accepted[path] != value:
-        problems.append(f"{name}: {path} is given twice, as {accepted[path]!r} and {value!r}{word}")
-    else:
-        accepted[path] = float(cast(float, value)) if kind is float else cast(Value, value)
-
-
-def _number(word: object, numbers: Mapping[str, float]) -> tuple[object, str | None]:
-    """The number that the word stands for, or what is wrong with the word."""
-    problem = wrong_type(word, str)
-    if problem is None and word not in numbers:
-        problem = f"must be one of {', '.join(numbers)}"
-    return (word, problem) if problem else (numbers[cast(str, word)], None)
 
 
 def contradictions(settings: Settings) -> Iterator[str]:

@@ -39,7 +39,7 @@ class BundleStats(msgspec.Struct, gc=False, rename="camel"):
 
 
 class LocalBrokerData(msgspec.Struct, rename="camel"):
-    """The report with Pulsar's names."""
+    """A broker's load report, with Pulsar's names."""
 
     cpu: Resource = msgspec.field(default_factory=lambda: UNKNOWN_RESOURCE)
     memory: Resource = msgspec.field(default_factory=lambda: UNKNOWN_RESOURCE)
