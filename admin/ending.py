@@ -1,4 +1,4 @@
-"""How a command ends that cannot answer: a message on stderr, the next command, an exit code."""
+"""Ends a command that cannot answer: a message on stderr, the next command, an exit code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FINDINGS: Final = 6
 
 
 def end(message: str, code: int) -> typer.Exit:
-    """Say why, and the exit to raise."""
+    """Print why; returns the exit to raise."""
     typer.echo(message, err=True)
     return typer.Exit(code)
 

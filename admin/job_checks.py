@@ -112,4 +112,4 @@ class _Disk:
         return [each for each in found if not each.startswith(".")]
 
     def try_writing(self) -> None:
-        """Nothing: the doctor changes nothing."""
+        """Do nothing: the doctor changes nothing."""

@@ -9,7 +9,7 @@ from trimtab.settings import Settings, catalogue
 
 
 def tables(settings: Settings, sources: Mapping[str, str], *, every: bool) -> str:
-    """TOML of the settings that are not at their default, or of all.
+    """The TOML tables of all settings, or of those that are not at their default.
 
     Each has a comment with its unit, and its key from ``sources``, or else Pulsar's key.
     """

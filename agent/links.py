@@ -26,7 +26,7 @@ from trimtab.store.server_time import ServerTime
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
-    """All times in seconds."""
+    """The settings of one broker's agent; all times in seconds."""
 
     cluster: str
     broker: str

@@ -1,1 +1,1 @@
-"""Every claim about speed, measured against a peer in the same run."""
+"""Measures every claim about speed, against a peer in the same run."""

@@ -1,4 +1,4 @@
-"""Whether two sides looked at the same cluster, and whether they decided the same."""
+"""Checks that two sides looked at the same cluster, and decided the same."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def ties(view: View, weights: WeightSettings) -> list[str]:
 
 
 def named(sheds: Iterable[ShedWish], view: View) -> Moves:
-    """Wishes by name."""
+    """The wishes, with names instead of rows."""
     brokers, bundles = view.brokers.names, view.bundles.names
     return [
         (

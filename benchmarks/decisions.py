@@ -80,12 +80,12 @@ MATCHES: Final = {
 
 
 def measure(folder: Path) -> list[Figure]:
-    """Every shedder in turn."""
+    """Measure every shedder in turn."""
     return compare(columns(BROKERS, BUNDLES, SEED), folder)
 
 
 def compare(made: Columns, folder: Path) -> list[Figure]:
-    """All matches on one cluster; raises Disagreement."""
+    """Run all matches on one cluster; raises Disagreement."""
     view = view_of(made)
     equal = ties(view, SETTINGS.weights)
     if equal:
@@ -96,7 +96,7 @@ def compare(made: Columns, folder: Path) -> list[Figure]:
 
 
 def view_of(made: Columns) -> View:
-    """What the job would look at in its first round."""
+    """The view that the job would have in its first round."""
     view, _ = assemble(CLUSTER, snapshots(made), holdings(made))
     averages = advance(BrokerAverages(), view.brokers, SETTINGS.weights)
     return replace(view, brokers=replace(view.brokers, averages=averages), now_ms=NOW_MS)

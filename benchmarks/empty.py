@@ -38,7 +38,7 @@ _WARM_UP_SHARE: Final = 0.5
 
 
 class Counting(StatefulProcessor):
-    """Reads its rows, stores nothing, sends on one small row."""
+    """Reads its rows, stores nothing, and sends one small row on."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._count = handle.getValueState("count", "rows int")
@@ -86,7 +86,7 @@ def _keys_of_decoded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
 
 
 def run(bootstrap: str, seconds: float) -> list[float]:
-    """Batch seconds, trigger to commit, of the batches after the warm-up."""
+    """The seconds of each batch after the warm-up, from trigger to commit."""
     conf = {"spark.sql.streaming.numRecentProgressUpdates": "10000"}
     spark = spark_session(SparkConfig(jars=jars.connector_jars(), conf=conf), "trimtab-empty")
     source = KafkaSource(bootstrap, starting_offsets="latest")

@@ -56,7 +56,7 @@ _record = msgspec.json.Decoder(Record)
 
 
 def measure(folder: Path) -> list[Figure]:
-    """Several crashes, each of a fleet of its own cluster."""
+    """Measure several crashes, each of a fleet in a cluster of its own."""
     seconds: list[float] = []
     shares: list[float] = []
     with Stack(folder / "stack") as stack, JobProcess(stack, folder / "job", SETTINGS):
@@ -110,7 +110,7 @@ class _Fleet:
         self._dead = model.brokers[0]
 
     def crash(self) -> tuple[float, float]:
-        """Seconds until all is owned anew, and the most bundles that one broker got."""
+        """Crash a broker; returns the seconds until others own all, and the most that one got."""
         with ExitStack() as running, redis_client(self._stack.redis_url) as client:
             self._outbox.start()
             running.callback(self._outbox.stop)

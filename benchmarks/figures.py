@@ -8,14 +8,14 @@ import msgspec
 
 
 class Limit(StrEnum):
-    """Which side of a bar is the good one."""
+    """Whether a figure must be at least or at most its bar."""
 
     AT_LEAST = ">="
     AT_MOST = "<="
 
 
 class Bar(msgspec.Struct, frozen=True):
-    """What a figure must meet; ``where`` names the machine or condition it was set for."""
+    """The limit that a figure must meet; ``where`` names the machine or condition it is for."""
 
     limit: Limit
     value: float
@@ -47,7 +47,7 @@ def figure(  # noqa: PLR0913 - one value's description
     bar: Bar | None = None,
     raw: dict[str, list[float]] | None = None,
 ) -> Figure:
-    """A figure that says itself whether it meets its bar."""
+    """Make a figure, and judge whether it meets its bar."""
     return Figure(
         name=name,
         value=rounded(value),
@@ -62,12 +62,12 @@ def figure(  # noqa: PLR0913 - one value's description
 
 
 def rounded(value: float) -> float:
-    """Four significant digits: more would be noise."""
+    """Round to four significant digits: more would be noise."""
     return float(f"{value:.4g}")
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """What the numbers were taken on; the load averages tell how alone the run was."""
+    """The machine of a run; its load averages tell what else ran on it."""
 
     cores: int
     processor: str

@@ -67,7 +67,7 @@ Side = Callable[[], Batches]
 
 
 def measure(folder: Path) -> list[Figure]:
-    """All sides in turn, pass after pass."""
+    """Measure all sides in turn, pass after pass."""
     with Stack(folder / "run") as stack:
         ensure_topics(stack.kafka_bootstrap)
         size = fill(stack.kafka_bootstrap, BROKERS, BUNDLES, RECORDS // BROKERS)

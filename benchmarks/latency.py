@@ -42,7 +42,7 @@ EMPTY_SECONDS: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """One answered step, in milliseconds."""
+    """The parts of one answered step's latency, in milliseconds."""
 
     waiting: int
     batch: int
@@ -54,7 +54,7 @@ class Split:
 
 
 def measure(folder: Path) -> list[Figure]:
-    """Empty pair, job, empty pair, all under the same reports."""
+    """Measure the empty pair, the job, and the empty pair again, all under the same reports."""
     with fleet_on_stack(folder) as (stack, fleet):
         empty = _empty(stack)
         with balanced(stack, fleet, folder) as job:

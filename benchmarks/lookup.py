@@ -49,7 +49,7 @@ _LEASE_MS: Final = 10_000
 
 
 def measure(folder: Path) -> list[Figure]:
-    """Both sides on a Redis of their own."""
+    """Measure both sides, on one Redis of their own."""
     with RedisServer(folder) as server, redis_client(server.url) as client:
         own_all(client)
         return figures(client)
@@ -78,7 +78,7 @@ def own_all(client: Redis) -> None:
 
 
 def figures(client: Redis) -> list[Figure]:
-    """One turn of each side after the other."""
+    """Run turns of both sides, one after the other."""
     lookup = Lookup(LookupSettings(CLUSTER, BROKER), client, np.random.default_rng(1)).lookup
 
     def ask(_: str | None, topic: str, *, authoritative: bool, avoid: Avoid | None) -> Answer:
@@ -118,7 +118,7 @@ def figures(client: Redis) -> list[Figure]:
 
 
 def rate(side: Callable[[], Sequence[object]]) -> float:
-    """Calls a second in one turn."""
+    """Run one turn; returns its calls a second."""
     started = time.perf_counter()
     done = len(side())
     return done / (time.perf_counter() - started)

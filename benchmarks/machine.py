@@ -23,7 +23,7 @@ def load() -> Load:
 
 
 def machine(before: Load) -> Machine:
-    """Now, with the load average as it was before the run."""
+    """This machine as it is now, with the load average from before the run."""
     return Machine(
         cores=os.cpu_count() or 0,
         processor=_processor(),

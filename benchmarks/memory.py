@@ -32,7 +32,7 @@ Sample = dict[str, tuple[float, float]]
 
 
 def measure(folder: Path) -> list[Figure]:
-    """A minute to warm up, a minute to look at."""
+    """Measure for a minute, after a minute of warm-up."""
     with (
         fleet_on_stack(folder) as (stack, fleet),
         balanced(stack, fleet, folder) as job,
@@ -53,7 +53,7 @@ def measure(folder: Path) -> list[Figure]:
 
 
 def sample(pid: int) -> Sample:
-    """Of the processes that `pid` started, and itself, now."""
+    """The memory that process `pid` and those it started use now."""
     found: Sample = dict.fromkeys(KINDS, (0.0, 0.0))
     job = psutil.Process(pid)
     for process in [job, *job.children(recursive=True)]:

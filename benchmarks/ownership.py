@@ -39,7 +39,7 @@ _PATIENCE_S: Final = 60.0
 
 
 def measure(folder: Path) -> list[Figure]:
-    """Both parts, each on a Redis of its own."""
+    """Measure both parts, each on a Redis of its own."""
     with RedisServer(folder / "script") as server, redis_client(server.url) as client:
         figures = script_figures(client)
     with RedisServer(folder / "moves") as server:
@@ -138,7 +138,7 @@ class Moves:
         self._changed = threading.Condition()
 
     def gaps(self) -> list[float]:
-        """Seconds, a move each."""
+        """Carry out the moves; returns the gap of each in seconds."""
         rng = np.random.default_rng(1)
         step = (1 << 32) // BUNDLES
         bundles = [f"t/n/0x{row * step:08x}_0x{(row + 1) * step:08x}" for row in range(BUNDLES)]

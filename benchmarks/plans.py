@@ -70,7 +70,7 @@ _SAMPLES: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A view, the CPU seconds of assembling it, again and again, and the bytes it holds."""
+    """A view, the CPU seconds of each time it was assembled, and the bytes it holds."""
 
     view: View
     seconds: list[float]
@@ -78,7 +78,7 @@ class Built:
 
 
 def measure(folder: Path) -> list[Figure]:
-    """Every pairing on one view, then what the view took."""
+    """Measure every pairing on one view, then what the view took."""
     made = columns(BROKERS, BUNDLES, SEED)
     built = build(made)
     return [
@@ -95,7 +95,7 @@ def measure(folder: Path) -> list[Figure]:
 
 
 def build(made: Columns) -> Built:
-    """The view the job would assemble; its memory is taken apart, for tracing costs time."""
+    """Assemble the view as the job would; its memory is measured apart, as tracing takes time."""
     reports, held = snapshots(made), holdings(made)
     seconds = [cpu_seconds(lambda: assemble(CLUSTER, reports, held)) for _ in range(ROUNDS)]
     gc.collect()
@@ -108,7 +108,7 @@ def build(made: Columns) -> Built:
 
 
 def plan_figure(view: View, shedding: str, placement: str) -> Figure:
-    """Rounds from one state, each after a sort."""
+    """Time rounds from one state, each after a sort."""
     chosen = {"round.shedding": shedding, "round.placement": placement}
     settings = Settings.parse({**ACTING, **chosen})
     planned = shedding == "trimtab"
@@ -156,7 +156,7 @@ def acquainted(view: View, state: RoundState, settings: Settings) -> RoundState:
 
 
 def memory_figure(made: Columns, built: Built, folder: Path) -> Figure:
-    """Bytes of our view against those of Pulsar's objects."""
+    """The bytes of our view, compared with those of Pulsar's objects."""
     with Peer(made, {}, folder, HEAP) as peer:
         same_cluster(built.view, Settings().weights, peer.loaded.digest)
         heap = peer.loaded.heap_bytes
@@ -172,7 +172,7 @@ def memory_figure(made: Columns, built: Built, folder: Path) -> Figure:
 
 
 def cpu_seconds(work: Callable[[], object]) -> float:
-    """What one call takes of this process's CPU time."""
+    """Call it; returns the CPU seconds that this process used."""
     started = time.process_time()
     work()
     return time.process_time() - started

@@ -34,7 +34,7 @@ _PATIENCE_S: Final = 300.0
 
 
 def measure(folder: Path) -> list[Figure]:
-    """Two sizes of fleets; each starts, ends, and starts again."""
+    """Measure two sizes of fleets; each starts, ends, and starts again."""
     figures: list[Figure] = []
     with RedisServer(folder / "redis") as server:
         for brokers, bundles in FLEETS:
@@ -77,7 +77,7 @@ class _Fleet:
                 gate.open(CLUSTER, 1, closure.history)
 
     def start(self, session: int, *, loaded: bool) -> float:
-        """Seconds until every broker agrees with the store."""
+        """Start all brokers; returns the seconds until each agrees with the store."""
         self._agents = [
             self._agent(row, session, self._bundles[row :: self._brokers] if loaded else ())
             for row in range(self._brokers)
@@ -89,7 +89,7 @@ class _Fleet:
         return time.monotonic() - began
 
     def stop(self) -> None:
-        """As they should end: the next processes need not wait for their leases."""
+        """Stop all brokers cleanly, so that the next processes need not wait for their leases."""
         for agent in self._agents:
             agent.stop()
         for agent in self._agents:

@@ -21,7 +21,7 @@ from benchmarks.machine import load, machine
 
 
 def run(benchmarks: Mapping[str, Benchmark], outcome: Path, log: Path) -> list[str]:
-    """Run each, keep its figures in ``outcome``; the names of those that ended with an error.
+    """Run each benchmark, keep its figures in ``outcome``; returns those that ended with an error.
 
     An error costs the benchmark's own figures and no other's. Its traceback, and what the servers
     write to stderr, goes to ``log``. What ``outcome`` holds of benchmarks not run now is kept.

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 @contextmanager
 def sampled(take: Callable[[], T], every_s: float) -> Iterator[list[T]]:
-    """The list that grows by one value each ``every_s`` seconds until the end of the block."""
+    """A list that gets one value every ``every_s`` seconds until the block ends."""
     values: list[T] = []
     ended = threading.Event()
 

@@ -1,4 +1,4 @@
-"""The job and a fleet of a hundred reporting brokers, side by side: what two benchmarks look at."""
+"""The job beside a fleet of a hundred reporting brokers, which two benchmarks share."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _RESTED: Final = 30
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A step that a command answered; the report that caused it is known by its number."""
+    """A step and the command that answered it, with the number of the report that caused it."""
 
     broker: str
     sequence: int
@@ -54,7 +54,7 @@ def balanced(stack: Stack, fleet: StepFleet, folder: Path) -> Iterator[JobProces
 
 
 def steps(fleet: StepFleet, seed: int) -> Iterator[Answer | None]:
-    """Steps without end, of one broker after another, at no fixed rhythm; None: no answer."""
+    """Yield steps without end, one broker after another, at uneven times; None: no answer."""
     rng = np.random.default_rng(seed)
     names = list(fleet.brokers)
     recent: list[str] = []

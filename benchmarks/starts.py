@@ -58,29 +58,29 @@ Loads = tuple[Ints, Floats]
 
 
 def random(brokers: int, rng: np.random.Generator) -> Loads:
-    """Dealt at random."""
+    """Each bundle on a broker drawn at random."""
     return rng.integers(0, brokers, brokers * BUNDLES), _even(brokers, rng)
 
 
 def skewed(brokers: int, rng: np.random.Generator) -> Loads:
-    """Every broker's load is drawn."""
+    """Brokers with equally many bundles and loads drawn at random."""
     owner, load = np.repeat(np.arange(brokers), BUNDLES), _even(brokers, rng)
     drawn = 0.2 + 0.5 * rng.random(brokers)
     return owner, load * (drawn / np.bincount(owner, load))[owner]
 
 
 def two_thirds(brokers: int, rng: np.random.Generator) -> Loads:
-    """A third is empty."""
+    """A third of the brokers is empty."""
     return rng.integers(0, 2 * brokers // 3, brokers * BUNDLES), _even(brokers, rng)
 
 
 def empty_rack(brokers: int, rng: np.random.Generator) -> Loads:
-    """A tenth is empty."""
+    """A tenth of the brokers is empty."""
     return rng.integers(0, brokers - brokers // 10, brokers * BUNDLES), _even(brokers, rng)
 
 
 def pareto(brokers: int, rng: np.random.Generator) -> Loads:
-    """Few bundles carry most."""
+    """Few bundles carry most of the load."""
     load = 1.0 + rng.pareto(1.2, brokers * BUNDLES)
     return rng.integers(0, brokers, len(load)), np.minimum(load, load.sum() / brokers)
 
@@ -95,12 +95,12 @@ STARTS: Final[Mapping[str, Callable[[int, np.random.Generator], Loads]]] = {
 
 
 def measure(_: Path) -> list[Figure]:
-    """Every start at every size."""
+    """Measure every start at every size."""
     return [each for size in SIZES for name in STARTS for each in figures(name, size)]
 
 
 def figures(name: str, brokers: int) -> Iterator[Figure]:
-    """What a start takes, and the same bundles at rest."""
+    """The figures of a start, and of the same bundles at rest."""
     owner, load = STARTS[name](brokers, np.random.default_rng(SEED))
     sides = (("", owner, AT_MOST), ("_steady", dealt_out(load, brokers), AT_MOST_STEADY))
     for suffix, where, most in sides:
@@ -120,7 +120,7 @@ def figures(name: str, brokers: int) -> Iterator[Figure]:
 
 
 def rounds(view: View) -> tuple[list[Plan], list[tuple[float, float]]]:
-    """The plans of rounds from one state, and the CPU seconds of a sort and of each."""
+    """The plans of rounds from one state, and the CPU seconds of each and of a sort before it."""
     state, plans = acquainted(view, RoundState(), SETTINGS), list[Plan]()
     values = np.random.default_rng(SEED).random(len(view.bundles.owner))
 
@@ -142,7 +142,7 @@ def view_of(owner: Ints, load: Floats, brokers: int) -> View:
 
 
 def dealt_out(load: Floats, brokers: int) -> Ints:
-    """(m,) brokers, the largest bundles first, each to the one that carries the least."""
+    """(m,) a broker for each bundle, the largest first: the one that carries the least."""
     owner = np.empty(len(load), np.int64)
     carried = [(0.0, broker) for broker in range(brokers)]
     for row in np.argsort(-load, kind="stable").tolist():

@@ -112,7 +112,7 @@ def _counts(brokers: int, each: int, rng: np.random.Generator) -> Ints:
 
 
 def snapshots(made: Columns) -> list[Snapshot]:
-    """What operator ① would know of each broker, settled."""
+    """Snapshots of all brokers as operator ① would have them once averages have settled."""
     resources = percentages(made.used, made.limit)
     ends = np.searchsorted(made.owner, np.arange(len(made.brokers) + 1)).tolist()
     return [

@@ -1,4 +1,4 @@
-"""What Kafka knows of a run once it is over: when each report was appended, each batch begun."""
+"""Reads from Kafka, after a run, when each report was appended and each batch began."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ CYCLES: Final = 50
 
 
 def script_figures(client: Redis) -> list[Figure]:
-    """Three sides, turn by turn."""
+    """Measure the three sides, turn by turn."""
     gate = ClusterGate(client)
     closure = gate.open(CLUSTER, 1)
     if closure is not None:
@@ -65,7 +65,7 @@ def script_figures(client: Redis) -> list[Figure]:
 
 
 def _rate(cycle: Callable[[], int]) -> float:
-    """Transitions, or their twins, a second in one turn."""
+    """Run one turn; returns its transitions, or their twins, a second."""
     started = time.perf_counter()
     done = sum(cycle() for _ in range(CYCLES))
     return done / (time.perf_counter() - started)
@@ -85,7 +85,7 @@ def _ratio(
 
 
 class _Scripts:
-    """A bundle that goes to and fro, as job and brokers ask for it."""
+    """Moves a bundle to and fro through the store, as job and brokers do."""
 
     def __init__(self, client: Redis) -> None:
         self._store = OwnershipStore(client)
@@ -169,7 +169,7 @@ class _Bare:
 
 
 def transfer(name: str, bundle: str, source: str, destination: str, epoch: Epoch) -> Transition:
-    """What the job asks for a move."""
+    """The request that the job makes for a move."""
     told = ((destination, CommandKind.PREPARE), (source, CommandKind.TRANSFER))
     return Transition(
         id=name,

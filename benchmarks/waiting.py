@@ -1,4 +1,4 @@
-"""Waits until a fleet is where a benchmark begins or ends."""
+"""Waits until a fleet has reached the state that a benchmark needs."""
 
 from __future__ import annotations
 

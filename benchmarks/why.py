@@ -61,7 +61,7 @@ SHARE: Final = 0.2
 
 
 class Explained(NamedTuple):
-    """One round, the CPU seconds of all of it and of explaining it again, and what it tells."""
+    """One round, the CPU seconds of all of it and of explaining it alone, and its explanations."""
 
     moves: int
     holding: list[float]
@@ -70,7 +70,7 @@ class Explained(NamedTuple):
 
 
 def measure(folder: Path) -> list[Figure]:
-    """The round first, whose explanations are then kept and asked for."""
+    """Measure the round first, then store its explanations and ask for them."""
     rounds = {strategy: explained(strategy) for strategy in STRATEGIES}
     with RedisServer(folder) as server, redis_client(server.url) as client:
         written = fill(client, rounds["trimtab"].told)
@@ -82,7 +82,7 @@ def measure(folder: Path) -> list[Figure]:
 
 
 def explained(strategy: str, brokers: int = BROKERS, bundles: int = BUNDLES) -> Explained:
-    """A round of the strategy with all else as it is by default, again and again."""
+    """Time rounds of the strategy, with all other settings at their defaults."""
     settings = Settings.parse({"round.shedding": strategy})
     made = columns(brokers, bundles, SEED)
     cluster = stored(made, settings)
@@ -106,7 +106,7 @@ def explained(strategy: str, brokers: int = BROKERS, bundles: int = BUNDLES) -> 
 
 
 def stored(made: Columns, settings: Settings) -> Cluster:
-    """What operator 2 holds before a round, of brokers that reported just now."""
+    """The state of operator ② before a round, with reports that have just come."""
     reports, held = snapshots(made), holdings(made)
     view = replace(assemble(CLUSTER, reports, held)[0], now_ms=NOW_MS)
     # What the round before wants does not happen here, so it is only shown.
@@ -125,7 +125,7 @@ def stored(made: Columns, settings: Settings) -> Cluster:
 
 
 def explain(witness: Witness | None) -> RoundExplanations:
-    """As the job does, encoded too."""
+    """Explain the round and encode the result, as the job does."""
     if witness is None:
         raise RuntimeError("no round was held")
     said, told = whys(witness), explanations(witness)
@@ -136,7 +136,7 @@ def explain(witness: Witness | None) -> RoundExplanations:
 
 
 def fill(client: Redis, told: RoundExplanations) -> Figure:
-    """Keep as many rounds as are kept, then one more again and again."""
+    """Fill the store with as many rounds as it keeps; then time each further one."""
     gate = ClusterGate(client)
     closure = gate.open(CLUSTER, GENERATION)
     if closure is not None:
@@ -159,7 +159,7 @@ def fill(client: Redis, told: RoundExplanations) -> Figure:
 
 
 def as_stored(told: RoundExplanations, number: int) -> StoredExplanations:
-    """As the sink gets them, of another round a minute later."""
+    """The explanations as the sink gets them, numbered as a round a minute later."""
     subjects = {
         name: msgspec.structs.replace(each, round=number) for name, each in told.subjects.items()
     }
@@ -170,7 +170,7 @@ def as_stored(told: RoundExplanations, number: int) -> StoredExplanations:
 
 
 def answer_figures(url: str, client: Redis, told: RoundExplanations) -> Iterator[Figure]:
-    """Of an answer from a store that is full."""
+    """The figures of an answer from a full store."""
     kept, rounds = Explanations(client), client.zcard(keys.explained_key(CLUSTER))
     key = keys.explanations_key(CLUSTER, told.keep + ROUNDS)
 
@@ -221,7 +221,7 @@ def round_figure(strategy: str, each: Explained) -> Figure:
 
 
 def milliseconds(side: Callable[[str], object], subject: str) -> float:
-    """Of one call."""
+    """The milliseconds that one call takes."""
     started = time.perf_counter()
     side(subject)
     return 1000 * (time.perf_counter() - started)

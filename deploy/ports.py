@@ -12,8 +12,7 @@ _given: set[int] = set()
 
 
 def free_port() -> int:
-    """A port without a listener, another one each time, from below the range of outgoing
-    connections.
+    """A port without a listener, another one each time, below the range of outgoing connections.
 
     The system's own choice (port 0) comes from that range: another process may then be using it
     for a connection when a killed server needs it again.

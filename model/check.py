@@ -28,12 +28,12 @@ _ROW: Final = "{:<14}{:<24}{:>12}{:>10}{:>8}  {}"
 
 
 def small(model: Model, build: Path = BUILD) -> Found:
-    """The search with all cures on, as far as CI goes."""
+    """The search with all cures on, within the bound that CI uses."""
     return Search.built(model.file, model.small, build / model.name).run()
 
 
 def whole(model: Model) -> Iterator[Found]:
-    """The searches with all cures on."""
+    """The searches with all cures on, within the full bound."""
     for flags in model.full:
         yield Search.built(model.file, flags, BUILD / model.name, fast=True).run()
 

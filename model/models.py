@@ -41,7 +41,7 @@ class Cure:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """One file, the flags of its small and of its full bound, its cures."""
+    """One model: its file, the flags of its small and its full bound, and its cures."""
 
     name: str
     small: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""SPIN and a C compiler: from a model to a program that searches it, and what that found."""
+"""Compiles a model with SPIN and a C compiler to a search, runs it, and reads its result."""
 
 from __future__ import annotations
 

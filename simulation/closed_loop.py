@@ -50,7 +50,7 @@ class LoopCycle:
 
 
 class ClosedLoop:
-    """The same model and settings give the same steps."""
+    """A fleet that a round balances in a loop; the same model and settings give the same steps."""
 
     def __init__(self, model: LoadModel, settings: Settings, pace: Pace | None = None) -> None:
         self._settings = settings

@@ -1,4 +1,4 @@
-"""How often noise alone makes the planner plan: its estimates and its trigger on a balanced fleet.
+"""Counts how often noise alone makes the planner plan, on a balanced fleet.
 
 Each bundle's load is its level times e^(sigma N), where N remembers its past, N' = rho N +
 sqrt(1 - rho²) e, and e is normal or Student's t, of variance 1. All brokers carry alike, so every

@@ -87,7 +87,7 @@ class Fleet:
         self._outbox.stop(timeout_s)
 
     def snapshot(self) -> FleetSnapshot:
-        """The current state; the brokers are read one after another, not at one instant."""
+        """The current state; brokers are read one after another, so not all at the same moment."""
         obeyed: Counter[tuple[CommandKind, Obeyed]] = Counter()
         for agent in self._agents:
             obeyed.update(agent.obeyed())

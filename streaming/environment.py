@@ -74,7 +74,7 @@ def setting_paths(model: type[BaseModel]) -> Iterable[tuple[str, ...]]:
 
 
 def name_source(problem: str, environment: Mapping[str, str]) -> str:
-    """A problem of a setting, with the variable if the value comes from one."""
+    """The problem of a setting, and the variable that set it, if one did."""
     variable = variable_behind(problem, environment)
     return f"{problem} (from {variable})" if variable else problem
 

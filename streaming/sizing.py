@@ -76,7 +76,7 @@ def machine_mib(cgroup: Path = _CGROUP) -> int:
 
 
 class SizeWatch:
-    """Says so once when the fleet outgrows its size: the job may run out of memory later."""
+    """Warns once when the fleet outgrows its size: the job may run out of memory later."""
 
     def __init__(self, size: Size, shown: Exposition) -> None:
         self._size, self._shown = size, shown

@@ -38,7 +38,7 @@ def connect(config: Path | None) -> Iterator[ControlPlane]:
 
 
 def send(intent: Intent, config: Path | None, *, unchecked: bool, wait_s: float = 0.0) -> None:
-    """Publish an intent and print its id, or end the program with all that is wrong with it; with
+    """Publish an intent and print its id, or end the program with all that is wrong with it. With
     ``wait_s`` wait for its outcome, and end by that."""
     with connect(config) as plane:
         if not unchecked:

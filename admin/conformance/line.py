@@ -52,7 +52,7 @@ class Line:
         self._answers.set()
 
     def cut(self) -> None:
-        """End every connection, what is under way with it, and refuse new ones."""
+        """End every connection with its requests under way, and refuse new ones."""
         self._open = False
         for end in tuple(self._sockets):
             with suppress(OSError):

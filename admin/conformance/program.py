@@ -96,7 +96,7 @@ class InvalidCommand(ValueError):
 
 
 def unfilled(template: str) -> list[str]:
-    """The words in braces that look like those of `WORDS`, and are none."""
+    """The words in braces that look like one of `WORDS`, but are not."""
     found = re.findall(r"(?<!\$)\{[a-z]+\}", template)
     return [word for word in found if word[1:-1] not in WORDS]
 

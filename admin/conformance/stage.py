@@ -56,7 +56,7 @@ class Stage:
     """One broker under test, in one cluster."""
 
     def __init__(self, client: redis.Redis, told: Told, launch: Launch, line: Line) -> None:
-        """``told`` leads the program to the server by ``line``."""
+        """``told`` sends the program to the server through ``line``."""
         self.line = line
         self._told, self._launch = told, launch
         self.cluster, self.broker = told.cluster, told.broker
@@ -88,7 +88,7 @@ class Stage:
         self.history = self._open_hash("replid")
 
     def close(self) -> None:
-        """As if the server had restarted."""
+        """Close the store, as after a restart of the server."""
         self.client.hset(keys.open_key(self.cluster), "replid", "0" * 40)
 
     def reopen(self) -> None:
@@ -195,7 +195,7 @@ class Stage:
         self.client.hset(keys.ownership_key(self.cluster), bundle, msgspec.json.encode(record))
 
     def before(self, asked: re.Pattern[bytes], act: Callable[[], object]) -> threading.Event:
-        """Act before the first request of the program arrives that is such; set once it was."""
+        """Act before the program's first request that matches ``asked``; then set the event."""
         done = threading.Event()
 
         def look(request: bytes) -> None:

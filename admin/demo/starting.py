@@ -22,7 +22,7 @@ _STEPS: Final = (
 
 
 def find_step(log: str, fleet: FleetSnapshot | None) -> str:
-    """What the start waits for, by the job's log and the newest snapshot of the fleet."""
+    """The step that the start waits for, from the job's log and the fleet's newest snapshot."""
     for line, doing in _STEPS:
         if line not in log:
             return doing

@@ -104,7 +104,7 @@ class Obeyer:
         return self.store.apply(self.cluster, self.claiming(bundle, known))
 
     def claiming(self, bundle: str, known: Record | None, event: Event = Event.CLAIM) -> Transition:
-        """The request to claim it, or the answer that it cannot be loaded (DECLINE)."""
+        """The request that claims the bundle, or that declines it because it cannot be loaded."""
         expect = known.epoch if known else NO_EPOCH
         return Transition(
             id=f"{self.broker_id}/{self.session}/{bundle}"
@@ -118,9 +118,9 @@ class Obeyer:
         )
 
     def take_back(self, bundle: str, record: Record) -> None:
-        """Claim a bundle that the record says this broker serves, but that it does not hold.
+        """Claim a bundle that this broker serves by its record, but does not hold.
 
-        It stopped serving for a command that had no effect, and no word of that reached it.
+        It stopped serving for a command that had no effect, and did not learn of that.
         """
         lacks = record.state is State.OWNED and record.owner == self.broker_id
         if lacks and not self.holdings.holds(bundle) and self.seen.note(bundle, record):

@@ -1,4 +1,4 @@
-"""Brokers' service URLs, read once a minute each: a lookup costs no read more."""
+"""Brokers' service URLs, each read once a minute, so that a lookup need not read them."""
 
 from __future__ import annotations
 

@@ -168,5 +168,5 @@ class Settler:
 
 
 def _in_vain(avoid: Avoid | None, record: Record) -> bool:
-    """Whether the client already tried the record's owner since that owns the bundle."""
+    """Whether the client already tried the owner, at this epoch, in vain."""
     return avoid is not None and avoid.broker == record.owner and avoid.epoch >= record.epoch

@@ -117,7 +117,7 @@ def _bundle(context: Context, namespace: str, text: str) -> tuple[str, Record]:
 
 
 def _expected(name: str, low: int, records: Iterable[str]) -> str:
-    """Which bundle begins where the named one does, in Pulsar's words."""
+    """The bundle that begins where the named one does, in Pulsar's words."""
     for other in records:
         if parse_bundle(other)[1].low == low:
             return f"Invalid upper boundary for bundle {name}. Expected upper boundary of {other}"

@@ -1,4 +1,4 @@
-"""/admin/v2/persistent and non-persistent: topics are their brokers' own (PersistentTopics)."""
+"""/admin/v2/persistent and non-persistent: topics belong to brokers (PersistentTopics)."""
 
 from __future__ import annotations
 

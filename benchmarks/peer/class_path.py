@@ -16,7 +16,7 @@ def locked() -> list[Jar]:
 
 
 def class_path() -> list[Path]:
-    """The jars in the cache, after whichever was missing or damaged has been fetched."""
+    """The jars in the cache; fetches those that are missing or damaged."""
     jars = locked()
     fetch(jars=jars)
     return [jar.path for jar in jars]

@@ -19,7 +19,7 @@ from deploy.kafka_server import java
 
 
 class Loaded(msgspec.Struct, frozen=True, rename="camel"):
-    """What Pulsar's classes hold; ``heap_bytes`` is what is in use more than before, after GC."""
+    """What Pulsar's classes hold; ``heap_bytes`` is by how much the heap in use grew, after GC."""
 
     digest: list[float]
     heap_bytes: int
@@ -72,7 +72,7 @@ def javac() -> str:
 
 
 def hand_over(made: Columns, folder: Path) -> tuple[Path, Path]:
-    """The names, one a line, and the columns as Java reads doubles."""
+    """Write the names, one a line, and the columns as Java reads doubles."""
     names, values = folder / "names", folder / "columns"
     names.write_text("\n".join((*made.brokers, *made.bundles)))
     with values.open("wb") as file:

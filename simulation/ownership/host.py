@@ -41,7 +41,7 @@ class Watcher(Protocol):
     def begins(self, host: Host, bundle: str, epoch: Epoch) -> None: ...
 
     def ends(self, host: Host, bundle: str | None) -> None:
-        """Note that the host serves the bundle no more; None: all bundles."""
+        """Note that the host no longer serves the bundle; None: any bundle."""
 
 
 class Unwatched:

@@ -171,7 +171,7 @@ class Manager:
         return self.link.records(cluster, bundles)
 
     def _wishes(self, cluster: str, records: Records, living: set[str]) -> list[Transition]:
-        """Requests that are legal now, or were by the epoch of a moment ago."""
+        """Requests that are legal now, or were a moment ago."""
         names = sorted(b for b, record in records.items() if record.state is not State.DELETED)
         wishes = []
         for row in self.rng.integers(len(names), size=4).tolist() if names else []:

@@ -197,7 +197,7 @@ class Oracle:
             self.fail(f"{namespace} does not tile: {found}", (cluster, standing[0]))
 
     def reshape(self, places: Iterable[Place]) -> None:
-        """Check that these namespaces tile."""
+        """Check that the records of these namespaces tile."""
         self._reshaped.update(places)
 
     def audited(self, until_ms: int) -> None:

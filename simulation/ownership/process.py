@@ -243,7 +243,7 @@ class MemoryProcess:
 
 
 def _near(replicas: Iterable[Acknowledged], since: int) -> int:
-    """How many were heard lately, and have the data up to ``since``."""
+    """How many replicas were heard lately, and have the data up to ``since``."""
     return sum(0 <= lag < REPLICA_LAG_S + 1 and at >= since for at, lag in replicas)
 
 

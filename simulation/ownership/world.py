@@ -270,7 +270,7 @@ class World:
         self.oracle.check(self.stores.master)
 
     def _calm_down(self) -> None:
-        """End the faults: soon the owner that a record names serves its bundle."""
+        """End the faults, then check that each record's owner serves its bundle after a while."""
         self._odds = replace(NO_FAULTS, load_s=self._odds.load_s)
         self.relay_from = 0.0
         self.stores.heal()

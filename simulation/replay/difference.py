@@ -27,7 +27,7 @@ class Difference:
 
     @property
     def decided_alike(self) -> bool:
-        """Whether all of the round is the same, but for what its cluster remembers after it."""
+        """Whether the rounds are equal, apart from what the cluster remembers after them."""
         return self.subject.endswith(f", {_MEMORY}")
 
 
@@ -47,7 +47,7 @@ def difference(batch: int, subject: str, recorded: object, again: object) -> Dif
 
 
 def _plain(value: msgspec.Struct | None) -> Any:
-    """Its members, with the memory last: if that is the first to differ, it is the only one."""
+    """The record's members, the memory last: if that is the first to differ, it is the only one."""
     if value is None:
         return None
     members = msgspec.to_builtins(value)

@@ -50,12 +50,12 @@ class Point:
 
     @property
     def figures(self) -> list[Figures]:
-        """Of each seed."""
+        """The figures of each seed."""
         return [outcome.figures for outcome in self.outcomes]
 
 
 def jobs_of(scenarios: Sequence[Scenario], settings: Settings) -> list[Job]:
-    """The runs of a curve in the order in which `points_of` reads their outcomes."""
+    """The runs of a curve, in the order that `points_of` expects."""
     return [Job(scenario, each) for each in _settings(settings) for scenario in scenarios]
 
 

@@ -1,4 +1,4 @@
-"""What the job would know of brokers that are gone, or that have to be emptied."""
+"""Finds what the job would know of brokers that are gone or must be emptied."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Statistics:
         self._news &= ~mask
 
     def _follow(self) -> None:
-        """Follow rows that were split or merged, and bundles that their brokers have not seen."""
+        """Restart rows that were split or merged, and bundles that are new to their brokers."""
         world = self._world
         for row, half in world.halved:
             share = world.base[half] / (world.base[row] + world.base[half])

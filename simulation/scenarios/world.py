@@ -151,7 +151,7 @@ class World:
         self.disturb()
 
     def vary(self, factor: Floats) -> None:
-        """Set the factors of each initial bundle's load, of what it does by itself."""
+        """Set the factors by which each initial bundle's load changes by itself."""
         self._own = factor
         self.disturb()
 

@@ -1,4 +1,4 @@
-"""Shared by all Kafka clients here: settings, and errors sorted by what the caller should do."""
+"""Settings of all Kafka clients here, and their errors sorted by what the caller should do."""
 
 from __future__ import annotations
 

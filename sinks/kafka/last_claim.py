@@ -84,7 +84,7 @@ def _named(consumer: Consumer, bootstrap: str, start: int) -> Iterator[int]:
 def _generation_in(value: bytes | None, offset: int) -> int:
     """The generation that a record names; 0 for a record that no job has written.
 
-    Anybody else's record must neither stop a claim nor use the numbers up. If it was a damaged
+    A record that no job wrote must neither stop a claim nor use the numbers up. If it was a damaged
     claim, Redis knows its number.
     """
     try:

@@ -14,8 +14,8 @@ ALL = "*"
 
 
 class Readable(NamedTuple):
-    """Bundle to record, and the names of unreadable ones: of what may be a bundle, or, for a name
-    that is not text, the repr of its bytes."""
+    """Bundle to record, and the names of bundles whose record is unreadable; where a name is not
+    text, the repr of its bytes."""
 
     records: dict[str, Record]
     unreadable: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Whether a master's replicas have acknowledged what it wrote lately, where no script can tell.
+"""Checks, without a script, whether a master's replicas acknowledged what it wrote lately.
 
 Does what ``are_in_touch`` of ``lua/history.lua`` does, in several steps, on the same note.
 """

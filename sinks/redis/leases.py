@@ -289,7 +289,7 @@ def history_of(replication: Mapping[str, Any]) -> bytes | None:
 
 
 def _replicas(replication: Mapping[str, Any]) -> tuple[int, int]:
-    """How many are connected, and how many of them have acknowledged lately."""
+    """How many replicas are connected, and how many of them have acknowledged lately."""
     online = [replica for replica in replicas_of(replication) if replica.online]
     return len(online), sum(replica.counts for replica in online)
 
@@ -314,7 +314,7 @@ def _refusal(
 
 
 def _waiting_session(successor: bytes | None) -> int:
-    """Of the later process that waits; 0 for none. ``lease.lua`` has the form."""
+    """The session of the later process that waits; 0 for none. ``lease.lua`` has the form."""
     session = (successor or b"").split(b" ")[0]
     return int(session) if session.isdigit() else 0
 

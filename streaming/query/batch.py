@@ -154,7 +154,7 @@ class BatchWriter:
             self._publish(page)
 
     def _tell(self, outcomes: list[IntentOutcome]) -> None:
-        """Store what came of intents, for those who wait for it."""
+        """Store the outcomes of intents, for callers that wait for them."""
         show_intent_outcomes(self._shown, outcomes)
         if self.outcomes is None or not outcomes:
             return
@@ -220,8 +220,10 @@ class BatchWriter:
         )
 
     def _unless_damaged(self, cluster: str, done: str, action: Callable[[], T], otherwise: T) -> T:
-        """One cluster's damaged data in Redis must not stop the others; later rounds retry, also on
-        a server that would evict keys: it may be set right at any time."""
+        """Act; return ``otherwise`` if the cluster's data is damaged or keys might be evicted.
+
+        Other clusters go on; later rounds try again, as somebody may have repaired it.
+        """
         try:
             result = action()
         except (Damaged, Evicting) as error:

@@ -27,7 +27,7 @@ class FolderError(RuntimeError):
 
 
 class Folder:
-    """Its methods raise FolderError."""
+    """One folder; its methods raise FolderError."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         self.path = path

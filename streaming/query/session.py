@@ -101,7 +101,7 @@ def spark_session(
 
 
 def _silence_accumulators(session: SparkSession) -> None:
-    """Print no stack trace of a JVM that has gone: the query runner tells it."""
+    """Print no stack trace when the JVM is gone: the query runner reports that."""
     server = cast(BaseServer, session.sparkContext._accumulatorServer)
     # socketserver prints it, and offers no other way to leave it out.
     server.handle_error = lambda *_: None  # type: ignore[method-assign]

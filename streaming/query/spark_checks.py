@@ -1,4 +1,4 @@
-"""Tests everything the job needs from Spark and its checkpoint, before it claims."""
+"""Checks, before the job claims, everything that it needs from Spark and its checkpoint."""
 
 from __future__ import annotations
 

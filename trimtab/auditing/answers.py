@@ -48,7 +48,7 @@ def answer(
 
 
 def _asks_for_nothing(command: Command, record: Record) -> bool:
-    """Whether no change need follow ``record``, with which the command was issued."""
+    """Whether ``record``, with which the command was issued, already answers it."""
     # A broker that keeps its bundle is sent OWN, and serves the bundle already.
     kept = command.kind is Order.OWN and server(record) == command.broker
     return kept or command.kind is Order.PREPARE or not command.deadline

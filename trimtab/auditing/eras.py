@@ -31,7 +31,7 @@ class Eras:
         self._spans[generation] = min(begun, since), max(ended, since)
 
     def lost(self, command: Command) -> bool:
-        """Whether the change that issued the command may be lost with the store, unjournalled.
+        """Whether the store may have lost, unjournalled, the change that issued the command.
 
         The journal is relayed in order: only changes after its last one of an era can be lost.
         """

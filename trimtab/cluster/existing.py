@@ -23,7 +23,7 @@ Flaw = tuple[IntentRule, str]
 
 @dataclass(frozen=True, slots=True)
 class Existing:
-    """Functions, because reading all records is slow and few intents need it."""
+    """What a cluster has, as functions: reading all records is slow, and few intents need it."""
 
     brokers: Callable[[], Collection[str]] | None
     """The brokers that reported, own a bundle, are lost or draining; None if any may exist."""

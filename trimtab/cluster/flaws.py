@@ -74,7 +74,7 @@ def _policy_flaws(memory: Memory, intent: Intent, _: Settings) -> Iterator[Flaw]
 
 
 def _taken(policies: Policies, intent: Intent) -> Iterator[Flaw]:
-    """A broker is in one domain, and leaves it before it joins another (as in Pulsar)."""
+    """Brokers that are in another domain: they must leave that one first (as in Pulsar)."""
     for broker in intent.brokers:
         domain = policies.domains.get(broker, intent.name)
         if domain != intent.name:
@@ -145,7 +145,7 @@ def _move_flaws(memory: Memory, intent: Intent, defaults: Settings) -> Iterator[
 
 
 def algorithm_of(intent: Intent) -> str:
-    """The algorithm that a split's intent names or, by its positions, means; "" for the default."""
+    """The algorithm that a split's intent names or its positions imply; "" for the default."""
     return intent.algorithm or (BY_POSITIONS if intent.positions else "")
 
 

@@ -107,7 +107,7 @@ def refusal_letter(row: Row, refused: Refused) -> Row:
 
 
 def find_outcome(cluster: ClusterState, intent: Intent, applied: Applied, now_ms: int) -> Told:
-    """What to tell of an intent that was just answered, and the memory that remembers it."""
+    """The outcome to publish of an intent that was just answered, and the memory that has it."""
     if applied.refused is not None:
         rule, problems = applied.refused
         return refuse(cluster.memory, intent, rule, problems, now_ms)

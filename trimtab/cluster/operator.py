@@ -110,7 +110,7 @@ class Cluster(ClusterState):
         return []
 
     def _told(self) -> list[Row]:
-        """What became known of intents, once."""
+        """Outcomes of intents that became known since the last call."""
         told, self.outcomes = self.outcomes, []
         return [json_row(self.name, Tag.OUTCOME, each) for each in told]
 

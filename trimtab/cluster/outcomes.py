@@ -1,4 +1,4 @@
-"""What comes of operators' intents at once: each is refused, accepted or done.
+"""The immediate outcomes of operators' intents: each is refused, accepted or done.
 
 Two intents with one id are one request. What takes time is followed by
 `trimtab.cluster.pending_intents`.
@@ -50,7 +50,7 @@ def is_repeated(memory: Memory, intent: Intent) -> bool:
 
 
 def refuse(memory: Memory, intent: Intent, rule: str, problems: Iterable[str], now_ms: int) -> Told:
-    """An intent changed nothing. If its id is another one's, that one's outcome stands."""
+    """Note a refused intent. If another intent has its id, that one's outcome stands."""
     if intent.id in memory.intents or rule == IntentRule.INVALID_ID:
         return Told(memory)
     refused = _outcome(intent, IntentState.REFUSED, now_ms, rule, tuple(map(brief, problems)))
@@ -64,7 +64,7 @@ def accept(
     settings: Settings,
     now_ms: int,
 ) -> Told:
-    """An intent was applied; ``bundles`` are those that it concerns, with their records."""
+    """Note an applied intent; ``bundles`` are those that it concerns, with their records."""
     if intent.kind not in _LASTING:
         called_off = _call_off_drain(memory, intent, now_ms)
         done = _outcome(intent, IntentState.DONE, now_ms)
@@ -146,5 +146,5 @@ def outcome_of(
 
 
 def without(values: Mapping[str, V], *names: str) -> dict[str, V]:
-    """``values`` but for ``names``."""
+    """``values`` without the entries of these ``names``."""
     return {name: value for name, value in values.items() if name not in names}

@@ -39,7 +39,7 @@ def note_changes(
     declined: Collection[str],
     now_ms: int,
 ) -> Told:
-    """Bundles have new ``records``; ``declined`` are those whose owner found nothing to split."""
+    """Follow bundles' new ``records``; owners of ``declined`` ones found nothing to split."""
 
     def after(pending: Pending) -> Pending:
         for bundle in pending.awaited.keys() & records.keys():
@@ -60,7 +60,7 @@ def note_changes(
 def note_round(
     cluster: str, memory: Memory, plan: Plan, records: Mapping[str, Record], now_ms: int
 ) -> Told:
-    """A round was held; ``records`` are all of the cluster's, none while it only observes."""
+    """Follow a round; ``records`` are all of the cluster's, none while it only observes."""
     if not memory.pending:
         return Told(memory)
     # The first one of a bundle is that of the operator's wish.
@@ -91,7 +91,7 @@ def is_declined(change: Change, before: Record | None) -> bool:
 
 
 def _has_changed(pending: Pending, bundle: str, record: Record) -> bool:
-    """Whether what the intent asks has become of the bundle."""
+    """Whether the bundle now is as the intent asked."""
     before = pending.awaited[bundle]
     match pending.kind:
         case IntentKind.UNLOAD:
@@ -119,7 +119,7 @@ def _refused(pending: Pending, bundle: str, rule: str, why: str = "") -> Pending
 def _followed(
     cluster: str, memory: Memory, after: Callable[[Pending], Pending], now_ms: int
 ) -> Told:
-    """Each pending intent ``after`` what became known; those of which nothing is left end."""
+    """Apply ``after`` to each pending intent, and end those that wait for nothing more."""
     found = {
         name: pending if pending.kind == IntentKind.DRAIN else after(pending)
         for name, pending in memory.pending.items()
@@ -152,7 +152,7 @@ def _end_drains(cluster: str, memory: Memory, records: Mapping[str, Record], now
 
 
 def _expire(cluster: str, memory: Memory, plan: Plan, now_ms: int) -> Told:
-    """End what took too long; rounds are asked for it no more."""
+    """End the intents that took too long; rounds no longer try them."""
     late = {n: each for n, each in memory.pending.items() if 0 < each.until_ms <= now_ms}
     if not late:
         return Told(memory)

@@ -1,4 +1,4 @@
-"""The changes of a plan as the record of its round has them; ``why`` is a sentence for people."""
+"""Turns a plan's changes into parts of the round's record; ``why`` is a sentence for people."""
 
 from __future__ import annotations
 

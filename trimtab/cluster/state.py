@@ -78,7 +78,7 @@ class ClusterState:
         self.memory = replace(self.memory, appended=appended)
 
     def tell(self, told: Told) -> None:
-        """Keep what became known of intents for this batch's rows, and the memory after it."""
+        """Keep outcomes of intents for this batch's rows, and the memory that has them."""
         self.memory = told.memory
         self.outcomes += told.outcomes
 

@@ -48,7 +48,7 @@ class Assessment:
 def situation_of(
     memory: Memory, records: Mapping[str, Record], settings: Settings, now_ms: int
 ) -> Assessment:
-    """Assess a cluster; ``memory`` has learnt ``records``, see `health.repair.learn_records`."""
+    """Assess a cluster; ``memory`` has learnt ``records``, see `health.unsettled.learn_records`."""
     liveness = memory.liveness
     suspected = suspicions(memory, records, settings, now_ms)
     level = gravest([*suspected.values(), *memory.doubts.values()])

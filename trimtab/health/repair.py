@@ -52,7 +52,7 @@ class Damage:
 def damage(
     memory: Memory, records: Mapping[str, Record], doubt: Doubt, settings: Settings, now_ms: int
 ) -> Damage:
-    """The repairs needed after `learn_records`, sorted by bundle name."""
+    """The repairs needed, sorted by bundle name; ``memory`` has learnt ``records``."""
     patience_ms = round(settings.doubt.delay * 1000)
     if doubt is Doubt.UNSTABLE:
         waiting = memory.unsettled or memory.readmitted or memory.created

@@ -147,7 +147,7 @@ def compare_ranges(plan: Noted, view: View, model: Model, settings: Settings) ->
 
 
 def _put_back(plan: Noted, view: View, takes: Takes) -> Takes:
-    """What there would be if the plan's bundles were where they came from."""
+    """The usage with the plan's bundles back on their sources."""
     landed, row_of = plan.landed(), {name: row for row, name in enumerate(view.brokers.names)}
     back = [
         (row, row_of[move.destination], row_of[move.source])

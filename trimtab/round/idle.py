@@ -1,4 +1,4 @@
-"""What a round is called that asked its strategy and changed nothing."""
+"""Names the rule of a round that asked its strategy and changed nothing."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ class Settings:
         return self._known().path_of(name)
 
     def absence_of(self, name: str) -> str:
-        """That there is no setting of this name, and the name that was probably meant."""
+        """A sentence: no setting has this name, and which name was probably meant."""
         return self._known().absence_of(name)
 
     def dumped(self) -> dict[str, object]:
@@ -159,8 +159,8 @@ def catalogue(settings: Settings | None = None) -> Iterator[tuple[str, object, S
 
 
 def unread_spellings(conf: Mapping[str, object]) -> list[str]:
-    """The keys of a configuration of Pulsar that it does not read, because another spelling of the
-    same setting counts: the correct one, unless it has its default."""
+    """The keys in a Pulsar configuration that Pulsar does not read: of two spellings of one setting
+    the correct one counts, unless it has its default."""
     found = []
     for _, default, known in catalogue():
         alias = known.alias

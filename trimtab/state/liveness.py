@@ -49,8 +49,8 @@ class Liveness:
     """Broker to when it was seen to have missed a renewal, by Kafka's clock."""
 
     def lost(self, broker: str, at_ms: int, now_ms: int, others: Late = _NONE) -> Liveness:
-        """After ``broker``'s lease ran out, known to Kafka since ``at_ms``; if it was gone already,
-        only ``others`` may be new."""
+        """The liveness after ``broker``'s lease ran out, by Kafka at ``at_ms``; if it was gone
+        already, only ``others`` may be new."""
         late = dict.fromkeys(others.brokers, at_ms)
         if others.page > 1:
             late = self.late | late
@@ -61,7 +61,7 @@ class Liveness:
         return replace(self, gone=self.gone | {broker: now_ms}, losses=losses, late=late)
 
     def joined(self, broker: str, at_ms: int) -> Liveness:
-        """After ``broker`` took a lease; nothing changes if it was not gone."""
+        """The liveness after ``broker`` took a lease; the same if it was not gone."""
         if broker not in self.gone:
             return self
         gone = {name: ms for name, ms in self.gone.items() if name != broker}
@@ -71,11 +71,11 @@ class Liveness:
         return replace(self, gone=gone, losses=losses)
 
     def drained(self, broker: str) -> Liveness:
-        """With ``broker`` draining."""
+        """The liveness with ``broker`` draining."""
         return replace(self, draining=self.draining | {broker})
 
     def undrained(self, broker: str) -> Liveness:
-        """With ``broker`` in use again."""
+        """The liveness with ``broker`` in use again."""
         return replace(self, draining=self.draining - {broker})
 
     def held_back(self, settings: FlappingSettings) -> dict[str, int]:
@@ -92,13 +92,13 @@ class Liveness:
         return {*self.gone, *self.draining, *(b for b, until in held_back if until > now_ms)}
 
     def recent(self, settings: FlappingSettings, now_ms: int) -> Liveness:
-        """Without losses older than ``settings.forget``."""
+        """The liveness without losses older than ``settings.forget``."""
         past_ms = now_ms - settings.forget * 1000
         losses = {b: losses for b, losses in self.losses.items() if losses.last_ms >= past_ms}
         return replace(self, losses=losses)
 
     def without_strangers(self, owners: Collection[str | None], horizon_ms: float) -> Liveness:
-        """Without brokers that have been gone since before ``horizon_ms`` and own nothing."""
+        """The liveness without brokers that own nothing and were lost before ``horizon_ms``."""
         gone = {b: ms for b, ms in self.gone.items() if ms >= horizon_ms or b in owners}
         return replace(self, gone=gone)
 

@@ -49,8 +49,10 @@ def transitions(record: RoundRecord, batch: BatchId) -> tuple[Transition, ...]:
 
 
 def is_of_a_broker(command: str) -> bool:
-    """Whether a command's id is one that brokers give: the name of what the broker did, with the
-    kind. The job's are cluster/query/batch/number/kind, also of an ``own``."""
+    """Whether a broker, not the job, made a command with this id.
+
+    A broker's is the id of its request and the kind; the job's is cluster/query/batch/number/kind.
+    """
     *name, kind = command.split("/")
     of_the_job = len(name) == 4 and name[2].isdecimal() and name[3].isdecimal()
     return kind == CommandKind.OWN and not of_the_job

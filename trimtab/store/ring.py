@@ -1,4 +1,4 @@
-"""Topics on the hash ring: which bundle of a namespace holds one (Pulsar NamespaceBundles)."""
+"""Finds the bundle that holds a topic on the namespace's hash ring (Pulsar NamespaceBundles)."""
 
 from __future__ import annotations
 

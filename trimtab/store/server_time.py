@@ -28,7 +28,7 @@ class _Looks(NamedTuple):
 
     @classmethod
     def of(cls, looks: tuple[_Look, ...]) -> _Looks:
-        """Of at least one look."""
+        """Combine the looks, at least one."""
         return cls(looks, max(look.least for look in looks), min(look.most for look in looks))
 
     @property

@@ -8,8 +8,10 @@ from trimtab.wire.ownership import Record
 
 
 class Assertion(msgspec.Struct, frozen=True, kw_only=True):
-    """Sent once to each run of the server that is not open; a bundle's record with the highest
-    epoch wins, whichever broker sent it."""
+    """The records that a broker saw last, sent once to each run of the server that is not open.
+
+    Of a bundle's records the one with the highest epoch wins, whichever broker sent it.
+    """
 
     records: dict[str, Record]
     """Bundle to its newest record that the broker saw."""

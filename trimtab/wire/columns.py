@@ -64,7 +64,7 @@ def pack_small(value: object) -> bytes:
 
 
 def inflate(data: bytes) -> bytes:
-    """What `pack` returns, of what it or `pack_small` returned."""
+    """Decompress what `pack_small` returned; what `pack` returned stays as it is."""
     return zlib.decompress(data) if data[:1] == _ZLIB else data
 
 

@@ -49,7 +49,7 @@ class Division(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, re
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """``id`` is deterministic, so a repeated batch repeats it and readers drop the copy.
+    """What one broker must do. A repeated batch repeats the ``id``, and readers drop the copy.
 
     ``epoch`` is the record's epoch after the transition that issued the command: a broker obeys
     only while it has seen no higher one. ``issued_at`` and ``deadline`` are Redis TIME, epoch

@@ -68,9 +68,11 @@ LONGEST_REASON: Final = 1000
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """``id`` links it to its outcome (`trimtab.wire.intent_outcome`): a second intent of an
-    operator with the same id is the same request. ``at`` is the writer's clock (epoch ms), for
-    readers only."""
+    """What an operator or the watcher asks of the job.
+
+    ``id`` links it to its outcome (`trimtab.wire.intent_outcome`): a second intent of an operator
+    with the same id is the same request. ``at`` is the writer's clock (epoch ms), for readers only.
+    """
 
     id: str
     kind: IntentKind
@@ -97,7 +99,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def fingerprint(intent: Intent) -> int:
-    """Of what the intent asks for, without who asked when and why."""
+    """A checksum of what the intent asks for; who asked, when and why does not count."""
     return crc32(msgspec.json.encode(msgspec.structs.replace(intent, at=0, by="", reason="")))
 
 

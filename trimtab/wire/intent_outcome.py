@@ -22,7 +22,8 @@ class IntentState(StrEnum):
 
 
 class IntentOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """``at`` is the batch timestamp (epoch ms); a later one of the same id replaces it."""
+    """What came of one intent by ``at``, the batch timestamp (epoch ms); a later one of the same id
+    replaces it."""
 
     cluster: str
     id: str

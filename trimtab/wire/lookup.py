@@ -13,7 +13,7 @@ from trimtab.model import NO_EPOCH, Epoch
 
 
 class AnswerKind(StrEnum):
-    """Pulsar's LookupType plus RETRY, in Pulsar a failure; some failures make clients hang up."""
+    """Pulsar's LookupType, and RETRY, where Pulsar fails: some failures make clients disconnect."""
 
     CONNECT = "connect"
     """``broker`` serves the bundle."""
@@ -70,7 +70,7 @@ RETRY_AFTER_MS: Final[Mapping[Cause, int]] = MappingProxyType(
 
 
 class ServiceUrls(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """Where a broker listens, as its load report says; None: not so."""
+    """Where a broker listens, as its load report says; None: not by this protocol."""
 
     web: str | None = None
     web_tls: str | None = None

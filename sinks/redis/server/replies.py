@@ -123,7 +123,7 @@ def _by_text(where: str, error: ResponseError) -> SinkError | None:
 
 
 def _said(error: redis.RedisError) -> str:
-    """Its text as a part of a sentence."""
+    """The error's text as part of a sentence."""
     return str(error).removesuffix(".")
 
 

@@ -50,7 +50,7 @@ class LineAccount:
         self._traffic = traffic(scene.seen.brokers, THROUGHPUT_IN)
 
     def moved(self, bundle: int) -> Cause:
-        """Why it goes; a line above the lowest that its conditions hold up to would keep it."""
+        """Why the bundle goes, and the nearest line above which it would stay."""
         broker = int(self._view.bundles.owner[bundle])
         highest = min(*self._highest(broker), self._covered(bundle))
         nearest = self._raised(highest, "this bundle stays")

@@ -1,4 +1,4 @@
-"""How much larger bundles precede one if a strategy takes a broker's largest first."""
+"""What a strategy that takes a broker's largest bundles first takes before a given bundle."""
 
 from __future__ import annotations
 

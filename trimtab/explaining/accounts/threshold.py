@@ -87,7 +87,7 @@ class ThresholdAccount(LineAccount):
         return Cause(Reason.UNDER_AVERAGE_PEER, why, off, self._figures(broker))
 
     def _without_boundary(self, cause: Cause, broker: int) -> Cause:
-        """The cause without a setting with which the broker would still shed to an idle one."""
+        """The cause; no nearest setting if the broker would then still shed to an idle one."""
         settings, nearest = self._scene.settings, cause.nearest
         acts = cause.rule is Reason.OVER_AVERAGE and settings.threshold.lower_boundary
         if nearest is None or not acts:
