@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from redis import Redis
 
+from agent.clock import boot_clock, watch_server_time
 from agent.lookup.claiming import Claims
 from agent.ports import Commands, LeaseKeeper, Reports, Store, UrlBook
 from agent.reports.outbox import Outbox
@@ -20,7 +20,6 @@ from sinks.redis.hints import PlacementHints
 from sinks.redis.leases import Leases
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.service_urls import UrlStore
-from trimtab.ownership import CLOCK_MARGIN_MS, LONGEST_LEASE_MS
 from trimtab.store.server_time import ServerTime
 
 
@@ -101,14 +100,3 @@ class Links:
             clock=boot_clock,
             server_time=server_time,
         )
-
-
-def watch_server_time() -> ServerTime:
-    """A ServerTime to update at each look; certain after a lease's time."""
-    return ServerTime(LONGEST_LEASE_MS / 1000, CLOCK_MARGIN_MS / 1000)
-
-
-def boot_clock() -> float:
-    """Seconds that include the machine's sleep, if the system can tell."""
-    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-    return time.clock_gettime(clock)

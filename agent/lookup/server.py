@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 from redis import Redis
 
-from agent.links import watch_server_time
+from agent.clock import watch_server_time
 from agent.lookup.claiming import Claims
 from agent.lookup.directory import Directory
 from agent.lookup.edges import Edges, UnknownNamespace

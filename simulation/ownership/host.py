@@ -13,9 +13,10 @@ from typing import Final, Protocol
 import numpy as np
 
 from agent.agent import Agent
+from agent.clock import watch_server_time
 from agent.holdings import Holdings
 from agent.leasing import Superseded
-from agent.links import AgentSettings, Links, watch_server_time
+from agent.links import AgentSettings, Links
 from agent.lookup.claiming import Claims, NoPlace
 from agent.seen import Seen
 from simulation.ownership.broker import Broker, EvenHints, UnreadReports, UnreadUrls

@@ -11,11 +11,11 @@ import pytest
 from redis import Redis
 from structlog.testing import capture_logs
 
+from agent.clock import boot_clock, watch_server_time
 from agent.commands.obeying import Obeyed
 from agent.forgetting import PAGE
 from agent.holdings import Holdings
 from agent.leasing import Superseded
-from agent.links import boot_clock, watch_server_time
 from agent.ports import LeaseKeeper
 from sinks.errors import StoreUnavailable
 from sinks.redis.cluster_gate import ClusterGate

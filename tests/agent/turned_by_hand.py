@@ -6,7 +6,8 @@ import numpy as np
 from redis import Redis
 
 from agent.agent import Agent
-from agent.links import AgentSettings, Links, watch_server_time
+from agent.clock import watch_server_time
+from agent.links import AgentSettings, Links
 from agent.lookup.claiming import Claims
 from agent.reports.outbox import Outbox
 from agent.reports.reporting import Reporter

@@ -10,8 +10,8 @@ import threading
 from collections.abc import Callable
 from typing import NamedTuple
 
+from agent.clock import boot_clock
 from agent.holdings import Holdings
-from agent.links import boot_clock
 from trimtab.model import Epoch
 
 
