@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 import httpx2
 import typer
+from fastapi import FastAPI
 
 from admin.contexts import InvalidContexts, Target, locate_file, read_contexts
 from admin.ending import end, next_doctor
@@ -104,15 +105,19 @@ class Session:
     def _client(self) -> httpx2.AsyncClient:
         if self.plane is None:
             return _remote(self.target)
+        transport = httpx2.ASGITransport(self._app)
+        return httpx2.AsyncClient(transport=transport, base_url="http://localhost", timeout=None)
+
+    @cached_property
+    def _app(self) -> FastAPI:
         # Imported here: a context with an API needs none.
         from api.app import Access, create_app
         from api.context import Context
         from api.tokens import Caller, Role
 
+        assert self.plane is not None
         access = Access(local=Caller(getpass.getuser(), Role.ADMIN))
-        app = create_app(Context(self.plane), access)
-        transport = httpx2.ASGITransport(app)
-        return httpx2.AsyncClient(transport=transport, base_url="http://localhost", timeout=None)
+        return create_app(Context(self.plane), access)
 
 
 def _remote(target: Target) -> httpx2.AsyncClient:
@@ -152,7 +157,7 @@ def connect(context: str, config: Path | None, cluster: str = "") -> Iterator[Se
     except Refusal as error:
         raise end_refused(error, session) from None
     except (httpx2.TransportError, OSError, ssl.SSLError) as error:
-        text = f"{target.api}: {error or type(error).__name__}"
+        text = f"{target.api}: {str(error) or type(error).__name__}"
         raise end(f"{text}\nNext: trimtab contexts list", UNREACHABLE) from None
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
 
 import typer
+from rich.console import Console
 
 from admin.ending import end
 from admin.exit_codes import UNFINISHED
@@ -105,8 +106,7 @@ def _show_all(find: Callable[[], Shown], output: Output, again: bool) -> int:
         while again:
             time.sleep(_WATCH_S)
             shown = find()
-            if sys.stdout.isatty():
-                typer.clear()
+            Console().clear()
             show(shown, output)
     return shown.code
 
