@@ -11,35 +11,37 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from admin.commands.api import make_token, serve_api
+from admin.commands.api import serve_api
 from admin.commands.audit import audit
-from admin.commands.broker_conf import config_commands
+from admin.commands.brokers import broker_commands
+from admin.commands.bundles import bundle_commands
+from admin.commands.clusters import cluster_commands, status
+from admin.commands.config import config_commands
+from admin.commands.contexts import context_commands
 from admin.commands.doctor import doctor
-from admin.commands.listing import broker_commands, bundle_commands
+from admin.commands.kafka import kafka_commands
 from admin.commands.namespaces import namespace_commands
 from admin.commands.options import Config
 from admin.commands.outcome import outcome
-from admin.commands.policy import policy_commands
+from admin.commands.policies import policy_commands
 from admin.commands.replay import replay
-from admin.commands.settings import settings_commands
+from admin.commands.rounds import pause, resume, round_commands
 from admin.commands.simulate import simulate
-from admin.commands.split import split
-from admin.commands.status import status
-from admin.commands.tell import tell
-from admin.commands.unload import unload
+from admin.commands.tokens import token_commands
+from admin.commands.topics import topic_commands
 from admin.commands.why import why
 from admin.conformance.command import conformance
 from admin.demo.display import summary
 from admin.demo.processes import DemoFailed, spark_jars
 from admin.demo.run import Demo, DemoOptions
-from admin.ending import FAILED, FINDINGS, OK, USAGE, end, end_unserved
+from admin.ending import end
+from admin.exit_codes import FAILED, OK, USAGE
 from admin.main import INTERRUPTED
 from deploy.jars import JarError
 from deploy.process import ServerError
 from simulation.parity import decision
 from simulation.profile import InvalidProfile
 from sinks.errors import SinkError
-from sinks.kafka.topics import create_missing
 from streaming.config import InvalidConfig, load_config
 from streaming.logs import LogLevelOption, configure
 
@@ -50,25 +52,34 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.add_typer(config_commands, name="config")
-app.command()(doctor)
-app.command()(audit)
-app.command()(replay)
-app.command()(conformance)
-app.add_typer(settings_commands, name="settings")
-app.add_typer(policy_commands, name="policy")
-app.command()(simulate)
-app.command()(split)
-app.add_typer(broker_commands, name="brokers")
-app.add_typer(bundle_commands, name="bundles")
-app.add_typer(namespace_commands, name="namespaces")
+for commands, name in (
+    (broker_commands, "brokers"),
+    (bundle_commands, "bundles"),
+    (cluster_commands, "clusters"),
+    (config_commands, "config"),
+    (context_commands, "contexts"),
+    (kafka_commands, "kafka"),
+    (namespace_commands, "namespaces"),
+    (policy_commands, "policies"),
+    (round_commands, "rounds"),
+    (token_commands, "tokens"),
+    (topic_commands, "topics"),
+):
+    app.add_typer(commands, name=name)
+for command in (
+    status,
+    why,
+    pause,
+    resume,
+    outcome,
+    doctor,
+    audit,
+    replay,
+    simulate,
+    conformance,
+):
+    app.command()(command)
 app.command("api")(serve_api)
-app.command("api-token")(make_token)
-app.command()(status)
-app.command()(tell)
-app.command()(unload)
-app.command()(outcome)
-app.command()(why)
 
 
 @app.command()
@@ -139,26 +150,6 @@ def job(
     except JarError as error:
         raise end(str(error), FAILED) from None
     run(config, standby, log_level)
-
-
-@app.command()
-def topics(config: Config = None) -> None:
-    """Make the Kafka topics that are missing; 6 if one that exists would make the job wrong."""
-    try:
-        settings = load_config(config)
-        ensured = create_missing(settings.kafka.bootstrap, settings.kafka.client)
-    except InvalidConfig as error:
-        raise end("\n".join(["wrong settings:", *error.problems]), USAGE) from None
-    except SinkError as error:
-        raise end_unserved(error, config, settings.kafka.bootstrap) from None
-    for name in ensured.created:
-        print(f"{name}: created")
-    for name in ensured.existing:
-        print(f"{name}: was there")
-    for finding in ensured.findings:
-        print(f"{finding}{'; the job does not start' if finding.vital else ''}")
-        print(f"  {finding.remedy(settings.kafka.bootstrap)}")
-    raise typer.Exit(FINDINGS if ensured.findings else OK)
 
 
 def main() -> None:

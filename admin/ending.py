@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 
 import typer
 
+from admin.exit_codes import FAILED, UNREACHABLE
 from sinks.errors import SinkError, Unavailable
 from streaming.config import load_config
-
-OK: Final = 0
-FAILED: Final = 1
-USAGE: Final = 2
-UNREACHABLE: Final = 5
-FINDINGS: Final = 6
 
 
 def end(message: str, code: int) -> typer.Exit:
@@ -33,13 +27,22 @@ def end_unserved(
 
     ``kafka`` and ``redis`` are addresses that a command was given instead of settings.
     """
+    code = UNREACHABLE if isinstance(error, Unavailable) else FAILED
+    return end(f"{error}\nNext: {next_doctor(config, kafka, redis)}", code)
+
+
+def next_doctor(
+    config: Path | None = None, kafka: str | None = None, redis: str | None = None
+) -> str:
+    """The command that says what is wrong with Kafka, Redis or the settings; without arguments,
+    with those that the environment names."""
     if not (config or kafka or redis):
         settings = load_config(None)
         kafka, redis = settings.kafka.bootstrap, settings.redis_url.get_secret_value()
     given = {"config": config, "kafka": kafka, "redis": redis and _without_password(redis)}
-    asked = "".join(f" --{name} {value}" for name, value in given.items() if value)
-    code = UNREACHABLE if isinstance(error, Unavailable) else FAILED
-    return end(f"{error}\nNext: trimtab doctor{asked}", code)
+    return "trimtab doctor" + "".join(
+        f" --{name} {value}" for name, value in given.items() if value
+    )
 
 
 def _without_password(url: str) -> str:

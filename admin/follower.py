@@ -101,7 +101,9 @@ def following(bootstrap: str, *, earliest: bool = False) -> Iterator[Iterator[by
 def _place(consumer: Any, bootstrap: str, earliest: bool) -> None:
     partitions = consumer.partitions_for_topic(COMMANDS)
     if not partitions:
-        raise Misconfigured(f"Kafka at {bootstrap} has no {COMMANDS}; type: trimtab topics")
+        raise Misconfigured(
+            f"Kafka at {bootstrap} has no {COMMANDS}; type: trimtab kafka create-topics"
+        )
     places = [TopicPartition(COMMANDS, partition) for partition in sorted(partitions)]
     consumer.assign(places)
     (consumer.seek_to_beginning if earliest else consumer.seek_to_end)(*places)

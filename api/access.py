@@ -12,7 +12,7 @@ from fastapi import Depends, Request
 
 from api.rate_limit import RateLimit
 from api.refusal import RefusedRequest
-from api.tokens import LOCAL, Caller, Role, Tokens
+from api.tokens import Caller, Role, Tokens
 
 _CHANGING: Final = frozenset({"POST", "PUT", "DELETE", "PATCH"})
 
@@ -47,7 +47,8 @@ def _authenticate(request: Request) -> Caller:
         if request.method in _CHANGING and origin.rpartition("://")[2] not in ("", _host(request)):
             # A page of another site, open in a browser here.
             raise RefusedRequest(403, f"{origin} is another site")
-        return LOCAL
+        local: Caller = request.app.state.local
+        return local
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     caller = tokens.caller_of(token.strip()) if scheme.lower() == "bearer" else None
     if caller is None:

@@ -22,11 +22,19 @@ from api.pulsar.namespaces import namespaces
 from api.pulsar.topics import topics
 from api.rate_limit import RateLimit
 from api.refusal import handle_errors
-from api.tokens import Role, Tokens
+from api.tokens import LOCAL, Caller, Role, Tokens
+from api.trimtab.brokers import own_brokers
+from api.trimtab.bundles import own_bundles
 from api.trimtab.clusters import own_clusters
+from api.trimtab.namespaces import own_namespaces
+from api.trimtab.policies import own_groups, own_policies
+from api.trimtab.rounds import own_rounds
+from api.trimtab.settings import own_settings
+from api.trimtab.topics import own_topics
 
 _ADMIN_PATHS: Final = "/admin/v2"
 """Prefix of Pulsar's admin paths."""
+_OWN_PATHS: Final = "/trimtab/v1"
 MOST_CHANGES: Final = 600.0
 """Changes a minute of one caller. Lower: scripts wait; higher: one caller can crowd out the rest.
 """
@@ -40,6 +48,8 @@ class Access:
     """None: every caller may do everything."""
     log: AuditLog = field(default_factory=lambda: AuditLog(None))
     limit: RateLimit = field(default_factory=lambda: RateLimit(MOST_CHANGES, time.monotonic))
+    local: Caller = LOCAL
+    """Every caller, where there are no tokens."""
 
 
 def create_app(context: Context, access: Access | None = None) -> FastAPI:
@@ -50,7 +60,8 @@ def create_app(context: Context, access: Access | None = None) -> FastAPI:
         summary="Pulsar's admin paths for what trimtab decides, and trimtab's own.",
         version="1",
     )
-    app.state.context, app.state.tokens, app.state.limit = context, access.tokens, access.limit
+    app.state.context, app.state.limit = context, access.limit
+    app.state.tokens, app.state.local = access.tokens, access.local
     handle_errors(app)
     for router, changes in (
         (brokers, Role.ADMIN),
@@ -65,10 +76,20 @@ def create_app(context: Context, access: Access | None = None) -> FastAPI:
         app.include_router(router, prefix=_ADMIN_PATHS, dependencies=[allow(changes)])
     # Pulsar's own client asks for groups without the version.
     app.include_router(groups, prefix="/admin", dependencies=[allow(Role.OPERATOR)])
-    # These only read: a viewer is enough.
-    reading = [allow(Role.OPERATOR)]
-    app.include_router(lookup, prefix="/lookup/v2/topic", dependencies=reading)
-    app.include_router(own_clusters, prefix="/trimtab/v1", dependencies=reading)
+    # It only reads: a viewer is enough.
+    app.include_router(lookup, prefix="/lookup/v2/topic", dependencies=[allow(Role.OPERATOR)])
+    for router, changes in (
+        (own_clusters, Role.OPERATOR),
+        (own_brokers, Role.OPERATOR),
+        (own_bundles, Role.OPERATOR),
+        (own_namespaces, Role.OPERATOR),
+        (own_groups, Role.OPERATOR),
+        (own_policies, Role.ADMIN),
+        (own_rounds, Role.OPERATOR),
+        (own_settings, Role.ADMIN),
+        (own_topics, Role.OPERATOR),
+    ):
+        app.include_router(router, prefix=_OWN_PATHS, dependencies=[allow(changes)])
 
     @app.middleware("http")
     async def note(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:

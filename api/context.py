@@ -15,7 +15,7 @@ from control.plane import ControlPlane
 from control.rounds import ClusterRounds
 from trimtab.state.memory import Memory
 from trimtab.wire.control import Intent, IntentKind
-from trimtab.wire.intent_outcome import IntentOutcome, IntentState
+from trimtab.wire.intent_outcome import IntentState
 
 PATIENCE_S: Final = 60.0
 """How long a request waits for its outcome: Pulsar's namespaceBundleUnloadingTimeoutMs."""
@@ -70,21 +70,35 @@ class Context:
         """Send the job an intent; ``of`` names it where a request becomes several. Raises
         Objections if the job would refuse it."""
         name = cluster or self.cluster().newest.cluster
-        said = {"reason": self.reason, **({"by": self.by} if self.by else {})}
-        own_id = f"{self.own_id}/{of}" if self.own_id and of else self.own_id
-        intent = new_intent(kind, name, own_id, **members, **said)
-        self.intents.append(intent.id)
+        intent = self.new_intent(kind, name, of, **members)
         self.plane.check(intent)
-        self.plane.send(intent)
+        self.send(intent)
         return intent
 
-    def tell(self, kind: IntentKind, cluster: str = "", /, **members: object) -> IntentOutcome:
+    def new_intent(
+        self, kind: IntentKind, cluster: str, of: str = "", /, **members: object
+    ) -> Intent:
+        """An intent with who sends the request, why, and the caller's id of it."""
+        said = {"reason": self.reason, **({"by": self.by} if self.by else {})}
+        own_id = f"{self.own_id}/{of}" if self.own_id and of else self.own_id
+        return new_intent(kind, cluster, own_id, **members, **said)
+
+    def send(self, intent: Intent) -> None:
+        """Send an intent, and note its id for the answer and the audit log."""
+        self.intents.append(intent.id)
+        self.plane.send(intent)
+
+    def tell(self, kind: IntentKind, cluster: str = "", /, **members: object) -> IntentState:
         """Have the job carry out an intent, and wait for its outcome. Raises RefusedRequest unless
         it is done."""
         intent = self.ask(kind, cluster, "", **members)
-        found = self.plane.outcome(intent.cluster, intent.id, self.patience_s)
+        return self.await_done(intent, self.patience_s)
+
+    def await_done(self, intent: Intent, wait_s: float) -> IntentState:
+        """Wait until an intent that was sent is done; raises RefusedRequest unless it is."""
+        found = self.plane.outcome(intent.cluster, intent.id, wait_s)
         if found is None:
-            reason = f"no job has read {intent.id} for {self.patience_s:g} s; is one running?"
+            reason = f"no job has read {intent.id} for {wait_s:g} s; is one running?"
             raise RefusedRequest(503, reason)
         problems = "; ".join(found.problems)
         if found.state is IntentState.REFUSED:
@@ -92,9 +106,9 @@ class Context:
         if found.state is IntentState.EXPIRED:
             raise RefusedRequest(500, problems, found.rule)
         if not found.final:
-            reason = f"{intent.id} is accepted, and not done after {self.patience_s:g} s"
+            reason = f"{intent.id} is accepted, and not done after {wait_s:g} s"
             raise RefusedRequest(504, reason)
-        return found
+        return found.state
 
 
 def _context(request: Request) -> Context:

@@ -77,7 +77,7 @@ def _answer_missing_records(_: Request, error: Any) -> JSONResponse:
 
 def _answer_sink_error(_: Request, error: Any) -> JSONResponse:
     away = isinstance(error, Unavailable | Closed | Misconfigured)
-    return _answer(503 if away else 500, f"{error}; type: trimtab doctor")
+    return _answer(503 if away else 500, str(error), next="trimtab doctor")
 
 
 def _answer_unreadable(_: Request, error: Any) -> JSONResponse:
@@ -114,7 +114,11 @@ def _place(problem: Mapping[str, object]) -> str:
 
 
 def _answer(
-    status: int, reason: str, rule: str = "", headers: Mapping[str, str] | None = None
+    status: int,
+    reason: str,
+    rule: str = "",
+    headers: Mapping[str, str] | None = None,
+    **more: str,
 ) -> JSONResponse:
-    told = {"reason": reason, "rule": rule} if rule else {"reason": reason}
+    told = {"reason": reason, **({"rule": rule} if rule else {}), **more}
     return JSONResponse(told, status, dict(headers or {}))

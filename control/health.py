@@ -125,18 +125,24 @@ def _stopped(last: ClusterRounds, now_ms: int) -> Iterator[Finding]:
         yield Finding(
             Grade.LOOK,
             "the job only observes",
-            f"trimtab settings set {cluster} round.observe_only=false",
+            f"trimtab config set round.observe_only=false --cluster {cluster}",
         )
     if last.newest.frozen_until > now_ms:
         left = seconds((last.newest.frozen_until - now_ms) / 1000)
         yield Finding(
-            Grade.LOOK, f"no strategy is asked for {left} more", f"trimtab tell resume {cluster}"
+            Grade.LOOK,
+            f"no strategy is asked for {left} more",
+            f"trimtab resume --cluster {cluster} --execute",
         )
     if record.skipped == Rule.PAUSED:
-        yield Finding(Grade.LOOK, "paused by an operator", f"trimtab tell resume {cluster}")
+        yield Finding(
+            Grade.LOOK, "paused by an operator", f"trimtab resume --cluster {cluster} --execute"
+        )
     elif record.skipped == Rule.DISABLED:
         yield Finding(
-            Grade.LOOK, "shedding is off", f"trimtab settings set {cluster} round.enabled=true"
+            Grade.LOOK,
+            "shedding is off",
+            f"trimtab config set round.enabled=true --cluster {cluster}",
         )
     elif record.skipped == Rule.TOO_FEW_BROKERS:
         yield Finding(Grade.ACT, "fewer than two brokers may get bundles")
@@ -162,7 +168,7 @@ def _brokers(record: RoundRecord) -> Iterator[Finding]:
         yield Finding(
             Grade.LOOK,
             f"being drained: {name_some(record.draining, _NAMED)}",
-            f"trimtab tell undrain {record.cluster} {record.draining[0]}",
+            f"trimtab brokers undrain {record.draining[0]} --cluster {record.cluster}",
         )
 
 

@@ -116,7 +116,7 @@ def _namespace_notes(
 
 
 def _set(intent: Intent, name: str) -> str:
-    return f"type: trimtab settings set {intent.cluster} {name}=true"
+    return f"type: trimtab config set {name}=true --cluster {intent.cluster}"
 
 
 def _deletes_policy(intent: Intent) -> bool:

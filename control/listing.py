@@ -84,6 +84,11 @@ def list_bundles(
         yield from _rows(wanted, after, store.records_named(cluster, names))
 
 
+def find_bundle(cluster: str, name: str, store: OwnershipStore) -> BundleRow | None:
+    """One bundle's record; None if there is none."""
+    return next(_rows(Wanted(), "", store.records_named(cluster, [name])), None)
+
+
 def read_namespace(
     cluster: str, namespace: str, store: OwnershipStore, index: BundleIndex
 ) -> dict[str, Record]:

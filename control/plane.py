@@ -16,7 +16,15 @@ import numpy as np
 from agent.lookup.server import Lookup
 from agent.lookup.settling import LookupSettings
 from control.intents import Objections, note, object_to
-from control.listing import BrokerRow, BundleRow, Wanted, list_brokers, list_bundles, read_namespace
+from control.listing import (
+    BrokerRow,
+    BundleRow,
+    Wanted,
+    find_bundle,
+    list_brokers,
+    list_bundles,
+    read_namespace,
+)
 from control.reports import newest_values
 from control.rounds import ClusterRounds, RoundFeed, find_cluster, remember
 from simulation.replay.recorded import RecordedTopics
@@ -34,6 +42,7 @@ from trimtab.wire.control import Intent
 from trimtab.wire.intent_outcome import IntentOutcome
 from trimtab.wire.keys import CONTROL
 from trimtab.wire.ownership import Record
+from trimtab.wire.rounds import RoundRecord
 
 _PROMPT: Final = {"fetch.wait.max.ms": "10"}
 """A fetch that waits for new records delays the next read from elsewhere by as long."""
@@ -120,6 +129,14 @@ class ControlPlane:
         """The first ``most`` wanted bundles after ``after``, by name; whether there are more."""
         found = list(islice(list_bundles(cluster, wanted, after, self.store, self.index), most + 1))
         return found[:most], len(found) > most
+
+    def bundle(self, cluster: str, name: str) -> BundleRow | None:
+        """One bundle's record; None if there is none."""
+        return find_bundle(cluster, name, self.store)
+
+    def rounds(self, cluster: str) -> list[RoundRecord]:
+        """The last rounds of a cluster, the newest first."""
+        return [*self.cluster(cluster).latest]
 
     def find_absence(self, cluster: str, wanted: Wanted) -> str:
         """What a list without a bundle asked for and does not exist; empty if it all does. Raises

@@ -35,6 +35,10 @@ _LATELY_MS: Final = 3_600_000
 _READ_LATE_MS: Final = 60_000
 """How long before a round the newest intent that it knew may have arrived."""
 
+_KEPT: Final = 20
+"""Rounds of a cluster that are kept whole. Fewer: less to look back at; more: memory, 1 MB each
+with 10,000 brokers."""
+
 
 class NoSuchCluster(LookupError):
     """No round of the cluster was recorded lately; the text names those that have some."""
@@ -52,6 +56,8 @@ class ClusterRounds:
     """Named by any of them."""
     started: JobSettings | None = None
     """What the job was started with; None if that is no longer recorded."""
+    latest: tuple[RoundRecord, ...] = ()
+    """The last of them, the newest first."""
 
     def defaults(self) -> Settings:
         """The settings that the job was started with; the defaults where those are not recorded.
@@ -112,6 +118,7 @@ class RoundFeed:
             before.regular if before and extra else held,
             (before.brokers if before else frozenset()).union(_named(held)),
             self._started.get(query),
+            (held, *(before.latest if before else ()))[:_KEPT],
         )
 
     def _look_back(self, start: int, end: int) -> None:
@@ -170,6 +177,22 @@ def find_since(topics: RecordedTopics, low: int, high: int, ms: int) -> int:
     if not newest:
         return low
     return max(low, topics.offset_at(keys.ROUNDS, 0, newest[-1] - ms))
+
+
+def summarize(held: RoundRecord) -> dict[str, object]:
+    """A round in a line: what it did, and the range of usage (fractions) at its start."""
+    return {
+        "round": held.round,
+        "at": held.at,
+        "strategy": held.strategy,
+        "skipped": held.skipped,
+        "moves": len(held.moves),
+        "splits": len(held.splits),
+        "merges": len(held.merges),
+        "repairs": len(held.repairs),
+        "range": held.summary.get("usage_range"),
+        "problems": len(held.problems),
+    }
 
 
 def _named(held: RoundRecord) -> Iterable[str]:

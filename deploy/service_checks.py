@@ -41,7 +41,11 @@ def _check_topics(kafka: str, client: Mapping[str, str]) -> Iterator[Finding]:
     try:
         _, existing, findings = examine_topics(kafka, client)
     except SinkError as error:
-        yield bad("Kafka topics", str(error), f"trimtab topics  # with kafka.bootstrap {kafka}")
+        yield bad(
+            "Kafka topics",
+            str(error),
+            f"trimtab kafka create-topics  # with kafka.bootstrap {kafka}",
+        )
         return
     if not findings:
         missing = len(TOPICS) - len(existing)

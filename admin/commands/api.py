@@ -1,10 +1,8 @@
-"""`trimtab api`: serves the control plane over HTTP; `trimtab api-token` makes a caller's token."""
+"""`trimtab api`: serves the control plane over HTTP."""
 
 from __future__ import annotations
 
-import hashlib
 import ipaddress
-import secrets
 import socket
 import ssl
 import time
@@ -17,12 +15,13 @@ import typer
 import uvicorn
 
 from admin.commands.options import Config
-from admin.ending import FAILED, USAGE, end
+from admin.ending import end
+from admin.exit_codes import FAILED, USAGE
 from api.app import MOST_CHANGES, Access, create_app
 from api.audit_log import AuditLog
 from api.context import Context
 from api.rate_limit import RateLimit
-from api.tokens import LONGEST_NAME, InvalidTokens, Role, Tokens
+from api.tokens import InvalidTokens, Tokens
 from control.plane import ControlPlane
 from streaming.config import InvalidConfig, load_config
 
@@ -36,7 +35,7 @@ def serve_api(  # noqa: PLR0913 - the options of a command line
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535)] = 9781,
     tokens: Annotated[
-        Path | None, typer.Option(help="A TOML file of who may ask; see trimtab api-token.")
+        Path | None, typer.Option(help="A TOML file of who may ask; see trimtab tokens create.")
     ] = None,
     audit: Annotated[
         Path | None, typer.Option(help="A file that gets a line of JSON for each change.")
@@ -60,7 +59,7 @@ def serve_api(  # noqa: PLR0913 - the options of a command line
     except InvalidConfig as error:
         problems += error.problems
     except InvalidTokens as error:
-        problems += [*error.problems, "Next: trimtab api-token NAME (it makes an entry)"]
+        problems += [*error.problems, "Next: trimtab tokens create NAME (it makes an entry)"]
     if problems:
         raise end("\n".join(problems), USAGE)
     if obstacles := [*_find_obstacles(host, port, audit)]:
@@ -83,32 +82,12 @@ def serve_api(  # noqa: PLR0913 - the options of a command line
         )
 
 
-def make_token(
-    name: Annotated[str, typer.Argument(help="Whose it is.")],
-    role: Annotated[str, typer.Option(help="viewer, operator or admin.")] = "viewer",
-    tenant: Annotated[list[str] | None, typer.Option(help="Only this one; repeatable.")] = None,
-) -> None:
-    """Make a token: it goes to stderr, once; the entry for the file of --tokens to stdout."""
-    if not 0 < len(name) <= LONGEST_NAME:
-        raise end(f"NAME: must have 1 to {LONGEST_NAME} characters", USAGE)
-    if role.upper() not in Role.__members__:
-        named = ", ".join(each.name.lower() for each in Role)
-        raise end(f"--role {role}: must be one of {named}", USAGE)
-    token = secrets.token_urlsafe(32)
-    typer.echo(f"the token of {name}, shown this once: {token}", err=True)
-    quoted = [_quote(each) for each in tenant or ()]
-    print(f"[[token]]\nname = {_quote(name)}\nrole = {_quote(role.lower())}")
-    print(f'sha256 = "{hashlib.sha256(token.encode()).hexdigest()}"')
-    if quoted:
-        print(f"tenants = [{', '.join(quoted)}]")
-
-
 def _problems(host: str, tokens: Path | None, tls: dict[str, Path | None]) -> Iterator[str]:
     """What is wrong with the options together."""
     if tokens is None and not _is_loopback(host):
         yield (
             f"--host {host}: others than this machine could do everything; give --tokens FILE "
-            "(trimtab api-token makes its entries)"
+            "(trimtab tokens create makes its entries)"
         )
     if (tls["--tls-cert"] is None) != (tls["--tls-key"] is None):
         yield "--tls-cert and --tls-key: give both or neither"
@@ -168,8 +147,3 @@ def _is_loopback(host: str) -> bool:
 
 def _in_url(host: str) -> str:
     return f"[{host}]" if ":" in host else host
-
-
-def _quote(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

@@ -10,7 +10,8 @@ import typer
 
 from admin.auditor import Auditor, follow
 from admin.commands.options import Config
-from admin.ending import FINDINGS, OK, USAGE, end, end_unserved
+from admin.ending import end, end_unserved
+from admin.exit_codes import FINDINGS, OK, USAGE
 from sinks.errors import UNOPENED, SinkError
 from sinks.redis.server.connections import redis_client
 from streaming.config import InvalidConfig, load_config

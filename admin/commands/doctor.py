@@ -17,7 +17,7 @@ from rich.table import Table
 
 from admin.commands.options import Json
 from admin.demo.processes import METRICS_PORT
-from admin.ending import FINDINGS, OK
+from admin.exit_codes import FINDINGS, OK
 from admin.job_checks import (
     check_checkpoint,
     check_environment,

@@ -1,51 +1,48 @@
-"""`trimtab namespaces`: list the namespaces of a cluster, and create one."""
+"""`trimtab namespaces`: namespaces that have bundles, new ones, and their unload."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-import msgspec
 import typer
 
-from admin.commands.connection import connect, send
-from admin.commands.options import Cluster, Config, Id, Json, Unchecked, Wait
-from control.intents import new_intent
+from admin.output import Shown, text
+from admin.session import Session
+from admin.verbs import Change, acts, reads
 from trimtab.cluster.flaws import MOST_BUNDLES
-from trimtab.store.ring import equal_edges
-from trimtab.wire.control import IntentKind
 
 namespace_commands = typer.Typer(help="The namespaces of a cluster.", no_args_is_help=True)
 
+Namespace = Annotated[str, typer.Argument(help="tenant/namespace")]
+
 
 @namespace_commands.command("list")
-def list_namespaces(cluster: Cluster, json: Json = False, config: Config = None) -> None:
+@reads
+def list_namespaces(session: Session) -> Shown:
     """List the namespaces that have a bundle, by name."""
-    with connect(config) as plane:
-        found = plane.index.namespaces(cluster)
-        if not found:
-            plane.cluster(cluster)
-    if json:
-        print(msgspec.json.encode({"v": 1, "namespaces": found}).decode())
-        return
-    for name in found:
-        print(name)
-    if not found:
-        typer.echo("none", err=True)
+    found = session.get("namespaces")
+    return Shown(found, [{"namespace": name} for name in found], {"namespace": text})
 
 
 @namespace_commands.command("create")
-def create(  # noqa: PLR0913 - the options of a command line
-    cluster: Cluster,
-    namespace: Annotated[str, typer.Argument(help="tenant/namespace.")],
+@acts
+def create(
+    _: Session,
+    namespace: Namespace,
     bundles: Annotated[
         int, typer.Option(min=1, max=MOST_BUNDLES, help="How many, of equal ranges.")
     ] = 4,
-    wait: Wait = 0.0,
-    name: Id = "",
-    unchecked: Unchecked = False,
-    config: Config = None,
-) -> None:
+) -> Change:
     """Create a namespace, and give each of its bundles to a broker."""
-    cuts = tuple(equal_edges(bundles)[1:-1])
-    intent = new_intent(IntentKind.NAMESPACE, cluster, name, name=namespace, positions=cuts)
-    send(intent, config, unchecked=unchecked, wait_s=wait)
+    return Change("PUT", f"namespaces/{namespace}", {"bundles": bundles})
+
+
+@namespace_commands.command("unload")
+@acts
+def unload(
+    _: Session,
+    namespace: Namespace,
+    to: Annotated[str, typer.Option(help="The broker to have it; default: the best one.")] = "",
+) -> Change:
+    """Take all bundles of a namespace off their brokers, as pulsar-admin namespaces unload does."""
+    return Change("POST", f"namespaces/{namespace}/unload", query={"to": to})

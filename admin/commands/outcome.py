@@ -4,27 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import msgspec
 import typer
 
-from admin.commands.connection import connect, end_by
-from admin.commands.options import Cluster, Config, Json, Wait
+from admin.output import Shown, moment, text
+from admin.session import Session
+from admin.verbs import Wait, await_done, reads, refusal_of
 
 
+@reads
 def outcome(
-    cluster: Cluster,
+    session: Session,
     intent: Annotated[str, typer.Argument(help="The id that the command printed.")],
     wait: Wait = 0.0,
-    json: Json = False,
-    config: Config = None,
-) -> None:
+) -> Shown:
     """Say what came of an intent of the last day: refused, accepted, done or expired."""
-    with connect(config) as plane:
-        found = plane.outcome(cluster, intent, wait)
-        if found is None:
-            plane.cluster(cluster)
-    if found is not None:
-        print(msgspec.json.encode(found).decode() if json else found.state.value)
-    # Without a wait an accepted one is an answer, and no failure.
-    if found is None or found.final or wait:
-        end_by(found, cluster, intent, config)
+    if wait:
+        await_done(session, intent, wait)
+    found = session.get(f"outcomes/{intent}")
+    if found["state"] in ("refused", "expired"):
+        raise refusal_of(found)
+    columns = {"id": text, "state": text, "kind": text, "at": moment}
+    return Shown(found, [found], columns)

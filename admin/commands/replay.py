@@ -13,7 +13,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from admin.commands.options import Config
-from admin.ending import USAGE, end, end_unserved
+from admin.ending import end, end_unserved
+from admin.exit_codes import USAGE
 from simulation.replay.batches import Contradiction
 from simulation.replay.recorded import Missing, RecordedTopics
 from simulation.replay.run import Readers

@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.table import Table
 
 from admin.commands.simulated_table import document_of, table_of
-from admin.ending import USAGE, end
+from admin.ending import end
+from admin.exit_codes import USAGE
 from simulation.scenarios import (
     InvalidScenario,
     Scenario,

@@ -13,7 +13,8 @@ from rich.console import Console
 from admin.commands.explanation_text import name_rounds, show
 from admin.commands.options import Config, Json
 from admin.commands.replay import Impossible, bound_of
-from admin.ending import USAGE, end, end_unserved
+from admin.ending import end, end_unserved
+from admin.exit_codes import USAGE
 from simulation.replay.batches import Contradiction
 from simulation.replay.inquiry import Answer, explain_by_replay
 from simulation.replay.recorded import Missing, RecordedTopics
@@ -131,7 +132,7 @@ def _answer(
         raise end(
             f"nothing is kept of any round of {cluster}: is that its name, explain.rounds above 0, "
             "and trimtab_unexplained_rounds of the job 0?\n"
-            f"Next: trimtab settings show {cluster} (it names the clusters that have rounds)",
+            "Next: trimtab clusters list",
             UNKNOWN,
         )
     first, last = found.kept

@@ -15,7 +15,7 @@ from rich.table import Table
 from admin.conformance.program import WORDS, InvalidCommand, unfilled
 from admin.conformance.rules import RULES
 from admin.conformance.run import Verdict, play, started, try_start
-from admin.ending import FAILED, FINDINGS, USAGE
+from admin.exit_codes import FAILED, FINDINGS, USAGE
 from deploy.process import ServerError
 from deploy.redis_server import RedisServer
 

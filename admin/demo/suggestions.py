@@ -25,14 +25,15 @@ def suggestions(story: Story, folder: Path, api_url: str, *, kept: bool) -> Iter
         yield f"Run `{command} demo --keep`, which leaves its servers up and names a bundle to ask"
         yield f"for. Then, in another terminal, {_here()}:"
     yield f"  . {folder / ENVIRONMENT}"
-    yield f"  {command} status {cluster}"
+    yield f"  {command} status"
+    yield f"  {command} brokers list"
     yield f"  {command} why {told.record.moves[0].bundle} --cluster {cluster}"
     span = f"--from {iso(first.record.at)} --to {iso(last.record.at)}"
     yield f"  {command} replay {span} --cluster {cluster}"
     bundle = told.record.moves[0].bundle
     yield f"The control plane is at {api_url}, what it answers to at {api_url}/docs; pulsar-admin"
-    yield "takes it as --admin-url. To take a bundle off its broker:"
-    yield f"  curl -X PUT {api_url}/admin/v2/namespaces/{bundle}/unload"
+    yield "takes it as --admin-url. To take a bundle off its broker (--execute does it):"
+    yield f"  {command} bundles unload {bundle}"
     yield "Without any server:"
     yield f"  {command} simulate skewed --strategy trimtab --strategy threshold --strategy avg"
 

@@ -94,7 +94,7 @@ def test_a_kafka_that_is_not_there_gives_5_and_its_address(monkeypatch: pytest.M
     monkeypatch.setattr("sinks.kafka.topics.TIMEOUT_SECONDS", 0.5)
     address = f"127.0.0.1:{free_port()}"
     monkeypatch.setenv("TRIMTAB_KAFKA__BOOTSTRAP", address)
-    result = CliRunner().invoke(cli.app, ["topics"])
+    result = CliRunner().invoke(cli.app, ["kafka", "create-topics"])
     assert result.exit_code == 5
     assert address in result.stderr
     assert f"Next: trimtab doctor --kafka {address}" in result.stderr
@@ -104,8 +104,8 @@ def test_a_kafka_that_is_not_there_gives_5_and_its_address(monkeypatch: pytest.M
 @pytest.mark.parametrize(
     "words",
     [
-        pytest.param("tell pause east", id="an intent"),
-        pytest.param("settings show east", id="settings"),
+        pytest.param("pause --cluster east", id="an intent"),
+        pytest.param("config show --cluster east", id="settings"),
         pytest.param("replay --from 1 --to 2", id="a replay"),
         pytest.param("why a:1 --cluster east", id="an explanation"),
         pytest.param("why a:1 --cluster east --round 1 --replay", id="a replayed explanation"),
@@ -131,7 +131,7 @@ def test_without_a_file_the_next_command_names_the_addresses_but_no_password(
     absent = f"127.0.0.1:{free_port()}"
     monkeypatch.setenv("TRIMTAB_KAFKA__BOOTSTRAP", absent)
     monkeypatch.setenv("TRIMTAB_REDIS_URL", f"redis://:hushhush@{absent}/0")
-    shown = CliRunner().invoke(cli.app, ["settings", "show", "east"])
+    shown = CliRunner().invoke(cli.app, ["config", "show", "--cluster", "east"])
     assert shown.exit_code == 5
     addresses = f"--kafka {absent} --redis redis://...@{absent}/0"
     assert shown.stderr.endswith(f"\nNext: trimtab doctor {addresses}\n")
@@ -144,7 +144,7 @@ def test_without_a_file_the_next_command_names_the_addresses_but_no_password(
 def test_wrong_settings_are_told_at_once_and_give_2(tmp_path: Path) -> None:
     settings = tmp_path / "trimtab.toml"
     settings.write_text('trigger_seconds = -1\n[settings.avg]\nlow_hits = "few"\n')
-    result = CliRunner().invoke(cli.app, ["topics", "--config", str(settings)])
+    result = CliRunner().invoke(cli.app, ["kafka", "create-topics", "--config", str(settings)])
     assert result.exit_code == 2
     assert "trigger_seconds" in result.stderr
     assert "settings.avg.low_hits" in result.stderr

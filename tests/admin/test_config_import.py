@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from admin.cli import app
-from admin.ending import OK, USAGE
+from admin.exit_codes import OK, USAGE
 from control.config_import.broker_conf import import_conf
 from control.config_import.java_properties import parse
 from streaming.config import load_config

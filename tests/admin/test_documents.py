@@ -6,13 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
-from admin import cli, state_diagram
+from admin import cli, exit_codes, state_diagram
 from admin.demo.processes import METRICS_PORT
-from admin.ending import FAILED, FINDINGS, OK, UNREACHABLE, USAGE
-from admin.main import INTERRUPTED
-from streaming import shutdown
 from streaming.config import JobConfig, load_config
 from trimtab.ownership import TRANSITIONS
 from trimtab.wire.control import IntentKind
@@ -77,12 +75,17 @@ def test_what_is_said_of_speed_is_in_the_benchmarks(figure: str, said: str) -> N
     assert said.format(float(value.replace(",", ""))) in " ".join(README.split())
 
 
-def test_every_exit_code_is_in_the_table() -> None:
-    table = README.partition("| exit code | meaning |")[2].partition("\n\n")[0]
-    named = set(map(int, re.findall(r"^\| (\d+) ", table, re.MULTILINE)))
-    of_cli = {OK, FAILED, USAGE, UNREACHABLE, FINDINGS, INTERRUPTED}
-    of_job = {shutdown.OK, shutdown.FAILED, shutdown.USAGE, shutdown.FENCED, shutdown.STUCK}
-    assert named == of_cli | of_job | {shutdown.UNREACHABLE}
+def test_the_exit_codes_in_the_document_are_the_tables() -> None:
+    text = (ROOT / exit_codes.DOCUMENT).read_text("utf-8")
+    assert exit_codes.write_table(text) == text
+
+
+def test_every_command_is_in_the_document_of_commands() -> None:
+    text = (ROOT / "docs/cli.md").read_text("utf-8")
+    told = set(re.findall(r"[a-z-]+", "".join(re.findall(r"`[^`]+`", text))))
+    for name, command in vars(typer.main.get_command(cli.app))["commands"].items():
+        for word in (name, *vars(command).get("commands", ())):
+            assert word in told or f"{word.partition('-')[0]}-" in told, word
 
 
 def test_the_table_of_topics_has_every_kind_of_intent() -> None:

@@ -7,7 +7,7 @@ import json
 from typer.testing import CliRunner
 
 from admin.cli import app
-from admin.ending import FAILED, OK
+from admin.exit_codes import FAILED, OK
 
 
 def test_each_line_is_answered() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from admin.cli import app
-from admin.ending import OK
+from admin.exit_codes import OK
 from control.config_import.broker_conf import import_conf
 from control.config_import.java_properties import parse
 from control.config_import.pulsar_keys import DOUBLES, NOT_IMPORTED

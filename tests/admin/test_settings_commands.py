@@ -1,4 +1,4 @@
-"""`trimtab settings` and `trimtab policy`: what is shown, sent, and refused before it is sent."""
+"""`trimtab config` and `trimtab policies`: what is shown, sent, and refused before it is sent."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -283,7 +284,7 @@ def test_a_drain_that_leaves_too_little_is_noted() -> None:
 def test_a_failure_domain_says_what_it_takes_to_have_an_effect() -> None:
     domain = new_intent(IntentKind.FAILURE_DOMAIN, "east", name="north", brokers=("a:1",))
     (told,) = noted(domain, last({}, "a:1"))
-    assert "trimtab settings set east placement.failure_domains=true" in told
+    assert "trimtab config set placement.failure_domains=true --cluster east" in told
     gone = new_intent(IntentKind.FAILURE_DOMAIN, "east", name="north", brokers=())
     assert noted(gone, last({}, "a:1")) == []
 
@@ -325,7 +326,7 @@ def east(kafka: KafkaServer, monkeypatch: pytest.MonkeyPatch) -> KafkaServer:
 
 
 def typed(*words: str) -> Result:
-    return CliRunner().invoke(cli.app, words)
+    return CliRunner().invoke(cli.app, [*words, "--cluster", "asked"])
 
 
 def sent(kafka: KafkaServer, done: Result) -> Intent:
@@ -338,23 +339,41 @@ def sent(kafka: KafkaServer, done: Result) -> Intent:
     return intents[done.stdout.strip()]
 
 
-def test_settings_are_set_reset_and_shown(east: KafkaServer) -> None:
-    intent = sent(east, typed("settings", "set", "asked", "round.interval=5", "round.silence=7.5"))
+def acted(kafka: KafkaServer, *words: str) -> Intent:
+    return sent(kafka, typed(*words, "--execute"))
+
+
+def test_settings_are_set_reset_and_shown(east: KafkaServer, tmp_path: Path) -> None:
+    intent = acted(east, "config", "set", "round.interval=5", "round.silence=7.5")
     assert (intent.kind, intent.settings) == (
         IntentKind.SETTINGS,
         {"round.interval": 5, "round.silence": 7.5},
     )
-    intent = sent(east, typed("settings", "reset", "asked", "round.max_moves"))
+    intent = acted(east, "config", "reset", "round.max_moves")
     assert (intent.kind, intent.names) == (IntentKind.RESET, ("round.max_moves",))
-    assert sent(east, typed("settings", "reset", "asked", "--all")).names == ()
-    shown = typed("settings", "show", "asked", "--changed", "--json")
+    assert acted(east, "config", "reset", "--all").names == ()
+    shown = typed("config", "show", "--changed", "-o", "json")
     assert shown.exit_code == 0, shown.output
-    assert [each["name"] for each in json.loads(shown.stdout)["settings"]] == [
+    assert [each["name"] for each in json.loads(shown.stdout)] == [
         "intake.half_life",
         "round.max_moves",
         "round.silence",
     ]
-    assert "round.max_moves" in typed("settings", "show", "asked").stdout
+    assert "round.max_moves" in typed("config", "show").stdout
+    file = tmp_path / "trimtab.toml"
+    file.write_text("[settings.round]\nmax_moves = 3\nsilence = 30.0\n")
+    differs = typed("config", "diff", str(file), "-o", "name")
+    assert differs.stdout.split() == ["round.max_moves"], differs.output
+
+
+def test_a_settings_file_is_validated(tmp_path: Path) -> None:
+    file = tmp_path / "trimtab.toml"
+    file.write_text("[settings.round]\nmax_moves = 3\n")
+    assert CliRunner().invoke(cli.app, ["config", "validate", str(file)]).exit_code == 0
+    file.write_text("trigger_seconds = -1\n[settings.round]\nmax_moves = -3\n")
+    wrong = CliRunner().invoke(cli.app, ["config", "validate", str(file)])
+    assert wrong.exit_code == 2
+    assert all(part in wrong.stderr for part in ("trigger_seconds", "round.max_moves", "Next:"))
 
 
 def test_a_namespace_is_created_with_bundles_of_equal_ranges(
@@ -362,53 +381,46 @@ def test_a_namespace_is_created_with_bundles_of_equal_ranges(
 ) -> None:
     """Item 002-05 of docs/pulsar-coverage.md."""
     monkeypatch.setenv("TRIMTAB_REDIS_URL", redis_server.url)
-    created = sent(east, typed("namespaces", "create", "asked", "t/new", "--bundles", "16"))
+    created = acted(east, "namespaces", "create", "t/new", "--bundles", "16")
     assert (created.kind, created.name) == (IntentKind.NAMESPACE, "t/new")
     assert created.positions == tuple(i << 28 for i in range(1, 16))
 
 
-def test_policies_are_sent(east: KafkaServer) -> None:
-    words = ("policy", "isolation", "asked", "vip", "--namespace", "t/vip.*", "--primary", "a")
-    policy = sent(east, typed(*words, "--min-available", "2")).isolation
+def test_policies_are_sent_and_listed(east: KafkaServer) -> None:
+    words = ("policies", "set-isolation", "vip", "--namespace", "t/vip.*", "--primary", "a")
+    policy = acted(east, *words, "--min-available", "2").isolation
     assert policy == Isolation(namespaces=("t/vip.*",), primary=("a",), min_available=2)
-    assert sent(east, typed("policy", "isolation", "asked", "vip", "--delete")).isolation is None
-    joined = sent(east, typed("policy", "anti-affinity", "asked", "t/n", "g"))
+    assert acted(east, "policies", "delete-isolation", "vip").isolation is None
+    joined = acted(east, "policies", "set-anti-affinity", "t/n", "g")
     assert (joined.kind, joined.name, joined.group) == (IntentKind.ANTI_AFFINITY, "t/n", "g")
-    domain = sent(east, typed("policy", "failure-domain", "asked", "north", "a:1"))
+    domain = acted(east, "policies", "set-failure-domain", "north", "a:1")
     assert (domain.kind, domain.brokers) == (IntentKind.FAILURE_DOMAIN, ("a:1",))
-    taken = typed("policy", "failure-domain", "asked", "south", "a:1")
-    assert (taken.exit_code, taken.stdout) == (2, "")
+    listed = typed("policies", "list", "-o", "name")
+    assert listed.stdout.split() == ["g", "north"]
+    taken = typed("policies", "set-failure-domain", "south", "a:1")
+    assert (taken.exit_code, taken.stdout) == (8, "")
     assert "brokers: a:1 is in north; set north without it first" in taken.stderr
-    gone = typed("policy", "isolation", "asked", "vip", "--delete")
-    assert gone.exit_code == 2
+    gone = typed("policies", "delete-isolation", "vip")
+    assert gone.exit_code == 7
     assert "vip has no isolation to delete; there is none" in gone.stderr
 
 
 @pytest.mark.usefixtures("east")
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "code", "says"),
     [
-        (("tell", "pause", "askd"), "did you mean asked?"),
-        (("tell", "drain", "asked", "aa:1"), "did you mean a:1?"),
-        (
-            ("settings", "set", "asked", "round.max_moves=-1", "no.such=1"),
-            "no.such: no such setting",
-        ),
-        (("settings", "set", "asked", "round.max_moves"), "must be NAME=VALUE"),
-        (("settings", "reset", "asked"), "--all"),
-        (("settings", "show", "askd"), "did you mean asked?"),
-        (("policy", "failure-domain", "asked", "north"), "--delete"),
-        (("policy", "isolation", "asked", "vip", "--namespace", "t/.*"), "--primary"),
+        (("brokers", "drain", "aa:1"), 7, "did you mean a:1?"),
+        (("brokers", "drain", "aa:1"), 7, "Next: trimtab brokers list --cluster asked"),
+        (("config", "set", "round.max_moves=-1", "no.such=1"), 8, "no.such: no such setting"),
+        (("config", "set", "round.max_moves"), 2, "must be NAME=VALUE"),
+        (("config", "reset"), 2, "--all"),
+        (("policies", "set-isolation", "vip", "--namespace", "t/.*"), 2, "--primary"),
     ],
 )
-def test_what_is_wrong_is_told_and_not_sent(words: tuple[str, ...], says: str) -> None:
+def test_what_is_wrong_is_told_and_not_sent(words: tuple[str, ...], code: int, says: str) -> None:
     done = typed(*words)
-    assert (done.exit_code, done.stdout) == (2, "")
+    assert (done.exit_code, done.stdout) == (code, ""), done.output
     assert says in done.stderr
-
-
-def test_unchecked_sends_it_all_the_same(east: KafkaServer) -> None:
-    assert sent(east, typed("tell", "drain", "unheard-of", "a:1", "--unchecked")).broker == "a:1"
 
 
 @pytest.mark.usefixtures("east")
@@ -416,33 +428,35 @@ def test_a_bundle_without_a_record_is_not_readmitted(
     redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRIMTAB_REDIS_URL", redis_server.url)
-    done = typed("tell", "readmit", "asked", BUNDLE)
-    assert done.exit_code == 2
+    done = typed("bundles", "readmit", BUNDLE)
+    assert done.exit_code == 7
     assert f"bundle: {BUNDLE} is not known" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        (("bundles", "list", "askd"), 2, "did you mean asked?"),
-        (("namespaces", "list", "askd"), 2, "did you mean asked?"),
-        (("outcome", "askd", "drain-1"), 2, "did you mean asked?"),
-        (("bundles", "list", "asked", "--broker", "a:11"), 2, "did you mean a:1?"),
-        (("bundles", "list", "asked", "--namespace", "t/n"), 2, "t/n: no namespace"),
-        (("bundles", "list", "asked"), 0, "none"),
-        (("namespaces", "list", "asked"), 0, "none"),
-        (("outcome", "asked", "drain-1"), 1, "nothing is known of drain-1"),
+        ("pause --cluster askd", 7, "did you mean asked?"),
+        ("config show --cluster askd", 7, "did you mean asked?"),
+        ("bundles list --cluster askd", 7, "did you mean asked?"),
+        ("namespaces list --cluster askd", 7, "did you mean asked?"),
+        ("outcome drain-1 --cluster askd", 7, "did you mean asked?"),
+        ("bundles list --cluster asked --broker a:11", 7, "did you mean a:1?"),
+        ("bundles list --cluster asked --namespace t/n", 7, "t/n: no namespace"),
+        ("bundles list --cluster asked", 0, "none"),
+        ("namespaces list --cluster asked", 0, "none"),
+        ("outcome drain-1 --cluster asked", 7, "drain-1: not read by a job yet"),
     ],
 )
 def test_an_empty_answer_says_whether_what_was_asked_for_exists(  # noqa: PLR0913 - an answer
     east: KafkaServer,
     redis_server: RedisServer,
     monkeypatch: pytest.MonkeyPatch,
-    words: tuple[str, ...],
+    words: str,
     code: int,
     says: str,
 ) -> None:
     del east
     monkeypatch.setenv("TRIMTAB_REDIS_URL", redis_server.url)
-    done = typed(*words)
+    done = CliRunner().invoke(cli.app, words.split())
     assert (done.exit_code, says in done.stderr) == (code, True), done.output

@@ -6,11 +6,12 @@ import json
 
 import msgspec
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner
 
 from admin import cli
-from admin.commands.status import show
+from admin.commands.clusters import list_findings
+from admin.output import Output, Shown, show
+from api.trimtab.clusters import tell_status
 from control.health import Grade, assess, headline, status_of
 from control.rounds import ClusterRounds, RoundFeed
 from deploy.kafka_server import KafkaServer
@@ -64,16 +65,16 @@ def test_a_balanced_cluster_is_well() -> None:
         ({"unserved": 2}, "act", "2 bundles without a broker", ""),
         ({"causes": {"clock": "unstable"}}, "act", "unstable because of clock: Redis' clock", ""),
         ({"causes": {"losses": "jittery"}}, "look", "jittery because of losses", ""),
-        ({"skipped": "paused"}, "look", "paused", "trimtab tell resume east"),
-        ({"skipped": "disabled"}, "look", "off", "trimtab settings set east round.enabled=true"),
+        ({"skipped": "paused"}, "look", "paused", "trimtab resume --cluster east"),
+        ({"skipped": "disabled"}, "look", "off", "trimtab config set round.en"),
         ({"skipped": "too-few-brokers"}, "act", "fewer than two brokers", ""),
         ({"skipped": "uncomputable-view"}, "act", "cannot be computed", "trimtab why a:1 --cl"),
         ({"skipped": "no-proposal"}, "look", "10.0 points apart", "trimtab why a:1 --cluster east"),
-        ({"frozen_until": START + 60_000}, "look", "for 60 s more", "trimtab tell resume east"),
-        ({"observe_only": True}, "look", "only observes", "trimtab settings set east round.obs"),
+        ({"frozen_until": START + 60_000}, "look", "for 60 s more", "trimtab resume --cluster e"),
+        ({"observe_only": True}, "look", "only observes", "trimtab config set round.obs"),
         ({"gone": ("a:1", "b:1")}, "look", "lost: a:1, b:1", ""),
         ({"held_back": ("a:1",)}, "look", "held back: a:1", ""),
-        ({"draining": ("a:1",)}, "look", "drained: a:1", "trimtab tell undrain east a:1"),
+        ({"draining": ("a:1",)}, "look", "drained: a:1", "trimtab brokers undrain a:1"),
         (
             {"usage": USAGE | {"a:1": 0.9}},
             "act",
@@ -142,14 +143,16 @@ def test_where_nothing_is_recorded_nothing_is_found() -> None:
     assert RoundFeed(KeptTopics()).refresh() == {}
 
 
-def test_it_is_printed_so_that_a_command_can_be_copied() -> None:
-    console = Console(record=True, width=40, file=None)
+def test_it_is_printed_so_that_a_command_can_be_copied(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
     record = held(skipped="paused", problems=("[red]odd[/] " + "x" * 60,))
-    with console.capture() as captured:
-        show(console, [status_of(ClusterRounds("q", record, record), START)])
-    lines = captured.get().splitlines()
+    states = [tell_status(status_of(ClusterRounds("q", record, record), START))]
+    show(Shown(states, lines=[*list_findings(states)]), Output.TABLE)
+    lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("look  east: 3 brokers")
-    assert "        Next: trimtab tell resume east" in lines
+    assert "        Next: trimtab resume --cluster east --execute" in lines
     assert lines[-1] == f"  look  [red]odd[/] {'x' * 60}"
 
 
@@ -169,9 +172,9 @@ def test_the_command_ends_by_what_it_finds(
     Publisher(kafka.bootstrap).publish(list(batch_records(done)))
     well = CliRunner().invoke(cli.app, ["status", "status-well"])
     assert (well.exit_code, well.stdout.split()[0]) == (0, "well"), well.output
-    ill = CliRunner().invoke(cli.app, ["status", "status-ill", "--json"])
+    ill = CliRunner().invoke(cli.app, ["status", "status-ill", "-o", "json"])
     assert ill.exit_code == 6
-    [told] = json.loads(ill.stdout.splitlines()[-1])["clusters"]
+    [told] = json.loads(ill.stdout)
     assert (told["cluster"], told["grade"], len(told["findings"])) == ("status-ill", "act", 1)
     absent = CliRunner().invoke(cli.app, ["status", "status-il"])
-    assert (absent.exit_code, "status-ill" in absent.stderr) == (2, True)
+    assert (absent.exit_code, "status-ill" in absent.stderr) == (7, True)

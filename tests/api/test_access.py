@@ -190,14 +190,14 @@ def test_a_callers_own_id_names_the_request(api: TestClient) -> None:
         (("api", "--tls-cert", "nowhere.pem"), "give both or neither"),
         (("api", "--client-ca", "nowhere.pem"), "--client-ca: needs --tls-cert"),
         (("api", "--tokens", "nowhere.toml"), "nowhere.toml: No such file"),
-        (("api", "--tokens", "nowhere.toml"), "Next: trimtab api-token NAME"),
+        (("api", "--tokens", "nowhere.toml"), "Next: trimtab tokens create NAME"),
         (("api", "--tls-cert", __file__, "--tls-key", __file__), "not a certificate and its key"),
         (
             ("api", "--tls-cert", __file__, "--tls-key", __file__, "--client-ca", __file__),
             "not certificates in PEM",
         ),
-        (("api-token", "ada", "--role", "king"), "must be one of viewer, operator, admin"),
-        (("api-token", ""), "must have 1 to 100 characters"),
+        (("tokens", "create", "ada", "--role", "king"), "must be one of viewer, operator, admin"),
+        (("tokens", "create", ""), "must have 1 to 100 characters"),
     ],
 )
 def test_wrong_options_are_refused(words: tuple[str, ...], says: str) -> None:
@@ -229,7 +229,7 @@ def test_a_change_that_cannot_be_noted_is_in_the_log(plane: ControlPlane, tmp_pa
 
 def test_a_token_that_is_made_opens(tmp_path: Path) -> None:
     done = CliRunner().invoke(
-        cli.app, ["api-token", 'a"b', "--role", "operator", "--tenant", "shop"]
+        cli.app, ["tokens", "create", 'a"b', "--role", "operator", "--tenant", "shop"]
     )
     path = tmp_path / "tokens.toml"
     path.write_text(done.stdout)

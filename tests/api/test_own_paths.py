@@ -75,4 +75,4 @@ def test_without_redis_it_says_who_is_away() -> None:
         found = client.get("/trimtab/v1/clusters/c/outcomes/x")
     assert found.status_code == 503
     assert "127.0.0.1:1" in found.json()["reason"]
-    assert "trimtab doctor" in found.json()["reason"]
+    assert found.json()["next"] == "trimtab doctor"

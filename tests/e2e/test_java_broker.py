@@ -19,7 +19,7 @@ from admin import cli
 from admin.conformance.program import Told, shown
 from admin.conformance.rules import RULES
 from admin.conformance.run import play, started
-from admin.ending import OK
+from admin.exit_codes import OK
 from deploy.kafka_server import KafkaServer
 from deploy.ports import free_port
 from deploy.process import Process

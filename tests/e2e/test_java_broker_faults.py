@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from admin import cli
 from admin.conformance.program import Told, shown
-from admin.ending import OK
+from admin.exit_codes import OK
 from deploy.kafka_server import KafkaServer
 from deploy.ports import free_port
 from deploy.process import Process

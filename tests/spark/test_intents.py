@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
 
 from admin import cli
+from admin.exit_codes import REFUSED
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
 from simulation.fleet import Fleet, FleetSettings
@@ -45,7 +46,8 @@ def test_operators_verbs_take_effect_and_say_so(
     running = Running(load_config(file), spark)
 
     def trimtab(*words: str) -> Result:
-        return CliRunner().invoke(cli.app, [*words, "--config", str(file)])
+        where = ["--cluster", CLUSTER, "--config", str(file), "--execute"]
+        return CliRunner().invoke(cli.app, [*words, *where])
 
     with redis_client(redis_server.url) as client, running:
         store = OwnershipStore(client)
@@ -55,25 +57,28 @@ def test_operators_verbs_take_effect_and_say_so(
             eventually(lambda: is_owned(store), "all owned", PATIENCE, pause=0.5)
             running.await_metric(1, "trimtab_rounds_total", cluster=CLUSTER)
             bundle = min(model.bundles)
+            transfer = ("bundles", "transfer", bundle)
             source = store.records(CLUSTER)[bundle].owner
             to, third = sorted({*fleet.snapshot().brokers} - {source})
 
-            moved = trimtab("unload", CLUSTER, bundle, "--to", to, "--id", "mine", *WAIT)
+            moved = trimtab(*transfer, to, "--id", "mine", *WAIT)
             assert (moved.exit_code, moved.stdout.split()[0]) == (0, "mine"), moved.output
             assert store.records(CLUSTER)[bundle].owner == to
 
             # The same request once more, and another that takes its id.
-            again = trimtab("unload", CLUSTER, bundle, "--to", to, "--id", "mine", "--unchecked")
-            other = trimtab("unload", CLUSTER, bundle, "--to", third, "--id", "mine")
-            drained = trimtab("tell", "drain", CLUSTER, to, *WAIT)
+            again = trimtab(*transfer, to, "--id", "mine", "--unchecked")
+            other = trimtab(*transfer, third, "--id", "mine")
+            drained = trimtab("brokers", "drain", to, *WAIT)
             assert [again.exit_code, other.exit_code, drained.exit_code] == [0, 0, 0]
             assert to not in {record.owner for record in store.records(CLUSTER).values()}
 
-            refused = trimtab("unload", CLUSTER, bundle, "--to", to, "--unchecked", *WAIT)
-            assert refused.exit_code == 2
-            assert "refused by invalid-move" in refused.stderr
-            outcome = trimtab("outcome", CLUSTER, "mine")
-            assert (outcome.exit_code, outcome.stdout.split()[0]) == (0, "done")
+            refused = trimtab(*transfer, to, "--unchecked", *WAIT)
+            assert refused.exit_code == REFUSED
+            assert "(invalid-move)" in refused.stderr
+            outcome = CliRunner().invoke(
+                cli.app, ["outcome", "mine", "--cluster", CLUSTER, "--config", str(file)]
+            )
+            assert (outcome.exit_code, "done" in outcome.stdout) == (0, True)
             running.pause(CLUSTER)
             running.await_rest(client, CLUSTER)
         finally:

@@ -131,12 +131,12 @@ def test_a_plan_that_widens_the_range_freezes_what_comes_after() -> None:
         r"after round 1 the range of usage is 145\.0%, without its moves 8\d\.\d%", text
     )
     assert (record.skipped, record.moves, record.frozen_until) == ("frozen", (), 780_000)
-    assert record.problems == (f"frozen: {text}; `trimtab tell resume c` ends it",)
+    assert record.problems == (f"frozen: {text}; `trimtab resume --cluster c --execute` ends it",)
     again = it.round(779)
     assert frozen(again)
     assert (again.tripped, again.problems) == (
         {},
-        (f"frozen: {text}; `trimtab tell resume c` ends it",),
+        (f"frozen: {text}; `trimtab resume --cluster c --execute` ends it",),
     )
     thawed = it.round(780)
     assert (thawed.frozen_until, thawed.problems) == (0, ())

@@ -552,8 +552,8 @@ def test_a_breaker_that_tripped_says_until_when() -> None:
     told = explain(scene, named("a", 0))
     assert (told.verdict, told.rule, told.until) == (Verdict.STAYED, Rule.FROZEN, until)
     assert told.why == (
-        "no strategy is asked for another 5 min, or until `trimtab tell resume test`: "
-        "after round 7 the range grew"
+        "no strategy is asked for another 5 min, or until "
+        "`trimtab resume --cluster test --execute`: after round 7 the range grew"
     )
     assert nearest(told) == ("breaker.enabled", True, False)
     assert again(scene, {"breaker.enabled": False}).moves
@@ -645,7 +645,7 @@ def test_a_bundle_in_quarantine_says_how_to_let_it_out() -> None:
     told = asked(it, EIGHTHS[0])
     assert (told.verdict, told.rule) == (Verdict.STAYED, Rule.UNOWNED)
     assert "3 owners in a row died" in told.why
-    assert told.why.endswith(f"trimtab tell readmit c {EIGHTHS[0]}")
+    assert told.why.endswith(f"trimtab bundles readmit {EIGHTHS[0]} --cluster c")
 
 
 def test_a_hand_over_says_to_whom() -> None:

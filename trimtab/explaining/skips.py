@@ -51,7 +51,7 @@ def explain_skip(scene: Scene, rule: Rule) -> Cause:
 
 def resume(cluster: str) -> str:
     """The command by which an operator ends a pause or a freeze."""
-    return f"`trimtab tell resume {cluster}`"
+    return f"`trimtab resume --cluster {cluster} --execute`"
 
 
 def find_uncomputable(view: View) -> str:

@@ -1,0 +1,47 @@
+"""`trimtab brokers`: who is there, and which of them are emptied."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from admin.output import Shown, describe, share, text
+from admin.session import Session
+from admin.verbs import Change, acts, reads
+
+broker_commands = typer.Typer(help="The brokers of a cluster.", no_args_is_help=True)
+
+Broker = Annotated[str, typer.Argument(help="host:port")]
+
+
+@broker_commands.command("list")
+@reads
+def list_brokers(session: Session) -> Shown:
+    """List the brokers of the newest round, the busiest first."""
+    found = session.get("brokers")
+    columns = {"broker": text, "state": text, "usage": share, "average": share, "bundles": text}
+    return Shown(found, found, columns)
+
+
+@broker_commands.command("describe")
+@reads
+def describe_broker(session: Session, broker: Broker) -> Shown:
+    """Show a broker's state, usage, failure domain and first bundles."""
+    shown = describe(session.get(f"brokers/{broker}"), {"usage": share, "average": share})
+    why = f"Next: trimtab why {broker} --cluster {session.cluster}"
+    return shown._replace(notes=[why])
+
+
+@broker_commands.command("drain")
+@acts
+def drain(_: Session, broker: Broker) -> Change:
+    """Take every bundle off a broker and give it none, for a shutdown or maintenance."""
+    return Change("POST", f"brokers/{broker}/drain")
+
+
+@broker_commands.command("undrain")
+@acts
+def undrain(_: Session, broker: Broker) -> Change:
+    """Use a broker again."""
+    return Change("POST", f"brokers/{broker}/undrain")

@@ -1,0 +1,118 @@
+"""`trimtab bundles`: who owns what, and what an operator does with one bundle."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from admin.ending import end
+from admin.exit_codes import USAGE
+from admin.output import Shown, describe, moment, text
+from admin.session import Session
+from admin.verbs import Change, acts, reads
+from trimtab.model import is_bundle
+from trimtab.ownership import State
+
+bundle_commands = typer.Typer(help="The bundles of a cluster.", no_args_is_help=True)
+
+Bundle = Annotated[str, typer.Argument(help="tenant/namespace/0x…_0x…")]
+
+
+@bundle_commands.command("list")
+@reads
+def list_bundles(  # noqa: PLR0913 - the options of a command line
+    session: Session,
+    broker: Annotated[str, typer.Option(help="Owned by this one.")] = "",
+    namespace: Annotated[str, typer.Option(help="tenant/namespace.")] = "",
+    state: Annotated[State | None, typer.Option(help="With this state of the record.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1_000, help="At most so many.")] = 100,
+    after: Annotated[str, typer.Option(help="Those after this bundle, by name.")] = "",
+) -> Shown:
+    """List bundles with their owners, by name, as the store has them now."""
+    found = session.get(
+        "bundles",
+        broker=broker,
+        namespace=namespace,
+        state=state and state.value,
+        limit=limit,
+        after=after,
+    )
+    more = [f"there are more: --after {found['next']}, or --limit"] if found["next"] else []
+    columns = {"bundle": text, "state": text, "owner": text, "destination": text}
+    wide = {"epoch": text, "since": moment}
+    return Shown(found, found["bundles"], columns, wide, notes=more)
+
+
+@bundle_commands.command("describe")
+@reads
+def describe_bundle(session: Session, bundle: Bundle) -> Shown:
+    """Show a bundle's record."""
+    shown = describe(session.get(f"bundles/{_checked(bundle)}"), {"since": moment})
+    why = f"Next: trimtab why {bundle} --cluster {session.cluster}"
+    return shown._replace(notes=[why])
+
+
+@bundle_commands.command("unload")
+@acts
+def unload(
+    _: Session,
+    bundle: Bundle,
+    to: Annotated[str, typer.Option(help="The broker to have it; default: the best one.")] = "",
+) -> Change:
+    """Take a bundle off its broker at once, as pulsar-admin namespaces unload -b does."""
+    return Change("POST", f"bundles/{_checked(bundle)}/unload", query={"to": to})
+
+
+@bundle_commands.command("transfer")
+@acts
+def transfer(
+    _: Session,
+    bundle: Bundle,
+    broker: Annotated[str, typer.Argument(help="host:port, the broker to have it.")],
+) -> Change:
+    """Move a bundle to a broker at once, as pulsar-admin namespaces unload -b -d does."""
+    return Change("POST", f"bundles/{_checked(bundle)}/unload", query={"to": broker})
+
+
+@bundle_commands.command("split")
+@acts
+def split(
+    _: Session,
+    bundle: Bundle,
+    algorithm: Annotated[
+        str, typer.Option(help="One of split.supported; default: split.algorithm.")
+    ] = "",
+    at: Annotated[
+        list[str] | None,
+        typer.Option(help="A position on the ring, as 0x33000000; repeatable."),
+    ] = None,
+) -> Change:
+    """Split a bundle in the next round, as pulsar-admin namespaces split-bundle does."""
+    body = {"algorithm": algorithm, "positions": [_position(text) for text in at or ()]}
+    return Change("POST", f"bundles/{_checked(bundle)}/split", body)
+
+
+@bundle_commands.command("readmit")
+@acts
+def readmit(_: Session, bundle: Bundle) -> Change:
+    """End the quarantine of a bundle whose owners died one after another."""
+    return Change("POST", f"bundles/{_checked(bundle)}/readmit")
+
+
+def _checked(bundle: str) -> str:
+    """The name, which becomes part of a path."""
+    if not is_bundle(bundle):
+        raise end(
+            f"{bundle}: must be a bundle, tenant/namespace/0x…_0x…\n"
+            f"Next: trimtab bundles list --namespace {bundle}",
+            USAGE,
+        )
+    return bundle
+
+
+def _position(given: str) -> int:
+    try:
+        return int(given, 0)
+    except ValueError:
+        raise end(f"--at {given}: must be a number, as 0x33000000", USAGE) from None
