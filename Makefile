@@ -22,14 +22,13 @@ demo: setup ## Kafka, Redis, the job and a skewed fleet, balancing before your e
 test: setup check ## set up, then everything CI runs
 
 .PHONY: check
-check: .venv ## format, lint, types, import contracts, tests
+check: .venv ## format, lint, types, import contracts, tests, the built wheel
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
-	$(MAKE) --no-print-directory --jobs 3 --keep-going --output-sync=target test-faults test-servers test-core
+	$(MAKE) --no-print-directory --jobs 4 --keep-going --output-sync=target \
+		test-faults test-servers test-core types try-wheel
 
-# Three at once: tests with servers wait more than they compute. Those that mostly compute give way.
+# Four at once: tests with servers wait more than they compute. What mostly computes gives way.
 .PHONY: test-faults test-servers test-core
 test-faults:
 	$(BIN)/pytest -m "not slow" tests/faults
@@ -37,6 +36,16 @@ test-servers:
 	$(BIN)/pytest -m "not slow" tests $(patsubst %,--ignore %,tests/faults $(CORE_TESTS))
 test-core:
 	nice $(BIN)/pytest -m "not slow" $(CORE_TESTS)
+
+.PHONY: types
+types: .venv ## types and import contracts
+	nice $(BIN)/mypy
+	nice $(BIN)/lint-imports
+
+.PHONY: try-wheel
+try-wheel: wheel ## the job on separate executors; the wheel in an environment of its own
+	nice $(BIN)/pytest tests/spark/test_separate_executors.py
+	nice deploy/try_wheel.sh
 
 .PHONY: slow
 slow: setup ## the longer tests that neither `make test` nor `make faults` runs; five times the examples

@@ -13,6 +13,7 @@ from admin import cli, exit_codes, state_diagram
 from admin.demo.processes import METRICS_PORT
 from streaming.config import JobConfig, load_config
 from trimtab.ownership import TRANSITIONS
+from trimtab.placement import PLACERS
 from trimtab.wire.control import IntentKind
 
 ROOT = Path(__file__).parents[2]
@@ -93,6 +94,12 @@ def test_the_table_of_topics_has_every_kind_of_intent() -> None:
     [row] = re.findall(r"^\| trimtab.control \| cluster \| intents: (.*?) \|", text, re.MULTILINE)
     named = re.split(r", |; from the watcher: ", row)
     assert sorted(named) == sorted(IntentKind)
+
+
+def test_every_placement_has_its_measure_in_the_document_of_lookups() -> None:
+    text = (Path(__file__).parents[2] / "docs/lookup.md").read_text("utf-8")
+    rows = re.findall(r"^\| ([\w, -]+) \|", text, re.MULTILINE)
+    assert set(PLACERS) <= {name for row in rows for name in row.split(", ")}
 
 
 def test_the_state_diagram_is_the_tables() -> None:

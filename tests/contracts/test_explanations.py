@@ -139,7 +139,9 @@ def test_nothing_is_left_of_a_cluster_that_is_given_up(
     kept: Explanations, client: redis.Redis, cluster: str
 ) -> None:
     write(kept, cluster, 1, BUNDLE)
-    for key in client.scan_iter(f"{keys.whys_key(cluster)}*"):
+    written = list(client.scan_iter(f"{keys.whys_key(cluster)}*"))
+    assert len(written) == 3
+    for key in written:
         assert 0 < client.ttl(key) <= 7 * 86_400
 
 
