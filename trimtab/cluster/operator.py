@@ -116,8 +116,8 @@ class Cluster(ClusterState):
         return []
 
     def _told(self, before: tuple[KeptPlan, ...], now_ms: int) -> list[Row]:
-        """Outcomes of intents that became known since the last call, and the kept plans that are not
-        as ``before``."""
+        """Outcomes of intents that became known since the last call, and the kept plans that are
+        not as ``before``."""
         self.tell(end_with_plans(self.name, self.memory, now_ms))
         told, self.outcomes = self.outcomes, []
         rows = [json_row(self.name, Tag.OUTCOME, each) for each in told]
