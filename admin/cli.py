@@ -18,11 +18,18 @@ from admin.commands.bundles import bundle_commands
 from admin.commands.clusters import cluster_commands, status
 from admin.commands.config import config_commands
 from admin.commands.contexts import context_commands
+from admin.commands.controls import (
+    budget_commands,
+    mode_commands,
+    pin_commands,
+    window_commands,
+)
 from admin.commands.doctor import doctor
 from admin.commands.kafka import kafka_commands
 from admin.commands.namespaces import namespace_commands
 from admin.commands.options import Config
 from admin.commands.outcome import outcome
+from admin.commands.plans import plan_commands
 from admin.commands.policies import policy_commands
 from admin.commands.replay import replay
 from admin.commands.rounds import pause, resume, round_commands
@@ -60,6 +67,11 @@ for commands, name in (
     (context_commands, "contexts"),
     (kafka_commands, "kafka"),
     (namespace_commands, "namespaces"),
+    (plan_commands, "plans"),
+    (pin_commands, "pins"),
+    (mode_commands, "modes"),
+    (budget_commands, "budgets"),
+    (window_commands, "windows"),
     (policy_commands, "policies"),
     (round_commands, "rounds"),
     (token_commands, "tokens"),

@@ -26,7 +26,9 @@ from api.tokens import LOCAL, Caller, Role, Tokens
 from api.trimtab.brokers import own_brokers
 from api.trimtab.bundles import own_bundles
 from api.trimtab.clusters import own_clusters
+from api.trimtab.controls import own_modes, own_pins
 from api.trimtab.namespaces import own_namespaces
+from api.trimtab.plans import own_plans
 from api.trimtab.policies import own_groups, own_policies
 from api.trimtab.rounds import own_rounds
 from api.trimtab.settings import own_settings
@@ -85,6 +87,9 @@ def create_app(context: Context, access: Access | None = None) -> FastAPI:
         (own_namespaces, Role.OPERATOR),
         (own_groups, Role.OPERATOR),
         (own_policies, Role.ADMIN),
+        (own_plans, Role.OPERATOR),
+        (own_pins, Role.OPERATOR),
+        (own_modes, Role.ADMIN),
         (own_rounds, Role.OPERATOR),
         (own_settings, Role.ADMIN),
         (own_topics, Role.OPERATOR),

@@ -25,6 +25,12 @@ _STATUS: Final[Mapping[str, int]] = {
     IntentRule.NAMESPACE_EXISTS: 409,
     IntentRule.ID_IN_USE: 409,
     IntentRule.OBSERVING: 409,
+    IntentRule.UNKNOWN_PLAN: 404,
+    IntentRule.UNKNOWN_PIN: 404,
+    IntentRule.ALREADY_APPROVED: 409,
+    IntentRule.PLAN_EXPIRED: 409,
+    IntentRule.PLAN_OVERTAKEN: 409,
+    IntentRule.PLAN_STATE: 409,
     IntentRule.NOT_QUARANTINED: 409,
 }
 """Rules by which an intent is refused; all others are preconditions that fail (412)."""

@@ -57,7 +57,7 @@ def object_to(
         yield IntentRule.INVALID_SETTING, problem
         return
     if last.newest.policies is not None or not _deletes_policy(intent):
-        yield from intent_flaws(memory, intent, last.defaults())
+        yield from intent_flaws(memory, intent, last.defaults(), intent.at)
     for name in (*intent.settings, *intent.names):
         if name in NOT_IMPORTED:
             problem = f"{name}: this key of Pulsar has no setting here: {NOT_IMPORTED[name]}"

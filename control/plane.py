@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from itertools import islice
 from threading import Lock
 from types import TracebackType
@@ -30,11 +31,13 @@ from control.rounds import ClusterRounds, RoundFeed, find_cluster, remember
 from simulation.replay.recorded import RecordedTopics
 from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.redis.bundle_index import BundleIndex
+from sinks.redis.kept_plans import KeptPlans
 from sinks.redis.outcomes import Outcomes
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import address, redis_client
 from sinks.redis.service_urls import UrlStore
 from streaming.config import JobConfig
+from trimtab.cluster.drain_plans import DRAIN_PLANS
 from trimtab.cluster.existing import Existing
 from trimtab.nearby import nearby
 from trimtab.state.memory import Memory
@@ -77,6 +80,7 @@ class ControlPlane:
         self.store = OwnershipStore(self._redis)
         self.index = BundleIndex(self._redis)
         self.urls = UrlStore(self._redis)
+        self.plans = KeptPlans(self._redis)
 
     def __enter__(self) -> Self:
         return self
@@ -171,6 +175,8 @@ class ControlPlane:
         """What is worth a note about an intent; raises Objections if the job would refuse it."""
         last = self.cluster(intent.cluster)
         memory = self.memory(last)
+        if intent.plan or intent.kind in DRAIN_PLANS:
+            memory = replace(memory, plans=tuple(self.plans.list(intent.cluster)))
         existing = Existing(
             brokers=lambda: last.brokers,
             namespaces=lambda: self.index.namespaces(intent.cluster),

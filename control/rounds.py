@@ -18,6 +18,7 @@ from simulation.replay.recorded import RecordedTopics
 from trimtab.cluster.flaws import FROM_ROUNDS
 from trimtab.cluster.intents import apply_intent, resolve_settings
 from trimtab.cluster.job_settings import from_record
+from trimtab.controls import NO_CONTROLS
 from trimtab.nearby import nearby
 from trimtab.policies import NO_POLICIES
 from trimtab.reasons import Rule
@@ -159,7 +160,11 @@ def remember(topics: RecordedTopics, last: ClusterRounds) -> Memory:
     a value. Raises InvalidSettings, as `ClusterRounds.defaults` does, and SinkError.
     """
     newest, defaults = last.newest, last.defaults()
-    memory = Memory(overrides=dict(newest.overrides), policies=newest.policies or NO_POLICIES)
+    memory = Memory(
+        overrides=dict(newest.overrides),
+        policies=newest.policies or NO_POLICIES,
+        controls=newest.controls or NO_CONTROLS,
+    )
     for partition in topics.partitions(keys.CONTROL):
         start = topics.offset_at(keys.CONTROL, partition, newest.at - _READ_LATE_MS)
         end = topics.end(keys.CONTROL, partition)
@@ -167,7 +172,7 @@ def remember(topics: RecordedTopics, last: ClusterRounds) -> Memory:
             with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                 intent = decode_intent(record.value or b"")
                 if record.key == newest.cluster.encode() and intent.kind in FROM_ROUNDS:
-                    memory = apply_intent(memory, intent, defaults, 0, 0).memory
+                    memory = apply_intent(memory, intent, defaults, 0, record.at).memory
     return memory
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from simulation.replay.span import iso
 from trimtab.explaining.words import format_count
+from trimtab.kept_plans.kept_plan import drain_plan_id
 from trimtab.wire.control import Intent, IntentKind
 
 
@@ -61,6 +63,29 @@ def _domain(intent: Intent) -> str:
     return f"let the failure domain {intent.name} be {', '.join(intent.brokers)}"
 
 
+def _plan_drain(intent: Intent) -> str:
+    how = "restarts" if intent.kind is IntentKind.RESTART_PLAN else "empties"
+    plan = drain_plan_id(intent.id)
+    return f"make the plan {plan}, which {how} {', '.join(intent.brokers)} once it is approved"
+
+
+def _pin(intent: Intent) -> str:
+    to = f", and place it on {intent.broker} if it must be placed anew" if intent.broker else ""
+    return f"leave {intent.bundle or intent.name} where it is until {iso(intent.until)}{to}"
+
+
+def _mode(intent: Intent) -> str:
+    if intent.mode is None:
+        return f"give {intent.name} the cluster's mode"
+    return f"set the mode of {intent.name} to {intent.mode}"
+
+
+def _budget(intent: Intent) -> str:
+    if intent.limit < 0:
+        return f"give {intent.name} the budget of plans.tenant_moves"
+    return f"let {format_count(intent.limit, 'bundle')} of {intent.name} move in a period"
+
+
 _WORDS: Final[Mapping[IntentKind, Callable[[Intent], str]]] = {
     IntentKind.SETTINGS: _set,
     IntentKind.RESET: _reset,
@@ -75,5 +100,15 @@ _WORDS: Final[Mapping[IntentKind, Callable[[Intent], str]]] = {
     IntentKind.ISOLATION: _isolate,
     IntentKind.ANTI_AFFINITY: _group,
     IntentKind.FAILURE_DOMAIN: _domain,
+    IntentKind.APPROVE: lambda intent: f"carry out the plan {intent.plan}",
+    IntentKind.REJECT: lambda intent: f"reject the plan {intent.plan}",
+    IntentKind.CANCEL: lambda intent: f"call off what of the plan {intent.plan} has not begun",
+    IntentKind.UNDO: lambda intent: f"take back what the plan {intent.plan} has moved",
+    IntentKind.DRAIN_PLAN: _plan_drain,
+    IntentKind.RESTART_PLAN: _plan_drain,
+    IntentKind.PIN: _pin,
+    IntentKind.UNPIN: lambda intent: f"end the pin of {intent.bundle or intent.name}",
+    IntentKind.MODE: _mode,
+    IntentKind.BUDGET: _budget,
 }
 """Of what operators ask for; the watcher's intents are not described."""

@@ -101,6 +101,7 @@ def _patterns(cluster: str, broker: str) -> dict[str, str]:
         "urls": f"{urls}*",
         "own_urls": f"{urls}{broker}",
         "outcomes": f"{keys.outcome_key(cluster, '')}*",
+        "plans": f"{keys.plans_key(cluster)}*",
         "whys": f"{keys.whys_key(cluster)}*",
         "commands": f"{commands}*",
         "own_commands": f"{commands}{broker}",

@@ -19,6 +19,7 @@ from sinks.kafka.reporting_clusters import reporting_clusters
 from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.explanations import Explanations
 from sinks.redis.journal_relay import JournalRelay
+from sinks.redis.kept_plans import KeptPlans
 from sinks.redis.lease_scan import LeaseScan
 from sinks.redis.leases import Leases
 from sinks.redis.outcomes import Outcomes
@@ -111,6 +112,7 @@ class Driver:
             clock.estimate_ms,
             explanations=Explanations(client),
             outcomes=Outcomes(client),
+            plans=KeptPlans(client),
             settings=to_record(config.intake_settings(), config.round_settings()),
             size=SizeWatch(config.size, shown),
         )

@@ -168,6 +168,22 @@ class Review:
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """What strategies want and is not carried out: it waits for a person or for a window."""
+
+    moves: tuple[Move, ...] = ()
+    splits: tuple[Split, ...] = ()
+    merges: tuple[Merge, ...] = ()
+
+    @property
+    def changes(self) -> tuple[Move | Split | Merge, ...]:
+        return (*self.moves, *self.splits, *self.merges)
+
+    def __bool__(self) -> bool:
+        return bool(self.changes)
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """The output of a round. ``skipped`` says why no shedder was asked, or that none proposed."""
 
@@ -183,6 +199,7 @@ class Plan:
     """The key figures: ``brokers``, ``bundles``, and as fractions ``usage_min``, ``usage_mean``,
     ``usage_max``, ``usage_range``."""
     review: Review = Review()
+    held: Held = Held()
 
     @property
     def changes(self) -> int:

@@ -39,6 +39,8 @@ class Reason(StrEnum):
     """Bytes in and out together."""
     ASKED = "asked"
     """An operator asked for this split, or this move."""
+    APPROVED = "approved"
+    """A person approved the plan that has this change."""
     GIANT = "giant"
     """So large that even alone on any broker it leaves the others too far below."""
 
@@ -58,8 +60,11 @@ class Reason(StrEnum):
     """An operator creates its namespace."""
 
 
-ORDERED: Final = frozenset({Reason.DRAINED, Reason.ASKED})
-"""Reasons of moves that operators want; no strategy is asked about them."""
+ORDERED: Final = frozenset({Reason.DRAINED, Reason.ASKED, Reason.APPROVED})
+"""Reasons of changes that people want; no strategy is asked about them."""
+
+EMPTYING: Final = frozenset({Reason.DRAINED, Reason.ASKED})
+"""Reasons of moves that may leave their broker without a bundle."""
 
 
 class Rule(StrEnum):
@@ -114,7 +119,26 @@ class Rule(StrEnum):
     UNFIT_DESTINATION = "unfit-destination"
     """The broker that an operator named is away, or may not have the bundle."""
     BUDGET = "budget"
+    MINUTE_BUDGET = "minute-budget"
+    """The last minute's rounds have moved as much as ``plans.minute_moves`` allows."""
+    BROKER_BUDGET = "broker-budget"
+    """The round has moved as much off or to a broker as ``plans.broker_moves`` allows."""
+    TENANT_BUDGET = "tenant-budget"
+    """The tenant's bundles have moved as often as its budget allows."""
+    PINNED = "pinned"
+    """A person pinned it, or its namespace."""
+    HELD = "held"
+    """It waits for a person's word: the mode of its namespace is not automatic."""
+    OUTSIDE_WINDOW = "outside-window"
+    """It waits for a maintenance window: ``plans.windows``."""
+    LATE = "late"
+    """It was begun and not finished in time."""
+    CANCELLED = "cancelled"
+    """A person cancelled its plan before it began."""
 
+
+SPENT: Final = frozenset({Rule.BUDGET, Rule.MINUTE_BUDGET, Rule.BROKER_BUDGET, Rule.TENANT_BUDGET})
+"""Rules that refuse for this round only: what people want moved is asked for again."""
 
 IDLE: Final = frozenset({Rule.BALANCED, Rule.CHANGING, Rule.LEARNING, Rule.NO_PROPOSAL})
 """Rules of a round that asked its strategy and changed nothing."""
@@ -205,4 +229,19 @@ class IntentRule(StrEnum):
     """The job observes only, and moves nothing."""
     INVALID_SPLIT = "invalid-split"
     """Its algorithm or its positions cannot split the bundle."""
+    UNKNOWN_PLAN = "unknown-plan"
+    ALREADY_APPROVED = "already-approved"
+    PLAN_EXPIRED = "plan-expired"
+    PLAN_OVERTAKEN = "plan-overtaken"
+    """A newer plan took its place."""
+    PLAN_STATE = "plan-state"
+    """The plan is in a state in which this cannot be asked of it (`trimtab.kept_plans.life`)."""
+    INVALID_PLAN = "invalid-plan"
+    """No plan can be made of what it names."""
+    PINNED = "pinned"
+    """A person pinned the bundle, or its namespace."""
+    UNKNOWN_PIN = "unknown-pin"
+    INVALID_PIN = "invalid-pin"
+    """Its end is past or too far, or what it pins is no bundle or namespace."""
+    INVALID_BUDGET = "invalid-budget"
     NOT_QUARANTINED = "not-quarantined"

@@ -15,6 +15,7 @@ from itertools import compress
 import numpy as np
 
 from trimtab.arrays import Bools, Counts, Floats, Ints
+from trimtab.controls import NO_CONTROLS, Controls
 from trimtab.model import NO_EPOCH, Epoch, namespace_of
 from trimtab.names import kept as kept_names
 from trimtab.policies import NO_POLICIES, Policies
@@ -109,6 +110,8 @@ class View:
     intended: Ints
     """(m,) broker row after moves in flight have landed; otherwise the row in ``bundles.owner``."""
     policies: Policies = NO_POLICIES
+    controls: Controls = NO_CONTROLS
+    """The modes of namespaces, pins and budgets in force."""
     now_ms: int = 0
     """The round's time, on the clock of ``Brokers.relieved_ms``."""
     sizes: Mapping[str, int] = field(default_factory=dict)

@@ -45,6 +45,7 @@ _SAMPLES: Final = {
     "number": 982,
     "history": examples.HISTORY,
     "intent": examples.INTENTS[0].id,
+    "plan": "128-3fa9",
 }
 _GIVEN: Final = {
     Given.NOTHING: "",

@@ -29,6 +29,7 @@ from sinks.kafka.pages import batch_records, split_pages
 from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.kafka.state_records import state_pages
 from sinks.redis.explanations import Explanations
+from sinks.redis.kept_plans import KeptPlans
 from sinks.redis.outcomes import Outcomes
 from sinks.redis.ownership_store import BatchOutcome, OwnershipStore
 from streaming.leader.store_opening import StoreOpener
@@ -44,6 +45,7 @@ from streaming.rejected_reports import RejectedReportLog
 from streaming.sink_retry import SinkRetry
 from streaming.sizing import SizeWatch
 from trimtab import metrics
+from trimtab.kept_plans.kept_plan import KeptPlan
 from trimtab.store.requests import BatchId, issue_commands, transitions
 from trimtab.wire import keys
 from trimtab.wire.explanation import StoredExplanations
@@ -75,6 +77,7 @@ class BatchWriter:
         *,
         explanations: Explanations | None = None,
         outcomes: Outcomes | None = None,
+        plans: KeptPlans | None = None,
         settings: JobSettings | None = None,
         size: SizeWatch | None = None,
     ) -> None:
@@ -95,7 +98,7 @@ class BatchWriter:
         """Whether a newer job has taken over: a retry is pointless."""
         self.settings = settings
         self.explanations = explanations
-        self.outcomes = outcomes
+        self.outcomes, self.plans = outcomes, plans
         self._size = size
         self._told = False
         self._disbelief = RejectedReportLog()
@@ -131,7 +134,12 @@ class BatchWriter:
         outcomes = [
             msgspec.json.decode(row.payload, type=IntentOutcome) for row in by_tag[Tag.OUTCOME]
         ]
-        self._tell(outcomes)
+        plans = [msgspec.json.decode(row.payload, type=KeptPlan) for row in by_tag[Tag.PLAN]]
+        show_intent_outcomes(self._shown, outcomes)
+        if self.plans is not None and plans:
+            self._store("kept plans", partial(self.plans.write, plans, at))
+        if self.outcomes is not None and outcomes:
+            self._store("outcomes of intents", partial(self.outcomes.write, outcomes))
         done = BatchRecord(
             query=batch.query,
             batch=number,
@@ -140,6 +148,7 @@ class BatchWriter:
             offsets=ranges,
             rounds=tuple(rounds),
             outcomes=tuple(outcomes),
+            plans=tuple(plans),
             exported=tuple(dict.fromkeys(row.cluster for row in state)),
             settings=None if self._told and not state else self.settings,
         )
@@ -153,17 +162,13 @@ class BatchWriter:
         for page in state_pages(state, batch, self._opener.generation):
             self._publish(page)
 
-    def _tell(self, outcomes: list[IntentOutcome]) -> None:
-        """Store the outcomes of intents, for callers that wait for them."""
-        show_intent_outcomes(self._shown, outcomes)
-        if self.outcomes is None or not outcomes:
-            return
-        write = partial(self.outcomes.write, outcomes)
+    def _store(self, what: str, write: Callable[[], None]) -> None:
+        """Store what people wait for."""
         try:
             self._retry.attempt("redis", Unavailable, write)
         except Misconfigured as error:
-            # Rights from before outcomes existed; they are on trimtab.rounds too.
-            log.warning("outcomes of intents are not stored", cause=str(error))
+            # Rights from an earlier version; they are on trimtab.rounds too.
+            log.warning(f"{what} are not stored", cause=str(error))
 
     def _explain(self, told: StoredExplanations) -> None:
         """Store a round's explanations; never waits for Redis."""

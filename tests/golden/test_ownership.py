@@ -16,6 +16,7 @@ from tests.support.reports import bundle
 from trimtab.ownership import TRANSITIONS, Event, Given, OwnerRule, State
 from trimtab.plan import ShedWish
 from trimtab.reasons import Reason, Rule
+from trimtab.round.allowance import Allowance
 from trimtab.round.disposal import Disposal
 from trimtab.round.placing import Placing
 from trimtab.settings import Settings
@@ -86,7 +87,8 @@ def test_nothing_is_transferred_to_its_owner() -> None:
     """Acceptance case E11: Pulsar keeps the old record; here the round refuses to ask."""
     view, settings = clusters.cluster(a=0.9, b=0.1), Settings()
     placing = Placing(view, Histories(), settings, np.random.default_rng(1))
-    plan = Disposal(placing).plan([ShedWish(0, 0, Reason.OVERLOADED, destination=0)], ())
+    disposal = Disposal(placing, Allowance(view, settings, {}))
+    plan = disposal.plan([ShedWish(0, 0, Reason.OVERLOADED, destination=0)], ())
     assert plan.moves == ()
     assert [refusal.rule for refusal in plan.refusals] == [Rule.SAME_BROKER]
 
@@ -94,6 +96,7 @@ def test_nothing_is_transferred_to_its_owner() -> None:
 def test_a_bundle_wished_twice_moves_once() -> None:
     view, settings = clusters.cluster(a=0.9, b=0.1), Settings()
     placing = Placing(view, Histories(), settings, np.random.default_rng(1))
-    plan = Disposal(placing).plan([ShedWish(0, 0, Reason.OVERLOADED, destination=1)] * 2, ())
+    disposal = Disposal(placing, Allowance(view, settings, {}))
+    plan = disposal.plan([ShedWish(0, 0, Reason.OVERLOADED, destination=1)] * 2, ())
     assert [move.destination for move in plan.moves] == ["b"]
     assert [refusal.rule for refusal in plan.refusals] == [Rule.TWICE]

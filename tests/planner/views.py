@@ -13,6 +13,7 @@ from trimtab.plan import Plan, ShedWish
 from trimtab.planner import shed
 from trimtab.policies import NO_POLICIES, Policies
 from trimtab.reasons import Reason
+from trimtab.round.allowance import Allowance
 from trimtab.round.disposal import Disposal
 from trimtab.round.placing import Placing
 from trimtab.settings import Settings
@@ -71,8 +72,9 @@ def spread_out(view: View, settings: Settings | None = None) -> list[ShedWish]:
 
 def disposed(view: View, wishes: Sequence[ShedWish], settings: Settings | None = None) -> Plan:
     """What the round makes of them."""
-    placing = Placing(view, Histories(), settings or Settings(), np.random.default_rng(0))
-    return Disposal(placing).plan(wishes, frozenset())
+    settings = settings or Settings()
+    placing = Placing(view, Histories(), settings, np.random.default_rng(0))
+    return Disposal(placing, Allowance(view, settings, {})).plan(wishes, frozenset())
 
 
 def destinations(view: View, wishes: Sequence[ShedWish]) -> set[str]:

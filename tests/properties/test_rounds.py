@@ -18,6 +18,7 @@ from trimtab.model import namespace_of
 from trimtab.plan import Plan, ShedWish
 from trimtab.policies import NO_POLICIES, Policies
 from trimtab.reasons import Reason
+from trimtab.round.allowance import Allowance
 from trimtab.round.decide import decide
 from trimtab.round.disposal import Disposal
 from trimtab.round.placing import Placing
@@ -149,7 +150,7 @@ def test_no_shedder_can_make_a_plan_unsafe(
     )
     wishes = data.draw(st.lists(wish, max_size=20))
     placing = Placing(view, Histories(), settings, np.random.default_rng(0))
-    plan = Disposal(placing).plan(wishes, frozenset())
+    plan = Disposal(placing, Allowance(view, settings, {})).plan(wishes, frozenset())
     assert len(plan.moves) + len(plan.refusals) == len(wishes)
     assert_nobody_emptied(view, plan)
     for move in plan.moves:

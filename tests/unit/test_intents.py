@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from trimtab.cluster.control_intents import CONTROLS
 from trimtab.cluster.intents import (
     _EFFECTS,
     _POLICIES,
@@ -109,7 +110,7 @@ def test_what_names_nothing_is_a_problem() -> None:
 
 def test_every_kind_of_intent_has_one_effect() -> None:
     """A kind without one must not be taken for another."""
-    kinds = [*_EFFECTS, *_POLICIES, *_SETTINGS]
+    kinds = [*_EFFECTS, *_POLICIES, *_SETTINGS, *CONTROLS]
     assert sorted(kinds) == sorted(IntentKind)
 
 

@@ -32,8 +32,12 @@ class Existing:
     """The records of a namespace, by bundle."""
 
 
-_BROKERS: Final = frozenset({IntentKind.DRAIN, IntentKind.UNDRAIN, IntentKind.UNLOAD})
+_BROKERS: Final = frozenset(
+    {IntentKind.DRAIN, IntentKind.UNDRAIN, IntentKind.UNLOAD, IntentKind.PIN}
+)
 """Intents whose ``broker`` must exist."""
+_SEVERAL_BROKERS: Final = frozenset({IntentKind.DRAIN_PLAN, IntentKind.RESTART_PLAN})
+"""Intents whose ``brokers`` must exist."""
 _BUNDLES: Final = frozenset({IntentKind.READMIT, IntentKind.SPLIT, IntentKind.UNLOAD})
 """Intents whose ``bundle`` must exist."""
 
@@ -62,17 +66,28 @@ def new_bundles(intent: Intent) -> list[str]:
 def absences(intent: Intent, existing: Existing) -> Iterator[Flaw]:
     """The flaws of an intent that names what the cluster does not have, with the nearest names that
     it has; or that readmits a bundle which is not in quarantine."""
-    if intent.broker and intent.kind in _BROKERS and existing.brokers is not None:
-        brokers = existing.brokers()
-        if intent.broker not in brokers:
-            near = nearby(intent.broker, brokers)
-            yield IntentRule.UNKNOWN_BROKER, f"broker: {intent.broker} is not known; {near}"
+    yield from _absent_brokers(intent, existing)
     if intent.kind is IntentKind.NAMESPACE:
         yield from _present_namespace(intent, existing)
     elif intent.kind is IntentKind.UNLOAD and not intent.bundle:
         yield from _absent_namespace(intent, existing)
-    elif intent.kind in _BUNDLES:
+    elif intent.kind in _BUNDLES or (intent.kind is IntentKind.PIN and intent.bundle):
         yield from _absent_bundle(intent, existing)
+
+
+def _absent_brokers(intent: Intent, existing: Existing) -> Iterator[Flaw]:
+    member, named = "broker", [intent.broker] if intent.broker else []
+    if intent.kind in _SEVERAL_BROKERS:
+        member, named = "brokers", [*intent.brokers]
+    elif intent.kind not in _BROKERS:
+        return
+    if not named or existing.brokers is None:
+        return
+    brokers = existing.brokers()
+    for broker in named:
+        if broker not in brokers:
+            near = nearby(broker, brokers)
+            yield IntentRule.UNKNOWN_BROKER, f"{member}: {broker} is not known; {near}"
 
 
 def _present_namespace(intent: Intent, existing: Existing) -> Iterator[Flaw]:

@@ -8,8 +8,11 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Final
 
+from trimtab.cluster.control_intents import CONTROLS, budget_flaws, mode_flaws, pin_flaws
+from trimtab.cluster.drain_plans import DRAIN_PLANS, drain_plan_flaws
 from trimtab.cluster.existing import Flaw
 from trimtab.cluster.intent_size import excesses
+from trimtab.cluster.plan_verbs import VERBS, plan_flaws
 from trimtab.cluster.setting_flaws import reset_flaws, setting_flaws
 from trimtab.model import FULL_RANGE_END, InvalidName, namespace_of, parse_bundle
 from trimtab.nearby import nearby
@@ -34,7 +37,7 @@ _NAMESPACE: Final = re.compile(r"[-=:.\w]+/[-=:.\w]+", re.ASCII)
 """The characters of Pulsar's NamedEntity."""
 
 
-def intent_flaws(memory: Memory, intent: Intent, defaults: Settings) -> Iterator[Flaw]:
+def intent_flaws(memory: Memory, intent: Intent, defaults: Settings, now_ms: int) -> Iterator[Flaw]:
     """All that is wrong with an intent; ``defaults`` are the job's settings."""
     subject = _SUBJECTS.get(intent.kind)
     if not (0 < len(intent.id) <= LONGEST_ID or intent.kind in OF_THE_WATCHER):
@@ -50,6 +53,8 @@ def intent_flaws(memory: Memory, intent: Intent, defaults: Settings) -> Iterator
         yield IntentRule.NO_SUBJECT, f"{subject}: says nothing of what it is about"
     elif intent.kind in _FLAWS:
         yield from _FLAWS[intent.kind](memory, intent, defaults)
+    elif intent.kind in (IntentKind.PIN, IntentKind.UNPIN):
+        yield from pin_flaws(memory, intent, now_ms)
 
 
 def _policy_flaws(memory: Memory, intent: Intent, _: Settings) -> Iterator[Flaw]:
@@ -85,6 +90,7 @@ def _taken(policies: Policies, intent: Intent) -> Iterator[Flaw]:
 def _split_flaws(memory: Memory, intent: Intent, defaults: Settings) -> Iterator[Flaw]:
     settings = defaults.with_valid(memory.overrides)
     rule, positions = IntentRule.INVALID_SPLIT, intent.positions
+    yield from _pinned(memory, intent)
     if memory.round.asked.get(intent.bundle, asked_split(intent)) != asked_split(intent):
         yield rule, "bundle: another split of it waits for the next round; ask again after that"
     try:
@@ -135,6 +141,7 @@ def _move_flaws(memory: Memory, intent: Intent, defaults: Settings) -> Iterator[
     if settings.round.observe_only:
         problem = "round.observe_only: the job moves nothing; set it to false first"
         yield IntentRule.OBSERVING, problem
+    yield from _pinned(memory, intent)
     liveness = memory.liveness
     if intent.broker and intent.broker in {*liveness.gone, *liveness.draining}:
         why = "is lost" if intent.broker in liveness.gone else "is being drained"
@@ -142,6 +149,13 @@ def _move_flaws(memory: Memory, intent: Intent, defaults: Settings) -> Iterator[
     if memory.round.asked_moves.get(intent.bundle, intent.broker) != intent.broker:
         problem = "bundle: another move of it waits for the next round; ask again after that"
         yield IntentRule.INVALID_MOVE, problem
+
+
+def _pinned(memory: Memory, intent: Intent) -> Iterator[Flaw]:
+    pin = memory.controls.pin_of(intent.bundle) if intent.bundle else None
+    if pin is not None:
+        by = f" by {pin.by}" if pin.by else ""
+        yield IntentRule.PINNED, f"bundle: {intent.bundle} is pinned{by}; end the pin first"
 
 
 def algorithm_of(intent: Intent) -> str:
@@ -184,7 +198,7 @@ POLICIES: Final = frozenset(
 )
 """The intents that change a policy."""
 
-FROM_ROUNDS: Final = POLICIES | {IntentKind.SETTINGS, IntentKind.RESET}
+FROM_ROUNDS: Final = POLICIES | CONTROLS.keys() | {IntentKind.SETTINGS, IntentKind.RESET}
 """Those whose effect the next round's record shows."""
 
 
@@ -203,6 +217,10 @@ _FLAWS: Final[Mapping[IntentKind, Callable[[Memory, Intent, Settings], Iterator[
             IntentKind.ISOLATION: _policy_flaws,
             IntentKind.ANTI_AFFINITY: _policy_flaws,
             IntentKind.FAILURE_DOMAIN: _policy_flaws,
+            IntentKind.MODE: mode_flaws,
+            IntentKind.BUDGET: budget_flaws,
+            **dict.fromkeys(VERBS, plan_flaws),
+            **dict.fromkeys(DRAIN_PLANS, drain_plan_flaws),
         }
     )
 )
@@ -222,6 +240,10 @@ _SUBJECTS: Final[Mapping[IntentKind, str]] = MappingProxyType(
         IntentKind.ISOLATION: "name",
         IntentKind.ANTI_AFFINITY: "name",
         IntentKind.FAILURE_DOMAIN: "name",
+        IntentKind.MODE: "name",
+        IntentKind.BUDGET: "name",
+        **dict.fromkeys(VERBS, "plan"),
+        **dict.fromkeys(DRAIN_PLANS, "brokers"),
     }
 )
 """The member that names an intent's subject."""

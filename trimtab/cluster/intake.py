@@ -15,6 +15,7 @@ from trimtab.cluster.existing import Existing
 from trimtab.cluster.intents import Applied, Refused, apply_intent
 from trimtab.cluster.outcomes import Told, accept, refuse
 from trimtab.cluster.pending_intents import is_declined, note_changes
+from trimtab.cluster.plan_progress import note_landed
 from trimtab.cluster.state import ClusterState
 from trimtab.health.unsettled import note_records
 from trimtab.model import namespace_of, within
@@ -153,6 +154,7 @@ def take_changes(cluster: ClusterState, changes: Collection[Change], now_ms: int
     problems = [*cluster.memory.problems, *whole]
     cluster.memory = replace(cluster.memory, in_flight=in_flight, round=state, problems=problems)
     cluster.tell(note_changes(cluster.name, cluster.memory, newer, declined, now_ms))
+    cluster.memory = note_landed(cluster.memory, newer, declined)
     if newer and not settings.round.observe_only:
         cluster.memory = note_records(cluster.memory, newer, settings, now_ms)
 

@@ -9,7 +9,7 @@ from typing import Final
 from trimtab.model import LONGEST_NAME
 from trimtab.wire.control import Intent
 
-_TEXTS: Final = ("broker", "name", "group", "bundle", "algorithm")
+_TEXTS: Final = ("broker", "name", "group", "bundle", "algorithm", "plan")
 
 MOST: Final[Mapping[str, int]] = MappingProxyType(
     {"settings": 500, "names": 500, "brokers": 10_000, "positions": 1024}

@@ -6,13 +6,18 @@ with the rule that it broke.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
+from trimtab.cluster.control_intents import CONTROLS, changed
+from trimtab.cluster.drain_cost import count_owned
+from trimtab.cluster.drain_plans import DRAIN_PLANS, make_drain_plan
 from trimtab.cluster.existing import Existing, absences, concerned, new_bundles
 from trimtab.cluster.flaws import asked_split, intent_flaws
+from trimtab.cluster.plan_verbs import VERBS, apply_verb
 from trimtab.cluster.setting_flaws import without_names
 from trimtab.doubt import Doubt
 from trimtab.policies import Policies
@@ -24,9 +29,7 @@ from trimtab.state.memory import Memory
 from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.ownership import NO_RECORD, Record
 
-V = TypeVar("V")
-
-_CAUTION: Final = ("round.observe_only", "round.enabled")
+_CAUTION: Final = ("round.observe_only", "round.enabled", "plans.mode", "plans.windows")
 """Settings under which the job acts less; they contradict no others."""
 
 
@@ -42,8 +45,11 @@ class _Asked(NamedTuple):
     at_ms: int
     """When Kafka got it."""
     now_ms: int
+    settings: Settings
+    """Those in force."""
     bundles: Collection[str]
     """Those that it concerns."""
+    existing: Existing | None
 
 
 class Applied(NamedTuple):
@@ -66,7 +72,7 @@ def apply_intent(  # noqa: PLR0913 - a cluster, an intent, and both clocks
     """The memory after an intent with LogAppendTime ``at_ms``; ``defaults`` are the job's settings,
     ``now_ms`` is the batch timestamp. Without ``existing``, what an intent names is taken to exist.
     """
-    flaws = list(intent_flaws(memory, intent, defaults))
+    flaws = list(intent_flaws(memory, intent, defaults, now_ms))
     if not flaws and existing is not None:
         flaws = list(absences(intent, existing))
     if flaws:
@@ -77,11 +83,14 @@ def apply_intent(  # noqa: PLR0913 - a cluster, an intent, and both clocks
         return Applied(_overridden(memory, _SETTINGS[intent.kind](memory, intent, defaults)))
     if intent.kind in _POLICIES:
         return Applied(replace(memory, policies=_POLICIES[intent.kind](memory.policies, intent)))
+    if intent.kind in CONTROLS:
+        return Applied(replace(memory, controls=CONTROLS[intent.kind](memory.controls, intent)))
     found = {} if existing is None else concerned(intent, existing.records)
     if intent.kind is IntentKind.NAMESPACE:
         found = dict.fromkeys(new_bundles(intent), NO_RECORD)
     names = [intent.bundle] if existing is None else found
-    after = _EFFECTS[intent.kind](memory, _Asked(intent, at_ms, now_ms, names))
+    settings = resolve_settings(memory, defaults)[0]
+    after = _EFFECTS[intent.kind](memory, _Asked(intent, at_ms, now_ms, settings, names, existing))
     # Only if something is new: an intent sent every second must not cause a round every second.
     after = memory if after == memory else replace(after, repair_ms=now_ms)
     return Applied(after, bundles=found)
@@ -93,7 +102,7 @@ def _liveness(memory: Memory, liveness: Liveness) -> Memory:
 
 def _doubt(memory: Memory, intent: Intent) -> Memory:
     level = None if intent.level is Doubt.STABLE else intent.level
-    return replace(memory, doubts=_changed(memory.doubts, intent.name, level))
+    return replace(memory, doubts=changed(memory.doubts, intent.name, level))
 
 
 def _ask_split(memory: Memory, intent: Intent) -> Memory:
@@ -111,6 +120,15 @@ def _resume(memory: Memory) -> Memory:
     # Closes the breaker too, even without a pause: the operator has seen what is wrong.
     closed = replace(memory.round, breaker=memory.round.breaker.closed(), forgiven=True)
     return replace(memory, paused=False, round=closed)
+
+
+def _plan_drain(memory: Memory, asked: _Asked) -> Memory:
+    owned, existing, now_ms = Counter[str](), asked.existing, asked.now_ms
+    for namespace in existing.namespaces() if existing else ():
+        owned += count_owned(existing.records(namespace)) if existing else Counter()
+    away = memory.liveness.out_of_use(asked.settings.flapping, now_ms) - {*asked.intent.brokers}
+    counts = {broker: owned[broker] for broker in {*memory.appended, *owned} if broker not in away}
+    return make_drain_plan(memory, asked.intent, counts, asked.settings, now_ms)
 
 
 _EFFECTS: Final[Mapping[IntentKind, Callable[[Memory, _Asked], Memory]]] = {
@@ -143,6 +161,11 @@ _EFFECTS: Final[Mapping[IntentKind, Callable[[Memory, _Asked], Memory]]] = {
     IntentKind.SPLIT: lambda memory, asked: _ask_split(memory, asked.intent),
     IntentKind.PAUSE: lambda memory, _: replace(memory, paused=True),
     IntentKind.RESUME: lambda memory, _: _resume(memory),
+    **dict.fromkeys(DRAIN_PLANS, lambda memory, asked: _plan_drain(memory, asked)),
+    **dict.fromkeys(
+        VERBS,
+        lambda memory, asked: apply_verb(memory, asked.intent, asked.settings, asked.now_ms),
+    ),
 }
 """The memory after an intent that may leave something to repair. Settings and policies are
 elsewhere."""
@@ -178,11 +201,11 @@ def resolve_settings(memory: Memory, defaults: Settings) -> tuple[Settings, list
 
 
 def _isolation(policies: Policies, intent: Intent) -> Policies:
-    return replace(policies, isolation=_changed(policies.isolation, intent.name, intent.isolation))
+    return replace(policies, isolation=changed(policies.isolation, intent.name, intent.isolation))
 
 
 def _group(policies: Policies, intent: Intent) -> Policies:
-    return replace(policies, groups=_changed(policies.groups, intent.name, intent.group or None))
+    return replace(policies, groups=changed(policies.groups, intent.name, intent.group or None))
 
 
 def _domain(policies: Policies, intent: Intent) -> Policies:
@@ -209,9 +232,3 @@ _POLICIES: Final[Mapping[IntentKind, Callable[[Policies, Intent], Policies]]] = 
         IntentKind.FAILURE_DOMAIN: _domain,
     }
 )
-
-
-def _changed(values: Mapping[str, V], name: str, value: V | None) -> dict[str, V]:
-    """``values`` with one entry set, or removed if None; sorted by name."""
-    changed = {**values, name: value}
-    return {key: kept for key, kept in sorted(changed.items()) if kept is not None}

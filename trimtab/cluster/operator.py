@@ -23,9 +23,12 @@ from trimtab.cluster.intake import (
     take_snapshots,
 )
 from trimtab.cluster.outcomes import is_repeated
+from trimtab.cluster.plan_outcomes import end_with_plans
+from trimtab.cluster.plan_progress import expire_plans
 from trimtab.cluster.round import Deciding, forget_old, hold_round
 from trimtab.cluster.state import ClusterState
 from trimtab.explaining.telling import explanations
+from trimtab.kept_plans.kept_plan import KeptPlan
 from trimtab.round.decide import decide, repair_only
 from trimtab.wire.rows import Row, Tag, json_row
 
@@ -36,6 +39,7 @@ class Cluster(ClusterState):
 
     def take(self, rows: Iterable[Row], now_ms: int) -> tuple[list[Row], int]:
         """Process a batch's rows; return the rows for the sinks and the timer to set (0: none)."""
+        before = self.memory.plans
         changed, out = self.receive(rows, now_ms)
         if not self.name:
             return out, 0
@@ -44,7 +48,7 @@ class Cluster(ClusterState):
         # A timer that is already due fires after this batch's input.
         if not 0 < self.memory.due_ms <= now_ms:
             out += self._due_round(now_ms)
-        out += self._told()
+        out += self._told(before, now_ms)
         timer_ms = self._set_timer(now_ms)
         if not 0 < self.memory.due_ms <= now_ms:
             out += self._exported(now_ms)
@@ -55,16 +59,18 @@ class Cluster(ClusterState):
         if not 0 < self.memory.due_ms <= now_ms:
             # A stale timer: an earlier one was set after it.
             return [], 0
+        before = self.memory.plans
         self.memory = replace(self.memory, due_ms=0)
         # The sinks must see every batch that changes the state, or it could not be replayed.
         out = self._due_round(now_ms) or [intake_row(self, [])]
-        out += self._told()
+        out += self._told(before, now_ms)
         timer_ms = self._set_timer(now_ms)
         return out + self._exported(now_ms), timer_ms
 
     def receive(self, rows: Iterable[Row], now_ms: int) -> tuple[bool, list[Row]]:
         """Apply a batch's rows; return whether a snapshot changed, and the rows for the sinks."""
         batch = parse_batch(rows)
+        self.memory = expire_plans(self.memory, now_ms)
         out = [*batch.letters, *self._take_intents(batch, now_ms)]
         take_changes(self, batch.changes, now_ms)
         take_snapshots(self, batch.snapshots)
@@ -109,10 +115,14 @@ class Cluster(ClusterState):
             return [self.hold_round(now_ms, repair_only), *self._explanations()]
         return []
 
-    def _told(self) -> list[Row]:
-        """Outcomes of intents that became known since the last call."""
+    def _told(self, before: tuple[KeptPlan, ...], now_ms: int) -> list[Row]:
+        """Outcomes of intents that became known since the last call, and the kept plans that are
+        not as ``before``."""
+        self.tell(end_with_plans(self.name, self.memory, now_ms))
         told, self.outcomes = self.outcomes, []
-        return [json_row(self.name, Tag.OUTCOME, each) for each in told]
+        rows = [json_row(self.name, Tag.OUTCOME, each) for each in told]
+        changed = [plan for plan in self.memory.plans if plan not in before]
+        return rows + [json_row(self.name, Tag.PLAN, plan) for plan in changed]
 
     def _set_timer(self, now_ms: int) -> int:
         """When to wake next, or 0 if the timer already set is early enough."""

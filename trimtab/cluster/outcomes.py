@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple, TypeVar
 
+from trimtab.kept_plans.kept_plan import undo_id
 from trimtab.reasons import IntentRule
 from trimtab.settings import Settings
 from trimtab.state.memory import Memory
@@ -32,8 +33,16 @@ _LASTING: Final = frozenset(
         IntentKind.READMIT,
         IntentKind.DRAIN,
         IntentKind.NAMESPACE,
+        IntentKind.APPROVE,
+        IntentKind.UNDO,
     }
 )
+OF_PLANS: Final = frozenset({IntentKind.APPROVE, IntentKind.UNDO})
+"""Intents that are done when their plan is (`trimtab.cluster.plan_outcomes`)."""
+_UNBOUNDED: Final = OF_PLANS | {IntentKind.DRAIN}
+"""Intents that wait without an end of their own."""
+BY_BUNDLE: Final = _LASTING - _UNBOUNDED
+"""Intents that are followed by what becomes of each bundle."""
 _DECIDED_BY_ROUNDS: Final = frozenset({IntentKind.UNLOAD, IntentKind.SPLIT})
 
 
@@ -74,16 +83,22 @@ def accept(
     decided = intent.kind not in _DECIDED_BY_ROUNDS
     pending = Pending(
         kind=intent.kind.value,
-        subject=intent.bundle or intent.name or intent.broker,
+        subject=_subject(intent),
         awaited={
             bundle: Awaited(record.owner or "", decided) for bundle, record in bundles.items()
         },
-        until_ms=0 if intent.kind is IntentKind.DRAIN else now_ms + round(1000 * patience_s),
+        until_ms=0 if intent.kind in _UNBOUNDED else now_ms + round(1000 * patience_s),
     )
-    if intent.kind is not IntentKind.DRAIN and not bundles:
+    if intent.kind not in _UNBOUNDED and not bundles:
         return _remembered(memory, intent, _outcome(intent, IntentState.DONE, now_ms))
     memory = replace(memory, pending=memory.pending | {intent.id: pending})
     return _remembered(memory, intent, _outcome(intent, IntentState.ACCEPTED, now_ms))
+
+
+def _subject(intent: Intent) -> str:
+    if intent.kind is IntentKind.UNDO:
+        return undo_id(intent.plan)
+    return intent.plan or intent.bundle or intent.name or intent.broker
 
 
 def _call_off_drain(memory: Memory, intent: Intent, now_ms: int) -> Told:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Final
 
-from trimtab.cluster.outcomes import Told, end_pending, outcome_of, without
+from trimtab.cluster.outcomes import BY_BUNDLE, Told, end_pending, outcome_of, without
 from trimtab.ownership import Event, State
 from trimtab.plan import Plan
 from trimtab.reasons import Rule
@@ -121,7 +121,7 @@ def _followed(
 ) -> Told:
     """Apply ``after`` to each pending intent, and end those that wait for nothing more."""
     found = {
-        name: pending if pending.kind == IntentKind.DRAIN else after(pending)
+        name: after(pending) if pending.kind in BY_BUNDLE else pending
         for name, pending in memory.pending.items()
     }
     ended = {
@@ -129,7 +129,7 @@ def _followed(
             cluster, name, each, IntentState.DONE if each.changed else IntentState.REFUSED, now_ms
         )
         for name, each in found.items()
-        if not each.awaited and each.kind != IntentKind.DRAIN
+        if not each.awaited and each.kind in BY_BUNDLE
     }
     return end_pending(replace(memory, pending=found), ended)
 

@@ -17,8 +17,9 @@ from typing import Final
 import numpy as np
 
 from trimtab.arrays import Bools
-from trimtab.filters import UNCOUNTED, narrow
+from trimtab.filters import UNCOUNTED, find_permitted, narrow
 from trimtab.filters.request import Projection
+from trimtab.model import namespace_of
 from trimtab.placement import PLACERS
 from trimtab.policies import Policies
 from trimtab.round.placing import lightly_used, prefer_wanted
@@ -62,7 +63,7 @@ def hints(
         groups=_groups_of(policies),
         domains={broker: domain for broker, domain in domains.items() if broker in named},
         evenly=settings.placement.distribute_evenly,
-        proposed=dict(islice(sorted(list_proposed(flights).items()), _PROPOSED)),
+        proposed=dict(islice((finder.pinned() | list_proposed(flights)).items(), _PROPOSED)),
     )
 
 
@@ -95,6 +96,16 @@ class _Finder:
         """The candidates for the namespaces of an isolation policy."""
         permits, available = self._projection.permits, self._view.brokers.available
         return self._candidates(permits.under(policy, available))
+
+    def pinned(self) -> dict[str, str]:
+        """Bundle to the broker that it is pinned to, where that may have it."""
+        row_of = {name: row for row, name in enumerate(self._view.brokers.names)}
+        return {
+            bundle: pin.broker
+            for bundle, pin in sorted(self._view.controls.pins.items())
+            if (row := row_of.get(pin.broker)) is not None
+            and find_permitted(self._projection.request_for(namespace_of(bundle)))[row]
+        }
 
     def each(self) -> float:
         total = sum(compress(self._loads, self._view.brokers.available.tolist()))

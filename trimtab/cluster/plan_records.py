@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from trimtab.plan import Forecast, LandedMove, Merge, Move, Refusal, Repair, Split
+from typing import Final
+
+from trimtab.plan import Forecast, Held, LandedMove, Merge, Move, Refusal, Repair, Split
 from trimtab.settings import SplitSettings
 from trimtab.wire.command import Division
 from trimtab.wire.planned import (
     ForecastRecord,
+    HeldChanges,
     PlannedMerge,
     PlannedMove,
     PlannedRepair,
@@ -14,6 +17,9 @@ from trimtab.wire.planned import (
     RefusedMove,
     SettledMove,
 )
+
+_MOST: Final = 1000
+"""Held changes of each kind that a record lists."""
 
 
 def record_move(move: Move, why: str) -> PlannedMove:
@@ -57,6 +63,16 @@ def record_split(split: Split, why: str) -> PlannedSplit:
         why=why,
         algorithm=split.algorithm,
         positions=split.positions,
+    )
+
+
+def record_held(held: Held) -> HeldChanges:
+    """What the round held back, as far as a record lists it."""
+    return HeldChanges(
+        moves=tuple(record_move(move, "") for move in held.moves[:_MOST]),
+        splits=tuple(record_split(split, "") for split in held.splits[:_MOST]),
+        merges=tuple(record_merge(merge, "") for merge in held.merges[:_MOST]),
+        changes=len(held.changes),
     )
 
 

@@ -10,9 +10,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from trimtab.cluster.drain_plans import follow_drains
 from trimtab.cluster.intents import resolve_settings
 from trimtab.cluster.pending_intents import note_round
 from trimtab.cluster.placement_hints import hints
+from trimtab.cluster.plan_keeping import keep_plan
+from trimtab.cluster.plan_progress import expire_plans, note_granted
 from trimtab.cluster.round_record import Context, record_round
 from trimtab.cluster.state import ClusterState, hash_state
 from trimtab.explaining.repairs import advise_partitions
@@ -80,7 +83,9 @@ def forget_old(cluster: ClusterState, now_ms: int) -> None:
         paces={b: p for b, p in cluster.memory.paces.items() if b in cluster.memory.appended},
         round=replace(cluster.memory.round, recent=recent),
         liveness=cluster.memory.liveness.recent(settings.flapping, now_ms),
+        controls=cluster.memory.controls.at(now_ms),
     )
+    cluster.memory = expire_plans(cluster.memory, now_ms)
 
 
 def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRound:
@@ -97,11 +102,14 @@ def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRo
     plan, state = deciding(view, state, settings, now_ms, state.draws(cluster.name))
     obstacles[Rule.NO_CANDIDATE] += len(found.trouble.needs) - len(plan.repairs) - plan.postponed
     look_ms = next_look(found.found, plan, memory, settings, now_ms)
-    witness = Witness(Scene(view, memory, plan, state, settings, found))
+    scene = Scene(view, memory, plan, state, settings, found)
+    witness = Witness(scene)
     said = whys(witness)
     busy = tuple(witness.scene.busy_topics.values())
     memory, shadow = compare_shadow(memory, view, plan, settings)
     memory = replace(memory, round=state, repair_ms=look_ms)
+    memory = keep_plan(note_granted(memory, plan, settings, now_ms), scene)
+    memory = follow_drains(memory, records, settings, now_ms)
     if settings.round.observe_only:
         # It was shown no records: what must be repaired once it acts is not forgotten.
         past = cluster.memory
@@ -158,7 +166,7 @@ def _view(
             memory.liveness.gone.keys(),
         )
     view, obstacles = assemble(cluster, snapshots, holdings)
-    return replace(view, policies=memory.policies), obstacles
+    return replace(view, policies=memory.policies, controls=memory.controls), obstacles
 
 
 def _hints(view: View, settings: Settings, state: RoundState, memory: Memory) -> Hints | None:

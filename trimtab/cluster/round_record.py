@@ -11,6 +11,7 @@ from typing import Final
 from trimtab.arrays import Floats
 from trimtab.cluster.plan_records import (
     record_division,
+    record_held,
     record_merge,
     record_move,
     record_refusal,
@@ -110,6 +111,8 @@ def record_round(
         undo=tuple(record_move(move, "") for move in plan.review.undo[:_MOST]),
         overrides=dict(context.overrides),
         policies=view.policies,
+        controls=view.controls,
+        held=record_held(plan.held) if plan.held else None,
     )
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from trimtab.explaining.accounts.cause import Cause
 from trimtab.explaining.held import explain_unreported, held_back
+from trimtab.explaining.holds import explain_hold
 from trimtab.explaining.options import options
 from trimtab.explaining.refusals import explain_refusal
 from trimtab.explaining.repairs import advise_partitions, of_merge, of_move, of_repair, of_split
@@ -65,14 +66,22 @@ def _became(witness: Witness, bundle: str) -> tuple[Verdict, Cause]:
         return Verdict.MERGED, of_merge(scene, merge)
     if (repair := scene.repairs.get(bundle)) is not None:
         return Verdict.REPAIRED, of_repair(scene, repair)
-    if (refusal := scene.refusals.get(bundle)) is not None:
-        return Verdict.REFUSED, explain_refusal(scene, refusal)
+    if (ungranted := _ungranted(scene, bundle)) is not None:
+        return ungranted
     row = scene.bundle_row(bundle)
     if row is None:
         return explain_unreported(scene, bundle)
     if scene.plan.skipped is not None and not scene.asked:
         return Verdict.STAYED, explain_skip(scene, scene.plan.skipped)
     return Verdict.STAYED, next(held_back(scene, bundle, row), None) or _left(witness, row)
+
+
+def _ungranted(scene: Scene, bundle: str) -> tuple[Verdict, Cause] | None:
+    """What kept the round from a change of the bundle that was wanted, if one was."""
+    if bundle in scene.held:
+        return Verdict.STAYED, explain_hold(scene, bundle)
+    refusal = scene.refusals.get(bundle)
+    return None if refusal is None else (Verdict.REFUSED, explain_refusal(scene, refusal))
 
 
 def _placed(scene: Scene, move: Move) -> str:

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from trimtab.explaining.accounts.cause import Cause
+from trimtab.explaining.holds import explain_controls
 from trimtab.explaining.refusals import cooling
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.silence import explain_silence
@@ -65,6 +66,7 @@ def held_back(scene: Scene, bundle: str, row: int) -> Iterator[Cause]:
     if bundle in begun(scene.before, scene.settings, scene.now_ms).recent:
         yield cooling(scene, bundle)
     if not scene.shown.bundles.movable[row]:
+        yield from explain_controls(scene, bundle)
         yield Cause(Rule.NOT_MOVABLE, "it is not to be moved")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from trimtab.explaining.accounts.cause import Cause
+from trimtab.explaining.holds import explain_pin
 from trimtab.explaining.nearest import (
     lower_setting,
     raise_setting,
@@ -15,7 +16,8 @@ from trimtab.explaining.words import format_count, seconds
 from trimtab.model import namespace_of
 from trimtab.plan import Refusal
 from trimtab.reasons import Rule
-from trimtab.round.disposal import budget
+from trimtab.round.allowance import budget
+from trimtab.state.hand_overs import tenant_of
 
 
 def explain_refusal(scene: Scene, refusal: Refusal) -> Cause:
@@ -119,6 +121,17 @@ _REFUSED: Final[Mapping[Rule, Callable[[Scene, Refusal], str]]] = {
     Rule.ANTI_AFFINITY: _group,
     Rule.UNFIT_DESTINATION: lambda _, each: (
         f"{each.destination}, which an operator asked for, is away or may not have it"
+    ),
+    Rule.PINNED: lambda scene, each: explain_pin(scene, each.bundle).why,
+    Rule.MINUTE_BUDGET: lambda *_: (
+        "the last minute's rounds have moved as much as plans.minute_moves allows"
+    ),
+    Rule.BROKER_BUDGET: lambda *_: (
+        "the round has moved as much off or to a broker as plans.broker_moves allows"
+    ),
+    Rule.TENANT_BUDGET: lambda scene, each: (
+        f"the bundles of {tenant_of(each.bundle)} have moved as often in the last "
+        f"{seconds(scene.settings.plans.tenant_period)} as its budget allows"
     ),
     Rule.NO_CANDIDATE: lambda *_: "no other broker may get bundles",
     Rule.UNDIVIDABLE: lambda *_: (

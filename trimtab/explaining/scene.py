@@ -108,7 +108,7 @@ class Scene:
 
     @cached_property
     def _planned_rows(self) -> dict[str, int]:
-        names = {*self.moves, *self.refusals, *self.splits, *self.merges, *self.repairs}
+        names = {*self.moves, *self.refusals, *self.splits, *self.merges, *self.repairs, *self.held}
         return {
             self.view.bundles.names[row]: row for row in rows_of(self.view.bundles.names, names)
         }
@@ -138,6 +138,14 @@ class Scene:
     def merges(self) -> dict[str, Merge]:
         """Merges by each of their two parts."""
         return {part: merge for merge in self.plan.merges for part in merge.parts}
+
+    @cached_property
+    def held(self) -> dict[str, str]:
+        """What would become of each bundle whose change the round held back."""
+        held = self.plan.held
+        found = {move.bundle: f"moved to {move.destination}" for move in held.moves}
+        found |= {split.bundle: "split" for split in held.splits}
+        return found | {part: "merged" for merge in held.merges for part in merge.parts}
 
     @cached_property
     def repairs(self) -> dict[str, Repair]:

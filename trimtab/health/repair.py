@@ -113,6 +113,11 @@ def next_look(found: Damage, plan: Plan, memory: Memory, settings: Settings, now
 
 
 def _short_of_budget(plan: Plan, memory: Memory) -> bool:
-    """Whether the budget was too small to empty a draining broker."""
-    draining = memory.liveness.draining
-    return any(r.rule is Rule.BUDGET and r.source in draining for r in plan.refusals)
+    """Whether a round's budget was too small to empty a draining broker, or for an approved plan.
+    Budgets of a longer time are left to regular rounds."""
+    draining, approved = memory.liveness.draining, memory.round.approved
+    return any(
+        refusal.rule in (Rule.BUDGET, Rule.BROKER_BUDGET)
+        and (refusal.source in draining or refusal.bundle in approved)
+        for refusal in plan.refusals
+    )

@@ -33,8 +33,9 @@ def take_asked(view: View, state: RoundState) -> AskedMoves:
     wishes, refusals = [], []
     for bundle, to in sorted(state.asked_moves.items()):
         row = row_of.get(bundle)
-        if row is None or (to and to not in brokers):
+        if row is None or (to and to not in brokers) or view.controls.pin_of(bundle):
             rule = find_absence(view, bundle) if row is None else Rule.UNFIT_DESTINATION
+            rule = Rule.PINNED if view.controls.pin_of(bundle) else rule
             refusals.append(Refusal(bundle, owner_of(view, bundle, row), rule, to or None))
             continue
         source = int(view.bundles.owner[row])

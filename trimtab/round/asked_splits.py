@@ -49,6 +49,8 @@ def _find_obstacle(view: View, busy: Busy, bundle: str, row: int | None) -> Rule
         return find_absence(view, bundle)
     if view.intended[row] != view.bundles.owner[row] or busy.involves(row):
         return Rule.IN_FLIGHT
+    if view.controls.pin_of(bundle):
+        return Rule.PINNED
     return None if view.bundles.movable[row] else Rule.NOT_MOVABLE
 
 

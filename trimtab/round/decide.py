@@ -9,12 +9,16 @@ decide(view, state, settings, now, rng):
   hide from the strategies unavailable brokers, and bundles cooling down or in flight
   review earlier plans; if one did harm, ask no shedder for a while, and perhaps undo its moves;
   with shedding off ask no shedder, and undo nothing
+  hide from the strategies also what is pinned
   ask the split trigger, then the merger; bundles to be split or merged do not move
   wish for a new place for the children of splits, then ask the shedder
   for each wish, in order:
     refuse it if it repeats a bundle, is not movable, would take a broker's last bundle where no
     other wish brings one, or is over budget; find it a broker, or refuse it; note the move, so that
     the next wish sees it
+  where all waits for a person or a window, the strategies are asked as if observing, and the plan
+    holds what they want
+  where some namespaces wait, their bundles stay, and a plan for them alone is made after this one
   note what the moves are predicted to do
 repair_only(...): only as far as repairs and drains
 """
@@ -32,12 +36,13 @@ from trimtab.load import usage
 from trimtab.plan import Plan, Review
 from trimtab.reasons import Rule
 from trimtab.review.plan_review import PlanReview
-from trimtab.round.disposal import Disposal
+from trimtab.round.granting import dispose, hold_back, observing, propose
+from trimtab.round.holding import find_holding
 from trimtab.round.idle import find_idle_rule
-from trimtab.round.placing import Placing
-from trimtab.round.proposals import Proposals, ask_strategies
-from trimtab.round.urgent import plan_urgent
+from trimtab.round.proposals import ask_strategies
+from trimtab.round.urgent import carry_out, plan_urgent
 from trimtab.settings import Settings
+from trimtab.state.hand_overs import remember_moves
 from trimtab.state.round_state import RoundState, start_cooldowns
 from trimtab.view import View, available_part
 
@@ -60,8 +65,11 @@ def decide(
     # Where shedding is off, not even the breaker moves bundles.
     undone = () if unasked is Rule.DISABLED else tuple(undoing.values())
     instead = undone if unasked else None
-    proposed, state = ask_strategies(view, state, settings, instead)
-    decided, state = _dispose(proposed, state, settings, rng, len(urgent.moves))
+    holding = find_holding(view, settings)
+    asking = observing(settings) if holding.all_wait else settings
+    before = state
+    proposed, state = ask_strategies(view, state, asking, instead, holding.fixed)
+    decided, state = dispose(proposed, state, asking, rng, urgent.moves)
     plan = replace(
         urgent,
         moves=urgent.moves + decided.moves,
@@ -71,7 +79,13 @@ def decide(
         skipped=unasked,
         review=review,
     )
-    if not (unasked or plan.changes or plan.refusals):
+    if holding.all_wait:
+        plan = hold_back(plan, decided.moves)
+    elif holding.waiting.any():
+        under_way = carry_out(view, decided)
+        again = before, instead, holding.free
+        plan = replace(plan, held=propose(under_way, *again, settings, rng))
+    if not (unasked or plan.changes or plan.refusals or plan.held):
         plan = replace(plan, skipped=find_idle_rule(view.brokers, state, settings, view.now_ms))
     plan, state = reviewer.note(plan, state)
     return _finish(plan, view, state, settings, now_ms)
@@ -104,22 +118,15 @@ def _unasked(review: Review, settings: Settings) -> Rule | None:
     return Rule.AWAITING_OUTCOME if review.awaiting else None
 
 
-def _dispose(
-    proposed: Proposals, state: RoundState, settings: Settings, rng: np.random.Generator, spent: int
-) -> tuple[Plan, RoundState]:
-    """The moves granted and refused; ``spent`` is how much of the budget urgent moves have used."""
-    if not proposed.wishes:
-        return Plan(), state
-    placing = Placing(proposed.view, state.histories, settings, rng)
-    plan = Disposal(placing).plan(proposed.wishes, proposed.cooling, spent)
-    return plan, replace(state, histories=placing.remembered())
-
-
 def _finish(
     plan: Plan, view: View, state: RoundState, settings: Settings, now_ms: int
 ) -> tuple[Plan, RoundState]:
     plan = replace(plan, summary=_summary(view, settings))
-    return plan, state if settings.round.observe_only else start_cooldowns(plan, state, now_ms)
+    if settings.round.observe_only:
+        return plan, state
+    moved = (move.bundle for move in plan.moves)
+    handed = remember_moves(state.handed, moved, settings.plans, view.controls, now_ms)
+    return plan, start_cooldowns(plan, replace(state, handed=handed), now_ms)
 
 
 def _summary(view: View, settings: Settings) -> dict[str, float]:

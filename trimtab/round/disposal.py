@@ -11,15 +11,19 @@ from typing import Final
 
 import numpy as np
 
-from trimtab.arrays import Ints
+from trimtab.arrays import Bools, Ints
 from trimtab.filters import CAPS, FILTERS, may_unload, narrow, reachable
-from trimtab.plan import MOST_AT_ONCE, Move, Plan, Refusal, ShedWish
-from trimtab.reasons import ORDERED, Reason, Rule
+from trimtab.plan import Move, Plan, Refusal, ShedWish
+from trimtab.reasons import EMPTYING, Reason, Rule
+from trimtab.round.allowance import Allowance
 from trimtab.round.placing import Placing
-from trimtab.settings import Settings
 
 _NOWHERE_ELSE: Final = MappingProxyType(
-    {Reason.UNDONE: Rule.NO_CANDIDATE, Reason.ASKED: Rule.UNFIT_DESTINATION}
+    {
+        Reason.UNDONE: Rule.NO_CANDIDATE,
+        Reason.ASKED: Rule.UNFIT_DESTINATION,
+        Reason.APPROVED: Rule.UNFIT_DESTINATION,
+    }
 )
 """Reasons of moves that go where they are wished or not at all, and the rule if they may not."""
 
@@ -27,8 +31,9 @@ _NOWHERE_ELSE: Final = MappingProxyType(
 class Disposal:
     """Builds one plan's moves."""
 
-    def __init__(self, placing: Placing) -> None:
+    def __init__(self, placing: Placing, allowance: Allowance) -> None:
         self._placing, self._view, self._settings = placing, placing.view, placing.settings
+        self._allowance = allowance
         self._staying = placing.staying
         self._awaited: Ints = np.zeros_like(self._staying)
         """How many bundles the wishes still to be decided would bring each broker."""
@@ -39,17 +44,16 @@ class Disposal:
         self._lasts: list[ShedWish] = []
         """Granted wishes that leave a broker without bundles until another arrives."""
 
-    def plan(self, wishes: Sequence[ShedWish], cooling: Collection[int], spent: int = 0) -> Plan:
+    def plan(self, wishes: Sequence[ShedWish], cooling: Collection[int]) -> Plan:
         """Turn every wish into a move or a refusal; ``cooling`` has the bundle rows that moved
-        recently, ``spent`` is how much of the budget is used up."""
-        left = budget(self._settings) - spent
+        recently."""
         placed = [wish.destination for wish in wishes if wish.destination is not None]
         np.add.at(self._awaited, placed, 1)
         refusals: list[Refusal] = []
         for wish in wishes:
             if wish.destination is not None:
                 self._awaited[wish.destination] -= 1
-            answer = self._find_rule(wish, cooling, left) or self._destination(wish)
+            answer = self._find_rule(wish, cooling) or self._destination(wish)
             if isinstance(answer, Rule):
                 refusals.append(self._refuse(wish, answer))
             else:
@@ -60,7 +64,7 @@ class Disposal:
         moves = tuple(self._move(wish, to) for wish, to in self._granted.items())
         return Plan(moves=moves, refusals=tuple(refusals))
 
-    def _find_rule(self, wish: ShedWish, cooling: Collection[int], left: int) -> Rule | None:
+    def _find_rule(self, wish: ShedWish, cooling: Collection[int]) -> Rule | None:
         """The first rule that refuses the wish, wherever its bundle would go."""
         bundle, source, bundles = wish.bundle, wish.source, self._view.bundles
         staying = self._staying[source] + self._awaited[source] - 1
@@ -71,21 +75,21 @@ class Disposal:
             (Rule.NOT_MOVABLE, not bundles.movable[bundle]),
             (Rule.UNOWNED, bundles.owner[bundle] != source),
             (Rule.SAME_BROKER, wish.destination == source),
-            (Rule.LAST_BUNDLE, staying < 1 and wish.reason not in ORDERED),
-            (Rule.BUDGET, len(self._moved) >= left),
+            (Rule.LAST_BUNDLE, staying < 1 and wish.reason not in EMPTYING),
         )
-        return next((rule for rule, refuses in rules if refuses), None)
+        rule = next((rule for rule, refuses in rules if refuses), None)
+        return rule or self._allowance.find_rule(bundle, source)
 
     def _destination(self, wish: ShedWish) -> int | Rule:
         """A broker row for the wish, checked in Pulsar's order; or the rule that leaves none."""
         placing, bundle = self._placing, self._view.bundles.names[wish.bundle]
         request = placing.projection.request(wish.bundle, None if wish.or_stay else wish.source)
         allowed = reachable(request)
-        if not allowed.any():
-            others = np.count_nonzero(self._view.brokers.available) > 1
-            return Rule.ISOLATED if others else Rule.NO_CANDIDATE
+        roomy = self._with_room(allowed)
+        if not roomy.any():
+            return self._shortage(allowed)
         if wish.reason is Reason.DRAINED:
-            return placing.draw_evenly(bundle, request, allowed, self._given)
+            return placing.draw_evenly(bundle, request, roomy, self._given)
         if not may_unload(request):
             return Rule.ANTI_AFFINITY
         # The evenness filter counts bundles and would undo the shedder's choice of a pair: it does
@@ -93,22 +97,38 @@ class Disposal:
         if wish.destination is not None:
             capped = narrow(request, allowed, CAPS, self._settings)
             if capped[wish.destination]:
-                return wish.destination
+                return wish.destination if roomy[wish.destination] else Rule.BROKER_BUDGET
             if wish.reason in _NOWHERE_ELSE:
                 return _NOWHERE_ELSE[Reason(wish.reason)]
-        chosen = placing.draw(bundle, narrow(request, allowed, FILTERS, self._settings))
+        chosen = placing.draw(bundle, narrow(request, roomy, FILTERS, self._settings))
         if not placing.light[chosen]:
-            chosen = placing.draw(bundle, allowed)
+            chosen = placing.draw(bundle, roomy)
         return Rule.SAME_BROKER if chosen == wish.source else chosen
+
+    def _shortage(self, allowed: Bools) -> Rule:
+        """Why no broker may get a bundle that policies allow on ``allowed`` ones."""
+        if allowed.any():
+            return Rule.BROKER_BUDGET
+        others = np.count_nonzero(self._view.brokers.available) > 1
+        return Rule.ISOLATED if others else Rule.NO_CANDIDATE
+
+    def _with_room(self, allowed: Bools) -> Bools:
+        """Those of the ``allowed`` brokers (n,) that may get another bundle in this round."""
+        if not self._settings.plans.broker_moves:
+            return allowed
+        full = np.array([self._allowance.is_full(row) for row in range(len(allowed))], np.bool_)
+        roomy: Bools = allowed & ~full
+        return roomy
 
     def _grant(self, wish: ShedWish, destination: int) -> None:
         self._granted[wish] = destination
         self._moved.add(wish.bundle)
+        self._allowance.take(wish.bundle, wish.source, destination)
         self._staying[wish.source] -= 1
         self._staying[destination] += 1
         self._given[destination] += 1
         self._placing.projection.add(wish.bundle, wish.source, destination)
-        if self._staying[wish.source] < 1 and wish.reason not in ORDERED:
+        if self._staying[wish.source] < 1 and wish.reason not in EMPTYING:
             self._lasts.append(wish)
 
     def _unreplaced(self) -> Iterator[ShedWish]:
@@ -138,8 +158,3 @@ class Disposal:
             rule=rule,
             destination=None if wish.destination is None else names[wish.destination],
         )
-
-
-def budget(settings: Settings) -> int:
-    """How many moves a round may make."""
-    return settings.round.max_moves or MOST_AT_ONCE

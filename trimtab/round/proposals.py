@@ -1,7 +1,8 @@
 """What the strategies are shown, and what they propose.
 
 show the available part of the view, without what is cooling down or in flight
-splits that operators ask for are granted or refused; their bundles stay for the rest of the round
+splits that operators ask for, and merges that they approve, are granted or refused; their bundles
+  stay for the rest of the round, as do pinned ones and those whose changes wait
 the split trigger proposes; its bundles stay for the rest of the round
 the merger proposes; its bundles stay too
 the children of earlier splits wish for a place
@@ -20,6 +21,7 @@ from trimtab.merging import MERGERS
 from trimtab.names import rows_of
 from trimtab.plan import MOST_AT_ONCE, Merge, MergeWish, Refusal, ShedWish, Split, SplitWish
 from trimtab.reasons import Reason
+from trimtab.round.approved import take_merges
 from trimtab.round.asked_splits import decide_asked
 from trimtab.settings import Settings
 from trimtab.shedding import STRATEGIES
@@ -44,19 +46,26 @@ class Proposals(NamedTuple):
 
 
 def ask_strategies(
-    view: View, state: RoundState, settings: Settings, instead: Sequence[ShedWish] | None
+    view: View,
+    state: RoundState,
+    settings: Settings,
+    instead: Sequence[ShedWish] | None,
+    held: Collection[int] = (),
 ) -> tuple[Proposals, RoundState]:
     """The proposals, and the state with the strategies' histories; ``view`` is of the available
-    brokers, ``instead`` are the wishes while no shedder may be asked, None if it may."""
+    brokers, ``instead`` are the wishes while no shedder may be asked, None if it may, ``held`` the
+    rows that strategies must leave alone."""
     cooling = frozenset(rows_of(view.bundles.names, state.recent))
     concerned = rows_of(view.bundles.names, state.asked)
     asked, denied, view, state = decide_asked(view, state, settings)
     # What was refused stays too: it must not be merged in the very round.
-    view = hold_splitting(hold_moving(view, {*cooling, *concerned}), asked)
+    merged, unmerged, state = take_merges(hold_moving(view, concerned), state)
+    parts = [row for wish in merged for row in (wish.bundle, wish.neighbour)]
+    view = hold_splitting(hold_moving(view, {*cooling, *concerned, *parts, *held}), asked)
     triggered, hindered, state = _ask_trigger(view, state, settings)
     view = hold_splitting(view, triggered)
-    merges = ask_merger(view, settings)
-    view = hold(view, [row for wish in merges for row in (wish.bundle, wish.neighbour)])
+    wanted = ask_merger(view, settings)
+    view = hold(view, [row for wish in wanted for row in (wish.bundle, wish.neighbour)])
     children, state = _ask_children(view, state, settings)
     wishes = instead
     if wishes is None:
@@ -65,8 +74,8 @@ def ask_strategies(
         view=view,
         cooling=cooling,
         splits=tuple(_split(view, wish) for wish in (*asked, *triggered)),
-        merges=tuple(_merge(view, wish) for wish in merges),
-        refusals=(*denied, *hindered),
+        merges=tuple(_merge(view, wish) for wish in (*merged, *wanted)),
+        refusals=(*denied, *unmerged, *hindered),
         wishes=[*children, *wishes],
     ), state
 

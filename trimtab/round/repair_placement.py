@@ -1,7 +1,7 @@
 """Places bundles without an owner in order, each in view of the earlier placements.
 
 for each bundle that needs a broker, until there are enough for one batch:
-  the broker it was on its way to, if that is available
+  the broker it was on its way to, or is pinned to, if that is available
   else, of the brokers that policies allow, without its last owner if there is another:
     leave out overloaded ones, if others are left, and those that the filters reject
     keep those that were given the fewest bundles, unless the placement strategy counts itself
@@ -83,9 +83,11 @@ class RepairPlacement:
         """A broker row; None if no broker may have the bundle."""
         request = self._placing.projection.request_for(namespace_of(need.bundle))
         allowed = find_permitted(request)
-        intended = self._row_of.get(need.destination or "")
-        if intended is not None and allowed[intended]:
-            return intended
+        pin = self._view.controls.pins.get(need.bundle)
+        for wanted in (need.destination, pin and pin.broker):
+            intended = self._row_of.get(wanted or "")
+            if intended is not None and allowed[intended]:
+                return intended
         owner = self._row_of.get(need.owner or "")
         if owner is not None and np.count_nonzero(allowed) > 1:
             allowed[owner] = False

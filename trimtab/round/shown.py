@@ -5,6 +5,7 @@ from __future__ import annotations
 from trimtab.names import rows_of
 from trimtab.plan import Plan, parts_of
 from trimtab.reasons import ORDERED
+from trimtab.round.holding import find_holding
 from trimtab.round.proposals import hold, hold_moving
 from trimtab.round.urgent import carry_out, smooth_averages
 from trimtab.settings import Settings
@@ -22,4 +23,5 @@ def show_to_strategies(
     view = carry_out(view, Plan(moves=ordered, repairs=plan.repairs))
     names, splitting = view.bundles.names, [split.bundle for split in plan.splits]
     view = hold_moving(view, rows_of(names, {*state.recent, *state.asked}))
+    view = hold(view, find_holding(view, settings).fixed)
     return hold(view, rows_of(names, {*splitting, *parts_of(plan.merges)}), splitting)

@@ -1,4 +1,4 @@
-"""What cannot wait: repairs, moves that operators ask for, and moves off brokers that drain."""
+"""What cannot wait: repairs, moves that people ask for or approve, moves off draining brokers."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from trimtab.names import rows_of
 from trimtab.ownership import Event
 from trimtab.plan import Plan, ShedWish
 from trimtab.reasons import Reason, Rule
+from trimtab.round.allowance import Allowance
+from trimtab.round.approved import keep_unspent, take_approved
 from trimtab.round.asked_moves import take_asked
 from trimtab.round.disposal import Disposal
 from trimtab.round.placing import Placing
@@ -35,16 +37,21 @@ def plan_urgent(
     if obstacle is not None:
         return Plan(skipped=obstacle), view, state
     view, state = smooth_averages(view, state, settings)
+    before = state
     asked, refused, state = take_asked(view, state)
-    wishes = [*asked, *_drains(view, {wish.bundle for wish in asked})]
+    approved, denied, state = take_approved(view, state, {wish.bundle for wish in asked})
+    ordered, refused = (*asked, *approved), refused + denied
+    wishes = [*ordered, *_drains(view, {wish.bundle for wish in ordered})]
     if not (view.trouble.needs or wishes):
         return Plan(refusals=refused), view, state
     placing = Placing(view, state.histories, settings, rng)
     repairs, postponed = RepairPlacement(placing).repairs()
     under_way = int(np.count_nonzero(view.intended != view.bundles.owner))
-    plan = Disposal(placing).plan(wishes, (), under_way)
+    allowance = Allowance(view, settings, state.handed, under_way)
+    plan = Disposal(placing, allowance).plan(wishes, ())
+    state = keep_unspent(plan, before, replace(state, histories=placing.remembered()))
     plan = replace(plan, refusals=refused + plan.refusals, repairs=repairs, postponed=postponed)
-    return plan, carry_out(view, plan), replace(state, histories=placing.remembered())
+    return plan, carry_out(view, plan), state
 
 
 def _obstacle(view: View, state: RoundState) -> Rule | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from trimtab.settings.brokers import DoubtSettings, FlappingSettings
 from trimtab.settings.bundles import SplitSettings
+from trimtab.settings.plans import PlanSettings
 from trimtab.settings.review import ShadowSettings
 from trimtab.settings.rounds import RoundSettings, WeightSettings
 from trimtab.settings.shedding import AvgSettings, UnloadSettings
@@ -35,6 +36,7 @@ __all__ = [
     "AvgSettings",
     "DoubtSettings",
     "FlappingSettings",
+    "PlanSettings",
     "RoundSettings",
     "Settings",
     "ShadowSettings",

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from trimtab.settings.brokers import DoubtSettings, FlappingSettings
 from trimtab.settings.bundles import MergeSettings, SplitSettings
 from trimtab.settings.planner import PlannerSettings
+from trimtab.settings.plans import PlanSettings
 from trimtab.settings.review import (
     BreakerSettings,
     ExplainSettings,
@@ -28,6 +29,7 @@ from trimtab.settings.shedding import (
     UnloadSettings,
 )
 from trimtab.settings.spellings import KnownSettings, Value, accept
+from trimtab.settings.windows import window_problems
 from trimtab.settings.words import (
     BY_POSITIONS,
     IN_WORDS,
@@ -61,6 +63,7 @@ class Settings:
     breaker: BreakerSettings = field(default_factory=BreakerSettings)
     shadow: ShadowSettings = field(default_factory=ShadowSettings)
     explain: ExplainSettings = field(default_factory=ExplainSettings)
+    plans: PlanSettings = field(default_factory=PlanSettings)
     own: tuple[tuple[str, Any], ...] = ()
     """Shedders that bring their own settings, each with an instance of its dataclass, or None where
     it has none: see `trimtab.shedding.DEFAULTS`."""
@@ -200,6 +203,8 @@ def contradictions(settings: Settings) -> Iterator[str]:
     if (settings.round.shedding == "avg") != (settings.round.placement == "avg"):
         yield "round.placement: avg placement and avg shedding go together or not at all"
     yield from _split_contradictions(settings.split)
+    for problem in window_problems(settings.plans.windows):
+        yield f"plans.windows: {problem}"
     shadow = settings.shadow
     if shadow.shedding != NO_SHADOW and (shadow.shedding == "avg") != (shadow.placement == "avg"):
         yield "shadow.placement: avg placement and avg shedding go together or not at all"

@@ -15,6 +15,9 @@ PLACEMENT: Final = (
     "round-robin",
     "avg",
 )
+AUTOMATIC: Final = "automatic"
+MODES: Final = (AUTOMATIC, "propose", "approve")
+"""Of a whole cluster (`trimtab.controls.Mode`); its ``observe`` is ``round.observe_only``."""
 AHEAD: Final = "ahead"
 AT_LOOKUP: Final = "at-lookup"
 ASSIGNMENT: Final = (AHEAD, AT_LOOKUP)

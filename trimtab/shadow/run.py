@@ -17,10 +17,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from trimtab.controls import Controls
 from trimtab.plan import Move, Plan
 from trimtab.reasons import IDLE, ORDERED, Rule
 from trimtab.round.decide import decide
-from trimtab.settings import NO_SHADOW, Settings
+from trimtab.settings import NO_SHADOW, PlanSettings, Settings
 from trimtab.shadow.overlay import NOTHING_LEARNT, learn_costs, overlay_view, standing
 from trimtab.state.memory import Memory
 from trimtab.state.shadow_state import Contest, Shadow, Tally
@@ -111,9 +112,12 @@ def _decided(shadow: Shadow, view: View, settings: Settings) -> tuple[Plan, Shad
     kept = 0.5 ** (elapsed / settings.planner.cost_half_life)
     costs = learn_costs(shadow.costs, view.brokers, kept)
     world = overlay_view(view, shadow.elsewhere, costs)
+    # Pins bind it; it waits for no person, as it moves nothing.
+    world = replace(world, controls=Controls(pins=view.controls.pins))
     # The same draws as the active strategy's: luck must make no difference between them.
     rng = shadow.round.draws(view.cluster)
-    plan, state = decide(world, shadow.round, replace(settings, round=chosen), view.now_ms, rng)
+    settings = replace(settings, round=chosen, plans=PlanSettings())
+    plan, state = decide(world, shadow.round, settings, view.now_ms, rng)
     return plan, replace(shadow, round=state, costs=costs)
 
 

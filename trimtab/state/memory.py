@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from trimtab.controls import NO_CONTROLS, Controls
 from trimtab.doubt import Doubt
+from trimtab.kept_plans.kept_plan import KeptPlan
 from trimtab.policies import NO_POLICIES, Policies
 from trimtab.state.in_flight import Flight
 from trimtab.state.liveness import Liveness
@@ -45,6 +47,9 @@ class Memory:
     problems: list[str] = field(default_factory=list)
     """Intents refused since the last round."""
     policies: Policies = NO_POLICIES
+    controls: Controls = NO_CONTROLS
+    plans: tuple[KeptPlan, ...] = ()
+    """The last kept plans, oldest first."""
     liveness: Liveness = field(default_factory=Liveness)
     doubts: dict[str, Doubt] = field(default_factory=dict)
     """Cause to level, from intents; causes at STABLE are left out."""

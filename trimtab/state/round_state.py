@@ -20,6 +20,7 @@ from trimtab.shedding.transfer import TransferHistory
 from trimtab.splitting.triggers.instantaneous import SplitHistory
 from trimtab.state.breaker_state import Breaker
 from trimtab.state.broker_averages import BrokerAverages
+from trimtab.state.hand_overs import HandOvers
 from trimtab.state.ledger_state import Ledger
 from trimtab.wire.columns import pack, unpack
 
@@ -87,6 +88,14 @@ class AskedSplit:
 
 
 @dataclass(frozen=True, slots=True)
+class ApprovedMove:
+    """Where an approved plan takes a bundle from, and to."""
+
+    source: str
+    destination: str
+
+
+@dataclass(frozen=True, slots=True)
 class RoundState:
     """What a cluster's rounds remember from one to the next."""
 
@@ -105,6 +114,13 @@ class RoundState:
     asked_moves: dict[str, str] = field(default_factory=dict)
     """Bundles that operators want moved, each to a broker, or where placement finds best if that is
     empty; the next round in which ownership is in no doubt decides."""
+    approved: dict[str, ApprovedMove] = field(default_factory=dict)
+    """Bundles that an approved plan moves, until a round has decided."""
+    approved_merges: dict[str, str] = field(default_factory=dict)
+    """Bundles that an approved plan merges, each with its neighbour above; the next round that asks
+    strategies decides."""
+    handed: HandOvers = field(default_factory=dict)
+    """The moves that budgets count."""
     ledger: Ledger = field(default_factory=Ledger)
     breaker: Breaker = field(default_factory=Breaker)
     strategies: tuple[str, ...] = ()

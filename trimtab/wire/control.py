@@ -8,6 +8,7 @@ from zlib import crc32
 
 import msgspec
 
+from trimtab.controls import Mode
 from trimtab.doubt import Doubt
 from trimtab.policies import Isolation
 
@@ -51,6 +52,28 @@ class IntentKind(StrEnum):
     """Put the namespace ``name`` into the anti-affinity group ``group``; if empty, into none."""
     FAILURE_DOMAIN = "failure-domain"
     """Define the failure domain ``name`` as ``brokers``."""
+    APPROVE = "approve"
+    """Carry out the kept plan ``plan``."""
+    REJECT = "reject"
+    """Do not carry out ``plan``, and propose the same no more before it would have expired."""
+    CANCEL = "cancel"
+    """Call off what of ``plan`` has not begun."""
+    UNDO = "undo"
+    """Take back what ``plan`` has moved and is still where it put it, as a new plan."""
+    DRAIN_PLAN = "drain-plan"
+    """Make a plan that drains ``brokers``, one after the other; it runs once it is approved."""
+    RESTART_PLAN = "restart-plan"
+    """The same, and uses each broker again once it has been started anew, before the next."""
+    PIN = "pin"
+    """Leave ``bundle``, or all of the namespace ``name``, where it is until ``until``. A bundle
+    that must be placed anew goes to ``broker``."""
+    UNPIN = "unpin"
+    """End the pin of ``bundle`` or of the namespace ``name``."""
+    MODE = "mode"
+    """Set the mode of the namespace ``name`` to ``mode``; without one, it has the cluster's."""
+    BUDGET = "budget"
+    """Set how many bundles of the tenant ``name`` may move in ``plans.tenant_period`` to ``limit``;
+    if negative, the setting ``plans.tenant_moves`` counts."""
 
 
 OF_THE_WATCHER: Final = frozenset(
@@ -95,6 +118,12 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     algorithm: str = ""
     positions: tuple[int, ...] = ()
     level: Doubt = Doubt.STABLE
+    plan: str = ""
+    """A kept plan's id."""
+    until: int = 0
+    """When a pin ends (epoch ms)."""
+    mode: Mode | None = None
+    limit: int = -1
     v: int = 1
 
 

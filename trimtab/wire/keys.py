@@ -98,6 +98,16 @@ def outcome_key(cluster: str, intent: str) -> str:
     return f"trimtab:{{{cluster}}}:outcome:{intent}"
 
 
+def plans_key(cluster: str) -> str:
+    """Sorted set with an expiry: kept plans' ids, by when each last changed."""
+    return f"trimtab:{{{cluster}}}:plans"
+
+
+def plan_key(cluster: str, plan: str) -> str:
+    """String with an expiry: a kept plan as JSON (`trimtab.kept_plans.kept_plan.KeptPlan`)."""
+    return f"trimtab:{{{cluster}}}:plans:{plan}"
+
+
 def urls_key(cluster: str, broker: str) -> str:
     """String with an expiry: the broker's service URLs as JSON
     (`trimtab.wire.lookup.ServiceUrls`), written by its agent."""

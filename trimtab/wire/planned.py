@@ -64,6 +64,17 @@ class PlannedRepair(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     why: str = ""
 
 
+class HeldChanges(msgspec.Struct, frozen=True, kw_only=True):
+    """What strategies want and is not carried out: it waits for a person, or for a window. Of each
+    kind the first ones, where there are very many."""
+
+    changes: int
+    """How many there are in all."""
+    moves: tuple[PlannedMove, ...] = ()
+    splits: tuple[PlannedSplit, ...] = ()
+    merges: tuple[PlannedMerge, ...] = ()
+
+
 class ForecastRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A broker's usage (fraction) after the whole plan has landed, predicted and realised."""
 

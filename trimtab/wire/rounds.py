@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
+from trimtab.controls import Controls
+from trimtab.kept_plans.kept_plan import KeptPlan
 from trimtab.policies import Policies
 from trimtab.wire.command import Division
 from trimtab.wire.hints import Hints
 from trimtab.wire.intent_outcome import IntentOutcome
 from trimtab.wire.planned import (
+    HeldChanges,
     PlannedMerge,
     PlannedMove,
     PlannedRepair,
@@ -130,6 +133,11 @@ class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The settings that intents changed, by dotted name; all others are as the job was started."""
     policies: Policies | None = None
     """The policies in force; None in a record of an earlier version."""
+    controls: Controls | None = None
+    """The modes of namespaces, pins and budgets in force; None in a record of an earlier version.
+    """
+    held: HeldChanges | None = None
+    """What the round holds back; None if nothing."""
     v: int = 1
 
 
@@ -156,6 +164,8 @@ class BatchRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     rounds: tuple[RoundRecord, ...]
     outcomes: tuple[IntentOutcome, ...] = ()
     """What came of operators' intents."""
+    plans: tuple[KeptPlan, ...] = ()
+    """The kept plans that this batch has made or changed."""
     exported: tuple[str, ...] = ()
     """Clusters whose state after this batch is on trimtab.state."""
     settings: JobSettings | None = None

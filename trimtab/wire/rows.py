@@ -9,6 +9,8 @@ from typing import Final, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
+from trimtab.kept_plans.kept_plan import KeptPlan
+
 
 class _OfCluster(Protocol):
     @property
@@ -42,6 +44,8 @@ class Tag(StrEnum):
     """② to the sinks: a RoundRecord as JSON."""
     OUTCOME = "outcome"
     """② to the sinks: an intent's Outcome as JSON."""
+    PLAN = "plan"
+    """② to the sinks: a KeptPlan as JSON, whenever it has changed."""
     STATE = "state"
     """② to the sinks: a part of a cluster's state after the batch, as it is stored."""
     WHY = "why"
@@ -96,7 +100,7 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True):
     """LogAppendTime of the newest report."""
 
 
-def json_row(cluster: str, tag: Tag, value: msgspec.Struct) -> Row:
+def json_row(cluster: str, tag: Tag, value: msgspec.Struct | KeptPlan) -> Row:
     """A row from the cluster's operator to the sinks."""
     return Row(cluster, tag, "", msgspec.json.encode(value), 0)
 

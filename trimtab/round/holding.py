@@ -1,0 +1,76 @@
+"""Which bundles strategies must leave alone: pinned ones, and those whose changes wait.
+
+waits(namespace) = its mode, or else the cluster's, is not automatic; or no window is open
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from trimtab.arrays import Bools
+from trimtab.controls import Mode
+from trimtab.names import rows_of
+from trimtab.reasons import Rule
+from trimtab.settings import Settings
+from trimtab.settings.windows import is_open
+from trimtab.view import View
+
+
+class Holding(NamedTuple):
+    """(m,) bundles of a view that are pinned, and that wait."""
+
+    pinned: Bools
+    waiting: Bools
+
+    @property
+    def all_wait(self) -> bool:
+        """Whether nothing that strategies want is carried out now."""
+        return bool(self.waiting.size and self.waiting.all())
+
+    @property
+    def fixed(self) -> list[int]:
+        """The rows that strategies must leave where they are, if not all wait."""
+        held = self.pinned if self.all_wait else self.pinned | self.waiting
+        return np.flatnonzero(held).tolist()
+
+    @property
+    def free(self) -> list[int]:
+        """The rows that must stay in a plan for the waiting ones alone."""
+        return np.flatnonzero(self.pinned | ~self.waiting).tolist()
+
+
+def find_holding(view: View, settings: Settings) -> Holding:
+    """What of a view is pinned, and what waits."""
+    bundles, controls = view.bundles, view.controls
+    size = len(bundles.names)
+    pinned = np.zeros(size, dtype=np.bool_)
+    if controls.pins:
+        pinned[rows_of(bundles.names, controls.pins)] = True
+        pinned |= _of_namespaces(view, [name in controls.pins for name in bundles.namespaces])
+    acts = not controls.modes and waits(view, settings, "") is None
+    if acts or settings.round.observe_only:
+        # Of what is only shown nothing needs to wait.
+        return Holding(pinned, np.zeros(size, dtype=np.bool_))
+    rules = [waits(view, settings, name) for name in bundles.namespaces]
+    return Holding(pinned, _of_namespaces(view, [rule is not None for rule in rules]))
+
+
+def waits(view: View, settings: Settings, namespace: str) -> Rule | None:
+    """Why what strategies want of a namespace is not carried out now; None if it is."""
+    if mode_of(view, settings, namespace) is not Mode.AUTOMATIC:
+        return Rule.HELD
+    windows = settings.plans.windows
+    return Rule.OUTSIDE_WINDOW if windows and not is_open(windows, view.now_ms) else None
+
+
+def mode_of(view: View, settings: Settings, namespace: str) -> Mode:
+    """The namespace's own mode, or else the cluster's."""
+    return view.controls.modes.get(namespace, Mode(settings.plans.mode))
+
+
+def _of_namespaces(view: View, chosen: list[bool]) -> Bools:
+    """(m,) the bundles of the chosen ones of ``Bundles.namespaces``."""
+    found: Bools = np.array([*chosen, False], dtype=np.bool_)[view.bundles.namespace]
+    return found
