@@ -53,6 +53,19 @@ def describe_bundle(session: Session, bundle: Bundle) -> Shown:
     return shown._replace(notes=[why])
 
 
+@bundle_commands.command("history")
+@reads
+def history(
+    session: Session,
+    bundle: Bundle,
+    limit: Annotated[int, typer.Option(min=1, max=100, help="At most so many rounds.")] = 20,
+) -> Shown:
+    """Show what the last hundred rounds did with a bundle, the newest first."""
+    found = session.get("history", subject=_checked(bundle), limit=limit)
+    columns = {"round": text, "at": moment, "verdict": text, "rule": text, "source": text}
+    return Shown(found, found, {**columns, "destination": text}, {"why": text})
+
+
 @bundle_commands.command("unload")
 @acts
 def unload(
