@@ -123,9 +123,11 @@ class ControlPlane:
         with self._reading:
             return remember(self._topics, last)
 
-    def brokers(self, last: ClusterRounds) -> list[BrokerRow]:
-        """The brokers of the newest round, the busiest first."""
-        return list_brokers(last.newest, self.store)
+    def brokers(
+        self, last: ClusterRounds, after: str = "", most: int | None = None
+    ) -> list[BrokerRow]:
+        """The brokers of the newest round, the busiest first: the first ``most`` after one."""
+        return list_brokers(last.newest, self.store, after, most)
 
     def bundles(
         self, cluster: str, wanted: Wanted, after: str, most: int

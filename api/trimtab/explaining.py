@@ -18,14 +18,14 @@ own_explaining = APIRouter(prefix="/clusters/{cluster}", tags=["rounds"])
 
 @own_explaining.get("/view")
 def get_view(cluster: str, context: InContext) -> dict[str, Any]:
-    """What the newest round saw: brokers with their usage (fractions), doubts, policies."""
+    """What the newest round saw: the usage of brokers (fractions), doubts, policies."""
     last = context.plane.cluster(cluster)
     newest = last.newest
     return {
         "cluster": cluster,
         "round": newest.round,
         "at": newest.at,
-        "brokers": [row._asdict() for row in context.plane.brokers(last)],
+        "usage": newest.usage,
         "summary": last.regular.summary,
         "unserved": newest.unserved,
         "doubt": newest.doubt,
