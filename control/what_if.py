@@ -31,8 +31,9 @@ from trimtab.round.decide import decide
 from trimtab.settings import Settings
 from trimtab.state.round_state import RoundState
 from trimtab.view import View
-from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, decode, encode
+from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
 from trimtab.wire.ownership import Record
+from trimtab.wire.reports.decode import decode
 
 MOST_BUNDLES: Final = 100_000
 """Of a fleet that is tried: each round of more takes seconds."""
