@@ -70,7 +70,7 @@ def _changing(
         bool, Query(description="Do not check it before; the job checks it too.")
     ] = False,
 ) -> Changing:
-    return Changing(context, dry_run, wait, not unchecked)
+    return Changing(context, dry_run, min(wait, context.patience_s), not unchecked)
 
 
 HowToChange = Annotated[Changing, Depends(_changing)]
