@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from admin.commands.advise import advise
 from admin.commands.api import serve_api
 from admin.commands.audit import audit
 from admin.commands.brokers import broker_commands
@@ -84,6 +85,7 @@ for command in (
     pause,
     resume,
     outcome,
+    advise,
     doctor,
     audit,
     replay,

@@ -55,6 +55,8 @@ Wait = Annotated[float, typer.Option(min=0, help="Seconds to wait until it is do
 Id = Annotated[
     str, typer.Option("--id", help="Your name for the request, which is carried out once.")
 ]
+Limit = Annotated[int, typer.Option(min=1, max=1_000, help="At most so many.")]
+After = Annotated[str, typer.Option(help="Those after this one, as the last page says.")]
 Unchecked = Annotated[
     bool, typer.Option("--unchecked", help="Do not check it before; the job checks it too.")
 ]
@@ -83,6 +85,11 @@ class Change(NamedTuple):
     path: str
     body: object = None
     query: Mapping[str, object] = {}
+
+
+def note_more(page: Mapping[str, Any]) -> list[str]:
+    """What to say below a page of a list that goes on."""
+    return [f"there are more: --after {page['next']}, or --limit"] if page["next"] else []
 
 
 def reads(command: Callable[..., Shown]) -> Callable[..., None]:

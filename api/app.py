@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from fastapi import FastAPI, Request, Response
+from fastapi.openapi.utils import get_openapi
 
 from api.access import allow
 from api.audit_log import INTENT_HEADER, AuditLog
@@ -21,17 +22,19 @@ from api.pulsar.lookup import lookup
 from api.pulsar.namespaces import namespaces
 from api.pulsar.topics import topics
 from api.rate_limit import RateLimit
-from api.refusal import handle_errors
+from api.refusal import RESPONSES, handle_errors
 from api.tokens import LOCAL, Caller, Role, Tokens
 from api.trimtab.brokers import own_brokers
 from api.trimtab.bundles import own_bundles
 from api.trimtab.clusters import own_clusters
 from api.trimtab.controls import own_modes, own_pins
+from api.trimtab.explaining import own_explaining
 from api.trimtab.namespaces import own_namespaces
 from api.trimtab.plans import own_plans
 from api.trimtab.policies import own_groups, own_policies
 from api.trimtab.rounds import own_rounds
 from api.trimtab.settings import own_settings
+from api.trimtab.sizing import own_sizing
 from api.trimtab.topics import own_topics
 
 _ADMIN_PATHS: Final = "/admin/v2"
@@ -61,7 +64,9 @@ def create_app(context: Context, access: Access | None = None) -> FastAPI:
         title="trimtab",
         summary="Pulsar's admin paths for what trimtab decides, and trimtab's own.",
         version="1",
+        responses=RESPONSES,
     )
+    app.openapi = lambda: _describe(app)  # type: ignore[method-assign]
     app.state.context, app.state.limit = context, access.limit
     app.state.tokens, app.state.local = access.tokens, access.local
     handle_errors(app)
@@ -93,6 +98,8 @@ def create_app(context: Context, access: Access | None = None) -> FastAPI:
         (own_rounds, Role.OPERATOR),
         (own_settings, Role.ADMIN),
         (own_topics, Role.OPERATOR),
+        (own_explaining, Role.OPERATOR),
+        (own_sizing, Role.VIEWER),
     ):
         app.include_router(router, prefix=_OWN_PATHS, dependencies=[allow(changes)])
 
@@ -105,3 +112,15 @@ def create_app(context: Context, access: Access | None = None) -> FastAPI:
         return response
 
     return app
+
+
+def _describe(app: FastAPI) -> dict[str, Any]:
+    """The description of all paths, without FastAPI's own answer to what it cannot read: that is
+    answered as in Pulsar, by 400."""
+    if app.openapi_schema is None:
+        told = get_openapi(title=app.title, version=app.version, routes=app.routes)
+        for methods in told["paths"].values():
+            for operation in methods.values():
+                operation["responses"].pop("422", None)
+        app.openapi_schema = told
+    return app.openapi_schema

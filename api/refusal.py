@@ -8,6 +8,7 @@ from typing import Any, Final
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from control.intents import Objections
@@ -34,6 +35,33 @@ _STATUS: Final[Mapping[str, int]] = {
     IntentRule.NOT_QUARANTINED: 409,
 }
 """Rules by which an intent is refused; all others are preconditions that fail (412)."""
+
+
+class Problem(BaseModel):
+    """Why a request is not answered."""
+
+    reason: str = Field(description="Every cause.")
+    rule: str | None = Field(default=None, description="The rule that decided, if one did.")
+    next: str | None = Field(default=None, description="What to type next.")
+
+
+_MEANINGS: Final[Mapping[int, str]] = {
+    400: "The request cannot be read; all problems are named.",
+    401: "No token in force.",
+    403: "The role or the tenant of the token may not.",
+    404: "Unknown, with the nearest names that exist.",
+    405: "Not served by this method.",
+    409: "It contradicts what is there.",
+    412: "A rule forbids it.",
+    429: "Too many changes in a minute.",
+    500: "Accepted and expired; or Kafka or Redis refuses what trimtab asks.",
+    503: "Kafka or Redis is away, or no job reads intents.",
+    504: "Accepted, and not done in time.",
+}
+RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
+    status: {"model": Problem, "description": meaning} for status, meaning in _MEANINGS.items()
+}
+"""The errors that every path may answer, for its description."""
 
 
 class RefusedRequest(Exception):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks import (
+    api,
     decisions,
     failover,
     intake,
@@ -36,4 +37,5 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "failover": failover.measure,
     "restart": restart.measure,
     "why": why.measure,
+    "api": api.measure,
 }

@@ -56,21 +56,28 @@ class Wanted(NamedTuple):
         )
 
 
-def list_brokers(record: RoundRecord, store: OwnershipStore) -> list[BrokerRow]:
-    """The brokers of a round, the busiest first; raises the store's errors."""
+def list_brokers(
+    record: RoundRecord, store: OwnershipStore, after: str = "", most: int | None = None
+) -> list[BrokerRow]:
+    """The brokers of a round, the busiest first: those after one, the first ``most``. Raises the
+    store's errors."""
     states = {
         **dict.fromkeys(record.usage, "serving"),
         **dict.fromkeys(record.held_back, "held-back"),
         **dict.fromkeys(record.draining, "draining"),
         **dict.fromkeys(record.gone, "lost"),
     }
-    counts = store.owned_counts(record.cluster, sorted(states))
     usage, average = record.usage, record.smoothed_usage
-    rows = [
-        BrokerRow(broker, state, usage.get(broker), average.get(broker), counts[broker])
-        for broker, state in states.items()
+
+    def place(broker: str) -> tuple[float, str]:
+        return -usage.get(broker, 0.0), broker
+
+    shown = sorted((b for b in states if not after or place(b) > place(after)), key=place)[:most]
+    counts = store.owned_counts(record.cluster, shown)
+    return [
+        BrokerRow(broker, states[broker], usage.get(broker), average.get(broker), counts[broker])
+        for broker in shown
     ]
-    return sorted(rows, key=lambda row: (-(row.usage or 0.0), row.broker))
 
 
 def list_bundles(

@@ -16,6 +16,7 @@ import numpy as np
 
 from agent.lookup.server import Lookup
 from agent.lookup.settling import LookupSettings
+from control.demand import Demand, read_demand
 from control.intents import Objections, note, object_to
 from control.listing import (
     BrokerRow,
@@ -28,9 +29,11 @@ from control.listing import (
 )
 from control.reports import newest_values
 from control.rounds import ClusterRounds, RoundFeed, find_cluster, remember
+from control.what_if import Fleet, owned, read_reports
 from simulation.replay.recorded import RecordedTopics
 from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.redis.bundle_index import BundleIndex
+from sinks.redis.explanations import Explanations, Found
 from sinks.redis.kept_plans import KeptPlans
 from sinks.redis.outcomes import Outcomes
 from sinks.redis.ownership_store import OwnershipStore
@@ -81,6 +84,7 @@ class ControlPlane:
         self.index = BundleIndex(self._redis)
         self.urls = UrlStore(self._redis)
         self.plans = KeptPlans(self._redis)
+        self._whys = Explanations(self._redis)
 
     def __enter__(self) -> Self:
         return self
@@ -123,9 +127,11 @@ class ControlPlane:
         with self._reading:
             return remember(self._topics, last)
 
-    def brokers(self, last: ClusterRounds) -> list[BrokerRow]:
-        """The brokers of the newest round, the busiest first."""
-        return list_brokers(last.newest, self.store)
+    def brokers(
+        self, last: ClusterRounds, after: str = "", most: int | None = None
+    ) -> list[BrokerRow]:
+        """The brokers of the newest round, the busiest first: the first ``most`` after one."""
+        return list_brokers(last.newest, self.store, after, most)
 
     def bundles(
         self, cluster: str, wanted: Wanted, after: str, most: int
@@ -137,6 +143,33 @@ class ControlPlane:
     def bundle(self, cluster: str, name: str) -> BundleRow | None:
         """One bundle's record; None if there is none."""
         return find_bundle(cluster, name, self.store)
+
+    def explanation(self, cluster: str, subject: str, number: int | None = None) -> Found:
+        """Why a round did what it did with a bundle or broker, or the newest that explains it."""
+        return self._whys.read(cluster, subject, number)
+
+    def explained(self, cluster: str) -> list[str]:
+        """All bundles and brokers that stored rounds explain."""
+        return self._whys.subjects(cluster)
+
+    def fleet(self, last: ClusterRounds) -> Fleet:
+        """The present fleet, to try changes on. Raises InvalidSettings as `memory` does."""
+        cluster, memory = last.newest.cluster, self.memory(last)
+        brokers = sorted({*last.newest.usage} - {*last.newest.gone})
+        reports = read_reports(self.report_values(last, brokers))
+        return Fleet(
+            cluster=cluster,
+            reports=reports,
+            records=owned(self.store.records(cluster), reports),
+            settings=last.settings().changed({"round.observe_only": False}),
+            policies=memory.policies,
+            now_ms=last.newest.at,
+        )
+
+    def demand(self, cluster: str, days: float) -> list[Demand]:
+        """How much its brokers were used in the rounds of the last days, the oldest first."""
+        with self._reading:
+            return read_demand(self._topics, cluster, days)
 
     def rounds(self, cluster: str) -> list[RoundRecord]:
         """The last rounds of a cluster, the newest first."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterator
 
 import pytest
 import redis
 from hypothesis import settings
 
+from admin.contexts import FILE_VARIABLE
 from deploy import jars
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
@@ -24,6 +26,8 @@ _EXPECTED = pytest.StashKey[set[str]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # The contexts of whoever runs the tests would send commands to their clusters.
+    os.environ[FILE_VARIABLE] = os.devnull
     config.stash[_PASSED] = set()
     config.stash[_EXPECTED] = set()
 

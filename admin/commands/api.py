@@ -19,6 +19,7 @@ from admin.ending import end
 from admin.exit_codes import FAILED, USAGE
 from api.app import MOST_CHANGES, Access, create_app
 from api.audit_log import AuditLog
+from api.certificates import follow_files
 from api.context import Context
 from api.rate_limit import RateLimit
 from api.tokens import InvalidTokens, Tokens
@@ -66,6 +67,7 @@ def serve_api(  # noqa: PLR0913 - the options of a command line
         raise end("\n".join(obstacles), FAILED)
     access = Access(known, AuditLog(audit), RateLimit(changes, time.monotonic))
     scheme = "https" if tls_cert else "http"
+    files = [file for file in given.values() if file]
     with ControlPlane(settings) as plane:
         typer.echo(
             f"{scheme}://{_in_url(host)}:{port}: for pulsar-admin --admin-url; /docs", err=True
@@ -79,6 +81,7 @@ def serve_api(  # noqa: PLR0913 - the options of a command line
             ssl_keyfile=tls_key,
             ssl_ca_certs=None if client_ca is None else str(client_ca),
             ssl_cert_reqs=0 if client_ca is None else 2,
+            ssl_context_factory=(lambda _, build: follow_files(build, files)) if files else None,
         )
 
 

@@ -8,7 +8,7 @@ import typer
 
 from admin.output import Shown, describe, share, text
 from admin.session import Session
-from admin.verbs import Change, acts, reads
+from admin.verbs import After, Change, Limit, acts, note_more, reads
 
 broker_commands = typer.Typer(help="The brokers of a cluster.", no_args_is_help=True)
 
@@ -17,11 +17,11 @@ Broker = Annotated[str, typer.Argument(help="host:port")]
 
 @broker_commands.command("list")
 @reads
-def list_brokers(session: Session) -> Shown:
+def list_brokers(session: Session, limit: Limit = 100, after: After = "") -> Shown:
     """List the brokers of the newest round, the busiest first."""
-    found = session.get("brokers")
+    found = session.get("brokers", limit=limit, after=after)
     columns = {"broker": text, "state": text, "usage": share, "average": share, "bundles": text}
-    return Shown(found, found, columns)
+    return Shown(found, found["brokers"], columns, notes=note_more(found))
 
 
 @broker_commands.command("describe")

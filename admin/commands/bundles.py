@@ -10,7 +10,7 @@ from admin.ending import end
 from admin.exit_codes import USAGE
 from admin.output import Shown, describe, moment, text
 from admin.session import Session
-from admin.verbs import Change, acts, reads
+from admin.verbs import After, Change, Limit, acts, note_more, reads
 from trimtab.model import is_bundle
 from trimtab.ownership import State
 
@@ -26,8 +26,8 @@ def list_bundles(  # noqa: PLR0913 - the options of a command line
     broker: Annotated[str, typer.Option(help="Owned by this one.")] = "",
     namespace: Annotated[str, typer.Option(help="tenant/namespace.")] = "",
     state: Annotated[State | None, typer.Option(help="With this state of the record.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1_000, help="At most so many.")] = 100,
-    after: Annotated[str, typer.Option(help="Those after this bundle, by name.")] = "",
+    limit: Limit = 100,
+    after: After = "",
 ) -> Shown:
     """List bundles with their owners, by name, as the store has them now."""
     found = session.get(
@@ -38,10 +38,9 @@ def list_bundles(  # noqa: PLR0913 - the options of a command line
         limit=limit,
         after=after,
     )
-    more = [f"there are more: --after {found['next']}, or --limit"] if found["next"] else []
     columns = {"bundle": text, "state": text, "owner": text, "destination": text}
     wide = {"epoch": text, "since": moment}
-    return Shown(found, found["bundles"], columns, wide, notes=more)
+    return Shown(found, found["bundles"], columns, wide, notes=note_more(found))
 
 
 @bundle_commands.command("describe")
@@ -51,6 +50,19 @@ def describe_bundle(session: Session, bundle: Bundle) -> Shown:
     shown = describe(session.get(f"bundles/{_checked(bundle)}"), {"since": moment})
     why = f"Next: trimtab why {bundle} --cluster {session.cluster}"
     return shown._replace(notes=[why])
+
+
+@bundle_commands.command("history")
+@reads
+def history(
+    session: Session,
+    bundle: Bundle,
+    limit: Annotated[int, typer.Option(min=1, max=100, help="At most so many rounds.")] = 20,
+) -> Shown:
+    """Show what the last hundred rounds did with a bundle, the newest first."""
+    found = session.get("history", subject=_checked(bundle), limit=limit)
+    columns = {"round": text, "at": moment, "verdict": text, "rule": text, "source": text}
+    return Shown(found, found, {**columns, "destination": text}, {"why": text})
 
 
 @bundle_commands.command("unload")

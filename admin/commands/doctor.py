@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Annotated
 from urllib.request import urlopen
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from admin.commands.options import Json
 from admin.demo.processes import METRICS_PORT
 from admin.exit_codes import FINDINGS, OK
 from admin.job_checks import (
@@ -25,6 +23,8 @@ from admin.job_checks import (
     check_size,
     local_checkpoint,
 )
+from admin.output import Output, Shown, show
+from admin.verbs import OutputOption
 from deploy import doctor as checks
 from deploy.finding import Finding, bad, good
 from deploy.ports import is_free
@@ -48,7 +48,7 @@ def doctor(
         Path | None,
         typer.Option(help="A job's settings: checks them, their servers and the checkpoint."),
     ] = None,
-    json: Json = False,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Say what is missing here, each with the next command to type. Exit code 6 if so."""
     settings, findings = check_settings(config) if config else (None, check_environment())
@@ -68,11 +68,11 @@ def doctor(
         *findings,
         _check_metrics_port(settings.metrics_port if settings else METRICS_PORT),
     ]
-    if json:
-        report = {"v": 1, "findings": [asdict(finding) for finding in findings]}
-        print(msgspec.json.encode(report).decode())
-    else:
+    if output in (Output.TABLE, Output.WIDE):
         _show_findings(findings)
+    else:
+        rows = [asdict(finding) for finding in findings]
+        show(Shown({"v": 1, "findings": rows}, rows, {"name": str}), output)
     raise typer.Exit(OK if all(finding.ok for finding in findings) else FINDINGS)
 
 

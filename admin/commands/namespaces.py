@@ -8,7 +8,7 @@ import typer
 
 from admin.output import Shown, text
 from admin.session import Session
-from admin.verbs import Change, acts, reads
+from admin.verbs import After, Change, Limit, acts, note_more, reads
 from trimtab.cluster.flaws import MOST_BUNDLES
 
 namespace_commands = typer.Typer(help="The namespaces of a cluster.", no_args_is_help=True)
@@ -18,10 +18,11 @@ Namespace = Annotated[str, typer.Argument(help="tenant/namespace")]
 
 @namespace_commands.command("list")
 @reads
-def list_namespaces(session: Session) -> Shown:
+def list_namespaces(session: Session, limit: Limit = 100, after: After = "") -> Shown:
     """List the namespaces that have a bundle, by name."""
-    found = session.get("namespaces")
-    return Shown(found, [{"namespace": name} for name in found], {"namespace": text})
+    found = session.get("namespaces", limit=limit, after=after)
+    rows = [{"namespace": name} for name in found["namespaces"]]
+    return Shown(found, rows, {"namespace": text}, notes=note_more(found))
 
 
 @namespace_commands.command("create")

@@ -10,4 +10,3 @@ import typer
 Config = Annotated[
     Path | None, typer.Option(help="A TOML file of settings; TRIMTAB_... variables override it.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="For programs.")]

@@ -11,10 +11,14 @@ import typer
 from rich.console import Console
 
 from admin.commands.explanation_text import name_rounds, show
-from admin.commands.options import Config, Json
+from admin.commands.options import Config
 from admin.commands.replay import Impossible, bound_of
 from admin.ending import end, end_unserved
 from admin.exit_codes import USAGE
+from admin.output import Output, Shown
+from admin.output import show as print_document
+from admin.session import Session, connect
+from admin.verbs import Cluster, Context, OutputOption
 from simulation.replay.batches import Contradiction
 from simulation.replay.inquiry import Answer, explain_by_replay
 from simulation.replay.recorded import Missing, RecordedTopics
@@ -25,6 +29,7 @@ from sinks.redis.explanations import Explanations, Found
 from sinks.redis.server.connections import redis_client
 from streaming.config import InvalidConfig, load_config
 from trimtab.nearby import nearby
+from trimtab.wire.explanation import Explanation
 
 UNKNOWN: Final = 1
 
@@ -41,7 +46,7 @@ def round_of(text: str) -> Bound:
 
 def why(  # noqa: PLR0913 - the options of a command line
     subject: Annotated[str, typer.Argument(help="A bundle or a broker.")],
-    cluster: Annotated[str, typer.Option(help="Its cluster.")],
+    cluster: Cluster = "",
     wanted: Annotated[
         Bound | None,
         typer.Option(
@@ -58,12 +63,18 @@ def why(  # noqa: PLR0913 - the options of a command line
     ] = False,
     kafka: Annotated[str | None, typer.Option(help="Instead of the settings' own.")] = None,
     query: Annotated[str | None, typer.Option(help="Of a replay, where several match.")] = None,
-    json: Json = False,
+    output: OutputOption = Output.TABLE,
+    context: Context = "",
     config: Config = None,
 ) -> None:
     """Say why a bundle moved or stayed, or what a broker gave and got; 1 if nothing is kept of it
     there."""
     try:
+        with connect(context, config, cluster) as session:
+            cluster = session.cluster
+            if session.plane is None and not replay:
+                found, answer = _told(session, subject, wanted)
+                return _show(found, answer, output, wanted)
         if replay:
             found, answer = None, _replayed(subject, cluster, wanted, kafka, query, config)
         else:
@@ -73,10 +84,24 @@ def why(  # noqa: PLR0913 - the options of a command line
         raise end(str(error), USAGE) from None
     except SinkError as error:
         raise end_unserved(error, None if kafka or redis else config, kafka, redis) from None
-    if json:
-        print(msgspec.json.encode(_for_programs(answer, found)).decode())
-        return
-    show(Console(), answer, found, asked=wanted is not None)
+    return _show(found, answer, output, wanted)
+
+
+def _show(found: Found | None, answer: Answer, output: Output, wanted: Bound | None) -> None:
+    if output in (Output.TABLE, Output.WIDE):
+        show(Console(), answer, found, asked=wanted is not None)
+    else:
+        print_document(Shown(_for_programs(answer, found)), output)
+
+
+def _told(session: Session, subject: str, wanted: Bound | None) -> tuple[Found, Answer]:
+    """What the API says of it."""
+    if wanted is not None and not wanted.is_number:
+        raise Impossible("--round: the API knows rounds by their numbers: trimtab rounds list")
+    told = session.get("why", subject=subject, round=None if wanted is None else wanted.at)
+    explanation = msgspec.convert(told["explanation"], Explanation)
+    found = Found(explanation, tuple(told["rounds"]), tuple(told["kept"]) or None)
+    return found, Answer(explanation, None, as_recorded=True)
 
 
 def _replayed(  # noqa: PLR0913 - the options of a command line

@@ -45,7 +45,7 @@ def list_group(
     )
 
 
-@members.get("/{tenant}/{name}/antiAffinity")
+@members.get("/{tenant}/{name}/antiAffinity", responses={204: {"description": "In none."}})
 def get_group(tenant: str, name: str, context: InContext) -> Response:
     """The anti-affinity group of a namespace; 204 if it is in none."""
     _, memory = context.memory()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 
 from api.context import InContext
 from api.refusal import RefusedRequest
-from api.trimtab.changes import Change, HowToChange
+from api.trimtab.changes import MOST_LISTED, Change, HowToChange
 from control.listing import Wanted
 from trimtab.nearby import nearby
 from trimtab.wire.control import IntentKind
@@ -20,9 +20,17 @@ _SHOWN = 20
 
 
 @own_brokers.get("")
-def list_brokers(cluster: str, context: InContext) -> list[dict[str, Any]]:
-    """The brokers of the newest round, the busiest first; usage as fractions."""
-    return [row._asdict() for row in context.plane.brokers(context.plane.cluster(cluster))]
+def list_brokers(
+    cluster: str,
+    context: InContext,
+    after: str = "",
+    limit: Annotated[int, Query(ge=1, le=MOST_LISTED)] = 100,
+) -> dict[str, Any]:
+    """The brokers of the newest round, the busiest first; usage as fractions. ``next`` is the
+    ``after`` of the next page."""
+    found = context.plane.brokers(context.plane.cluster(cluster), after, limit + 1)
+    rows = [row._asdict() for row in found[:limit]]
+    return {"brokers": rows, "next": rows[-1]["broker"] if len(found) > limit else None}
 
 
 @own_brokers.get("/{broker}")

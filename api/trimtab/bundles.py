@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from api.context import InContext
 from api.refusal import RefusedRequest
-from api.trimtab.changes import Change, HowToChange
+from api.trimtab.changes import MOST_LISTED, Change, HowToChange
 from control.listing import Wanted
 from trimtab.nearby import nearby
 from trimtab.ownership import State
@@ -17,8 +17,6 @@ from trimtab.wire.control import IntentKind
 
 own_bundles = APIRouter(prefix="/clusters/{cluster}/bundles", tags=["bundles"])
 
-_MOST: Final = 1_000
-"""Bundles of a page: more would keep a request, and Redis, busy."""
 _ONE: Final = "/{tenant}/{namespace}/{bundle}"
 
 
@@ -37,7 +35,7 @@ def list_bundles(  # noqa: PLR0913 - a path and its query
     namespace: str = "",
     state: State | None = None,
     after: str = "",
-    limit: Annotated[int, Query(ge=1, le=_MOST)] = 100,
+    limit: Annotated[int, Query(ge=1, le=MOST_LISTED)] = 100,
 ) -> dict[str, Any]:
     """Bundles by name, as the store has them; ``next`` is the ``after`` of the next page."""
     wanted = Wanted(broker, namespace, state)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from fastapi import Depends, Query
 from pydantic import BaseModel, Field
@@ -12,8 +12,10 @@ from api.context import Context, InContext
 from control.wording import describe
 from trimtab.wire.control import IntentKind
 
-MOST_WAIT_S = 60.0
+MOST_WAIT_S: Final = 60.0
 """Longer waits ask again: proxies end requests that take minutes."""
+MOST_LISTED: Final = 1_000
+"""Rows of a page: more would keep a request, and Redis, busy."""
 
 
 class Change(BaseModel):
@@ -68,7 +70,7 @@ def _changing(
         bool, Query(description="Do not check it before; the job checks it too.")
     ] = False,
 ) -> Changing:
-    return Changing(context, dry_run, wait, not unchecked)
+    return Changing(context, dry_run, min(wait, context.patience_s), not unchecked)
 
 
 HowToChange = Annotated[Changing, Depends(_changing)]

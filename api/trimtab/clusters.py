@@ -53,7 +53,7 @@ def get_outcome(
 ) -> Response:
     """What came of an intent of the last day; with ``wait``, its final outcome if it comes within
     so many seconds. 404 if nothing is known of it."""
-    found = context.plane.outcome(cluster, intent, wait)
+    found = context.plane.outcome(cluster, intent, min(wait, context.patience_s))
     if found is None:
         context.plane.cluster(cluster)
         raise RefusedRequest(404, f"{intent}: not read by a job yet, or more than a day ago")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from api.context import InContext
-from api.trimtab.changes import Change, HowToChange
+from api.trimtab.changes import MOST_LISTED, Change, HowToChange
 from trimtab.cluster.flaws import MOST_BUNDLES
 from trimtab.store.ring import equal_edges
 from trimtab.wire.control import IntentKind
@@ -23,12 +23,18 @@ class NewNamespace(BaseModel):
 
 
 @own_namespaces.get("")
-def list_namespaces(cluster: str, context: InContext) -> list[str]:
-    """The namespaces that have a bundle, by name."""
-    found = context.plane.index.namespaces(cluster)
+def list_namespaces(
+    cluster: str,
+    context: InContext,
+    after: str = "",
+    limit: Annotated[int, Query(ge=1, le=MOST_LISTED)] = 100,
+) -> dict[str, Any]:
+    """The namespaces that have a bundle, by name; ``next`` is the ``after`` of the next page."""
+    found = context.plane.index.namespaces(cluster, after, limit + 1)
     if not found:
         context.plane.cluster(cluster)
-    return found
+    shown = found[:limit]
+    return {"namespaces": shown, "next": shown[-1] if len(found) > limit else None}
 
 
 @own_namespaces.put("/{tenant}/{namespace}")

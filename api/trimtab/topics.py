@@ -24,6 +24,7 @@ def find_broker(  # noqa: PLR0913 - a path
 ) -> dict[str, Any]:
     """The bundle that holds a topic, and the broker that serves it with its URLs; a bundle that no
     broker has is given to one."""
+    context.plane.cluster(cluster)
     whole = f"{domain}://{tenant}/{namespace}/{topic}"
     answer = context.plane.lookup(cluster).lookup(whole, authoritative=True)
     if answer.kind is AnswerKind.CONNECT:
@@ -37,7 +38,6 @@ def find_broker(  # noqa: PLR0913 - a path
             "httpUrl": urls.web,
         }
     if answer.cause is Cause.UNKNOWN_NAMESPACE:
-        context.plane.cluster(cluster)
         raise RefusedRequest(404, f"{tenant}/{namespace}: no namespace that has bundles")
     status = 412 if answer.cause is Cause.BAD_TOPIC else 503
     raise RefusedRequest(status, answer.says or str(answer.cause), str(answer.cause))

@@ -48,13 +48,16 @@ class BundleIndex:
             )
         return [name.decode(errors="replace") for name in names]
 
-    def namespaces(self, cluster: str) -> list[str]:
-        """The namespaces that have a bundle, by name."""
+    def namespaces(self, cluster: str, after: str = "", most: int | None = None) -> list[str]:
+        """The namespaces that have a bundle, by name: those after one, the first ``most``."""
         found: dict[str, None] = {}
-        after = ""
-        while names := self.after(cluster, after, _PAGE):
+        page = _PAGE if most is None else min(_PAGE, 2 * most)
+        after = f"{after}/1" if after else ""
+        while names := self.after(cluster, after, page):
             found |= dict.fromkeys(namespace_of(name) for name in names if is_bundle(name))
+            if most is not None and len(found) >= most:
+                break
             last = names[-1]
             # Past the rest of the last namespace, which may be large.
             after = f"{namespace_of(last)}/1" if is_bundle(last) else last
-        return sorted(found)
+        return sorted(found)[:most]

@@ -42,7 +42,7 @@ def test_each_finding_comes_with_its_next_command_and_gives_6(
 
 def test_findings_for_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     examined(RIGHT, WRONG, monkeypatch=monkeypatch)
-    result = CliRunner().invoke(cli.app, ["doctor", "--json"])
+    result = CliRunner().invoke(cli.app, ["doctor", "-o", "json"])
     assert result.exit_code == 6
     said = json.loads(result.stdout)
     assert said["v"] == 1

@@ -100,7 +100,7 @@ def test_a_broker_is_told_of_in_every_round(redis_server: RedisServer, moved: Ro
     assert result.exit_code == 0, result.output
     assert "gives: high-pair" in result.stdout
     assert f"it gives {len(moved.moves)} bundles and gets 0" in result.stdout
-    newest = json.loads(why(redis_server, "hot:1", "--json").stdout)
+    newest = json.loads(why(redis_server, "hot:1", "-o", "json").stdout)
     assert newest["v"] == 1
     assert newest["explanation"]["round"] == newest["rounds"][0] > moved.round
     assert moved.round in newest["rounds"]
@@ -123,7 +123,7 @@ def test_a_replay_answers_as_the_job_did(
 ) -> None:
     """The state hash, and with it every figure, comes out the same."""
     for subject in (moved.moves[0].bundle, "hot:1"):
-        asked = (subject, "--round", str(moved.round), "--json")
+        asked = (subject, "--round", str(moved.round), "-o", "json")
         stored = json.loads(why(redis_server, *asked).stdout)
         result = why(redis_server, *asked, "--replay", "--kafka", kafka.bootstrap)
         assert result.exit_code == 0, result.output

@@ -99,7 +99,7 @@ def test_a_time_is_answered_by_the_last_round_then(redis_server: RedisServer, cl
 def test_an_answer_for_programs_has_the_members_that_are_documented(
     redis_server: RedisServer, cluster: str
 ) -> None:
-    result = why(redis_server, cluster, BUNDLE, "--json")
+    result = why(redis_server, cluster, BUNDLE, "-o", "json")
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout) == {
         "v": 1,

@@ -126,8 +126,19 @@ def test_the_largest_bundle_is_split_where_its_topics_are_halved(
     assert [*children.values()] == [owners[low], owners[low], owners[high]]
 
 
-def test_a_topic_is_its_brokers_to_unload(api: TestClient) -> None:
+def test_a_topic_is_its_brokers_to_unload(api: TestClient, job: PromptJob) -> None:
     """Item 002-48: it closes and opens one topic again, and has no effect on the assignment."""
+    api.put(f"{NAMESPACES}/t/n", json={"bundles": {"numBundles": 1}})
+    (record,) = records(job, "t/n").values()
+    path = "/admin/v2/persistent/t/n/orders/unload?authoritative=false"
+    urls = ServiceUrls(pulsar=f"pulsar://{record.owner}", web="http://broker.example:8080")
+    job.urls.write(job.cluster_name, str(record.owner), urls)
+    sent_on = api.put(path, follow_redirects=False)
+    assert sent_on.status_code == 307
+    assert sent_on.headers["location"] == f"http://broker.example:8080{path}"
+
+
+def test_topics_of_brokers_without_a_url_are_not_answered_for(api: TestClient) -> None:
     for domain in ("persistent", "non-persistent"):
         told = api.put(f"/admin/v2/{domain}/t/n/orders/unload")
         assert told.status_code == 405

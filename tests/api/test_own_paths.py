@@ -22,7 +22,11 @@ def test_a_cluster_says_how_it_is(api: TestClient) -> None:
 
 
 def test_brokers_come_the_busiest_first(api: TestClient) -> None:
-    told = api.get(f"{HERE}/brokers").json()
+    told = api.get(f"{HERE}/brokers").json()["brokers"]
+    first = api.get(f"{HERE}/brokers", params={"limit": 1}).json()
+    assert ([each["broker"] for each in first["brokers"]], first["next"]) == ([A], A)
+    rest = api.get(f"{HERE}/brokers", params={"after": A}).json()
+    assert ([each["broker"] for each in rest["brokers"]], rest["next"]) == ([B], None)
     assert [(each["broker"], each["usage"], each["bundles"]) for each in told] == [
         (A, 0.4, 2),
         (B, 0.2, 2),

@@ -101,11 +101,21 @@ def assert_answered_alike(
         answered = {
             each.name: normalise(admin.run(each.arguments(places)), places) for each in commands
         }
+    assert_no_secret_is_told(redis_server, folder)
     known = {name for why in DIFFERENCES.values() for name in why["commands"]}
     found = {each.name: each for each in differences(commands, read_answers(RECORDED), answered)}
     assert {name: each for name, each in found.items() if name not in known} == {}
     # What no longer differs leaves the file.
     assert known & answered.keys() - found.keys() == set()
+
+
+def assert_no_secret_is_told(redis_server: RedisServer, folder: Path) -> None:
+    """Neither logs nor files that the job and the API left behind have Redis' password."""
+    password = (redis_server.folder / "password").read_text().encode()
+    settings = folder / "trimtab.toml"
+    files = [file for file in folder.rglob("*") if file.is_file() and file != settings]
+    assert any(file.suffix == ".log" for file in files)
+    assert [file for file in files if password in file.read_bytes()] == []
 
 
 @contextmanager
@@ -128,6 +138,9 @@ def served(kafka: KafkaServer, redis_server: RedisServer, folder: Path) -> Itera
         stack.callback(api.kill)
         url = f"http://127.0.0.1:{port}"
         api.start(lambda: _brokers(url) == set(BROKERS), START_S)
+        password = (redis_server.folder / "password").read_text()
+        words = [word for each in driver.family() for word in each.cmdline()]
+        assert [word for word in words if password in word] == []
         yield url
 
 

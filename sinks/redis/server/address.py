@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
-from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qs, unquote, urlencode, urlsplit, urlunsplit
 
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from sinks.errors import Misconfigured
+from sinks.redis.server.password_file import PasswordFile
 from sinks.tls_files import check_ca, check_pair
 
 TIMEOUT_SECONDS: Final = 1.0
@@ -29,10 +30,13 @@ FORMS: Final = (
 _FILES: Final = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 _OF_SENTINELS: Final = ("sentinel_username", "sentinel_password")
 
+_PASSWORD_FILE: Final = "password_file"
+
 _ALLOWED: Final[Mapping[str, tuple[str, ...]]] = {
-    "rediss": _FILES,
-    "redis+sentinel": _OF_SENTINELS,
-    "rediss+sentinel": (*_OF_SENTINELS, *_FILES),
+    "redis": (_PASSWORD_FILE,),
+    "rediss": (_PASSWORD_FILE, *_FILES),
+    "redis+sentinel": (_PASSWORD_FILE, *_OF_SENTINELS),
+    "rediss+sentinel": (_PASSWORD_FILE, *_OF_SENTINELS, *_FILES),
     "unix": ("db", "password"),
 }
 
@@ -87,10 +91,28 @@ def check_options(url: str) -> None:
             f"the Redis address may not say {', '.join(unknown)}; "
             f"a {parts.scheme}:// address may say {', '.join(allowed) or 'nothing after its db'}"
         )
+    if (file := options.get(_PASSWORD_FILE)) and parts.password:
+        raise Misconfigured("the Redis address may say a password or a password_file, not both")
+    if file and not Path(file).is_file():
+        raise Misconfigured(f"password_file {file}: there is no such file")
     if ca := options.get("ssl_ca_certs"):
         check_ca("ssl_ca_certs", Path(ca))
     if certificate := options.get("ssl_certfile"):
         check_pair("ssl_certfile", Path(certificate), Path(options.get("ssl_keyfile", certificate)))
+
+
+def split_password_file(url: str) -> tuple[str, dict[str, Any]]:
+    """The address without its user and ``password_file``, and redis-py's arguments for them; the
+    address as it is, if it names no such file."""
+    parts = urlsplit(url)
+    options = _options(parts)
+    file = options.pop(_PASSWORD_FILE, "")
+    if not file:
+        return url, {}
+    user, _, hosts = parts.netloc.rpartition("@")
+    provider = PasswordFile(unquote(user.rstrip(":")), Path(file))
+    rest = parts._replace(netloc=hosts, query=urlencode(options))
+    return urlunsplit(rest), {"credential_provider": provider}
 
 
 def names_sentinels(url: str) -> bool:
@@ -100,6 +122,7 @@ def names_sentinels(url: str) -> bool:
 
 def sentinel_address(url: str) -> SentinelAddress:
     """Parse an address of Sentinels; raises ValueError if a part is missing or wrong."""
+    url, provider = split_password_file(url)
     parts = urlsplit(url)
     options = _options(parts)
     login, _, hosts = parts.netloc.rpartition("@")
@@ -114,7 +137,12 @@ def sentinel_address(url: str) -> SentinelAddress:
         hosts=tuple(_host(host) for host in hosts.split(",")),
         master=unquote(master),
         tls=tls,
-        to_master={**_login(unquote(user), unquote(password)), "db": int(db or 0), **files},
+        to_master={
+            **_login(unquote(user), unquote(password)),
+            "db": int(db or 0),
+            **files,
+            **provider,
+        },
         to_sentinel={**_login(*(options.get(name, "") for name in _OF_SENTINELS)), **files},
     )
 

@@ -15,6 +15,7 @@ from sinks.redis.server.address import (
     connection_options,
     names_sentinels,
     sentinel_address,
+    split_password_file,
 )
 from sinks.redis.server.replies import sink_error
 from sinks.redis.server.sentinels import MasterPool, master_client
@@ -35,13 +36,15 @@ def redis_client(url: str) -> redis.Redis:
     redis+sentinel://s1:26379,s2:26379/name/0 follows the master of that name through failovers;
     &sentinel_username= and &sentinel_password= are for the Sentinels themselves.
     rediss:// and rediss+sentinel:// are TLS; ?ssl_ca_certs=, &ssl_certfile= and &ssl_keyfile= name
-    PEM files. The server's certificate and its name are always checked.
+    PEM files. The server's certificate and its name are always checked. ?password_file= names a
+    file with the password, which is read for each connection.
     """
     try:
         check_options(url)
         if names_sentinels(url):
             return master_client(sentinel_address(url))
-        return redis.Redis.from_url(url, **connection_options())
+        plain, provider = split_password_file(url)
+        return redis.Redis.from_url(plain, **connection_options(), **provider)
     except BadTlsFile as error:
         raise Misconfigured(f"the Redis address: {error}") from None
     except ValueError:
