@@ -32,6 +32,17 @@ def test_one_line_is_its_own_cause() -> None:
     assert cause_of("") == ""
 
 
+def test_a_worker_that_spark_did_not_wait_for_names_the_machine_as_the_cause() -> None:
+    said = (
+        "[STREAM_FAILED] Query [id = c5, runId = 9a] terminated with exception: "
+        "Python worker failed to connect back. SQLSTATE: XXKST"
+    )
+    assert cause_of(said) == (
+        "Python worker failed to connect back: Spark gives one 10 s to start, and this machine is "
+        "too busy or short of memory. SQLSTATE: XXKST"
+    )
+
+
 def test_of_a_jvms_account_only_the_exceptions_are_kept() -> None:
     account = (
         "An error occurred while calling o1031.collectToPython.\n"
