@@ -13,7 +13,7 @@ _WRAPPING: Final = re.compile(
     r"^Caused by: |^\[STREAM_FAILED\] Query .*? terminated with exception: "
 )
 _WORKER_LATE: Final = "Python worker failed to connect back"
-_BUSY: Final = ": Spark gives one 10 s to start, and this machine is too busy or short of memory"
+_BUSY: Final = ": Spark gives one 10 s; the machine is too busy, or the worker's error stands above"
 
 
 class FatalCause(Enum):

@@ -38,8 +38,8 @@ def test_a_worker_that_spark_did_not_wait_for_names_the_machine_as_the_cause() -
         "Python worker failed to connect back. SQLSTATE: XXKST"
     )
     assert cause_of(said) == (
-        "Python worker failed to connect back: Spark gives one 10 s to start, and this machine is "
-        "too busy or short of memory. SQLSTATE: XXKST"
+        "Python worker failed to connect back: Spark gives one 10 s; the machine is too busy, or "
+        "the worker's error stands above. SQLSTATE: XXKST"
     )
 
 
