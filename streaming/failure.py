@@ -58,6 +58,13 @@ class BatchFailed(Exception):
     """
 
 
+def after_vain_attempts(attempts: int, cause: str, otherwise: str) -> str:
+    """Why a query is given up that never did a batch; ``otherwise`` is the advice if the cause gives
+    none."""
+    advice = "give it more of a processor" if _WORKER_LATE in cause else otherwise
+    return f"no batch was done in {attempts} attempts ({cause}); {advice}"
+
+
 def drop_frames(error: str) -> str:
     """Remove the stack frames from a JVM's text about an exception and its causes."""
     return "\n".join(line for line in error.splitlines() if not line.startswith(_FRAMES))
