@@ -59,7 +59,7 @@ class BatchFailed(Exception):
 
 
 def after_vain_attempts(attempts: int, cause: str, otherwise: str) -> str:
-    """Why a query is given up that never did a batch; ``otherwise`` is the advice if the cause gives
+    """Why a query that never did a batch is given up; ``otherwise``: the advice if the cause has
     none."""
     advice = "give it more of a processor" if _WORKER_LATE in cause else otherwise
     return f"no batch was done in {attempts} attempts ({cause}); {advice}"
