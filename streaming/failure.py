@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
 _LONGEST: Final = 2000
 _PLAN: Final = "=== Streaming Query ==="
 _FRAMES: Final = ("\tat ", "\t... ")
+_WRAPPING: Final = re.compile(
+    r"^Caused by: |^\[STREAM_FAILED\] Query .*? terminated with exception: "
+)
+_WORKER_LATE: Final = "Python worker failed to connect back"
+_BUSY: Final = ": Spark gives one 10 s; the machine is too busy, or the worker's error stands above"
 
 
 class FatalCause(Enum):
@@ -52,6 +58,13 @@ class BatchFailed(Exception):
     """
 
 
+def after_vain_attempts(attempts: int, cause: str, otherwise: str) -> str:
+    """Why a query that never did a batch is given up; ``otherwise``: the advice if the cause has
+    none."""
+    advice = "give it more of a processor" if _WORKER_LATE in cause else otherwise
+    return f"no batch was done in {attempts} attempts ({cause}); {advice}"
+
+
 def drop_frames(error: str) -> str:
     """Remove the stack frames from a JVM's text about an exception and its causes."""
     return "\n".join(line for line in error.splitlines() if not line.startswith(_FRAMES))
@@ -67,4 +80,5 @@ def cause_of(error: str) -> str:
     """Return the innermost exception's line; everything else is in Spark's own log."""
     # Frames and Spark's own continuation lines are indented; exceptions are not.
     said = [line for line in error.partition(_PLAN)[0].splitlines() if line.strip() == line != ""]
-    return (said[-1] if said else error).removeprefix("Caused by: ")[:_LONGEST]
+    cause = _WRAPPING.sub("", said[-1] if said else error)[:_LONGEST]
+    return cause.replace(_WORKER_LATE, _WORKER_LATE + _BUSY)

@@ -35,8 +35,10 @@ _CHATTER: Final = re.compile(
     rb"|\s+at |\s+\.\.\. \d+ (more|elided)"
     rb"|Traceback \(most recent call last\)|  File \"|    "
     rb"|During handling of the above exception|The above exception was the direct cause"
-    # Of workers whose JVM has gone or cancelled their task.
+    # Of workers whose JVM has gone, or does not wait for them any more.
     rb"|(BrokenPipeError|ConnectionResetError): "
+    rb"|FileNotFoundError: \[Errno 2\] No such file or directory$"
+    rb"|pyspark.errors.exceptions.base.PySparkRuntimeError: \[CANNOT_OPEN_SOCKET\]"
     # Interrupted by a stop. Of a damaged checkpoint, the query's own failure tells it.
     rb"|.* RocksDB\$\$anon\$\d+ StateStoreProviderId.*: Failed to load "
     rb"|.* DAGScheduler: Failed to update accumulator "

@@ -17,7 +17,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from sinks.errors import SinkError
 from streaming.config import JobConfig
-from streaming.failure import BatchFailed, Failure, FatalCause, drop_frames, failure_of
+from streaming.failure import (
+    BatchFailed,
+    Failure,
+    FatalCause,
+    after_vain_attempts,
+    drop_frames,
+    failure_of,
+)
 from streaming.metrics.exposition import Exposition
 from streaming.query.batch import BatchWriter
 from streaming.query.checkpoint import START_OVER
@@ -127,8 +134,8 @@ class QueryRunner:
             return ""
         self._in_vain += not self._works
         if not self._works and self._in_vain >= _MOST_IN_VAIN:
-            attempts = f"no batch was done in {self._in_vain} attempts"
-            return f"{attempts}; if the checkpoint {path} is the cause: {START_OVER}"
+            otherwise = f"if the checkpoint {path} is the cause: {START_OVER}"
+            return after_vain_attempts(self._in_vain, failure.cause, otherwise)
         return ""
 
     def _start(self) -> StreamingQuery:

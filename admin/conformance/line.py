@@ -1,4 +1,4 @@
-"""A broker's way to Redis, on which a play may act on a request, or keep answers back."""
+"""A broker's way to Redis, on which a play may act on a request, keep answers back or edit them."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ class Line:
         self.url = parts._replace(netloc=f"{user}{at}{LOOPBACK}:{port}").geturl()
         self.on_request: Callable[[bytes], object] = lambda _: None
         """Called with what the broker sends before it is forwarded."""
+        self.edit_answer: Callable[[bytes], bytes] = bytes
+        """What the broker gets instead of an answer."""
         self._answers = threading.Event()
         self._answers.set()
         self._open = True
@@ -95,6 +97,6 @@ class Line:
         with suppress(OSError):
             while data := server.recv(_CHUNK):
                 self._answers.wait()
-                client.sendall(data)
+                client.sendall(self.edit_answer(data))
         with suppress(OSError):
             client.shutdown(socket.SHUT_RDWR)

@@ -128,6 +128,30 @@ def _counts_from_request(stage: Stage) -> None:
     stops_in_time(stage)
 
 
+def _follows_master(stage: Stage) -> None:
+    opened(stage)
+    stage.give(LOWER)
+    before = stage.epoch(LOWER)
+    told = stage.move_history(0)
+    stage.wait(told.is_set, "it does not renew its lease")
+    stage.hold(lambda: LOWER in stage.served(), "it stops serving though its lease went on")
+    if stage.epoch(LOWER) != before:
+        raise Broken("it claims though its lease had no gap")
+
+
+def _doubts_master(stage: Stage) -> None:
+    opened(stage)
+    stage.give(LOWER)
+    before = stage.epoch(LOWER)
+    # More than is left of any lease here when it is renewed.
+    told = stage.move_history(LEASE_MS)
+    stage.wait(told.is_set, "it does not renew its lease")
+    stage.wait(
+        lambda: stage.served().get(LOWER, before) > before,
+        "it does not claim though the other master may have granted its lease to another",
+    )
+
+
 def _serves_once(stage: Stage) -> None:
     opened(stage)
     stage.give(LOWER)
@@ -167,6 +191,12 @@ MISHAPS: Final = {
     ),
     "counts-from-request": Rule(
         "A late answer to a renewal: the lease counts from the request.", _counts_from_request
+    ),
+    "follows-master": Rule(
+        "Another master that has its lease: it serves on, and claims nothing.", _follows_master
+    ),
+    "doubts-master": Rule(
+        "Another master that may have lost its lease: it claims before it serves.", _doubts_master
     ),
     "serves-once": Rule("Two processes of its name: only the later one serves.", _serves_once),
 }

@@ -206,6 +206,22 @@ class Stage:
         self.line.on_request = look
         return done
 
+    def move_history(self, must_have_left_ms: int) -> threading.Event:
+        """As if another master followed, with the lease; set once a renewal was answered so."""
+        told = threading.Event()
+        known = re.compile(rb"\$40\r\n%s\r\n\$\d+\r\n\d+\r\n" % self.history.encode())
+        left = str(must_have_left_ms).encode()
+        instead = b"$40\r\n%s\r\n$%d\r\n%s\r\n" % (b"1" * 40, len(left), left)
+
+        def edit(answer: bytes) -> bytes:
+            edited, renewals = known.subn(instead, answer)
+            if renewals:
+                told.set()
+            return edited
+
+        self.line.edit_answer = edit
+        return told
+
     @contextmanager
     def twin(self) -> Iterator[Callable[[], dict[str, Epoch]]]:
         """A second process of the broker's name; gives what it serves."""

@@ -16,6 +16,7 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
+from streaming.failure import cause_of
 from streaming.metrics.exposition import Exposition
 from streaming.watchdog import Progress
 from trimtab import metrics
@@ -62,7 +63,8 @@ class ProgressListener(StreamingQueryListener):
         self._shown.set(metrics.LAST_PROGRESS, time.time())
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
-        log.info("query ended", query=str(event.id), error=event.exception)
+        error = event.exception and cause_of(event.exception)
+        log.info("query ended", query=str(event.id), error=error)
 
 
 def _offsets(text: str | None) -> dict[str, dict[str, int]]:

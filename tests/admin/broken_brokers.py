@@ -170,8 +170,12 @@ class _Strict(CommandStream):
         return super()._command(fields)
 
 
-class _Deaf(Leases):
-    """Takes every answer for a lease."""
+class _Hears(Leases):
+    """Hears something else than what was answered."""
+
+    def heard(self, lease: Lease, wanted: Lease) -> Lease:
+        """``wanted`` is the answer that grants the lease without a gap."""
+        raise NotImplementedError
 
     def renew(  # noqa: PLR0913 - as what it overrides
         self,
@@ -183,9 +187,30 @@ class _Deaf(Leases):
         asked_for_ms: int = 0,
     ) -> Lease:
         lease = super().renew(cluster, broker, session, ttl_ms, assertion, asked_for_ms)
-        if lease.renewal in (Renewal.WAITING, Renewal.SUPERSEDED):
-            return lease._replace(renewal=Renewal.HELD, detail=str(session), ms=ttl_ms)
-        return lease
+        wanted = lease._replace(renewal=Renewal.HELD, detail=str(session), ms=ttl_ms)
+        return self.heard(lease, wanted)
+
+
+class _Deaf(_Hears):
+    """Takes every answer for a lease."""
+
+    def heard(self, lease: Lease, wanted: Lease) -> Lease:
+        return wanted if lease.renewal in (Renewal.WAITING, Renewal.SUPERSEDED) else lease
+
+
+class _TrustsMasters(_Hears):
+    """Takes every master's data to be complete."""
+
+    def heard(self, lease: Lease, wanted: Lease) -> Lease:  # noqa: ARG002 - as what it overrides
+        return lease._replace(must_have_left_ms=0)
+
+
+class _TrustsNoMaster(_Hears):
+    """Takes another master's lease for a new one."""
+
+    def heard(self, lease: Lease, wanted: Lease) -> Lease:  # noqa: ARG002 - as what it overrides
+        first = self.__dict__.setdefault("first", lease.history)
+        return lease if lease.history == first else lease._replace(detail="")
 
 
 class _Misquotes(Leases):
@@ -308,6 +333,8 @@ FAULTS: Final = {
     "leaves-first": Fault(["ends"], _LeavesFirst),
     "hasty": Fault(["stops-without-lease"], _Hasty),
     "deaf": Fault(["gives-way", "serves-once"], leases=_Deaf),
+    "trusts-masters": Fault(["doubts-master"], leases=_TrustsMasters),
+    "trusts-no-master": Fault(["follows-master"], leases=_TrustsNoMaster),
     "forgetful": Fault(["asserts"], leases=_Forgetful),
     "says-once": Fault(["asserts-again"], leases=_SaysOnce),
     "presumes": Fault(["heeds-refusal", "heeds-refused-claim"], _Presumes),

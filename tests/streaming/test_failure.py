@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streaming.failure import cause_of, drop_frames
+from streaming.failure import after_vain_attempts, cause_of, drop_frames
 
 NESTED = """\
 [STREAM_FAILED] Query [id = c5, runId = 9a] terminated with exception: An error occurred
@@ -30,6 +30,25 @@ def test_the_innermost_exception_is_the_cause() -> None:
 def test_one_line_is_its_own_cause() -> None:
     assert cause_of("Job aborted") == "Job aborted"
     assert cause_of("") == ""
+
+
+def test_a_worker_that_spark_did_not_wait_for_names_the_machine_as_the_cause() -> None:
+    said = (
+        "[STREAM_FAILED] Query [id = c5, runId = 9a] terminated with exception: "
+        "Python worker failed to connect back. SQLSTATE: XXKST"
+    )
+    assert cause_of(said) == (
+        "Python worker failed to connect back: Spark gives one 10 s; the machine is too busy, or "
+        "the worker's error stands above. SQLSTATE: XXKST"
+    )
+
+
+def test_a_query_that_never_did_a_batch_is_given_up_with_the_advice_that_its_cause_gives() -> None:
+    late, other = "Python worker failed to connect back: ...", "Job aborted"
+    assert after_vain_attempts(5, late, "start over") == (
+        f"no batch was done in 5 attempts ({late}); give it more of a processor"
+    )
+    assert after_vain_attempts(5, other, "start over").endswith("(Job aborted); start over")
 
 
 def test_of_a_jvms_account_only_the_exceptions_are_kept() -> None:

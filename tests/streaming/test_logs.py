@@ -46,6 +46,9 @@ During handling of the above exception, another exception occurred:
 
 Traceback (most recent call last):
   File "pyspark/worker_util.py", line 211, in get_sock_file_to_executor
+FileNotFoundError: [Errno 2] No such file or directory
+pyspark.errors.exceptions.base.PySparkRuntimeError: [CANNOT_OPEN_SOCKET] Can not open socket: tried
+FileNotFoundError: [Errno 2] No such file or directory: '/srv/policies.json'
 ModuleNotFoundError: No module named 'pyarrow'
 Exception in thread "stream execution thread" org.apache.spark.SparkException: awaitResult:
 \tat org.apache.spark.util.SparkThreadUtils$.awaitResult(SparkThreadUtils.scala:70)
@@ -56,6 +59,7 @@ Caused by: org.apache.spark.SparkException: Could not find StateStoreCoordinator
 
 def test_of_a_stack_trace_only_the_errors_are_left_except_that_a_peer_has_gone() -> None:
     assert [line for line in CANCELLED.splitlines() if not is_chatter(line)] == [
+        b"FileNotFoundError: [Errno 2] No such file or directory: '/srv/policies.json'",
         b"ModuleNotFoundError: No module named 'pyarrow'",
         b'Exception in thread "stream execution thread" org.apache.spark.SparkException: '
         b"awaitResult:",

@@ -4,6 +4,7 @@ import broker.Wire.*;
 import java.net.URI;
 import java.util.*;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Stream;
 import redis.clients.jedis.exceptions.JedisException;
 import redis.clients.jedis.resps.StreamEntry;
 
@@ -14,36 +15,28 @@ final class Agent {
     private final Lease lease;
     private final Map<String, Ownership> seen = new HashMap<>();
     private final Map<String, long[]> tokens = new ConcurrentHashMap<>();
-    private final Map<String, LongSummaryStatistics> traffic = new HashMap<>();
     private boolean lookAgain;
     volatile boolean stopping;
 
     Agent(URI redis, Self self) {
         this.self = self;
         this.store = new Store(redis, self);
-        this.lease = new Lease(store, self, () -> Wire.JSON.toJson(Map.of("records", seen, "v", 1)));
+        this.lease = new Lease(store, seen);
     }
 
     /** The bundles that may be served at this moment, each with its fencing token; for any thread. */
     Map<String, long[]> served() { return lease.lets() ? new TreeMap<>(tokens) : Map.of(); }
 
-    /** Takes a message of so many bytes, or says no: the bundle is not served here. */
-    synchronized boolean publish(String bundle, int bytes) {
+    /** Does a client's work if the bundle is served here; whether it is. */
+    synchronized boolean serve(String bundle, Runnable work) {
         boolean here = lease.lets() && tokens.containsKey(bundle);
         if (here) {
-            traffic.computeIfAbsent(bundle, first -> new LongSummaryStatistics()).accept(bytes);
+            work.run();
         }
         return here;
     }
 
-    /** The sizes of the messages of each bundle since the last call. */
-    synchronized Map<String, LongSummaryStatistics> takeTraffic() {
-        Map<String, LongSummaryStatistics> taken = Map.copyOf(traffic);
-        traffic.clear();
-        return taken;
-    }
-
-    /** No message is being taken for the bundle when this returns. */
+    /** No work is being done for the bundle when this returns. */
     private synchronized void stop(String bundle) { tokens.remove(bundle); }
 
     /** Runs until it is told to stop, or a later process has this broker's name. */
@@ -87,23 +80,21 @@ final class Agent {
         }
     }
 
-    /** Claims after a gap all that is loaded or names this broker, else what is its own and not loaded. */
+    /** Claims after a gap all that is loaded or names this broker; else settles what is its own or was. */
     private void agree() {
         lease.renew();
         boolean seeding = !lease.agreed;
         Map<String, Ownership> records = store.records();
-        Set<String> names = new TreeSet<>(records.keySet());
-        names.addAll(seen.keySet());
-        for (String bundle : names) {
+        Set<String> bundles = new TreeSet<>(records.keySet());
+        bundles.addAll(seen.keySet());
+        for (String bundle : bundles) {
             lease.require(lease.untilDue() > 0 || lease.renew());
             Ownership record = records.get(bundle);
-            boolean named = record != null && self.broker().equals(record.owner());
+            boolean named = record != null && record.names(self.broker());
             if (seeding && (named || tokens.containsKey(bundle))) {
                 claim(bundle, record);
-            } else if (named) {
-                takeBack(bundle, record);
-            } else if (seen.containsKey(bundle) && note(bundle, record)) {
-                stop(bundle);
+            } else if (named || seen.containsKey(bundle)) {
+                settle(bundle, record);
             }
         }
         lease.require(!seeding || lease.renew());
@@ -111,25 +102,26 @@ final class Agent {
         lookAgain = false;
     }
 
-    /** Claims what the record says is served here, and is not: a command or an answer was lost. */
-    private void takeBack(String bundle, Ownership record) {
-        if (note(bundle, record) && record.isOwnedBy(self.broker()) && !tokens.containsKey(bundle)) {
+    /** Follows it where the bundle is served; claims what is Owned here and not served: an answer was lost. */
+    private void settle(String bundle, Ownership record) {
+        if (note(bundle, record) && tokens.containsKey(bundle)) {
+            follow(bundle, record);
+        } else if (note(bundle, record) && record.names(self.broker()) && record.state().equals("Owned")) {
             claim(bundle, record);
         }
     }
 
     /** Carries a command out if it is still valid. An exception keeps it in the stream. */
     private void obey(Command command) {
-        String bundle = command.bundle();
-        Ownership record = store.record(bundle);
-        boolean valid = note(bundle, record) && Arrays.equals(record.epoch(), command.epoch());
-        boolean halfDone = record != null && Wire.parent(record.by()).equals(command.id());
+        Ownership record = store.record(command.bundle());
+        boolean valid = note(command.bundle(), record) && Arrays.equals(record.epoch(), command.epoch());
+        boolean halfDone = record != null && command.id().equals(Wire.parent(record.by()));
         switch (valid || halfDone ? command.kind() : "late") {
             case "unload" -> giveAway(command, null);
             case "transfer" -> giveAway(command, command.destination());
             case "own" -> own(command, record);
-            case "split", "merge" -> decline(command, record);
-            case "late" -> takeBack(bundle, record);
+            case "split", "merge" -> decline(command);
+            case "late" -> settle(command.bundle(), record);
             default -> { } // prepare: there is nothing to warm up
         }
     }
@@ -137,62 +129,48 @@ final class Agent {
     private void giveAway(Command command, String destination) {
         stop(command.bundle());
         if (destination == null) {
-            ask(report(command, "release"));
+            report(command, "release");
             return;
         }
-        String own = Wire.JSON.toJson(Map.of("id", command.id() + "/own", "kind", "own",
-                "bundle", command.bundle(), "cluster", self.cluster(), "broker", destination,
-                "source", self.broker(), "reason", command.reason(), "plan", command.plan()));
-        Map<String, Object> handOver = report(command, "hand-over");
-        handOver.put("commands", List.of(List.of(13, destination, own)));
-        if ("no-lease".equals(ask(handOver, destination).reason())) {
-            ask(report(command, "decline"));
+        Own own = new Own(command.id() + "/own", self.cluster(), destination, "own", command.bundle(),
+                self.broker(), command.reason(), command.plan());
+        if ("no-lease".equals(report(command, "hand-over", own).reason())) {
+            report(command, "decline");
         }
     }
 
     private void own(Command command, Ownership record) {
-        if (!record.isServedBy(self.broker())) {
-            ask(report(command, "serve"));
-        } else if (tokens.containsKey(command.bundle())) {
-            follow(command.bundle(), record);
+        if (record.state().equals("Assigning")) {
+            report(command, "serve");
         } else {
-            claim(command.bundle(), record);
+            settle(command.bundle(), record);
         }
     }
 
     /** Keeps the bundle as it is; so the neighbour, which waits at an epoch of its own. */
-    private void decline(Command command, Ownership record) {
-        ask(report(command, "decline"));
+    private void decline(Command command) {
+        report(command, "decline");
         Ownership above = command.neighbour() == null ? null : store.record(command.neighbour());
         if (above != null && above.by().equals(Wire.parent(command.id()))) {
-            ask(request(command.id() + "/decline", command.neighbour(), "decline", above.epoch()));
+            ask(command.id() + "/decline", command.neighbour(), "decline", above.epoch(), null);
         }
     }
 
     private void claim(String bundle, Ownership record) {
         long[] epoch = record == null ? new long[2] : record.epoch();
         String id = "%s/%s/%s/%d.%d/claim".formatted(self.broker(), self.session(), bundle, epoch[0], epoch[1]);
-        Map<String, Object> claim = request(id, bundle, "claim", epoch);
-        claim.put("broker", self.broker());
-        ask(claim);
+        ask(id, bundle, "claim", epoch, null);
     }
 
-    private Map<String, Object> report(Command command, String event) {
+    private Outcome report(Command command, String event, Own... told) {
         String id = command.id() + "/" + event;
-        Map<String, Object> report = request(id, command.bundle(), event, command.epoch());
-        if (command.deadline() > command.issuedAt()) {
-            report.put("within", command.deadline() - command.issuedAt());
-        }
-        return report;
+        return ask(id, command.bundle(), event, command.epoch(), command.within(), told);
     }
 
-    private Map<String, Object> request(String id, String bundle, String event, long[] expect) {
-        return new HashMap<>(Map.of("id", id, "bundle", bundle, "event", event, "expect", expect,
-                "actor", self.broker(), "session", self.session()));
-    }
-
-    private Outcome ask(Map<String, Object> request, String... told) {
-        Outcome outcome = store.ask(request, told);
+    private Outcome ask(String id, String bundle, String event, long[] expect, Long within, Own... told) {
+        var commands = Stream.of(told).map(own -> List.of(13, own.broker(), Wire.JSON.toJson(own))).toList();
+        Outcome outcome = store.ask(
+                new Request(id, bundle, event, expect, self.broker(), self.session(), within, commands));
         follow(outcome.bundle(), Wire.read(outcome.record(), Ownership.class));
         return outcome;
     }
@@ -208,7 +186,6 @@ final class Agent {
 
     /** Keeps a record; false if there is none, or a newer one was seen. */
     private boolean note(String bundle, Ownership record) {
-        Ownership newest = record == null ? null : seen.merge(bundle, record, Ownership::newer);
-        return record != null && newest == record;
+        return record != null && seen.merge(bundle, record, Ownership::newer) == record;
     }
 }

@@ -3,14 +3,13 @@ package broker;
 import broker.Wire.*;
 import java.io.*;
 import java.nio.file.*;
-import java.util.function.Supplier;
+import java.util.Map;
 import redis.clients.jedis.exceptions.JedisException;
 
 /** This process's lease, in ms of a clock that cannot be set and goes on while the machine sleeps. */
 final class Lease {
     private final Store store;
-    private final Self self;
-    private final Supplier<String> assertion;
+    private final Map<String, Ownership> seen;
     private String history = "";
     private boolean open = true;
     private volatile long end;
@@ -20,10 +19,9 @@ final class Lease {
     /** Whether a later process has this broker's name. */
     boolean superseded;
 
-    Lease(Store store, Self self, Supplier<String> assertion) {
+    Lease(Store store, Map<String, Ownership> seen) {
         this.store = store;
-        this.self = self;
-        this.assertion = assertion;
+        this.seen = seen;
     }
 
     /** Whether what is owned here may be served at this moment. */
@@ -40,25 +38,21 @@ final class Lease {
 
     /** Whether the lease went on without a gap. Raises JedisException if it is not granted. */
     boolean renew() {
+        String assertion = open ? "" : Wire.JSON.toJson(Map.of("records", seen));
         long asked = now();
-        Grant grant = store.lease(10_000, open ? "" : assertion.get(), refusedAt == 0 ? 0 : asked - refusedAt);
+        Grant grant = store.lease(10_000, assertion, refusedAt == 0 ? 0 : asked - refusedAt);
         long answered = now();
-        switch (grant.status()) {
-            case "held", "asserted" -> {
-                return hold(grant, asked, answered);
-            }
-            case "assert" -> open = false; // the next request has it
-            case "waiting" -> { // counted by this clock, from its first answer: the server's may jump
-                end = 0;
-                boolean begins = !grant.detail().isEmpty() && answered >= olderEnds;
-                olderEnds = begins ? answered + grant.ms() : olderEnds;
-                refusedAt = begins || refusedAt == 0 ? answered : refusedAt;
-            }
-            case "superseded" -> {
-                end = 0;
-                superseded = true;
-            }
-            default -> { } // isolated, replica, outdated: what is held still counts
+        boolean waits = grant.status().equals("waiting");
+        superseded = grant.status().equals("superseded");
+        if (grant.status().equals("held") || grant.status().equals("asserted")) {
+            return hold(grant, asked, answered);
+        }
+        end = waits || superseded ? 0 : end; // else what is held still counts
+        open &= !grant.status().equals("assert"); // the next request has it
+        if (waits) { // counted by this clock, from its first answer: the server's may jump
+            boolean begins = !grant.detail().isEmpty() && answered >= olderEnds;
+            olderEnds = begins ? answered + grant.ms() : olderEnds;
+            refusedAt = begins || refusedAt == 0 ? answered : refusedAt;
         }
         throw new JedisException(grant.status() + " " + grant.detail());
     }
@@ -67,7 +61,7 @@ final class Lease {
         boolean moved = !grant.history().equals(history);
         boolean lost = moved && grant.status().equals("asserted") && grant.detail().isEmpty();
         boolean sure = answered + (moved ? grant.mustHaveLeft() : 0) < end;
-        boolean unbroken = sure && (lost || grant.detail().equals(self.session()));
+        boolean unbroken = sure && (lost || grant.detail().equals(store.self.session()));
         agreed &= unbroken; // before `end`: what is no longer sure must not be served
         history = grant.history();
         open = grant.status().equals("held");

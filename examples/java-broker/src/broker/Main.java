@@ -1,17 +1,18 @@
 package broker;
 
-import broker.Wire.Self;
+import broker.Wire.*;
 import com.sun.net.httpserver.*;
 import java.io.IOException;
 import java.net.*;
 import java.util.*;
-import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.*;
 import org.apache.kafka.clients.producer.*;
 import org.apache.kafka.common.serialization.StringSerializer;
 
 /** A broker whose bundles count what they receive: POST /bundles/tenant/namespace/range. */
 final class Main {
-    private static final long INTERVAL_MS = 5000;
+    private static final double INTERVAL_S = 5;
+    private static final Map<String, Rates> TRAFFIC = new ConcurrentHashMap<>();
 
     public static void main(String[] args) throws Exception {
         Self self = new Self(setting("CLUSTER"), setting("BROKER"), "" + System.currentTimeMillis());
@@ -24,7 +25,7 @@ final class Main {
         HttpServer pages = pages(URI.create("http://" + setting("SERVED")), agent);
         try {
             if (System.getenv("TRIMTAB_KAFKA") != null) {
-                new Timer(true).schedule(reports(setting("KAFKA"), self, agent), 0, INTERVAL_MS);
+                new Timer(true).schedule(reports(setting("KAFKA"), self, agent), 0, (long) (1000 * INTERVAL_S));
             }
             agent.run();
         } finally {
@@ -38,8 +39,10 @@ final class Main {
         pages.createContext("/served", request -> answer(request, 200, Wire.JSON.toJson(agent.served())));
         pages.createContext("/bundles/", request -> {
             String bundle = request.getRequestURI().getPath().substring("/bundles/".length());
-            int bytes = request.getRequestBody().readAllBytes().length;
-            answer(request, agent.publish(bundle, bytes) ? 200 : 503, "\n");
+            byte[] message = request.getRequestBody().readAllBytes();
+            Rates more = new Rates(1 / INTERVAL_S, message.length / INTERVAL_S);
+            boolean here = agent.serve(bundle, () -> TRAFFIC.merge(bundle, more, Rates::plus));
+            answer(request, here ? 200 : 503, "\n");
         });
         pages.start();
         return pages;
@@ -52,38 +55,30 @@ final class Main {
         }
     }
 
-    /** Tells the job through Kafka, in Pulsar's words, what the bundles received since the last time. */
+    /** Tells the job through Kafka, in Pulsar's words, what the bundles got since the last time. */
     private static TimerTask reports(String bootstrap, Self self, Agent agent) {
         StringSerializer text = new StringSerializer();
         var kafka = new KafkaProducer<>(Map.of("bootstrap.servers", bootstrap), text, text);
         return new TimerTask() {
-            private long sequence;
-
             @Override
             public void run() {
-                Map<String, LongSummaryStatistics> traffic = agent.takeTraffic();
-                Map<String, Object> stats = new TreeMap<>();
-                agent.served().keySet().forEach(bundle -> stats.put(bundle, rates(traffic.get(bundle))));
-                LongSummaryStatistics all = new LongSummaryStatistics();
-                traffic.values().forEach(all::combine);
-                Map<String, Object> report = new HashMap<>(rates(all));
-                report.putAll(Map.of("lastStats", stats, "bundles", stats.keySet(), "numBundles", stats.size(),
-                        "bandwidthIn", Map.of("usage", all.getSum() * 8.0 / INTERVAL_MS, "limit", 10_000),
+                Rates none = new Rates(0, 0);
+                Map<String, Rates> stats = new TreeMap<>();
+                agent.served().forEach((bundle, token) -> stats.put(bundle,
+                        Objects.requireNonNullElse(TRAFFIC.remove(bundle), none)));
+                Rates all = stats.values().stream().reduce(none, Rates::plus);
+                var report = Map.of("lastStats", stats, "bundles", stats.keySet(), "numBundles", stats.size(),
+                        "msgRateIn", all.msgRateIn(), "msgThroughputIn", all.msgThroughputIn(),
+                        "bandwidthIn", Map.of("usage", all.msgThroughputIn() * 8 / 1000, "limit", 10_000),
                         "startTimestamp", Long.valueOf(self.session()),
-                        "lastUpdate", System.currentTimeMillis()));
-                String key = self.cluster() + "/" + self.broker();
-                var message = new ProducerRecord<>("trimtab.load-reports", key, Wire.JSON.toJson(report));
+                        "lastUpdate", System.currentTimeMillis());
+                var message = new ProducerRecord<>("trimtab.load-reports", self.cluster() + "/" + self.broker(),
+                        Wire.JSON.toJson(report));
                 message.headers().add("trimtab-session", self.session().getBytes());
-                message.headers().add("trimtab-sequence", Long.toString(++sequence).getBytes());
+                message.headers().add("trimtab-sequence", Long.toString(Lease.now()).getBytes());
                 kafka.send(message);
             }
         };
-    }
-
-    private static Map<String, Double> rates(LongSummaryStatistics sizes) {
-        double seconds = INTERVAL_MS / 1000.0;
-        return sizes == null ? Map.of()
-                : Map.of("msgRateIn", sizes.getCount() / seconds, "msgThroughputIn", sizes.getSum() / seconds);
     }
 
     private static String setting(String name) {

@@ -13,24 +13,22 @@ import redis.clients.jedis.resps.StreamEntry;
 /** The ownership store as one broker sees it: two scripts, the records, and its stream. For one thread. */
 final class Store {
     private static final ResourceBundle SCRIPTS = ResourceBundle.getBundle("scripts");
+    final Self self;
     private final URI address;
-    private final Self self;
     private final String stream;
     private RedisClient redis;
-    private boolean pending;
+    private boolean pending = true;
 
     Store(URI address, Self self) {
         this.address = address;
         this.self = self;
         this.stream = key("commands:" + self.broker());
-        reconnect();
+        this.redis = RedisClient.create(address);
     }
 
     /** The next call connects anew, to wherever the address then leads; unfinished commands come again. */
     void reconnect() {
-        if (redis != null) {
-            redis.close();
-        }
+        redis.close();
         redis = RedisClient.create(address);
         pending = true;
     }
@@ -43,11 +41,11 @@ final class Store {
                 Long.parseLong(answer.get(5)));
     }
 
-    /** What became of a request; the streams of brokers that get a command are the 13th key and on. */
-    Outcome ask(Map<String, Object> request, String... told) {
+    /** What became of a request; a command's stream is the 13th key. */
+    Outcome ask(Request request) {
         var keys = Stream.of("open", "ownership", "journal", "applied", "bundles", "placed", "lease:", "owned:",
                 "unjournalled", "replicas", "sessions", "tallies");
-        var streams = Stream.of(told).map("commands:"::concat);
+        var streams = request.commands().stream().map(command -> "commands:" + command.get(1));
         String requests = Wire.JSON.toJson(List.of(request));
         var answer = run("transition", Stream.concat(keys, streams), self.cluster(), "", "", "", requests, "");
         if (!answer.get(0).equals("applied")) {

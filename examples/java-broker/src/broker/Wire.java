@@ -14,6 +14,10 @@ final class Wire {
     /** The lease script's answer. */
     record Grant(String status, String detail, long ms, String history, long mustHaveLeft) {}
 
+    /** What the transition script is asked for; null is not sent. A command is [13, its broker, its JSON]. */
+    record Request(String id, String bundle, String event, long[] expect, String actor, String session,
+            Long within, List<? extends List<?>> commands) {}
+
     /** What became of a request; the record is JSON in a JSON string. */
     record Outcome(String bundle, String reason, String record) {}
 
@@ -21,15 +25,16 @@ final class Wire {
     record Ownership(String state, long[] epoch, String owner, String destination, long since, String by,
             int falls) {
         Ownership {
-            require(state != null && epoch.length == 2);
+            Objects.requireNonNull(state);
+            Objects.checkFromToIndex(0, 2, epoch.length);
             by = Objects.requireNonNullElse(by, "");
         }
 
-        boolean isServedBy(String broker) {
-            return broker.equals(owner) && List.of("Owned", "Releasing", "Splitting", "Merging").contains(state);
-        }
+        boolean names(String broker) { return broker.equals(owner); }
 
-        boolean isOwnedBy(String broker) { return broker.equals(owner) && state.equals("Owned"); }
+        boolean isServedBy(String broker) {
+            return names(broker) && List.of("Owned", "Releasing", "Splitting", "Merging").contains(state);
+        }
 
         /** The newer of both; of equals the other. */
         Ownership newer(Ownership other) { return Arrays.compare(epoch, other.epoch) > 0 ? this : other; }
@@ -37,16 +42,26 @@ final class Wire {
 
     /** What a broker must do. */
     record Command(String id, String cluster, String broker, String kind, String bundle, long[] epoch,
-            String destination, String neighbour, String reason, String plan, long issuedAt,
-            long deadline) {
+            String destination, String neighbour, String reason, String plan, long issuedAt, long deadline) {
         Command {
-            require(Stream.of(id, cluster, broker, kind, bundle).allMatch(Objects::nonNull));
-            reason = Objects.requireNonNullElse(reason, "");
-            plan = Objects.requireNonNullElse(plan, "");
-            require(LongStream.of(issuedAt, deadline).allMatch(number -> number >>> 53 == 0));
+            Stream.of(id, cluster, broker, kind, bundle).forEach(Objects::requireNonNull);
+            LongStream.of(issuedAt, deadline).forEach(time -> Objects.checkIndex(time, 1L << 53));
         }
 
         boolean isFor(Self self) { return self.cluster().equals(cluster) && self.broker().equals(broker); }
+
+        Long within() { return deadline > issuedAt ? deadline - issuedAt : null; }
+    }
+
+    /** What the destination of a hand-over gets; the script adds the epoch and the times. */
+    record Own(String id, String cluster, String broker, String kind, String bundle, String source,
+            String reason, String plan) {}
+
+    /** What a bundle gets, in messages and bytes a second. */
+    record Rates(double msgRateIn, double msgThroughputIn) {
+        Rates plus(Rates other) {
+            return new Rates(msgRateIn + other.msgRateIn, msgThroughputIn + other.msgThroughputIn);
+        }
     }
 
     /** What a text says; null if there is none, or it is not of this form. */
@@ -60,10 +75,4 @@ final class Wire {
 
     /** An id without its last part: what the request was made for. */
     static String parent(String id) { return id.substring(0, Math.max(0, id.lastIndexOf('/'))); }
-
-    private static void require(boolean kept) {
-        if (!kept) {
-            throw new JsonParseException("not as the wire says");
-        }
-    }
 }
