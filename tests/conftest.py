@@ -26,7 +26,7 @@ _EXPECTED = pytest.StashKey[set[str]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # The contexts of whoever runs the tests would send commands to their clusters.
+    # The contexts of the user who runs the tests would send commands to their clusters.
     os.environ[FILE_VARIABLE] = os.devnull
     config.stash[_PASSED] = set()
     config.stash[_EXPECTED] = set()

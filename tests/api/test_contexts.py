@@ -32,7 +32,7 @@ def typed(*words: str) -> Result:
 
 @pytest.fixture(autouse=True)
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No contexts of whoever runs the tests."""
+    """No contexts of the user who runs the tests."""
     path = tmp_path / "contexts.toml"
     monkeypatch.setenv(FILE_VARIABLE, str(path))
     return path
@@ -90,7 +90,7 @@ def test_commands_go_to_the_api_of_the_context(served: str, tmp_path: Path) -> N
     # A token that is replaced counts for the next request.
     (tmp_path / "viewer").write_text((tmp_path / "admin").read_text())
     assert typed("bundles", "unload", BUNDLES[0]).exit_code == OK
-    (tmp_path / "viewer").write_text("nobody's")
+    (tmp_path / "viewer").write_text("unknown")
     assert typed("brokers", "list").exit_code == DENIED
 
 
