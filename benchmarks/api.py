@@ -72,14 +72,16 @@ def fill(client: Redis, brokers: int, bundles: int) -> list[str]:
         piece = slice(start, start + _CHUNK)
         part = list(zip(made.bundles[piece], owners[piece], strict=True))
         with client.pipeline(transaction=False) as asked:
-            records = {
-                bundle: msgspec.json.encode(
-                    Record(state=State.OWNED, epoch=Epoch(1, 1), owner=owner, since=NOW_MS)
-                )
-                for bundle, owner in part
-            }
-            asked.hset(keys.ownership_key(CLUSTER), mapping=dict(records))
-            asked.zadd(keys.bundles_key(CLUSTER), dict.fromkeys(records, 0))
+            asked.hset(
+                keys.ownership_key(CLUSTER),
+                mapping={
+                    bundle: msgspec.json.encode(
+                        Record(state=State.OWNED, epoch=Epoch(1, 1), owner=owner, since=NOW_MS)
+                    )
+                    for bundle, owner in part
+                },
+            )
+            asked.zadd(keys.bundles_key(CLUSTER), {bundle: 0 for bundle, _ in part})
             for bundle, owner in part:
                 asked.sadd(keys.owned_key(CLUSTER, owner), bundle)
             asked.execute()

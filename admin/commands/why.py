@@ -69,6 +69,7 @@ def why(  # noqa: PLR0913 - the options of a command line
 ) -> None:
     """Say why a bundle moved or stayed, or what a broker gave and got; 1 if nothing is kept of it
     there."""
+    found: Found | None = None
     try:
         with connect(context, config, cluster) as session:
             cluster = session.cluster
@@ -76,7 +77,7 @@ def why(  # noqa: PLR0913 - the options of a command line
                 found, answer = _told(session, subject, wanted)
                 return _show(found, answer, output, wanted)
         if replay:
-            found, answer = None, _replayed(subject, cluster, wanted, kafka, query, config)
+            answer = _replayed(subject, cluster, wanted, kafka, query, config)
         else:
             number, found, named = _stored(subject, cluster, wanted, redis, config)
             answer = _answer(found, named, subject, cluster, number)
