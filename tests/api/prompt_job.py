@@ -16,6 +16,7 @@ from tests.agent.support import Site
 from tests.contracts.asking import journal
 from tests.support.clusters_by_rows import rounds_in
 from tests.support.opening import SureStore, let_in, server_ms
+from tests.support.plans import plans_in
 from tests.support.reports import arrival, report
 from trimtab.cluster.job_settings import to_record
 from trimtab.cluster.operator import Cluster
@@ -129,6 +130,8 @@ class PromptJob(ControlPlane):
             for row in rows
             if row.tag == Tag.OUTCOME
         )
+        plans = plans_in(rows)
+        self.plans.write(plans, self._now)
         told = to_record(IntakeSettings(), SETTINGS)
         batch = BatchRecord(
             query=self.cluster_name,
@@ -137,6 +140,7 @@ class PromptJob(ControlPlane):
             at=self._now,
             offsets={},
             rounds=tuple(rounds),
+            plans=tuple(plans),
             settings=told,
         )
         self._out.publish(list(batch_records(batch)))
