@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from fastapi.testclient import TestClient
 
+from api.app import create_app
+from api.context import Context
+from deploy.kafka_server import KafkaServer
+from deploy.redis_server import RedisServer
 from tests.agent.support import A, B
-from tests.api.prompt_job import PromptJob
-from tests.api.test_carried_out import api, job, records
+from tests.api.prompt_job import PromptJob, run_prompt_job
 from trimtab.kept_plans.kept_plan import drain_plan_id
 
-__all__ = ["api", "job"]
-
 BUNDLE = "t/ns/0x00000000_0x40000000"
+
+
+@pytest.fixture
+def job(kafka: KafkaServer, redis_server: RedisServer) -> Iterator[PromptJob]:
+    with run_prompt_job(kafka, redis_server) as prompt:
+        yield prompt
+
+
+@pytest.fixture
+def api(job: PromptJob) -> Iterator[TestClient]:
+    with TestClient(create_app(Context(job, job.cluster_name))) as client:
+        yield client
 
 
 @pytest.fixture
@@ -20,6 +35,10 @@ def here(api: TestClient, job: PromptJob) -> str:
     """The path of a cluster with a namespace of four bundles."""
     assert api.put("/admin/v2/namespaces/t/ns").status_code == 204
     return f"/trimtab/v1/clusters/{job.cluster_name}"
+
+
+def owners(job: PromptJob) -> set[str | None]:
+    return {record.owner for record in job.records(job.cluster_name, "t/ns").values()}
 
 
 def test_a_drain_is_planned_with_its_cost_approved_and_carried_out(
@@ -31,10 +50,10 @@ def test_a_drain_is_planned_with_its_cost_approved_and_carried_out(
     [listed] = api.get(f"{here}/plans").json()
     assert (listed["id"], listed["state"], listed["steps"]) == (name, "proposed", 1)
     assert listed["effect"]["handovers"] == 2
-    assert {record.owner for record in records(job, "t/ns").values()} == {A, B}
+    assert owners(job) == {A, B}
     approved = api.post(f"{here}/plans/{name}/approve", params={"wait": 1})
     assert (approved.status_code, approved.json()["state"]) == (200, "done")
-    assert {record.owner for record in records(job, "t/ns").values()} == {B}
+    assert owners(job) == {B}
     told = api.get(f"{here}/plans/{name}").json()
     assert (told["state"], told["steps"][0]["state"]) == ("done", "done")
 
