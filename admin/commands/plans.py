@@ -27,10 +27,8 @@ def list_plans(session: Session) -> Shown:
     columns = {"id": text, "state": text, "origin": text, "handovers": text, "range": text}
     wide = {"until": moment, "by": text, "mode": text}
     waiting = [plan["id"] for plan in found if plan["state"] == "proposed"]
-    notes = (
-        [f"Next: trimtab plans show {waiting[0]} --cluster {session.cluster}"] if waiting else []
-    )
-    return Shown(found, rows, columns, wide, notes=notes)
+    show = f"Next: trimtab plans show {waiting[0]} --cluster {session.cluster}" if waiting else ""
+    return Shown(found, rows, columns, wide, notes=[show] if show else [])
 
 
 @plan_commands.command("show")

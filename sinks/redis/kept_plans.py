@@ -51,7 +51,7 @@ class KeptPlans:
     def list(self, cluster: str) -> list[KeptPlan]:
         """The newest plans, the last made first."""
         with translate_errors(self._client):
-            named: Any = self._client.zrange(plans_key(cluster), 0, MOST - 1, desc=True)
+            named: Any = self._client.zrange(plans_key(cluster), -MOST, -1)
             keys = [plan_key(cluster, each.decode()) for each in named]
             texts: Any = self._client.mget(keys) if keys else []
         pairs = zip(keys, texts, strict=True)

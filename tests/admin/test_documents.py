@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from admin import cli, exit_codes, state_diagram
+from admin import cli, exit_codes, plan_diagram, state_diagram
 from admin.demo.processes import METRICS_PORT
 from streaming.config import JobConfig, load_config
 from trimtab.ownership import TRANSITIONS
@@ -106,6 +106,11 @@ def test_every_placement_has_its_measure_in_the_document_of_lookups() -> None:
 def test_the_state_diagram_is_the_tables() -> None:
     text = (Path(__file__).parents[2] / "docs/ownership.md").read_text("utf-8")
     assert state_diagram.write_diagram(text) == text
+
+
+def test_the_diagram_of_plans_is_the_tables() -> None:
+    text = (ROOT / plan_diagram.DOCUMENT).read_text("utf-8")
+    assert plan_diagram.write_diagram(text) == text
 
 
 def test_every_row_of_the_table_is_in_the_diagram() -> None:

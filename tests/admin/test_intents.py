@@ -12,6 +12,7 @@ from deploy.kafka_server import KafkaServer
 from simulation.replay.recorded import RecordedTopics
 from sinks.kafka.topics import ensure_topics
 from trimtab.cluster.intents import apply_intent
+from trimtab.controls import Mode
 from trimtab.settings import Settings
 from trimtab.state.memory import Memory
 from trimtab.wire.control import Intent, IntentKind
@@ -74,6 +75,35 @@ def sent(kafka: KafkaServer) -> dict[str, Intent]:
                 positions=(0x33000000, 5),
             ),
         ),
+        (
+            "plans drain a:1 b:1 --execute",
+            Intent(id="", kind=IntentKind.DRAIN_PLAN, cluster="told", brokers=("a:1", "b:1")),
+        ),
+        (
+            "plans restart a:1 --execute",
+            Intent(id="", kind=IntentKind.RESTART_PLAN, cluster="told", brokers=("a:1",)),
+        ),
+        (
+            "modes set approve --namespace t/n --execute",
+            Intent(id="", kind=IntentKind.MODE, cluster="told", name="t/n", mode=Mode.APPROVE),
+        ),
+        (
+            "modes set observe --execute",
+            Intent(
+                id="",
+                kind=IntentKind.SETTINGS,
+                cluster="told",
+                settings={"round.observe_only": True},
+            ),
+        ),
+        (
+            "budgets set t 3 --execute",
+            Intent(id="", kind=IntentKind.BUDGET, cluster="told", name="t", limit=3),
+        ),
+        (
+            "budgets reset t --execute",
+            Intent(id="", kind=IntentKind.BUDGET, cluster="told", name="t"),
+        ),
     ],
 )
 def test_each_verb_is_an_intent_without_a_flaw(
@@ -85,6 +115,31 @@ def test_each_verb_is_an_intent_without_a_flaw(
     assert msgspec.structs.replace(intent, id="", at=0, by="") == expected
     assert intent.by
     assert apply_intent(Memory(), intent, Settings(), 1, 1).refused is None
+
+
+@pytest.mark.parametrize("verb", ["approve", "reject", "cancel", "undo"])
+def test_each_verb_of_plans_is_an_intent(served: KafkaServer, verb: str) -> None:
+    done = typed("plans", verb, "128-3fa9", "--execute", "--reason", "looks right")
+    assert done.exit_code == OK, done.output
+    intent = sent(served)[done.stdout.strip()]
+    assert (intent.kind, intent.plan, intent.reason) == (verb, "128-3fa9", "looks right")
+
+
+def test_a_pin_lasts_as_long_as_it_is_said(served: KafkaServer) -> None:
+    done = typed("pins", "set", BUNDLE, "--for", "2h", "--broker", "a:1", "--execute")
+    assert done.exit_code == OK, done.output
+    intent = sent(served)[done.stdout.strip()]
+    assert (intent.kind, intent.bundle, intent.broker) == (IntentKind.PIN, BUNDLE, "a:1")
+    assert abs(intent.until - intent.at - 7_200_000) < 10_000
+
+
+@pytest.mark.parametrize(
+    "words", ["pins set t/n --for 2hours --execute", "pins set t/n --broker a:1 --execute"]
+)
+def test_a_pin_that_cannot_be_is_wrong_usage(served: KafkaServer, words: str) -> None:
+    before = sent(served)
+    assert typed(*words.split()).exit_code == USAGE
+    assert sent(served) == before
 
 
 def test_without_execute_nothing_is_sent(served: KafkaServer) -> None:

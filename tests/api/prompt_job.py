@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 import msgspec
+from pydantic import SecretStr
 from redis import Redis
 
 from control.plane import ControlPlane
+from deploy.kafka_server import KafkaServer
+from deploy.redis_server import RedisServer
 from sinks.kafka.pages import batch_records
 from sinks.kafka.publisher import Outgoing, Publisher
+from sinks.kafka.topics import ensure_topics
 from sinks.redis.outcomes import Outcomes
-from streaming.config import JobConfig
-from tests.agent.support import Site
+from streaming.config import JobConfig, KafkaConfig
+from tests.agent.support import A, B, Site
 from tests.contracts.asking import journal
 from tests.support.clusters_by_rows import rounds_in
 from tests.support.opening import SureStore, let_in, server_ms
+from tests.support.plans import plans_in
 from tests.support.reports import arrival, report
 from trimtab.cluster.job_settings import to_record
 from trimtab.cluster.operator import Cluster
@@ -129,6 +136,8 @@ class PromptJob(ControlPlane):
             for row in rows
             if row.tag == Tag.OUTCOME
         )
+        plans = plans_in(rows)
+        self.plans.write(plans, self._now)
         told = to_record(IntakeSettings(), SETTINGS)
         batch = BatchRecord(
             query=self.cluster_name,
@@ -137,6 +146,19 @@ class PromptJob(ControlPlane):
             at=self._now,
             offsets={},
             rounds=tuple(rounds),
+            plans=tuple(plans),
             settings=told,
         )
         self._out.publish(list(batch_records(batch)))
+
+
+@contextmanager
+def run_prompt_job(kafka: KafkaServer, redis_server: RedisServer) -> Iterator[PromptJob]:
+    """Two brokers of a cluster of the test's own, which own nothing yet."""
+    ensure_topics(kafka.bootstrap)
+    settings = JobConfig(
+        kafka=KafkaConfig(bootstrap=kafka.bootstrap), redis_url=SecretStr(redis_server.url)
+    )
+    client = Redis.from_url(redis_server.url, protocol=2)
+    with client, PromptJob(settings, client, f"prompt-{time.time_ns()}", (A, B)) as prompt:
+        yield prompt

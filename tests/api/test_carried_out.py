@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 from fastapi.testclient import TestClient
-from pydantic import SecretStr
-from redis import Redis
 
 from api.app import create_app
 from api.context import Context
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
-from sinks.kafka.topics import ensure_topics
-from streaming.config import JobConfig, KafkaConfig
 from tests.agent.support import A, B
-from tests.api.prompt_job import PromptJob
+from tests.api.prompt_job import PromptJob, run_prompt_job
 from trimtab.ownership import State
 from trimtab.policies import host_of
 from trimtab.wire.lookup import ServiceUrls
@@ -29,13 +24,7 @@ NAMESPACES = "/admin/v2/namespaces"
 
 @pytest.fixture
 def job(kafka: KafkaServer, redis_server: RedisServer) -> Iterator[PromptJob]:
-    """Two brokers of a cluster of the test's own, which own nothing yet."""
-    ensure_topics(kafka.bootstrap)
-    settings = JobConfig(
-        kafka=KafkaConfig(bootstrap=kafka.bootstrap), redis_url=SecretStr(redis_server.url)
-    )
-    client = Redis.from_url(redis_server.url, protocol=2)
-    with client, PromptJob(settings, client, f"prompt-{time.time_ns()}", (A, B)) as prompt:
+    with run_prompt_job(kafka, redis_server) as prompt:
         yield prompt
 
 

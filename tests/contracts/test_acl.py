@@ -36,6 +36,7 @@ from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.command_streams import GROUP
 from sinks.redis.explanations import Explanations
 from sinks.redis.journal_relay import JournalRelay
+from sinks.redis.kept_plans import KeptPlans
 from sinks.redis.lease_scan import LeaseScan
 from sinks.redis.leases import Leases, Renewal
 from sinks.redis.ownership_store import OwnershipStore
@@ -57,6 +58,7 @@ from tests.agent.shelf import Shelf
 from tests.agent.support import SESSION, Recorder
 from tests.support.explanations import explanation, stored
 from tests.support.opening import indexed, let_in
+from tests.support.plans import plan_for
 from trimtab.model import NO_EPOCH, Epoch, InvalidName
 from trimtab.ownership import Event, State
 from trimtab.wire import keys
@@ -233,6 +235,7 @@ def test_job_and_brokers_do_their_whole_work_and_are_refused_nothing(
     for number in (1, 2):
         told = stored(cluster, number, explanation(BUNDLE, number), keep=1)
         Explanations(job).write(GENERATION, told)
+    KeptPlans(job).write([plan_for(cluster, "1-0001")], 1)
     assert denials(admin) == []
 
 
@@ -668,6 +671,8 @@ def test_a_reader_sees_everything_of_its_cluster(
     assert reader.hgetall(keys.open_key(cluster))[b"generation"] == b"5"
     Explanations(job).write(GENERATION, stored(cluster, 1, explanation(BUNDLE)))
     assert Explanations(reader).read(cluster, BUNDLE).explanation == explanation(BUNDLE)
+    KeptPlans(job).write([plan_for(cluster, "1-0001")], 1)
+    assert [plan.id for plan in KeptPlans(reader).list(cluster)] == ["1-0001"]
     assert denials(admin) == []
 
 

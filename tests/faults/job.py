@@ -23,6 +23,7 @@ from sinks.kafka.publisher import Outgoing
 from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.explanations import Explanations
 from sinks.redis.journal_relay import JournalRelay
+from sinks.redis.kept_plans import KeptPlans
 from sinks.redis.lease_scan import LeaseScan
 from sinks.redis.leases import Leases
 from sinks.redis.outcomes import Outcomes
@@ -132,6 +133,7 @@ class Job:
             clock.estimate_ms,
             explanations=Explanations(self.client),
             outcomes=Outcomes(self.client),
+            plans=KeptPlans(self.client),
         )
         self._threads = (
             RelayThread(

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from structlog.testing import capture_logs
 
 from sinks.redis.cluster_gate import ClusterGate
+from sinks.redis.kept_plans import KeptPlans
 from sinks.redis.outcomes import KEPT_S, Outcomes
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
@@ -24,6 +25,8 @@ from streaming.sink_retry import SinkRetry
 from streaming.watchdog import Progress
 from tests.faults.job import Frame, Offsets
 from tests.faults.topics import Claims, Topics
+from tests.support.plans import plan_for
+from trimtab.kept_plans.kept_plan import KeptPlan
 from trimtab.wire import keys
 from trimtab.wire.control import IntentKind
 from trimtab.wire.intent_outcome import IntentOutcome, IntentState
@@ -58,10 +61,12 @@ class Job:
             SinkRetry(threading.Event(), Progress(), self.shown),
             lambda: None,
             outcomes=Outcomes(client),
+            plans=KeptPlans(client),
         )
 
-    def write(self, *told: IntentOutcome) -> None:
-        frame: Any = Frame([json_row(CLUSTER, Tag.OUTCOME, each) for each in told])
+    def write(self, *told: IntentOutcome, plans: tuple[KeptPlan, ...] = ()) -> None:
+        rows = [json_row(CLUSTER, Tag.OUTCOME, each) for each in told]
+        frame: Any = Frame([*rows, *(json_row(CLUSTER, Tag.PLAN, plan) for plan in plans)])
         self._writer(cast(DataFrame, frame), self._number)
         self._number += 1
 
@@ -88,6 +93,16 @@ def test_the_newest_outcome_is_stored_for_a_day_and_all_are_recorded(
     ]
     assert recorded == [IntentState.ACCEPTED, IntentState.DONE]
     assert [job.counted(state) for state in IntentState] == [0, 1, 1, 0]
+
+
+def test_a_kept_plan_is_stored_and_recorded(client: redis.Redis) -> None:
+    plan, plans = plan_for(CLUSTER, "1-0001"), KeptPlans(client)
+    job = Job(client)
+    job.write(plans=(plan,))
+    assert plans.read(CLUSTER, "1-0001") == plan
+    [record] = job.topics.all(keys.ROUNDS)
+    assert msgspec.json.decode(record.value or b"", type=BatchRecord).plans == (plan,)
+    client.delete(keys.plans_key(CLUSTER), keys.plan_key(CLUSTER, "1-0001"))
 
 
 def test_a_job_whose_user_may_not_store_them_goes_on(client: redis.Redis) -> None:

@@ -9,7 +9,9 @@ import msgspec
 from tests.support.clusters_by_rows import change_row, cluster, said, skewed
 from tests.support.fleets import EIGHTHS
 from trimtab.cluster.operator import Cluster
-from trimtab.kept_plans.kept_plan import KeptPlan
+from trimtab.controls import Mode
+from trimtab.kept_plans.kept_plan import Effect, KeptPlan, Step, StepKind
+from trimtab.kept_plans.life import PlanState
 from trimtab.wire.control import IntentKind
 from trimtab.wire.rows import Row, Tag
 
@@ -29,6 +31,13 @@ def proposed(it: Cluster, now_ms: int = FIRST_ROUND) -> KeptPlan:
     """The plan that the round at ``now_ms`` keeps."""
     [plan] = plans_in(it.wake(now_ms)[0])
     return plan
+
+
+def plan_for(cluster: str, name: str, at: int = 1) -> KeptPlan:
+    """A plan of one move that waits."""
+    step = Step(StepKind.MOVE, EIGHTHS[0], "a:1", "b:1")
+    effect = Effect(1, ("a:1", "b:1"))
+    return KeptPlan(name, cluster, PlanState.PROPOSED, Mode.APPROVE, (step,), effect, at, 10**12)
 
 
 def plans_in(rows: Iterable[Row]) -> list[KeptPlan]:
