@@ -78,7 +78,9 @@ def fill(client: Redis, brokers: int, bundles: int) -> list[str]:
                 )
                 for bundle, owner in part
             }
-            asked.hset(keys.ownership_key(CLUSTER), mapping=dict(records))
+            # By items: a mapping's type there is of any key, and so of no narrower one.
+            items = [part for pair in records.items() for part in pair]
+            asked.hset(keys.ownership_key(CLUSTER), items=items)
             asked.zadd(keys.bundles_key(CLUSTER), dict.fromkeys(records, 0))
             for bundle, owner in part:
                 asked.sadd(keys.owned_key(CLUSTER, owner), bundle)

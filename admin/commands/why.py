@@ -76,10 +76,10 @@ def why(  # noqa: PLR0913 - the options of a command line
                 found, answer = _told(session, subject, wanted)
                 return _show(found, answer, output, wanted)
         if replay:
-            found, answer = None, _replayed(subject, cluster, wanted, kafka, query, config)
-        else:
-            number, found, named = _stored(subject, cluster, wanted, redis, config)
-            answer = _answer(found, named, subject, cluster, number)
+            answer = _replayed(subject, cluster, wanted, kafka, query, config)
+            return _show(None, answer, output, wanted)
+        number, found, named = _stored(subject, cluster, wanted, redis, config)
+        answer = _answer(found, named, subject, cluster, number)
     except (InvalidConfig, Impossible) as error:
         raise end(str(error), USAGE) from None
     except SinkError as error:

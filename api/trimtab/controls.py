@@ -1,4 +1,4 @@
-"""/trimtab/v1/clusters/{cluster}/: pins, the modes of namespaces, the budgets of tenants, windows."""
+"""/trimtab/v1/clusters/{cluster}: pins, modes of namespaces, budgets of tenants, windows."""
 
 from __future__ import annotations
 
