@@ -4,7 +4,7 @@ The file is read again when it changes, so that tokens rotate without a restart:
 
     [[token]]
     name = "alice"                 # in the audit log, and `by` of her intents
-    sha256 = "9f86d081884c7d65..." # of the token; `trimtab api-token` makes both
+    sha256 = "9f86d081884c7d65..." # of the token; `trimtab tokens create` makes both
     role = "operator"              # viewer, operator or admin
     tenants = ["shop"]             # only these; without it all
     expires = 2027-01-01T00:00:00Z # without it never

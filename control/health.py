@@ -111,7 +111,11 @@ def _rounds(last: ClusterRounds, settings: Settings, now_ms: int) -> Iterator[Fi
 def _service(record: RoundRecord) -> Iterator[Finding]:
     if record.unserved:
         what = f"{format_count(record.unserved, 'bundle')} without a broker that serves"
-        yield Finding(Grade.ACT, f"{what}: they get one unless what follows forbids it")
+        yield Finding(
+            Grade.ACT,
+            f"{what}: they get one unless what follows forbids it",
+            f"trimtab bundles list --unserved --cluster {record.cluster}",
+        )
     for cause, level in sorted(record.causes.items()):
         grade = Grade.ACT if level == "unstable" else Grade.LOOK
         yield Finding(
@@ -181,7 +185,7 @@ def _load(record: RoundRecord, settings: Settings) -> Iterator[Finding]:
         yield Finding(
             Grade.ACT,
             what + percent(record.usage[hottest]),
-            f"trimtab why {hottest} --cluster {record.cluster}",
+            f"trimtab brokers describe {hottest} --cluster {record.cluster}",
         )
     elif record.skipped == Rule.NO_PROPOSAL and record.usage:
         hottest = max(record.usage, key=record.usage.__getitem__)

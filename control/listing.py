@@ -40,12 +40,17 @@ class BundleRow(NamedTuple):
     """When the record was written, by Redis' clock (epoch ms)."""
 
 
+_AT_REST: Final = (State.OWNED, State.DELETED)
+
+
 class Wanted(NamedTuple):
     """Which bundles to list: all that match every part that is not empty."""
 
     broker: str = ""
     namespace: str = ""
     state: State | None = None
+    unserved: bool = False
+    """Only those that no broker serves now."""
 
     def takes(self, bundle: str, record: Record) -> bool:
         """Whether a bundle is wanted."""
@@ -53,6 +58,7 @@ class Wanted(NamedTuple):
             self.broker in ("", record.owner)
             and self.namespace in ("", namespace_of(bundle))
             and self.state in (None, record.state)
+            and not (self.unserved and record.state in _AT_REST)
         )
 
 

@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from typing import Final
 
+import numpy as np
+
 from simulation.replay.recorded import RecordedTopics
 from trimtab.wire.keys import LOAD_REPORTS
 from trimtab.wire.reports.decode import LoadReport, decode
@@ -38,3 +40,15 @@ def readable(values: dict[str, bytes]) -> Iterator[tuple[str, LoadReport]]:
     for broker, value in values.items():
         with suppress(PoisonReport):
             yield broker, decode(value)
+
+
+def busiest_bundles(values: dict[str, bytes]) -> list[tuple[str, float]]:
+    """The bundles of these reports with their share of all bytes a second, the busiest first."""
+    rates = {
+        bundle: float(np.sum(report.stats[2:, row]))
+        for _, report in readable(values)
+        for row, bundle in enumerate(report.bundles)
+    }
+    whole = sum(rates.values())
+    found = ((bundle, rate / whole if whole else 0.0) for bundle, rate in rates.items())
+    return sorted(found, key=lambda each: (-each[1], each[0]))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 import typer
 
@@ -27,10 +28,19 @@ def list_brokers(session: Session, limit: Limit = 100, after: After = "") -> Sho
 @broker_commands.command("describe")
 @reads
 def describe_broker(session: Session, broker: Broker) -> Shown:
-    """Show a broker's state, usage, failure domain and first bundles."""
-    shown = describe(session.get(f"brokers/{broker}"), {"usage": share, "average": share})
-    why = f"Next: trimtab why {broker} --cluster {session.cluster}"
-    return shown._replace(notes=[why])
+    """Show a broker's state, usage and busiest bundles, and what the last round did with it."""
+    found = session.get(f"brokers/{broker}")
+    shown = describe(found, {"usage": share, "average": share, "busiest": _busiest})
+    cluster = f"--cluster {session.cluster}"
+    notes = [f"Next: trimtab why {broker} {cluster}"]
+    if found["busiest"]:
+        bundle = found["busiest"][0]["bundle"]
+        notes += [f"  or: trimtab bundles unload {bundle} {cluster}"]
+    return shown._replace(notes=notes)
+
+
+def _busiest(found: Sequence[Mapping[str, Any]]) -> str:
+    return "\n".join(f"{each['bundle']}  {share(each['share'])}" for each in found)
 
 
 @broker_commands.command("drain")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 
@@ -26,6 +27,9 @@ def list_bundles(  # noqa: PLR0913 - the options of a command line
     broker: Annotated[str, typer.Option(help="Owned by this one.")] = "",
     namespace: Annotated[str, typer.Option(help="tenant/namespace.")] = "",
     state: Annotated[State | None, typer.Option(help="With this state of the record.")] = None,
+    unserved: Annotated[
+        bool, typer.Option("--unserved", help="That no broker serves now.")
+    ] = False,
     limit: Limit = 100,
     after: After = "",
 ) -> Shown:
@@ -35,12 +39,22 @@ def list_bundles(  # noqa: PLR0913 - the options of a command line
         broker=broker,
         namespace=namespace,
         state=state and state.value,
+        unserved=unserved or "",
         limit=limit,
         after=after,
     )
     columns = {"bundle": text, "state": text, "owner": text, "destination": text}
     wide = {"epoch": text, "since": moment}
-    return Shown(found, found["bundles"], columns, wide, notes=note_more(found))
+    notes = note_more(found)
+    if unserved and found["bundles"]:
+        notes.append(f"Next: {_cure(found['bundles'][0])} --cluster {session.cluster}")
+    return Shown(found, found["bundles"], columns, wide, notes=notes)
+
+
+def _cure(row: Mapping[str, Any]) -> str:
+    """What to type about a bundle that no broker serves."""
+    verb = "readmit" if row["state"] == State.QUARANTINED else "describe"
+    return f"trimtab bundles {verb} {row['bundle']}"
 
 
 @bundle_commands.command("describe")

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query
 
 from api.context import InContext
 from api.refusal import RefusedRequest
 from api.trimtab.changes import MOST_LISTED, Change, HowToChange
-from control.listing import Wanted
+from control.reports import busiest_bundles
 from trimtab.nearby import nearby
 from trimtab.wire.control import IntentKind
 
 own_brokers = APIRouter(prefix="/clusters/{cluster}/brokers", tags=["brokers"])
 
-_SHOWN = 20
+_SHOWN: Final = 10
 """Bundles that a broker's description names; the list of bundles has them all."""
 
 
@@ -35,18 +35,21 @@ def list_brokers(
 
 @own_brokers.get("/{broker}")
 def describe_broker(cluster: str, broker: str, context: InContext) -> dict[str, Any]:
-    """One broker: its state, usage, failure domain and first bundles."""
+    """One broker: its state, usage and failure domain, its busiest bundles with their share of its
+    traffic (fractions), and what the last round did with it."""
     last = context.plane.cluster(cluster)
     rows = {row.broker: row for row in context.plane.brokers(last)}
     if broker not in rows:
         raise RefusedRequest(404, f"{broker}: no such broker lately; {nearby(broker, rows)}")
-    owned, _ = context.plane.bundles(cluster, Wanted(broker=broker), "", _SHOWN)
+    busiest = busiest_bundles(context.plane.report_values(last, [broker]))[:_SHOWN]
+    why = context.plane.explanation(cluster, broker).explanation
     domains = context.plane.memory(last).policies.domains
     return {
         **rows[broker]._asdict(),
         "failureDomain": domains.get(broker),
         "round": last.newest.round,
-        "owned": [each.bundle for each in owned],
+        "busiest": [{"bundle": bundle, "share": share} for bundle, share in busiest],
+        "why": None if why is None else why.why,
     }
 
 

@@ -34,11 +34,12 @@ def list_bundles(  # noqa: PLR0913 - a path and its query
     broker: str = "",
     namespace: str = "",
     state: State | None = None,
+    unserved: bool = False,
     after: str = "",
     limit: Annotated[int, Query(ge=1, le=MOST_LISTED)] = 100,
 ) -> dict[str, Any]:
     """Bundles by name, as the store has them; ``next`` is the ``after`` of the next page."""
-    wanted = Wanted(broker, namespace, state)
+    wanted = Wanted(broker, namespace, state, unserved)
     found, more = context.plane.bundles(cluster, wanted, after, limit)
     if not found and (absent := context.plane.find_absence(cluster, wanted)):
         raise RefusedRequest(404, absent)
@@ -50,7 +51,7 @@ def list_bundles(  # noqa: PLR0913 - a path and its query
 def describe_bundle(
     cluster: str, tenant: str, namespace: str, bundle: str, context: InContext
 ) -> dict[str, Any]:
-    """One bundle's record, and the last round that named it."""
+    """One bundle's record, its group, and what the last round that named it did with it."""
     last, name = context.plane.cluster(cluster), f"{tenant}/{namespace}/{bundle}"
     row = context.plane.bundle(cluster, name)
     if row is None:
@@ -58,7 +59,12 @@ def describe_bundle(
         near = nearby(name, known or context.plane.index.namespaces(cluster))
         raise RefusedRequest(404, f"{name}: no such bundle; {near}")
     group = context.plane.memory(last).policies.groups.get(f"{tenant}/{namespace}")
-    return {**row._asdict(), "antiAffinityGroup": group}
+    last_why = context.plane.explanation(cluster, name).explanation
+    return {
+        **row._asdict(),
+        "antiAffinityGroup": group,
+        "why": None if last_why is None else last_why.why,
+    }
 
 
 @own_bundles.post(_ONE + "/unload")

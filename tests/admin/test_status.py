@@ -62,7 +62,7 @@ def test_a_balanced_cluster_is_well() -> None:
 @pytest.mark.parametrize(
     ("members", "grade", "says", "next_"),
     [
-        ({"unserved": 2}, "act", "2 bundles without a broker", ""),
+        ({"unserved": 2}, "act", "2 bundles without a broker", "trimtab bundles list --unserved"),
         ({"causes": {"clock": "unstable"}}, "act", "unstable because of clock: Redis' clock", ""),
         ({"causes": {"losses": "jittery"}}, "look", "jittery because of losses", ""),
         ({"skipped": "paused"}, "look", "paused", "trimtab resume --cluster east"),
@@ -79,7 +79,7 @@ def test_a_balanced_cluster_is_well() -> None:
             {"usage": USAGE | {"a:1": 0.9}},
             "act",
             "above 85.0 %: a:1; a:1 at 90.0 %",
-            "trimtab why a:1 --cluster east",
+            "trimtab brokers describe a:1 --cluster east",
         ),
         ({"problems": ("t/n: a hole",)}, "look", "t/n: a hole", ""),
         (

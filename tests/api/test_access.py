@@ -21,6 +21,7 @@ from api.tokens import Caller, InvalidTokens, Role, Tokens
 from control.plane import ControlPlane
 from deploy.kafka_server import KafkaServer
 from simulation.replay.recorded import RecordedTopics
+from tests.api.conftest import BUNDLES as EXISTING_BUNDLES
 from tests.api.conftest import CLUSTER
 from trimtab.wire.keys import CONTROL
 
@@ -29,6 +30,7 @@ BROKERS = "/admin/v2/brokers"
 SETTING = "/admin/v2/brokers/configuration/loadBalancerSheddingIntervalMinutes/many"
 UNLOAD = "/admin/v2/namespaces/t/n/junk/unload"
 BUNDLES = "/admin/v2/namespaces/t/n/bundles"
+EXISTING = EXISTING_BUNDLES[0]
 
 
 def entry(name: str, role: str, more: str = "") -> str:
@@ -89,6 +91,34 @@ def test_each_role_may_do_its_own(
 ) -> None:
     requests = (("GET", BROKERS), ("PUT", UNLOAD), ("POST", SETTING), ("GET", BUNDLES))
     assert tuple(asked(guarded, method, path, token) for method, path in requests) == statuses
+
+
+@pytest.mark.parametrize(
+    ("token", "statuses"),
+    [
+        # Empty a broker (that does not exist), move a bundle of the tenant t, set (no setting).
+        ("vera", (403, 403, 403)),
+        ("oscar", (404, 200, 403)),
+        ("ada", (404, 200, 412)),
+        ("tom", (403, 200, 403)),
+        ("uma", (403, 403, 403)),
+    ],
+)
+def test_own_paths_ask_for_the_role_and_the_tenant(
+    guarded: TestClient, token: str, statuses: tuple[int, ...]
+) -> None:
+    own = f"/trimtab/v1/clusters/{CLUSTER}"
+    requests = (
+        ("POST", f"{own}/brokers/nobody:1/drain", None),
+        ("POST", f"{own}/bundles/{EXISTING}/unload", None),
+        ("PATCH", f"{own}/settings", {"settings": {"no.such": 1}}),
+    )
+    headers = {"Authorization": f"Bearer {token}"}
+    answers = (
+        guarded.request(method, path, params={"dryRun": True}, json=body, headers=headers)
+        for method, path, body in requests
+    )
+    assert tuple(each.status_code for each in answers) == statuses
 
 
 def test_every_path_but_the_description_needs_a_token(guarded: TestClient) -> None:

@@ -28,6 +28,9 @@ from tests.api.prompt_job import PromptJob
 
 EXAMPLES = 4
 """Requests for each path and method."""
+PATIENCE_S = 120
+"""Of a request, on a machine that is busy with other tests."""
+CHECKS = [not_a_server_error, status_code_conformance]
 MODES = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
 
 
@@ -43,7 +46,7 @@ def described(kafka: KafkaServer, redis_server: RedisServer) -> Iterator[Any]:
     with client, PromptJob(config, client, name, (A, B)) as job:
         job.report({})
         app = create_app(Context(job, name, patience_s=0.0))
-        yield schemathesis.openapi.from_asgi("/openapi.json", app)
+        yield schemathesis.openapi.from_asgi("/openapi.json", app, timeout=PATIENCE_S)
 
 
 @pytest.mark.timeout(600)
@@ -73,6 +76,6 @@ def _try_out(operation: Any) -> None:
     )
     @given(case=st.one_of(*map(operation.as_strategy, MODES)))
     def answers(case: Any) -> None:
-        case.call_and_validate(checks=[not_a_server_error, status_code_conformance])
+        case.call_and_validate(checks=CHECKS, timeout=PATIENCE_S)
 
     answers()

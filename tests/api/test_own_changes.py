@@ -79,10 +79,22 @@ def test_a_refused_change_says_by_which_rule(api: TestClient) -> None:
     assert (nowhere.status_code, "did you mean" in nowhere.json()["reason"]) == (404, True)
 
 
+def test_a_broker_says_which_bundles_keep_it_busy(api: TestClient, job: PromptJob) -> None:
+    job.report(dict.fromkeys(job.records(job.cluster_name, "t/n"), 1))
+    told = api.get(f"brokers/{owner_of(api)}").json()
+    assert BUNDLE in [each["bundle"] for each in told["busiest"]]
+    assert told["state"] == "serving"
+
+
+def test_bundles_that_no_broker_serves_are_listed(api: TestClient) -> None:
+    assert api.get("bundles", params={"unserved": True}).json() == {"bundles": [], "next": None}
+    assert len(api.get("bundles").json()["bundles"]) == 2
+
+
 def test_a_broker_is_emptied_and_used_again(api: TestClient) -> None:
     assert api.post(f"brokers/{B}/drain", params=DONE).json()["state"] == "done"
     assert api.get(f"brokers/{B}").json()["state"] == "draining"
-    assert api.get(f"brokers/{B}").json()["owned"] == []
+    assert api.get("bundles", params={"broker": B}).json()["bundles"] == []
     assert api.post(f"brokers/{B}/undrain", params=DONE).json()["state"] == "done"
 
 
