@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
 import typer
-from typer.testing import CliRunner
+from typer.main import get_command
 
 from admin import cli, exit_codes, plan_diagram, state_diagram
 from admin.demo.processes import METRICS_PORT
@@ -38,11 +40,43 @@ def test_the_metrics_port_is_the_one_named() -> None:
     assert JobConfig.model_fields["metrics_port"].default == METRICS_PORT
 
 
-@pytest.mark.parametrize(
-    "command", sorted(set(re.findall(r"^trimtab (\w+) --", README, re.MULTILINE)))
-)
-def test_every_command_exists(command: str) -> None:
-    assert CliRunner().invoke(cli.app, [command, "--help"]).exit_code == 0
+GUIDES: Final = ("README.md", "docs/cli.md", "docs/operations.md", "docs/settings.md")
+
+
+def _lines_to_type() -> list[str]:
+    """What the guides tell to type, in blocks and in sentences, without comments."""
+    typed = set[str]()
+    for name in GUIDES:
+        text = (ROOT / name).read_text("utf-8")
+        for block in re.findall(r"^```\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+            typed |= set(re.findall(r"^(trimtab .+?)(?: +# .*)?$", block, re.MULTILINE))
+        typed |= set(re.findall(r"`(trimtab [a-z][^`\n]+)`", text))
+    return sorted(typed)
+
+
+@pytest.mark.parametrize("line", _lines_to_type())
+def test_every_command_and_option_exists(line: str) -> None:
+    at: Any = get_command(cli.app)
+    for word in shlex.split(line)[1:]:
+        if hasattr(at, "commands") and not word.startswith("-"):
+            assert word in at.commands, f"{at.name} has no {word}"
+            at = at.commands[word]
+        elif word.startswith("--"):
+            assert word in {name for each in at.params for name in each.opts}
+    assert not hasattr(at, "commands") or line.endswith("--install-completion")
+
+
+DOCUMENTS: Final = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_link_leads_to_a_file(document: Path) -> None:
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text("utf-8"))
+    assert [link for link in links if not (document.parent / link).exists()] == []
 
 
 @pytest.mark.parametrize(
