@@ -13,8 +13,8 @@ from typing import Protocol
 import structlog
 
 from sinks.errors import Fenced, SinkError
-from streaming.metrics.exposition import Exposition
-from trimtab import metrics
+from sinks.exposition import Exposition
+from trimtab.metrics import job as metrics
 
 log = structlog.get_logger()
 
@@ -57,7 +57,7 @@ class Leadership:
         """
         with self._lock:
             spent = self._claim
-            spent.assert_held()
+            self._assert_held(spent)
             # Above both: Kafka may have lost our claim too.
             self._claim = self._make(max(above, spent.generation))
             spent.close()
@@ -67,11 +67,18 @@ class Leadership:
         """Send a heartbeat; raises Fenced. While Kafka is unavailable, heartbeats are skipped."""
         with self._lock:
             try:
-                self._claim.assert_held()
+                self._assert_held(self._claim)
             except Fenced:
                 raise
             except SinkError as error:
                 log.warning("no heartbeat", cause=str(error))
+
+    def _assert_held(self, claim: Claim) -> None:
+        try:
+            claim.assert_held()
+        except Fenced:
+            self._shown.count(metrics.FENCED, "kafka")
+            raise
 
     def close(self) -> None:
         """Release the claim: a standby takes over at once."""

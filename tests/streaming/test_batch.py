@@ -12,11 +12,11 @@ import redis
 from pyspark.sql import DataFrame
 from structlog.testing import capture_logs
 
+from sinks.exposition import Exposition
 from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.ownership_store import OwnershipStore
 from streaming.leader.leadership import Leadership
 from streaming.leader.store_opening import StoreOpener
-from streaming.metrics.exposition import Exposition
 from streaming.query import batch
 from streaming.query.batch import BatchWriter
 from streaming.sink_retry import SinkRetry

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from sinks.errors import Fenced, KafkaUnavailable, Misconfigured, SinkError
+from sinks.exposition import Exposition
 from streaming.leader.heartbeat import Heartbeat
 from streaming.leader.leadership import Leadership
-from streaming.metrics.exposition import Exposition
 from streaming.shutdown import FENCED, UNREACHABLE, Shutdown
 
 

@@ -11,12 +11,12 @@ import redis
 from structlog.testing import capture_logs
 
 from sinks.errors import Misconfigured
+from sinks.exposition import Exposition
 from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.leases import Leases, Renewal
 from sinks.redis.ownership_store import OwnershipStore
 from streaming.leader.leadership import Leadership
 from streaming.leader.store_opening import StoreOpener
-from streaming.metrics.exposition import Exposition
 from tests.support.opening import close, indexed, keep_alive
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import Event, State
