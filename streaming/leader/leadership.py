@@ -44,6 +44,9 @@ class Leadership:
         self._claim = claim(0)
         # A claim's producer has one transaction at a time.
         self._lock = threading.Lock()
+        for sink in ("kafka", "redis"):
+            # A series that begins at 1 has no increase.
+            shown.count(metrics.FENCED, sink, by=0)
         self._show()
 
     @property
