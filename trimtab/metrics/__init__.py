@@ -9,9 +9,13 @@ from __future__ import annotations
 from typing import Final
 
 from trimtab.metrics import agent, api, job, pulsar
-from trimtab.metrics.metric import Metric
+from trimtab.metrics.metric import DROPPED, Metric
 
-CATALOGUE: Final[tuple[Metric, ...]] = tuple(
-    dict.fromkeys((*job.METRICS, *agent.METRICS, *api.METRICS, *pulsar.OF_JOB, *pulsar.OF_AGENT))
+CATALOGUE: Final[tuple[Metric, ...]] = (
+    DROPPED,
+    *job.METRICS,
+    *agent.METRICS,
+    *api.METRICS,
+    *pulsar.NAMED,
 )
 """Every metric, once."""

@@ -64,4 +64,4 @@ REPORTS: Final = Metric(
 )
 
 METRICS: Final = tuple(value for value in globals().values() if isinstance(value, Metric))
-"""All of them, with `DROPPED`."""
+"""All of them."""

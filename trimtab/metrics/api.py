@@ -28,4 +28,4 @@ INTENTS: Final = Metric(
 )
 
 METRICS: Final = tuple(value for value in globals().values() if isinstance(value, Metric))
-"""All of them, with `DROPPED`."""
+"""All of them."""

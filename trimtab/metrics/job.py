@@ -418,4 +418,4 @@ CLOCK_DRIFT: Final = Metric(
 )
 
 METRICS: Final = tuple(value for value in globals().values() if isinstance(value, Metric))
-"""All of them, with `DROPPED`."""
+"""All of them."""
