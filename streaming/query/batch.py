@@ -140,9 +140,9 @@ class BatchWriter:
         plans = [msgspec.json.decode(row.payload, type=KeptPlan) for row in by_tag[Tag.PLAN]]
         show_intent_outcomes(self._shown, outcomes)
         if self.plans is not None and plans:
-            self._store("kept plans", partial(self.plans.write, plans, at))
+            self._attempt_write("kept plans", partial(self.plans.write, plans, at))
         if self.outcomes is not None and outcomes:
-            self._store("outcomes of intents", partial(self.outcomes.write, outcomes))
+            self._attempt_write("outcomes of intents", partial(self.outcomes.write, outcomes))
         done = BatchRecord(
             query=batch.query,
             batch=number,
@@ -165,7 +165,7 @@ class BatchWriter:
         for page in state_pages(state, batch, self._opener.generation):
             self._publish(page)
 
-    def _store(self, what: str, write: Callable[[], None]) -> None:
+    def _attempt_write(self, what: str, write: Callable[[], None]) -> None:
         """Store what people wait for."""
         try:
             self._retry.attempt("redis", Unavailable, write)

@@ -6,6 +6,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -53,7 +54,7 @@ def test_each_alert_fires_on_what_it_is_for_and_is_silent_before(
         for broken in breaks:
             with monkeypatch.context() as patch:
                 stack = Stack(client, tmp_path, patch)
-                series = tell(stack, lambda stack, broken=broken: play(stack, broken))
+                series = tell(stack, partial(play, broken))
             tests.append(expect(series, alert, {before: False, after: True}))
     check(tmp_path, tests)
 
@@ -66,7 +67,7 @@ def test_none_fires_while_all_is_well(
     check(tmp_path, [expect(series, alert, {(1, MINUTES): False}) for alert in alerts()])
 
 
-def play(stack: Stack, broken: Callable[[Stack], None]) -> None:
+def play(broken: Callable[[Stack], None], stack: Stack) -> None:
     (broken if stack.minute >= CALM else Stack.calm)(stack)
 
 

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final
 from urllib.request import urlopen
@@ -197,12 +198,8 @@ def shows_something(prometheus: Prometheus, began: float) -> None:
     for board in BOARDS:
         for query in board.queries:
             expr = query.expr.replace("$cluster", CLUSTER).replace("$__rate_interval", "1m")
-            eventually(
-                lambda expr=expr: prometheus.has(expr, began, time.time()),
-                f"{board.uid}: {expr}",
-                60.0,
-                1.0,
-            )
+            look = partial(prometheus.has, expr, began)
+            eventually(look, f"{board.uid}: {expr}", 60.0, 1.0)
     groups = prometheus.ask("rules")["groups"]
     rules = [rule for group in groups for rule in group["rules"]]
     eventually(lambda: {rule["health"] for rule in rules} != {"unknown"}, "rules", 60.0, 1.0)

@@ -6,6 +6,7 @@ import json
 import math
 import shutil
 import subprocess
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Self
@@ -78,8 +79,9 @@ class Prometheus:
         with urlopen(f"{self._url}/api/v1/{path}?{urlencode(query)}", timeout=30) as answer:
             return json.load(answer)["data"]
 
-    def has(self, expr: str, start: float, end: float) -> bool:
-        """Whether the query had a number at some moment between two times (Unix time)."""
-        found = self.ask("query_range", query=expr, start=str(start), end=str(end), step="1")
+    def has(self, expr: str, start: float) -> bool:
+        """Whether the query has had a number at some moment since then (Unix time)."""
+        now = str(time.time())
+        found = self.ask("query_range", query=expr, start=str(start), end=now, step="1")
         values = (value for series in found["result"] for _, value in series["values"])
         return any(not math.isnan(float(value)) for value in values)
