@@ -41,7 +41,7 @@ class AgentMetrics(Collector):
         self.shown = Exposition(_OBSERVED, registry)
         self._agents: dict[tuple[str, str], Agent] = {}
         self._outboxes: list[Outbox] = []
-        self.shown.registry.register(self)
+        self.shown.add(self)
 
     def note_handover(self, cluster: str, seconds: float) -> None:
         """Note how long a bundle waited for this process's broker to serve it."""

@@ -10,6 +10,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, ThreadingWSGIServer
+from prometheus_client.registry import Collector
 
 from sinks.broker_gauges import BrokerGauges
 from trimtab.metrics import job, pulsar
@@ -43,6 +44,10 @@ class Exposition:
         self._series: dict[Metric, set[tuple[str, ...]]] = {metric: set() for metric in self._live}
         for collector in (self._few, self._brokers):
             self.registry.register(collector)
+
+    def add(self, collector: Collector) -> None:
+        """Show what this collector reads at each scrape, too."""
+        self._few.register(collector)
 
     def count(self, metric: Metric, *labels: str, by: float = 1) -> None:
         if live := self._child(metric, Counter, labels):

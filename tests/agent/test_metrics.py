@@ -30,7 +30,7 @@ def test_lease_bundles_commands_and_reports_are_read_at_the_scrape(
     job: Job, host: Callable[..., Host], registry: CollectorRegistry
 ) -> None:
     source, destination = host(A, BUNDLE), host(B)
-    shows(registry, destination, job.cluster, B)
+    metrics = shows(registry, destination, job.cluster, B)
     of = {"cluster": job.cluster, "broker": B}
 
     def value(name: str, **more: str) -> float | None:
@@ -53,6 +53,7 @@ def test_lease_bundles_commands_and_reports_are_read_at_the_scrape(
     destination.clock.advance(7.0)
     assert value("trimtab_agent_lease_remaining_seconds") == 0
     assert value("trimtab_agent_served_bundles") == 0
+    assert b"trimtab_agent_seeded{" in metrics.shown.text()
     outcome = {"outcome": "delivered"}
     assert registry.get_sample_value("trimtab_agent_reports_total", outcome) == 0
 
