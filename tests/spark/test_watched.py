@@ -76,7 +76,8 @@ EVENTS: Final = {
     "trimtab_refused_wishes": "streaming/test_what_a_round_shows.py",
     "trimtab_relay_failures": "streaming/test_relay.py",
     "trimtab_repeated_batches": "streaming/test_batch.py",
-    "trimtab_repairs": "streaming/test_exposition.py::test_repairs_are_counted_by_event_and_outcome",
+    "trimtab_repairs": "streaming/test_exposition.py::test_repairs_are_counted_by_event_"
+    "and_outcome",
     "trimtab_restored_records": "streaming/test_rebuilding.py",
     "trimtab_sink_waits": "streaming/test_batch.py",
     "trimtab_skipped_clusters": "streaming/test_batch.py",
