@@ -121,7 +121,7 @@ def test_every_metric_is_exported_and_every_board_shows_something(
                 )
                 running.await_metric(1, "trimtab_prediction_error_ratio_count", cluster=CLUSTER)
                 send_nonsense(kafka)
-                running.await_metric(1, "trimtab_refused_intents_total", cluster=CLUSTER)
+                running.await_metric(1, "trimtab_intent_outcomes_total", cluster=CLUSTER)
                 texts = {
                     "job": running.shown.text().decode(),
                     "api": ask(app),
