@@ -58,7 +58,8 @@ def exposed(shown: Exposition) -> APIRouter:
 
 def _place(request: Request) -> tuple[str, str]:
     """The method and the template of the path; both `OTHER` if no path took the request."""
-    route = request.scope.get("route")
-    if route is None:
+    # The route itself knows only the part of its router.
+    found = request.scope.get("fastapi", {}).get("effective_route_context")
+    if found is None or request.method not in found.methods:
         return OTHER, OTHER
-    return request.method, str(route.path)
+    return request.method, str(found.path)
