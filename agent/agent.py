@@ -17,8 +17,9 @@ import math
 import re
 import threading
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
+from typing import Final, NamedTuple
 
 import structlog
 
@@ -36,18 +37,42 @@ from sinks.errors import UNOPENED, Closed, Misconfigured, Unavailable
 from sinks.redis.leases import Lease, Renewal
 from trimtab.model import Epoch
 from trimtab.wire.command import Command, CommandKind
+from trimtab.wire.load_report import LocalBrokerData
 
 FIRST_PAUSE_S: Final = 0.1
 LONGEST_PAUSE_S: Final = 2.0
 """Hand-overs have deadlines: a broker must be back soon after the store is."""
 
 
+class AgentStatus(NamedTuple):
+    """An agent at one moment; times in seconds by this machine's clock."""
+
+    lease_left_s: float
+    """0 while nothing may be served."""
+    lapses: int
+    """Times everything was given up because the lease had a gap."""
+    seeded: bool
+    served: int
+    """Bundles."""
+    load_age_s: float
+    """Since the load was last looked at for a report, or since the start."""
+
+
 class Agent:
     """One broker's agent. Any thread may call ``serves``; the rest is for the agent's thread."""
 
-    def __init__(self, broker: Broker, settings: AgentSettings, links: Links) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        settings: AgentSettings,
+        links: Links,
+        handed_over: Callable[[float], object] = lambda _: None,
+    ) -> None:
+        """``handed_over``: called with the seconds from the order to own a bundle to its service
+        here."""
         self._settings = settings
         self._links = links
+        self._handed_over = handed_over
         self._holdings = Holdings(links.clock)
         self._lease = LeaseHolder(settings, links, self._holdings)
         self._obeyer = Obeyer(
@@ -122,6 +147,22 @@ class Agent:
     def obeyed(self) -> dict[tuple[CommandKind, Obeyed], int]:
         """Counts of commands by kind and result."""
         return dict(self._obeyer.counts)
+
+    @property
+    def load(self) -> LocalBrokerData | None:
+        """The broker's load as last looked at for a report; None before the first."""
+        return self._reports.load
+
+    def status(self) -> AgentStatus:
+        """The lease, what is served, and the age of the load, now."""
+        left_s = self._holdings.lease_left_s()
+        return AgentStatus(
+            lease_left_s=left_s,
+            lapses=self._lease.lapses,
+            seeded=self.seeded,
+            served=len(self._holdings.bundles()) if left_s else 0,
+            load_age_s=self._links.clock() - self._reports.looked_at,
+        )
 
     def turn(self) -> float:
         """Run one turn; returns the seconds to pause before the next. Raises Superseded."""
@@ -270,9 +311,17 @@ class Agent:
         while self._backlog and self._links.clock() < self._due():
             entry, command = self._backlog[0]
             obeyed = obey(self._obeyer, command)
+            if command.kind is CommandKind.OWN and obeyed is Obeyed.DONE:
+                self._time_handover(command)
             self._links.commands.acknowledge([entry])
             self._backlog.popleft()
             self._log.debug("command", kind=command.kind, bundle=command.bundle, obeyed=obeyed)
+
+    def _time_handover(self, command: Command) -> None:
+        """By Redis's clock: both times are the transition script's."""
+        record = self._links.seen.record(command.bundle)
+        if record is not None:
+            self._handed_over(max(0, record.since - command.issued_at) / 1000)
 
     def _note_declined(self, command: Command, why: str) -> None:
         self._log.warning(

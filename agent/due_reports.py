@@ -6,6 +6,7 @@ import math
 
 from agent.broker import Broker
 from agent.links import AgentSettings, Links
+from trimtab.wire.load_report import LocalBrokerData
 from trimtab.wire.lookup import ServiceUrls
 
 
@@ -16,6 +17,10 @@ class DueReports:
         self._broker, self._settings, self._links = broker, settings, links
         self.next_at = links.clock() + settings.report_offset
         """When the next report is due, by the agent's clock."""
+        self.looked_at = links.clock()
+        """When the load was last looked at for a report; at first, when the agent began."""
+        self.load: LocalBrokerData | None = None
+        """The load as of that look; None before the first."""
         self._urls = ServiceUrls()
         """As of the last report."""
         self._urls_told: ServiceUrls | None = None
@@ -30,7 +35,8 @@ class DueReports:
         # Fixed schedule: a late report does not shift later ones, and missed ones are skipped.
         interval = self._settings.report_interval
         self.next_at += interval * (1 + (now - self.next_at) // interval)
-        report = self._broker.load_report()
+        report = self.load = self._broker.load_report()
+        self.looked_at = now
         self._urls = ServiceUrls(
             web=report.web_service_url or None,
             web_tls=report.web_service_url_tls or None,

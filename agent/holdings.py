@@ -36,6 +36,10 @@ class Holdings:
         """Whether the lease is valid for at least ``seconds``, by this machine's own clock."""
         return self._clock() + seconds < self._until
 
+    def lease_left_s(self) -> float:
+        """For how long the lease is valid; 0 without one."""
+        return max(0.0, self._until - self._clock())
+
     def bundles(self) -> tuple[str, ...]:
         """Every bundle whose record names this broker as serving, leased or not."""
         return tuple(self._epochs.copy())

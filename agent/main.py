@@ -11,10 +11,12 @@ import typer
 
 from agent.links import AgentSettings
 from agent.logs import log_to_stderr
+from agent.metrics import AgentMetrics
 from agent.reports.host import HostSampler
 from agent.running import running, wait_for_the_end
 from agent.seen import Unusable
 from sinks.errors import Misconfigured
+from sinks.exposition import PortTaken
 from trimtab.model import InvalidName, parse_subject
 from trimtab.policies import host_of
 from trimtab.wire.load_report import BundleStats, LocalBrokerData
@@ -83,6 +85,10 @@ def run(  # noqa: PLR0913 - the options of the command
     state: Annotated[
         Path | None, typer.Option(help="File that keeps what was seen; its folder must be there.")
     ] = None,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Serve Prometheus metrics on loopback; 0: any port."),
+    ] = None,
     drain_seconds: Annotated[
         float, typer.Option(min=0.0, help="At most, to give the bundles away at the end.")
     ] = 0.0,
@@ -93,9 +99,13 @@ def run(  # noqa: PLR0913 - the options of the command
     settings = AgentSettings(cluster, broker, idle.started_ms, report_interval, state=state)
     try:
         parse_subject(f"{cluster}/{broker}")
-        with running(idle, settings, kafka, redis, drain_seconds) as agent:
+        metrics = AgentMetrics()
+        if metrics_port is not None:
+            server = metrics.shown.serve("127.0.0.1", metrics_port)
+            typer.echo(f"metrics: http://127.0.0.1:{server.server_port}/metrics")
+        with running(idle, settings, kafka, redis, drain_seconds, metrics=metrics) as agent:
             wait_for_the_end(agent)
-    except (InvalidName, Misconfigured, Unusable) as error:
+    except (InvalidName, Misconfigured, PortTaken, Unusable) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from error
 

@@ -11,6 +11,7 @@ from functools import partial
 from agent.agent import Agent
 from agent.broker import Broker
 from agent.links import AgentSettings, Links
+from agent.metrics import AgentMetrics
 from agent.reports.outbox import Outbox
 from agent.reports.producer import kafka_producer
 from sinks.kafka.security import security_of_environment
@@ -19,10 +20,17 @@ from sinks.redis.server.survey import check_mode
 
 
 @contextmanager
-def running(
-    broker: Broker, settings: AgentSettings, kafka: str, redis: str, drain_s: float = 0.0
+def running(  # noqa: PLR0913 - its broker, its servers, and how it ends and is shown
+    broker: Broker,
+    settings: AgentSettings,
+    kafka: str,
+    redis: str,
+    drain_s: float = 0.0,
+    *,
+    metrics: AgentMetrics | None = None,
 ) -> Iterator[Agent]:
-    """Start the broker's agent; ``kafka`` are bootstrap servers, ``redis`` is a URL.
+    """Start the broker's agent; ``kafka`` are bootstrap servers, ``redis`` is a URL. ``metrics``
+    shows it to Prometheus; without, it is shown nowhere.
 
     Neither needs to be up yet. Kafka's TLS and SASL settings come from the environment, as for the
     job. Raises Misconfigured and `agent.seen.Unusable` before anything is started.
@@ -31,7 +39,10 @@ def running(
     client = redis_client(redis)
     check_mode(client)
     links = Links.of(settings, client, outbox)
-    agent = Agent(broker, settings, links)
+    metrics = metrics or AgentMetrics()
+    agent = Agent(broker, settings, links, partial(metrics.note_handover, settings.cluster))
+    metrics.add(settings.cluster, settings.broker, agent)
+    metrics.count_reports(outbox)
     outbox.start()
     agent.start()
     try:

@@ -13,6 +13,7 @@ from fastapi.openapi.utils import get_openapi
 from api.access import allow
 from api.audit_log import INTENT_HEADER, AuditLog
 from api.context import Context
+from api.metrics import exposed, noting
 from api.pulsar.anti_affinity import groups, members
 from api.pulsar.brokers import brokers
 from api.pulsar.bundles import bundles
@@ -36,6 +37,8 @@ from api.trimtab.rounds import own_rounds
 from api.trimtab.settings import own_settings
 from api.trimtab.sizing import own_sizing
 from api.trimtab.topics import own_topics
+from sinks.exposition import Exposition
+from trimtab.metrics import api as metrics
 
 _ADMIN_PATHS: Final = "/admin/v2"
 """Prefix of Pulsar's admin paths."""
@@ -102,12 +105,16 @@ def create_app(context: Context, access: Access | None = None) -> FastAPI:
         (own_sizing, Role.VIEWER),
     ):
         app.include_router(router, prefix=_OWN_PATHS, dependencies=[allow(changes)])
+    shown = Exposition(metrics.METRICS)
+    app.include_router(exposed(shown), dependencies=[allow(Role.OPERATOR)])
 
     @app.middleware("http")
     async def note(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
-        response = await answer(request)
+        with noting(shown, request) as noted:
+            response = await answer(request)
+            noted.status = response.status_code
         if intents := getattr(request.state, "intents", None):
-            response.headers[INTENT_HEADER] = ",".join(intents)
+            response.headers[INTENT_HEADER] = ",".join(each.id for each in intents)
         access.log.note(request, response)
         return response
 

@@ -39,8 +39,8 @@ class Context:
     """Why, in the caller's words."""
     own_id: str = ""
     """The caller's name for the request: another with it is the same request."""
-    intents: list[str] = field(default_factory=list)
-    """The ids of the intents that the request became."""
+    intents: list[Intent] = field(default_factory=list)
+    """The intents that the request became."""
 
     def cluster(self) -> ClusterRounds:
         """The last rounds of the default cluster."""
@@ -84,8 +84,8 @@ class Context:
         return new_intent(kind, cluster, own_id, **members, **said)
 
     def send(self, intent: Intent) -> None:
-        """Send an intent, and note its id for the answer and the audit log."""
-        self.intents.append(intent.id)
+        """Send an intent, and note it for the answer and the audit log."""
+        self.intents.append(intent)
         self.plane.send(intent)
 
     def tell(self, kind: IntentKind, cluster: str = "", /, **members: object) -> IntentState:

@@ -30,6 +30,7 @@ from benchmarks.figures import Bar, Figure, Limit, figure
 from benchmarks.reports import fill, sql_type
 from deploy import jars
 from deploy.stack import Stack
+from sinks.exposition import Exposition
 from sinks.kafka.generation import claim
 from sinks.kafka.journal_reader import newest_records
 from sinks.kafka.publisher import Publisher
@@ -42,7 +43,6 @@ from sources.topics import KafkaSource
 from streaming.config import SparkConfig
 from streaming.leader.leadership import Leadership
 from streaming.leader.store_opening import StoreOpener
-from streaming.metrics.exposition import Exposition
 from streaming.query.batch import BatchWriter
 from streaming.query.broker_operator import BrokerOperator
 from streaming.query.offsets import OffsetLog

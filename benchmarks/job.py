@@ -15,7 +15,7 @@ from deploy import jars
 from deploy.ports import LOOPBACK, free_port
 from deploy.process import Process
 from deploy.stack import Stack
-from trimtab import metrics
+from trimtab.metrics import job as metrics
 
 _COMMAND: Final = "from streaming.job import main; main()"
 _START_SECONDS: Final = 120.0

@@ -15,6 +15,7 @@ import msgspec
 import typer
 
 from agent.logs import log_to_stderr
+from agent.metrics import AgentMetrics
 from simulation.fleet import Fleet, FleetSettings
 from simulation.load_model import load_model
 from simulation.profile import InvalidProfile, Profile, read_profile
@@ -33,6 +34,9 @@ def simulate(  # noqa: PLR0913 - the options of a command line
     bundles: Annotated[int | None, typer.Option(help="Instead of the profile's.")] = None,
     namespaces: Annotated[int | None, typer.Option(help="Instead of the profile's.")] = None,
     seed: Annotated[int | None, typer.Option(help="Instead of the profile's.")] = None,
+    metrics_port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Serve the agents' metrics on loopback.")
+    ] = None,
 ) -> None:
     """Run simulated brokers, each with its agent, and print their state."""
     log_to_stderr()
@@ -46,7 +50,11 @@ def simulate(  # noqa: PLR0913 - the options of a command line
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    fleet = Fleet(load_model(chosen), FleetSettings(kafka, redis, cluster, report_interval))
+    metrics = AgentMetrics()
+    if metrics_port is not None:
+        metrics.shown.serve("127.0.0.1", metrics_port)
+    settings = FleetSettings(kafka, redis, cluster, report_interval)
+    fleet = Fleet(load_model(chosen), settings, metrics)
     fleet.start()
     while not stop.wait(snapshot_interval):
         _print(fleet)

@@ -12,6 +12,7 @@ import msgspec
 from agent.agent import Agent
 from agent.commands.obeying import Obeyed
 from agent.links import AgentSettings, Links
+from agent.metrics import AgentMetrics
 from agent.reports.outbox import Outbox
 from agent.reports.producer import kafka_producer
 from agent.reports.reporting import EVERY_BEAT
@@ -62,9 +63,14 @@ class FleetSnapshot(msgspec.Struct, frozen=True, rename="camel"):
 class Fleet:
     """Start it once, stop it once; ``snapshot`` from any thread."""
 
-    def __init__(self, model: LoadModel, settings: FleetSettings) -> None:
+    def __init__(
+        self, model: LoadModel, settings: FleetSettings, metrics: AgentMetrics | None = None
+    ) -> None:
+        """``metrics`` shows its agents to Prometheus."""
+        self._metrics = metrics or AgentMetrics()
         self._names = model.brokers
         self._outbox = Outbox(partial(kafka_producer, settings.kafka))
+        self._metrics.count_reports(self._outbox)
         self._brokers = [
             SimulatedBroker(model, row, model.owned_at_start(row), _wall_ms)
             for row in range(len(model.brokers))
@@ -126,7 +132,10 @@ class Fleet:
             report_offset=interval * row / len(self._names),
         )
         client = redis_client(settings.redis)
-        return Agent(broker, ours, Links.of(ours, client, self._outbox, EVERY_BEAT))
+        links = Links.of(ours, client, self._outbox, EVERY_BEAT)
+        agent = Agent(broker, ours, links, partial(self._metrics.note_handover, settings.cluster))
+        self._metrics.add(settings.cluster, ours.broker, agent)
+        return agent
 
 
 def _wall_ms() -> int:

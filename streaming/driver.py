@@ -12,6 +12,7 @@ import structlog
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from sinks.exposition import Exposition
 from sinks.kafka.generation import claim
 from sinks.kafka.journal_reader import newest_records
 from sinks.kafka.publisher import Publisher
@@ -30,7 +31,6 @@ from streaming.config import JobConfig
 from streaming.leader.heartbeat import Heartbeat
 from streaming.leader.leadership import Leadership
 from streaming.leader.store_opening import StoreOpener
-from streaming.metrics.exposition import Exposition
 from streaming.metrics.progress import ProgressListener
 from streaming.periodic import Periodic
 from streaming.query.batch import BatchWriter
@@ -39,6 +39,8 @@ from streaming.query_runner import QueryRunner
 from streaming.shutdown import FAILED, STUCK, Shutdown
 from streaming.sink_retry import SinkRetry
 from streaming.sizing import SizeWatch
+from streaming.watch.durability import PAUSE_SECONDS as DURABILITY_SECONDS
+from streaming.watch.durability import Durability
 from streaming.watch.intent_publisher import IntentPublisher
 from streaming.watch.lease_watcher import REDIS, LeaseWatcher
 from streaming.watch.pruning import PAUSE_SECONDS, Pruning
@@ -122,10 +124,14 @@ class Driver:
         pruning = Pruning(
             Pruner(client), lambda: opener.clusters, lambda: leadership.generation, shown
         )
+        durability = Durability(client, shown)
+        # A new job's first scrape must not call a durable Redis volatile.
+        durability.look()
         # In the order they stop: all our other work has stopped when the heartbeat stops.
         self._threads = (
             RelayThread(JournalRelay(client, publisher), lambda: opener.clusters, shown),
             Periodic("pruning", PAUSE_SECONDS, pruning.look, self._broken),
+            Periodic("durability", DURABILITY_SECONDS, durability.look, self._broken),
             Periodic("watcher", config.watch_seconds, watcher.look, self._broken),
             Periodic("heartbeat", config.heartbeat_seconds, heartbeat.beat, self._broken),
         )

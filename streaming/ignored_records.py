@@ -7,8 +7,8 @@ from typing import Final
 
 import structlog
 
-from streaming.metrics.exposition import Exposition
-from trimtab import metrics
+from sinks.exposition import Exposition
+from trimtab.metrics import job as metrics
 
 log = structlog.get_logger()
 

@@ -15,6 +15,7 @@ import typer
 from pyspark.sql import SparkSession
 
 from sinks.errors import Fenced, SinkError, Unavailable
+from sinks.exposition import Exposition, PortTaken
 from sinks.kafka.claim_reader import Signs
 from sinks.kafka.topics import ensure_topics
 from sinks.redis.server.connections import address, redis_client
@@ -24,7 +25,6 @@ from streaming.driver import Driver
 from streaming.environment import find_unknown
 from streaming.leader.standby import Standby
 from streaming.logs import LogLevelOption, configure
-from streaming.metrics.exposition import Exposition, PortTaken
 from streaming.query.spark_checks import check_checkpoint, check_connector, start_spark
 from streaming.readiness import NotReady
 from streaming.shutdown import FAILED, FENCED, OK, UNREACHABLE, USAGE, Shutdown

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from sinks.errors import SinkError
+from sinks.exposition import Exposition
 from streaming.config import JobConfig
 from streaming.failure import (
     BatchFailed,
@@ -25,7 +26,6 @@ from streaming.failure import (
     drop_frames,
     failure_of,
 )
-from streaming.metrics.exposition import Exposition
 from streaming.query.batch import BatchWriter
 from streaming.query.checkpoint import START_OVER
 from streaming.query.pipeline import rows, source_of
@@ -34,7 +34,7 @@ from streaming.query.spark_checks import check_checkpoint
 from streaming.readiness import NotReady
 from streaming.shutdown import FAILED, FENCED, Shutdown
 from streaming.watchdog import Watchdog
-from trimtab import metrics
+from trimtab.metrics import job as metrics
 
 log = structlog.get_logger()
 

@@ -8,9 +8,9 @@ from typing import Final, TypeVar
 
 import stamina
 
-from streaming.metrics.exposition import Exposition
+from sinks.exposition import Exposition
 from streaming.watchdog import Progress
-from trimtab import metrics
+from trimtab.metrics import job as metrics
 
 T = TypeVar("T")
 

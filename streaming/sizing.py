@@ -16,8 +16,8 @@ from typing import Final
 import structlog
 from pydantic import BaseModel, Field
 
-from streaming.metrics.exposition import Exposition
-from trimtab import metrics
+from sinks.exposition import Exposition
+from trimtab.metrics import job as metrics
 from trimtab.wire.rounds import RoundRecord
 
 log = structlog.get_logger()

@@ -21,6 +21,11 @@ class HitCounts:
         counts = self.counts
         return np.array([counts.get(name, 0) for name in names], dtype=np.int64)
 
+    @property
+    def most(self) -> int:
+        """The highest count."""
+        return max(self.counts.values(), default=0)
+
     @classmethod
     def of(cls, names: Iterable[str], column: Ints) -> HitCounts:
         """The inverse of `column`; names that are not given are dropped."""

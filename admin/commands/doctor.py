@@ -28,7 +28,7 @@ from admin.verbs import OutputOption
 from deploy import doctor as checks
 from deploy.finding import Finding, bad, good
 from deploy.ports import is_free
-from trimtab import metrics
+from trimtab.metrics import job as metrics
 
 
 def doctor(

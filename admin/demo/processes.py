@@ -24,6 +24,7 @@ from simulation.profile import Profile, read_profile
 
 METRICS_PORT: Final = 9780
 API_PORT: Final = 9781
+AGENTS_PORT: Final = 9782
 GOAL: Final = 10.0
 """Points between brokers as reported: the planner's target, doubled for noise."""
 REPORT_SECONDS: Final = 1.0
@@ -122,12 +123,14 @@ def api(folder: Path, stack: Stack, port: int) -> Process:
     )
 
 
-def fleet(folder: Path, stack: Stack, profile: Profile) -> Process:
-    """The fleet's process; its log has the snapshots among its other lines."""
+def fleet(folder: Path, stack: Stack, profile: Profile, port: int) -> Process:
+    """The fleet's process; its log has the snapshots among its other lines. ``port``: of its
+    agents' metrics."""
     command = [sys.executable, "-m", "simulation", "--profile", "demo_fleet.toml"]
     for name in ("brokers", "bundles", "namespaces", "seed"):
         command += [f"--{name}", str(getattr(profile, name))]
     command += ["--kafka", stack.kafka_bootstrap, "--report-interval", str(REPORT_SECONDS)]
+    command += ["--metrics-port", str(port)]
     return Process(
         "the fleet",
         command,

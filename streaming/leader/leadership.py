@@ -13,8 +13,8 @@ from typing import Protocol
 import structlog
 
 from sinks.errors import Fenced, SinkError
-from streaming.metrics.exposition import Exposition
-from trimtab import metrics
+from sinks.exposition import Exposition
+from trimtab.metrics import job as metrics
 
 log = structlog.get_logger()
 
@@ -44,6 +44,9 @@ class Leadership:
         self._claim = claim(0)
         # A claim's producer has one transaction at a time.
         self._lock = threading.Lock()
+        for sink in ("kafka", "redis"):
+            # A series that begins at 1 has no increase.
+            shown.count(metrics.FENCED, sink, by=0)
         self._show()
 
     @property
@@ -57,7 +60,7 @@ class Leadership:
         """
         with self._lock:
             spent = self._claim
-            spent.assert_held()
+            self._assert_held(spent)
             # Above both: Kafka may have lost our claim too.
             self._claim = self._make(max(above, spent.generation))
             spent.close()
@@ -67,11 +70,18 @@ class Leadership:
         """Send a heartbeat; raises Fenced. While Kafka is unavailable, heartbeats are skipped."""
         with self._lock:
             try:
-                self._claim.assert_held()
+                self._assert_held(self._claim)
             except Fenced:
                 raise
             except SinkError as error:
                 log.warning("no heartbeat", cause=str(error))
+
+    def _assert_held(self, claim: Claim) -> None:
+        try:
+            claim.assert_held()
+        except Fenced:
+            self._shown.count(metrics.FENCED, "kafka")
+            raise
 
     def close(self) -> None:
         """Release the claim: a standby takes over at once."""

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
+from sinks.exposition import Exposition
 from sinks.kafka.readable import Readable
 from sinks.redis.cluster_gate import Closure, ClusterGate
 from sinks.redis.ownership_store import OwnershipStore
 from streaming.ignored_records import UNREADABLE, tell_ignored
-from streaming.metrics.exposition import Exposition
 from trimtab.store.rebuild import Rebuilt, doubtful, newest_of, rebuild_records
 from trimtab.wire.ownership import Record
 

@@ -20,13 +20,13 @@ from typing import Final
 import structlog
 
 from sinks.errors import Closed, Fenced, GenerationSpent, Misconfigured, SinkError, StoreUnavailable
+from sinks.exposition import Exposition
 from sinks.redis.cluster_gate import CLOSED_FOR_MS, Closure, ClusterGate
 from sinks.redis.ownership_store import OwnershipStore
 from streaming.leader.leadership import Leadership
 from streaming.leader.lost_records import Journal, LostRecords
-from streaming.metrics.exposition import Exposition
-from trimtab import metrics
 from trimtab.doubt import Doubt
+from trimtab.metrics import job as metrics
 from trimtab.store.rebuild import Rebuilt
 from trimtab.wire.hints import Hints
 
@@ -121,6 +121,8 @@ class StoreOpener:
         try:
             action()
         except (GenerationSpent, Fenced) as error:
+            if isinstance(error, Fenced):
+                self._shown.count(metrics.FENCED, "redis")
             # Spent: brokers may have seen epochs of this generation that the server has forgotten.
             # Fenced: a newer job has claimed, which Kafka then knows, or Kafka has lost claims.
             self._leadership.renew(error.generation if isinstance(error, Fenced) else 0)

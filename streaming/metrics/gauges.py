@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from streaming.metrics.exposition import Exposition
-from trimtab import metrics
+from sinks.exposition import Exposition
 from trimtab.doubt import Doubt
+from trimtab.metrics import job as metrics
 from trimtab.ownership import Event
 from trimtab.wire.intent_outcome import IntentOutcome
 from trimtab.wire.ownership import Transition, TransitionOutcome
@@ -46,19 +46,10 @@ def show_round(shown: Exposition, record: RoundRecord) -> None:
         shown.count(metrics.PLANNED_CHANGES, cluster, reason, by=number)
     for rule, number in record.refused.items():
         shown.count(metrics.REFUSED_WISHES, cluster, rule, by=number)
-    for metric, usages in (
-        (metrics.USAGE, record.usage),
-        (metrics.SMOOTHED_USAGE, record.smoothed_usage),
-    ):
-        shown.forget(metric, cluster)
-        for broker, usage in usages.items():
-            shown.set(metric, usage, cluster, broker)
+    _show_usage(shown, record)
     shown.forget(metrics.EXCLUDED, cluster)
     for rule, number in record.obstacles.items():
         shown.set(metrics.EXCLUDED, number, cluster, rule)
-    shown.set(metrics.USAGE_RANGE, record.summary.get("usage_range", 0.0), cluster)
-    shown.set(metrics.BROKERS, record.summary.get("brokers", 0.0), cluster)
-    shown.set(metrics.BUNDLES, record.summary.get("bundles", 0.0), cluster)
     shown.set(metrics.PROBLEMS, len(record.problems), cluster)
     shown.forget(metrics.BUSY_TOPIC_BYTES, cluster)
     for busy in record.busy_topics:
@@ -68,11 +59,31 @@ def show_round(shown: Exposition, record: RoundRecord) -> None:
     _show_shadow(shown, record.cluster, record.shadow)
 
 
+def _show_usage(shown: Exposition, record: RoundRecord) -> None:
+    cluster = record.cluster
+    shown.set_brokers(metrics.USAGE, cluster, record.usage)
+    shown.set_brokers(metrics.SMOOTHED_USAGE, cluster, record.smoothed_usage)
+    for metric, figure in (
+        (metrics.USAGE_RANGE, "usage_range"),
+        (metrics.USAGE_DEVIATION, "usage_deviation"),
+        (metrics.BROKERS, "brokers"),
+        (metrics.BUNDLES, "bundles"),
+    ):
+        shown.set(metric, record.summary.get(figure, 0.0), cluster)
+    for metric in (metrics.HITS, metrics.HITS_NEEDED):
+        shown.forget(metric, cluster)
+    for counter, (hits, needed) in record.hits.items():
+        shown.set(metrics.HITS, hits, cluster, counter)
+        shown.set(metrics.HITS_NEEDED, needed, cluster, counter)
+
+
 def _show_trouble(shown: Exposition, record: RoundRecord) -> None:
     cluster = record.cluster
     for level in Doubt:
         shown.set(metrics.DOUBT, record.doubt == level, cluster, level)
     shown.set(metrics.UNSERVED, record.unserved, cluster)
+    since_ms = record.unserved_since or record.at
+    shown.set(metrics.UNSERVED_SECONDS, max(0, record.at - since_ms) / 1000, cluster)
     shown.set(metrics.UNAVAILABLE, len(record.gone), cluster, "gone")
     shown.set(metrics.UNAVAILABLE, len(record.draining), cluster, "draining")
     shown.set(metrics.UNAVAILABLE, len(record.held_back), cluster, "held-back")

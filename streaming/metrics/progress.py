@@ -16,10 +16,10 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
+from sinks.exposition import Exposition
 from streaming.failure import cause_of
-from streaming.metrics.exposition import Exposition
 from streaming.watchdog import Progress
-from trimtab import metrics
+from trimtab.metrics import job as metrics
 
 log = structlog.get_logger()
 

@@ -33,6 +33,8 @@ from sinks.redis.kept_plans import KeptPlans
 from sinks.redis.outcomes import Outcomes
 from sinks.redis.ownership_store import BatchOutcome, OwnershipStore
 from streaming.leader.store_opening import StoreOpener
+from streaming.metrics import pulsar
+from streaming.metrics.bounces import Bounces
 from streaming.metrics.gauges import (
     show_dead_letter,
     show_intake,
@@ -44,8 +46,8 @@ from streaming.query.offsets import OffsetLog
 from streaming.rejected_reports import RejectedReportLog
 from streaming.sink_retry import SinkRetry
 from streaming.sizing import SizeWatch
-from trimtab import metrics
 from trimtab.kept_plans.kept_plan import KeptPlan
+from trimtab.metrics import job as metrics
 from trimtab.store.requests import BatchId, issue_commands, transitions
 from trimtab.wire import keys
 from trimtab.wire.explanation import StoredExplanations
@@ -100,6 +102,7 @@ class BatchWriter:
         self.explanations = explanations
         self.outcomes, self.plans = outcomes, plans
         self._size = size
+        self._bounces = Bounces(self._shown)
         self._told = False
         self._disbelief = RejectedReportLog()
         self._damaged: dict[tuple[str, str], str] = {}
@@ -243,6 +246,8 @@ class BatchWriter:
     def _dispose(self, record: RoundRecord, batch: BatchId) -> list[Outgoing]:
         """Write a round's moves; returns the copies of its commands for Kafka."""
         show_round(self._shown, record)
+        pulsar.show_round(self._shown, record)
+        self._bounces.note(record)
         if self._size is not None:
             self._size.note(record)
         if record.hints is not None:
@@ -254,7 +259,8 @@ class BatchWriter:
         done = self._retry.attempt(
             "redis", Unavailable, lambda: self._apply(record.cluster, requests, batch)
         )
-        show_outcomes(self._shown, record.cluster, requests, done.outcomes)
+        for show in (show_outcomes, pulsar.show_outcomes):
+            show(self._shown, record.cluster, requests, done.outcomes)
         if done.repeated:
             self._shown.count(metrics.REPEATED, record.cluster)
         return [

@@ -18,13 +18,13 @@ from typing import Final, Protocol
 import structlog
 
 from sinks.errors import Damaged, SinkError
+from sinks.exposition import Exposition
 from sinks.redis.lease_scan import Owners
 from streaming.ignored_records import UNREADABLE, tell_ignored
-from streaming.metrics.exposition import Exposition
 from streaming.watch.intent_publisher import IntentPublisher
 from streaming.watch.server_clock import ServerClock
-from trimtab import metrics
 from trimtab.doubt import Doubt
+from trimtab.metrics import job as metrics
 
 log = structlog.get_logger()
 

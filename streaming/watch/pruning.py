@@ -8,9 +8,9 @@ from typing import Final
 import structlog
 
 from sinks.errors import SinkError
+from sinks.exposition import Exposition
 from sinks.redis.pruning import Pruner
-from streaming.metrics.exposition import Exposition
-from trimtab import metrics
+from trimtab.metrics import job as metrics
 
 log = structlog.get_logger()
 

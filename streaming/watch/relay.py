@@ -9,9 +9,9 @@ from typing import Final
 
 import structlog
 
+from sinks.exposition import Exposition
 from sinks.redis.journal_relay import PAGE, JournalRelay
-from streaming.metrics.exposition import Exposition
-from trimtab import metrics
+from trimtab.metrics import job as metrics
 
 log = structlog.get_logger()
 

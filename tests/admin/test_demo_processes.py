@@ -63,7 +63,7 @@ def test_a_password_is_in_the_environment_alone(
     profile = processes.fleet_profile(FLEET, {})
     for process in (
         processes.job(tmp_path, stack, 9780),
-        processes.fleet(tmp_path, stack, profile),
+        processes.fleet(tmp_path, stack, profile, 0),
     ):
         assert "hunter2" not in " ".join(process.command)
         assert process.environment is not None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from redis import Redis
 
@@ -37,6 +39,7 @@ class Host:
         session: int = SESSION,
         broker: Recorder | None = None,
         forget_every: float = 3_600.0,
+        handed_over: Callable[[float], object] = lambda _: None,
     ) -> None:
         self.clock = Clock()
         self.broker = broker or Recorder(*loaded)
@@ -65,7 +68,7 @@ class Host:
             clock=self.clock,
             server_time=watch_server_time(),
         )
-        self.agent = Agent(self.broker, settings, links)
+        self.agent = Agent(self.broker, settings, links, handed_over)
 
     def reports(self) -> int:
         self.outbox.pump()

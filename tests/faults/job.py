@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame
 from simulation.replay.batch_records import decode_batches
 from simulation.replay.batches import Replay
 from sinks.errors import Fenced, StoreUnavailable
+from sinks.exposition import Exposition
 from sinks.kafka.publisher import Outgoing
 from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.explanations import Explanations
@@ -32,7 +33,6 @@ from sinks.redis.server.connections import redis_client
 from sources.records import Record as Entry
 from streaming.leader.leadership import Leadership
 from streaming.leader.store_opening import StoreOpener
-from streaming.metrics.exposition import Exposition
 from streaming.periodic import Periodic
 from streaming.query.batch import BatchWriter
 from streaming.query.offsets import OffsetLog

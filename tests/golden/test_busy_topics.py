@@ -7,7 +7,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from streaming.metrics.exposition import Exposition
+from sinks.exposition import Exposition
 from streaming.metrics.gauges import show_round
 from tests.support.clusters import Broker, Bundle, Four, cluster
 from tests.support.clusters_by_rows import change_row, held

@@ -16,12 +16,12 @@ import sinks.kafka.generation
 from deploy.kafka_server import KafkaServer
 from deploy.ports import free_port
 from sinks.errors import Fenced, KafkaUnavailable
+from sinks.exposition import Exposition
 from sinks.kafka.claim_reader import Signs
 from sinks.kafka.generation import Claim, ClaimRecord, Sign, claim
 from sinks.kafka.last_claim import highest_generation
 from sinks.kafka.topics import ensure_topics
 from streaming.leader.leadership import Leadership
-from streaming.metrics.exposition import Exposition
 from tests.support.waiting import eventually
 from trimtab.wire import keys
 

@@ -14,11 +14,11 @@ from confluent_kafka.cimpl import NewTopic
 
 from deploy.ports import free_port
 from sinks.errors import Closed, KafkaUnavailable, Misconfigured
+from sinks.exposition import Exposition
 from sinks.kafka.journal_reader import newest_records
 from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.redis.journal_relay import JournalRelay, _outgoing
 from sinks.redis.ownership_store import OwnershipStore
-from streaming.metrics.exposition import Exposition
 from streaming.watch.relay import RelayThread
 from tests.sinks.reading import everything_in, values_of
 from tests.support.opening import keep_alive, let_in

@@ -12,11 +12,11 @@ import redis
 from pyspark.sql import DataFrame
 from structlog.testing import capture_logs
 
+from sinks.exposition import Exposition
 from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.ownership_store import OwnershipStore
 from streaming.leader.leadership import Leadership
 from streaming.leader.store_opening import StoreOpener
-from streaming.metrics.exposition import Exposition
 from streaming.query import batch
 from streaming.query.batch import BatchWriter
 from streaming.sink_retry import SinkRetry
@@ -47,7 +47,7 @@ class Job:
         opener = StoreOpener(
             ClusterGate(client), self.store, lambda _: {}, self._leadership, shown, 0
         )
-        self._number = 0
+        self.number = 0
         self._writer = BatchWriter(
             self.store,
             Topics(),
@@ -59,8 +59,8 @@ class Job:
 
     def write(self, *rows: Row) -> None:
         frame: Any = Frame(list(rows))
-        self._writer(cast(DataFrame, frame), self._number)
-        self._number += 1
+        self._writer(cast(DataFrame, frame), self.number)
+        self.number += 1
 
     def hears(self, *others: str) -> None:
         """A batch of reports that leads to nothing."""
@@ -106,6 +106,14 @@ def test_whatever_a_batch_brings_the_store_is_open_after_it(job: Job) -> None:
     close(job.client, job.cluster)
     job.hears()
     assert job.is_open
+
+
+def test_a_batch_that_is_run_again_is_counted(job: Job) -> None:
+    job.gives((0, 0))
+    job.number -= 1
+    job.gives((0, 0))
+    name, labels = "trimtab_repeated_batches_total", {"cluster": job.cluster}
+    assert job.shown.registry.get_sample_value(name, labels) == 1
 
 
 def test_a_store_that_has_closed_since_is_opened_for_what_was_decided(job: Job) -> None:

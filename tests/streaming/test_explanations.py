@@ -12,13 +12,13 @@ from pyspark.sql import DataFrame
 from deploy.ports import free_port
 from deploy.redis_server import RedisServer
 from sinks.errors import Fenced
+from sinks.exposition import Exposition
 from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.explanations import Explanations
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
 from streaming.leader.leadership import Leadership
 from streaming.leader.store_opening import StoreOpener
-from streaming.metrics.exposition import Exposition
 from streaming.query.batch import BatchWriter
 from streaming.sink_retry import SinkRetry
 from streaming.watchdog import Progress

@@ -12,6 +12,7 @@ import redis
 from pyspark.sql import DataFrame
 from structlog.testing import capture_logs
 
+from sinks.exposition import Exposition
 from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.kept_plans import KeptPlans
 from sinks.redis.outcomes import KEPT_S, Outcomes
@@ -19,7 +20,6 @@ from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
 from streaming.leader.leadership import Leadership
 from streaming.leader.store_opening import StoreOpener
-from streaming.metrics.exposition import Exposition
 from streaming.query.batch import BatchWriter
 from streaming.sink_retry import SinkRetry
 from streaming.watchdog import Progress

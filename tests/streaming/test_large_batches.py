@@ -12,13 +12,13 @@ import redis
 from pyspark.sql import DataFrame
 
 from simulation.replay.batch_records import decode_batches
+from sinks.exposition import Exposition
 from sinks.kafka.pages import PAGE as PUBLISHED
 from sinks.kafka.publisher import Outgoing
 from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.ownership_store import PAGE, OwnershipStore
 from streaming.leader.leadership import Leadership
 from streaming.leader.store_opening import StoreOpener
-from streaming.metrics.exposition import Exposition
 from streaming.query.batch import BatchWriter
 from streaming.sink_retry import SinkRetry
 from streaming.watchdog import Progress

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from sinks.errors import Fenced, KafkaUnavailable, Misconfigured, SinkError
+from sinks.exposition import Exposition
 from streaming.leader.heartbeat import Heartbeat
 from streaming.leader.leadership import Leadership
-from streaming.metrics.exposition import Exposition
 from streaming.shutdown import FENCED, UNREACHABLE, Shutdown
 
 
@@ -86,10 +86,14 @@ def test_a_renewed_claim_is_above_its_own_and_above_that_of_redis(
     assert floors == [0, asked]
 
 
-def test_a_fenced_heartbeat_is_told(leadership: Leadership, claims: list[FakeClaim]) -> None:
+def test_a_fenced_heartbeat_is_told(
+    leadership: Leadership, claims: list[FakeClaim], shown: Exposition
+) -> None:
     claims[0].trouble = Fenced("newer")
     with pytest.raises(Fenced):
         leadership.beat()
+    labels = {"sink": "kafka"}
+    assert shown.registry.get_sample_value("trimtab_fenced_writes_total", labels) == 1
 
 
 def test_a_fenced_job_does_not_fence_its_successor(

@@ -10,9 +10,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from sinks.errors import Damaged, KafkaUnavailable, SinkError, StoreUnavailable
+from sinks.exposition import Exposition
 from sinks.kafka.publisher import Outgoing
 from sinks.redis.lease_scan import Owners
-from streaming.metrics.exposition import Exposition
 from streaming.watch.intent_publisher import IntentPublisher
 from streaming.watch.lease_watcher import REDIS, LeaseWatcher
 from streaming.watch.server_clock import ServerClock

@@ -7,7 +7,7 @@ from uuid import UUID
 from pyspark.sql.streaming.listener import QueryTerminatedEvent
 from structlog.testing import capture_logs
 
-from streaming.metrics.exposition import Exposition
+from sinks.exposition import Exposition
 from streaming.metrics.progress import ProgressListener
 from streaming.watchdog import Progress
 

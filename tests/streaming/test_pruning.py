@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sinks.errors import Closed, SinkError
+from sinks.exposition import Exposition
 from sinks.redis.pruning import KEPT_MS, Pruner
 from sinks.redis.server.connections import redis_client
-from streaming.metrics.exposition import Exposition
 from streaming.watch.pruning import Pruning
 
 

@@ -11,12 +11,12 @@ import redis
 from structlog.testing import capture_logs
 
 from sinks.errors import Misconfigured
+from sinks.exposition import Exposition
 from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.leases import Leases, Renewal
 from sinks.redis.ownership_store import OwnershipStore
 from streaming.leader.leadership import Leadership
 from streaming.leader.store_opening import StoreOpener
-from streaming.metrics.exposition import Exposition
 from tests.support.opening import close, indexed, keep_alive
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import Event, State
@@ -113,6 +113,13 @@ def test_above_generations_that_kafka_forgot_a_new_one_is_claimed(job: Job) -> N
 
     assert job.leadership.generation == 900
     assert job.store.records(job.cluster) == {LOW: owned(300), HIGH: owned(700)}
+    restored = {
+        source: job.shown.registry.get_sample_value(
+            "trimtab_restored_records_total", {"cluster": job.cluster, "source": source}
+        )
+        for source in ("journal", "brokers")
+    }
+    assert restored == {"journal": 1, "brokers": 1}
     assert job.moves(HIGH, Epoch(700, 7))
     told = [each for each in said if "generations" in each["event"]]
     assert [(each["newest"], each["generation"]) for each in told] == [(700, 5)]

@@ -9,9 +9,9 @@ import redis
 from structlog.testing import capture_logs
 
 from sinks.errors import KafkaUnavailable
+from sinks.exposition import Exposition
 from sinks.redis.journal_relay import PAGE, JournalRelay
 from sinks.redis.server.connections import redis_client
-from streaming.metrics.exposition import Exposition
 from streaming.watch.relay import RelayThread
 from tests.support.publishing import Nowhere
 

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from pydantic import ValidationError
 
+from sinks.exposition import Exposition
 from streaming.config import JobConfig, SparkConfig
-from streaming.metrics.exposition import Exposition
 from streaming.sizing import Size, SizeWatch, find_shortage, machine_mib
 from tests.support.demo_rounds import record
 

@@ -11,8 +11,8 @@ import pytest
 
 from deploy.ports import free_port
 from sinks.errors import Fenced, KafkaUnavailable, Misconfigured, StoreUnavailable
+from sinks.exposition import PortTaken
 from streaming import job
-from streaming.metrics.exposition import PortTaken
 from streaming.readiness import NotReady
 from streaming.shutdown import FAILED, FENCED, OK, UNREACHABLE, USAGE
 

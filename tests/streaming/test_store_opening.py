@@ -9,11 +9,11 @@ import pytest
 import redis
 
 from sinks.errors import Fenced, KafkaUnavailable, StoreUnavailable
+from sinks.exposition import Exposition
 from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.ownership_store import OwnershipStore
 from streaming.leader.leadership import Leadership
 from streaming.leader.store_opening import StoreOpener
-from streaming.metrics.exposition import Exposition
 from tests.faults.topics import Claims
 from tests.support.opening import close, let_in
 from trimtab.wire.hints import Hints

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 from simulation.replay.batches import Replay
 from simulation.replay.recorded import RecordedTopics
 from simulation.replay.run import Readers
+from sinks.exposition import Exposition
 from sinks.kafka.journal_reader import newest_records
 from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.kafka.topics import ensure_topics
@@ -26,7 +27,6 @@ from sinks.redis.server.connections import redis_client
 from sources.records import Record
 from streaming.leader.leadership import Leadership
 from streaming.leader.store_opening import StoreOpener
-from streaming.metrics.exposition import Exposition
 from streaming.query.batch import BatchWriter
 from streaming.sink_retry import SinkRetry
 from streaming.watchdog import Progress

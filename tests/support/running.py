@@ -11,11 +11,11 @@ from pyspark.sql import SparkSession
 
 from simulation.replay.batches import Replay, distinct
 from simulation.replay.recorded import RecordedTopics
+from sinks.exposition import Exposition
 from sinks.kafka.publisher import Outgoing, Publisher
 from streaming.config import JobConfig
 from streaming.driver import Driver
 from streaming.job import check_services
-from streaming.metrics.exposition import Exposition
 from streaming.shutdown import Shutdown
 from tests.support.verdicts import replayed
 from tests.support.waiting import eventually

@@ -75,6 +75,7 @@ def test_the_plan_carries_the_figures_of_the_fleet() -> None:
         "usage_mean": 0.5,
         "usage_max": 0.75,
         "usage_range": 0.5,
+        "usage_deviation": 0.25,
     }
 
 

@@ -31,6 +31,7 @@ from trimtab.intake.assemble import Holdings, assemble
 from trimtab.intake.snapshot import Snapshot
 from trimtab.plan import Plan
 from trimtab.reasons import Rule
+from trimtab.round.idle import read_hits
 from trimtab.round.urgent import computable
 from trimtab.settings import Settings
 from trimtab.shadow.run import compare_shadow
@@ -139,6 +140,7 @@ def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRo
         bias=state.ledger.bias,
         whys=said.of,
         busy_topics=busy,
+        hits=read_hits(state, settings),
         overrides=memory.overrides,
     )
     record = record_round(plan, view, +obstacles, context)

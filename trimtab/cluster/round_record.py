@@ -59,6 +59,8 @@ class Context:
     whys: Mapping[str, str] = field(default_factory=dict)
     """Bundle to a sentence about what the plan does with it."""
     busy_topics: tuple[BusyTopic, ...] = ()
+    hits: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """See `trimtab.round.idle.read_hits`."""
     overrides: Mapping[str, Value] = field(default_factory=dict)
     """Settings that intents changed, by dotted name."""
 
@@ -100,6 +102,8 @@ def record_round(
         draining=tuple(sorted(liveness.draining)),
         held_back=tuple(sorted(b for b, until in held_back.items() if until > context.now_ms)),
         unserved=context.situation.unserved,
+        unserved_since=context.situation.unserved_since_ms,
+        hits=dict(context.hits),
         hints=context.hints,
         shadow=context.shadow,
         settled=tuple(map(record_settled, plan.review.settled[:_MOST])),

@@ -37,6 +37,8 @@ class Assessment:
     """Brokers that must not get bundles now."""
     unserved: int
     """Number of bundles that no broker serves though one should."""
+    unserved_since_ms: int
+    """When the first of them was learnt to have none (batch timestamp); 0 without any."""
 
     def shown(self, view: View) -> View:
         """The view with its brokers' availability and the repair needs."""
@@ -52,6 +54,12 @@ def situation_of(
     liveness = memory.liveness
     suspected = suspicions(memory, records, settings, now_ms)
     level = gravest([*suspected.values(), *memory.doubts.values()])
+    unserved = [
+        since_ms
+        for bundle, since_ms in memory.unsettled.items()
+        if is_unserved(records[bundle], liveness.gone)
+        and not waits_for_lookup(records[bundle], settings)
+    ]
     found = damage(memory, records, level, settings, now_ms)
     return Assessment(
         doubts=suspected | memory.doubts,
@@ -63,10 +71,8 @@ def situation_of(
             doubt=level,
         ),
         away=frozenset(liveness.out_of_use(settings.flapping, now_ms)),
-        unserved=sum(
-            is_unserved(record, liveness.gone) and not waits_for_lookup(record, settings)
-            for record in (records[bundle] for bundle in memory.unsettled)
-        ),
+        unserved=len(unserved),
+        unserved_since_ms=min(unserved, default=0),
     )
 
 

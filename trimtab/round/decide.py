@@ -141,5 +141,6 @@ def _summary(view: View, settings: Settings) -> dict[str, float]:
             "usage_mean": mean,
             "usage_max": high,
             "usage_range": high - low,
+            "usage_deviation": float(loads.std()),
         }
     return figures

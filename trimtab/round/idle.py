@@ -1,7 +1,8 @@
-"""Names the rule of a round that asked its strategy and changed nothing."""
+"""Names the rule of a round that asked its strategy and changed nothing; reads its hits."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -30,3 +31,10 @@ def find_idle_rule(available: Brokers, state: RoundState, settings: Settings, no
     if near:
         return Rule.BALANCED
     return Rule.CHANGING if strategy.waiting(history, now_ms) else Rule.NO_PROPOSAL
+
+
+def read_hits(state: RoundState, settings: Settings) -> Mapping[str, tuple[int, int]]:
+    """The active strategy's hit counters after the round: the count, and that at which it acts."""
+    name = settings.round.shedding
+    strategy = STRATEGIES[name]
+    return strategy.hits(state.histories.of(name, strategy.history), settings)

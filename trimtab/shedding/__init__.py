@@ -26,8 +26,8 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
     "threshold": Strategy(threshold.shed),
     "overload": Strategy(overload.shed),
     "uniform": Strategy(uniform.shed),
-    "avg": Strategy(avg.shed),
-    "transfer": Strategy(transfer.shed),
+    "avg": Strategy(avg.shed, hits=avg.count_hits),
+    "transfer": Strategy(transfer.shed, hits=transfer.count_hits),
 }
 
 SHEDDERS: Final[Mapping[str, Shedder[Any]]] = {

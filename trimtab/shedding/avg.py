@@ -15,7 +15,7 @@ for each pair with enough hits of either kind on either side, busiest first:
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -41,6 +41,14 @@ class AvgHistory:
     low: HitCounts = field(default_factory=HitCounts)
     high: HitCounts = field(default_factory=HitCounts)
     targets: dict[str, str] = field(default_factory=dict)
+
+
+def count_hits(history: AvgHistory, settings: Settings) -> Mapping[str, tuple[int, int]]:
+    """The most hits of any broker, and how many of them make its pair shed."""
+    return {
+        "low": (history.low.most, settings.avg.low_hits),
+        "high": (history.high.most, settings.avg.high_hits),
+    }
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from trimtab.plan import ShedWish
@@ -41,6 +41,9 @@ class Strategy(NamedTuple):
     waiting: Callable[[Any, int], bool] = lambda *_: False
     """Whether, by the history after a round at that time (ms), it waits for brokers that are about
     to come or go."""
+    hits: Callable[[Any, Settings], Mapping[str, tuple[int, int]]] = lambda *_: {}
+    """By the name of a counter: the highest count in the history after a round, and the count at
+    which it acts."""
     places_children: bool = False
     """Whether its plan says where the children of split bundles go, which no placement does then.
     """

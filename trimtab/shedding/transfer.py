@@ -11,7 +11,7 @@ for each pair, until the fleet is in balance or max_brokers have shed:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -36,6 +36,11 @@ class TransferHistory:
     """For how many rounds in a row the fleet was out of balance."""
 
     hits: int = 0
+
+
+def count_hits(history: TransferHistory, settings: Settings) -> Mapping[str, tuple[int, int]]:
+    """The rounds out of balance, and the first number of them that makes it act."""
+    return {"imbalance": (history.hits, settings.transfer.hits + 1)}
 
 
 class Skip(StrEnum):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from trimtab.load_model.costs import Costs
-from trimtab.plan import Move
 from trimtab.state.round_state import RoundState
 
 DAY_MS: Final = 86_400_000
@@ -23,6 +22,19 @@ class Contest(NamedTuple):
     placement: str
     challenger: str
     challenger_placement: str
+
+
+class Moved(Protocol):
+    """A move: a plan's, or one in a round's record."""
+
+    @property
+    def bundle(self) -> str: ...
+
+    @property
+    def source(self) -> str: ...
+
+    @property
+    def destination(self) -> str: ...
 
 
 class Departure(NamedTuple):
@@ -45,7 +57,7 @@ class Tally:
     left: tuple[Departure, ...] = ()
     """Departures of the last day, oldest first."""
 
-    def after(self, moves: Sequence[Move], found: float | None, now_ms: int) -> Tally:
+    def after(self, moves: Sequence[Moved], found: float | None, now_ms: int) -> Tally:
         """The totals one round later; ``found`` is the range it found, None if not counted."""
         past_ms = now_ms - DAY_MS
         left = self.left

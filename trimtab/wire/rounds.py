@@ -107,6 +107,10 @@ class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Brokers that came back and get no bundles yet."""
     unserved: int = 0
     """Bundles that no broker serves, by the records."""
+    unserved_since: int = 0
+    """Since when the oldest of them has had none (batch timestamp); 0: all are served."""
+    hits: dict[str, tuple[int, int]] = {}
+    """The active strategy's hit counters: the highest count, and the one at which it acts."""
     hints: Hints | None = None
     """Where lookups may place bundles from now on; none while observing only."""
     shadow: ShadowRecord | None = None

@@ -139,6 +139,13 @@ def check_survey(client: redis.Redis) -> Survey:
     return found
 
 
+def is_durable(client: redis.Redis) -> bool:
+    """Whether the server writes what it acknowledges to a file, and the last write succeeded.
+    Raises StoreUnavailable, and Misconfigured if this user may not ask."""
+    found = _info(client, "persistence")
+    return int(found["aof_enabled"]) == 1 and str(found["aof_last_write_status"]) == "ok"
+
+
 def evicting(policy: str) -> str:
     """Why a server with a limit of its memory and this policy is refused."""
     return (

@@ -1,31 +1,14 @@
-"""The catalogue of metrics: every name that dashboards, alerts and code may use.
+"""The metrics of the job: every name that its dashboards, alerts and code may use.
 
-Labels stay few: clusters, brokers and closed sets of reasons, never a tenant, a topic or a bundle.
+Labels stay few: clusters, brokers and closed sets of reasons, never a tenant or a topic; of bundles
+only the twenty that one topic keeps busy.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
-
-class MetricKind(StrEnum):
-    COUNTER = "counter"
-    GAUGE = "gauge"
-    HISTOGRAM = "histogram"
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """One time series family; a counter's exposed name ends in ``_total``."""
-
-    name: str
-    kind: MetricKind
-    help: str
-    labels: tuple[str, ...] = ()
-    buckets: tuple[float, ...] = ()
-
+from trimtab.metrics.metric import Metric, MetricKind
 
 _SECONDS: Final = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 2.0, 5.0, 10.0, 30.0)
 
@@ -147,6 +130,7 @@ USAGE: Final = Metric(
     MetricKind.GAUGE,
     "Weighted usage of a broker as the strategies see it: 1 is fully used.",
     ("cluster", "broker"),
+    by_broker=True,
 )
 SMOOTHED_USAGE: Final = Metric(
     "trimtab_broker_smoothed_usage_ratio",
@@ -154,11 +138,38 @@ SMOOTHED_USAGE: Final = Metric(
     "Weighted usage of a broker's average resources (intake.half_life), from which trimtab's own "
     "strategy predicts: 1 is fully used.",
     ("cluster", "broker"),
+    by_broker=True,
 )
 USAGE_RANGE: Final = Metric(
     "trimtab_usage_range_ratio",
     MetricKind.GAUGE,
     "Highest minus lowest broker usage of a cluster: what balancing makes small.",
+    ("cluster",),
+)
+USAGE_DEVIATION: Final = Metric(
+    "trimtab_usage_deviation_ratio",
+    MetricKind.GAUGE,
+    "Standard deviation of the brokers' usage in a cluster.",
+    ("cluster",),
+)
+HITS: Final = Metric(
+    "trimtab_hits",
+    MetricKind.GAUGE,
+    "For how many rounds in a row a broker, or the fleet, was out of balance, by counter of the "
+    "active strategy: the highest count. Strategies that count none have no series.",
+    ("cluster", "counter"),
+)
+HITS_NEEDED: Final = Metric(
+    "trimtab_hits_needed",
+    MetricKind.GAUGE,
+    "The hits at which the active strategy acts, by its counter.",
+    ("cluster", "counter"),
+)
+BOUNCES: Final = Metric(
+    "trimtab_bounces",
+    MetricKind.COUNTER,
+    "Moves that a strategy wanted, to a broker that the bundle had left within a day, as far as "
+    "this driver has seen: it begins to watch when it starts.",
     ("cluster",),
 )
 BROKERS: Final = Metric(
@@ -183,6 +194,13 @@ UNSERVED: Final = Metric(
     "trimtab_unserved_bundles",
     MetricKind.GAUGE,
     "Bundles without a serving broker, according to the ownership records of the last round.",
+    ("cluster",),
+)
+UNSERVED_SECONDS: Final = Metric(
+    "trimtab_unserved_oldest_seconds",
+    MetricKind.GAUGE,
+    "For how long the oldest of these bundles has had no serving broker, when the round began; 0 "
+    "without any.",
     ("cluster",),
 )
 UNAVAILABLE: Final = Metric(
@@ -294,6 +312,20 @@ GENERATION: Final = Metric(
     MetricKind.GAUGE,
     "Generation of this job's claim to act; each new claim has a higher one.",
 )
+FENCED: Final = Metric(
+    "trimtab_fenced_writes",
+    MetricKind.COUNTER,
+    "Writes that a sink refused because it had seen a newer job's generation, by sink. A job that "
+    "Kafka refuses ends.",
+    ("sink",),
+)
+DURABLE: Final = Metric(
+    "trimtab_redis_durable",
+    MetricKind.GAUGE,
+    "1 if Redis writes what it acknowledges to an append-only file, and the last write of it "
+    "succeeded; 0 if a crash of Redis loses records, which brokers and journal then restore; NaN "
+    "if it may not be asked.",
+)
 REPEATED: Final = Metric(
     "trimtab_repeated_batches",
     MetricKind.COUNTER,
@@ -385,4 +417,5 @@ CLOCK_DRIFT: Final = Metric(
     "Difference between Redis's clock and the driver's monotonic clock, gained over one lease.",
 )
 
-CATALOGUE: Final = tuple(value for value in globals().values() if isinstance(value, Metric))
+METRICS: Final = tuple(value for value in globals().values() if isinstance(value, Metric))
+"""All of them."""

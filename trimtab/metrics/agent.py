@@ -1,0 +1,67 @@
+"""The metrics of the agents. A broker exports its agent's only if it asks for them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from trimtab.metrics.metric import Metric, MetricKind
+
+_EACH: Final = ("cluster", "broker")
+
+LEASE: Final = Metric(
+    "trimtab_agent_lease_remaining_seconds",
+    MetricKind.GAUGE,
+    "How long this broker may still serve without renewing its lease, by its own clock; 0 while it "
+    "may not serve.",
+    _EACH,
+)
+LAPSES: Final = Metric(
+    "trimtab_agent_lease_lapses",
+    MetricKind.COUNTER,
+    "Times everything was given up because the lease had a gap: 1 after a start, which begins "
+    "without a lease.",
+    _EACH,
+)
+SEEDED: Final = Metric(
+    "trimtab_agent_seeded",
+    MetricKind.GAUGE,
+    "1 while this broker and the ownership store agree on everything that it owns.",
+    _EACH,
+)
+SERVED: Final = Metric(
+    "trimtab_agent_served_bundles",
+    MetricKind.GAUGE,
+    "Bundles that this broker may serve now; 0 without a lease.",
+    _EACH,
+)
+COMMANDS: Final = Metric(
+    "trimtab_agent_commands",
+    MetricKind.COUNTER,
+    "Commands obeyed, by kind and outcome: done, refused (the store did not accept the report), "
+    "stale (it came late or twice), declined (the bundle cannot be loaded).",
+    (*_EACH, "kind", "outcome"),
+)
+HANDOVER: Final = Metric(
+    "trimtab_agent_handover_seconds",
+    MetricKind.HISTOGRAM,
+    "Time from the order to own a bundle, which nobody serves from then on, until this broker "
+    "serves it, by Redis's clock.",
+    ("cluster",),
+    (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
+)
+REPORT_AGE: Final = Metric(
+    "trimtab_agent_report_age_seconds",
+    MetricKind.GAUGE,
+    "Time since the load was last looked at for a report.",
+    _EACH,
+)
+REPORTS: Final = Metric(
+    "trimtab_agent_reports",
+    MetricKind.COUNTER,
+    "Load reports of this process, by outcome: delivered, superseded (a newer one took its place "
+    "before it was sent), failed.",
+    ("outcome",),
+)
+
+METRICS: Final = tuple(value for value in globals().values() if isinstance(value, Metric))
+"""All of them."""

@@ -1,0 +1,31 @@
+"""The metrics of `trimtab api`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from trimtab.metrics.metric import Metric, MetricKind
+
+REQUESTS: Final = Metric(
+    "trimtab_api_requests",
+    MetricKind.COUNTER,
+    "Requests answered, by method and template of the path, HTTP status, and the caller's role. "
+    "What is no path of the API counts as other.",
+    ("method", "path", "status", "role"),
+)
+REQUEST_SECONDS: Final = Metric(
+    "trimtab_api_request_seconds",
+    MetricKind.HISTOGRAM,
+    "Time to answer a request; one that waits for an intent takes as long as that.",
+    ("method", "path"),
+    (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0, 30.0, 60.0),
+)
+INTENTS: Final = Metric(
+    "trimtab_api_intents",
+    MetricKind.COUNTER,
+    "Intents that requests became, by kind; trimtab_intent_outcomes_total has what came of them.",
+    ("kind",),
+)
+
+METRICS: Final = tuple(value for value in globals().values() if isinstance(value, Metric))
+"""All of them."""
