@@ -131,6 +131,12 @@ def _stopped(last: ClusterRounds, now_ms: int) -> Iterator[Finding]:
             "the job only observes",
             f"trimtab config set round.observe_only=false --cluster {cluster}",
         )
+    if record.held is not None:
+        yield Finding(
+            Grade.LOOK,
+            f"{format_count(record.held.changes, 'change')} wait for a person or a window",
+            f"trimtab plans list --cluster {cluster}",
+        )
     if last.newest.frozen_until > now_ms:
         left = seconds((last.newest.frozen_until - now_ms) / 1000)
         yield Finding(

@@ -23,6 +23,7 @@ from tests.support.recorded_batches import START
 from tests.support.recorded_batches import held as round_record
 from trimtab.reasons import Rule
 from trimtab.wire.keys import ROUNDS
+from trimtab.wire.planned import HeldChanges
 from trimtab.wire.rounds import BatchRecord, BusyTopicRecord, RoundRecord
 
 SUMMARY = {
@@ -72,6 +73,7 @@ def test_a_balanced_cluster_is_well() -> None:
         ({"skipped": "no-proposal"}, "look", "10.0 points apart", "trimtab why a:1 --cluster east"),
         ({"frozen_until": START + 60_000}, "look", "for 60 s more", "trimtab resume --cluster e"),
         ({"observe_only": True}, "look", "only observes", "trimtab config set round.obs"),
+        ({"held": HeldChanges(changes=3)}, "look", "3 changes wait", "trimtab plans list --cl"),
         ({"gone": ("a:1", "b:1")}, "look", "lost: a:1, b:1", ""),
         ({"held_back": ("a:1",)}, "look", "held back: a:1", ""),
         ({"draining": ("a:1",)}, "look", "drained: a:1", "trimtab brokers undrain a:1"),
