@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Set
 
 from simulation.ownership.contents import Contents, Opening
-from simulation.ownership.process import MemoryProcess, majority_of
-from sinks.errors import GenerationSpent, SinkError
+from simulation.ownership.process import MemoryProcess, majority_of, near_of
+from sinks.errors import GenerationSpent, Isolated, SinkError
 from sinks.redis.cluster_gate import Closure
 from trimtab.ownership import (
     REPLICA_WAIT_MS,
@@ -44,13 +44,11 @@ class GateScripts(MemoryProcess):
             least = max(least, opening.replicas)
         replicated = opening.replicated or opening.replicas > 0 or noted.ever > 0
         if not is_open:
-            since = opening.since if opening.rebuild_on == self.history else 0
-            since = min(since, now + REPLICA_WAIT_MS)
-            if not since:
-                left_behind = closed_for_ms > 0 and (here.is_empty or replicated)
-                since = now + (REPLICA_WAIT_MS if left_behind else 0)
+            left_behind = closed_for_ms > 0 and (here.is_empty or replicated)
+            since = self._closed_since(opening, REPLICA_WAIT_MS if left_behind else 0)
             remaining = max(0, since + closed_for_ms - now)
-            if rebuilt_on != self.history or remaining > 0 or not here.marks:
+            too_few = near_of(self.replication().replicas) < least
+            if too_few or rebuilt_on != self.history or remaining > 0 or not here.marks:
                 self._put(cluster, "marks", "", True)
                 self._opening(
                     cluster,
@@ -58,11 +56,13 @@ class GateScripts(MemoryProcess):
                         generation=generation,
                         opened_on="",
                         rebuild_on=self.history,
-                        since=since,
+                        since=0 if too_few else since,
                         replicas=least,
                         replicated=replicated or least > 0,
                     ),
                 )
+                if too_few:
+                    raise Isolated("too few replicas follow it")
                 return Closure(self.history, remaining, since)
         self._opening(
             cluster,
@@ -71,6 +71,11 @@ class GateScripts(MemoryProcess):
         if least > 0:
             self._are_in_touch(cluster, least)
         return None
+
+    def _closed_since(self, opening: Opening, wait_ms: int) -> int:
+        since = opening.since if opening.rebuild_on == self.history else 0
+        now = self.now_ms()
+        return min(since, now + REPLICA_WAIT_MS) or now + wait_ms
 
     def restore(
         self,

@@ -192,7 +192,7 @@ class MemoryProcess:
         most = max(noted.online, len(replicas))
         least = max(here.opening.replicas, majority_of(most))
         since = noted.alone or 0
-        near = _near(replicas, since)
+        near = near_of(replicas, since)
         if near >= least > 0 and not self._are_in_touch(cluster, least):
             near = 0
         alone = (since or offset + 1) if near < least else None
@@ -211,7 +211,7 @@ class MemoryProcess:
         at_ms, heard_ms, reached = now, now, True
         if noted.asked is not None:
             at_ms, asked, heard_ms = noted.asked
-            reached = _near(replicas, asked) >= least
+            reached = near_of(replicas, asked) >= least
             heard_ms = at_ms if reached else heard_ms
         in_touch = 0 <= now - heard_ms <= REPLICA_WAIT_MS
         due = not in_touch or now - at_ms >= _ASK_AGAIN_MS
@@ -242,7 +242,7 @@ class MemoryProcess:
         self._accepted(cluster, change)
 
 
-def _near(replicas: Iterable[Acknowledged], since: int) -> int:
+def near_of(replicas: Iterable[Acknowledged], since: int = 0) -> int:
     """How many replicas were heard lately, and have the data up to ``since``."""
     return sum(0 <= lag < REPLICA_LAG_S + 1 and at >= since for at, lag in replicas)
 

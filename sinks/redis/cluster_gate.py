@@ -82,7 +82,8 @@ class ClusterGate:
 
         ``rebuilt_on`` is the history whose records were rebuilt, which must have been closed for
         ``closed_for_ms``. Raises Fenced if a higher generation opened it, GenerationSpent if this
-        one did, on data that is gone, and Evicting.
+        one did, on data that is gone, Evicting, and Isolated: it is closed, and the time counts
+        once enough replicas have acknowledged.
         """
         known = self._opened_on.get((cluster, generation), "")
         status, detail, *more = run(
@@ -114,8 +115,8 @@ class ClusterGate:
                 return Closure(detail, int(more[0]), int(more[1]))
             case "fenced":
                 raise _fenced(cluster, generation, detail)
-            case "replica":
-                raise no_master(self._client, status)
+            case "replica" | "isolated":
+                raise no_master(self._client, status, detail)
             case "evicts":
                 raise Evicting(f"Redis at {address(self._client)} {evicting(detail)}")
             case _:

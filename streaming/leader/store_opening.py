@@ -19,7 +19,15 @@ from typing import Final
 
 import structlog
 
-from sinks.errors import Closed, Fenced, GenerationSpent, Misconfigured, SinkError, StoreUnavailable
+from sinks.errors import (
+    Closed,
+    Fenced,
+    GenerationSpent,
+    Isolated,
+    Misconfigured,
+    SinkError,
+    StoreUnavailable,
+)
 from sinks.exposition import Exposition
 from sinks.redis.cluster_gate import CLOSED_FOR_MS, Closure, ClusterGate
 from sinks.redis.ownership_store import OwnershipStore
@@ -131,7 +139,12 @@ class StoreOpener:
 
     def _ask(self, cluster: str) -> Closure | None:
         """Open the cluster if allowed; otherwise it is closed from now on."""
-        closure = self._gate.open(cluster, self.generation, "", self._closed_for_ms)
+        try:
+            closure = self._gate.open(cluster, self.generation, "", self._closed_for_ms)
+        except Isolated:
+            # Closed, and to be rebuilt once enough replicas follow.
+            self._doubted(cluster, Doubt.UNSTABLE)
+            raise
         if closure is None:
             self._forget(cluster)
         else:

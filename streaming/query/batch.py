@@ -107,8 +107,8 @@ class BatchWriter:
         self._disbelief = RejectedReportLog()
         self._damaged: dict[tuple[str, str], str] = {}
         """Cluster and the action that failed for it, to the cause."""
-        self._isolated = Counter[str]()
-        """How often in a row each cluster lacked its replicas."""
+        self._isolated = Counter[tuple[str, str]]()
+        """How often in a row a cluster lacked its replicas, by the action."""
 
     def __call__(self, frame: DataFrame, number: int) -> None:
         # One action: a second would run both operators again.
@@ -219,7 +219,7 @@ class BatchWriter:
             self._open(cluster, self._opener.open)
 
     def _open(self, cluster: str, step: Callable[[str], None]) -> None:
-        attempt = partial(self._retry.attempt, "redis", Unavailable, partial(step, cluster))
+        attempt = partial(self._attempt, cluster, "opened", partial(step, cluster))
         self._unless_damaged(cluster, "opened", attempt, None)
 
     def _disposed(self, record: RoundRecord, batch: BatchId) -> list[Outgoing]:
@@ -243,6 +243,26 @@ class BatchWriter:
         self._damaged.pop((cluster, done), None)
         return result
 
+    def _attempt(self, cluster: str, done: str, action: Callable[[], T]) -> T:
+        """Try until Redis takes it. A cluster that lacks replicas is left out after some attempts:
+        others may count on fewer."""
+
+        def once() -> T:
+            try:
+                result = action()
+            except Isolated as error:
+                self._isolated[cluster, done] += 1
+                if self._isolated[cluster, done] < ISOLATED_ATTEMPTS:
+                    raise
+                raise Damaged(
+                    f"{error}. If replicas were taken away for good: set redis_replicas and start "
+                    "the job again"
+                ) from error
+            self._isolated.pop((cluster, done), None)
+            return result
+
+        return self._retry.attempt("redis", Unavailable, once)
+
     def _dispose(self, record: RoundRecord, batch: BatchId) -> list[Outgoing]:
         """Write a round's moves; returns the copies of its commands for Kafka."""
         show_round(self._shown, record)
@@ -251,14 +271,13 @@ class BatchWriter:
         if self._size is not None:
             self._size.note(record)
         if record.hints is not None:
-            hints, cluster = record.hints, record.cluster
-            self._retry.attempt("redis", Unavailable, lambda: self._opener.hint(cluster, hints))
+            hint = partial(self._opener.hint, record.cluster, record.hints)
+            self._attempt(record.cluster, "opened", hint)
         requests = transitions(record, batch)
         if not requests:
             return []
-        done = self._retry.attempt(
-            "redis", Unavailable, lambda: self._apply(record.cluster, requests, batch)
-        )
+        apply = partial(self._apply, record.cluster, requests, batch)
+        done = self._attempt(record.cluster, "changed", apply)
         for show in (show_outcomes, pulsar.show_outcomes):
             show(self._shown, record.cluster, requests, done.outcomes)
         if done.repeated:
@@ -275,7 +294,7 @@ class BatchWriter:
     ) -> BatchOutcome:
         while True:
             try:
-                done = self._store.apply_batch(
+                return self._store.apply_batch(
                     cluster,
                     requests,
                     generation=self._opener.generation,
@@ -286,15 +305,3 @@ class BatchWriter:
             except (Closed, Fenced) as error:
                 log.warning("ownership store is closed", cluster=cluster, cause=str(error))
                 self._opener.open(cluster)
-            except Isolated as error:
-                # Other clusters may count on fewer replicas.
-                self._isolated[cluster] += 1
-                if self._isolated[cluster] < ISOLATED_ATTEMPTS:
-                    raise
-                raise Damaged(
-                    f"{error}. If replicas were taken away for good: set redis_replicas and start "
-                    "the job again"
-                ) from error
-            else:
-                self._isolated.pop(cluster, None)
-                return done

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from deploy.redis_server import RedisServer
-from sinks.errors import Closed, GenerationSpent, StoreUnavailable
+from sinks.errors import Closed, GenerationSpent, Isolated, StoreUnavailable
 from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.leases import Leases, Renewal
 from sinks.redis.ownership_store import OwnershipStore
@@ -251,7 +251,7 @@ def test_a_new_master_needs_the_replicas_that_the_old_one_cannot_do_without(
     servers: SimpleNamespace, tmp_path: Path
 ) -> None:
     """Those who made it the master may not have reached the third server, which follows the old
-    one: that one has its majority, and goes on."""
+    one: that one has its majority, and grants leases until the third leaves it."""
     first, second, third = servers.first, servers.second, Server(tmp_path / "third")
     second.follow(first)
     third.follow(first)
@@ -260,13 +260,18 @@ def test_a_new_master_needs_the_replicas_that_the_old_one_cannot_do_without(
     let_in(first.client, C, 5)
     eventually(lambda: first.lag_of_replicas() is not None, "both have it")
     second.rule()
+    gate = ClusterGate(second.client)
 
-    ClusterGate(second.client).open(C, 6, closed_for_ms=20_000)
+    with pytest.raises(Isolated, match="0 of 1"):
+        gate.open(C, 6, closed_for_ms=20_000)
 
     assert first.renew() is Renewal.HELD
-    with pytest.raises(StoreUnavailable, match="0 of 1"):
+    with pytest.raises(Isolated, match="0 of 1"):
         second.renew()
     third.follow(second)
+    closure = gate.open(C, 6, closed_for_ms=20_000)
+    assert closure is not None
+    assert closure.wait_ms == 20_000 + REPLICA_WAIT_MS
     told = second.leases.renew(C, A, 1, LONG_MS, Assertion(records={}))
     assert told.renewal is Renewal.ASSERTED
     eventually(lambda: refused(first), "the old master has noticed")
@@ -417,7 +422,8 @@ def test_a_master_that_restarts_waits_for_its_only_replica(servers: SimpleNamesp
     first.redis.kill()
     first.redis.start()
 
-    ClusterGate(first.client).open(C, 6, closed_for_ms=20_000)
+    with pytest.raises(Isolated, match="0 of 1"):
+        ClusterGate(first.client).open(C, 6, closed_for_ms=20_000)
     second.rule()
     ClusterGate(second.client).open(C, 6, closed_for_ms=20_000)
 
@@ -439,7 +445,8 @@ def test_a_master_that_was_alone_for_long_still_waits_for_its_replica(
         lambda: first.client.info("replication")["master_replid"] != before, "another history"
     )
 
-    ClusterGate(first.client).open(C, 6, closed_for_ms=20_000)
+    with pytest.raises(Isolated, match="0 of 1"):
+        ClusterGate(first.client).open(C, 6, closed_for_ms=20_000)
 
     assert first.client.hget("trimtab:{histories}:open", "replicas") == b"1"
 

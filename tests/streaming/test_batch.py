@@ -225,6 +225,24 @@ def test_a_cluster_that_lacks_its_replicas_keeps_the_others_waiting_once_and_not
     assert job.left_out(other) == 2
 
 
+def test_a_cluster_that_is_opened_once_its_replicas_follow_keeps_no_other_waiting(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch, "ISOLATED_ATTEMPTS", 2)
+    other = f"closed {job.cluster}"
+    job.hears(other)
+    close(job.client, other)
+    job.client.hset(keys.open_key(other), "before", 9)
+    for heard in (1, 2):
+        job.hears(other)
+        assert job.is_open
+        assert job.left_out(other) >= heard
+
+    job.client.hset(keys.open_key(other), mapping={"before": 0, "replicas": 0})
+    job.hears(other)
+    assert ClusterGate(job.client).is_open(other)
+
+
 def test_a_journal_that_takes_no_entry_costs_the_other_clusters_nothing(job: Job) -> None:
     other = f"full {job.cluster}"
     job.hears(other)

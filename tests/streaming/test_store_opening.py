@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 import redis
 
-from sinks.errors import Fenced, KafkaUnavailable, StoreUnavailable
+from sinks.errors import Fenced, Isolated, KafkaUnavailable, StoreUnavailable
 from sinks.exposition import Exposition
 from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.ownership_store import OwnershipStore
@@ -16,6 +16,7 @@ from streaming.leader.leadership import Leadership
 from streaming.leader.store_opening import StoreOpener
 from tests.faults.topics import Claims
 from tests.support.opening import close, let_in
+from trimtab.doubt import Doubt
 from trimtab.wire.hints import Hints
 from trimtab.wire.keys import open_key, replicas_key
 
@@ -187,6 +188,28 @@ def test_a_store_that_was_replicated_is_not_looked_at_before_its_replicas_are_ba
     client.hset(open_key("north"), mapping={"connected": 0, "replicas": 0})
     opener.look_ahead(lambda: SEVERAL)
     assert [client.hexists(open_key(each), "rebuild_since") for each in SEVERAL] == [0, 0, 1]
+
+
+def test_rounds_rest_while_a_new_master_waits_for_replicas(
+    client: redis.Redis, claims: Claims
+) -> None:
+    doubts: list[Doubt] = []
+    opener = StoreOpener(
+        ClusterGate(client),
+        OwnershipStore(client),
+        lambda _: {},
+        Leadership(claims.claim, Exposition()),
+        Exposition(),
+        0,
+        doubted=lambda _, doubt: doubts.append(doubt),
+    )
+    client.hset(open_key(CLUSTER), "before", 2)
+    with pytest.raises(Isolated, match="0 of 1"):
+        opener.open(CLUSTER)
+    assert doubts == [Doubt.UNSTABLE]
+    client.hset(open_key(CLUSTER), mapping={"before": 0, "replicas": 0})
+    opener.open(CLUSTER)
+    assert doubts[-1] is Doubt.STABLE
 
 
 def test_a_cluster_whose_data_are_damaged_keeps_no_other_from_being_looked_at(

@@ -6,7 +6,8 @@
 --       on which the caller has rebuilt the records, "" if none; how long that one must have been closed
 --       by then (ms); how many replicas must acknowledge, "" for enough for a majority.
 -- Returns {"opened", this history}, {"fenced", the higher generation}, {"spent", this history},
---       {"replica", ""}, {"evicts", the server's policy}, or {"rebuild", this history, ms to wait at least, when it was closed}: no
+--       {"replica", ""}, {"evicts", the server's policy}, {"isolated", how many replicas have acknowledged
+--       lately, of how many}, or {"rebuild", this history, ms to wait at least, when it was closed}: no
 --       record can be changed until it is opened.
 --
 -- From history.lua: REPLICA_WAIT_MS, server, history_of, replicas_of, was_promoted, majority_of, noted_replicas,
@@ -94,15 +95,22 @@ if not is_open then
     since = now + (left_behind and REPLICA_WAIT_MS or 0)
   end
   local remaining = math.max(0, since + closed_for - now)
+  -- Until enough replicas follow, they may follow a master that was left behind, and let it grant leases: the
+  -- time counts from then on.
+  local too_few = near < required()
   -- Records that were deleted since the rebuild began may not have been read.
-  if rebuilt_on ~= history or remaining > 0 or not marked then
+  if too_few or rebuilt_on ~= history or remaining > 0 or not marked then
     redis.call("HDEL", OPEN, "replid", "run_id", "rebuild_run")
     if not marked then
       -- Without the records it may name bundles that nobody knows.
       redis.call("DEL", BUNDLES)
       mark(OWNERSHIP, BUNDLES)
     end
-    redis.call("HSET", OPEN, "rebuild_on", history, "rebuild_since", string.format("%.0f", since))
+    redis.call("HSET", OPEN, "rebuild_on", history,
+      "rebuild_since", too_few and "" or string.format("%.0f", since))
+    if too_few then
+      return { "isolated", string.format("%.0f of %.0f", near, required()) }
+    end
     return { "rebuild", history, string.format("%.0f", remaining), string.format("%.0f", since) }
   end
   redis.call("HDEL", OPEN, "rebuild_on", "rebuild_since")
