@@ -71,7 +71,6 @@ class BrokerWithTopics(IdleBroker):
         return {at: (0.0,) * 4 for at in positions if span.low <= at < span.high}
 
 
-@pytest.mark.timeout(600)
 def test_brokers_settings_and_domains_are_answered_as_pulsar_does(
     admin_class_path: str, kafka: KafkaServer, redis_server: RedisServer, tmp_path: Path
 ) -> None:
