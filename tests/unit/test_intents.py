@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from trimtab.cluster.control_intents import CONTROLS
-from trimtab.cluster.intents import (
+from trimtab.cluster.intents.apply import (
     _EFFECTS,
     _POLICIES,
     _SETTINGS,
     apply_intent,
     resolve_settings,
 )
+from trimtab.cluster.intents.controls import CONTROLS
 from trimtab.policies import NO_POLICIES, Isolation, Policies
 from trimtab.reasons import IntentRule
 from trimtab.settings import Settings

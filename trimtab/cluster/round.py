@@ -10,12 +10,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from trimtab.cluster.drain_plans import follow_drains
-from trimtab.cluster.intents import resolve_settings
+from trimtab.cluster.intents.apply import resolve_settings
 from trimtab.cluster.pending_intents import note_round
 from trimtab.cluster.placement_hints import hints
-from trimtab.cluster.plan_keeping import keep_plan
-from trimtab.cluster.plan_progress import expire_plans, note_granted
+from trimtab.cluster.plans.drains import follow_drains
+from trimtab.cluster.plans.keeping import keep_plan
+from trimtab.cluster.plans.progress import expire_plans, note_granted
 from trimtab.cluster.round_record import Context, record_round
 from trimtab.cluster.state import ClusterState, hash_state
 from trimtab.explaining.repairs import advise_partitions

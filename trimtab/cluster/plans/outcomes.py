@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from trimtab.cluster.outcomes import OF_PLANS, Told, end_pending, outcome_of
-from trimtab.cluster.plan_verbs import find_plan
+from trimtab.cluster.plans.verbs import find_plan
 from trimtab.kept_plans.kept_plan import KeptPlan, StepState
 from trimtab.kept_plans.life import UNDER_WAY, PlanState
 from trimtab.state.memory import Memory

@@ -7,10 +7,10 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
-from trimtab.cluster.drain_plans import begin_drains, release_drains
 from trimtab.cluster.existing import Flaw
-from trimtab.cluster.plan_keeping import is_drain, remember
-from trimtab.cluster.plan_progress import skip_waiting, unasked
+from trimtab.cluster.plans.drains import begin_drains, release_drains
+from trimtab.cluster.plans.keeping import is_drain, remember
+from trimtab.cluster.plans.progress import skip_waiting, unasked
 from trimtab.controls import Mode
 from trimtab.kept_plans.kept_plan import Effect, KeptPlan, Step, StepKind, StepState, undo_id
 from trimtab.kept_plans.life import PlanEvent, PlanState, allows

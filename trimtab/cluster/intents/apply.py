@@ -12,13 +12,13 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from trimtab.cluster.control_intents import CONTROLS, changed
-from trimtab.cluster.drain_cost import count_owned
-from trimtab.cluster.drain_plans import DRAIN_PLANS, make_drain_plan
 from trimtab.cluster.existing import Existing, absences, concerned, new_bundles
-from trimtab.cluster.flaws import asked_split, intent_flaws
-from trimtab.cluster.plan_verbs import VERBS, apply_verb
-from trimtab.cluster.setting_flaws import without_names
+from trimtab.cluster.intents.controls import CONTROLS, changed
+from trimtab.cluster.intents.flaws import asked_split, intent_flaws
+from trimtab.cluster.intents.setting_flaws import without_names
+from trimtab.cluster.plans.drain_cost import count_owned
+from trimtab.cluster.plans.drains import DRAIN_PLANS, make_drain_plan
+from trimtab.cluster.plans.verbs import VERBS, apply_verb
 from trimtab.doubt import Doubt
 from trimtab.policies import Policies
 from trimtab.reasons import IntentRule

@@ -8,12 +8,12 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Final
 
-from trimtab.cluster.control_intents import CONTROLS, budget_flaws, mode_flaws, pin_flaws
-from trimtab.cluster.drain_plans import DRAIN_PLANS, drain_plan_flaws
 from trimtab.cluster.existing import Flaw
-from trimtab.cluster.intent_size import excesses
-from trimtab.cluster.plan_verbs import VERBS, plan_flaws
-from trimtab.cluster.setting_flaws import reset_flaws, setting_flaws
+from trimtab.cluster.intents.controls import CONTROLS, budget_flaws, mode_flaws, pin_flaws
+from trimtab.cluster.intents.setting_flaws import reset_flaws, setting_flaws
+from trimtab.cluster.intents.size import excesses
+from trimtab.cluster.plans.drains import DRAIN_PLANS, drain_plan_flaws
+from trimtab.cluster.plans.verbs import VERBS, plan_flaws
 from trimtab.model import FULL_RANGE_END, InvalidName, namespace_of, parse_bundle
 from trimtab.nearby import nearby
 from trimtab.policies import Isolation, Policies

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 from zlib import crc32
 
-from trimtab.cluster.plan_effect import predict_effect
+from trimtab.cluster.plans.effect import predict_effect
 from trimtab.controls import KEPT, Mode
 from trimtab.explaining.scene import Scene
 from trimtab.kept_plans.kept_plan import KeptPlan, Step, StepKind
