@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.planner.fleets import fleet_of, ground_of, keeps
 from trimtab.arrays import Floats
 from trimtab.load_model.fleet import Fleet
-from trimtab.load_model.takes import Takes
+from trimtab.load_model.resources.takes import Takes
 from trimtab.planner.board import BoardMove, stand
 from trimtab.planner.search import find_plan, floor_of
 

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from trimtab.load_model.takes import Takes
+from trimtab.load_model.resources.takes import Takes
 from trimtab.planner.bands import HABITS, run_trial
 from trimtab.planner.beam import ENDS, search_beam
 from trimtab.planner.board import Band, Ground

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from trimtab.arrays import Floats, Ints
-from trimtab.load_model.takes import Takes
+from trimtab.load_model.resources.takes import Takes
 from trimtab.planner.board import Band, BoardMove, Ground
 from trimtab.planner.levels import positions
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.arrays import Bools, Floats
-from trimtab.load_model.estimates import Estimates, Samples
-from trimtab.load_model.memory import MOST, find_memory, remaining
+from trimtab.load_model.estimating.estimates import Estimates, Samples
+from trimtab.load_model.estimating.noise_memory import MOST, find_memory, remaining
+from trimtab.load_model.estimating.outlying import Outlying
+from trimtab.load_model.estimating.sampling import follow_samples
 from trimtab.load_model.odds import TOGETHER, bound, together
-from trimtab.load_model.outlying import Outlying
-from trimtab.load_model.sampling import follow_samples
 from trimtab.wire.columns import pack, unpack
 
 MINUTE_MS = 60_000

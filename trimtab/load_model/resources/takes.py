@@ -10,7 +10,7 @@ import numpy as np
 
 from trimtab.arrays import Floats, Ints
 from trimtab.load import COUNTED
-from trimtab.load_model.needs import PRIOR, Needs, weights_of
+from trimtab.load_model.resources.needs import PRIOR, Needs, weights_of
 from trimtab.names import identities
 from trimtab.settings import WeightSettings
 from trimtab.view import View

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.arrays import Bools, Floats, Ints
-from trimtab.load_model.memory import MOST, remaining, true_variance
+from trimtab.load_model.estimating.noise_memory import MOST, remaining, true_variance
+from trimtab.load_model.estimating.outlying import FAR, Outlying, counted_samples
 from trimtab.load_model.odds import DRIFT, together
-from trimtab.load_model.outlying import FAR, Outlying, counted_samples
 
 Keys = NDArray[np.uint64]
 
@@ -66,7 +66,8 @@ class Estimates:
     moved: Floats = field(default_factory=_none)
     """Half the mean square of the change of a sample's logarithm to the next, pooled."""
     memory: Floats = field(default_factory=_none)
-    """Correlation of the noise of a sample with that of the next (`trimtab.load_model.memory`)."""
+    """Correlation of the noise of a sample with that of the next
+    (`trimtab.load_model.estimating.noise_memory`)."""
     outliers: Floats = field(default_factory=_none)
     """The part of the samples that chance hardly explains, of those of a normal distribution."""
 

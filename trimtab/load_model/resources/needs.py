@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.load import COUNTED
-from trimtab.load_model.costs import is_idle, rise
-from trimtab.load_model.estimates import Keys
+from trimtab.load_model.estimating.estimates import Keys
+from trimtab.load_model.resources.costs import is_idle, rise
 from trimtab.view import View
 
 MESSAGE_BYTES: Final = 1024.0

@@ -5,9 +5,9 @@ z        = (residual - memory * residual of the last sample) / its standard devi
            residuals that are independent of each other (prewhitening, Box and Jenkins 1976)
 level    = average of the samples, a sample's weight halving each half-life; where outliers are
            common, what is far from the level counts in part
-shift    = when a sum of z passes the bound (`trimtab.load_model.runs`), the bundle's level has
-           shifted: it restarts with the samples since the sum was last zero; where several bundles
-           have just shifted, a lower bound is enough
+shift    = when a sum of z passes the bound (`trimtab.load_model.estimating.runs`), the bundle's level
+           has shifted: it restarts with the samples since the sum was last zero; where several
+           bundles have just shifted, a lower bound is enough
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from trimtab.arrays import Bools, Floats
-from trimtab.load_model.estimates import JOINED, Estimates, Samples
-from trimtab.load_model.events import Leaps, draw_leaps
-from trimtab.load_model.memory import STEADY
-from trimtab.load_model.noise import Noise, count_outliers, learn_noise
+from trimtab.load_model.estimating.estimates import JOINED, Estimates, Samples
+from trimtab.load_model.estimating.events import Leaps, draw_leaps
+from trimtab.load_model.estimating.noise import Noise, count_outliers, learn_noise
+from trimtab.load_model.estimating.noise_memory import STEADY
+from trimtab.load_model.estimating.runs import Runs, find_level_before_run, follow_runs
 from trimtab.load_model.odds import TOGETHER, bound_in_event, together
-from trimtab.load_model.runs import Runs, find_level_before_run, follow_runs
 
 _RECENT_MS: Final = 60_000
 """A sample equal to the last one counts only after this time: brokers repeat a statistic until they

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trimtab.arrays import Bools, Floats
-from trimtab.load_model.estimates import Estimates
+from trimtab.load_model.estimating.estimates import Estimates
 from trimtab.load_model.odds import DRIFT
 
 

@@ -8,10 +8,16 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from trimtab.arrays import Bools, Floats
-from trimtab.load_model.estimates import Estimates
-from trimtab.load_model.memory import PRIOR, STEADY, find_memory, innovation, true_variance
+from trimtab.load_model.estimating.estimates import Estimates
+from trimtab.load_model.estimating.noise_memory import (
+    PRIOR,
+    STEADY,
+    find_memory,
+    innovation,
+    true_variance,
+)
+from trimtab.load_model.estimating.outlying import FAR, MOST_AT_ONCE, counted_samples
 from trimtab.load_model.odds import DRIFT
-from trimtab.load_model.outlying import FAR, MOST_AT_ONCE, counted_samples
 
 _MOST_DEVIATION: Final = 10.0
 """Cap on the log deviation: reached by bundles whose load comes and goes completely."""

@@ -1,6 +1,6 @@
 """Record whether the leaps of this fleet last, and how long to wait before one is believed.
 
-leap     = a bundle's level shift by a large factor (`trimtab.load_model.level_shifts`)
+leap     = a bundle's level shift by a large factor (`trimtab.load_model.estimating.level_shifts`)
 returned = within the horizon its level came more than half of the way back
 lasted   = it did not
 wait     = twice the shortest age beyond which no more leaps returned than lasted: twice, as the
@@ -17,8 +17,8 @@ from typing import Final
 import numpy as np
 
 from trimtab.arrays import Bools, Floats, Ints
-from trimtab.load_model.estimates import Estimates, Keys, locate_keys
-from trimtab.load_model.runs import find_level_before_run
+from trimtab.load_model.estimating.estimates import Estimates, Keys, locate_keys
+from trimtab.load_model.estimating.runs import find_level_before_run
 
 _EDGES_S: Final = (0.0, 60.0, 120.0, 240.0, 480.0, 960.0, 1920.0)
 """From when (s) each count of returned leaps is; a wait is the edge of one."""
