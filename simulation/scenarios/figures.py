@@ -11,7 +11,7 @@ from simulation.scenarios.outcome import ScenarioCommand
 from simulation.scenarios.scenario import DAY_S
 from simulation.scenarios.world import World
 from trimtab.arrays import Ints
-from trimtab.planner.least import least_moved
+from trimtab.planner.search.least import least_moved
 
 
 def returns(commands: Sequence[ScenarioCommand], seconds: float, cooling: float) -> tuple[int, int]:

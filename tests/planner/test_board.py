@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.planner.fleets import Carried, fleets, ground_of, keeps
 from trimtab.load_model.fleet import Fleet
-from trimtab.planner.board import Board, Ground
+from trimtab.planner.search.board import Board, Ground
 
 
 class EveryBroker:

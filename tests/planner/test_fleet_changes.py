@@ -24,7 +24,7 @@ from trimtab.planner.fleet_changes import (
     plan_meanwhile,
     settings_now,
 )
-from trimtab.planner.trial import Trial
+from trimtab.planner.search.trial import Trial
 from trimtab.reasons import Rule
 from trimtab.settings import Settings
 

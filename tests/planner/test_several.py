@@ -13,8 +13,8 @@ from tests.planner.fleets import fleet_of, ground_of, keeps
 from trimtab.arrays import Floats
 from trimtab.load_model.fleet import Fleet
 from trimtab.load_model.resources.takes import Takes
-from trimtab.planner.board import BoardMove, stand
-from trimtab.planner.search import find_plan, floor_of
+from trimtab.planner.search.board import BoardMove, stand
+from trimtab.planner.search.fewest_moves import find_plan, floor_of
 
 
 def fleet(brokers: list[list[tuple[float, float]]], doubt: float = 0.0, tail: float = 0.0) -> Fleet:

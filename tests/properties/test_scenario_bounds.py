@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from simulation.scenarios.bounds import floor, survival
 from trimtab.arrays import Floats
-from trimtab.planner.least import least_moved
+from trimtab.planner.search.least import least_moved
 
 
 def column(*values: float) -> Floats:

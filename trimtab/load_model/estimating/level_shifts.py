@@ -5,9 +5,9 @@ z        = (residual - memory * residual of the last sample) / its standard devi
            residuals that are independent of each other (prewhitening, Box and Jenkins 1976)
 level    = average of the samples, a sample's weight halving each half-life; where outliers are
            common, what is far from the level counts in part
-shift    = when a sum of z passes the bound (`trimtab.load_model.estimating.runs`), the bundle's level
-           has shifted: it restarts with the samples since the sum was last zero; where several
-           bundles have just shifted, a lower bound is enough
+shift    = when a sum of z passes the bound (`trimtab.load_model.estimating.runs`), the level of the
+           bundle has shifted: it restarts with the samples since the sum was last zero; where
+           several bundles have just shifted, a lower bound is enough
 """
 
 from __future__ import annotations

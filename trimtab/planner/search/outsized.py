@@ -18,8 +18,8 @@ from typing import Final
 import numpy as np
 
 from trimtab.arrays import Floats, Ints
-from trimtab.planner.board import Band, Board, Ground
-from trimtab.planner.shelf import Shelf
+from trimtab.planner.search.board import Band, Board, Ground
+from trimtab.planner.search.shelf import Shelf
 
 _MANY: Final = 6
 """Small bundles instead of which the largest goes. Lower: hosts drop below the band for little;

@@ -14,14 +14,14 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from trimtab.load_model.resources.takes import Takes
-from trimtab.planner.bands import HABITS, run_trial
-from trimtab.planner.beam import ENDS, search_beam
-from trimtab.planner.board import Band, Ground
-from trimtab.planner.least import least_moved
-from trimtab.planner.levels import mean_of, positions
-from trimtab.planner.order import order_moves
-from trimtab.planner.several import outweigh, try_bands
-from trimtab.planner.trial import Trial, keep_least, trial_of
+from trimtab.planner.search.bands import HABITS, run_trial
+from trimtab.planner.search.beam import ENDS, search_beam
+from trimtab.planner.search.board import Band, Ground
+from trimtab.planner.search.least import least_moved
+from trimtab.planner.search.levels import mean_of, positions
+from trimtab.planner.search.order import order_moves
+from trimtab.planner.search.several import outweigh, try_bands
+from trimtab.planner.search.trial import Trial, keep_least, trial_of
 
 _POSITIONS: Final = 15
 """Positions of a band around the mean. Lower: a plan with fewer moves is missed; higher: effort."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from trimtab.load_model.fleet import Fleet
-from trimtab.planner.board import BoardMove, Ground, stand
+from trimtab.planner.search.board import BoardMove, Ground, stand
 
 
 class Trial(NamedTuple):

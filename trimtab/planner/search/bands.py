@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from trimtab.planner.board import Band, Board, BoardMove, Ground
-from trimtab.planner.outsized import send_misplaced, send_outsized
-from trimtab.planner.shelf import Shelf
-from trimtab.planner.trial import Trial, keep_least, load_of, trial_of
+from trimtab.planner.search.board import Band, Board, BoardMove, Ground
+from trimtab.planner.search.outsized import send_misplaced, send_outsized
+from trimtab.planner.search.shelf import Shelf
+from trimtab.planner.search.trial import Trial, keep_least, load_of, trial_of
 
 _EPSILON: Final = 1e-12
 """Tolerance for rounding: a broker at the edge of the band is in it."""

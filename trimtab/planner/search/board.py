@@ -13,7 +13,7 @@ import numpy as np
 
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.load_model.fleet import Fleet
-from trimtab.planner.shelf import Shelf
+from trimtab.planner.search.shelf import Shelf
 
 
 class BoardMove(NamedTuple):

@@ -17,8 +17,8 @@ import numpy as np
 
 from trimtab.arrays import Floats, Ints
 from trimtab.load_model.resources.takes import Takes
-from trimtab.planner.board import Band, BoardMove, Ground
-from trimtab.planner.levels import positions
+from trimtab.planner.search.board import Band, BoardMove, Ground
+from trimtab.planner.search.levels import positions
 
 _POSITIONS: Final = 5
 """Positions of each band. Lower: a plan with fewer moves is missed; higher: effort."""
