@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from trimtab.explaining.accounts.cause import Cause
-from trimtab.explaining.holds import explain_pin
 from trimtab.explaining.nearest import (
     lower_setting,
     raise_setting,
 )
+from trimtab.explaining.rules.holds import explain_pin
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.words import format_count, seconds
 from trimtab.model import namespace_of
