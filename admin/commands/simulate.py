@@ -23,8 +23,8 @@ from simulation.scenarios import (
     library,
     load,
 )
-from simulation.scenarios import curve as curves
-from simulation.scenarios.comparing import Job, play
+from simulation.scenarios.comparisons import curve as curves
+from simulation.scenarios.comparisons.comparing import Job, play
 from simulation.scenarios.running import strategy
 from simulation.scenarios.what_if import on_hardware, remove_domain, with_brokers
 from trimtab.settings.setting import InvalidSettings
@@ -102,7 +102,7 @@ def simulate(  # noqa: PLR0913 - the options of a command line
         json.write_bytes(document_of(name, outcomes, played[0], curve=curve))
     if html is not None:
         # Imported here: the plotting library takes a second to import.
-        from simulation.scenarios.report import page
+        from simulation.scenarios.comparisons.report import page
 
         html.write_text(page(outcomes, name, " ".join(["trimtab", *sys.argv[1:]])))
 

@@ -10,8 +10,8 @@ import msgspec
 from rich.table import Table
 
 from simulation.scenarios import Scenario, ScenarioOutcome
-from simulation.scenarios import curve as curves
-from simulation.scenarios.comparing import by_strategy, cell, lines
+from simulation.scenarios.comparisons import curve as curves
+from simulation.scenarios.comparisons.comparing import by_strategy, cell, lines
 
 _NAMING: Final = 2
 """Columns of a curve that say which point it is."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from simulation.scenarios.outcome import ScenarioOutcome
+from simulation.scenarios.outcomes.outcome import ScenarioOutcome
 from simulation.scenarios.reading import change_scenario
 from simulation.scenarios.running import run, strategy
 from simulation.scenarios.scenario import Scenario

@@ -9,7 +9,7 @@ from multiprocessing import get_context
 from statistics import median
 from typing import Final
 
-from simulation.scenarios.outcome import Figures, ScenarioOutcome
+from simulation.scenarios.outcomes.outcome import Figures, ScenarioOutcome
 from simulation.scenarios.running import run
 from simulation.scenarios.scenario import Scenario
 from trimtab.settings import Settings

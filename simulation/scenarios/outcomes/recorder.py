@@ -7,11 +7,11 @@ from typing import Final
 
 import numpy as np
 
-from simulation.scenarios.bounds import floor, survival
-from simulation.scenarios.figures import count_crowded, load_ratio, returns
-from simulation.scenarios.judging import Judged, can_judge, count_false_plans
-from simulation.scenarios.outcome import Figures, ScenarioCommand, ScenarioOutcome
-from simulation.scenarios.world import World
+from simulation.scenarios.outcomes.bounds import floor, survival
+from simulation.scenarios.outcomes.figures import count_crowded, load_ratio, returns
+from simulation.scenarios.outcomes.judging import Judged, can_judge, count_false_plans
+from simulation.scenarios.outcomes.outcome import Figures, ScenarioCommand, ScenarioOutcome
+from simulation.scenarios.world.state import World
 from trimtab.arrays import Floats, Ints
 from trimtab.plan import Plan
 from trimtab.reasons import Rule

@@ -13,9 +13,9 @@ from typing import Final
 
 import numpy as np
 
-from simulation.scenarios.events import Events
 from simulation.scenarios.scenario import DAY_S, Scenario
-from simulation.scenarios.world import World
+from simulation.scenarios.world.events import Events
+from simulation.scenarios.world.state import World
 from trimtab.arrays import Floats, Ints
 
 _EVERY_S: Final = 600.0

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from simulation.scenarios.comparing import LINES, Job, Line, cell
-from simulation.scenarios.outcome import Figures, ScenarioOutcome
+from simulation.scenarios.comparisons.comparing import LINES, Job, Line, cell
+from simulation.scenarios.outcomes.outcome import Figures, ScenarioOutcome
 from simulation.scenarios.running import strategy
 from simulation.scenarios.scenario import Scenario
 from trimtab.settings import IN_WORDS, Settings

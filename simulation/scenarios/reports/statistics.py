@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulation.scenarios.wandering import LogNormal
-from simulation.scenarios.world import World
+from simulation.scenarios.world.state import World
+from simulation.scenarios.world.wandering import LogNormal
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.intake.averages import LONG_SAMPLES, SHORT_SAMPLES, decay, sample
 from trimtab.intake.snapshot import IntakeSettings

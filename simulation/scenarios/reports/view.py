@@ -1,9 +1,9 @@
 """The view that a round has of a world, straight from its columns.
 
 resources and traffic = what the loads that a broker's bundles show need together
-                        (`simulation.scenarios.needs`)
+                        (`simulation.scenarios.world.needs`)
 A bundle that its owner has not reported yet is left out, as `trimtab.intake.assemble` does;
-`simulation.scenarios.lateness` makes reports late.
+`simulation.scenarios.reports.lateness` makes reports late.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Final
 import numpy as np
 
 from simulation.load_model import LOAD_MANAGER
-from simulation.scenarios.lateness import Lateness
-from simulation.scenarios.needs import IDLE, LIMITS
-from simulation.scenarios.statistics import Smoothed, Statistics
-from simulation.scenarios.world import World
+from simulation.scenarios.reports.lateness import Lateness
+from simulation.scenarios.reports.statistics import Smoothed, Statistics
+from simulation.scenarios.world.needs import IDLE, LIMITS
+from simulation.scenarios.world.state import World
 from trimtab.arrays import Bools, Counts, Floats, Ints
 from trimtab.load import percentages
 from trimtab.settings import RoundSettings

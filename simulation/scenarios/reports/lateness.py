@@ -2,9 +2,9 @@
 
 Each broker shows the bundles it had when it made its report, with their load in the last cycle it
 counted: each broker's cycles end at a different moment. How old reports are is drawn anew each
-cycle, or follows from how they are posted (`simulation.scenarios.post`). A bundle that returns to
-a broker before that has reported without it is hidden until the next report, where the job would
-show it.
+cycle, or follows from how they are posted (`simulation.scenarios.reports.post`). A bundle that
+returns to a broker before that has reported without it is hidden until the next report, where the
+job would show it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Final
 
 import numpy as np
 
-from simulation.scenarios.post import Post
-from simulation.scenarios.world import World
+from simulation.scenarios.reports.post import Post
+from simulation.scenarios.world.state import World
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.settings import RoundSettings
 from trimtab.state.pace import allowed_silence

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from simulation.scenarios.world import World
+from simulation.scenarios.world.state import World
 from trimtab.names import PackedNames
 
 _COLUMNS: Final = (

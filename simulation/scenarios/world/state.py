@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simulation.scenarios.needs import needs_of
-from simulation.scenarios.population import populate
 from simulation.scenarios.scenario import Scenario
+from simulation.scenarios.world.needs import needs_of
+from simulation.scenarios.world.population import populate
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.names import PackedNames
 

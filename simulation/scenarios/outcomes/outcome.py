@@ -31,7 +31,7 @@ class Figures:
     """Rounds with moves, without those off brokers that have to be emptied."""
     false_plans: int | None
     """Plans after which the mean range of the next day is no better than without their moves
-    (`simulation.scenarios.judging`); None if brokers come and go, or bundles do."""
+    (`simulation.scenarios.outcomes.judging`); None if brokers come and go, or bundles do."""
     load_moved: float
     """Share of all load; a bundle that moved twice counts twice."""
     load_ratio: float | None

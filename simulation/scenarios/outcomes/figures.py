@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from simulation.scenarios.outcome import ScenarioCommand
+from simulation.scenarios.outcomes.outcome import ScenarioCommand
 from simulation.scenarios.scenario import DAY_S
-from simulation.scenarios.world import World
+from simulation.scenarios.world.state import World
 from trimtab.arrays import Ints
 from trimtab.planner.search.least import least_moved
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simulation.scenarios.world import World
+from simulation.scenarios.world.state import World
 from trimtab.doubt import Doubt, doubt_of_losses, doubt_of_silence, gravest
 from trimtab.health.assessment import AT_ONCE_MS
 from trimtab.model import NO_EPOCH

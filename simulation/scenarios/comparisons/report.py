@@ -12,8 +12,8 @@ from typing import Any, Final
 import numpy as np
 import plotly.graph_objects as go
 
-from simulation.scenarios.comparing import by_strategy, cell, lines
-from simulation.scenarios.outcome import ScenarioOutcome
+from simulation.scenarios.comparisons.comparing import by_strategy, cell, lines
+from simulation.scenarios.outcomes.outcome import ScenarioOutcome
 from trimtab.arrays import Floats
 
 _COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")

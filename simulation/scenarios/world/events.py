@@ -10,8 +10,8 @@ from math import tau
 import numpy as np
 
 from simulation.scenarios.scenario import Scenario
-from simulation.scenarios.wandering import Wandering
-from simulation.scenarios.world import World
+from simulation.scenarios.world.state import World
+from simulation.scenarios.world.wandering import Wandering
 
 Happening = Callable[[World, int], None]
 """(world, now_ms)"""
