@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from typing import Final, NamedTuple
 
-from simulation.ownership.contents import Asked, Contents, Data
+from simulation.ownership.redis.contents import Asked, Contents, Data
 from sinks.errors import Closed, Fenced, Isolated, StoreUnavailable
 from trimtab.ownership import (
     LONGEST_LEASE_MS,

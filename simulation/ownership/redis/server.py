@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from simulation.ownership.gate_scripts import GateScripts
-from simulation.ownership.lease_script import LeaseScript
-from simulation.ownership.transition_script import TransitionScript
+from simulation.ownership.redis.gate_scripts import GateScripts
+from simulation.ownership.redis.lease_script import LeaseScript
+from simulation.ownership.redis.transition_script import TransitionScript
 from trimtab.wire.command import Command
 from trimtab.wire.ownership import Change, Record
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 
-from simulation.ownership.contents import Contents, Opening
-from simulation.ownership.process import MemoryProcess, majority_of, near_of
+from simulation.ownership.redis.contents import Contents, Opening
+from simulation.ownership.redis.process import MemoryProcess, majority_of, near_of
 from sinks.errors import GenerationSpent, Isolated, SinkError
 from sinks.redis.cluster_gate import Closure
 from trimtab.ownership import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from simulation.ownership.process import MemoryProcess
-from simulation.ownership.rules import FREE, Judgement, Standing, judge
+from simulation.ownership.redis.process import MemoryProcess
+from simulation.ownership.redis.rules import FREE, Judgement, Standing, judge
 from sinks.errors import Closed
 from sinks.redis.ownership_store import BatchOutcome
 from trimtab.ownership import (
@@ -20,7 +20,7 @@ _LONGEST_STREAM: Final = 10_000
 
 
 class TransitionScript(MemoryProcess):
-    """The script that changes records; `simulation.ownership.rules` judges."""
+    """The script that changes records; `simulation.ownership.redis.rules` judges."""
 
     def apply_batch(  # noqa: PLR0913 - a batch, whose it is, and at what time
         self,

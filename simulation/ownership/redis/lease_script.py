@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from simulation.ownership.contents import Contents
-from simulation.ownership.process import MemoryProcess
+from simulation.ownership.redis.contents import Contents
+from simulation.ownership.redis.process import MemoryProcess
 from sinks.errors import StoreUnavailable
 from sinks.redis.leases import NO_SESSION, Lease, Renewal
 from trimtab.ownership import (
