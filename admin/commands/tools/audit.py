@@ -9,7 +9,7 @@ import msgspec
 import typer
 
 from admin.auditor import Auditor, follow
-from admin.commands.options import Config
+from admin.commands.tools.options import Config
 from admin.ending import end, end_unserved
 from admin.exit_codes import FINDINGS, OK, USAGE
 from sinks.errors import UNOPENED, SinkError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from admin.commands.options import Config
+from admin.commands.tools.options import Config
 from admin.ending import end, end_unserved
 from admin.exit_codes import FINDINGS, OK, USAGE
 from sinks.errors import SinkError

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from admin.commands.options import Config
+from admin.commands.tools.options import Config
 from admin.ending import end, end_unserved
 from admin.exit_codes import USAGE
 from simulation.replay.batches import Contradiction

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 import uvicorn
 
-from admin.commands.options import Config
+from admin.commands.tools.options import Config
 from admin.ending import end
 from admin.exit_codes import FAILED, USAGE
 from api.app import MOST_CHANGES, Access, create_app

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from admin.commands.simulated_table import document_of, table_of
+from admin.commands.tools.simulated_table import document_of, table_of
 from admin.ending import end
 from admin.exit_codes import USAGE
 from simulation.scenarios import (
