@@ -14,7 +14,8 @@ from trimtab.load_model.history import PlannerHistory
 from trimtab.planner import shed
 from trimtab.planner.search import fewest_moves
 from trimtab.planner.search.bands import HABITS, Habit, run_trial
-from trimtab.planner.search.board import Band, Board, BoardMove
+from trimtab.planner.search.board import Board
+from trimtab.planner.search.ground import Band, BoardMove
 from trimtab.planner.search.outsized import send_misplaced
 from trimtab.planner.search.trial import Trial
 from trimtab.settings import Settings

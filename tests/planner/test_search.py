@@ -22,8 +22,9 @@ from tests.planner.fleets import (
 )
 from tests.support.examples import examples
 from trimtab.load_model.fleet import Fleet
-from trimtab.planner.search.board import BoardMove
-from trimtab.planner.search.fewest_moves import find_plan, floor_of
+from trimtab.planner.search.fewest_moves import find_plan
+from trimtab.planner.search.floor import floor_of
+from trimtab.planner.search.ground import BoardMove
 from trimtab.planner.search.order import order_moves
 from trimtab.planner.search.trial import Trial
 

@@ -29,8 +29,8 @@ from trimtab.planner.fleet_changes import is_waiting, note_moves, plan_meanwhile
 from trimtab.planner.giants import divides, forcing, is_awaited, note_giants, stuck
 from trimtab.planner.groups import part
 from trimtab.planner.outlook import CLEARLY, Prospect, count_plan, look_ahead, prospect
-from trimtab.planner.search.board import BoardMove
 from trimtab.planner.search.fewest_moves import find_plan
+from trimtab.planner.search.ground import BoardMove
 from trimtab.planner.search.trial import Trial
 from trimtab.planner.trigger import aim, reach
 from trimtab.reasons import Reason

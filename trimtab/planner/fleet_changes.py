@@ -21,7 +21,7 @@ from typing import Final
 import numpy as np
 
 from trimtab.load_model.history import PlannerHistory
-from trimtab.planner.search.board import Ground
+from trimtab.planner.search.ground import Ground
 from trimtab.planner.search.trial import Trial
 from trimtab.settings import Settings
 

@@ -1,7 +1,7 @@
 """Bundles that no plan can make room for.
 
 giant = the largest bundle of its broker, if
-          the range that it forces (`floor_at`, `trimtab.planner.search.fewest_moves`) is above the
+          the range that it forces (`floor_at`, `trimtab.planner.search.floor`) is above the
             target, or, if a plan is needed, above a balanced one: a split costs less than to clear
             its broker
           or a plan is needed, none helps, and the coldest broker would be as hot with the bundle as
@@ -27,8 +27,8 @@ from trimtab.model import parse_bundle, within
 from trimtab.names import identities, rows_of
 from trimtab.planner.constraints import Draft
 from trimtab.planner.outlook import Prospect
-from trimtab.planner.search.board import Ground
-from trimtab.planner.search.fewest_moves import floor_at
+from trimtab.planner.search.floor import floor_at
+from trimtab.planner.search.ground import Ground
 from trimtab.settings import Settings
 from trimtab.settings.words import AIMS
 from trimtab.view import View

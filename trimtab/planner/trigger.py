@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from trimtab.load_model.odds import deviations
-from trimtab.planner.search.board import Ground
+from trimtab.planner.search.ground import Ground
 from trimtab.settings import Settings
 from trimtab.settings.words import AIMS
 

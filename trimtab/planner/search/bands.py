@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from trimtab.planner.search.board import Band, Board, BoardMove, Ground
+from trimtab.planner.search.board import Board
+from trimtab.planner.search.ground import Band, BoardMove, Ground
 from trimtab.planner.search.outsized import send_misplaced, send_outsized
 from trimtab.planner.search.shelf import Shelf
 from trimtab.planner.search.trial import Trial, keep_least, load_of, trial_of

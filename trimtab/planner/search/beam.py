@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from trimtab.arrays import Floats, Ints
-from trimtab.planner.search.board import BoardMove, Ground
+from trimtab.planner.search.ground import BoardMove, Ground
 
 _TRIES: Final = 30_000
 """States tried in all. Lower: a narrower beam misses plans; higher: a plan takes longer."""

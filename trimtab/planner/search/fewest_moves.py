@@ -16,7 +16,8 @@ import numpy as np
 from trimtab.load_model.resources.takes import Takes
 from trimtab.planner.search.bands import HABITS, run_trial
 from trimtab.planner.search.beam import ENDS, search_beam
-from trimtab.planner.search.board import Band, Ground
+from trimtab.planner.search.floor import largest_of, stand_against
+from trimtab.planner.search.ground import Band, Ground
 from trimtab.planner.search.least import least_moved
 from trimtab.planner.search.levels import mean_of, positions
 from trimtab.planner.search.order import order_moves
@@ -55,8 +56,6 @@ _PENALTY: Final = 1.24
 """What one move of a penalised plan counts as: below 5/4, so 4 such moves still beat 5."""
 _EPSILON: Final = 1e-9
 """Tolerance for rounding: a bundle alone on its broker is not above the band made for it."""
-_TWO: Final = 2
-"""The fewest brokers that have a range."""
 
 
 class _Goal(NamedTuple):
@@ -70,45 +69,12 @@ class _Goal(NamedTuple):
     """
 
 
-def floor_of(ground: Ground) -> float:
-    """The range that the largest bundle forces wherever it is."""
-    if ground.fleet.takes is not None:
-        top, others = outweigh(ground, ground.fleet.takes)
-        return max(top - others, 0.0)
-    return floor_at(ground, _largest(ground))
-
-
-def _largest(ground: Ground) -> float:
-    return float(ground.fleet.size.max(initial=0.0, where=ground.held))
-
-
-def floor_at(ground: Ground, size: float) -> float:
-    """The range that a bundle of this size forces: alone on a broker against all the rest."""
-    alone, others = _against(ground, size)
-    return max(alone - others, 0.0)
-
-
-def _against(ground: Ground, size: float) -> tuple[float, float]:
-    """Usage of the best broker for a bundle of this size, with only it, and of all the others."""
-    fleet, brokers = ground.fleet, ground.brokers
-    if len(brokers) < _TWO:
-        return 0.0, 0.0
-    carried = ground.carried
-    rest = fleet.usage - fleet.gain * carried
-    alone = rest + fleet.gain * size
-    host = int(np.argmin(alone[brokers]))
-    left = np.delete(brokers, host)
-    speed = 1.0 / fleet.gain[left]
-    others = (carried[brokers].sum() - size + (speed * rest[left]).sum()) / speed.sum()
-    return float(alone[brokers][host]), float(others)
-
-
 def find_plan(ground: Ground, keeps: list[int], target: float, effort: int) -> Trial:
     """The best plan found for a range of ``target``, in an order in which no destination ever
     exceeds the start's peak."""
     if ground.fleet.takes is not None:
         return _several(ground, ground.fleet.takes, keeps, target, effort)
-    top, others = _against(ground, _largest(ground))
+    top, others = stand_against(ground, largest_of(ground))
     most, few = _FEW, len(ground.rows) <= _SMALL
     width = max(target, _ABOVE_FLOOR * (top - others))
     # Few bundles are too large for the least load to be reachable.

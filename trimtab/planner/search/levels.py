@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trimtab.arrays import Floats, Ints
-from trimtab.planner.search.board import Band, Ground
+from trimtab.planner.search.ground import Band, Ground
 
 
 def positions(low: float, high: float, mean: float, width: float, count: int) -> list[Band]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trimtab.load_model.fleet import Fleet
-from trimtab.planner.search.board import BoardMove, Standing
+from trimtab.planner.search.ground import BoardMove
+from trimtab.planner.search.standing import Standing
 
 
 def order_moves(fleet: Fleet, steps: Sequence[BoardMove]) -> tuple[BoardMove, ...]:

@@ -18,7 +18,8 @@ from typing import Final
 import numpy as np
 
 from trimtab.arrays import Floats, Ints
-from trimtab.planner.search.board import Band, Board, Ground
+from trimtab.planner.search.board import Board
+from trimtab.planner.search.ground import Band, Ground
 from trimtab.planner.search.shelf import Shelf
 
 _MANY: Final = 6

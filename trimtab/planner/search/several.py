@@ -17,7 +17,7 @@ import numpy as np
 
 from trimtab.arrays import Floats, Ints
 from trimtab.load_model.resources.takes import Takes
-from trimtab.planner.search.board import Band, BoardMove, Ground
+from trimtab.planner.search.ground import Band, BoardMove, Ground
 from trimtab.planner.search.levels import positions
 
 _POSITIONS: Final = 5

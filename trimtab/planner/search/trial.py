@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from trimtab.load_model.fleet import Fleet
-from trimtab.planner.search.board import BoardMove, Ground, stand
+from trimtab.planner.search.ground import BoardMove, Ground
+from trimtab.planner.search.standing import stand
 
 
 class Trial(NamedTuple):
