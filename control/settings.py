@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from trimtab.cluster.intents.apply import resolve_settings
-from trimtab.cluster.intents.setting_flaws import FIXED
+from trimtab.cluster.intents.settings import FIXED, resolve_settings
 from trimtab.cluster.job_settings import from_record, to_record
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import IN_WORDS, Value

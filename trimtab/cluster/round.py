@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from trimtab.cluster.intents.apply import resolve_settings
+from trimtab.cluster.intents.settings import resolve_settings
 from trimtab.cluster.pending_intents import note_round
 from trimtab.cluster.placement_hints import hints
 from trimtab.cluster.plans.drains import follow_drains

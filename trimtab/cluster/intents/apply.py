@@ -15,22 +15,18 @@ from typing import Final, NamedTuple
 from trimtab.cluster.existing import Existing, absences, concerned, new_bundles
 from trimtab.cluster.intents.controls import CONTROLS, changed
 from trimtab.cluster.intents.flaws import asked_split, intent_flaws
-from trimtab.cluster.intents.setting_flaws import without_names
+from trimtab.cluster.intents.policies import POLICIES
+from trimtab.cluster.intents.settings import SETTINGS, resolve_settings
 from trimtab.cluster.plans.drain_cost import count_owned
 from trimtab.cluster.plans.drains import DRAIN_PLANS, make_drain_plan
 from trimtab.cluster.plans.verbs import VERBS, apply_verb
 from trimtab.doubt import Doubt
-from trimtab.policies import Policies
 from trimtab.reasons import IntentRule
-from trimtab.settings import Settings, Value
-from trimtab.settings.setting import InvalidSettings
+from trimtab.settings import Settings
 from trimtab.state.liveness import Late, Liveness
 from trimtab.state.memory import Memory
 from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.ownership import NO_RECORD, Record
-
-_CAUTION: Final = ("round.observe_only", "round.enabled", "plans.mode", "plans.windows")
-"""Settings under which the job acts less; they contradict no others."""
 
 
 class Refused(NamedTuple):
@@ -79,10 +75,10 @@ def apply_intent(  # noqa: PLR0913 - a cluster, an intent, and both clocks
         texts = [f"intent {intent.id}: {problem}" for _, problem in flaws]
         refused = Refused(flaws[0][0], tuple(problem for _, problem in flaws))
         return Applied(replace(memory, problems=[*memory.problems, *texts]), refused)
-    if intent.kind in _SETTINGS:
-        return Applied(_overridden(memory, _SETTINGS[intent.kind](memory, intent, defaults)))
-    if intent.kind in _POLICIES:
-        return Applied(replace(memory, policies=_POLICIES[intent.kind](memory.policies, intent)))
+    if intent.kind in SETTINGS:
+        return Applied(SETTINGS[intent.kind](memory, intent, defaults))
+    if intent.kind in POLICIES:
+        return Applied(replace(memory, policies=POLICIES[intent.kind](memory.policies, intent)))
     if intent.kind in CONTROLS:
         return Applied(replace(memory, controls=CONTROLS[intent.kind](memory.controls, intent)))
     found = {} if existing is None else concerned(intent, existing.records)
@@ -167,68 +163,5 @@ _EFFECTS: Final[Mapping[IntentKind, Callable[[Memory, _Asked], Memory]]] = {
         lambda memory, asked: apply_verb(memory, asked.intent, asked.settings, asked.now_ms),
     ),
 }
-"""The memory after an intent that may leave something to repair. Settings and policies are
-elsewhere."""
-
-
-def _overridden(memory: Memory, overrides: dict[str, Value]) -> Memory:
-    version = memory.settings_version + 1
-    return replace(memory, overrides=overrides, settings_version=version)
-
-
-def _set(memory: Memory, intent: Intent, defaults: Settings) -> dict[str, Value]:
-    accepted, _ = defaults.read(intent.settings)
-    # By dotted name: a setting changed under both spellings has the later value.
-    return {**without_names(memory.overrides, accepted.keys(), defaults), **accepted}
-
-
-def resolve_settings(memory: Memory, defaults: Settings) -> tuple[Settings, list[str]]:
-    """The cluster's settings, and the reasons if its own changes are left out.
-
-    The changes were valid when they arrived; a job started with other settings may contradict them.
-    What keeps the job from acting is never left out: an operator said so.
-    """
-    if not memory.overrides:
-        # The case for most clusters, and this runs several times per batch.
-        return defaults, []
-    try:
-        return defaults.changed(memory.overrides), []
-    except InvalidSettings as error:
-        overrides = memory.overrides.items()
-        kept = {name: value for name, value in overrides if defaults.path_of(name) in _CAUTION}
-        problems = [f"changed settings are left out: {p}" for p in error.problems]
-        return defaults.changed(kept), problems
-
-
-def _isolation(policies: Policies, intent: Intent) -> Policies:
-    return replace(policies, isolation=changed(policies.isolation, intent.name, intent.isolation))
-
-
-def _group(policies: Policies, intent: Intent) -> Policies:
-    return replace(policies, groups=changed(policies.groups, intent.name, intent.group or None))
-
-
-def _domain(policies: Policies, intent: Intent) -> Policies:
-    others = {b: d for b, d in policies.domains.items() if d != intent.name}
-    return replace(policies, domains=others | dict.fromkeys(intent.brokers, intent.name))
-
-
-_SETTINGS: Final[Mapping[IntentKind, Callable[[Memory, Intent, Settings], dict[str, Value]]]] = (
-    MappingProxyType(
-        {
-            IntentKind.SETTINGS: _set,
-            IntentKind.RESET: lambda memory, intent, defaults: without_names(
-                memory.overrides, intent.names, defaults
-            ),
-        }
-    )
-)
-"""The settings that intents have changed, after one more."""
-
-_POLICIES: Final[Mapping[IntentKind, Callable[[Policies, Intent], Policies]]] = MappingProxyType(
-    {
-        IntentKind.ISOLATION: _isolation,
-        IntentKind.ANTI_AFFINITY: _group,
-        IntentKind.FAILURE_DOMAIN: _domain,
-    }
-)
+"""The memory after an intent that may leave something to repair. The others are in `SETTINGS`,
+`POLICIES` and `CONTROLS`."""

@@ -10,13 +10,12 @@ from typing import Final
 
 from trimtab.cluster.existing import Flaw
 from trimtab.cluster.intents.controls import CONTROLS, budget_flaws, mode_flaws, pin_flaws
-from trimtab.cluster.intents.setting_flaws import reset_flaws, setting_flaws
+from trimtab.cluster.intents.policies import POLICIES, policy_flaws
+from trimtab.cluster.intents.settings import SETTINGS, reset_flaws, setting_flaws
 from trimtab.cluster.intents.size import excesses
 from trimtab.cluster.plans.drains import DRAIN_PLANS, drain_plan_flaws
 from trimtab.cluster.plans.verbs import VERBS, plan_flaws
 from trimtab.model import FULL_RANGE_END, InvalidName, namespace_of, parse_bundle
-from trimtab.nearby import nearby
-from trimtab.policies import Isolation, Policies
 from trimtab.reasons import IntentRule
 from trimtab.settings import Settings
 from trimtab.settings.words import BY_POSITIONS
@@ -26,13 +25,6 @@ from trimtab.wire.control import LONGEST_ID, LONGEST_REASON, OF_THE_WATCHER, Int
 
 MOST_BUNDLES: Final = 1024
 """Of a new namespace. Fewer: too few for the largest; more: one intent fills many batches."""
-MOST_PATTERNS: Final = 500
-"""Regular expressions of an isolation policy, all of which a round may try on each namespace."""
-LONGEST_PATTERN: Final = 1000
-MOST_GROUPS: Final = 50
-"""Parentheses of a pattern: each deepens the stack that Python compiles it on."""
-_REPEATED_TWICE: Final = re.compile(r"[+*}][^()|]*\)[+*{]")
-"""As in ``(a+)+``: Python may try all ways to share a name out between the two."""
 _NAMESPACE: Final = re.compile(r"[-=:.\w]+/[-=:.\w]+", re.ASCII)
 """The characters of Pulsar's NamedEntity."""
 
@@ -55,36 +47,6 @@ def intent_flaws(memory: Memory, intent: Intent, defaults: Settings, now_ms: int
         yield from _FLAWS[intent.kind](memory, intent, defaults)
     elif intent.kind in (IntentKind.PIN, IntentKind.UNPIN):
         yield from pin_flaws(memory, intent, now_ms)
-
-
-def _policy_flaws(memory: Memory, intent: Intent, _: Settings) -> Iterator[Flaw]:
-    policies = memory.policies
-    if intent.isolation is not None:
-        for problem in isolation_problems(intent.isolation):
-            yield IntentRule.INVALID_POLICY, problem
-        return
-    if intent.kind is IntentKind.FAILURE_DOMAIN:
-        yield from _taken(policies, intent)
-    existing, deletes = {
-        IntentKind.ISOLATION: (policies.isolation.keys(), True),
-        IntentKind.ANTI_AFFINITY: (policies.groups.keys(), not intent.group),
-        IntentKind.FAILURE_DOMAIN: ({*policies.domains.values()}, not intent.brokers),
-    }[intent.kind]
-    if deletes and intent.name not in existing:
-        near = nearby(intent.name, existing)
-        yield (
-            IntentRule.UNKNOWN_POLICY,
-            f"name: {intent.name} has no {intent.kind.value} to delete; {near}",
-        )
-
-
-def _taken(policies: Policies, intent: Intent) -> Iterator[Flaw]:
-    """Brokers that are in another domain: they must leave that one first (as in Pulsar)."""
-    for broker in intent.brokers:
-        domain = policies.domains.get(broker, intent.name)
-        if domain != intent.name:
-            problem = f"brokers: {broker} is in {domain}; set {domain} without it first"
-            yield IntentRule.INVALID_POLICY, problem
 
 
 def _split_flaws(memory: Memory, intent: Intent, defaults: Settings) -> Iterator[Flaw]:
@@ -168,37 +130,7 @@ def asked_split(intent: Intent) -> AskedSplit:
     return AskedSplit(algorithm_of(intent), tuple(sorted(intent.positions)))
 
 
-def isolation_problems(policy: Isolation) -> Iterator[str]:
-    """What is wrong with an isolation policy."""
-    if policy.min_available < 0:
-        yield f"isolation.min_available: must not be negative, not {policy.min_available}"
-    if len(policy.namespaces) + len(policy.primary) + len(policy.secondary) > MOST_PATTERNS:
-        yield f"isolation: has more than {MOST_PATTERNS} patterns"
-        return
-    for member in ("namespaces", "primary", "secondary"):
-        for pattern in getattr(policy, member):
-            if problem := _pattern_problem(pattern):
-                yield f"isolation.{member}: {pattern[:200]!r} {problem}"
-
-
-def _pattern_problem(pattern: str) -> str:
-    if len(pattern) > LONGEST_PATTERN or pattern.count("(") > MOST_GROUPS:
-        return f"has more than {LONGEST_PATTERN} characters or {MOST_GROUPS} groups"
-    if _REPEATED_TWICE.search(pattern):
-        return "repeats a repetition, which may take for ever: say it with one of them"
-    try:
-        re.compile(pattern)
-    except (re.error, OverflowError) as error:
-        return f"is no regular expression: {error}"
-    return ""
-
-
-POLICIES: Final = frozenset(
-    {IntentKind.ISOLATION, IntentKind.ANTI_AFFINITY, IntentKind.FAILURE_DOMAIN}
-)
-"""The intents that change a policy."""
-
-FROM_ROUNDS: Final = POLICIES | CONTROLS.keys() | {IntentKind.SETTINGS, IntentKind.RESET}
+FROM_ROUNDS: Final = SETTINGS.keys() | POLICIES.keys() | CONTROLS.keys()
 """Those whose effect the next round's record shows."""
 
 
@@ -214,11 +146,9 @@ _FLAWS: Final[Mapping[IntentKind, Callable[[Memory, Intent, Settings], Iterator[
             IntentKind.SPLIT: _split_flaws,
             IntentKind.UNLOAD: _move_flaws,
             IntentKind.NAMESPACE: _namespace_flaws,
-            IntentKind.ISOLATION: _policy_flaws,
-            IntentKind.ANTI_AFFINITY: _policy_flaws,
-            IntentKind.FAILURE_DOMAIN: _policy_flaws,
             IntentKind.MODE: mode_flaws,
             IntentKind.BUDGET: budget_flaws,
+            **dict.fromkeys(POLICIES, policy_flaws),
             **dict.fromkeys(VERBS, plan_flaws),
             **dict.fromkeys(DRAIN_PLANS, drain_plan_flaws),
         }

@@ -1,9 +1,10 @@
-"""What is wrong with an intent that changes or resets settings."""
+"""Intents that change or reset settings: what is wrong with one, and the settings after it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import fields
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import fields, replace
+from types import MappingProxyType
 from typing import Final
 
 from trimtab.cluster.existing import Flaw
@@ -11,10 +12,34 @@ from trimtab.intake.snapshot import IntakeSettings
 from trimtab.nearby import nearby
 from trimtab.reasons import IntentRule
 from trimtab.settings import Settings, Value, contradictions
+from trimtab.settings.setting import InvalidSettings
+from trimtab.state.memory import Memory
+from trimtab.wire.control import Intent, IntentKind
+
+_CAUTION: Final = ("round.observe_only", "round.enabled", "plans.mode", "plans.windows")
+"""Settings under which the job acts less; they contradict no others."""
 
 FIXED: Final = "intake."
 """The settings of operator ①, which reads no intents."""
 _INTAKE: Final = tuple(FIXED + each.name for each in fields(IntakeSettings))
+
+
+def resolve_settings(memory: Memory, defaults: Settings) -> tuple[Settings, list[str]]:
+    """The cluster's settings, and the reasons if its own changes are left out.
+
+    The changes were valid when they arrived; a job started with other settings may contradict them.
+    What keeps the job from acting is never left out: an operator said so.
+    """
+    if not memory.overrides:
+        # The case for most clusters, and this runs several times per batch.
+        return defaults, []
+    try:
+        return defaults.changed(memory.overrides), []
+    except InvalidSettings as error:
+        overrides = memory.overrides.items()
+        kept = {name: value for name, value in overrides if defaults.path_of(name) in _CAUTION}
+        problems = [f"changed settings are left out: {p}" for p in error.problems]
+        return defaults.changed(kept), problems
 
 
 def setting_flaws(
@@ -77,3 +102,25 @@ def _fixed(names: Collection[str]) -> Iterator[Flaw]:
 
 def _not_fixed(names: Collection[str]) -> list[str]:
     return [name for name in names if not name.startswith(FIXED)]
+
+
+def _set(memory: Memory, intent: Intent, defaults: Settings) -> Memory:
+    accepted, _ = defaults.read(intent.settings)
+    # By dotted name: a setting changed under both spellings has the later value.
+    kept = without_names(memory.overrides, accepted.keys(), defaults)
+    return _overridden(memory, {**kept, **accepted})
+
+
+def _reset(memory: Memory, intent: Intent, defaults: Settings) -> Memory:
+    return _overridden(memory, without_names(memory.overrides, intent.names, defaults))
+
+
+def _overridden(memory: Memory, overrides: dict[str, Value]) -> Memory:
+    version = memory.settings_version + 1
+    return replace(memory, overrides=overrides, settings_version=version)
+
+
+SETTINGS: Final[Mapping[IntentKind, Callable[[Memory, Intent, Settings], Memory]]] = (
+    MappingProxyType({IntentKind.SETTINGS: _set, IntentKind.RESET: _reset})
+)
+"""The memory after an intent without flaws."""
