@@ -12,8 +12,6 @@ import typer
 from rich.console import Console
 
 from admin.commands.advise import advise
-from admin.commands.api import serve_api
-from admin.commands.audit import audit
 from admin.commands.brokers import broker_commands
 from admin.commands.bundles import bundle_commands
 from admin.commands.clusters import cluster_commands, status
@@ -25,17 +23,19 @@ from admin.commands.controls import (
     pin_commands,
     window_commands,
 )
-from admin.commands.doctor import doctor
-from admin.commands.kafka import kafka_commands
 from admin.commands.namespaces import namespace_commands
-from admin.commands.options import Config
 from admin.commands.outcome import outcome
 from admin.commands.plans import plan_commands
 from admin.commands.policies import policy_commands
-from admin.commands.replay import replay
 from admin.commands.rounds import pause, resume, round_commands
-from admin.commands.simulate import simulate
-from admin.commands.tokens import token_commands
+from admin.commands.tools.api import serve_api
+from admin.commands.tools.audit import audit
+from admin.commands.tools.doctor import doctor
+from admin.commands.tools.kafka import kafka_commands
+from admin.commands.tools.options import Config
+from admin.commands.tools.replay import replay
+from admin.commands.tools.simulate import simulate
+from admin.commands.tools.tokens import token_commands
 from admin.commands.topics import topic_commands
 from admin.commands.why import why
 from admin.conformance.command import conformance

@@ -13,7 +13,7 @@ from control.config_import.pulsar_keys import NOT_IMPORTED
 from control.rounds import ClusterRounds
 from sinks.errors import SinkError
 from trimtab.cluster.existing import Existing, Flaw, absences
-from trimtab.cluster.flaws import intent_flaws
+from trimtab.cluster.intents.flaws import intent_flaws
 from trimtab.explaining.shortages import estimate_left, say_left
 from trimtab.nearby import nearby
 from trimtab.policies import host_of, matches

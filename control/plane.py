@@ -40,8 +40,8 @@ from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import address, redis_client
 from sinks.redis.service_urls import UrlStore
 from streaming.config import JobConfig
-from trimtab.cluster.drain_plans import DRAIN_PLANS
 from trimtab.cluster.existing import Existing
+from trimtab.cluster.plans.drains import DRAIN_PLANS
 from trimtab.nearby import nearby
 from trimtab.state.memory import Memory
 from trimtab.wire.control import Intent

@@ -15,8 +15,9 @@ import msgspec
 
 from simulation.replay.batch_records import BATCHES, decode_values
 from simulation.replay.recorded import RecordedTopics
-from trimtab.cluster.flaws import FROM_ROUNDS
-from trimtab.cluster.intents import apply_intent, resolve_settings
+from trimtab.cluster.intents.apply import apply_intent
+from trimtab.cluster.intents.flaws import FROM_ROUNDS
+from trimtab.cluster.intents.settings import resolve_settings
 from trimtab.cluster.job_settings import from_record
 from trimtab.controls import NO_CONTROLS
 from trimtab.nearby import nearby

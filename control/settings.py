@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from trimtab.cluster.intents import resolve_settings
+from trimtab.cluster.intents.settings import FIXED, resolve_settings
 from trimtab.cluster.job_settings import from_record, to_record
-from trimtab.cluster.setting_flaws import FIXED
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import IN_WORDS, Value
 from trimtab.shedding import DEFAULTS

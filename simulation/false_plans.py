@@ -18,9 +18,9 @@ import numpy as np
 import typer
 
 from trimtab.arrays import Floats, Ints
-from trimtab.load_model.estimates import Estimates, Samples
+from trimtab.load_model.estimating.estimates import Estimates, Samples
+from trimtab.load_model.estimating.sampling import follow_samples
 from trimtab.load_model.odds import bound, deviations
-from trimtab.load_model.sampling import follow_samples
 
 INTERVAL_S: Final = 60
 HALF_LIFE_S: Final = 1800.0

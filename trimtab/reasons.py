@@ -204,7 +204,7 @@ class IntentRule(StrEnum):
     INVALID_REASON = "invalid-reason"
     """It says why it is asked at more length than anyone would read."""
     TOO_LARGE = "too-large"
-    """It says more than a round can carry (`trimtab.cluster.intent_size`)."""
+    """It says more than a round can carry (`trimtab.cluster.intents.size`)."""
     ID_IN_USE = "id-in-use"
     """An earlier intent with this id asked for something else."""
     NO_SUBJECT = "no-subject"

@@ -1,5 +1,5 @@
 """The commands of `trimtab`: one file for each resource or verb.
 
-What they ask and tell is in `control`; the demo, the conformance kit and the auditor's reader are
-in `admin` itself, and `admin.cli` lists all commands and has the shortest.
+What they ask and tell is in `control`; commands that need no control plane are in `tools`, and the
+demo and the conformance kit in `admin` itself. `admin.cli` lists all and has the shortest.
 """

@@ -18,7 +18,7 @@ from control.config_import.broker_conf import import_conf
 from control.config_import.java_properties import MalformedProperties, parse
 from control.settings import parse_value
 from streaming.config import InvalidConfig, load_config
-from trimtab.cluster.setting_flaws import FIXED
+from trimtab.cluster.intents.settings import FIXED
 from trimtab.settings.setting import InvalidSettings
 
 config_commands = typer.Typer(help="The settings of a cluster, and files.", no_args_is_help=True)

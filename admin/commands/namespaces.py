@@ -9,7 +9,7 @@ import typer
 from admin.output import Shown, text
 from admin.session import Session
 from admin.verbs import After, Change, Limit, acts, note_more, reads
-from trimtab.cluster.flaws import MOST_BUNDLES
+from trimtab.cluster.intents.flaws import MOST_BUNDLES
 
 namespace_commands = typer.Typer(help="The namespaces of a cluster.", no_args_is_help=True)
 

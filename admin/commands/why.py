@@ -11,8 +11,8 @@ import typer
 from rich.console import Console
 
 from admin.commands.explanation_text import name_rounds, show
-from admin.commands.options import Config
-from admin.commands.replay import Impossible, bound_of
+from admin.commands.tools.options import Config
+from admin.commands.tools.replay import Impossible, bound_of
 from admin.ending import end, end_unserved
 from admin.exit_codes import USAGE
 from admin.output import Output, Shown

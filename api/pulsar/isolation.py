@@ -12,7 +12,7 @@ from api.context import Context, InContext
 from api.pulsar.clusters import require_cluster
 from api.refusal import RefusedRequest
 from control.intents import Objections
-from trimtab.cluster.flaws import isolation_problems
+from trimtab.cluster.intents.policies import isolation_problems
 from trimtab.policies import Isolation, host_of, matches
 from trimtab.wire.control import IntentKind
 

@@ -12,7 +12,7 @@ from api.context import InContext
 from api.pulsar.bundles import standing_records
 from api.refusal import RefusedRequest
 from control.intents import Objections
-from trimtab.cluster.flaws import MOST_BUNDLES
+from trimtab.cluster.intents.flaws import MOST_BUNDLES
 from trimtab.model import FULL_RANGE_END, parse_bundle
 from trimtab.reasons import IntentRule
 from trimtab.store.ring import equal_edges

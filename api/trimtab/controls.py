@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from api.context import InContext
 from api.trimtab.changes import Change, HowToChange
-from trimtab.cluster.control_intents import LONGEST_PIN_MS
+from trimtab.cluster.intents.controls import LONGEST_PIN_MS
 from trimtab.controls import Mode
 from trimtab.settings.windows import is_open, opens_ms
 from trimtab.wire.control import IntentKind

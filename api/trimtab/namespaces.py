@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from api.context import InContext
 from api.trimtab.changes import MOST_LISTED, Change, HowToChange
-from trimtab.cluster.flaws import MOST_BUNDLES
+from trimtab.cluster.intents.flaws import MOST_BUNDLES
 from trimtab.store.ring import equal_edges
 from trimtab.wire.control import IntentKind
 

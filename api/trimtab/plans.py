@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from api.context import InContext
 from api.refusal import RefusedRequest
 from api.trimtab.changes import Change, HowToChange
-from trimtab.cluster.intent_size import MOST
+from trimtab.cluster.intents.size import MOST
 from trimtab.kept_plans.kept_plan import KeptPlan
 from trimtab.nearby import nearby
 from trimtab.wire.control import IntentKind

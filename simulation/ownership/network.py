@@ -16,7 +16,7 @@ from typing import Final, Protocol, TypeVar
 
 import numpy as np
 
-from simulation.ownership.server import MemoryServer
+from simulation.ownership.redis.server import MemoryServer
 from sinks.errors import SinkError, StoreUnavailable
 from trimtab.wire.ownership import Record
 

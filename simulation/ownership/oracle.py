@@ -18,8 +18,8 @@ from itertools import pairwise
 from typing import Final
 
 from simulation.ownership.host import Host
-from simulation.ownership.rules import span_of
-from simulation.ownership.server import MemoryServer
+from simulation.ownership.redis.rules import span_of
+from simulation.ownership.redis.server import MemoryServer
 from trimtab.auditing.auditor import NOTES, Audit, ViolationKind
 from trimtab.model import NO_EPOCH, Epoch, HashRange, namespace_of
 from trimtab.ownership import Event, State

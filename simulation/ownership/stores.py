@@ -12,10 +12,10 @@ from typing import Final
 
 import numpy as np
 
-from simulation.ownership.contents import Data
 from simulation.ownership.network import Clock, Wire
-from simulation.ownership.process import Acknowledged, Replication
-from simulation.ownership.server import MemoryServer
+from simulation.ownership.redis.contents import Data
+from simulation.ownership.redis.process import Acknowledged, Replication
+from simulation.ownership.redis.server import MemoryServer
 from trimtab.wire.ownership import Change
 
 _BEGUN_MS: Final = 1_800_000_000_000

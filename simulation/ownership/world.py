@@ -19,8 +19,8 @@ from simulation.ownership.links import JobLink, Link
 from simulation.ownership.manager import Kafka, Manager, names_of
 from simulation.ownership.network import NO_FAULTS, Clock, Killed, Odds
 from simulation.ownership.oracle import Oracle, Violation
-from simulation.ownership.rules import FREE
-from simulation.ownership.server import MemoryServer
+from simulation.ownership.redis.rules import FREE
+from simulation.ownership.redis.server import MemoryServer
 from simulation.ownership.stores import Stores
 from sinks.errors import Fenced, SinkError
 from trimtab.store.ring import equal_edges

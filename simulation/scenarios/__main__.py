@@ -10,9 +10,9 @@ from typing import Annotated, Final
 
 import typer
 
-from simulation.scenarios.comparing import Job, by_strategy, play
-from simulation.scenarios.document import ALL, ROUGH, ROUGH_PAGE, VARIANTS, label
-from simulation.scenarios.outcome import ScenarioOutcome
+from simulation.scenarios.comparisons.comparing import Job, by_strategy, play
+from simulation.scenarios.comparisons.document import ALL, ROUGH, ROUGH_PAGE, VARIANTS, label
+from simulation.scenarios.outcomes.outcome import ScenarioOutcome
 from simulation.scenarios.reading import library, load
 from simulation.scenarios.running import strategy
 

@@ -11,8 +11,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final, cast
 
-from simulation.scenarios.needs import MOST
 from simulation.scenarios.scenario import Scenario
+from simulation.scenarios.world.needs import MOST
 from trimtab.settings.setting import Setting, problem_of
 
 _LIBRARY: Final = files("simulation.scenarios") / "library"

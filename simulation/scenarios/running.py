@@ -14,14 +14,14 @@ from typing import Final
 
 import numpy as np
 
-from simulation.scenarios.events import Events
-from simulation.scenarios.losses import trouble_of
-from simulation.scenarios.outcome import ScenarioCommand, ScenarioOutcome
-from simulation.scenarios.recorder import Recorder
-from simulation.scenarios.reports import CLUSTER, Reports
-from simulation.scenarios.reshaping import divide, merge
+from simulation.scenarios.outcomes.outcome import ScenarioCommand, ScenarioOutcome
+from simulation.scenarios.outcomes.recorder import Recorder
+from simulation.scenarios.reports.losses import trouble_of
+from simulation.scenarios.reports.view import CLUSTER, Reports
 from simulation.scenarios.scenario import Scenario
-from simulation.scenarios.world import World
+from simulation.scenarios.world.events import Events
+from simulation.scenarios.world.reshaping import divide, merge
+from simulation.scenarios.world.state import World
 from trimtab.plan import Plan
 from trimtab.reasons import Reason
 from trimtab.round.decide import decide

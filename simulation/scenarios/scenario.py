@@ -105,7 +105,7 @@ class Posting:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Which resources bundles take (`simulation.scenarios.needs`)."""
+    """Which resources bundles take (`simulation.scenarios.world.needs`)."""
 
     most: str = setting(
         "",

@@ -21,7 +21,7 @@ WRONG = bad("jars", "2 of 40 (a.jar: missing)", "python -m deploy.jars")
 
 def examined(*findings: Finding, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deploy.doctor.examine", lambda **_: list(findings))
-    monkeypatch.setattr("admin.commands.doctor.is_free", lambda _: True)
+    monkeypatch.setattr("admin.commands.tools.doctor.is_free", lambda _: True)
 
 
 def test_a_healthy_machine_gives_0(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,8 +59,8 @@ def test_the_metrics_port_may_be_a_job_s_and_nobody_else_s(
     content: bytes, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("deploy.doctor.examine", lambda **_: [])
-    monkeypatch.setattr("admin.commands.doctor.is_free", lambda _: False)
-    monkeypatch.setattr("admin.commands.doctor.urlopen", lambda *_, **__: BytesIO(content))
+    monkeypatch.setattr("admin.commands.tools.doctor.is_free", lambda _: False)
+    monkeypatch.setattr("admin.commands.tools.doctor.urlopen", lambda *_, **__: BytesIO(content))
     assert CliRunner().invoke(cli.app, ["doctor"]).exit_code == code
 
 

@@ -11,7 +11,7 @@ from admin.exit_codes import OK, USAGE
 from deploy.kafka_server import KafkaServer
 from simulation.replay.recorded import RecordedTopics
 from sinks.kafka.topics import ensure_topics
-from trimtab.cluster.intents import apply_intent
+from trimtab.cluster.intents.apply import apply_intent
 from trimtab.controls import Mode
 from trimtab.settings import Settings
 from trimtab.state.memory import Memory

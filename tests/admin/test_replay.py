@@ -14,7 +14,7 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from admin import cli
-from admin.commands.replay import _totals, bound_of, show
+from admin.commands.tools.replay import _totals, bound_of, show
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
 from simulation.replay.difference import Difference

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from admin import cli
-from simulation.scenarios.curve import TARGETS
+from simulation.scenarios.comparisons.curve import TARGETS
 
 SCENARIO = """\
 about = "Six brokers & few bundles"

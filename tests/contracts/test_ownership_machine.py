@@ -13,8 +13,8 @@ import redis
 from hypothesis import Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from simulation.ownership.rules import FREE
-from simulation.ownership.server import MemoryServer
+from simulation.ownership.redis.rules import FREE
+from simulation.ownership.redis.server import MemoryServer
 from sinks.errors import SinkError
 from sinks.redis.cluster_gate import Closure, ClusterGate
 from sinks.redis.leases import FOR_THE_NEXT, Lease, Leases, Renewal

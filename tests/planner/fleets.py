@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from trimtab.arrays import Floats
 from trimtab.load_model.fleet import Fleet
-from trimtab.planner.board import BoardMove, Ground
-from trimtab.planner.search import find_plan
-from trimtab.planner.trial import Trial
+from trimtab.planner.search.fewest_moves import find_plan
+from trimtab.planner.search.ground import BoardMove, Ground
+from trimtab.planner.search.trial import Trial
 
 EFFORT = 400_000
 

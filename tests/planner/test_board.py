@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from tests.planner.fleets import Carried, fleets, ground_of, keeps
 from trimtab.load_model.fleet import Fleet
-from trimtab.planner.board import Board, Ground
+from trimtab.planner.search.board import Board
+from trimtab.planner.search.ground import Ground
 
 
 class EveryBroker:

@@ -11,11 +11,13 @@ from tests.planner.fleets import fleet_of, ground_of, keeps, plan, usage_after
 from tests.planner.views import carrying, later
 from trimtab.load_model.fleet import Fleet
 from trimtab.load_model.history import PlannerHistory
-from trimtab.planner import search, shed
-from trimtab.planner.bands import HABITS, Habit, run_trial
-from trimtab.planner.board import Band, Board, BoardMove
-from trimtab.planner.outsized import send_misplaced
-from trimtab.planner.trial import Trial
+from trimtab.planner import shed
+from trimtab.planner.search import fewest_moves
+from trimtab.planner.search.bands import HABITS, Habit, run_trial
+from trimtab.planner.search.board import Board
+from trimtab.planner.search.ground import Band, BoardMove
+from trimtab.planner.search.outsized import send_misplaced
+from trimtab.planner.search.trial import Trial
 from trimtab.settings import Settings
 
 TARGET = 0.05
@@ -95,7 +97,7 @@ def test_few_trials_are_made_where_none_helps_and_the_effort_is_spent(
         made.append(run_trial(*args))  # type: ignore[arg-type]  # the same arguments
         return made[-1]
 
-    monkeypatch.setattr(search, "run_trial", counted)
+    monkeypatch.setattr(fewest_moves, "run_trial", counted)
     fleet = fleet_of(np.linspace(0.1, 0.9, 300), np.arange(300), np.ones(300))
     assert plan(fleet, TARGET, LITTLE).steps == ()
     assert len(made) <= len(HABITS)

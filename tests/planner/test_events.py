@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.arrays import Floats
-from trimtab.load_model.events import Leaps, draw_leaps
+from trimtab.load_model.estimating.events import Leaps, draw_leaps
 
 SIGMA = 0.5
 

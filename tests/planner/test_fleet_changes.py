@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from simulation.scenarios.outcome import ScenarioOutcome
+from simulation.scenarios.outcomes.outcome import ScenarioOutcome
 from simulation.scenarios.reading import change_scenario
 from simulation.scenarios.running import run, strategy
 from simulation.scenarios.scenario import Scenario
@@ -24,7 +24,7 @@ from trimtab.planner.fleet_changes import (
     plan_meanwhile,
     settings_now,
 )
-from trimtab.planner.trial import Trial
+from trimtab.planner.search.trial import Trial
 from trimtab.reasons import Rule
 from trimtab.settings import Settings
 

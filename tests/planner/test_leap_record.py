@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from trimtab.load_model.estimates import Estimates, Samples
-from trimtab.load_model.leap_record import LeapRecord, expect_levels, record_leaps
-from trimtab.load_model.sampling import follow_samples
+from trimtab.load_model.estimating.estimates import Estimates, Samples
+from trimtab.load_model.estimating.leap_record import LeapRecord, expect_levels, record_leaps
+from trimtab.load_model.estimating.sampling import follow_samples
 
 COUNT = 50
 MINUTE_MS = 60_000

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trimtab.load_model.estimates import Estimates, Samples
+from trimtab.load_model.estimating.estimates import Estimates, Samples
+from trimtab.load_model.estimating.sampling import follow_samples
 from trimtab.load_model.lineage import drop_ancestors
-from trimtab.load_model.sampling import follow_samples
 from trimtab.names import identities
 
 WHOLE = "t/n/0x00000000_0x40000000"

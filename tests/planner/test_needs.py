@@ -11,8 +11,8 @@ from simulation.scenarios.reading import load
 from simulation.scenarios.running import EPOCH_MS, Run, strategy
 from trimtab.load import COUNTED
 from trimtab.load_model.fleet import Fleet, observe_fleet
-from trimtab.load_model.needs import Needs, _free, _untold
-from trimtab.load_model.takes import Takes, _sway, compete
+from trimtab.load_model.resources.needs import Needs, _free, _untold
+from trimtab.load_model.resources.takes import Takes, _sway, compete
 from trimtab.wire.columns import pack, unpack
 
 

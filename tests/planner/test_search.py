@@ -22,10 +22,11 @@ from tests.planner.fleets import (
 )
 from tests.support.examples import examples
 from trimtab.load_model.fleet import Fleet
-from trimtab.planner.board import BoardMove
-from trimtab.planner.order import order_moves
-from trimtab.planner.search import find_plan, floor_of
-from trimtab.planner.trial import Trial
+from trimtab.planner.search.fewest_moves import find_plan
+from trimtab.planner.search.floor import floor_of
+from trimtab.planner.search.ground import BoardMove
+from trimtab.planner.search.order import order_moves
+from trimtab.planner.search.trial import Trial
 
 
 def test_two_brokers_need_one_move() -> None:

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from tests.planner.fleets import fleet_of, ground_of, keeps
 from trimtab.arrays import Floats
 from trimtab.load_model.fleet import Fleet
-from trimtab.load_model.takes import Takes
-from trimtab.planner.board import BoardMove, stand
-from trimtab.planner.search import find_plan, floor_of
+from trimtab.load_model.resources.takes import Takes
+from trimtab.planner.search.fewest_moves import find_plan
+from trimtab.planner.search.floor import floor_of
+from trimtab.planner.search.ground import BoardMove
+from trimtab.planner.search.standing import stand
 
 
 def fleet(brokers: list[list[tuple[float, float]]], doubt: float = 0.0, tail: float = 0.0) -> Fleet:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from simulation.scenarios.bounds import floor, survival
+from simulation.scenarios.outcomes.bounds import floor, survival
 from trimtab.arrays import Floats
-from trimtab.planner.least import least_moved
+from trimtab.planner.search.least import least_moved
 
 
 def column(*values: float) -> Floats:

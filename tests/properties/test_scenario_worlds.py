@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulation.scenarios import Scenario, change_scenario, strategy
-from simulation.scenarios.population import populate
 from simulation.scenarios.running import Run
+from simulation.scenarios.world.population import populate
 from tests.support.examples import examples
 
 BASE: Mapping[str, object] = {

@@ -19,12 +19,13 @@ from agent.agent import Agent
 from agent.commands import actions
 from agent.commands.obeying import Obeyer
 from agent.leasing import LeaseHolder
-from simulation.ownership import lease_script, manager, rules, transition_script
+from simulation.ownership import manager
 from simulation.ownership.faults import FAULTS
 from simulation.ownership.host import SESSIONS_FROM, Host
 from simulation.ownership.links import Link
 from simulation.ownership.network import NO_FAULTS, Odds
-from simulation.ownership.server import MemoryServer
+from simulation.ownership.redis import lease_script, rules, transition_script
+from simulation.ownership.redis.server import MemoryServer
 from simulation.ownership.world import Size, World
 from sinks.errors import Isolated
 from sinks.redis.leases import Lease, Renewal

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from simulation.scenarios import Scenario, change_scenario, load, run, strategy
-from simulation.scenarios.events import Events
-from simulation.scenarios.judging import Judged, count_false_plans
-from simulation.scenarios.needs import needs_of
-from simulation.scenarios.post import Post
+from simulation.scenarios.outcomes.judging import Judged, count_false_plans
 from simulation.scenarios.reading import InvalidScenario
-from simulation.scenarios.reports import Reports
+from simulation.scenarios.reports.post import Post
+from simulation.scenarios.reports.view import Reports
 from simulation.scenarios.running import name_of
 from simulation.scenarios.scenario import Need
-from simulation.scenarios.wandering import Wandering
-from simulation.scenarios.world import World
+from simulation.scenarios.world.events import Events
+from simulation.scenarios.world.needs import needs_of
+from simulation.scenarios.world.state import World
+from simulation.scenarios.world.wandering import Wandering
 from trimtab.arrays import (
     BANDWIDTH_IN,
     BANDWIDTH_OUT,

@@ -5,8 +5,16 @@ from __future__ import annotations
 import pytest
 
 from simulation.scenarios import change_scenario, library, load, run, strategy
-from simulation.scenarios.comparing import Job, by_strategy, cell, lines, play
-from simulation.scenarios.document import ALL, ROUGH, ROUGH_PAGE, VARIANTS, Page, Variants, label
+from simulation.scenarios.comparisons.comparing import Job, by_strategy, cell, lines, play
+from simulation.scenarios.comparisons.document import (
+    ALL,
+    ROUGH,
+    ROUGH_PAGE,
+    VARIANTS,
+    Page,
+    Variants,
+    label,
+)
 from simulation.scenarios.scenario import Scenario
 
 SMALL = change_scenario(

@@ -10,10 +10,10 @@ import pytest
 
 from simulation.load_model import LOAD_MANAGER
 from simulation.scenarios import change_scenario
-from simulation.scenarios.needs import IDLE, LIMITS
-from simulation.scenarios.reports import Reports
+from simulation.scenarios.reports.view import Reports
 from simulation.scenarios.scenario import Scenario
-from simulation.scenarios.world import World
+from simulation.scenarios.world.needs import IDLE, LIMITS
+from simulation.scenarios.world.state import World
 from trimtab.intake.assemble import Holdings, assemble
 from trimtab.intake.fold import Arrival, fold
 from trimtab.intake.snapshot import IntakeSettings, Snapshot

@@ -17,15 +17,15 @@ from simulation.scenarios import (
     run,
     strategy,
 )
-from simulation.scenarios.events import Events
-from simulation.scenarios.figures import returns
-from simulation.scenarios.outcome import ScenarioCommand
-from simulation.scenarios.population import populate
-from simulation.scenarios.reports import Reports
-from simulation.scenarios.reshaping import divide, merge
+from simulation.scenarios.outcomes.figures import returns
+from simulation.scenarios.outcomes.outcome import ScenarioCommand
+from simulation.scenarios.reports.view import Reports
 from simulation.scenarios.running import Run
 from simulation.scenarios.what_if import on_hardware, remove_domain, with_brokers
-from simulation.scenarios.world import World
+from simulation.scenarios.world.events import Events
+from simulation.scenarios.world.population import populate
+from simulation.scenarios.world.reshaping import divide, merge
+from simulation.scenarios.world.state import World
 from trimtab.settings import Settings
 
 SMALL = Scenario(brokers=6, bundles=60, namespaces=3, cycles=20)

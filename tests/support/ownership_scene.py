@@ -16,7 +16,7 @@ from simulation.ownership.host import Host
 from simulation.ownership.links import JobLink, Link
 from simulation.ownership.manager import DEADLINE_MS, DIVISION, Kafka, Manager, names_of
 from simulation.ownership.network import NO_FAULTS, Clock
-from simulation.ownership.server import MemoryServer
+from simulation.ownership.redis.server import MemoryServer
 from trimtab.auditing.auditor import NOTES, Audit
 from trimtab.model import parse_bundle
 from trimtab.ownership import Event, State

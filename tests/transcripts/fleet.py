@@ -1,7 +1,7 @@
 """The brokers of a story and the store that they share, in memory.
 
-The agent's own code obeys the commands. `simulation.ownership.server` judges every request by the
-rules that Redis judges by.
+The agent's own code obeys the commands. `simulation.ownership.redis.server` judges every request by
+the rules that Redis judges by.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from agent.commands.actions import obey
 from agent.commands.obeying import Obeyed, Obeyer
 from agent.holdings import Holdings
 from agent.seen import Seen
-from simulation.ownership.server import MemoryServer
+from simulation.ownership.redis.server import MemoryServer
 from tests.transcripts.broker import StoryBroker
 from tests.transcripts.names import Names
 from trimtab.wire.command import Command

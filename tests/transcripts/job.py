@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Final, NamedTuple
 
-from simulation.ownership.server import MemoryServer
+from simulation.ownership.redis.server import MemoryServer
 from simulation.replay.batches import Replay, rounds_of
 from sources.records import Record
 from tests.transcripts.fleet import CLUSTER

@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from simulation.ownership.server import MemoryServer
+from simulation.ownership.redis.server import MemoryServer
 from sources.records import Record
 from tests.transcripts.fleet import CLUSTER, Fleet
 from tests.transcripts.intents import parse_intent, parse_value

@@ -11,7 +11,7 @@ import pytest
 from tests.support.clusters import cluster
 from tests.support.clusters_by_rows import intent_row, said
 from tests.support.settling import EIGHTHS, Story
-from trimtab.load_model.estimates import Estimates
+from trimtab.load_model.estimating.estimates import Estimates
 from trimtab.load_model.model import Model
 from trimtab.review.breaker import (
     compare_ranges,

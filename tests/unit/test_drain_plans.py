@@ -10,8 +10,8 @@ from tests.support.clusters_by_rows import change_row, rounds_in, said
 from tests.support.fleets import two_each
 from tests.support.outcomes import told
 from tests.support.plans import plans_in, verb
-from trimtab.cluster.drain_cost import count_handovers, pour
 from trimtab.cluster.operator import Cluster
+from trimtab.cluster.plans.drain_cost import count_handovers, pour
 from trimtab.kept_plans.kept_plan import KeptPlan, drain_plan_id
 from trimtab.wire.control import IntentKind
 

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from trimtab.cluster.control_intents import CONTROLS
-from trimtab.cluster.intents import (
-    _EFFECTS,
-    _POLICIES,
-    _SETTINGS,
-    apply_intent,
-    resolve_settings,
-)
+from trimtab.cluster.intents.apply import _EFFECTS, apply_intent
+from trimtab.cluster.intents.controls import CONTROLS
+from trimtab.cluster.intents.policies import POLICIES
+from trimtab.cluster.intents.settings import SETTINGS, resolve_settings
 from trimtab.policies import NO_POLICIES, Isolation, Policies
 from trimtab.reasons import IntentRule
 from trimtab.settings import Settings
@@ -110,7 +106,7 @@ def test_what_names_nothing_is_a_problem() -> None:
 
 def test_every_kind_of_intent_has_one_effect() -> None:
     """A kind without one must not be taken for another."""
-    kinds = [*_EFFECTS, *_POLICIES, *_SETTINGS, *CONTROLS]
+    kinds = [*_EFFECTS, *POLICIES, *SETTINGS, *CONTROLS]
     assert sorted(kinds) == sorted(IntentKind)
 
 

@@ -13,7 +13,7 @@ from tests.support.fleets import EIGHTHS
 from tests.support.outcomes import told
 from tests.support.plans import FIRST_ROUND, landed, plans_in, proposed, verb, waiting_cluster
 from trimtab.cluster.operator import Cluster
-from trimtab.cluster.plan_keeping import MOST_PLANS, MOST_STEPS_OF_ALL, remember
+from trimtab.cluster.plans.keeping import MOST_PLANS, MOST_STEPS_OF_ALL, remember
 from trimtab.controls import Mode
 from trimtab.kept_plans.kept_plan import Effect, KeptPlan, Step, StepKind, StepState
 from trimtab.kept_plans.life import TRANSITIONS, VERBS, PlanEvent, PlanState, allows

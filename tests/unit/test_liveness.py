@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from trimtab.cluster.intents import apply_intent
+from trimtab.cluster.intents.apply import apply_intent
 from trimtab.doubt import Doubt, gravest
 from trimtab.health.assessment import suspicions
 from trimtab.model import Epoch

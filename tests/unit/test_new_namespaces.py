@@ -9,7 +9,7 @@ import pytest
 from tests.support.clusters_by_rows import change_row, held, said
 from tests.support.fleets import fleet, round_at, two_each, woken
 from tests.support.outcomes import after
-from trimtab.cluster.flaws import MOST_BUNDLES
+from trimtab.cluster.intents.flaws import MOST_BUNDLES
 from trimtab.model import Epoch
 from trimtab.ownership import State
 from trimtab.wire.control import IntentKind

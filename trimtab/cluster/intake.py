@@ -12,10 +12,10 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from trimtab.cluster.existing import Existing
-from trimtab.cluster.intents import Applied, Refused, apply_intent
+from trimtab.cluster.intents.apply import Applied, Refused, apply_intent
 from trimtab.cluster.outcomes import Told, accept, refuse
 from trimtab.cluster.pending_intents import is_declined, note_changes
-from trimtab.cluster.plan_progress import note_landed
+from trimtab.cluster.plans.progress import note_landed
 from trimtab.cluster.state import ClusterState
 from trimtab.health.unsettled import note_records
 from trimtab.model import namespace_of, within

@@ -23,8 +23,8 @@ from trimtab.cluster.intake import (
     take_snapshots,
 )
 from trimtab.cluster.outcomes import is_repeated
-from trimtab.cluster.plan_outcomes import end_with_plans
-from trimtab.cluster.plan_progress import expire_plans
+from trimtab.cluster.plans.outcomes import end_with_plans
+from trimtab.cluster.plans.progress import expire_plans
 from trimtab.cluster.round import Deciding, forget_old, hold_round
 from trimtab.cluster.state import ClusterState
 from trimtab.explaining.telling import explanations

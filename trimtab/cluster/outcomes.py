@@ -38,7 +38,7 @@ _LASTING: Final = frozenset(
     }
 )
 OF_PLANS: Final = frozenset({IntentKind.APPROVE, IntentKind.UNDO})
-"""Intents that are done when their plan is (`trimtab.cluster.plan_outcomes`)."""
+"""Intents that are done when their plan is (`trimtab.cluster.plans.outcomes`)."""
 _UNBOUNDED: Final = OF_PLANS | {IntentKind.DRAIN}
 """Intents that wait without an end of their own."""
 BY_BUNDLE: Final = _LASTING - _UNBOUNDED

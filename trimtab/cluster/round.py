@@ -10,18 +10,18 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from trimtab.cluster.drain_plans import follow_drains
-from trimtab.cluster.intents import resolve_settings
+from trimtab.cluster.intents.settings import resolve_settings
 from trimtab.cluster.pending_intents import note_round
 from trimtab.cluster.placement_hints import hints
-from trimtab.cluster.plan_keeping import keep_plan
-from trimtab.cluster.plan_progress import expire_plans, note_granted
+from trimtab.cluster.plans.drains import follow_drains
+from trimtab.cluster.plans.keeping import keep_plan
+from trimtab.cluster.plans.progress import expire_plans, note_granted
 from trimtab.cluster.round_record import Context, record_round
 from trimtab.cluster.state import ClusterState, hash_state
-from trimtab.explaining.repairs import advise_partitions
+from trimtab.explaining.rules.repairs import advise_partitions
+from trimtab.explaining.rules.skips import resume
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.shortages import find_shortages
-from trimtab.explaining.skips import resume
 from trimtab.explaining.telling import whys
 from trimtab.explaining.witness import Witness
 from trimtab.health.assessment import situation_of

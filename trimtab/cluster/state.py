@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, MutableMapping, Set
 from dataclasses import dataclass, field, replace
 
 from trimtab.cluster.export import ClusterExport
-from trimtab.cluster.intents import resolve_settings
+from trimtab.cluster.intents.settings import resolve_settings
 from trimtab.cluster.outcomes import Told
 from trimtab.explaining.witness import Witness
 from trimtab.intake.expiry import is_forgotten

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from trimtab.explaining.accounts.cause import Cause
+from trimtab.explaining.rules.skips import explain_skip
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.silence import explain_silence
-from trimtab.explaining.skips import explain_skip
 from trimtab.explaining.verdict import Verdict
 from trimtab.explaining.witness import Witness
 from trimtab.explaining.words import format_count, percent, seconds, short

@@ -12,13 +12,19 @@ the first that applies:
 from __future__ import annotations
 
 from trimtab.explaining.accounts.cause import Cause
-from trimtab.explaining.held import explain_unreported, held_back
-from trimtab.explaining.holds import explain_hold
 from trimtab.explaining.options import options
-from trimtab.explaining.refusals import explain_refusal
-from trimtab.explaining.repairs import advise_partitions, of_merge, of_move, of_repair, of_split
+from trimtab.explaining.rules.held import explain_unreported, held_back
+from trimtab.explaining.rules.holds import explain_hold
+from trimtab.explaining.rules.refusals import explain_refusal
+from trimtab.explaining.rules.repairs import (
+    advise_partitions,
+    of_merge,
+    of_move,
+    of_repair,
+    of_split,
+)
+from trimtab.explaining.rules.skips import explain_skip
 from trimtab.explaining.scene import Scene
-from trimtab.explaining.skips import explain_skip
 from trimtab.explaining.verdict import Verdict
 from trimtab.explaining.witness import Witness
 from trimtab.explaining.words import short

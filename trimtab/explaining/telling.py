@@ -16,9 +16,9 @@ import numpy as np
 
 from trimtab.explaining.brokers import of_broker
 from trimtab.explaining.bundles import of_bundle
-from trimtab.explaining.repairs import of_merge, of_repair, of_split
+from trimtab.explaining.rules.repairs import of_merge, of_repair, of_split
+from trimtab.explaining.rules.skips import find_uncomputable
 from trimtab.explaining.scene import Scene
-from trimtab.explaining.skips import find_uncomputable
 from trimtab.explaining.witness import Witness
 from trimtab.reasons import Rule
 from trimtab.wire.explanation import Explanation, RoundExplanations

@@ -16,7 +16,15 @@ import numpy as np
 
 from trimtab.arrays import RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT, Bools, Floats, Ints
 from trimtab.load import usage
-from trimtab.load_model.costs import (
+from trimtab.load_model.estimating.estimates import Samples, locate_keys
+from trimtab.load_model.estimating.leap_record import expect_levels, record_leaps
+from trimtab.load_model.estimating.sampling import follow_samples
+from trimtab.load_model.fleet_change import is_filling, note_brokers
+from trimtab.load_model.history import Foreseen, PlannerHistory
+from trimtab.load_model.in_transit import arriving
+from trimtab.load_model.lineage import drop_ancestors
+from trimtab.load_model.odds import bound
+from trimtab.load_model.resources.costs import (
     count_reports,
     drop_strays,
     is_idle,
@@ -24,16 +32,8 @@ from trimtab.load_model.costs import (
     note_idle,
     per_byte,
 )
-from trimtab.load_model.estimates import Samples, locate_keys
-from trimtab.load_model.fleet_change import is_filling, note_brokers
-from trimtab.load_model.history import Foreseen, PlannerHistory
-from trimtab.load_model.in_transit import arriving
-from trimtab.load_model.leap_record import expect_levels, record_leaps
-from trimtab.load_model.lineage import drop_ancestors
-from trimtab.load_model.needs import MESSAGE_BYTES, Needs, learn_needs
-from trimtab.load_model.odds import bound
-from trimtab.load_model.sampling import follow_samples
-from trimtab.load_model.takes import Takes, compete, takes_of
+from trimtab.load_model.resources.needs import MESSAGE_BYTES, Needs, learn_needs
+from trimtab.load_model.resources.takes import Takes, compete, takes_of
 from trimtab.names import identities
 from trimtab.settings import Settings
 from trimtab.view import Brokers, View

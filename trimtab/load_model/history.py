@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from trimtab.load_model.costs import Costs
-from trimtab.load_model.estimates import Estimates
+from trimtab.load_model.estimating.estimates import Estimates
+from trimtab.load_model.estimating.leap_record import LeapRecord
 from trimtab.load_model.fleet_change import FleetChange
-from trimtab.load_model.leap_record import LeapRecord
-from trimtab.load_model.needs import Needs
+from trimtab.load_model.resources.costs import Costs
+from trimtab.load_model.resources.needs import Needs
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from trimtab.arrays import Floats
-from trimtab.load_model.estimates import Estimates, Keys, locate_keys
+from trimtab.load_model.estimating.estimates import Estimates, Keys, locate_keys
 from trimtab.names import identities
 from trimtab.view import View
 

@@ -9,7 +9,7 @@ shed(view):
   for the brokers of each isolation policy, and those of bundles without a policy:
     move nothing if the range of usage is accepted, or may be chance, or a single bundle forces it,
       or a bundle that does is about to be split (`trimtab.planner.giants`)
-    plan the fewest moves that bring the range to the target (`trimtab.planner.search`)
+    plan the fewest moves that bring the range to the target (`trimtab.planner.search.fewest_moves`)
     move nothing if they gain too little
 """
 
@@ -23,15 +23,15 @@ from trimtab.load_model.fleet import Fleet
 from trimtab.load_model.history import PlannerHistory
 from trimtab.load_model.in_transit import send_off
 from trimtab.plan import MOST_AT_ONCE, ShedWish
-from trimtab.planner.board import BoardMove
 from trimtab.planner.constraints import Draft, find_range_after
 from trimtab.planner.easing import ease
 from trimtab.planner.fleet_changes import is_waiting, note_moves, plan_meanwhile, settings_now
 from trimtab.planner.giants import divides, forcing, is_awaited, note_giants, stuck
 from trimtab.planner.groups import part
 from trimtab.planner.outlook import CLEARLY, Prospect, count_plan, look_ahead, prospect
-from trimtab.planner.search import find_plan
-from trimtab.planner.trial import Trial
+from trimtab.planner.search.fewest_moves import find_plan
+from trimtab.planner.search.ground import BoardMove
+from trimtab.planner.search.trial import Trial
 from trimtab.planner.trigger import aim, reach
 from trimtab.reasons import Reason
 from trimtab.settings import Settings

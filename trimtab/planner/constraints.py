@@ -19,8 +19,9 @@ from trimtab.filters import CAPS, may_unload, narrow, reachable
 from trimtab.filters.isolation import Permits
 from trimtab.filters.request import Projection, own_bundles
 from trimtab.load_model.fleet import Fleet
-from trimtab.planner.board import BoardMove, Ground, stand
-from trimtab.planner.order import order_moves
+from trimtab.planner.search.ground import BoardMove, Ground
+from trimtab.planner.search.order import order_moves
+from trimtab.planner.search.standing import stand
 from trimtab.policies import Isolation
 from trimtab.settings import Settings
 from trimtab.view import View

@@ -21,8 +21,8 @@ from typing import Final
 import numpy as np
 
 from trimtab.load_model.history import PlannerHistory
-from trimtab.planner.board import Ground
-from trimtab.planner.trial import Trial
+from trimtab.planner.search.ground import Ground
+from trimtab.planner.search.trial import Trial
 from trimtab.settings import Settings
 
 _PART: Final = 0.6

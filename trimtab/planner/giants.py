@@ -1,8 +1,9 @@
 """Bundles that no plan can make room for.
 
 giant = the largest bundle of its broker, if
-          the range that it forces (`trimtab.planner.search.floor_at`) is above the target, or, if a
-            plan is needed, above a balanced one: a split costs less than to clear its broker
+          the range that it forces (`floor_at`, `trimtab.planner.search.floor`) is above the
+            target, or, if a plan is needed, above a balanced one: a split costs less than to clear
+            its broker
           or a plan is needed, none helps, and the coldest broker would be as hot with the bundle as
             its own broker is; but not while much of the load may not move after earlier moves
         judged by a cautious size (SURELY deviations below its level): a false giant costs one
@@ -20,14 +21,14 @@ from typing import Final
 import numpy as np
 
 from trimtab.arrays import TOPICS, Ints
-from trimtab.load_model.estimates import Estimates, locate_keys, take_rows
+from trimtab.load_model.estimating.estimates import Estimates, locate_keys, take_rows
 from trimtab.load_model.history import PlannerHistory, Weighed
 from trimtab.model import parse_bundle, within
 from trimtab.names import identities, rows_of
-from trimtab.planner.board import Ground
 from trimtab.planner.constraints import Draft
 from trimtab.planner.outlook import Prospect
-from trimtab.planner.search import floor_at
+from trimtab.planner.search.floor import floor_at
+from trimtab.planner.search.ground import Ground
 from trimtab.settings import Settings
 from trimtab.settings.words import AIMS
 from trimtab.view import View

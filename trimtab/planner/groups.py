@@ -20,8 +20,8 @@ import numpy as np
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.filters import find_permitted
 from trimtab.filters.affinity import GroupCount, counts, domain_of
-from trimtab.planner.board import BoardMove
 from trimtab.planner.constraints import Draft
+from trimtab.planner.search.ground import BoardMove
 
 _TRIES: Final = 2_000
 """Pairs of a namespace and a broker tried in a round: bounds its time; the rest waits for later

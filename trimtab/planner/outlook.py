@@ -9,10 +9,10 @@ import numpy as np
 
 from trimtab.load_model.fleet import Fleet, observe_fleet
 from trimtab.load_model.history import PlannerHistory
-from trimtab.planner.board import Ground
 from trimtab.planner.constraints import Draft, Pool, find_forced_range, pools
 from trimtab.planner.fleet_changes import settings_now
-from trimtab.planner.search import floor_of
+from trimtab.planner.search.floor import floor_of
+from trimtab.planner.search.ground import Ground
 from trimtab.planner.trigger import HALF_LIFE_MS, Pair, widest
 from trimtab.settings import Settings
 from trimtab.view import View

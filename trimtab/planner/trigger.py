@@ -5,7 +5,7 @@ accepted(pair) = the target, widened by recent plans; or the limit less the cold
                  aim + k * deviation: the range that a plan leaves must not cause another plan; but
                  not in an event, when more bundles have just leapt together than chance makes
 deviation      = that of the pair's difference in predicted usage, from the noise of its bundles and
-                 how long it lasts (`trimtab.load_model.memory`)
+                 how long it lasts (`trimtab.load_model.estimating.noise_memory`)
 k              = from the false-move rate (`trimtab.load_model.odds`)
 
 A swinging load is not chased: each plan but the first of about a day makes the next one wait for a
@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from trimtab.load_model.odds import deviations
-from trimtab.planner.board import Ground
+from trimtab.planner.search.ground import Ground
 from trimtab.settings import Settings
 from trimtab.settings.words import AIMS
 

@@ -22,7 +22,7 @@ from trimtab.arrays import Floats
 from trimtab.filters.isolation import Permits
 from trimtab.load_model.model import Model
 from trimtab.load_model.odds import deviations
-from trimtab.load_model.takes import Takes
+from trimtab.load_model.resources.takes import Takes
 from trimtab.names import rows_of
 from trimtab.settings import Settings
 from trimtab.settings.review import BreakerSettings

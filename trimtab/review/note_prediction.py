@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import islice
 
 from trimtab.load_model.model import Model
-from trimtab.load_model.takes import Takes
+from trimtab.load_model.resources.takes import Takes
 from trimtab.names import rows_of
 from trimtab.plan import Move
 from trimtab.reasons import Reason

@@ -26,8 +26,8 @@ from trimtab.arrays import (
     Floats,
     Ints,
 )
-from trimtab.load_model.costs import Costs, count_reports, keep_kinds, kinds, per_byte
-from trimtab.load_model.needs import MESSAGE_BYTES
+from trimtab.load_model.resources.costs import Costs, count_reports, keep_kinds, kinds, per_byte
+from trimtab.load_model.resources.needs import MESSAGE_BYTES
 from trimtab.names import rows_of
 from trimtab.ownership import State
 from trimtab.view import Brokers, View

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
-from trimtab.load_model.costs import Costs
+from trimtab.load_model.resources.costs import Costs
 from trimtab.state.round_state import RoundState
 
 DAY_MS: Final = 86_400_000

@@ -1,0 +1,179 @@
+"""The estimate of each bundle: its share of the fleet's traffic, and how certain that is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.arrays import Bools, Floats, Ints
+from trimtab.load_model.estimating.noise_memory import MOST, remaining, true_variance
+from trimtab.load_model.estimating.outlying import FAR, Outlying, counted_samples
+from trimtab.load_model.odds import DRIFT, together
+
+Keys = NDArray[np.uint64]
+
+_SETTLED: Final = 10.0
+"""Samples for which the noise of a bundle that leapt does not count. Lower: a plan for the leap
+waits; higher: noise is acted on."""
+_JUST: Final = 7.0
+"""Samples for which leaps are one event, in which the target alone counts. Lower: a plan for it
+waits; higher: noise is acted on."""
+JOINED: Final = 4.0
+"""Samples for which a leap lowers the bound for others. Lower: slow reporters miss the event;
+higher: noise long after an event counts as a level shift."""
+
+
+def _none() -> Floats:
+    return np.zeros(0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimates:
+    """(m,) columns of estimates, ascending by ``keys`` (`trimtab.names.identities`)."""
+
+    keys: Keys = field(default_factory=lambda: np.zeros(0, np.uint64))
+    at_ms: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    """When the report of the newest sample was appended."""
+    sample: Floats = field(default_factory=_none)
+    """The newest sample, as reported."""
+    level: Floats = field(default_factory=_none)
+    """Average share of the fleet's traffic."""
+    weight: Floats = field(default_factory=_none)
+    """Sum of the samples' weights in ``level``."""
+    squares: Floats = field(default_factory=_none)
+    """Sum of the squared weights."""
+    variance: Floats = field(default_factory=_none)
+    """Variance of a sample's logarithm, pooled; 0 before the second sample."""
+    seen: Floats = field(default_factory=_none)
+    """Number of residuals in ``variance``."""
+    up: Floats = field(default_factory=_none)
+    down: Floats = field(default_factory=_none)
+    rise: Floats = field(default_factory=_none)
+    """Sum of the samples since ``up`` was zero."""
+    rising: Floats = field(default_factory=_none)
+    """Number of the samples since ``up`` was zero."""
+    fall: Floats = field(default_factory=_none)
+    falling: Floats = field(default_factory=_none)
+    """``fall`` and ``falling`` are the same for ``down``."""
+    age: Floats = field(default_factory=_none)
+    """Samples since its last leap, a large level shift unlike those of a wave; infinite if there
+    was none."""
+    last: Floats = field(default_factory=_none)
+    """The newest sample as a share, without what all bundles' samples had in common."""
+    moved: Floats = field(default_factory=_none)
+    """Half the mean square of the change of a sample's logarithm to the next, pooled."""
+    memory: Floats = field(default_factory=_none)
+    """Correlation of the noise of a sample with that of the next
+    (`trimtab.load_model.estimating.noise_memory`)."""
+    outliers: Floats = field(default_factory=_none)
+    """The part of the samples that chance hardly explains, of those of a normal distribution."""
+
+    def __post_init__(self) -> None:
+        # State from before ages, or memories, were kept has none.
+        if len(self.age) != len(self.keys):
+            object.__setattr__(self, "age", np.full(len(self.keys), np.inf))
+        if len(self.memory) != len(self.keys):
+            self._begin_memories()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Estimates) and all(
+            np.array_equal(getattr(self, each.name), getattr(other, each.name))
+            for each in fields(Estimates)
+        )
+
+    def _begin_memories(self) -> None:
+        """Begin as after one residual: what is known of the noise says nothing of its memory."""
+        begun = {
+            "last": self.level,
+            "moved": self.variance,
+            "memory": np.full(len(self.keys), MOST),
+            "outliers": np.zeros(len(self.keys)),
+            "seen": np.minimum(self.seen, 1.0),
+        }
+        for name, column in begun.items():
+            object.__setattr__(self, name, column)
+
+    @property
+    def known(self) -> bool:
+        """Whether any bundle has been reported twice."""
+        return bool((self.seen > 0).any())
+
+    @property
+    def stepped(self) -> Bools:
+        """(m,) whether the bundle leapt a short while ago."""
+        return self.age < _SETTLED
+
+    @property
+    def struck(self) -> int:
+        """How many bundles have just leapt."""
+        return int(np.count_nonzero(self.age <= _JUST))
+
+    @property
+    def leaping(self) -> int:
+        """How many bundles leapt so recently that others may be about to."""
+        return int(np.count_nonzero(self.age <= JOINED))
+
+    @property
+    def outlying(self) -> Outlying:
+        """How often the fleet's samples are outliers, without bundles whose level has just shifted
+        or may be shifting now."""
+        counted = counted_samples(self.seen)
+        apart = (self.age <= _JUST) | (np.maximum(self.up, self.down) > FAR - DRIFT)
+        count = float((self.outliers * counted).sum()) - int(np.count_nonzero(apart))
+        return Outlying(len(self.keys), max(count, 0.0), float(counted.sum()))
+
+    @property
+    def event(self) -> bool:
+        """Whether more bundles have just leapt together than outliers explain."""
+        return self.struck >= together(self.outlying.expected(_JUST))
+
+    @property
+    def chance(self) -> Floats:
+        """(m,) variance of ``level`` by chance; 0 for a bundle that leapt, which was not chance
+        unless outliers are common, or may be."""
+        if not self.outlying.rare:
+            return self.spread
+        chance: Floats = np.where(self.stepped, 0.0, self.spread)
+        return chance
+
+    @property
+    def spread(self) -> Floats:
+        """(m,) variance of ``level``."""
+        each = self.level**2 * np.expm1(true_variance(self.variance, self.moved, self.memory))
+        spread: Floats = each * remaining(self.memory, self.weight, self.squares)
+        return spread
+
+
+class Samples(NamedTuple):
+    """(m,) columns, ascending by ``keys``: bytes/s, and when they were reported."""
+
+    keys: Keys
+    traffic: Floats
+    at_ms: Ints
+
+
+def take_rows(all_of: Estimates, at: Ints) -> Estimates:
+    """The rows at the places ``at``, in that order."""
+    return Estimates(**{each.name: getattr(all_of, each.name)[at] for each in fields(Estimates)})
+
+
+def locate_keys(all_of: Estimates, keys: Keys) -> tuple[Ints, Bools]:
+    """The places of ``keys`` in the estimates, and which of them are present."""
+    if np.array_equal(all_of.keys, keys):
+        return np.arange(len(keys)), np.ones(len(keys), np.bool_)
+    if not len(all_of.keys):
+        return np.zeros(len(keys), np.int64), np.zeros(len(keys), np.bool_)
+    at = np.minimum(np.searchsorted(all_of.keys, keys), len(all_of.keys) - 1)
+    return at, all_of.keys[at] == keys
+
+
+def join_rows(some: Estimates, others: Estimates) -> Estimates:
+    """The rows of both, ascending by key."""
+    whole = {
+        each.name: np.concatenate((getattr(some, each.name), getattr(others, each.name)))
+        for each in fields(Estimates)
+    }
+    return take_rows(Estimates(**whole), np.argsort(whole["keys"]))

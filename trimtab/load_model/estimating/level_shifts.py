@@ -1,0 +1,165 @@
+"""Classify each bundle's new sample: chance, or a level shift.
+
+residual = log(sample / level), less the median residual of the fleet
+z        = (residual - memory * residual of the last sample) / its standard deviation: a CUSUM needs
+           residuals that are independent of each other (prewhitening, Box and Jenkins 1976)
+level    = average of the samples, a sample's weight halving each half-life; where outliers are
+           common, what is far from the level counts in part
+shift    = when a sum of z passes the bound (`trimtab.load_model.estimating.runs`), the level of the
+           bundle has shifted: it restarts with the samples since the sum was last zero; where
+           several bundles have just shifted, a lower bound is enough
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from trimtab.arrays import Bools, Floats
+from trimtab.load_model.estimating.estimates import JOINED, Estimates, Samples
+from trimtab.load_model.estimating.events import Leaps, draw_leaps
+from trimtab.load_model.estimating.noise import Noise, count_outliers, learn_noise
+from trimtab.load_model.estimating.noise_memory import STEADY
+from trimtab.load_model.estimating.runs import Runs, find_level_before_run, follow_runs
+from trimtab.load_model.odds import TOGETHER, bound_in_event, together
+
+_RECENT_MS: Final = 60_000
+"""A sample equal to the last one counts only after this time: brokers repeat a statistic until they
+refresh it (Pulsar every 60 s)."""
+_TINY: Final = 1e-3
+"""A part of the average share, added to each share: changes of bundles below it hardly count."""
+_LEAP: Final = 0.4
+"""Change of the logarithm, a factor of 1.5, above which a shift is a leap. Lower: a wave leaps
+again and again; higher: events of smaller factors are found one bundle at a time."""
+_NOTHING: Final = 1e-9
+"""A share of all traffic too small to divide by."""
+
+
+def add_sample(
+    old: Estimates, samples: Samples, shares: Floats, half_life: float, bound: float
+) -> Estimates:
+    """Add a sample of each bundle; (m,) ``shares`` are the samples' parts of the fleet's traffic,
+    ``half_life`` is in seconds."""
+    first, elapsed_ms = old.weight == 0, samples.at_ms - old.at_ms
+    repeated = (samples.traffic == old.sample) & (elapsed_ms < _RECENT_MS)
+    news = (elapsed_ms > 0) & ~repeated & ~first
+    counted = news | first
+    if not counted.any():
+        return old
+    found = _compare(old, shares, first, news)
+    believed = _believe(old, found, bound)
+    shift = _find_shifts(old, found, believed, bound)
+    shifted, noise = shift.shifted, found.noise
+    fading = 0.5 ** (np.maximum(elapsed_ms, 0) / (1000.0 * half_life))
+    weight = np.where(counted, old.weight * fading + 1, old.weight)
+    squares = np.where(counted, old.squares * fading**2 + 1, old.squares)
+    scale = _scale(old.level, shares, news & ~shifted) if shifted.any() else 1.0
+    level = old.level * scale
+    level = np.where(counted, level + (believed.shares - level) / weight, level)
+    last = np.where(counted, shares * np.exp(-found.common), old.last) * scale
+    return Estimates(
+        keys=old.keys,
+        at_ms=np.where(counted, samples.at_ms, old.at_ms),
+        sample=np.where(counted, samples.traffic, old.sample),
+        level=np.where(shifted, shift.level, level),
+        weight=np.where(shifted, shift.worth, weight),
+        squares=np.where(shifted, shift.worth, squares),
+        variance=np.where(shifted, old.variance, noise.variance),
+        seen=np.where(shifted, old.seen, noise.seen),
+        **{name: np.where(shifted, 0.0, each) for name, each in shift.runs._asdict().items()},
+        age=np.where(shift.leapt, shift.length, old.age + counted),
+        last=np.where(shifted, shares, last),
+        moved=np.where(shifted, old.moved, noise.moved),
+        memory=noise.memory,
+        outliers=count_outliers(old, found.z, news),
+    )
+
+
+def _scale(level: Floats, shares: Floats, others: Bools) -> float:
+    """How a level shift changed the total share of all ``others``."""
+    known, now = float(level[others].sum()), float(shares[others].sum())
+    return now / known if known > _NOTHING else 1.0
+
+
+class _Compared(NamedTuple):
+    """(m,) samples beside the levels before them; ``news``: whose sample counts, not its first."""
+
+    shares: Floats
+    news: Bools
+    tiny: float
+    before: Floats
+    residual: Floats
+    common: float
+    """What was taken off all residuals: the fleet's median."""
+    noise: Noise
+    z: Floats
+
+
+def _compare(old: Estimates, shares: Floats, first: Bools, news: Bools) -> _Compared:
+    tiny = _TINY * float(shares.mean())
+    before = np.where(first, shares, find_level_before_run(old))
+    residual = np.log((shares + tiny) / (before + tiny))
+    common = float(np.median(residual[news])) if news.any() else 0.0
+    residual -= common
+    earlier = np.where(first, 0.0, np.log((old.last + tiny) / (before + tiny)))
+    noise = learn_noise(old, residual, earlier, news)
+    z = np.where(news, (residual - noise.memory * earlier) / noise.deviation(old), 0.0)
+    return _Compared(shares, news, tiny, before, residual, common, noise, z)
+
+
+class _Believed(NamedTuple):
+    """(m,) what of each sample is believed; ``limit`` is that of z."""
+
+    shares: Floats
+    outlier: Bools
+    limit: Floats
+
+
+def _believe(old: Estimates, found: _Compared, bound: float) -> _Believed:
+    # What has hardly any noise has no outliers.
+    quiet = (old.seen > 0) & (old.moved <= STEADY**2)
+    limit = np.where(quiet, np.inf, old.outlying.limit(bound))
+    excess = _excess(found.residual, limit * np.sqrt(found.noise.true))
+    outlier = found.news & ((np.abs(found.z) > limit) | (excess != 0))
+    believed = np.clip((found.shares + found.tiny) * np.exp(-excess) - found.tiny, 0.0, 1.0)
+    return _Believed(np.where(outlier, believed, found.shares), outlier, limit)
+
+
+def _excess(residual: Floats, most: Floats) -> Floats:
+    """(m,) how far residuals are beyond ``most``. What the noise remembers of an outlier counts
+    here too, which is why this is not about the sample's own part of it."""
+    excess: Floats = residual - np.clip(residual, -most, most)
+    return excess
+
+
+class _Shifts(NamedTuple):
+    """(m,) which levels shifted, and where they begin anew: on how many samples (``length``), and
+    on how many those count as (``worth``)."""
+
+    runs: Runs
+    shifted: Bools
+    leapt: Bools
+    level: Floats
+    length: Floats
+    worth: Floats
+
+
+def _find_shifts(old: Estimates, found: _Compared, believed: _Believed, bound: float) -> _Shifts:
+    limited = np.clip(found.z, -believed.limit, believed.limit)
+    runs = follow_runs(old, limited, believed.shares, found.news)
+    leap = found.news & (np.abs(found.residual) > _LEAP)
+    struck = old.leaping + int(np.count_nonzero(leap & runs.beyond(bound)))
+    if struck >= together(old.outlying.expected(JOINED)):
+        bound = bound_in_event(len(found.shares), struck)
+    shifted = found.news & runs.beyond(bound)
+    leapt = shifted & leap
+    level, length = runs.mean(bound)
+    level = np.where(believed.outlier, found.shares, level)
+    length = np.where(believed.outlier, 1.0, length)
+    worth, rows = length.copy(), np.flatnonzero(leapt)
+    if len(rows) >= TOGETHER:
+        columns = (found.before + found.tiny, level + found.tiny, length, found.noise.variance)
+        drawn, worth[rows] = draw_leaps(Leaps(*(each[rows] for each in columns)))
+        level[rows] = np.clip(drawn - found.tiny, 0.0, 1.0)
+    return _Shifts(runs, shifted, leapt, level, length, worth)

@@ -1,0 +1,296 @@
+"""What each bundle takes of each resource, learned from reports where several resources compete.
+
+need of a bundle = slopes * its traffic + own
+slopes  = from all brokers' average reports, each resource by bytes and messages, in and out: least
+          squares with no slope below 0, drawn towards today's one cost of traffic where brokers
+          are alike
+idle    = the least use of an idle broker of late: no broker takes more than that by itself, so the
+          rest of what all take without traffic is their bundles'
+own     = what traffic does not tell. A broker's report says the sum over its bundles, and what the
+          sum is off is dealt out to them and to the broker by their variances (a Kalman filter
+          with one row a broker, Kalman 1960, that keeps no covariances). A bundle that arrives is
+          unsure and those that were there are not: so a move tells what the moved bundle takes.
+doubt   = the standard deviation of own: at first what the brokers' residuals differ by, divided
+          over their bundles; a move makes it smaller
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.arrays import Bools, Floats, Ints
+from trimtab.load import COUNTED
+from trimtab.load_model.estimating.estimates import Keys
+from trimtab.load_model.resources.costs import is_idle, rise
+from trimtab.view import View
+
+MESSAGE_BYTES: Final = 1024.0
+"""The cost of handling a message besides its bytes, in bytes. Lower: bundles of small messages look
+too light; higher: those of large messages do."""
+PRIOR: Final[NDArray[np.float64]] = np.array([MESSAGE_BYTES, MESSAGE_BYTES, 1.0, 1.0])
+"""(4,) bytes that each row of traffic counts as while nothing better is known."""
+_ALIKE: Final = 0.05
+"""Relative deviation of traffic between brokers below which a fit says little about the slopes."""
+_LEAST_IDLE: Final = 0.001
+"""Part of its limit that any broker uses by itself: `idle` must be able to rise from none."""
+_SWEEPS: Final = 60
+"""Of coordinate descent: more only settle digits that noise makes worthless."""
+_BASE: Final = 0.03
+"""Standard deviation of what a broker takes by itself, in parts of its limit. Lower: a memory that
+is always in use counts as the bundles'; higher: bundles that nothing tells of take nothing."""
+_LEAST_NOISE: Final = 0.003
+"""Floor of a report's noise, the same way."""
+_FOLLOWED: Final = 0.05
+"""The least part of a surprise that is believed at once: needs change."""
+_NOISE_KEPT: Final = 0.9
+"""The part of the known noise that a round keeps."""
+_NORMAL: Final = 2.198
+"""Variance over the median square, of a normal distribution."""
+_LOOSE: Final = 0.01
+"""The part of its variance that a bundle's broker never binds: needs change."""
+_TINY: Final = 1e-30
+"""Floor of variances and means that are divided by."""
+_TRAFFIC, _USED = slice(1, 5), slice(5, 9)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Needs:
+    """What is known; columns are ascending by ``keys``, resources are `trimtab.load.COUNTED` in the
+    units of their limits."""
+
+    keys: Keys = field(default_factory=lambda: np.zeros(0, np.uint64))
+    brokers: tuple[str, ...] = ()
+    host: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    """(m,) row in ``brokers``."""
+    own: Floats = field(default_factory=lambda: np.zeros((4, 0)))
+    """(4, m) need that traffic does not tell."""
+    unsure: Floats = field(default_factory=lambda: np.zeros((4, 0)))
+    """(4, m) variance of ``own``, in parts of ``spread``."""
+    loose: Floats = field(default_factory=lambda: np.zeros((4, 0)))
+    """(4, m) the part of it that the bundles on its broker do not bind by their sum."""
+    base: Floats = field(default_factory=lambda: np.zeros((4, 0)))
+    """(4, n) what each broker takes by itself; it too is learned from what sums are off."""
+    moments: Floats = field(default_factory=lambda: np.zeros((9, 9)))
+    """Fading sums of the products of 1, traffic and resources of brokers."""
+    slopes: Floats = field(default_factory=lambda: np.zeros((4, 4)))
+    """By resource and row of traffic."""
+    spread: Floats = field(default_factory=lambda: np.zeros(4))
+    """(4,) variance of ``own`` between bundles."""
+    noise: Floats = field(default_factory=lambda: np.zeros(4))
+    """(4,) variance of a report around what is expected of it."""
+    idle: Floats = field(default_factory=lambda: np.ones(4))
+    """(4,) the least average use of an idle broker of late, in parts of its limit."""
+    untold: float = 1.0
+    """The part of the prior's standard deviation that is left on whether messages or bytes cost: 1
+    where brokers carry the same mixture."""
+    reported_ms: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    """(n,) the last report counted."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Needs) and all(
+            np.array_equal(getattr(self, name), getattr(other, name))
+            for name in ("keys", "brokers", "host", "own", "unsure", "loose", "moments", "noise")
+        )
+
+
+class _Fit(NamedTuple):
+    slopes: Floats
+    """(4, 4) by resource and row of traffic."""
+    rest: Floats
+    """(4,) use without traffic."""
+    variance: Floats
+    """(4,) of what is left."""
+    untold: float
+
+
+class _Bundles(NamedTuple):
+    """What was known of the bundles of the view, by row of ``keys``."""
+
+    own: Floats
+    unsure: Floats
+    loose: Floats
+    was: Ints
+    """(m,) row of the broker that it was on, in this view; -1 if there was none."""
+
+
+def learn_needs(past: Needs, view: View, keys: Keys, order: Ints, half_life: float) -> Needs:
+    """The needs after a view's reports; ``keys`` ascend and are those of the bundles ``order``."""
+    brokers, n = view.brokers, len(view.brokers.names)
+    row_of = {name: row for row, name in enumerate(past.brokers)}
+    at = np.array([row_of.get(name, -1) for name in brokers.names], np.int64)
+    known = at >= 0
+    before = np.where(known, np.append(past.reported_ms, 0)[at], 0)
+    news = brokers.reported_ms > before
+    if not news.any() and np.array_equal(keys, past.keys) and past.brokers == brokers.names:
+        return past
+    moments = _count(past.moments, view, news, brokers.reported_ms - before, half_life)
+    fit, hosts = _fit(moments), view.bundles.owner[order]
+    held, limits = np.bincount(hosts, minlength=n), brokers.limits[COUNTED]
+    base_variance = (_BASE * np.median(limits, axis=1)) ** 2
+    noise = np.maximum(past.noise, (_LEAST_NOISE * np.median(limits, axis=1)) ** 2)
+    # What all brokers have without traffic is their bundles' if what differs between them is.
+    differing = fit.variance / np.maximum(fit.variance + base_variance, _TINY)
+    idle = _idle(past.idle, view, (brokers.reported_ms - before)[news & (before > 0)])
+    of_bundles = np.maximum(fit.rest * differing, fit.rest - idle * np.median(limits, axis=1))
+    usual = of_bundles / max(float(held.mean()), 1.0)
+    # In a balanced fleet sums differ by less than what they are the sums of.
+    spread = np.maximum(fit.variance / max(float(held.mean()), 1.0), usual**2)
+    weights = weights_of(view)[order]
+    bundles = _carried(past, keys, usual[:, None] * weights, np.where(known, at, -1))
+    come = (bundles.was != hosts) & news[hosts]
+    loose = np.where(come, bundles.unsure, bundles.loose + _loosened(bundles, hosts, held))
+    loose = np.minimum(loose, bundles.unsure)
+    base = np.where(known, np.hstack((past.base, np.zeros((4, 1))))[:, at], 0.0)
+    freed = _free(base, idle[:, None] * limits, known)
+    base = base - freed
+    traffic = PRIOR @ view.bundles.long[:, order]
+    share = traffic / np.maximum(np.bincount(hosts, traffic, n), _TINY)[hosts]
+    own = bundles.own + freed[:, hosts] * share
+    used = brokers.resources[COUNTED] / 100 * limits
+    off = used - fit.slopes @ brokers.traffic - base - _sums(own, hosts, n)
+    # The filter: each broker's sum is off by this much, and so is each part, by its variance.
+    variance = loose * spread[:, None] * weights**2
+    of_base = np.where(known, noise[:, None], base_variance[:, None])
+    whole = np.maximum(_sums(variance, hosts, n) + of_base, _TINY)
+    believed = np.maximum(whole / (whole + noise[:, None]), _FOLLOWED) * news
+    gain = variance * (believed / whole)[:, hosts]
+    least = -fit.slopes @ view.bundles.stats[:, order]
+    settled = news & known & (np.bincount(hosts, come, n) == 0)
+    bound = np.maximum(loose * (1 - believed[:, hosts]), _LOOSE * bundles.unsure)
+    return Needs(
+        keys=keys,
+        brokers=brokers.names,
+        host=np.where(news[hosts], hosts, bundles.was),
+        own=np.maximum(own + gain * off[:, hosts], least),
+        unsure=np.where(come, bundles.unsure * (1 - gain), bundles.unsure),
+        loose=np.where(news[hosts], bound, loose),
+        base=base + of_base / whole * believed * off,
+        moments=moments,
+        slopes=fit.slopes,
+        spread=spread,
+        noise=_noise(noise, off[:, settled]),
+        idle=idle,
+        untold=fit.untold,
+        reported_ms=np.maximum(brokers.reported_ms, before),
+    )
+
+
+def _idle(past: Floats, view: View, elapsed_ms: Ints) -> Floats:
+    """(4,) the least average use of an idle broker, in parts of its limit; fades by rising."""
+    risen = past * rise(float(elapsed_ms.max(initial=0)) / 1000)
+    idle_now = is_idle(PRIOR @ view.brokers.smoothed_traffic)
+    shares = view.brokers.smoothed_resources[COUNTED][:, idle_now].min(axis=1, initial=100.0) / 100
+    idle: Floats = np.minimum(risen, np.maximum(shares, _LEAST_IDLE))
+    return idle
+
+
+def _free(base: Floats, idle: Floats, known: Bools) -> Floats:
+    """(4, n) what the brokers' bundles take of (4, n) ``base``: an even fleet seems to take by
+    itself what an idle broker shows that it does not, (4, n) ``idle``."""
+    if not known.any():
+        return np.zeros_like(base)
+    more = np.maximum(np.median((base - idle)[:, known], axis=1), 0.0)
+    freed: Floats = np.clip(base, 0.0, more[:, None])
+    return freed
+
+
+def _noise(past: Floats, off: Floats) -> Floats:
+    """(4,) the noise after the (4, k) surprises of brokers to which nothing came."""
+    if not off.size:
+        return past
+    seen: Floats = _NORMAL * np.median(off**2, axis=1)
+    return _NOISE_KEPT * past + (1 - _NOISE_KEPT) * seen
+
+
+def weights_of(view: View) -> Floats:
+    """(m,) how much a bundle's own need may be, in that of a usual one: more for one of more
+    traffic, but not in proportion, as what takes little traffic may take much else."""
+    root = np.sqrt(PRIOR @ view.bundles.long)
+    weights: Floats = root / max(float(root.mean()) if root.size else 0.0, _TINY)
+    return weights
+
+
+def _sums(columns: Floats, hosts: Ints, n: int) -> Floats:
+    """(r, n) sums of (r, m) columns by broker."""
+    return np.array([np.bincount(hosts, column, n) for column in columns], np.float64)
+
+
+def _loosened(bundles: _Bundles, hosts: Ints, held: Ints) -> Floats:
+    """(4, m) how much less the sum binds each bundle since others have left its broker."""
+    gone = (bundles.was >= 0) & (bundles.was != hosts)
+    if not gone.any():
+        return np.zeros((4, 1))
+    lost = _sums(bundles.unsure[:, gone], bundles.was[gone], len(held))
+    loosened: Floats = (lost / np.maximum(held, 1))[:, hosts]
+    return loosened
+
+
+def _carried(past: Needs, keys: Keys, usual: Floats, rows: Ints) -> _Bundles:
+    """The bundles of ``keys``, new ones as usual; (n,) ``rows`` are brokers' rows in the past."""
+    now_at = np.full(len(past.brokers) + 1, -1)
+    now_at[rows] = np.arange(len(rows))
+    # The last place is that of no broker.
+    now_at[-1] = -1
+    if np.array_equal(past.keys, keys):
+        return _Bundles(past.own, past.unsure, past.loose, now_at[past.host])
+    m = len(keys)
+    own, was = usual.copy(), np.full(m, -1)
+    unsure, loose = np.ones((4, m)), np.ones((4, m))
+    if len(past.keys):
+        at = np.minimum(np.searchsorted(past.keys, keys), len(past.keys) - 1)
+        here = past.keys[at] == keys
+        at = at[here]
+        own[:, here], unsure[:, here] = past.own[:, at], past.unsure[:, at]
+        loose[:, here], was[here] = past.loose[:, at], now_at[past.host[at]]
+    return _Bundles(own, unsure, loose, was)
+
+
+def _count(past: Floats, view: View, news: Bools, elapsed_ms: Ints, half_life: float) -> Floats:
+    brokers = view.brokers
+    counted = news & (brokers.smoothed_traffic.sum(axis=0) > 0)
+    if not counted.any():
+        return past
+    used = brokers.smoothed_resources[COUNTED] / 100 * brokers.limits[COUNTED]
+    rows = np.vstack((np.ones(len(news)), brokers.smoothed_traffic, used))[:, counted]
+    kept = 0.5 ** (float(elapsed_ms[counted].min()) / (1000 * half_life))
+    moments: Floats = kept * past + rows @ rows.T
+    return moments
+
+
+def _fit(moments: Floats) -> _Fit:
+    """Least squares without slopes below 0, by coordinate descent (Franc, Hlavac, Navara 2005)."""
+    if moments[0, 0] <= 0:
+        return _Fit(np.zeros((4, 4)), np.zeros(4), np.zeros(4), 1.0)
+    mean = moments[0] / moments[0, 0]
+    around = moments / moments[0, 0] - np.outer(mean, mean)
+    traffic, used = np.maximum(mean[_TRAFFIC], _TINY), mean[_USED]
+    scaled = around[_TRAFFIC, _TRAFFIC] / np.outer(traffic, traffic)
+    prior = np.outer(used, PRIOR * traffic / (PRIOR @ traffic))
+    left = scaled + _ALIKE**2 * np.eye(4)
+    right = (around[_TRAFFIC, _USED] / traffic[:, None]).T + _ALIKE**2 * prior
+    slopes = prior.copy()
+    for _ in range(_SWEEPS):
+        for each in range(4):
+            rest = right[:, each] - slopes @ left[:, each] + slopes[:, each] * left[each, each]
+            slopes[:, each] = np.maximum(rest / left[each, each], 0.0)
+    total = slopes.sum(axis=1)
+    slopes *= np.minimum(1.0, used / np.maximum(total, _TINY))[:, None]
+    explained = (slopes @ scaled * slopes).sum(axis=1)
+    both = ((around[_TRAFFIC, _USED] / traffic[:, None]).T * slopes).sum(axis=1)
+    variance = np.maximum(np.diag(around)[_USED] - 2 * both + explained, 0.0)
+    rest = np.maximum(used - slopes.sum(axis=1), 0.0)
+    return _Fit(slopes / traffic, rest, variance, _untold(scaled, traffic))
+
+
+def _untold(scaled: Floats, traffic: Floats) -> float:
+    """What brokers' reports leave of the prior's standard deviation of whether messages or bytes
+    cost, by the relative covariances (4, 4) of their traffic and its means (4,)."""
+    rates, bytes_ = (part / max(float(part.sum()), _TINY) for part in (traffic[:2], traffic[2:]))
+    mixture = np.concatenate((rates, -bytes_))
+    told = float(mixture @ scaled @ mixture)
+    return _ALIKE / sqrt(max(told, 0.0) + _ALIKE**2)

@@ -1,0 +1,130 @@
+"""What bundles take of several resources: where no single one rules the fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from trimtab.arrays import Floats, Ints
+from trimtab.load import COUNTED
+from trimtab.load_model.resources.needs import PRIOR, Needs, weights_of
+from trimtab.names import identities
+from trimtab.settings import WeightSettings
+from trimtab.view import View
+
+_RIVAL: Final = 0.35
+"""The part of a broker's usage, or of the mean if that is more, at which another resource competes.
+Lower: links that are never full count; higher: a resource competes only once it is too late."""
+_AT_WORST: Final = 3.0
+"""Deviations that a bundle may take more than believed. Lower: unknown bundles overload brokers;
+higher: nothing unknown moves."""
+_APART: Final = 0.02
+"""By how much of a broker two resources must stray from going together, to count as two."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Takes:
+    """r resources of n brokers and m bundles."""
+
+    used: Floats
+    """(r, n) predicted use, in the units of the limits."""
+    scale: Floats
+    """(r, n) usage per unit."""
+    need: Floats
+    """(r, m) what a bundle takes, in these units."""
+    doubt: Floats
+    """(r, m) standard deviation of ``need``."""
+    tail: Floats
+    """(r, m) what a bundle may take beyond ``need`` at worst."""
+    sway: Floats
+    """(2, r, m) what a bundle takes beyond ``need`` if only messages cost, or only bytes: it errs
+    alike for all bundles."""
+    names: Sequence[str] = ()
+    """Of the bundles."""
+
+    @property
+    def usage(self) -> Floats:
+        """(n,) of the busiest resource."""
+        usage: Floats = (self.used * self.scale).max(axis=0)
+        return usage
+
+    def moved(self, bundles: Ints, source: Ints, destination: Ints) -> Takes:
+        """The same after the moves, given as (k,) rows."""
+        used = self.used.copy()
+        for resource, need in enumerate(self.need[:, bundles]):
+            np.subtract.at(used[resource], source, need)
+            np.add.at(used[resource], destination, need)
+        return replace(self, used=used)
+
+
+def compete(view: View, weights: WeightSettings) -> bool:
+    """Whether several resources matter: another than the leading one is busy, and they do not go
+    together."""
+    shares = view.brokers.smoothed_resources[COUNTED] / 100 * _weight(weights)[:, None]
+    if shares.shape[1] <= 2:
+        return False
+    usage = shares.max(axis=0)
+    floor = np.maximum(usage, usage.mean())
+    first = int(np.argmax(shares.mean(axis=1)))
+    leading = shares[first]
+    for row, share in enumerate(shares):
+        if row == first or not (share >= _RIVAL * floor).any():
+            continue
+        together = np.cov(share, leading, bias=True)
+        # A resource that falls where the other rises does not go with it.
+        rising = max(together[0, 1], 0.0)
+        if together[0, 0] - rising**2 / max(together[1, 1], 1e-12) > _APART**2:
+            return True
+    return False
+
+
+def takes_of(view: View, needs: Needs, size: Floats, weights: WeightSettings) -> Takes | None:
+    """What the bundles of a view take, of (m,) shares of its traffic, from needs that count its
+    reports; None if the needs are of other bundles or brokers."""
+    keys = identities(view.bundles.names)
+    order = np.argsort(keys)
+    if needs.brokers != view.brokers.names or not np.array_equal(needs.keys, keys[order]):
+        return None
+    n, limits = len(view.brokers.names), view.brokers.limits[COUNTED]
+    scale = np.where(limits > 0, _weight(weights)[:, None] / np.maximum(limits, 1e-12), 0.0)
+    stats = view.bundles.long
+    share = stats / np.maximum(PRIOR @ stats, 1e-12)
+    total = float((PRIOR @ view.bundles.stats).sum())
+    carried = share * size * (total / max(float(size.sum()), 1e-9))
+    own, unsure = np.empty_like(needs.own), np.empty_like(needs.unsure)
+    own[:, order], unsure[:, order] = needs.own, needs.unsure
+    need = np.maximum(needs.slopes @ carried + own, 0.0)
+    doubt = np.sqrt(unsure * needs.spread[:, None]) * weights_of(view)
+    # What only a sum tells may be another bundle's.
+    doubt = np.maximum(doubt, unsure * np.maximum(own, 0.0))
+    there = np.array([np.bincount(view.intended, column, n) for column in need])
+    tail = np.maximum(_AT_WORST * doubt, unsure * _excess(own, view.bundles.owner, n))
+    sway = _sway(carried, needs.slopes @ carried) * needs.untold
+    return Takes(needs.base + there, scale, need, doubt, tail, sway, view.bundles.names)
+
+
+def _sway(carried: Floats, taken: Floats) -> Floats:
+    """(2, r, m) what bundles would take more of (r, m) what their traffic (4, m) takes, if only its
+    messages cost, or only its bytes."""
+    whole = taken.sum(axis=1)[:, None]
+    parts = (carried[:2].sum(axis=0), carried[2:].sum(axis=0))
+    sway: Floats = np.array([whole * (part / max(float(part.sum()), 1e-12)) for part in parts])
+    return sway - taken
+
+
+def _excess(own: Floats, hosts: Ints, n: int) -> Floats:
+    """(r, m) by how much the bundles on a bundle's broker take more than usual: of loads with heavy
+    tails a large sum is mostly due to a single one of them (Foss, Korshunov, Zachary 2011)."""
+    usual = own.mean(axis=1) if own.size else np.zeros(len(own))
+    more = np.array([np.bincount(hosts, row - u, n) for row, u in zip(own, usual, strict=True)])
+    excess: Floats = np.maximum(more, 0.0)[:, hosts]
+    return excess
+
+
+def _weight(weights: WeightSettings) -> Floats:
+    return np.array(
+        [weights.cpu, weights.direct_memory, weights.bandwidth_in, weights.bandwidth_out]
+    )

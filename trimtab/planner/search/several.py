@@ -1,0 +1,231 @@
+"""Moves between brokers with several resources: each broker is as busy as its busiest one.
+
+for each band, until nothing helps:
+  take the broker furthest outside the band: if it is above, each of its bundles may go to one of
+  the brokers with most room; if it is below, the bundles of the hottest brokers may come
+  take the move that brings the two brokers nearest to the band together, if it gains enough; what
+  it takes off the source counts for less than is believed, what it brings for as much as may be
+then undo the moves that the range does not need
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from trimtab.arrays import Floats, Ints
+from trimtab.load_model.resources.takes import Takes
+from trimtab.planner.search.ground import Band, BoardMove, Ground
+from trimtab.planner.search.levels import positions
+
+_POSITIONS: Final = 5
+"""Positions of each band. Lower: a plan with fewer moves is missed; higher: effort."""
+_WIDTHS: Final = (1.0, 0.6, 2.0)
+"""Widths of bands, in targets. More: more effort where the target is out of reach."""
+_OTHERS: Final = 8
+"""Brokers tried at the other end of a move, by usage and by the resource that matters. Lower: room
+is missed; higher: effort."""
+_BUNDLES: Final = 96
+"""Bundles of a broker that are tried, largest first."""
+_WORTH: Final = 0.1
+"""What a move must gain, in targets. Lower: moves for little; higher: the range stays wider."""
+_AGAIN: Final = 1
+"""How often all brokers that nothing helped are tried once more."""
+_SURELY: Final = 1.5
+"""Deviations by which what a bundle's source gains is believed smaller. Lower: unknown bundles move
+in vain; higher: only what is known well moves."""
+
+
+def try_bands(
+    ground: Ground, takes: Takes, keeps: list[int], target: float, effort: int
+) -> Iterator[list[tuple[BoardMove, ...]]]:
+    """Plans for bands of several positions, for one width after the other."""
+    usage, top = ground.fleet.usage, outweigh(ground, takes)[0]
+    low, high = ground.reach(usage)
+    # Brokers busy with different resources are all above what an even spread would be.
+    mean = max(_mean(ground, takes), low)
+    cost, longest = 1 + len(usage) // 100, max(effort // 10, 2 * len(usage))
+    for part in _WIDTHS:
+        width = part * target
+        bands = positions(low, high, mean, width, _POSITIONS)
+        if top > mean + width / 2:
+            bands.insert(0, Band(top - width, top))
+        found = []
+        for band in bands:
+            trial = _Trial(ground, takes, keeps)
+            effort -= cost * trial.run(band, _WORTH * target, longest)
+            found.append(trial.needed())
+            if effort <= 0:
+                break
+        yield found
+        if effort <= 0:
+            return
+
+
+def outweigh(ground: Ground, takes: Takes) -> tuple[float, float]:
+    """The usage of the best broker for the bundle that takes most, with only it, and that of all
+    brokers if everything were spread evenly."""
+    rows = np.flatnonzero(ground.held)
+    if not rows.size:
+        return 0.0, 0.0
+    there = np.array(
+        [np.bincount(ground.fleet.where, each, takes.used.shape[1]) for each in takes.need]
+    )
+    base = (takes.used - there)[:, ground.brokers]
+    scale = takes.scale[:, ground.brokers]
+    largest = rows[int(np.argmax((takes.need[:, rows] * scale.min(axis=1)[:, None]).max(axis=0)))]
+    alone = ((base + takes.need[:, [largest]]) * scale).max(axis=0).min()
+    return float(alone), _mean(ground, takes)
+
+
+def _mean(ground: Ground, takes: Takes) -> float:
+    """The usage of all brokers if the leading resource were spread evenly."""
+    used, scale = takes.used[:, ground.brokers], takes.scale[:, ground.brokers]
+    counted = (scale > 0).all(axis=1)
+    even = used[counted].sum(axis=1) / (1.0 / scale[counted]).sum(axis=1)
+    return float(even.max(initial=0.0))
+
+
+class _Trial:
+    def __init__(self, ground: Ground, takes: Takes, keeps: list[int]) -> None:
+        self._ground, self._takes, self._keeps = ground, takes, keeps
+        self._used = takes.used.copy()
+        self._tails = np.zeros_like(takes.used)
+        """Sums of the squares of what came may take more at worst."""
+        self._sway = np.zeros((2, *takes.used.shape))
+        """Sums of what came takes more if only messages cost, or only bytes."""
+        self._usage = ground.fleet.usage.copy()
+        self._left: dict[int, Ints] = {}
+        self._steps: list[BoardMove] = []
+        self._receives = np.zeros(len(self._usage), np.bool_)
+        self._receives[ground.receivers] = True
+        self._out = np.ones(len(self._usage), np.bool_)
+        self._out[ground.brokers] = False
+        self._aside = self._out.copy()
+
+    def run(self, band: Band, worth: float, most: int) -> int:
+        """Move until nothing helps; returns the effort."""
+        again = _AGAIN
+        for effort in range(most):
+            off = np.where(self._receives, band.low - self._usage, -np.inf)
+            off = np.where(self._aside, -np.inf, np.maximum(self._usage - band.high, off))
+            worst = int(np.argmax(off))
+            if off[worst] <= worth:
+                if not again or not self._steps:
+                    return effort
+                # Moves made room since these were set aside.
+                self._aside, again = self._out.copy(), again - 1
+                continue
+            if self._usage[worst] > band.high:
+                found = self._relieve(worst, band, worth)
+            else:
+                found = self._fill(worst, band, worth)
+            if found is None:
+                self._aside[worst] = True
+            else:
+                self._move(found)
+        return most
+
+    def needed(self) -> tuple[BoardMove, ...]:
+        """The steps, without those that can be undone and leave the range as it is."""
+        takes, steps = self._takes, dict.fromkeys(self._steps)
+        low, high = self._ground.reach(self._usage)
+        size = [float((takes.need[:, s.bundle] * takes.scale[:, s.source]).max()) for s in steps]
+        for _, step in sorted(zip(size, self._steps, strict=True)):
+            need = takes.need[:, step.bundle]
+            back = self._used[:, step.source] + need
+            gone = self._used[:, step.destination] - need
+            up = float((back * takes.scale[:, step.source]).max())
+            down = float((gone * takes.scale[:, step.destination]).max())
+            if up <= high and down >= low:
+                self._used[:, step.source], self._used[:, step.destination] = back, gone
+                del steps[step]
+        return tuple(steps)
+
+    def _relieve(self, hot: int, band: Band, worth: float) -> BoardMove | None:
+        rows = self._bundles(hot)
+        if not rows.size:
+            return None
+        scale = self._takes.scale
+        busy = int(np.argmax(self._used[:, hot] * scale[:, hot]))
+        there = self._ground.receivers[self._ground.receivers != hot]
+        room = self._used[busy, there] * scale[busy, there]
+        some = np.concatenate((_least(self._usage[there], _OTHERS), _least(room, _OTHERS)))
+        return self._best(hot, rows, there[some], band, worth)[1]
+
+    def _fill(self, cold: int, band: Band, worth: float) -> BoardMove | None:
+        givers = self._ground.brokers[self._ground.brokers != cold]
+        best: tuple[float, BoardMove | None] = (0.0, None)
+        for giver in givers[_least(-self._usage[givers], _OTHERS)].tolist():
+            rows = self._bundles(giver)
+            if rows.size:
+                found = self._best(giver, rows, np.array([cold]), band, worth)
+                best = max(best, found, key=lambda each: each[0])
+        return best[1]
+
+    def _best(
+        self, source: int, rows: Ints, to: Ints, band: Band, worth: float
+    ) -> tuple[float, BoardMove | None]:
+        """What the best move of one of ``rows`` gains, and the move; None if it is not worth it."""
+        takes, scale = self._takes, self._takes.scale
+        need, doubt = takes.need[:, rows], takes.doubt[:, rows]
+        surely = np.maximum(need - _SURELY * doubt, 0.0)
+        used, each = self._used[:, [source]], scale[:, [source]]
+        left = ((used - surely) * each).max(axis=0)
+        least = ((used - need - _SURELY * doubt) * each).max(axis=0)
+        there, each = self._used[:, None, to], scale[:, None, to]
+        tail = np.sqrt(self._tails[:, None, to] + (takes.tail[:, rows] ** 2)[:, :, None])
+        sway = (self._sway[:, :, None, to] + takes.sway[:, :, rows, None]).max(axis=0)
+        most = ((there + need[:, :, None] + np.maximum(sway, 0.0) + tail) * each).max(axis=0)
+        some = ((there + surely[:, :, None]) * each).max(axis=0)
+        before = _off(self._usage[source], self._usage[source], band)
+        before = before + _off(self._usage[to], self._usage[to], band)
+        gain = before[None, :] - _off(least, left, band)[:, None] - _off(some, most, band)
+        gain = np.where(most <= max(band.high, self._usage[source]), gain, -np.inf)
+        at, place = np.unravel_index(int(np.argmax(gain)), gain.shape)
+        if gain[at, place] <= worth:
+            return 0.0, None
+        return float(gain[at, place]), BoardMove(int(rows[at]), source, int(to[place]))
+
+    def _bundles(self, broker: int) -> Ints:
+        """Rows that the broker may give, the largest if there are many."""
+        rows = self._left.get(broker)
+        if rows is None:
+            ground = self._ground
+            rows = ground.order[ground.ends[broker] : ground.ends[broker + 1]]
+            self._left[broker] = rows
+        if len(rows) <= self._keeps[broker]:
+            return rows[:0]
+        if len(rows) > _BUNDLES:
+            size = (self._takes.need[:, rows] * self._takes.scale[:, [broker]]).max(axis=0)
+            rows = rows[_least(-size, _BUNDLES)]
+        return rows
+
+    def _move(self, step: BoardMove) -> None:
+        row, source, to = step
+        takes = self._takes
+        self._used[:, source] -= takes.need[:, row]
+        self._used[:, to] += takes.need[:, row]
+        self._tails[:, to] += takes.tail[:, row] ** 2
+        self._sway[:, :, to] += takes.sway[:, :, row]
+        for broker in (source, to):
+            self._usage[broker] = (self._used[:, broker] * takes.scale[:, broker]).max()
+            self._aside[broker] = False
+        self._left[source] = self._left[source][self._left[source] != row]
+        self._steps.append(step)
+
+
+def _off(low: Floats, high: Floats, band: Band) -> Floats:
+    """How far brokers of usage ``low`` to ``high`` are outside the band."""
+    off: Floats = np.maximum(np.maximum(high - band.high, band.low - low), 0.0)
+    return off
+
+
+def _least(values: Floats, count: int) -> Ints:
+    """Places of the least values, in order of place."""
+    if len(values) <= count:
+        return np.arange(len(values))
+    least: Ints = np.sort(np.argpartition(values, count)[:count])
+    return least
