@@ -35,7 +35,7 @@ def of(cluster: str, rows: list[Row]) -> list[Row]:
     return [row for row in rows if row.cluster == cluster]
 
 
-@examples(60)
+@examples(30)
 @given(recordings(), jobs, st.integers(0, 5))
 def test_a_replay_from_an_export_goes_on_as_the_one_from_the_start(
     batches: list[Batch], job: Settings, skipped: int

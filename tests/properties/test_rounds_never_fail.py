@@ -135,7 +135,7 @@ class World:
         )
 
 
-@examples(80)
+@examples(40)
 @given(st.lists(turns, min_size=2, max_size=6), eager(), policies())
 def test_no_round_fails(told: list[Turn], chosen: Settings, demanded: Policies) -> None:
     """Nor does its explanation, nor its shadow; and each goes on from what was stored."""

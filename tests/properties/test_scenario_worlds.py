@@ -52,7 +52,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
 
 
 @pytest.mark.parametrize("name", ["threshold", "overload", "uniform", "avg", "transfer", "trimtab"])
-@examples(25)
+@examples(12)
 @given(scenario=scenarios(), most=st.sampled_from([128, 16]))
 def test_every_bundle_stays_on_one_broker_and_keeps_its_load(
     name: str, scenario: Scenario, most: int
@@ -92,7 +92,7 @@ def test_every_bundle_stays_on_one_broker_and_keeps_its_load(
     assert np.isfinite(outcome.range).all()
 
 
-@examples(25)
+@examples(12)
 @given(scenario=scenarios())
 def test_a_scenario_is_the_same_for_every_strategy_but_for_what_it_moves(
     scenario: Scenario,

@@ -68,7 +68,7 @@ def profiles(draw: st.DrawFn) -> Profile:
     )
 
 
-@examples(60)
+@examples(30)
 @given(recordings(), pairs)
 def test_the_champion_decides_as_it_would_alone(
     batches: list[Batch], challenger: tuple[str, str]
@@ -96,7 +96,7 @@ def assert_the_challengers_world_is_there(replay: Replay) -> None:
             assert (cluster.name, broker) in replay.snapshots
 
 
-@examples(35)
+@examples(18)
 @given(profiles(), pairs, st.sampled_from([0, 3]), st.integers(0, 5))
 def test_a_challenger_that_decides_alike_lives_in_the_true_world(
     profile: Profile, pair: tuple[str, str], budget: int, drained: int
@@ -118,7 +118,7 @@ def test_a_challenger_that_decides_alike_lives_in_the_true_world(
         assert known.elsewhere == own if record.skipped in {"", *IDLE} else not own
 
 
-@examples(35)
+@examples(18)
 @given(profiles(), pairs, pairs)
 def test_another_challenger_begins_where_the_champion_is(
     profile: Profile, first: tuple[str, str], second: tuple[str, str]
@@ -133,7 +133,7 @@ def test_another_challenger_begins_where_the_champion_is(
         assert record.shadow.champion == record.shadow.challenger
 
 
-@examples(20)
+@examples(10)
 @given(recordings(), pairs)
 def test_a_replay_with_a_challenger_goes_on_from_its_exports(
     batches: list[Batch], challenger: tuple[str, str]
