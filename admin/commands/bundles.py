@@ -47,14 +47,15 @@ def list_bundles(  # noqa: PLR0913 - the options of a command line
     wide = {"epoch": text, "since": moment}
     notes = note_more(found)
     if unserved and found["bundles"]:
-        notes.append(f"Next: {_cure(found['bundles'][0])} --cluster {session.cluster}")
+        notes.append(f"Next: {_cure(found['bundles'][0], session.cluster)}")
     return Shown(found, found["bundles"], columns, wide, notes=notes)
 
 
-def _cure(row: Mapping[str, Any]) -> str:
+def _cure(row: Mapping[str, Any], cluster: str) -> str:
     """What to type about a bundle that no broker serves."""
-    verb = "readmit" if row["state"] == State.QUARANTINED else "describe"
-    return f"trimtab bundles {verb} {row['bundle']}"
+    if row["state"] == State.QUARANTINED:
+        return f"trimtab bundles readmit {row['bundle']} --cluster {cluster} --execute"
+    return f"trimtab why {row['bundle']} --cluster {cluster}"
 
 
 @bundle_commands.command("describe")

@@ -43,7 +43,7 @@ CLUSTER = "standalone"
 BROKERS = ("127.0.0.1:8080", "127.0.0.2:8080", "127.0.0.3:8080")
 DIFFERENCES = tomllib.loads(SCRIPT.with_name("differences.toml").read_text("utf-8"))
 """Where trimtab answers otherwise: why, and the commands' names."""
-START_S = 120.0
+START_S = 300.0
 TOPICS: defaultdict[str, list[str]] = defaultdict(list)
 """The topics of each namespace that matter to a split: those of the script, and Pulsar's own."""
 TOPICS["shop/one"] += [
