@@ -23,7 +23,7 @@ from fastapi import FastAPI
 
 from admin.contexts import InvalidContexts, Target, locate_file, read_contexts
 from admin.ending import end, next_doctor
-from admin.exit_codes import FAILED, NOT_FOUND, OF_STATUS, REFUSED, UNREACHABLE, USAGE
+from admin.exit_codes import FAILED, NOT_FOUND, OF_STATUS, UNREACHABLE, USAGE
 from control.plane import ControlPlane
 from streaming.config import InvalidConfig, load_config
 

@@ -146,7 +146,9 @@ def _stopped(last: ClusterRounds, now_ms: int) -> Iterator[Finding]:
         )
     if record.skipped == Rule.PAUSED:
         yield Finding(
-            Grade.LOOK, "paused by an operator", f"trimtab resume --cluster {cluster} --execute"
+            Grade.LOOK,
+            "paused by an operator: not even bundles of lost brokers are given to others",
+            f"trimtab resume --cluster {cluster} --execute",
         )
     elif record.skipped == Rule.DISABLED:
         yield Finding(

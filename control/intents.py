@@ -23,17 +23,17 @@ from trimtab.settings import Settings
 from trimtab.state.memory import Memory
 from trimtab.wire.control import Intent, IntentKind
 
-
 _STOPPED_BY_A_PAUSE: Final = frozenset(
     {
         IntentKind.UNLOAD,
         IntentKind.SPLIT,
+        IntentKind.MERGE,
         IntentKind.DRAIN,
         IntentKind.APPROVE,
         IntentKind.UNDO,
     }
 )
-"""What rounds carry out, and none does while it decides nothing but repairs."""
+"""What rounds carry out, and none does in a pause."""
 
 
 class Objections(ValueError):

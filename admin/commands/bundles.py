@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from admin.commands.controls import pin
 from admin.ending import end
 from admin.exit_codes import USAGE
 from admin.output import Shown, describe, moment, text
@@ -118,6 +119,16 @@ def split(
     """Split a bundle in the next round, as pulsar-admin namespaces split-bundle does."""
     body = {"algorithm": algorithm, "positions": [_position(text) for text in at or ()]}
     return Change("POST", f"bundles/{_checked(bundle)}/split", body)
+
+
+@bundle_commands.command("merge")
+@acts
+def merge(_: Session, bundle: Bundle) -> Change:
+    """Merge a bundle with its neighbour above in the next round; one broker must have both."""
+    return Change("POST", f"bundles/{_checked(bundle)}/merge")
+
+
+bundle_commands.command("pin")(pin)
 
 
 @bundle_commands.command("readmit")

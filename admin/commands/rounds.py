@@ -38,7 +38,7 @@ def show_round(
 
 @acts_at_once
 def pause(_: Session) -> Change:
-    """Decide nothing but repairs until it is resumed; at once, without --execute."""
+    """Decide nothing until it is resumed, not even repairs; at once, without --execute."""
     return Change("POST", "pause")
 
 
