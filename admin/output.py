@@ -85,7 +85,11 @@ def _print_table(columns: Mapping[str, Cell], rows: Sequence[Mapping[str, Any]])
         table.add_row(*(escape(cell(row.get(name))) for name, cell in columns.items()))
     # Names are copied from here: none is cut at the terminal's edge.
     needed = Console(width=_WIDEST).measure(table).maximum
-    Console(width=max(needed, 1)).print(table, crop=False, highlight=False)
+    console = Console(width=max(needed, 1))
+    with console.capture() as captured:
+        console.print(table, crop=False, highlight=False)
+    # Nor is the last column filled up: a line that wraps would be followed by empty ones.
+    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 def text(value: object) -> str:

@@ -23,7 +23,7 @@ from fastapi import FastAPI
 
 from admin.contexts import InvalidContexts, Target, locate_file, read_contexts
 from admin.ending import end, next_doctor
-from admin.exit_codes import FAILED, NOT_FOUND, OF_STATUS, REFUSED, UNREACHABLE, USAGE
+from admin.exit_codes import FAILED, NOT_FOUND, OF_STATUS, UNREACHABLE, USAGE
 from control.plane import ControlPlane
 from streaming.config import InvalidConfig, load_config
 
@@ -175,15 +175,16 @@ def _next(error: Refusal, session: Session | None) -> str:
             return "trimtab contexts list"
         return next_doctor(session.target.config)
     cluster = f" --cluster {session.asked_cluster}" if session.asked_cluster else ""
+    listed = next((each for each in _LISTS if f"/{each}/" in error.path), "clusters")
     if error.code == NOT_FOUND:
-        listed = next((each for each in _LISTS if f"/{each}/" in error.path), "clusters")
         return f"trimtab {listed} list{'' if listed == 'clusters' else cluster}"
-    if error.code == REFUSED:
-        return f"trimtab status{cluster}"
-    return "trimtab --help"
+    if error.code == USAGE:
+        return "trimtab --help"
+    # The same request may do later: what is the cluster's state, or the plan's?
+    return f"trimtab {'plans list' if listed == 'plans' else 'status'}{cluster}"
 
 
-_LISTS: Final = ("brokers", "bundles", "namespaces", "policies", "rounds")
+_LISTS: Final = ("brokers", "bundles", "namespaces", "plans", "pins", "policies", "rounds")
 
 
 def _target(context: str, config: Path | None) -> Target:

@@ -15,6 +15,7 @@ from api.audit_log import INTENT_HEADER, AuditLog
 from api.context import Context
 from api.metrics import exposed, noting
 from api.pulsar.anti_affinity import groups, members
+from api.pulsar.broker_stats import broker_stats
 from api.pulsar.brokers import brokers
 from api.pulsar.bundles import bundles
 from api.pulsar.clusters import clusters
@@ -75,6 +76,7 @@ def create_app(context: Context, access: Access | None = None) -> FastAPI:
     handle_errors(app)
     for router, changes in (
         (brokers, Role.ADMIN),
+        (broker_stats, Role.ADMIN),
         (isolation, Role.ADMIN),
         (clusters, Role.ADMIN),
         (groups, Role.OPERATOR),

@@ -119,12 +119,13 @@ def _answer_unreadable(_: Request, error: Any) -> JSONResponse:
 
 
 def _answer_http_error(request: Request, error: Any) -> JSONResponse:
-    path = request.url.path
-    reasons = {
-        404: f"{path}: no such path; the API's paths are at /docs",
-        405: f"{path}: not by {request.method}",
-    }
+    path, method = request.url.path, request.method
+    reasons = {404: f"{path}: no such path", 405: f"{path}: not by {method}"}
     reason = reasons.get(error.status_code, error.detail)
+    if error.status_code in reasons and path.startswith("/admin/"):
+        reason += " of Pulsar's that trimtab serves: ask a broker"
+    elif error.status_code in reasons:
+        reason += "; the API's paths are at /docs"
     return _answer(error.status_code, reason, headers=error.headers)
 
 

@@ -129,7 +129,7 @@ def _stopped(last: ClusterRounds, now_ms: int) -> Iterator[Finding]:
         yield Finding(
             Grade.LOOK,
             "the job only observes",
-            f"trimtab config set round.observe_only=false --cluster {cluster}",
+            f"trimtab config set round.observe_only=false --cluster {cluster} --execute",
         )
     if record.held is not None:
         yield Finding(
@@ -146,13 +146,15 @@ def _stopped(last: ClusterRounds, now_ms: int) -> Iterator[Finding]:
         )
     if record.skipped == Rule.PAUSED:
         yield Finding(
-            Grade.LOOK, "paused by an operator", f"trimtab resume --cluster {cluster} --execute"
+            Grade.LOOK,
+            "paused by an operator: not even bundles of lost brokers are given to others",
+            f"trimtab resume --cluster {cluster} --execute",
         )
     elif record.skipped == Rule.DISABLED:
         yield Finding(
             Grade.LOOK,
             "shedding is off",
-            f"trimtab config set round.enabled=true --cluster {cluster}",
+            f"trimtab config set round.enabled=true --cluster {cluster} --execute",
         )
     elif record.skipped == Rule.TOO_FEW_BROKERS:
         yield Finding(Grade.ACT, "fewer than two brokers may get bundles")
@@ -178,7 +180,7 @@ def _brokers(record: RoundRecord) -> Iterator[Finding]:
         yield Finding(
             Grade.LOOK,
             f"being drained: {name_some(record.draining, _NAMED)}",
-            f"trimtab brokers undrain {record.draining[0]} --cluster {record.cluster}",
+            f"trimtab brokers undrain {record.draining[0]} --cluster {record.cluster} --execute",
         )
 
 

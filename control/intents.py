@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import time
 from collections.abc import Collection, Iterator, Sequence
+from typing import Final
 from uuid import uuid4
 
 import msgspec
@@ -17,10 +18,22 @@ from trimtab.cluster.intents.flaws import intent_flaws
 from trimtab.explaining.shortages import estimate_left, say_left
 from trimtab.nearby import nearby
 from trimtab.policies import host_of, matches
-from trimtab.reasons import IntentRule
+from trimtab.reasons import IntentRule, Rule
 from trimtab.settings import Settings
 from trimtab.state.memory import Memory
 from trimtab.wire.control import Intent, IntentKind
+
+_STOPPED_BY_A_PAUSE: Final = frozenset(
+    {
+        IntentKind.UNLOAD,
+        IntentKind.SPLIT,
+        IntentKind.MERGE,
+        IntentKind.DRAIN,
+        IntentKind.APPROVE,
+        IntentKind.UNDO,
+    }
+)
+"""What rounds carry out, and none does in a pause."""
 
 
 class Objections(ValueError):
@@ -69,6 +82,11 @@ def note(intent: Intent, last: ClusterRounds, memory: Memory, existing: Existing
     """What an intent names and is absent for now, a setting without which it has no effect, and a
     drain that leaves too little."""
     settings = last.defaults().with_valid(memory.overrides)
+    if last.regular.skipped == Rule.PAUSED and intent.kind in _STOPPED_BY_A_PAUSE:
+        yield (
+            "note: the cluster is paused, and this waits until it is resumed: "
+            f"trimtab resume --cluster {intent.cluster} --execute"
+        )
     match intent.kind:
         case IntentKind.DRAIN:
             yield from _drain_notes(intent, last, settings)
@@ -116,7 +134,7 @@ def _namespace_notes(
 
 
 def _set(intent: Intent, name: str) -> str:
-    return f"type: trimtab config set {name}=true --cluster {intent.cluster}"
+    return f"type: trimtab config set {name}=true --cluster {intent.cluster} --execute"
 
 
 def _deletes_policy(intent: Intent) -> bool:

@@ -37,7 +37,7 @@ def advise(  # noqa: PLR0913 - the options of a command line
     ]
     if found["remove"]:
         least = found["remove"][0]
-        notes += [f"Next: trimtab brokers drain {least} --cluster {session.cluster}"]
+        notes += [f"Next: trimtab plans drain {least} --cluster {session.cluster} --execute"]
     return _shown(found, found["whatIf"], notes)
 
 

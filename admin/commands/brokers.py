@@ -35,7 +35,7 @@ def describe_broker(session: Session, broker: Broker) -> Shown:
     notes = [f"Next: trimtab why {broker} {cluster}"]
     if found["busiest"]:
         bundle = found["busiest"][0]["bundle"]
-        notes += [f"  or: trimtab bundles unload {bundle} {cluster}"]
+        notes += [f"  or: trimtab bundles unload {bundle} {cluster} --execute"]
     return shown._replace(notes=notes)
 
 

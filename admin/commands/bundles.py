@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from admin.commands.controls import pin
 from admin.ending import end
 from admin.exit_codes import USAGE
 from admin.output import Shown, describe, moment, text
@@ -47,14 +48,15 @@ def list_bundles(  # noqa: PLR0913 - the options of a command line
     wide = {"epoch": text, "since": moment}
     notes = note_more(found)
     if unserved and found["bundles"]:
-        notes.append(f"Next: {_cure(found['bundles'][0])} --cluster {session.cluster}")
+        notes.append(f"Next: {_cure(found['bundles'][0], session.cluster)}")
     return Shown(found, found["bundles"], columns, wide, notes=notes)
 
 
-def _cure(row: Mapping[str, Any]) -> str:
+def _cure(row: Mapping[str, Any], cluster: str) -> str:
     """What to type about a bundle that no broker serves."""
-    verb = "readmit" if row["state"] == State.QUARANTINED else "describe"
-    return f"trimtab bundles {verb} {row['bundle']}"
+    if row["state"] == State.QUARANTINED:
+        return f"trimtab bundles readmit {row['bundle']} --cluster {cluster} --execute"
+    return f"trimtab why {row['bundle']} --cluster {cluster}"
 
 
 @bundle_commands.command("describe")
@@ -117,6 +119,16 @@ def split(
     """Split a bundle in the next round, as pulsar-admin namespaces split-bundle does."""
     body = {"algorithm": algorithm, "positions": [_position(text) for text in at or ()]}
     return Change("POST", f"bundles/{_checked(bundle)}/split", body)
+
+
+@bundle_commands.command("merge")
+@acts
+def merge(_: Session, bundle: Bundle) -> Change:
+    """Merge a bundle with its neighbour above in the next round; one broker must have both."""
+    return Change("POST", f"bundles/{_checked(bundle)}/merge")
+
+
+bundle_commands.command("pin")(pin)
 
 
 @bundle_commands.command("readmit")

@@ -24,6 +24,7 @@ Subject = Annotated[str, typer.Argument(help="A bundle, tenant/namespace/0x…_0
 Tenant = Annotated[str, typer.Argument(help="The tenant.")]
 OfNamespace = Annotated[str, typer.Option(help="Only this namespace, instead of the cluster.")]
 
+_EXAMPLE: Final = "to set them: trimtab config set plans.windows='mon-fri 22:00-06:00' --execute"
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
@@ -126,7 +127,7 @@ def reset_budget(_: Session, tenant: Tenant) -> Change:
 def show_windows(session: Session) -> Shown:
     """Show the maintenance windows (the setting plans.windows), and when one is open next."""
     shown = describe(session.get("windows"), {"opens": moment})
-    return shown._replace(notes=["Next: trimtab config set plans.windows='mon-fri 22:00-06:00'"])
+    return shown._replace(notes=[_EXAMPLE])
 
 
 def _seconds(text: str) -> float:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 
-from admin.output import Shown, text
+from admin.output import Shown, describe, moment, text
 from admin.session import Session
 from admin.verbs import After, Change, Limit, acts, note_more, reads
 from trimtab.cluster.intents.flaws import MOST_BUNDLES
@@ -23,6 +24,28 @@ def list_namespaces(session: Session, limit: Limit = 100, after: After = "") -> 
     found = session.get("namespaces", limit=limit, after=after)
     rows = [{"namespace": name} for name in found["namespaces"]]
     return Shown(found, rows, {"namespace": text}, notes=note_more(found))
+
+
+@namespace_commands.command("describe")
+@reads
+def describe_namespace(session: Session, namespace: Namespace) -> Shown:
+    """Show how many bundles a namespace has, at which brokers, and what keeps them there."""
+    found = session.get(f"namespaces/{namespace}")
+    shown = describe(found, {"brokers": _counts, "isolation": _policy, "pin": _pin})
+    bundles = f"Next: trimtab bundles list --namespace {namespace} --cluster {session.cluster}"
+    return shown._replace(notes=[bundles])
+
+
+def _counts(found: Mapping[str, int]) -> str:
+    return "\n".join(f"{broker}  {count}" for broker, count in found.items())
+
+
+def _policy(found: Mapping[str, Any] | None) -> str:
+    return "" if found is None else ", ".join(found["primary"])
+
+
+def _pin(found: Mapping[str, Any] | None) -> str:
+    return "" if found is None else f"until {moment(found['until'])}, by {found['by']}"
 
 
 @namespace_commands.command("create")

@@ -27,8 +27,19 @@ def list_plans(session: Session) -> Shown:
     columns = {"id": text, "state": text, "origin": text, "handovers": text, "range": text}
     wide = {"until": moment, "by": text, "mode": text}
     waiting = [plan["id"] for plan in found if plan["state"] == "proposed"]
-    show = f"Next: trimtab plans show {waiting[0]} --cluster {session.cluster}" if waiting else ""
-    return Shown(found, rows, columns, wide, notes=[show] if show else [])
+    return Shown(found, rows, columns, wide, notes=_next(session, waiting))
+
+
+def _next(session: Session, waiting: list[str]) -> list[str]:
+    """What to type about the newest plan that waits."""
+    return [
+        line
+        for plan in waiting[:1]
+        for line in (
+            f"Next: trimtab plans show {plan} --cluster {session.cluster}",
+            f"  or: trimtab plans approve {plan} --cluster {session.cluster} --execute",
+        )
+    ]
 
 
 @plan_commands.command("show")

@@ -3,15 +3,25 @@ decide."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Final
 
 import typer
 
-from admin.output import Shown, describe, moment, share, text
+from admin.output import Shown, moment, share, text
 from admin.session import Session
 from admin.verbs import Change, acts, acts_at_once, reads
 
 round_commands = typer.Typer(help="The rounds of a cluster.", no_args_is_help=True)
+
+_CHANGES: Final = {
+    "repair": "repairs",
+    "move": "moves",
+    "split": "splits",
+    "merge": "merges",
+    "refused": "refusals",
+}
+"""What a round did, and the member of its record that has it."""
 
 
 @round_commands.command("list")
@@ -32,13 +42,37 @@ def list_rounds(
 def show_round(
     session: Session, number: Annotated[str, typer.Argument(help="Its number, or newest.")]
 ) -> Shown:
-    """Show all that a round recorded; -o json and -o yaml have every member whole."""
-    return describe(session.get(f"rounds/{number}"), {"at": moment})
+    """Show what a round decided; -o json and -o yaml have all that it recorded."""
+    found = session.get(f"rounds/{number}")
+    columns = {"what": text, "bundle": text, "from": text, "to": text, "because": text}
+    notes = [
+        f"round {found['round']} of {moment(found['at'])}: {found['skipped'] or 'changes'}, range "
+        f"{share(found['summary'].get('usage_range'))}, by {found['strategy']}",
+        *found["problems"],
+    ]
+    rows = [*list_changes(found)]
+    if rows:
+        notes += [f"Next: trimtab why {rows[0]['bundle']} --cluster {session.cluster}"]
+    return Shown(found, rows, columns, {"why": text}, notes=notes)
+
+
+def list_changes(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """What a round changed, and what it refused."""
+    for what, member in _CHANGES.items():
+        for each in found[member]:
+            yield {
+                "what": what,
+                "bundle": each["bundle"],
+                "from": each.get("source", each.get("broker")),
+                "to": each.get("destination", each.get("neighbour")),
+                "because": each.get("reason", each.get("rule")),
+                "why": each.get("why"),
+            }
 
 
 @acts_at_once
 def pause(_: Session) -> Change:
-    """Decide nothing but repairs until it is resumed; at once, without --execute."""
+    """Decide nothing until it is resumed, not even repairs; at once, without --execute."""
     return Change("POST", "pause")
 
 

@@ -27,10 +27,8 @@ PULSAR: Final = "4.0.8"
 def get_leader(context: InContext) -> dict[str, str]:
     """The broker that stands for the leader: decisions are the job's, so it is the first by name.
     404 if there is none."""
-    names = sorted(_serving(context.cluster()))
-    if not names:
-        raise RefusedRequest(404, "Couldn't find leader broker")
-    return {"serviceUrl": f"http://{names[0]}", "brokerId": names[0]}
+    name = leader(context.cluster())
+    return {"serviceUrl": f"http://{name}", "brokerId": name}
 
 
 @brokers.get("/configuration")
@@ -125,6 +123,14 @@ def list_owned_bundles(cluster: str, broker: str, context: InContext) -> dict[st
         for bundle, record in sorted(records.items())
         if record.state not in WITHOUT_OWNER and record.owner == broker
     }
+
+
+def leader(last: ClusterRounds) -> str:
+    """The broker that stands for the leader; raises RefusedRequest (404) if none serves."""
+    names = sorted(_serving(last))
+    if not names:
+        raise RefusedRequest(404, "Couldn't find leader broker")
+    return names[0]
 
 
 def _serving(last: ClusterRounds) -> set[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Final
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse
@@ -21,21 +21,19 @@ _ALL: Final = ["GET", "PUT", "POST", "DELETE"]
 
 
 @topics.api_route(
-    "/{domain}/{tenant}/{name}/{topic}/{rest:path}", methods=_ALL, include_in_schema=False
+    "/persistent/{tenant}/{name}/{topic}/{rest:path}", methods=_ALL, include_in_schema=False
+)
+@topics.api_route(
+    "/non-persistent/{tenant}/{name}/{topic}/{rest:path}", methods=_ALL, include_in_schema=False
 )
 def redirect(  # noqa: PLR0913 - a path
-    domain: Literal["persistent", "non-persistent"],
-    tenant: str,
-    name: str,
-    topic: str,
-    rest: str,
-    request: Request,
-    context: InContext,
+    tenant: str, name: str, topic: str, rest: str, request: Request, context: InContext
 ) -> RedirectResponse:
     """Send the caller to the broker that serves the topic, as a broker of Pulsar does that does not
     own it: ``topics unload`` closes it there, and it is opened again. 405 if that broker has not
     said where it serves its admin paths."""
     del rest
+    domain = request.url.path.split("/")[3]
     answer = context.lookup().lookup(f"{domain}://{tenant}/{name}/{topic}", authoritative=True)
     urls = answer.urls if answer.kind is AnswerKind.CONNECT else None
     base = urls and ((urls.web_tls if request.url.scheme == "https" else None) or urls.web)
@@ -45,8 +43,9 @@ def redirect(  # noqa: PLR0913 - a path
     return RedirectResponse(base.rstrip("/") + request.url.path + query, status_code=307)
 
 
-@topics.api_route("/{domain}/{tenant}/{rest:path}", methods=_ALL, include_in_schema=False)
-def refuse(domain: Literal["persistent", "non-persistent"], tenant: str, rest: str) -> None:
+@topics.api_route("/persistent/{tenant}/{rest:path}", methods=_ALL, include_in_schema=False)
+@topics.api_route("/non-persistent/{tenant}/{rest:path}", methods=_ALL, include_in_schema=False)
+def refuse(tenant: str, rest: str) -> None:
     """Not done here: 405."""
-    del domain, tenant, rest
+    del tenant, rest
     raise RefusedRequest(405, _REASON)

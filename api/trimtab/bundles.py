@@ -96,6 +96,12 @@ def split(  # noqa: PLR0913 - a path and its body
     )
 
 
+@own_bundles.post(_ONE + "/merge")
+def merge(cluster: str, tenant: str, namespace: str, bundle: str, how: HowToChange) -> Change:
+    """Merge a bundle with its neighbour above in the next round; one broker must have both."""
+    return how.ask(IntentKind.MERGE, cluster, bundle=f"{tenant}/{namespace}/{bundle}")
+
+
 @own_bundles.post(_ONE + "/readmit")
 def readmit(cluster: str, tenant: str, namespace: str, bundle: str, how: HowToChange) -> Change:
     """End the quarantine of a bundle whose owners died one after another."""

@@ -34,7 +34,7 @@ def get_status(cluster: str, context: InContext) -> dict[str, Any]:
 
 @own_clusters.post("/{cluster}/pause")
 def pause(cluster: str, how: HowToChange) -> Change:
-    """Decide nothing but repairs until it is resumed."""
+    """Decide nothing until it is resumed, not even repairs."""
     return how.ask(IntentKind.PAUSE, cluster)
 
 

@@ -43,7 +43,8 @@ NOT_IMPORTED: Final[Mapping[str, str]] = {
     ),
     "loadBalancerResourceQuotaUpdateIntervalMinutes": "averages are kept with every batch",
     "defaultNumberOfNamespaceBundles": (
-        "say how many when a namespace is created: trimtab namespaces create --bundles"
+        "say how many when a namespace is created: "
+        "trimtab namespaces create NAME --bundles N --execute"
     ),
     "topicBundleAssignmentStrategy": "topics go to bundles by consistent hashing only",
     "namespaceBundleUnloadingTimeoutMs": "round.move_deadline bounds every move",

@@ -276,7 +276,7 @@ def test_a_path_that_is_no_file_gives_2(tmp_path: Path) -> None:
     ("line", "says"),
     [
         ("loadBalancerOverrideBrokerNicSpeedGbps=10", "--nic-speed-gbits"),
-        ("defaultNumberOfNamespaceBundles=4", "trimtab namespaces create --bundles"),
+        ("defaultNumberOfNamespaceBundles=4", "trimtab namespaces create NAME --bundles N"),
         ("clusterMigrationCheckDurationSeconds=60", "no round migrates a cluster"),
         ("clientMinVersionAllowed=3.0", "the brokers refuse old ones themselves"),
     ],

@@ -281,6 +281,15 @@ def test_a_drain_that_leaves_too_little_is_noted() -> None:
     assert noted(intent, last({}, *usage, usage=usage)) == []
 
 
+@pytest.mark.parametrize("kind", [IntentKind.UNLOAD, IntentKind.DRAIN])
+def test_what_is_asked_of_a_paused_cluster_says_what_it_waits_for(kind: IntentKind) -> None:
+    intent = new_intent(kind, "east", broker="b:1")
+    usage = {"a:1": 0.1, "b:1": 0.1, "c:1": 0.1}
+    (told,) = noted(intent, last({}, *usage, usage=usage, skipped="paused"))
+    assert told.endswith("until it is resumed: trimtab resume --cluster east --execute")
+    assert noted(intent, last({}, *usage, usage=usage)) == []
+
+
 def test_a_failure_domain_says_what_it_takes_to_have_an_effect() -> None:
     domain = new_intent(IntentKind.FAILURE_DOMAIN, "east", name="north", brokers=("a:1",))
     (told,) = noted(domain, last({}, "a:1"))

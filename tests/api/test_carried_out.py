@@ -115,6 +115,17 @@ def test_the_largest_bundle_is_split_where_its_topics_are_halved(
     assert [*children.values()] == [owners[low], owners[low], owners[high]]
 
 
+@pytest.mark.parametrize(("asked", "broker"), [("", A), (f"?broker={B}", B)])
+def test_a_load_report_is_shown_as_its_broker_sent_it(
+    api: TestClient, job: PromptJob, asked: str, broker: str
+) -> None:
+    api.put(f"{NAMESPACES}/t/n", json={"bundles": {"numBundles": 4}})
+    job.report(dict.fromkeys(records(job, "t/n"), 7))
+    told = api.get(f"/admin/v2/broker-stats/load-report{asked}").json()
+    owned = {name for name, each in records(job, "t/n").items() if each.owner == broker}
+    assert (told["cpu"]["usage"], {*told["lastStats"]}) == (10.0, owned)
+
+
 def test_a_topic_is_its_brokers_to_unload(api: TestClient, job: PromptJob) -> None:
     """Item 002-48: it closes and opens one topic again, and has no effect on the assignment."""
     api.put(f"{NAMESPACES}/t/n", json={"bundles": {"numBundles": 1}})

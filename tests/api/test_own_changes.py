@@ -134,3 +134,27 @@ def test_advice_follows_the_recorded_peak(api: TestClient) -> None:
     told = api.get("advise").json()
     assert told["brokers"] == 2
     assert told["peak"]["load"] <= told["wanted"] * told["threshold"]
+
+
+def test_two_neighbours_are_merged_once_one_broker_has_both(api: TestClient) -> None:
+    made = api.put("namespaces/t/merged", params=DONE, json={"bundles": 2})
+    assert made.json()["state"] == "done", made.text
+    low, high = (each["bundle"] for each in _bundles(api))
+    for number, bundle in enumerate((low, high)):
+        api.post(f"bundles/{bundle}/unload", params={"to": (A, B)[number], **DONE})
+    apart = api.post(f"bundles/{low}/merge", params={"dryRun": True})
+    assert (apart.status_code, apart.json()["rule"]) == (412, "invalid-merge")
+    assert f"{A} has {low}, and {B} has {high}" in apart.json()["reason"]
+    assert api.post(f"bundles/{high}/unload", params={"to": A, **DONE}).status_code == 200
+    told = api.post(f"bundles/{low}/merge", params={"dryRun": True}).json()
+    assert told["what"] == f"merge {low} with its neighbour above"
+    assert api.post(f"bundles/{low}/merge", params=DONE).json()["state"] == "done"
+    assert [each["bundle"] for each in _bundles(api)] == ["t/merged/0x00000000_0xffffffff"]
+    alone = api.post("bundles/t/merged/0x00000000_0xffffffff/merge", params=DONE)
+    assert (alone.status_code, alone.json()["rule"]) == (412, "invalid-merge")
+    assert "has no neighbour above" in alone.json()["reason"]
+
+
+def _bundles(api: TestClient) -> list[dict[str, str]]:
+    found = api.get("bundles", params={"namespace": "t/merged"}).json()["bundles"]
+    return [each for each in found if each["state"] != "Deleted"]

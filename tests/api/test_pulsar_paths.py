@@ -58,6 +58,33 @@ def test_it_tells_what_pulsar_would(api: TestClient, path: str, answer: Any) -> 
     assert (found.status_code, found.json()) == (200, answer)
 
 
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/admin/v2/tenants"),
+        ("GET", "/admin/v2/namespaces/t/n/retention"),
+        ("POST", "/admin/v2/namespaces/t/n/migration"),
+        ("GET", "/admin/v2/schemas/t/n/a/schema"),
+        ("GET", "/admin/v2/broker-stats/mbeans"),
+        ("GET", "/admin/v3/functions/t/n"),
+    ],
+)
+def test_a_path_of_pulsars_that_is_not_served_says_who_does(
+    api: TestClient, method: str, path: str
+) -> None:
+    found = api.request(method, path)
+    assert found.status_code == 404
+    assert (
+        found.json()["reason"]
+        == f"{path}: no such path of Pulsar's that trimtab serves: ask a broker"
+    )
+
+
+def test_a_broker_without_a_report_has_none_to_show(api: TestClient) -> None:
+    found = api.get("/admin/v2/broker-stats/load-report")
+    assert (found.status_code, f"{A} has sent no" in found.json()["reason"]) == (404, True)
+
+
 def test_names_are_text_that_pulsar_calls_json(api: TestClient) -> None:
     version = api.get("/admin/v2/brokers/version")
     assert (version.text, version.headers["content-type"]) == ("4.0.8", "application/json")

@@ -148,6 +148,18 @@ def test_a_namespace_that_is_observed_is_shown_and_not_kept() -> None:
     assert (record.moves, len(record.held.moves), it.memory.plans) == ((), 4, ())
 
 
+@pytest.mark.parametrize("mode", ["propose", "approve"])
+def test_a_broker_whose_plan_waits_says_so_and_where_it_is(mode: str) -> None:
+    """It must not say that no plan was found."""
+    it = waiting_cluster(mode)
+    first_round(it)
+    for broker, would in (("a:1", "it would give 4 bundles and get 0"), ("b:1", "get 4")):
+        rule, why, _ = explained(it, broker)
+        assert rule == "held"
+        assert would in why
+        assert f"plans.mode: {mode}): `trimtab plans list --cluster c`" in why
+
+
 def test_a_namespace_of_the_mode_automatic_moves_in_a_cluster_that_waits() -> None:
     it = waiting_cluster("approve")
     record = first_round(it, said(IntentKind.MODE, name="t/ns", mode="automatic"))

@@ -645,7 +645,7 @@ def test_a_bundle_in_quarantine_says_how_to_let_it_out() -> None:
     told = asked(it, EIGHTHS[0])
     assert (told.verdict, told.rule) == (Verdict.STAYED, Rule.UNOWNED)
     assert "3 owners in a row died" in told.why
-    assert told.why.endswith(f"trimtab bundles readmit {EIGHTHS[0]} --cluster c")
+    assert told.why.endswith(f"trimtab bundles readmit {EIGHTHS[0]} --cluster c --execute")
 
 
 def test_a_hand_over_says_to_whom() -> None:

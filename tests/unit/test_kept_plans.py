@@ -101,6 +101,7 @@ def test_what_is_only_proposed_is_overtaken_by_what_wants_something_else() -> No
     assert (old.id, old.state, new.state) == (plan.id, "overtaken", "proposed")
     rows, _ = it.take([verb(IntentKind.APPROVE, plan)], FIRST_ROUND + 121_000)
     assert told(rows) == [("v", "refused", "plan-overtaken")]
+    assert f"{new.id} is the newest" in it.memory.problems[-1]
 
 
 def test_an_approval_that_comes_again_is_the_same_and_another_is_refused() -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from trimtab.model import FULL_RANGE_END, HashRange, namespace_of
+from trimtab.model import FULL_RANGE_END, HashRange, namespace_of, parse_bundle
 from trimtab.nearby import nearby
 from trimtab.ownership import State
 from trimtab.reasons import IntentRule
@@ -38,7 +38,9 @@ _BROKERS: Final = frozenset(
 """Intents whose ``broker`` must exist."""
 _SEVERAL_BROKERS: Final = frozenset({IntentKind.DRAIN_PLAN, IntentKind.RESTART_PLAN})
 """Intents whose ``brokers`` must exist."""
-_BUNDLES: Final = frozenset({IntentKind.READMIT, IntentKind.SPLIT, IntentKind.UNLOAD})
+_BUNDLES: Final = frozenset(
+    {IntentKind.READMIT, IntentKind.SPLIT, IntentKind.MERGE, IntentKind.UNLOAD}
+)
 """Intents whose ``bundle`` must exist."""
 
 
@@ -55,6 +57,19 @@ def concerned(intent: Intent, records: Callable[[str], Mapping[str, Record]]) ->
         for bundle, record in records(intent.name).items()
         if record.state is State.OWNED and record.owner != intent.broker
     }
+
+
+def find_above(bundle: str, records: Callable[[str], Mapping[str, Record]]) -> str:
+    """The standing bundle that begins where ``bundle`` ends; empty if there is none."""
+    end = parse_bundle(bundle)[1].high
+    return next(
+        (
+            other
+            for other, record in records(namespace_of(bundle)).items()
+            if record.state is not State.DELETED and parse_bundle(other)[1].low == end
+        ),
+        "",
+    )
 
 
 def new_bundles(intent: Intent) -> list[str]:
@@ -126,3 +141,16 @@ def _absent_bundle(intent: Intent, existing: Existing) -> Iterator[Flaw]:
             IntentRule.NOT_QUARANTINED,
             f"bundle: {bundle} is not quarantined, but {record.state.value}",
         )
+    elif intent.kind is IntentKind.MERGE:
+        yield from _apart(bundle, find_above(bundle, existing.records), records)
+
+
+def _apart(bundle: str, above: str, records: Mapping[str, Record]) -> Iterator[Flaw]:
+    """Why a bundle cannot be merged with its neighbour above."""
+    if not above:
+        yield IntentRule.INVALID_MERGE, f"bundle: {bundle} has no neighbour above it"
+        return
+    owner, other = records[bundle].owner, records[above].owner
+    if owner is None or owner != other:
+        have = f"{owner or 'no broker'} has {bundle}, and {other or 'no broker'} has {above}"
+        yield IntentRule.INVALID_MERGE, f"bundle: {have}; move one of them first"

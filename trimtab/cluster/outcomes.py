@@ -30,6 +30,7 @@ _LASTING: Final = frozenset(
     {
         IntentKind.UNLOAD,
         IntentKind.SPLIT,
+        IntentKind.MERGE,
         IntentKind.READMIT,
         IntentKind.DRAIN,
         IntentKind.NAMESPACE,
@@ -43,7 +44,7 @@ _UNBOUNDED: Final = OF_PLANS | {IntentKind.DRAIN}
 """Intents that wait without an end of their own."""
 BY_BUNDLE: Final = _LASTING - _UNBOUNDED
 """Intents that are followed by what becomes of each bundle."""
-_DECIDED_BY_ROUNDS: Final = frozenset({IntentKind.UNLOAD, IntentKind.SPLIT})
+_DECIDED_BY_ROUNDS: Final = frozenset({IntentKind.UNLOAD, IntentKind.SPLIT, IntentKind.MERGE})
 
 
 class Told(NamedTuple):

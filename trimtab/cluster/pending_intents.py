@@ -65,7 +65,8 @@ def note_round(
         return Told(memory)
     # The first one of a bundle is that of the operator's wish.
     refusals = {refusal.bundle: refusal.rule for refusal in reversed(plan.refusals)}
-    waiting = memory.round.asked.keys() | memory.round.asked_moves.keys()
+    state = memory.round
+    waiting = state.asked.keys() | state.asked_moves.keys() | state.asked_merges.keys()
 
     def after(pending: Pending) -> Pending:
         for bundle, each in pending.awaited.items():
@@ -98,7 +99,7 @@ def _has_changed(pending: Pending, bundle: str, record: Record) -> bool:
             left = record.state in (State.FREE, State.DELETED)
             moved = record.state is State.OWNED and record.owner != before.source
             return left or moved
-        case IntentKind.SPLIT:
+        case IntentKind.SPLIT | IntentKind.MERGE:
             return record.state is State.DELETED
         case IntentKind.NAMESPACE:
             return record.state is State.OWNED
@@ -172,5 +173,6 @@ def _expire(cluster: str, memory: Memory, plan: Plan, now_ms: int) -> Told:
         state,
         asked=without(state.asked, *bundles),
         asked_moves=without(state.asked_moves, *bundles),
+        asked_merges=without(state.asked_merges, *bundles),
     )
     return end_pending(replace(memory, round=state), ended)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trimtab.explaining.accounts.cause import Cause
+from trimtab.explaining.rules.holds import explain_trade_held
 from trimtab.explaining.rules.skips import explain_skip
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.silence import explain_silence
@@ -45,7 +46,8 @@ def _became(witness: Witness, broker: str) -> tuple[Verdict, Cause]:
         return Verdict.UNKNOWN, Cause(Rest.SILENT, _unheard(scene, broker))
     if gotten:
         return Verdict.GETS, _balances(witness, broker)
-    return Verdict.LEFT, _gave_nothing(_balances(witness, broker))
+    held = explain_trade_held(scene, broker)
+    return Verdict.LEFT, held or _gave_nothing(_balances(witness, broker))
 
 
 def _unheard(scene: Scene, broker: str) -> str:

@@ -1,4 +1,5 @@
-"""What approved plans change: each move and merge is granted or refused by the rules of any other.
+"""What approved plans change, and merges that operators ask for: each is granted or refused by the
+rules of any other.
 
 A move goes from where the plan found its bundle to where the plan wants it, or not at all.
 """
@@ -50,22 +51,24 @@ def keep_unspent(plan: Plan, before: RoundState, state: RoundState) -> RoundStat
 def take_merges(
     view: View, state: RoundState
 ) -> tuple[Sequence[MergeWish], tuple[Refusal, ...], RoundState]:
-    """The approved merges that can be made, the refusals of the others, and the state without."""
-    if not state.approved_merges:
+    """The approved and asked merges that can be made, the refusals of the others, and the state
+    without."""
+    wanted = state.approved_merges | state.asked_merges
+    if not wanted:
         return (), (), state
     names, brokers = view.bundles.names, view.brokers.names
-    wanted = {*state.approved_merges, *state.approved_merges.values()}
-    row_of = {names[row]: row for row in rows_of(names, wanted)}
+    row_of = {names[row]: row for row in rows_of(names, {*wanted, *wanted.values()})}
     wishes, refusals = [], []
-    for lower, upper in sorted(state.approved_merges.items()):
+    for lower, upper in sorted(wanted.items()):
         low, high = row_of.get(lower), row_of.get(upper)
         rule = _find_merge_obstacle(view, (lower, low), (upper, high))
         if low is None or high is None or rule is not None:
             owner = "" if low is None else brokers[view.bundles.owner[low]]
             refusals.append(Refusal(lower, owner, rule or Rule.UNOWNED))
         else:
-            wishes.append(MergeWish(low, high, Reason.APPROVED))
-    return wishes, tuple(refusals), replace(state, approved_merges={})
+            reason = Reason.ASKED if lower in state.asked_merges else Reason.APPROVED
+            wishes.append(MergeWish(low, high, reason))
+    return wishes, tuple(refusals), replace(state, approved_merges={}, asked_merges={})
 
 
 def _find_obstacle(view: View, row: int, move: ApprovedMove) -> Rule | None:

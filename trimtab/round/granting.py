@@ -67,7 +67,7 @@ def propose(  # noqa: PLR0913 - what `ask_strategies` takes, and the draws
 ) -> Held:
     """What strategies want for the bundle rows that are not ``fixed``, on a ``view`` in which the
     round's own moves are under way. What they learn from it is not kept."""
-    state = replace(state, asked={}, halves={}, approved_merges={})
+    state = replace(state, asked={}, halves={}, approved_merges={}, asked_merges={})
     settings = observing(settings)
     proposed, state = ask_strategies(view, state, settings, instead, fixed)
     decided, _ = dispose(proposed, state, settings, rng, ())

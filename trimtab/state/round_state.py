@@ -119,6 +119,8 @@ class RoundState:
     approved_merges: dict[str, str] = field(default_factory=dict)
     """Bundles that an approved plan merges, each with its neighbour above; the next round that asks
     strategies decides."""
+    asked_merges: dict[str, str] = field(default_factory=dict)
+    """The same for merges that operators ask for."""
     handed: HandOvers = field(default_factory=dict)
     """The moves that budgets count."""
     ledger: Ledger = field(default_factory=Ledger)

@@ -43,6 +43,8 @@ class IntentKind(StrEnum):
     placement finds best without one."""
     SPLIT = "split"
     """Split ``bundle``: at ``positions``, by ``algorithm``, or without them as the setting says."""
+    MERGE = "merge"
+    """Merge ``bundle`` with its neighbour above, which the same broker must have."""
     NAMESPACE = "namespace"
     """Create the namespace ``name`` with a bundle between each two of ``positions`` and the ends of
     the ring, and give each to a broker."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from trimtab.cluster.existing import Existing, absences, concerned, new_bundles
+from trimtab.cluster.existing import Existing, absences, concerned, find_above, new_bundles
 from trimtab.cluster.intents.controls import CONTROLS, changed
 from trimtab.cluster.intents.flaws import asked_split, intent_flaws
 from trimtab.cluster.intents.policies import POLICIES
@@ -112,6 +112,13 @@ def _ask_moves(memory: Memory, asked: _Asked) -> Memory:
     return replace(memory, round=replace(memory.round, asked_moves=moves))
 
 
+def _ask_merge(memory: Memory, asked: _Asked) -> Memory:
+    bundle, existing = asked.intent.bundle, asked.existing
+    above = find_above(bundle, existing.records) if existing else ""
+    merges = memory.round.asked_merges | ({bundle: above} if above else {})
+    return replace(memory, round=replace(memory.round, asked_merges=merges))
+
+
 def _resume(memory: Memory) -> Memory:
     # Closes the breaker too, even without a pause: the operator has seen what is wrong.
     closed = replace(memory.round, breaker=memory.round.breaker.closed(), forgiven=True)
@@ -155,6 +162,7 @@ _EFFECTS: Final[Mapping[IntentKind, Callable[[Memory, _Asked], Memory]]] = {
         memory, created=tuple(sorted({*memory.created, *asked.bundles}))
     ),
     IntentKind.SPLIT: lambda memory, asked: _ask_split(memory, asked.intent),
+    IntentKind.MERGE: _ask_merge,
     IntentKind.PAUSE: lambda memory, _: replace(memory, paused=True),
     IntentKind.RESUME: lambda memory, _: _resume(memory),
     **dict.fromkeys(DRAIN_PLANS, lambda memory, asked: _plan_drain(memory, asked)),

@@ -71,6 +71,17 @@ def _split_flaws(memory: Memory, intent: Intent, defaults: Settings) -> Iterator
     yield from ((rule, problem) for problem in _position_problems(intent, low, high))
 
 
+def _merge_flaws(memory: Memory, intent: Intent, defaults: Settings) -> Iterator[Flaw]:
+    yield from _pinned(memory, intent)
+    try:
+        parse_bundle(intent.bundle)
+    except InvalidName as error:
+        yield IntentRule.INVALID_MERGE, f"bundle: {error}"
+    if defaults.with_valid(memory.overrides).round.observe_only:
+        problem = "round.observe_only: the job merges nothing; set it to false first"
+        yield IntentRule.OBSERVING, problem
+
+
 def _position_problems(intent: Intent, low: int, high: int) -> Iterator[str]:
     for position in sorted(set(intent.positions)):
         if not low < position < high:
@@ -144,6 +155,7 @@ _FLAWS: Final[Mapping[IntentKind, Callable[[Memory, Intent, Settings], Iterator[
                 memory.overrides, intent.names, defaults
             ),
             IntentKind.SPLIT: _split_flaws,
+            IntentKind.MERGE: _merge_flaws,
             IntentKind.UNLOAD: _move_flaws,
             IntentKind.NAMESPACE: _namespace_flaws,
             IntentKind.MODE: mode_flaws,
@@ -166,6 +178,7 @@ _SUBJECTS: Final[Mapping[IntentKind, str]] = MappingProxyType(
         IntentKind.DOUBT: "name",
         IntentKind.READMIT: "bundle",
         IntentKind.SPLIT: "bundle",
+        IntentKind.MERGE: "bundle",
         IntentKind.NAMESPACE: "name",
         IntentKind.ISOLATION: "name",
         IntentKind.ANTI_AFFINITY: "name",

@@ -62,7 +62,8 @@ def plan_flaws(memory: Memory, intent: Intent, defaults: Settings) -> Iterator[F
     if not allows(plan.state, verb):
         rule = _RULES.get(plan.state) if verb is PlanEvent.APPROVE else None
         rule = rule or IntentRule.PLAN_STATE
-        yield rule, f"plan: {plan.id} is {plan.state}{_by(plan)}, and nothing to {verb}"
+        stands = f"plan: {plan.id} is {plan.state}{_by(plan)}, and nothing to {verb}"
+        yield rule, stands + _instead(memory, plan)
     elif verb is PlanEvent.UNDO and not any(_has_moved(step) for step in plan.steps):
         yield IntentRule.PLAN_STATE, f"plan: {plan.id} has moved nothing"
     acting = verb in (PlanEvent.APPROVE, PlanEvent.UNDO)
@@ -162,6 +163,13 @@ def _has_moved(step: Step) -> bool:
 
 def _back(step: Step) -> Step:
     return Step(StepKind.MOVE, step.bundle, step.destination, step.source, reason=step.reason)
+
+
+def _instead(memory: Memory, plan: KeptPlan) -> str:
+    waiting = [each for each in memory.plans if each.state is PlanState.PROPOSED]
+    if plan.state is not PlanState.OVERTAKEN or not waiting:
+        return ""
+    return f"; {max(waiting, key=lambda each: each.at).id} is the newest"
 
 
 def _by(plan: KeptPlan) -> str:

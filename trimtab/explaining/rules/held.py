@@ -101,7 +101,8 @@ def _unowned(scene: Scene, bundle: str, record: Record) -> Cause:
     if record.state is State.QUARANTINED:
         why = (
             f"it is quarantined: {record.falls} owners in a row died soon after they had got it. "
-            f"Find out why, then: trimtab bundles readmit {bundle} --cluster {scene.view.cluster}"
+            f"Find out why, then: trimtab bundles readmit {bundle} --cluster {scene.view.cluster} "
+            "--execute"
         )
     elif bundle in {need.bundle for need in scene.view.trouble.needs}:
         why = "nobody has it, and no broker may get it in this round"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trimtab.controls import Mode
 from trimtab.explaining.accounts.cause import Cause
 from trimtab.explaining.scene import Scene
+from trimtab.explaining.words import format_count
 from trimtab.model import namespace_of
 from trimtab.reasons import Rule
 from trimtab.round.holding import mode_of, waits
@@ -16,6 +18,17 @@ def explain_hold(scene: Scene, bundle: str) -> Cause:
     """The cause for a bundle whose change the round held back."""
     cause = _waiting(scene, bundle) or Cause(Rule.HELD, "")
     return cause._replace(why=f"it would be {scene.held[bundle]}; {cause.why}")
+
+
+def explain_trade_held(scene: Scene, broker: str) -> Cause | None:
+    """The cause for a broker that a plan which waits would take bundles off or give some."""
+    moves = [each for each in scene.plan.held.moves if broker in (each.source, each.destination)]
+    if not moves:
+        return None
+    gives = sum(each.source == broker for each in moves)
+    cause = _waiting(scene, moves[0].bundle) or Cause(Rule.HELD, "changes wait")
+    would = f"it would give {format_count(gives, 'bundle')} and get {len(moves) - gives}"
+    return cause._replace(why=f"{would}; {cause.why}")
 
 
 def explain_controls(scene: Scene, bundle: str) -> Iterator[Cause]:
@@ -44,7 +57,8 @@ def _waiting(scene: Scene, bundle: str) -> Cause | None:
     if rule is Rule.HELD:
         mode = mode_of(view, settings, namespace)
         whose = namespace if namespace in view.controls.modes else "plans.mode"
-        return Cause(rule, f"changes wait for a person's word ({whose}: {mode})")
+        shown = "" if mode is Mode.OBSERVE else f": `trimtab plans list --cluster {view.cluster}`"
+        return Cause(rule, f"changes wait for a person's word ({whose}: {mode}){shown}")
     if rule is Rule.OUTSIDE_WINDOW:
         opens = opens_ms(settings.plans.windows, scene.now_ms)
         return Cause(rule, "no maintenance window is open (plans.windows)", until=opens or 0)
