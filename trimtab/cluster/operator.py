@@ -10,16 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from trimtab.cluster.batch import Batch, parse_batch
+from trimtab.cluster.changes import take_changes
 from trimtab.cluster.export import due
 from trimtab.cluster.intake import (
-    Batch,
     answer_intent,
     ends_loss,
     find_outcome,
     intake_row,
-    parse_batch,
     refusal_letter,
-    take_changes,
     take_snapshots,
 )
 from trimtab.cluster.outcomes import is_repeated
