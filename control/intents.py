@@ -79,7 +79,7 @@ def object_to(
 
 
 def note(intent: Intent, last: ClusterRounds, memory: Memory, existing: Existing) -> Iterator[str]:
-    """What an intent names and is absent for now, a setting without which it has no effect, and a
+    """Warnings: a name that is not known yet, a setting without which the intent has no effect, a
     drain that leaves too little."""
     settings = last.defaults().with_valid(memory.overrides)
     if last.regular.skipped == Rule.PAUSED and intent.kind in _STOPPED_BY_A_PAUSE:

@@ -65,8 +65,8 @@ class Wanted(NamedTuple):
 def list_brokers(
     record: RoundRecord, store: OwnershipStore, after: str = "", most: int | None = None
 ) -> list[BrokerRow]:
-    """The brokers of a round, the busiest first: those after one, the first ``most``. Raises the
-    store's errors."""
+    """A page of a round's brokers, the busiest first: at most ``most``, from the one after
+    ``after`` on. Raises the store's errors."""
     states = {
         **dict.fromkeys(record.usage, "serving"),
         **dict.fromkeys(record.held_back, "held-back"),

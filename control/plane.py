@@ -176,8 +176,10 @@ class ControlPlane:
         return [*self.cluster(cluster).latest]
 
     def find_absence(self, cluster: str, wanted: Wanted) -> str:
-        """What a list without a bundle asked for and does not exist; empty if it all does. Raises
-        NoSuchCluster, as other lists of the cluster do."""
+        """Why a list of bundles is empty: its broker or namespace is not known; "" if both are.
+
+        Raises NoSuchCluster, as other lists of the cluster do.
+        """
         brokers = self.cluster(cluster).brokers
         if wanted.broker and wanted.broker not in brokers:
             return f"{wanted.broker}: no such broker lately; {nearby(wanted.broker, brokers)}"
@@ -226,8 +228,8 @@ class ControlPlane:
     def outcome(
         self, cluster: str, intent: str, wait_s: float = 0.0, *, accepted: bool = False
     ) -> IntentOutcome | None:
-        """What came of an intent: the final outcome if it comes within ``wait_s``, or with
-        ``accepted`` any; otherwise what is known then."""
+        """What came of an intent: waits ``wait_s`` for the final outcome, or with ``accepted`` for
+        any; then returns what is known."""
         outcomes, until = Outcomes(self._redis), self._clock() + wait_s
         while True:
             found = outcomes.read(cluster, intent)

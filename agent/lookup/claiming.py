@@ -120,8 +120,11 @@ class Claims:
     def place(
         self, bundle: str, expect: Epoch, besides: Collection[str]
     ) -> tuple[Drawn, TransitionOutcome]:
-        """Give the bundle to a broker that is not one of ``besides``; draws again where others
-        place bundles of the same namespace or group. Raises NoPlace and Closed."""
+        """Give the bundle to a broker other than ``besides``.
+
+        Draws again if other lookups placed bundles of the same namespace or group meanwhile. Raises
+        NoPlace and Closed.
+        """
         for _ in range(MOST_DRAWS):
             drawn = self.draw(bundle, besides)
             outcome = self.claim(bundle, expect, drawn)

@@ -3,8 +3,8 @@
 No two processes serve overlapping ranges. Epochs of a bundle only grow in the order in which
 changes of it are accepted, on any server, and no epoch is given to two records. The token that a
 process shows to the storage below is above all tokens that others have shown. The records tile
-every namespace while the store is open. The auditor, reading what reaches Kafka, finds no rule
-broken, and no change that was lost by a store that loses none.
+every namespace while the store is open. The auditor reads what reaches Kafka: it finds no rule
+broken, and misses no change unless a fault made the store lose some.
 
 Each check costs only what has changed since the last one; from time to time everything is checked.
 """

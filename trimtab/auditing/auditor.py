@@ -119,8 +119,11 @@ class Audit:
         self._eras[cluster].open(generation)
 
     def settle(self, now_ms: int) -> list[Violation]:
-        """The violations found since the last call, given that everything journalled before
-        ``now_ms``, on the journal's clock, has been seen or is late."""
+        """The violations found since the last call.
+
+        Says that all changes from before ``now_ms`` (the journal's clock) were seen: what is still
+        missing counts as late.
+        """
         self._now = max(self._now, now_ms)
         for key in list(self._with_gaps):
             self._settle_gaps(key, self._histories[key])

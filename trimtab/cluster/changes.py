@@ -59,8 +59,10 @@ def take_changes(cluster: ClusterState, changes: Collection[Change], now_ms: int
 def _newer_changes(
     cluster: ClusterState, changes: Collection[Change]
 ) -> tuple[dict[str, dict[str, Record]], list[tuple[Change, Record | None]]]:
-    """The records of the namespaces concerned, by namespace, and the changes that are newer than
-    the record known before, each with that."""
+    """The records after the changes, by namespace, and the changes that were news.
+
+    A change is news if its epoch is above that of the record known before; it comes with that one.
+    """
     touched: dict[str, dict[str, Record]] = {}
     newer: list[tuple[Change, Record | None]] = []
     # A bundle's end and its removal may arrive in one batch, in any order.

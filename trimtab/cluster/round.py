@@ -109,16 +109,7 @@ def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRo
     busy = tuple(witness.scene.busy_topics.values())
     memory, shadow = compare_shadow(memory, view, plan, settings)
     memory = replace(memory, round=state, repair_ms=look_ms)
-    memory = keep_plan(note_granted(memory, plan, settings, now_ms), scene)
-    memory = follow_drains(memory, records, settings, now_ms)
-    if settings.round.observe_only:
-        # It was shown no records: what must be repaired once it acts is not forgotten.
-        past = cluster.memory
-        memory = replace(memory, liveness=past.liveness, readmitted=past.readmitted)
-        memory = replace(memory, created=past.created)
-    else:
-        flights = launch_flights(plan, records, settings, now_ms)
-        memory = replace(memory, in_flight=memory.in_flight | flights)
+    memory = _note_plan(memory, cluster.memory, scene, records)
     memory, outcomes = note_round(cluster.name, memory, plan, records, now_ms)
     context = Context(
         now_ms=now_ms,
@@ -147,6 +138,21 @@ def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRo
     return HeldRound(
         replace(memory, problems=[]), witness, json_row(cluster.name, Tag.ROUND, record), outcomes
     )
+
+
+def _note_plan(
+    memory: Memory, before: Memory, scene: Scene, records: Mapping[str, Record]
+) -> Memory:
+    """The memory with what comes of the round's plan; ``before``: that before the round."""
+    plan, settings, now_ms = scene.plan, scene.settings, scene.now_ms
+    memory = keep_plan(note_granted(memory, plan, settings, now_ms), scene)
+    memory = follow_drains(memory, records, settings, now_ms)
+    if settings.round.observe_only:
+        # It was shown no records: what must be repaired once it acts is not forgotten.
+        memory = replace(memory, liveness=before.liveness, readmitted=before.readmitted)
+        return replace(memory, created=before.created)
+    flights = launch_flights(plan, records, settings, now_ms)
+    return replace(memory, in_flight=memory.in_flight | flights)
 
 
 def _view(

@@ -37,8 +37,10 @@ class FleetChange:
 def note_brokers(
     change: FleetChange, before: Collection[str], brokers: Collection[str], now_ms: int
 ) -> FleetChange:
-    """The change after a view of ``brokers`` that follows one of those ``before``, none: the first;
-    a second view of the same brokers changes nothing."""
+    """The change after a view with ``brokers``; the view before it had those of ``before``.
+
+    An empty ``before`` means the first view. A view of the same brokers changes nothing.
+    """
     came = set(brokers) - set(before)
     gap_ms = now_ms - change.at_ms
     related = bool(change.at_ms) and gap_ms <= _RELATED_MS

@@ -50,12 +50,17 @@ def bound(bundles: int, interval: float, a_month: float) -> float:
 
 
 def bound_in_event(bundles: int, struck: int) -> float:
-    """The bound of a sum after ``struck`` of ``bundles`` have shifted: a sum is, up to a factor,
-    the logarithm of the odds of a shift (Page 1954), and as many more bundles may have shifted."""
+    """The bound of a sum after ``struck`` of ``bundles`` have shifted.
+
+    A sum is, up to a factor, the logarithm of the odds of a shift (Page 1954); the more bundles
+    have shifted, the likelier it is that another one has.
+    """
     return max(math.log(_EVENT_ODDS * bundles / struck) / (2 * DRIFT), 0.5)
 
 
 def together(expected: float) -> float:
-    """How many leaps within some samples are an event, where ``expected`` outliers happen in as
-    many: chance reaches it less than once in a million (Poisson)."""
+    """How many leaps are an event, if chance brings ``expected`` outliers in as many samples.
+
+    Chance reaches this number less than once in a million times (Poisson).
+    """
     return TOGETHER + expected + _FAR * math.sqrt(expected)

@@ -79,8 +79,8 @@ def shed(
 
 
 def is_learning(history: PlannerHistory) -> bool:
-    """Whether no bundle has been reported twice, and nothing tells load from noise yet, or many
-    brokers have just come, as after a start, and more may be about to."""
+    """Whether it is too early to plan: no bundle was reported twice, so nothing tells load from
+    noise; or many brokers have just come, as after a start, and more may follow."""
     return not history.estimates.known or history.filling_ms > 0
 
 

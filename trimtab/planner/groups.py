@@ -92,8 +92,10 @@ class _Group:
         self._namespaces = len(np.unique(draft.view.bundles.namespace[rows]))
 
     def better(self, ceiling: float, tries: Iterator[int]) -> list[BoardMove]:
-        """Moves of one namespace off one broker that spread the group better; none if all would
-        raise a broker above ``ceiling``, or ``tries`` are used up."""
+        """Moves of one namespace off one broker that spread the group better.
+
+        None if all would raise a broker above ``ceiling``, or if ``tries`` are used up.
+        """
         held = self._held()
         of_brokers = ((rows, at) for at in self._sources(held) for rows in self._namespaces_on(at))
         for (rows, source), _ in zip(of_brokers, tries, strict=False):

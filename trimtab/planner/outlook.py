@@ -112,10 +112,11 @@ def prospect(draft: Draft, pool: Pool, unrest: float) -> Prospect | None:
 
 
 def count_plan(history: PlannerHistory, moves: int, settings: Settings, now_ms: int) -> float:
-    """What a plan of so many moves counts as an answer to a swing of the load, from 0 to 1.
+    """How much a plan of so many moves adds to the unrest, from 0 to 1.
 
-    Within a cool-down, one that continues an unfinished plan counts nothing, and one that corrects
-    a plan counts by its part of that one's moves.
+    A plan that begins after the cool-down of the last one counts as 1. Within it, a plan that
+    continues an unfinished one counts as 0; any other corrects the last plan, and counts as its
+    moves over those of the plan that began the series.
     """
     if now_ms - history.planned_ms >= 1000 * settings.round.grace_period:
         return 1.0

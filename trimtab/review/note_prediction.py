@@ -22,11 +22,11 @@ def note_prediction(
     now_ms: int,
     state: RoundState,
 ) -> Noted | None:
-    """This round's moves between the brokers of ``row_of``, the model's rows by name, to be waited
-    for; None if there are none.
+    """What this round's moves are predicted to do, to be compared once they land; None: no moves.
 
-    Moves off a draining broker are not among them: they had no alternative and cannot be undone.
-    If there are more than MOST_OPEN, only the first are waited for.
+    ``row_of``: the model's row of each broker by name; moves to or from others are left out. So are
+    moves off a draining broker: they had no alternative and cannot be undone. Of more than
+    MOST_OPEN moves only the first are followed.
     """
     given = [move for move in moves if move.source in row_of and move.destination in row_of]
     if not given:

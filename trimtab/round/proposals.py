@@ -52,9 +52,11 @@ def ask_strategies(
     instead: Sequence[ShedWish] | None,
     held: Collection[int] = (),
 ) -> tuple[Proposals, RoundState]:
-    """The proposals, and the state with the strategies' histories; ``view`` is of the available
-    brokers, ``instead`` are the wishes while no shedder may be asked, None if it may, ``held`` the
-    rows that strategies must leave alone."""
+    """The proposals, and the state with the strategies' histories.
+
+    ``view`` has the available brokers only. ``instead``: the wishes to take while no shedder may
+    be asked; None: ask the shedder. ``held``: rows that strategies must leave alone.
+    """
     cooling = frozenset(rows_of(view.bundles.names, state.recent))
     concerned = rows_of(view.bundles.names, state.asked)
     asked, denied, view, state = decide_asked(view, state, settings)

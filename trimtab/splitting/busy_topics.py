@@ -1,4 +1,4 @@
-"""Topics that alone are too much, and that no split can lessen: they need more partitions.
+"""Topics that are too large by themselves: no split of their bundle helps, only more partitions.
 
 busy = a bundle of one topic whose long-term bytes/s, in and out, reach topic_throughput, or that is
          over max_rate or max_throughput

@@ -157,8 +157,8 @@ def _begun(plan: KeptPlan) -> KeptPlan:
 
 
 def _is_back(step: Step, liveness: Liveness, settings: Settings, now_ms: int) -> bool:
-    """Whether the broker was started anew since it was empty, and may get bundles; or a person
-    uses it again."""
+    """Whether the broker may get bundles again: it restarted after it was empty, or a person put
+    it back into use."""
     broker = step.source
     if broker not in liveness.draining:
         return True

@@ -97,8 +97,11 @@ def remaining(memory: Floats, weight: Floats, squares: Floats) -> Floats:
 
 
 def innovation(memory: Floats, weight: Floats, squares: Floats) -> Floats:
-    """(m,) variance of what a sample has beyond ``memory`` times the one before it, both compared
-    with the average, in parts of a sample's."""
+    """(m,) variance of what is new in a sample, as a fraction of a sample's variance.
+
+    New is what remains of its deviation from the average after ``memory`` times that of the sample
+    before it.
+    """
     errors = squares / np.maximum(weight, 1.0) ** 2
     new: Floats = (1.0 - memory**2) + (1.0 - memory) ** 2 * errors
     return new

@@ -208,8 +208,10 @@ def _noise(past: Floats, off: Floats) -> Floats:
 
 
 def weights_of(view: View) -> Floats:
-    """(m,) how much a bundle's own need may be, in that of a usual one: more for one of more
-    traffic, but not in proportion, as what takes little traffic may take much else."""
+    """(m,) how large each bundle's own need may be, relative to the mean.
+
+    It grows with the square root of the traffic: a bundle with little traffic may still need much.
+    """
     root = np.sqrt(PRIOR @ view.bundles.long)
     weights: Floats = root / max(float(root.mean()) if root.size else 0.0, _TINY)
     return weights

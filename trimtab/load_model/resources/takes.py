@@ -107,8 +107,10 @@ def takes_of(view: View, needs: Needs, size: Floats, weights: WeightSettings) ->
 
 
 def _sway(carried: Floats, taken: Floats) -> Floats:
-    """(2, r, m) what bundles would take more of (r, m) what their traffic (4, m) takes, if only its
-    messages cost, or only its bytes."""
+    """(2, r, m) by how much bundles would take more if only messages cost, or only bytes.
+
+    ``carried``: (4, m) their traffic; ``taken``: (r, m) what it takes as both cost.
+    """
     whole = taken.sum(axis=1)[:, None]
     parts = (carried[:2].sum(axis=0), carried[2:].sum(axis=0))
     sway: Floats = np.array([whole * (part / max(float(part.sum()), 1e-12)) for part in parts])
@@ -116,8 +118,11 @@ def _sway(carried: Floats, taken: Floats) -> Floats:
 
 
 def _excess(own: Floats, hosts: Ints, n: int) -> Floats:
-    """(r, m) by how much the bundles on a bundle's broker take more than usual: of loads with heavy
-    tails a large sum is mostly due to a single one of them (Foss, Korshunov, Zachary 2011)."""
+    """(r, m) by how much all bundles on a bundle's broker together take more than usual.
+
+    Where loads have heavy tails, one bundle causes most of a large sum (Foss, Korshunov, Zachary
+    2011): this one may be it.
+    """
     usual = own.mean(axis=1) if own.size else np.zeros(len(own))
     more = np.array([np.bincount(hosts, row - u, n) for row, u in zip(own, usual, strict=True)])
     excess: Floats = np.maximum(more, 0.0)[:, hosts]
