@@ -68,7 +68,7 @@ def test_a_balanced_cluster_is_well() -> None:
     [
         ({"unserved": 2}, "act", "2 bundles without a broker", "trimtab bundles list --unserved"),
         ({"causes": {"clock": "unstable"}}, "act", "unstable because of clock", "trimtab doctor"),
-        ({"causes": {"losses": "jittery"}}, "look", "because of losses", "trimtab brokers list --c"),
+        ({"causes": {"losses": "jittery"}}, "look", "because of losses", "trimtab brokers list"),
         ({"skipped": "paused"}, "look", "paused", "trimtab resume --cluster east"),
         ({"skipped": "disabled"}, "look", "off", "trimtab config set round.en"),
         ({"skipped": "too-few-brokers"}, "act", "fewer than two brokers", "trimtab brokers list"),
