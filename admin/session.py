@@ -34,9 +34,11 @@ _PATIENCE_S: Final = 75.0
 class Refusal(Exception):
     """An answer of the API that is an error."""
 
-    def __init__(self, status: int, reason: str, rule: str, path: str) -> None:
+    def __init__(self, status: int, reason: str, rule: str, path: str, next: str = "") -> None:
         super().__init__(reason)
         self.status, self.reason, self.rule, self.path = status, reason, rule, path
+        self.next = next
+        """What the API says to type."""
 
     @property
     def code(self) -> int:
@@ -90,7 +92,7 @@ class Session:
         if answer.is_success:
             return told
         reason = told.get("reason") or f"{answer.status_code} {answer.text[:200]}".strip()
-        raise Refusal(answer.status_code, reason, told.get("rule", ""), path)
+        raise Refusal(answer.status_code, reason, told.get("rule", ""), path, told.get("next", ""))
 
     async def _send(
         self, method: str, path: str, body: object, query: Mapping[str, Any]
@@ -172,7 +174,7 @@ def _next(error: Refusal, session: Session | None) -> str:
     assert session is not None
     if error.code == UNREACHABLE:
         if session.plane is None:
-            return "trimtab contexts list"
+            return error.next or "trimtab contexts list"
         return next_doctor(session.target.config)
     cluster = f" --cluster {session.asked_cluster}" if session.asked_cluster else ""
     listed = next((each for each in _LISTS if f"/{each}/" in error.path), "clusters")

@@ -65,6 +65,7 @@ def assess(last: ClusterRounds, now_ms: int) -> list[Finding]:
         _rounds(last, settings, now_ms),
         _service(last.newest),
         _stopped(last, now_ms),
+        _held(last),
         _brokers(last.newest),
         _load(last.regular, settings),
         _problems(last.newest),
@@ -119,7 +120,11 @@ def _service(record: RoundRecord) -> Iterator[Finding]:
     for cause, level in sorted(record.causes.items()):
         grade = Grade.ACT if level == "unstable" else Grade.LOOK
         yield Finding(
-            grade, f"ownership is {level} because of {cause}: {_FOR_DOUBT.get(cause, '')}".rstrip()
+            grade,
+            f"ownership is {level} because of {cause}: {_FOR_DOUBT.get(cause, '')}".rstrip(),
+            "trimtab doctor"
+            if cause in ("clock", "redis")
+            else f"trimtab brokers list --cluster {record.cluster}",
         )
 
 
@@ -131,12 +136,6 @@ def _stopped(last: ClusterRounds, now_ms: int) -> Iterator[Finding]:
             "the job only observes",
             f"trimtab config set round.observe_only=false --cluster {cluster} --execute",
         )
-    if record.held is not None:
-        yield Finding(
-            Grade.LOOK,
-            f"{format_count(record.held.changes, 'change')} wait for a person or a window",
-            f"trimtab plans list --cluster {cluster}",
-        )
     if last.newest.frozen_until > now_ms:
         left = seconds((last.newest.frozen_until - now_ms) / 1000)
         yield Finding(
@@ -145,8 +144,9 @@ def _stopped(last: ClusterRounds, now_ms: int) -> Iterator[Finding]:
             f"trimtab resume --cluster {cluster} --execute",
         )
     if record.skipped == Rule.PAUSED:
+        harms = last.newest.unserved or last.newest.gone or _hot(record, last.settings())
         yield Finding(
-            Grade.LOOK,
+            Grade.ACT if harms else Grade.LOOK,
             "paused by an operator: not even bundles of lost brokers are given to others",
             f"trimtab resume --cluster {cluster} --execute",
         )
@@ -157,13 +157,34 @@ def _stopped(last: ClusterRounds, now_ms: int) -> Iterator[Finding]:
             f"trimtab config set round.enabled=true --cluster {cluster} --execute",
         )
     elif record.skipped == Rule.TOO_FEW_BROKERS:
-        yield Finding(Grade.ACT, "fewer than two brokers may get bundles")
+        yield Finding(
+            Grade.ACT,
+            "fewer than two brokers may get bundles",
+            f"trimtab brokers list --cluster {cluster}",
+        )
     elif record.skipped == Rule.UNCOMPUTABLE:
         hottest = max(record.usage, key=record.usage.__getitem__, default="")
         yield Finding(
             Grade.ACT,
             "what a broker reports cannot be computed with",
             f"trimtab why {hottest or 'BROKER'} --cluster {cluster}",
+        )
+
+
+def _held(last: ClusterRounds) -> Iterator[Finding]:
+    record, cluster = last.regular, last.newest.cluster
+    if last.waiting:
+        count, newest = format_count(len(last.waiting), "plan"), last.waiting[-1]
+        yield Finding(
+            Grade.LOOK,
+            f"{count} for a person to approve or reject: {name_some(last.waiting[::-1], _NAMED)}",
+            f"trimtab plans show {newest} --cluster {cluster}",
+        )
+    elif record.held is not None:
+        yield Finding(
+            Grade.LOOK,
+            f"{format_count(record.held.changes, 'change')} wait for a window, or are only shown",
+            f"trimtab windows show --cluster {cluster}",
         )
 
 
@@ -185,8 +206,7 @@ def _brokers(record: RoundRecord) -> Iterator[Finding]:
 
 
 def _load(record: RoundRecord, settings: Settings) -> Iterator[Finding]:
-    full = settings.round.overloaded_threshold
-    hot = sorted((b for b, use in record.usage.items() if use > full), key=record.usage.__getitem__)
+    full, hot = settings.round.overloaded_threshold, _hot(record, settings)
     if hot:
         hottest = hot[-1]
         what = f"above {percent(full)}: {name_some(hot[::-1], _NAMED)}; {hottest} at "
@@ -207,6 +227,14 @@ def _load(record: RoundRecord, settings: Settings) -> Iterator[Finding]:
         yield Finding(
             Grade.LOOK, f"{busy.bundle}: one topic keeps it busy; give it more partitions"
         )
+
+
+def _hot(record: RoundRecord, settings: Settings) -> list[str]:
+    """The overloaded brokers, the busiest last."""
+    full = settings.round.overloaded_threshold
+    return sorted(
+        (b for b, use in record.usage.items() if use > full), key=record.usage.__getitem__
+    )
 
 
 def _problems(record: RoundRecord) -> Iterator[Finding]:

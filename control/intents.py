@@ -90,6 +90,8 @@ def note(intent: Intent, last: ClusterRounds, memory: Memory, existing: Existing
     match intent.kind:
         case IntentKind.DRAIN:
             yield from _drain_notes(intent, last, settings)
+        case IntentKind.DRAIN_PLAN | IntentKind.RESTART_PLAN:
+            yield f"note: it waits for approval: trimtab plans list --cluster {intent.cluster}"
         case IntentKind.FAILURE_DOMAIN:
             yield from _domain_notes(intent, last, settings)
         case IntentKind.ISOLATION | IntentKind.ANTI_AFFINITY if not _deletes_policy(intent):

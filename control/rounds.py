@@ -20,6 +20,8 @@ from trimtab.cluster.intents.flaws import FROM_ROUNDS
 from trimtab.cluster.intents.settings import resolve_settings
 from trimtab.cluster.job_settings import from_record
 from trimtab.controls import NO_CONTROLS
+from trimtab.kept_plans.kept_plan import KeptPlan
+from trimtab.kept_plans.life import PlanState
 from trimtab.nearby import nearby
 from trimtab.policies import NO_POLICIES
 from trimtab.reasons import Rule
@@ -60,6 +62,8 @@ class ClusterRounds:
     """What the job was started with; None if that is no longer recorded."""
     latest: tuple[RoundRecord, ...] = ()
     """The last of them, the newest first."""
+    waiting: tuple[str, ...] = ()
+    """The plans that wait for a person, the newest last."""
 
     def defaults(self) -> Settings:
         """The settings that the job was started with; the defaults where those are not recorded.
@@ -108,6 +112,8 @@ class RoundFeed:
                 self._started[batch.query] = batch.settings
             for held in batch.rounds:
                 self._take(batch.query, held)
+            for plan in batch.plans:
+                self._note(plan)
             # The pieces of a value that is not there as a whole are read again.
             self._next = whole.end
 
@@ -121,7 +127,15 @@ class RoundFeed:
             (before.brokers if before else frozenset()).union(_named(held)),
             self._started.get(query),
             (held, *(before.latest if before else ()))[:_KEPT],
+            before.waiting if before else (),
         )
+
+    def _note(self, plan: KeptPlan) -> None:
+        """Note whether a plan waits for a person."""
+        if (last := self.clusters.get(plan.cluster)) is not None:
+            others = tuple(each for each in last.waiting if each != plan.id)
+            new = (plan.id,) if plan.state is PlanState.PROPOSED else ()
+            self.clusters[plan.cluster] = replace(last, waiting=others + new)
 
     def _look_back(self, start: int, end: int) -> None:
         """Find what the jobs were started with, further back."""

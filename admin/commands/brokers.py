@@ -10,6 +10,7 @@ import typer
 from admin.output import Shown, describe, share, text
 from admin.session import Session
 from admin.verbs import After, Change, Limit, acts, note_more, reads
+from trimtab.reasons import Rule
 
 broker_commands = typer.Typer(help="The brokers of a cluster.", no_args_is_help=True)
 
@@ -32,7 +33,8 @@ def describe_broker(session: Session, broker: Broker) -> Shown:
     found = session.get(f"brokers/{broker}")
     shown = describe(found, {"usage": share, "average": share, "busiest": _busiest})
     cluster = f"--cluster {session.cluster}"
-    notes = [f"Next: trimtab why {broker} {cluster}"]
+    held = found["rule"] == Rule.HELD
+    notes = [f"Next: trimtab {'plans list' if held else f'why {broker}'} {cluster}"]
     if found["busiest"]:
         bundle = found["busiest"][0]["bundle"]
         notes += [f"  or: trimtab bundles unload {bundle} {cluster} --execute"]

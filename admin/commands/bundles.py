@@ -56,7 +56,7 @@ def _cure(row: Mapping[str, Any], cluster: str) -> str:
     """What to type about a bundle that no broker serves."""
     if row["state"] == State.QUARANTINED:
         return f"trimtab bundles readmit {row['bundle']} --cluster {cluster} --execute"
-    return f"trimtab why {row['bundle']} --cluster {cluster}"
+    return f"trimtab bundles describe {row['bundle']} --cluster {cluster}"
 
 
 @bundle_commands.command("describe")

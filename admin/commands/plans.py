@@ -24,7 +24,8 @@ def list_plans(session: Session) -> Shown:
     """List the plans of the last day, the newest first."""
     found = session.get("plans")
     rows = [{**plan, **_effect(plan)} for plan in found]
-    columns = {"id": text, "state": text, "origin": text, "handovers": text, "range": text}
+    columns = {"id": text, "state": text, "origin": text, "at": moment}
+    columns |= {"handovers": text, "range": text}
     wide = {"until": moment, "by": text, "mode": text}
     waiting = [plan["id"] for plan in found if plan["state"] == "proposed"]
     return Shown(found, rows, columns, wide, notes=_next(session, waiting))

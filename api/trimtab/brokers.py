@@ -49,6 +49,7 @@ def describe_broker(cluster: str, broker: str, context: InContext) -> dict[str, 
         "failureDomain": domains.get(broker),
         "round": last.newest.round,
         "busiest": [{"bundle": bundle, "share": share} for bundle, share in busiest],
+        "rule": None if why is None else why.rule,
         "why": None if why is None else why.why,
     }
 

@@ -19,8 +19,11 @@ from sinks.kafka.pages import batch_records
 from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.kafka.topics import ensure_topics
 from tests.support.kept_topics import KeptTopics
+from tests.support.plans import plan_for
 from tests.support.recorded_batches import START
 from tests.support.recorded_batches import held as round_record
+from trimtab.kept_plans.kept_plan import KeptPlan
+from trimtab.kept_plans.life import PlanEvent
 from trimtab.reasons import Rule
 from trimtab.wire.keys import ROUNDS
 from trimtab.wire.planned import HeldChanges
@@ -64,16 +67,16 @@ def test_a_balanced_cluster_is_well() -> None:
     ("members", "grade", "says", "next_"),
     [
         ({"unserved": 2}, "act", "2 bundles without a broker", "trimtab bundles list --unserved"),
-        ({"causes": {"clock": "unstable"}}, "act", "unstable because of clock: Redis' clock", ""),
-        ({"causes": {"losses": "jittery"}}, "look", "jittery because of losses", ""),
+        ({"causes": {"clock": "unstable"}}, "act", "unstable because of clock", "trimtab doctor"),
+        ({"causes": {"losses": "jittery"}}, "look", "because of losses", "trimtab brokers list"),
         ({"skipped": "paused"}, "look", "paused", "trimtab resume --cluster east"),
         ({"skipped": "disabled"}, "look", "off", "trimtab config set round.en"),
-        ({"skipped": "too-few-brokers"}, "act", "fewer than two brokers", ""),
+        ({"skipped": "too-few-brokers"}, "act", "fewer than two brokers", "trimtab brokers list"),
         ({"skipped": "uncomputable-view"}, "act", "cannot be computed", "trimtab why a:1 --cl"),
         ({"skipped": "no-proposal"}, "look", "10.0 points apart", "trimtab why a:1 --cluster east"),
         ({"frozen_until": START + 60_000}, "look", "for 60 s more", "trimtab resume --cluster e"),
         ({"observe_only": True}, "look", "only observes", "trimtab config set round.obs"),
-        ({"held": HeldChanges(changes=3)}, "look", "3 changes wait", "trimtab plans list --cl"),
+        ({"held": HeldChanges(changes=3)}, "look", "3 changes wait", "trimtab windows show --c"),
         ({"gone": ("a:1", "b:1")}, "look", "lost: a:1, b:1", ""),
         ({"held_back": ("a:1",)}, "look", "held back: a:1", ""),
         ({"draining": ("a:1",)}, "look", "drained: a:1", "trimtab brokers undrain a:1"),
@@ -123,10 +126,16 @@ def recorded(*rounds: RoundRecord) -> KeptTopics:
     return topics
 
 
-def written(number: int, record: RoundRecord) -> bytes:
+def written(number: int, record: RoundRecord, plans: tuple[KeptPlan, ...] = ()) -> bytes:
     return msgspec.json.encode(
         BatchRecord(
-            query="q", batch=number, generation=1, at=record.at, offsets={}, rounds=(record,)
+            query="q",
+            batch=number,
+            generation=1,
+            at=record.at,
+            offsets={},
+            rounds=(record,),
+            plans=plans,
         )
     )
 
@@ -138,7 +147,31 @@ def test_a_round_between_two_others_hides_no_verdict_of_the_last_regular_one() -
     assert (found.newest, found.regular) == (extra, paused)
     assert [grade for grade, _, _ in findings(extra)] == ["act"]
     said = assess(found, START)
-    assert [each.grade for each in said] == [Grade.ACT, Grade.LOOK]
+    # The pause keeps the bundle from a broker.
+    assert [each.grade for each in said] == [Grade.ACT, Grade.ACT]
+
+
+@pytest.mark.parametrize(
+    "harm", [{"unserved": 1}, {"gone": ("a:1",)}, {"usage": USAGE | {"a:1": 0.9}}]
+)
+def test_a_forgotten_pause_comes_before_what_it_harms(harm: dict[str, object]) -> None:
+    commands = [command for grade, _, command in findings(held(skipped="paused", **harm))]
+    assert commands[0].endswith(("resume --cluster east --execute", "--unserved --cluster east"))
+    assert [
+        grade for grade, what, _ in findings(held(skipped="paused", **harm)) if "paused" in what
+    ] == ["act"]
+
+
+def test_a_plan_that_waits_is_named_until_somebody_has_decided() -> None:
+    waits = plan_for("east", "drain-1")
+    rejected = waits.after(PlanEvent.REJECT, by="ann")
+    topics = KeptTopics()
+    for number, plans in enumerate([(), (waits,), (rejected,)]):
+        topics.publish([Outgoing(ROUNDS, f"q/{number}", written(number, held(), plans))], START)
+        found = assess(RoundFeed(topics).refresh()["east"], START)
+        told = [(each.what.endswith("reject: drain-1"), each.next) for each in found]
+        show = (True, "trimtab plans show drain-1 --cluster east")
+        assert told == ([show] if waits in plans else [])
 
 
 def test_where_nothing_is_recorded_nothing_is_found() -> None:

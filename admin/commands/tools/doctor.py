@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from admin.demo.processes import METRICS_PORT
-from admin.exit_codes import FINDINGS, OK
+from admin.exit_codes import FINDINGS
 from admin.job_checks import (
     check_checkpoint,
     check_environment,
@@ -73,13 +73,16 @@ def doctor(
     else:
         rows = [asdict(finding) for finding in findings]
         show(Shown({"v": 1, "findings": rows}, rows, {"name": str}), output)
-    raise typer.Exit(OK if all(finding.ok for finding in findings) else FINDINGS)
+    if any(not finding.ok for finding in findings):
+        raise typer.Exit(FINDINGS)
+    where = f" --config {config}" if config else ""
+    typer.echo(f"nothing is missing here; if no job runs: trimtab job{where}", err=True)
 
 
 def _check_metrics_port(port: int) -> Finding:
     address = f"127.0.0.1:{port}"
     if port == 0 or is_free(port):
-        return good("metrics port", f"{address} is free" if port else "any free one")
+        return good("metrics port", f"{address} is free: no job here" if port else "any free one")
     # A job that already runs here is fine.
     with (
         suppress(OSError, HTTPException),
