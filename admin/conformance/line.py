@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import threading
 from collections.abc import Callable
@@ -12,6 +13,14 @@ from urllib.parse import urlsplit
 from deploy.ports import LOOPBACK
 
 _CHUNK: Final = 1 << 16
+
+_REFUSED: Final = re.compile(
+    rb"^-(?!NOGROUP|BUSYGROUP)(?P<error>[^\r]+)\r"
+    rb"|\*2\r\n\$\d+\r\n(?P<status>closed|isolated)\r\n\$\d+\r\n(?P<why>[^\r]*)\r"
+    rb'|"id":"(?P<id>[^"]+)"[^{}]*"accepted":false,"reason":"(?P<reason>[^"]+)"',
+    re.MULTILINE,
+)
+"""An error of the server that no first read causes, or what the transition script refused."""
 
 
 class Line:
@@ -31,6 +40,8 @@ class Line:
         """Called with what the broker sends before it is forwarded."""
         self.edit_answer: Callable[[bytes], bytes] = bytes
         """What the broker gets instead of an answer."""
+        self.refusal = ""
+        """The last thing that the server refused, and why; empty if it refused nothing."""
         self._answers = threading.Event()
         self._answers.set()
         self._open = True
@@ -96,7 +107,17 @@ class Line:
     def _carry_answers(self, server: socket.socket, client: socket.socket) -> None:
         with suppress(OSError):
             while data := server.recv(_CHUNK):
+                self._note_refusal(data)
                 self._answers.wait()
                 client.sendall(self.edit_answer(data))
         with suppress(OSError):
             client.shutdown(socket.SHUT_RDWR)
+
+    def _note_refusal(self, answer: bytes) -> None:
+        for found in _REFUSED.finditer(answer):
+            said = {k: v.decode("utf-8", "replace") for k, v in found.groupdict().items() if v}
+            match said:
+                case {"reason": reason, "id": asked}:
+                    self.refusal = f"{reason} (request {asked})"
+                case _:
+                    self.refusal = ": ".join(said.values())

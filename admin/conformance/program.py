@@ -13,7 +13,7 @@ from urllib.request import urlopen
 
 import msgspec
 
-from deploy.process import Process
+from deploy.process import Process, ServerError
 from trimtab.model import Epoch
 
 START_S: Final = 60.0
@@ -68,7 +68,7 @@ class Started:
     def __init__(self, template: str, told: Told, folder: Path) -> None:
         words = msgspec.structs.asdict(told)
         command = [_filled(part, words) for part in _parts(template)]
-        self._told = told
+        self._served = told.served
         self._process = Process(
             "the broker under test",
             command,
@@ -78,7 +78,17 @@ class Started:
         )
 
     def start(self) -> None:
-        self._process.start(lambda: shown(self._told.served) is not None, START_S)
+        page: dict[str, Epoch] | str = ""
+
+        def shows() -> bool:
+            nonlocal page
+            page = _look(self._served)
+            return not isinstance(page, str)
+
+        try:
+            self._process.start(shows, START_S)
+        except ServerError as error:
+            raise ServerError(f"{error}\n{page}") from None
 
     def stop(self) -> None:
         self._process.stop()
@@ -121,11 +131,20 @@ def _filled(part: str, words: Mapping[str, str]) -> str:
 
 def shown(served: str) -> dict[str, Epoch] | None:
     """The bundles that the program serves now, with their tokens; None if it does not answer."""
+    page = _look(served)
+    return None if isinstance(page, str) else page
+
+
+def _look(served: str) -> dict[str, Epoch] | str:
+    """What the program serves, or why that is not known."""
+    url = f"http://{served}/served"
     try:
-        with urlopen(f"http://{served}/served", timeout=2.0) as answer:
+        with urlopen(url, timeout=2.0) as answer:
             return _served.decode(answer.read())
-    except (OSError, HTTPException, msgspec.MsgspecError):
-        return None
+    except (OSError, HTTPException) as error:
+        return f"GET {url}: {error}"
+    except msgspec.MsgspecError as error:
+        return f"GET {url} answers no JSON object of bundles to epochs: {error}"
 
 
 Launch = Callable[[Told], Program]

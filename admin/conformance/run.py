@@ -72,7 +72,8 @@ def _judge(redis: str, launch: Launch, name: str, cluster: str) -> Verdict:
         try:
             RULES[name].play(stage)
         except (Broken, ServerError, SinkError, RedisError) as error:
-            return Verdict(name, str(error))
+            refused = f"; last refused: {line.refusal}" if line.refusal else ""
+            return Verdict(name, f"{error}{refused}")
         finally:
             stage.leave()
     return Verdict(name, "")

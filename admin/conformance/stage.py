@@ -100,6 +100,10 @@ class Stage:
             keys.open_key(self.cluster), mapping={"replicas": "1", "replicas_set": "1"}
         )
 
+    def lose_lease(self) -> None:
+        """Take the broker's lease from the server, which the broker learns at its next renewal."""
+        self.client.delete(keys.lease_key(self.cluster, self.broker))
+
     def rejoin(self) -> None:
         self.client.hset(keys.open_key(self.cluster), "replicas", "0")
 
@@ -292,14 +296,14 @@ class Stage:
         return shown(self._served) or {}
 
     def reads_its_stream(self) -> bool:
-        """Whether the stream has the brokers' group."""
+        """Whether the broker has asked for commands, as one of the brokers' group."""
         stream = keys.command_stream(self.cluster, self.broker)
         try:
             groups: Any = self.client.xinfo_groups(stream)
         except redis.ResponseError:
             # There is no stream.
             return False
-        return GROUP.encode() in [group["name"] for group in groups]
+        return any(group["name"] == GROUP.encode() and group["consumers"] for group in groups)
 
     def stream_is_empty(self) -> bool:
         """Whether no command is left, delivered or not."""
@@ -322,8 +326,10 @@ class Stage:
     def start(self) -> None:
         """Start the program; returns once it holds the lease."""
         self.program.start()
+        key = keys.lease_key(self.cluster, self.broker)
         self.wait(
-            lambda: self.lease().startswith("+"), "it takes no lease: a value of + and digits"
+            lambda: self.lease().startswith("+"),
+            f"it takes no lease: {key} has no value of + and digits",
         )
 
     def stop(self, look: Callable[[], None]) -> None:

@@ -1,9 +1,9 @@
 package broker;
 
 import broker.Wire.*;
-import java.net.URI;
 import java.util.*;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.BooleanSupplier;
 import java.util.stream.Stream;
 import redis.clients.jedis.exceptions.JedisException;
 import redis.clients.jedis.resps.StreamEntry;
@@ -11,29 +11,23 @@ import redis.clients.jedis.resps.StreamEntry;
 /** Holds the lease, agrees with the store on what is owned, and obeys commands: one thread, one loop. */
 final class Agent {
     private final Self self;
-    private final Store store;
     private final Lease lease;
     private final Map<String, Ownership> seen = new HashMap<>();
     private final Map<String, long[]> tokens = new ConcurrentHashMap<>();
-    private boolean lookAgain;
+    private Store store;
     volatile boolean stopping;
 
-    Agent(URI redis, Self self) {
+    Agent(Self self) {
         this.self = self;
-        this.store = new Store(redis, self);
-        this.lease = new Lease(store, seen);
+        this.lease = new Lease(self, seen);
     }
 
     /** The bundles that may be served at this moment, each with its fencing token; for any thread. */
-    Map<String, long[]> served() { return lease.lets() ? new TreeMap<>(tokens) : Map.of(); }
+    Map<String, long[]> served() { return lease.lets() ? Map.copyOf(tokens) : Map.of(); }
 
-    /** Does a client's work if the bundle is served here; whether it is. */
-    synchronized boolean serve(String bundle, Runnable work) {
-        boolean here = lease.lets() && tokens.containsKey(bundle);
-        if (here) {
-            work.run();
-        }
-        return here;
+    /** Does a client's work if the bundle is served here; whether it was done. */
+    synchronized boolean serve(String bundle, BooleanSupplier work) {
+        return served().containsKey(bundle) && work.getAsBoolean();
     }
 
     /** No work is being done for the bundle when this returns. */
@@ -41,72 +35,61 @@ final class Agent {
 
     /** Runs until it is told to stop, or a later process has this broker's name. */
     void run() throws InterruptedException {
-        long pause = 100;
-        while (!stopping && !lease.superseded) {
-            try {
-                step();
-                pause = 100;
+        for (long pause = 100; !stopping && !lease.superseded; pause = Math.min(2 * pause, 1000)) {
+            try (Store connected = new Store(self)) {
+                store = connected;
+                while (!stopping) {
+                    step();
+                    pause = 100;
+                }
+                lease.leave(store);
             } catch (JedisException trouble) { // the server's, or it must not be asked yet
                 System.err.println(trouble);
-                lookAgain = true;
-                store.reconnect();
+                lease.open = false;
                 Thread.sleep(pause);
-                pause = Math.min(2 * pause, 1000);
             }
-        }
-        try {
-            lease.leave();
-        } catch (JedisException trouble) {
-            System.err.println("the lease runs out by itself: " + trouble);
         }
     }
 
     private void step() {
-        if (lease.untilDue() <= 0) {
-            lease.renew();
-        }
-        if (lookAgain || !lease.agreed) {
+        boolean doubted = !lease.open;
+        lease.keep(store);
+        if (doubted || !lease.agreed) {
             agree();
         }
-        lease.require(true);
         for (StreamEntry entry : store.commands(Math.max(1, Math.min(500, lease.untilDue())))) {
-            // A deleted entry has no fields.
-            String text = entry.getFields() == null ? null : entry.getFields().get("command");
-            Command command = Wire.read(text, Command.class);
-            if (command != null && command.isFor(self)) {
-                obey(command);
-            }
+            lease.keep(store);
+            Store.command(entry).filter(command -> command.isFor(self)).ifPresent(this::obey);
             store.acknowledge(entry);
         }
     }
 
-    /** Claims after a gap all that is loaded or names this broker; else settles what is its own or was. */
+    /** Claims after a gap what is its own or was; else settles what may have changed. */
     private void agree() {
-        lease.renew();
+        Map<String, String> records = store.records();
         boolean seeding = !lease.agreed;
-        Map<String, Ownership> records = store.records();
+        if (seeding) {
+            tokens.clear(); // first: each bundle is served again from its claim on
+            lease.agreed = true;
+        }
         Set<String> bundles = new TreeSet<>(records.keySet());
         bundles.addAll(seen.keySet());
         for (String bundle : bundles) {
-            lease.require(lease.untilDue() > 0 || lease.renew());
-            Ownership record = records.get(bundle);
-            boolean named = record != null && record.names(self.broker());
-            if (seeding && (named || tokens.containsKey(bundle))) {
+            lease.keep(store);
+            Ownership record = Wire.read(records.get(bundle), Ownership.class);
+            if (seeding && (isMine(record) || isMine(seen.get(bundle)))) {
                 claim(bundle, record);
-            } else if (named || seen.containsKey(bundle)) {
+            } else {
                 settle(bundle, record);
             }
         }
-        lease.require(!seeding || lease.renew());
-        lease.agreed = true;
-        lookAgain = false;
     }
 
-    /** Follows it where the bundle is served; claims what is Owned here and not served: an answer was lost. */
+    /** Follows it where the bundle is served; claims what is Owned here and is not: an answer was lost. */
     private void settle(String bundle, Ownership record) {
         if (note(bundle, record) && tokens.containsKey(bundle)) {
             follow(bundle, record);
-        } else if (note(bundle, record) && record.names(self.broker()) && record.state().equals("Owned")) {
+        } else if (note(bundle, record) && isMine(record) && record.state().equals("Owned")) {
             claim(bundle, record);
         }
     }
@@ -115,35 +98,21 @@ final class Agent {
     private void obey(Command command) {
         Ownership record = store.record(command.bundle());
         boolean valid = note(command.bundle(), record) && Arrays.equals(record.epoch(), command.epoch());
-        boolean halfDone = record != null && command.id().equals(Wire.parent(record.by()));
+        boolean halfDone = record != null && Wire.parent(record.by()).equals(command.id());
         switch (valid || halfDone ? command.kind() : "late") {
-            case "unload" -> giveAway(command, null);
-            case "transfer" -> giveAway(command, command.destination());
-            case "own" -> own(command, record);
+            case "unload", "transfer" -> giveAway(command);
+            case "own" -> report(command, "serve");
             case "split", "merge" -> decline(command);
-            case "late" -> settle(command.bundle(), record);
-            default -> { } // prepare: there is nothing to warm up
+            default -> settle(command.bundle(), record); // late, or prepare: there is nothing to warm up
         }
     }
 
-    private void giveAway(Command command, String destination) {
+    private void giveAway(Command command) {
         stop(command.bundle());
-        if (destination == null) {
+        if (command.destination() == null) {
             report(command, "release");
-            return;
-        }
-        Own own = new Own(command.id() + "/own", self.cluster(), destination, "own", command.bundle(),
-                self.broker(), command.reason(), command.plan());
-        if ("no-lease".equals(report(command, "hand-over", own).reason())) {
+        } else if ("no-lease".equals(report(command, "hand-over", command.own()).reason())) {
             report(command, "decline");
-        }
-    }
-
-    private void own(Command command, Ownership record) {
-        if (record.state().equals("Assigning")) {
-            report(command, "serve");
-        } else {
-            settle(command.bundle(), record);
         }
     }
 
@@ -158,8 +127,8 @@ final class Agent {
 
     private void claim(String bundle, Ownership record) {
         long[] epoch = record == null ? new long[2] : record.epoch();
-        String id = "%s/%s/%s/%d.%d/claim".formatted(self.broker(), self.session(), bundle, epoch[0], epoch[1]);
-        ask(id, bundle, "claim", epoch, null);
+        String of = self.broker() + "/" + self.session() + "/" + bundle;
+        ask("%s/%d.%d/claim".formatted(of, epoch[0], epoch[1]), bundle, "claim", epoch, null);
     }
 
     private Outcome report(Command command, String event, Own... told) {
@@ -171,13 +140,13 @@ final class Agent {
         var commands = Stream.of(told).map(own -> List.of(13, own.broker(), Wire.JSON.toJson(own))).toList();
         Outcome outcome = store.ask(
                 new Request(id, bundle, event, expect, self.broker(), self.session(), within, commands));
-        follow(outcome.bundle(), Wire.read(outcome.record(), Ownership.class));
+        follow(bundle, Wire.read(outcome.record(), Ownership.class));
         return outcome;
     }
 
     /** Serves the bundle if its record says so, and is not of a store that lost newer ones. */
     private void follow(String bundle, Ownership record) {
-        if (note(bundle, record) && record.isServedBy(self.broker())) {
+        if (note(bundle, record) && isMine(record) && Wire.SERVED.contains(record.state())) {
             tokens.put(bundle, record.epoch());
         } else {
             stop(bundle);
@@ -188,4 +157,6 @@ final class Agent {
     private boolean note(String bundle, Ownership record) {
         return record != null && seen.merge(bundle, record, Ownership::newer) == record;
     }
+
+    private boolean isMine(Ownership it) { return it != null && self.broker().equals(it.owner()); }
 }

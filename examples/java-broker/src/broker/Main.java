@@ -15,20 +15,26 @@ final class Main {
     private static final Map<String, Rates> TRAFFIC = new ConcurrentHashMap<>();
 
     public static void main(String[] args) throws Exception {
-        Self self = new Self(setting("CLUSTER"), setting("BROKER"), "" + System.currentTimeMillis());
-        Agent agent = new Agent(URI.create(setting("REDIS_URL")), self);
+        Self self = new Self(URI.create(setting("REDIS_URL")), setting("CLUSTER"), setting("BROKER"),
+                "" + System.currentTimeMillis());
+        Agent agent = new Agent(self);
         CompletableFuture<Void> ended = new CompletableFuture<>();
         Runtime.getRuntime().addShutdownHook(new Thread(() -> {
             agent.stopping = true;
             ended.join();
         }));
         HttpServer pages = pages(URI.create("http://" + setting("SERVED")), agent);
+        ScheduledExecutorService clock = Executors.newScheduledThreadPool(1);
         try {
             if (System.getenv("TRIMTAB_KAFKA") != null) {
-                new Timer(true).schedule(reports(setting("KAFKA"), self, agent), 0, (long) (1000 * INTERVAL_S));
+                StringSerializer text = new StringSerializer();
+                var kafka = new KafkaProducer<>(Map.of("bootstrap.servers", setting("KAFKA")), text, text);
+                Runnable send = () -> kafka.send(report(self, agent.served().keySet()));
+                clock.scheduleAtFixedRate(send, 0, (long) INTERVAL_S, TimeUnit.SECONDS);
             }
             agent.run();
         } finally {
+            clock.shutdownNow();
             pages.stop(0);
             ended.complete(null);
         }
@@ -41,7 +47,7 @@ final class Main {
             String bundle = request.getRequestURI().getPath().substring("/bundles/".length());
             byte[] message = request.getRequestBody().readAllBytes();
             Rates more = new Rates(1 / INTERVAL_S, message.length / INTERVAL_S);
-            boolean here = agent.serve(bundle, () -> TRAFFIC.merge(bundle, more, Rates::plus));
+            boolean here = agent.serve(bundle, () -> TRAFFIC.merge(bundle, more, Rates::plus) != null);
             answer(request, here ? 200 : 503, "\n");
         });
         pages.start();
@@ -55,30 +61,22 @@ final class Main {
         }
     }
 
-    /** Tells the job through Kafka, in Pulsar's words, what the bundles got since the last time. */
-    private static TimerTask reports(String bootstrap, Self self, Agent agent) {
-        StringSerializer text = new StringSerializer();
-        var kafka = new KafkaProducer<>(Map.of("bootstrap.servers", bootstrap), text, text);
-        return new TimerTask() {
-            @Override
-            public void run() {
-                Rates none = new Rates(0, 0);
-                Map<String, Rates> stats = new TreeMap<>();
-                agent.served().forEach((bundle, token) -> stats.put(bundle,
-                        Objects.requireNonNullElse(TRAFFIC.remove(bundle), none)));
-                Rates all = stats.values().stream().reduce(none, Rates::plus);
-                var report = Map.of("lastStats", stats, "bundles", stats.keySet(), "numBundles", stats.size(),
-                        "msgRateIn", all.msgRateIn(), "msgThroughputIn", all.msgThroughputIn(),
-                        "bandwidthIn", Map.of("usage", all.msgThroughputIn() * 8 / 1000, "limit", 10_000),
-                        "startTimestamp", Long.valueOf(self.session()),
-                        "lastUpdate", System.currentTimeMillis());
-                var message = new ProducerRecord<>("trimtab.load-reports", self.cluster() + "/" + self.broker(),
-                        Wire.JSON.toJson(report));
-                message.headers().add("trimtab-session", self.session().getBytes());
-                message.headers().add("trimtab-sequence", Long.toString(Lease.now()).getBytes());
-                kafka.send(message);
-            }
-        };
+    /** In Pulsar's words, what the bundles got since the last report. */
+    private static ProducerRecord<String, String> report(Self self, Set<String> bundles) {
+        Rates none = new Rates(0, 0);
+        Map<String, Rates> stats = new TreeMap<>();
+        bundles.forEach(it -> stats.put(it, Objects.requireNonNullElse(TRAFFIC.remove(it), none)));
+        Rates all = stats.values().stream().reduce(none, Rates::plus);
+        String value = Wire.JSON.toJson(Map.of(
+                "lastStats", stats, "bundles", bundles, "numBundles", bundles.size(),
+                "msgRateIn", all.msgRateIn(), "msgThroughputIn", all.msgThroughputIn(),
+                "bandwidthIn", Map.of("usage", all.msgThroughputIn() * 8 / 1000, "limit", 10_000),
+                "startTimestamp", Long.valueOf(self.session()), "lastUpdate", System.currentTimeMillis()));
+        String key = self.cluster() + "/" + self.broker();
+        var report = new ProducerRecord<>("trimtab.load-reports", key, value);
+        report.headers().add("trimtab-session", self.session().getBytes());
+        report.headers().add("trimtab-sequence", Long.toString(Lease.now()).getBytes());
+        return report;
     }
 
     private static String setting(String name) {

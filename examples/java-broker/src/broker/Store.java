@@ -1,36 +1,32 @@
 package broker;
 
 import broker.Wire.*;
-import java.net.URI;
 import java.util.*;
 import java.util.stream.Stream;
 import redis.clients.jedis.*;
 import redis.clients.jedis.args.ExpiryOption;
-import redis.clients.jedis.exceptions.*;
+import redis.clients.jedis.exceptions.JedisException;
 import redis.clients.jedis.params.XReadGroupParams;
 import redis.clients.jedis.resps.StreamEntry;
 
-/** The ownership store as one broker sees it: two scripts, the records, and its stream. For one thread. */
-final class Store {
+/** A connection to the ownership store: two scripts, the records, the broker's stream. For one thread. */
+final class Store implements AutoCloseable {
     private static final ResourceBundle SCRIPTS = ResourceBundle.getBundle("scripts");
-    final Self self;
-    private final URI address;
+    private final Self self;
     private final String stream;
-    private RedisClient redis;
+    private final RedisClient redis;
     private boolean pending = true;
 
-    Store(URI address, Self self) {
-        this.address = address;
+    Store(Self self) {
         this.self = self;
         this.stream = key("commands:" + self.broker());
-        this.redis = RedisClient.create(address);
-    }
-
-    /** The next call connects anew, to wherever the address then leads; unfinished commands come again. */
-    void reconnect() {
-        redis.close();
-        redis = RedisClient.create(address);
-        pending = true;
+        this.redis = RedisClient.create(self.redis());
+        try {
+            redis.xgroupCreate(stream, "agent", new StreamEntryID(), true);
+            redis.expire(stream, 86400, ExpiryOption.NX);
+        } catch (JedisException exists) {
+            // Any other error comes again with the first request.
+        }
     }
 
     Grant lease(long ms, String assertion, long askedFor) {
@@ -43,15 +39,15 @@ final class Store {
 
     /** What became of a request; a command's stream is the 13th key. */
     Outcome ask(Request request) {
-        var keys = Stream.of("open", "ownership", "journal", "applied", "bundles", "placed", "lease:", "owned:",
-                "unjournalled", "replicas", "sessions", "tallies");
+        var keys = Stream.of("open", "ownership", "journal", "applied", "bundles", "placed", "lease:",
+                "owned:", "unjournalled", "replicas", "sessions", "tallies");
         var streams = request.commands().stream().map(command -> "commands:" + command.get(1));
-        String requests = Wire.JSON.toJson(List.of(request));
-        var answer = run("transition", Stream.concat(keys, streams), self.cluster(), "", "", "", requests, "");
+        var answer = run("transition", Stream.concat(keys, streams), self.cluster(), "", "", "",
+                Wire.JSON.toJson(List.of(request)), "");
         if (!answer.get(0).equals("applied")) {
             throw new JedisException(String.join(": ", answer));
         }
-        return Wire.JSON.fromJson(answer.get(1), Outcome[].class)[0];
+        return Wire.read(answer.get(1), Outcome[].class)[0];
     }
 
     private List<String> run(String script, Stream<String> keys, String... args) {
@@ -60,32 +56,25 @@ final class Store {
     }
 
     /** A bundle's record, or null. */
-    Ownership record(String bundle) { return Wire.read(redis.hget(key("ownership"), bundle), Ownership.class); }
+    Ownership record(String name) { return Wire.read(redis.hget(key("ownership"), name), Ownership.class); }
 
-    /** All bundles' records. */
-    Map<String, Ownership> records() {
-        Map<String, Ownership> records = new HashMap<>();
-        redis.hgetAll(key("ownership"))
-                .forEach((name, text) -> records.put(name, Wire.read(text, Ownership.class)));
-        return records;
-    }
+    /** All bundles' records, as JSON. */
+    Map<String, String> records() { return redis.hgetAll(key("ownership")); }
 
     /** First the entries that were delivered and not acknowledged, then new ones. */
     List<StreamEntry> commands(long waitMs) {
-        if (pending) {
-            try {
-                redis.xgroupCreate(stream, "agent", new StreamEntryID(), true);
-                redis.expire(stream, 86400, ExpiryOption.NX);
-            } catch (JedisDataException exists) {
-                // Any other error comes again with the next read.
-            }
-        }
         var from = pending ? new StreamEntryID() : StreamEntryID.XREADGROUP_UNDELIVERED_ENTRY;
         var how = XReadGroupParams.xReadGroupParams().count(100).block((int) waitMs);
         var streams = redis.xreadGroup("agent", self.broker(), how, Map.of(stream, from));
         List<StreamEntry> entries = streams == null ? List.of() : streams.get(0).getValue();
         pending = pending && !entries.isEmpty();
         return entries;
+    }
+
+    /** What an entry says, if it is a command. A deleted entry has no fields. */
+    static Optional<Command> command(StreamEntry entry) {
+        var text = Optional.ofNullable(entry.getFields()).map(fields -> fields.get("command"));
+        return text.map(json -> Wire.read(json, Command.class));
     }
 
     void acknowledge(StreamEntry entry) {
@@ -95,6 +84,8 @@ final class Store {
             both.exec();
         }
     }
+
+    @Override public void close() { redis.close(); }
 
     private String key(String name) { return "trimtab:{" + self.cluster() + "}:" + name; }
 }

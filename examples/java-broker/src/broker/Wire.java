@@ -1,15 +1,18 @@
 package broker;
 
 import com.google.gson.*;
+import java.net.URI;
 import java.util.*;
 import java.util.stream.*;
 
 /** What travels, less what this broker does not use; docs/wire.md has the rest. An epoch is a pair. */
 final class Wire {
     static final Gson JSON = new GsonBuilder().setStrictness(Strictness.STRICT).create();
+    /** The states in which a bundle's owner serves it. */
+    static final Set<String> SERVED = Set.of("Owned", "Releasing", "Splitting", "Merging");
 
-    /** Who this process is; the session is the time at which it started. */
-    record Self(String cluster, String broker, String session) {}
+    /** Who this process is, and where its store; the session is the time at which it started. */
+    record Self(URI redis, String cluster, String broker, String session) {}
 
     /** The lease script's answer. */
     record Grant(String status, String detail, long ms, String history, long mustHaveLeft) {}
@@ -19,7 +22,7 @@ final class Wire {
             Long within, List<? extends List<?>> commands) {}
 
     /** What became of a request; the record is JSON in a JSON string. */
-    record Outcome(String bundle, String reason, String record) {}
+    record Outcome(String reason, String record) {}
 
     /** Who owns a bundle. */
     record Ownership(String state, long[] epoch, String owner, String destination, long since, String by,
@@ -28,12 +31,6 @@ final class Wire {
             Objects.requireNonNull(state);
             Objects.checkFromToIndex(0, 2, epoch.length);
             by = Objects.requireNonNullElse(by, "");
-        }
-
-        boolean names(String broker) { return broker.equals(owner); }
-
-        boolean isServedBy(String broker) {
-            return names(broker) && List.of("Owned", "Releasing", "Splitting", "Merging").contains(state);
         }
 
         /** The newer of both; of equals the other. */
@@ -51,9 +48,12 @@ final class Wire {
         boolean isFor(Self self) { return self.cluster().equals(cluster) && self.broker().equals(broker); }
 
         Long within() { return deadline > issuedAt ? deadline - issuedAt : null; }
+
+        /** For the destination of a hand-over. */
+        Own own() { return new Own(id + "/own", cluster, destination, "own", bundle, broker, reason, plan); }
     }
 
-    /** What the destination of a hand-over gets; the script adds the epoch and the times. */
+    /** What the new owner of a bundle gets; the script adds the epoch and the times. */
     record Own(String id, String cluster, String broker, String kind, String bundle, String source,
             String reason, String plan) {}
 
