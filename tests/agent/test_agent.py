@@ -457,6 +457,30 @@ def test_a_store_that_closes_while_a_broker_begins_is_noticed(
     assert newer.agent.token(BUNDLE) == job.record().epoch
 
 
+def test_a_store_that_was_closed_while_a_broker_began_is_noticed_though_it_is_open_again(
+    job: Job, client: Redis, host: Callable[..., Host]
+) -> None:
+    """What it had claimed before may be lost."""
+    older = host(A, *HALVES)
+    older.agent.turn()
+    older.agent.stop()
+    older.agent.end()
+    loads = list[int]()
+
+    def happens() -> None:
+        loads.append(len(loads))
+        if len(loads) == 1:
+            close(client, job.cluster)
+            newer.clock.now = newer.agent._lease.renew_at
+        else:
+            let_in(client, job.cluster, 2)
+
+    newer: Host = host(A, session=SESSION + 1, broker=Slow(happens))
+    newer.agent.turn()
+    assert loads
+    assert not newer.agent.seeded
+
+
 def test_a_broker_that_loads_for_longer_than_its_lease_begins_again(
     job: Job, host: Callable[..., Host]
 ) -> None:
@@ -917,6 +941,20 @@ def test_who_ends_serves_nothing_before_the_lease_is_given_up(host: Callable[...
     one.agent.stop()
     one.agent.end()
     assert served == [(FOR_THE_NEXT, False)]
+
+
+@pytest.mark.usefixtures("job")
+def test_who_ends_while_nothing_reaches_the_server_serves_nothing_any_more(
+    host: Callable[..., Host],
+) -> None:
+    one = host(A, BUNDLE)
+    one.agent.turn()
+    one.agent._lease._links = replace(one.agent._lease._links, leases=Away())
+    one.clock.now = one.agent._lease.renew_at
+    assert one.agent.serves(BUNDLE)
+    one.agent.stop(drain_s=60.0)
+    one.agent.end()
+    assert not one.agent.serves(BUNDLE)
 
 
 @pytest.mark.usefixtures("job")

@@ -273,6 +273,28 @@ def test_what_is_being_rebuilt_on_another_history_is_left_alone(
 
 
 @pytest.mark.parametrize("rebuild", REBUILDS, ids=["records", "notes"])
+@pytest.mark.parametrize("opened", ["replid", "run_id"], ids=["this version", "an older one"])
+def test_what_a_job_has_opened_meanwhile_is_left_alone(
+    closure: Closure, client: redis.Redis, cluster: str, rebuild: Rebuilds, opened: str
+) -> None:
+    client.hset(keys.open_key(cluster), opened, closure.history)
+
+    with pytest.raises(SinkError, match="not being rebuilt"):
+        rebuild(ClusterGate(client), cluster)
+
+
+@pytest.mark.usefixtures("closure")
+@pytest.mark.parametrize("rebuild", REBUILDS, ids=["records", "notes"])
+def test_what_an_earlier_job_is_rebuilding_is_left_alone(
+    gate: ClusterGate, client: redis.Redis, cluster: str, rebuild: Rebuilds
+) -> None:
+    client.hset(keys.open_key(cluster), "generation", "4")
+
+    with pytest.raises(SinkError, match="not being rebuilt"):
+        rebuild(gate, cluster)
+
+
+@pytest.mark.parametrize("rebuild", REBUILDS, ids=["records", "notes"])
 def test_a_rebuild_that_another_job_goes_on_with_is_that_jobs(
     closure: Closure, gate: ClusterGate, client: redis.Redis, cluster: str, rebuild: Rebuilds
 ) -> None:

@@ -137,6 +137,16 @@ def test_an_older_job_and_a_closed_store_forget_nothing(
 
 
 @pytest.mark.usefixtures("ended")
+def test_where_the_index_was_deleted_nothing_is_forgotten(
+    client: redis.Redis, cluster: str, pruner: Pruner
+) -> None:
+    let_in(client, cluster, LATER)
+    client.delete(keys.bundles_key(cluster))
+    with pytest.raises(Closed):
+        pruner.prune(cluster, LATER, kept_ms=-DAY_MS)
+
+
+@pytest.mark.usefixtures("ended")
 def test_beside_a_job_of_an_older_version_nothing_is_forgotten(
     store: OwnershipStore, client: redis.Redis, cluster: str, pruner: Pruner
 ) -> None:

@@ -120,3 +120,36 @@ def test_once_it_is_open_with_enough_replicas_only_those_count(
     client.hset(keys.open_key(cluster), "replid", "1" * 40)
     look(gate, cluster, generation=7)
     assert asked_for(client, cluster) == 0
+
+
+def test_a_look_that_finds_none_forgets_none_of_those_before(
+    client: redis.Redis, cluster: str, gate: ClusterGate
+) -> None:
+    """They may follow another master by now."""
+    opened(client, cluster, gate)
+    client.hset(keys.open_key(cluster), "connected", "2")
+    look(gate, cluster)
+
+    client.hset(keys.open_key(cluster), "replid", "1" * 40)
+    look(gate, cluster, generation=7)
+    assert asked_for(client, cluster) == 1
+
+
+def test_what_is_heard_of_them_later_counts_until_enough_are_back(
+    client: redis.Redis, cluster: str, gate: ClusterGate
+) -> None:
+    opened(client, cluster, gate)
+    client.hset(keys.replicas_key(cluster), mapping={"on": BEFORE, "online": "2"})
+    look(gate, cluster)
+
+    client.hset(keys.open_key(cluster), "replid", "1" * 40)
+    look(gate, cluster, generation=7)
+    assert asked_for(client, cluster) == 1
+
+
+def opened(client: redis.Redis, cluster: str, gate: ClusterGate) -> None:
+    """Without replicas, as none were ever connected."""
+    promoted(client, cluster, {}, noted=0)
+    closure = gate.open(cluster, 6)
+    assert closure is not None
+    assert gate.open(cluster, 6, closure.history) is None
