@@ -44,16 +44,14 @@ from streaming.leader.leadership import Leadership
 from streaming.leader.store_opening import StoreOpener
 from streaming.metrics.exposition import Exposition
 from streaming.query.batch import BatchWriter
-from streaming.query.broker_operator import BrokerOperator
 from streaming.query.offsets import OffsetLog
-from streaming.query.pipeline import rows
+from streaming.query.pipeline import rows, snapshots_of
 from streaming.query.session import spark_session
 from streaming.sink_retry import SinkRetry
 from streaming.watchdog import Progress
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import Settings
 from trimtab.wire import keys
-from trimtab.wire.rows import ROW_SCHEMA
 
 BROKERS: Final = 100
 BUNDLES: Final = 100
@@ -101,9 +99,7 @@ def _sides(spark: SparkSession, stack: Stack, folder: Path) -> dict[str, Side]:
 
 def _operator(spark: SparkSession, source: KafkaSource) -> DataFrame:
     reports = select_reports(source.read(spark, keys.LOAD_REPORTS))
-    return reports.groupBy("cluster", "broker").transformWithState(
-        BrokerOperator(IntakeSettings()), ROW_SCHEMA, "Append", "ProcessingTime"
-    )
+    return snapshots_of(reports, IntakeSettings())
 
 
 def _full(spark: SparkSession, source: KafkaSource, stack: Stack, checkpoint: str) -> Batches:
