@@ -21,6 +21,7 @@ from tests.support.opening import let_in
 from tests.support.waiting import eventually
 from trimtab.ownership import REPLICA_WAIT_MS, Event
 from trimtab.wire.assertion import Assertion
+from trimtab.wire.keys import replicas_key
 
 A, B = "a:8080", "b:8080"
 C = "histories"
@@ -349,6 +350,28 @@ def test_nor_where_the_server_has_lost_its_scripts(servers: SimpleNamespace) -> 
     eventually(lambda: not refused(first), "the replica acknowledges what was written since")
     said = Assertion(records={})
     assert first.leases.renew(C, A, 1, LONG_MS, said).renewal is Renewal.ASSERTED
+
+
+def test_a_note_of_another_history_or_of_a_time_to_come_proves_nothing(
+    servers: SimpleNamespace,
+) -> None:
+    """It came with the data of the master before, or the clock went back since."""
+    first, second = servers.first, servers.second
+    second.follow(first)
+    let_in(first.client, C, 5)
+    assert first.renew() is Renewal.HELD
+    history = first.client.info("replication")["master_replid"]
+
+    first.client.hset(replicas_key(C), "asked", f"{'0' * 40} 1 1 1")
+    assert first.renew() is Renewal.HELD
+    noted = first.client.hget(replicas_key(C), "asked").decode()
+    assert noted.startswith(f"{history} ")
+
+    _, at_ms, offset, _ = noted.split()
+    ahead = int(at_ms) + 600_000
+    first.client.hset(replicas_key(C), "asked", f"{history} {ahead} {offset} {ahead}")
+    assert refused(first)
+    eventually(lambda: not refused(first), "the replica has acknowledged a new note")
 
 
 def test_a_master_that_hung_before_anybody_asked_it_grants_nothing(
