@@ -24,6 +24,10 @@ _ADDRESS: Final = re.compile(r"(tcp|udp|sctp)://.*", re.IGNORECASE)
 """The value of its …_PORT."""
 
 
+_OF_COMMANDS: Final = frozenset({"CLUSTER", "CONTEXT", "CONTEXTS"})
+"""What commands at a terminal read (docs/cli.md)."""
+
+
 class Unknown(NamedTuple):
     """A name that is no setting; ``near`` is the one that was probably meant, or empty."""
 
@@ -45,7 +49,8 @@ def find_unknown(environment: Mapping[str, str], model: type[BaseModel]) -> list
             continue
         rest = name.upper().removeprefix(PREFIX)
         top, *below = rest.split(NESTED)
-        if (top in tops and (tops[top] or not below)) or _is_injected(rest, value):
+        is_setting = top in tops and (tops[top] or not below)
+        if is_setting or rest in _OF_COMMANDS or _is_injected(rest, value):
             continue
         near = get_close_matches(rest, known, n=1, cutoff=_CLOSE)
         found.append(Unknown(name, known[near[0]] if near else ""))

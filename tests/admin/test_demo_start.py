@@ -72,7 +72,14 @@ def test_the_suggested_commands_are_ones_that_trimtab_has() -> None:
     lines = suggested(told, kept=True)
     typed = [shlex.split(line) for line in lines if line.startswith("  ")][1:]
     commands = [words[1:] for words in typed if words[0] != "curl"]
-    assert [words[0] for words in commands] == ["status", "why", "replay", "simulate"]
+    assert [words[0] for words in commands] == [
+        "status",
+        "brokers",
+        "why",
+        "replay",
+        "bundles",
+        "simulate",
+    ]
     group = typer.main.get_command(cli.app)
     for name, *words in commands:
         # Raises where an option or a value is not one of the command's.

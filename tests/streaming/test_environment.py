@@ -55,6 +55,11 @@ def test_others_are_found_and_refused_by_nothing(monkeypatch: pytest.MonkeyPatch
     assert found == [Unknown("TRIMTAB_IMAGE", "")]
 
 
+def test_what_commands_read_stops_no_job_and_is_no_typo() -> None:
+    variables = dict.fromkeys(("TRIMTAB_CONTEXTS", "TRIMTAB_CONTEXT", "TRIMTAB_CLUSTER"), "east")
+    assert find_unknown(variables, JobConfig) == []
+
+
 def test_every_setting_is_known_by_its_variable() -> None:
     variables = dict.fromkeys(variables_of(JobConfig), "1")
     more = {"TRIMTAB_SETTINGS__ROUND__INTERVAL": "2", "trimtab_redis_url": "redis://a"}
