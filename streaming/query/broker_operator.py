@@ -52,8 +52,10 @@ class BrokerOperator(StatefulProcessor):
                 self._snapshots.updateValue((broker,), (SCHEMA, taken.payload))
             looks.add(taken.look_ms)
             yield from map(spark_row, taken.rows)
-        for look_ms in looks - {0}:
-            self._handle.registerTimer(look_ms)
+        if looks := looks - {0}:
+            # Spark warns of a timer that exists: each day the first broker of a shard sets it for all.
+            for look_ms in looks - set(self._handle.listTimers()):
+                self._handle.registerTimer(look_ms)
 
     def handleExpiredTimer(
         self,
