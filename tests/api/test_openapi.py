@@ -49,7 +49,6 @@ def described(kafka: KafkaServer, redis_server: RedisServer) -> Iterator[Any]:
         yield schemathesis.openapi.from_asgi("/openapi.json", app, timeout=PATIENCE_S)
 
 
-@pytest.mark.timeout(600)
 def test_every_answer_is_described_and_none_is_a_failure(described: Any) -> None:
     found, problems = 0, []
     for each in described.get_all_operations():

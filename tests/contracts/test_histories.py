@@ -423,6 +423,10 @@ def test_at_a_new_master_without_a_replica_brokers_go_on_once_a_job_has_looked(
     second.follow(first)
     let_in(first.client, C, 5)
     eventually(lambda: first.lag_of_replicas() is not None, "the replica has it")
+    eventually(lambda: not refused(first), "brokers' requests have seen it too")
+    eventually(
+        lambda: second.client.hget(replicas_key(C), "online") == b"1", "the replica has their note"
+    )
     first.redis.kill()
     second.rule()
     with pytest.raises(StoreUnavailable):

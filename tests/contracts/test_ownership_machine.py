@@ -9,7 +9,6 @@ from typing import TypeVar
 
 import hypothesis.strategies as st
 import msgspec
-import pytest
 import redis
 from hypothesis import Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
@@ -445,7 +444,6 @@ class Histories(RuleBasedStateMachine):
         assert attempted(lambda: run(self.store)) == attempted(lambda: run(self.model)), requests
 
 
-@pytest.mark.timeout(300)
 def test_redis_answers_as_the_server_of_simulations_does(client: redis.Redis) -> None:
     Histories.client = client
     run_state_machine_as_test(

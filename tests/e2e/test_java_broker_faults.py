@@ -33,7 +33,7 @@ BROKER = "127.0.0.1:8090"
 FLEET = Profile(brokers=9, bundles=54, namespaces=3, low=0.3, high=0.6, noise=0.0, message_rate=0.5)
 SETTINGS = {**QUICK, "unload.min_rate": 0.1, "unload.min_throughput": 0.0}
 PATIENCE = 300.0
-START_S = 60.0
+START_S = 300.0
 LOOKS = 5
 
 

@@ -31,7 +31,7 @@ SCRIPTS = os.environ.get("TRIMTAB_REALPULSAR", "")
 if not SCRIPTS:
     pytest.skip("TRIMTAB_REALPULSAR names no folder of scripts", allow_module_level=True)
 
-pytestmark = [pytest.mark.e2e, pytest.mark.pulsar, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.pulsar, pytest.mark.slow]
 
 RESOURCES = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
 STATS = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")

@@ -41,7 +41,7 @@ from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.ownership import Change, Record
 from trimtab.wire.rounds import BatchRecord, RoundRecord
 
-PATIENCE_S: Final = 240.0
+PATIENCE_S: Final = 400.0
 BATCHES: Final = 6
 """A driver is disturbed once it has got so far."""
 LEASE_S: Final = 10.0

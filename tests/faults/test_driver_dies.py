@@ -26,7 +26,6 @@ pytestmark = [
     pytest.mark.spark,
     pytest.mark.e2e,
     pytest.mark.slow,
-    pytest.mark.timeout(900),
     # kafka-python, in the agents, leaves sockets of refused connections to the garbage collector.
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]

@@ -35,7 +35,7 @@ from tests.support.waiting import eventually
 from trimtab.wire import keys
 from trimtab.wire.control import Intent, IntentKind
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 
 CLUSTER = "killed"
 KILLS = 20

@@ -101,7 +101,6 @@ def test_an_empty_redis_is_filled_before_anything_moves(it: World, row: Row) -> 
     "seconds",
     [pytest.param(LEASE_S + 2), pytest.param(60.0, marks=pytest.mark.slow)],
 )
-@pytest.mark.timeout(300)
 def test_a_redis_that_hangs(it: World, row: Row, seconds: float) -> None:
     it.fault()
     os.kill(it.server.pid, signal.SIGSTOP)

@@ -141,7 +141,6 @@ def no_connector(folder: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("harm", "said"),
     [

@@ -22,7 +22,6 @@ pytestmark = [
     pytest.mark.spark,
     pytest.mark.e2e,
     pytest.mark.slow,
-    pytest.mark.timeout(900),
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]
 

@@ -30,7 +30,7 @@ from tests.support.waiting import eventually
 from trimtab.wire import keys
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, encode
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 
 PATIENCE: Final = 240.0
 

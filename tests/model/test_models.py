@@ -22,7 +22,6 @@ _CURES = [pytest.param(m, c, id=f"{m.name}-{c.flag}") for m in MODELS for c in m
 
 
 @needs_spin
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
 def test_with_all_cures_every_promise_is_kept(model: Model, tmp_path: Path) -> None:
     found = small(model, tmp_path)
@@ -31,7 +30,6 @@ def test_with_all_cures_every_promise_is_kept(model: Model, tmp_path: Path) -> N
 
 
 @needs_spin
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize(("model", "cure"), _CURES)
 def test_without_a_cure_a_promise_is_broken(model: Model, cure: Cure, tmp_path: Path) -> None:
     search, found = without(model, cure, tmp_path)

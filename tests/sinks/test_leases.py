@@ -76,6 +76,27 @@ def test_a_later_process_waits_for_an_older_ones_lease_which_is_not_renewed_any_
     assert answered(leases.renew(cluster, A, 2, LONG_MS)) == (Renewal.HELD, "", LONG_MS)
 
 
+def test_a_process_that_asks_again_waits_no_longer_for_that(leases: Leases, cluster: str) -> None:
+    leases.renew(cluster, A, 1, LONG_MS)
+
+    first = leases.renew(cluster, A, 2, LONG_MS)
+    again = leases.renew(cluster, A, 2, LONG_MS)
+
+    assert again.renewal is Renewal.WAITING
+    assert again.ms <= first.ms
+
+
+def test_a_name_counts_as_alive_until_the_process_that_waits_has_asked_again(
+    leases: Leases, client: redis.Redis, cluster: str
+) -> None:
+    """Or its bundles would go to others in between."""
+    leases.renew(cluster, A, 1, LONG_MS)
+
+    waiting = leases.renew(cluster, A, 2, LONG_MS)
+
+    assert client.pttl(keys.lease_key(cluster, A)) > waiting.ms + 1_000
+
+
 def test_a_later_process_waits_for_an_older_one_whose_lease_was_deleted(
     leases: Leases, client: redis.Redis, cluster: str
 ) -> None:
@@ -132,13 +153,15 @@ def test_only_the_process_that_holds_a_lease_gives_it_up(leases: Leases, cluster
 
 
 def test_a_process_that_waits_is_told_that_the_older_one_has_ended(
-    leases: Leases, cluster: str
+    leases: Leases, client: redis.Redis, cluster: str
 ) -> None:
     leases.renew(cluster, A, 1, LONG_MS)
     leases.renew(cluster, A, 2, LONG_MS)
 
     leases.renew(cluster, A, 1, 0)
 
+    # For a second: it may be slow to ask again.
+    assert client.pttl(keys.lease_key(cluster, A)) in range(500, 1_001)
     assert leases.renew(cluster, A, 2, LONG_MS).detail == NO_SESSION
 
 
@@ -245,6 +268,8 @@ def test_where_the_clock_may_have_ended_the_older_lease_its_key_proves_nothing(
 
     told = leases.renew(cluster, A, 2, LONG_MS, asked_for_ms=4_000)
     assert answered(told) == (Renewal.WAITING, "", LONGEST_LEASE_MS - 4_000)
+    if lease == "its own":
+        assert client.pttl(keys.lease_key(cluster, A)) > told.ms
     told = leases.renew(cluster, A, 2, LONG_MS, asked_for_ms=LONGEST_LEASE_MS)
     assert answered(told)[0] is Renewal.HELD
 

@@ -17,15 +17,11 @@ from streaming.query.session import spark_session
 from tests.support.jobs import write_settings
 from tests.support.running import Running
 
-LIMIT_SECONDS = 600
-"""Of a test, where other work shares the machine."""
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.spark)
-            item.add_marker(pytest.mark.timeout(LIMIT_SECONDS))
 
 
 @pytest.fixture(scope="session")

@@ -77,7 +77,6 @@ def answers(client: httpx2.Client) -> bool:
         return False
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("number", "serve"),
     [

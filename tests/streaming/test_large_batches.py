@@ -102,8 +102,8 @@ def repairing(cluster: str, number: int) -> RoundRecord:
     "number",
     [
         pytest.param(7000),
-        pytest.param(70_000, marks=[pytest.mark.slow, pytest.mark.timeout(300)]),
-        pytest.param(120_000, marks=[pytest.mark.slow, pytest.mark.timeout(300)]),
+        pytest.param(70_000, marks=pytest.mark.slow),
+        pytest.param(120_000, marks=pytest.mark.slow),
     ],
 )
 def test_very_many_repairs_go_through_in_parts(client: redis.Redis, number: int) -> None:

@@ -59,7 +59,7 @@ def write_settings(
     return file
 
 
-def run_to_its_end(*arguments: str, seconds: float = 60.0) -> subprocess.CompletedProcess[str]:
+def run_to_its_end(*arguments: str, seconds: float = 300.0) -> subprocess.CompletedProcess[str]:
     """Start the job where it is not expected to stay."""
     command = [_job(), *arguments]
     return subprocess.run(

@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def eventually(
-    look: Callable[[], T | None], what: str, seconds: float = 60.0, pause: float = 0.05
+    look: Callable[[], T | None], what: str, seconds: float = 180.0, pause: float = 0.05
 ) -> T:
     """What ``look`` returns once that is something; raises after ``seconds``."""
     deadline = time.monotonic() + seconds

@@ -47,7 +47,7 @@ def batch(it: Cluster, now_ms: int, rows: Iterable[Row] = ()) -> list[RoundRecor
         pytest.param(MOST_AT_ONCE),
         pytest.param(2 * MOST_AT_ONCE + 1),
         pytest.param(70_000, marks=pytest.mark.slow),
-        pytest.param(120_000, marks=[pytest.mark.slow, pytest.mark.timeout(300)]),
+        pytest.param(120_000, marks=pytest.mark.slow),
     ],
 )
 def test_all_bundles_of_a_lost_broker_are_repaired_once_batch_after_batch(number: int) -> None:
