@@ -53,7 +53,7 @@ class BrokerOperator(StatefulProcessor):
             looks.add(taken.look_ms)
             yield from map(spark_row, taken.rows)
         if looks := looks - {0}:
-            # Spark warns of a timer that exists: each day the first broker of a shard sets it for all.
+            # Spark warns of a timer that exists: the day's first broker sets it for its shard.
             for look_ms in looks - set(self._handle.listTimers()):
                 self._handle.registerTimer(look_ms)
 

@@ -26,8 +26,9 @@ SOURCES: Final = (keys.LOAD_REPORTS, keys.CONTROL, keys.OWNERSHIP)
 
 _OPERATORS: Final = 2
 _OPERATOR: Final = "transformWithState"
-_VARIABLES: Final = {"0": SNAPSHOTS}
-"""Operator to a name of its state that other versions of it do not have."""
+_VARIABLES: Final = {"1": SNAPSHOTS}
+"""Operator to a name of its state that other versions of it do not have. Spark numbers operators
+from the query's end."""
 _PARTITIONS: Final = "spark.sql.shuffle.partitions"
 _QUERY: Final = frozenset({"metadata", "offsets", "commits", "sources", "state"})
 """Names of Spark's files in a checkpoint."""

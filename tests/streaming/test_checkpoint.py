@@ -116,7 +116,7 @@ def test_a_new_one_is_begun(tmp_path: Path, begun: bool) -> None:
         ),
         pytest.param(lambda at: operator(at, 1, "dedupe"), "operator 1 is dedupe", id="dedupe"),
         pytest.param(
-            lambda at: operator(at, 0, variable="snapshot"),
+            lambda at: operator(at, 1, variable="snapshot"),
             f"has no {SNAPSHOTS}: another version of trimtab wrote it",
             id="a key for each broker",
         ),
