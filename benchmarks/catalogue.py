@@ -11,6 +11,7 @@ from benchmarks import (
     decisions,
     failover,
     intake,
+    keys,
     latency,
     lookup,
     memory,
@@ -27,6 +28,7 @@ Benchmark = Callable[[Path], Sequence[Figure]]
 
 BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "intake": intake.measure,
+    "keys": keys.measure,
     "latency": latency.measure,
     "memory": memory.measure,
     "decisions": decisions.measure,

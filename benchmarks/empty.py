@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterator
 from typing import Any, Final
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import Row as SparkRow
 from pyspark.sql import functions as f
@@ -27,9 +26,9 @@ from deploy import jars
 from sources.load_reports import select_reports
 from sources.topics import KafkaSource, select_rows
 from streaming.config import SparkConfig
+from streaming.query.decoding import PARCELS, decode_batches
 from streaming.query.session import spark_session
 from trimtab.wire import keys
-from trimtab.wire.reports.decode import decode
 from trimtab.wire.rows import Tag
 
 _SCHEMA: Final = "cluster string, rows int"
@@ -56,14 +55,16 @@ class Counting(StatefulProcessor):
 
 
 def empty_pair(spark: SparkSession, source: KafkaSource, *, decoded: bool = False) -> DataFrame:
-    """The same sources, columns and keys as ``streaming.query.pipeline.rows``.
+    """The same sources and columns as ``streaming.query.pipeline.rows``, with a key a broker.
 
-    ``decoded``: each report is decoded before the shuffle and goes no further than that.
+    ``decoded``: as the job does it, decoded before the shuffle and by shard; the keys alone go on.
     """
     reports = select_reports(source.read(spark, keys.LOAD_REPORTS))
+    key = "broker"
     if decoded:
-        reports = reports.mapInArrow(_keys_of_decoded, "cluster string, broker string")
-    counts = reports.groupBy("cluster", "broker").transformWithState(
+        key = "shard"
+        reports = reports.mapInArrow(decode_batches, PARCELS).select("cluster", key)
+    counts = reports.groupBy("cluster", key).transformWithState(
         Counting(), _SCHEMA, outputMode="Append", timeMode="ProcessingTime"
     )
     others = [
@@ -76,13 +77,6 @@ def empty_pair(spark: SparkSession, source: KafkaSource, *, decoded: bool = Fals
         .groupBy("cluster")
         .transformWithState(Counting(), _SCHEMA, outputMode="Append", timeMode="ProcessingTime")
     )
-
-
-def _keys_of_decoded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        for value in batch.column("value"):
-            decode(value.as_py())
-        yield batch.select(["cluster", "broker"])
 
 
 def run(bootstrap: str, seconds: float) -> list[float]:

@@ -48,8 +48,10 @@ def _report(
     return data
 
 
-def fill(bootstrap: str, brokers: int, bundles: int, each: int) -> int:
-    """Publish the reports to trimtab.load-reports; their mean size in bytes."""
+def fill(
+    bootstrap: str, brokers: int, bundles: int, each: int, *, topic: str = keys.LOAD_REPORTS
+) -> int:
+    """Publish the reports to a topic; their mean size in bytes."""
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 50, "acks": "all"})
     size = 0
     for broker, sequence, data in reports(brokers, bundles, each):
@@ -62,7 +64,7 @@ def fill(bootstrap: str, brokers: int, bundles: int, each: int) -> int:
         while True:
             try:
                 key = f"{CLUSTER}/{broker}".encode()
-                producer.produce(keys.LOAD_REPORTS, value, key, headers=headers)
+                producer.produce(topic, value, key, headers=headers)
                 break
             except BufferError:
                 producer.poll(0.1)

@@ -29,15 +29,18 @@ def append_times(bootstrap: str) -> dict[str, dict[int, int]]:
 
 def batch_starts(bootstrap: str) -> dict[str, int]:
     """``query/batch`` to the batch timestamp (epoch ms)."""
-    joiner, starts = Joiner(), {}
+    return {f"{batch.query}/{batch.batch}": batch.at for batch in batch_records(bootstrap)}
+
+
+def batch_records(bootstrap: str) -> Iterator[BatchRecord]:
+    """What the job says of its batches."""
+    joiner = Joiner()
     for message in records(bootstrap, keys.ROUNDS):
         # Any: confluent-kafka's stubs leave what these are open.
         headers: Any = message.headers() or ()
         key, value = message.key() or b"", message.value() or b""
         if whole := joiner.take(key, value, headers, message.offset() or 0):
-            batch = msgspec.json.decode(whole.value, type=BatchRecord)
-            starts[f"{batch.query}/{batch.batch}"] = batch.at
-    return starts
+            yield msgspec.json.decode(whole.value, type=BatchRecord)
 
 
 def records(bootstrap: str, topic: str) -> Iterator[Message]:

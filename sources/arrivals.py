@@ -5,7 +5,7 @@ Operator ① and replays use the same functions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, Protocol
 
 import msgspec
@@ -14,7 +14,7 @@ from trimtab.intake.expiry import is_forgotten, look_ms
 from trimtab.intake.fold import Arrival, Dropped, fold
 from trimtab.intake.snapshot import IntakeSettings, Snapshot
 from trimtab.wire import keys
-from trimtab.wire.columns import pack_small, unpack
+from trimtab.wire.columns import inflate, pack_small, unpack
 from trimtab.wire.reports.decode import decode
 from trimtab.wire.reports.poison import Poison, PoisonReport
 from trimtab.wire.rows import HEAD, DeadLetter, Row, Tag, brief, head_of
@@ -79,10 +79,24 @@ def take_reports(
 ) -> Taken:
     """Take a batch of one broker's reports. ``stored`` is the packed snapshot before, empty for
     none; ``now_ms`` is the batch timestamp."""
-    arrivals, out = _sift(subject, rows)
+    arrivals, letters = sift(subject, rows)
     if not arrivals:
-        return Taken(out, b"", 0)
+        return Taken(letters, b"", 0)
+    taken = take_arrivals(subject, arrivals, stored, settings, now_ms)
+    return taken._replace(rows=letters + taken.rows)
+
+
+def take_arrivals(
+    subject: tuple[str, str],
+    arrivals: Sequence[Arrival],
+    stored: bytes,
+    settings: IntakeSettings,
+    now_ms: int,
+) -> Taken:
+    """`take_reports` of reports that are valid; at least one."""
     cluster, broker = subject
+    # Once: both look into it.
+    stored = inflate(stored)
     known = bool(stored) and not is_forgotten(stored, now_ms)
     before = unpack(stored, Snapshot) if known else None
     after, dropped = fold(before, broker, arrivals, settings)
@@ -98,7 +112,7 @@ def take_reports(
         duplicate=duplicate,
         old=len(dropped) - duplicate,
     )
-    return Taken([*out, snapshot], payload, _look(before, after))
+    return Taken([snapshot], payload, _look(before, after))
 
 
 def _look(before: Snapshot | None, after: Snapshot | None) -> int:
@@ -108,9 +122,9 @@ def _look(before: Snapshot | None, after: Snapshot | None) -> int:
     return 0 if before is not None and look_ms(before.appended_ms) == look else look
 
 
-def _sift(subject: tuple[str, str], rows: Iterable[ReportRow]) -> tuple[list[Arrival], list[Row]]:
-    """Separate valid reports from the others, which become dead letters."""
-    arrivals, letters = [], []
+def sift(subject: tuple[str, str], rows: Iterable[ReportRow]) -> tuple[list[Arrival], list[Row]]:
+    """Separate valid reports of a broker from the others, which become dead letters."""
+    arrivals, letters = list[Arrival](), list[Row]()
     for row in rows:
         try:
             if subject == NOBODY:

@@ -1,4 +1,4 @@
-"""Operator ①: turns one broker's reports into its snapshot, and bad ones into dead letters.
+"""Operator ①: turns the reports of a shard's brokers into their snapshots.
 
 A broker that is silent for a day is dropped from state (`trimtab.intake.expiry`).
 """
@@ -6,7 +6,7 @@ A broker that is silent for a day is dropped from state (`trimtab.intake.expiry`
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any, Final
 
 from pyspark.sql import Row as SparkRow
 from pyspark.sql.streaming.stateful_processor import (
@@ -16,36 +16,46 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 
-from sources.arrivals import ReportRow, take_reports
+from sources.arrivals import take_arrivals
+from sources.shards import SHARDS, unpack_all
 from streaming.query.rows import spark_row
 from streaming.query.state import STATE, payload_of
 from trimtab.intake.expiry import is_forgotten
 from trimtab.intake.snapshot import READ, SCHEMA, IntakeSettings
 
+SNAPSHOTS: Final = f"snapshots_in_{SHARDS}_shards"
+"""State: broker to its snapshot. The name says how many shards there are, so that a checkpoint with
+another number is refused and not misread."""
+
 
 class BrokerOperator(StatefulProcessor):
-    """Keyed by (cluster, broker); rows with a bad key have two empty strings as key."""
+    """Keyed by (cluster, shard); records with a bad key have an empty string as cluster."""
 
     def __init__(self, settings: IntakeSettings) -> None:
         self._settings = settings
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
-        self._snapshot = handle.getValueState("snapshot", STATE)
+        self._snapshots = handle.getMapState(SNAPSHOTS, "broker string", STATE)
 
     def handleInputRows(
         self, key: Any, rows: Iterator[Any], timerValues: TimerValues
     ) -> Iterator[SparkRow]:
-        subject = cast("tuple[str, str]", tuple(key))
-        reports = cast("Iterator[ReportRow]", rows)
-        stored = payload_of(self._snapshot.get(), READ, "snapshots")
-        now_ms = timerValues.getCurrentProcessingTimeInMs()
-        taken = take_reports(subject, reports, stored, self._settings, now_ms)
-        if taken.payload:
-            self._snapshot.update((SCHEMA, taken.payload))
-        if taken.look_ms:
-            self._handle.registerTimer(taken.look_ms)
-        yield from map(spark_row, taken.rows)
+        cluster, now_ms = key[0], timerValues.getCurrentProcessingTimeInMs()
+        parcel = unpack_all([bytes(row.parcel) for row in rows])
+        yield from map(spark_row, parcel.letters)
+        looks = set[int]()
+        for broker, arrivals in parcel.arrivals.items():
+            stored = payload_of(self._snapshots.getValue((broker,)), READ, "snapshots")
+            taken = take_arrivals((cluster, broker), arrivals, stored, self._settings, now_ms)
+            if taken.payload:
+                self._snapshots.updateValue((broker,), (SCHEMA, taken.payload))
+            looks.add(taken.look_ms)
+            yield from map(spark_row, taken.rows)
+        if looks := looks - {0}:
+            # Spark warns of a timer that exists: the day's first broker sets it for its shard.
+            for look_ms in looks - set(self._handle.listTimers()):
+                self._handle.registerTimer(look_ms)
 
     def handleExpiredTimer(
         self,
@@ -53,9 +63,11 @@ class BrokerOperator(StatefulProcessor):
         timerValues: TimerValues,
         expiredTimerInfo: ExpiredTimerInfo,  # noqa: ARG002 - Spark passes it by this name
     ) -> Iterator[SparkRow]:
-        stored = payload_of(self._snapshot.get(), READ, "snapshots")
-        if stored and is_forgotten(stored, timerValues.getCurrentProcessingTimeInMs()):
-            self._snapshot.clear()
+        now_ms = timerValues.getCurrentProcessingTimeInMs()
+        # All of them first: what is read does not change meanwhile.
+        for broker, stored in list(self._snapshots.iterator()):
+            if is_forgotten(payload_of(stored, READ, "snapshots"), now_ms):
+                self._snapshots.removeKey(broker)
         return iter(())
 
     def close(self) -> None:

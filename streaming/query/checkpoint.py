@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
+from streaming.query.broker_operator import SNAPSHOTS
 from streaming.query.folder import FolderError
 from streaming.readiness import NotReady
 from trimtab.wire import keys
@@ -25,6 +26,9 @@ SOURCES: Final = (keys.LOAD_REPORTS, keys.CONTROL, keys.OWNERSHIP)
 
 _OPERATORS: Final = 2
 _OPERATOR: Final = "transformWithState"
+_VARIABLES: Final = {"1": SNAPSHOTS}
+"""Operator to a name of its state that other versions of it do not have. Spark numbers operators
+from the query's end."""
 _PARTITIONS: Final = "spark.sql.shuffle.partitions"
 _QUERY: Final = frozenset({"metadata", "offsets", "commits", "sources", "state"})
 """Names of Spark's files in a checkpoint."""
@@ -140,6 +144,12 @@ def _check_operators(files: Files, partitions: str | None) -> None:
         kind = str(told.get("operatorInfo", {}).get("operatorName"))
         if not kind.startswith(_OPERATOR):
             raise _Foreign(f"its operator {operator} is {kind}")
+        told_of = str(told.get("operatorPropertiesJson"))
+        if _VARIABLES.get(operator, "") not in told_of:
+            raise _Foreign(
+                f"its operator {operator} has no {_VARIABLES[operator]}: another version of "
+                "trimtab wrote it"
+            )
         widths = {str(store.get("numPartitions")) for store in told.get("stateStoreInfo", [])}
         if partitions is not None and widths != {partitions}:
             raise _Foreign(

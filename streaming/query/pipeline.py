@@ -1,4 +1,5 @@
-"""The streaming query: two operators in a chain; intents and ownership enter between them."""
+"""The streaming query: reports are decoded where they are read, then two operators in a chain;
+intents and ownership enter between them."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from sources.topics import KafkaSource, select_rows
 from streaming.config import KafkaConfig
 from streaming.query.broker_operator import BrokerOperator
 from streaming.query.cluster_operator import ClusterOperator
+from streaming.query.decoding import PARCELS, decode_batches
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import Settings
 from trimtab.wire import keys
@@ -26,14 +28,19 @@ def source_of(kafka: KafkaConfig) -> KafkaSource:
     )
 
 
+def snapshots_of(reports: DataFrame, intake: IntakeSettings) -> DataFrame:
+    """What operator ① makes of the reports."""
+    parcels = reports.mapInArrow(decode_batches, PARCELS)
+    return parcels.groupBy("cluster", "shard").transformWithState(
+        BrokerOperator(intake), ROW_SCHEMA, outputMode="Append", timeMode="ProcessingTime"
+    )
+
+
 def rows(
     spark: SparkSession, source: KafkaSource, intake: IntakeSettings, defaults: Settings
 ) -> DataFrame:
     """The rows for the sinks, from reports, intents and the ownership journal."""
-    reports = select_reports(source.read(spark, keys.LOAD_REPORTS))
-    snapshots = reports.groupBy("cluster", "broker").transformWithState(
-        BrokerOperator(intake), ROW_SCHEMA, outputMode="Append", timeMode="ProcessingTime"
-    )
+    snapshots = snapshots_of(select_reports(source.read(spark, keys.LOAD_REPORTS)), intake)
     intents = select_rows(source.read(spark, keys.CONTROL), Tag.INTENT)
     changes = select_rows(source.read(spark, keys.OWNERSHIP), Tag.CHANGE)
     return (

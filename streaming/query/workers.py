@@ -19,6 +19,7 @@ _SHARED: Final = (
     "pyspark.sql.streaming.stateful_processor_api_client",
     "streaming.query.broker_operator",
     "streaming.query.cluster_operator",
+    "streaming.query.decoding",
 )
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,10 +16,12 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 from sources.arrivals import take_reports
 from sources.load_reports import select_reports
 from sources.records import Record, Report, report_of, row_of
+from sources.shards import Shard, parcel_up, unpack_all
 from sources.topics import select_rows
 from streaming.query import memory_store
-from streaming.query.broker_operator import BrokerOperator
+from streaming.query.broker_operator import SNAPSHOTS, BrokerOperator
 from streaming.query.cluster_operator import ClusterOperator
+from streaming.query.decoding import PARCELS, decode_batches
 from streaming.query.memory_store import MemoryStore
 from streaming.query.rows import spark_row
 from streaming.query.state import ForeignCheckpoint
@@ -33,7 +36,8 @@ from trimtab.wire.columns import pack
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
 from trimtab.wire.rows import Row, Tag
 
-SUBJECT = ("c", "b:1")
+SUBJECT, OTHER = ("c", "b:1"), ("c", "b:17")
+SHARD = tuple(Shard.of(SUBJECT))
 INTAKE = IntakeSettings(sample_interval=1.0)
 KAFKA = (
     "topic string, partition int, offset bigint, at bigint, key binary, value binary, "
@@ -53,21 +57,25 @@ def record(offset: int, value: bytes | None, key: bytes | None = b"c/b:1") -> Re
 
 BATCHES = (
     [record(2, said(30.0)), record(1, said(20.0)), record(3, b"{")],
-    [record(2, said(99.0)), record(4, said(40.0))],
+    [record(2, said(99.0)), record(4, said(40.0)), record(5, said(7.0, 1), b"c/b:17")],
     [record(1, said(99.0))],
 )
-"""News, poison, a duplicate and something old."""
+"""News, poison, a duplicate, another broker of the shard, and something old."""
 
 
 def test_the_broker_operator_is_take_reports() -> None:
     tester = TwsTester(_PairKeyed(INTAKE), timeMode="ProcessingTime")
-    stored = b""
+    held = {SUBJECT: b"", OTHER: b""}
     for batch in BATCHES:
-        reports = [report_of(each)[1] for each in batch]
-        out, payload, _ = take_reports(SUBJECT, reports, stored, INTAKE, 0)
-        stored = payload or stored
-        assert tester.test(SUBJECT, [_named(each) for each in reports]) == list(map(spark_row, out))
-        assert tester.peekValueState("snapshot", SUBJECT) == (SCHEMA, stored)
+        expected = list[Row]()
+        for subject, stored in held.items():
+            reports = [report for at, report in map(report_of, batch) if at == subject]
+            out, payload, _ = take_reports(subject, reports, stored, INTAKE, 0)
+            expected += out
+            held[subject] = payload or stored
+        told = tester.test(SHARD, _parcels(batch))
+        assert sorted(told) == sorted(map(spark_row, expected))
+        assert _snapshots_in(tester) == {at[1]: (SCHEMA, held[at]) for at in held if held[at]}
 
 
 @pytest.mark.parametrize("page", [100, memory_store.PAGE], ids=["many pages", "a page"])
@@ -130,28 +138,33 @@ def stored(tester: TwsTester) -> Memory:
 
 def test_a_broker_operator_refuses_another_schema() -> None:
     tester = TwsTester(_PairKeyed(INTAKE), timeMode="ProcessingTime")
-    tester.updateValueState("snapshot", SUBJECT, (99, b""))
+    tester.updateMapState(SNAPSHOTS, SHARD, {(SUBJECT[1],): (99, b"")})
     with pytest.raises(ForeignCheckpoint, match=re.escape("snapshots of schema 99, this job of 2")):
-        tester.test(SUBJECT, [_named(report_of(BATCHES[0][0])[1])])
+        tester.test(SHARD, _parcels(BATCHES[0]))
 
 
-def test_a_broker_that_is_silent_for_a_day_leaves_the_state() -> None:
-    """Its timer is set once a day, and looks again where it reported since."""
+def test_brokers_that_are_silent_for_a_day_leave_the_state() -> None:
+    """The shard's timer is set once a day, and spares those that reported since."""
     tester = TwsTester(_PairKeyed(INTAKE), timeMode="ProcessingTime")
     day = 24 * 3600 * 1000
-    first, later = ([replace(report_of(each)[1], appended_ms=at)] for each, at in _days(day))
-    tester.test(SUBJECT, list(map(_named, first)))
+    mine, others = record(1, said(20.0)), record(1, said(20.0, 1), b"c/b:17")
+    tester.test(SHARD, _parcels([replace(mine, at=1000), replace(others, at=1000)]))
     tester.setProcessingTime(day + 5000)
-    tester.test(SUBJECT, list(map(_named, later)))
-    for now_ms in (2 * day, 3 * day - 1):
+    tester.test(SHARD, _parcels([replace(mine, offset=2, at=day + 5000)]))
+    for now_ms, known in ((2 * day - 1, {"b:1", "b:17"}), (2 * day, {"b:1"}), (3 * day, set())):
         assert list(tester.setProcessingTime(now_ms)) == []
-        assert tester.peekValueState("snapshot", SUBJECT) is not None
-    assert list(tester.setProcessingTime(3 * day)) == []
-    assert tester.peekValueState("snapshot", SUBJECT) is None
+        assert _snapshots_in(tester).keys() == known
 
 
-def _days(day: int) -> list[tuple[Record, int]]:
-    return [(record(1, said(20.0)), 1000), (record(2, said(20.0)), day + 5000)]
+def _parcels(batch: Sequence[Record]) -> list[SparkRow]:
+    """The records as the stage before the operator hands them on, each by itself."""
+    made = (parcel_up([report_of(each)]) for each in batch)
+    return [SparkRow("parcel")(parcel) for parcels in made for parcel in parcels.values()]
+
+
+def _snapshots_in(tester: TwsTester) -> dict[str, tuple[int, bytes]]:
+    held = tester.peekMapState(SNAPSHOTS, SHARD).items()
+    return {broker: (schema, bytes(payload)) for (broker,), (schema, payload) in held}
 
 
 def test_a_cluster_operator_refuses_another_schema() -> None:
@@ -178,6 +191,26 @@ def test_spark_reads_a_report_as_a_replay_does(spark: SparkSession) -> None:
     ]
     rows = select_reports(_kafka(spark, records)).collect()
     assert [((r.cluster, r.broker), _report(r)) for r in rows] == list(map(report_of, records))
+
+
+def test_reports_are_decoded_where_they_are_read(spark: SparkSession) -> None:
+    records = [
+        Record(keys.LOAD_REPORTS, 0, place, place, b"c/b:%d" % (place % 40), said(9.0))
+        for place in range(100)
+    ]
+    records += [record(200, b"{"), record(201, said(1.0), b"nobody")]
+    rows = select_reports(_kafka(spark, records)).mapInArrow(decode_batches, PARCELS).collect()
+    found: dict[Shard, list[bytes]] = defaultdict(list)
+    for row in rows:
+        found[Shard(row.cluster, row.shard)].append(bytes(row.parcel))
+    letters, arrivals = [], dict[str, list[int]]()
+    for shard, packed in found.items():
+        parcel = unpack_all(packed)
+        letters += [(shard.cluster, letter.subject) for letter in parcel.letters]
+        assert all(Shard.of((shard.cluster, broker)) == shard for broker in parcel.arrivals)
+        arrivals |= {b: [each.sequence for each in told] for b, told in parcel.arrivals.items()}
+    assert sorted(letters) == [("", "0/201"), ("c", "0/200")]
+    assert arrivals == {f"b:{row}": list(range(row, 100, 40)) for row in range(40)}
 
 
 def test_spark_reads_an_intent_as_a_replay_does(spark: SparkSession) -> None:
@@ -224,11 +257,6 @@ def _snapshots() -> list[list[Row]]:
             rows += out
         batches.append(rows)
     return batches
-
-
-def _named(report: Report) -> SparkRow:
-    names = Report.__slots__
-    return SparkRow(*names)(*(getattr(report, name) for name in names))
 
 
 def _report(row: SparkRow) -> Report:

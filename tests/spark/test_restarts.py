@@ -105,7 +105,8 @@ def test_a_checkpoint_of_another_schema_is_refused(
     class Newer(BrokerOperator):
         def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:
             out = list(super().handleInputRows(key, rows, timerValues))
-            self._snapshot.update((99, b"from the future"))
+            for broker in HELD:
+                self._snapshots.updateValue((broker,), (99, b"from the future"))
             return iter(out)
 
     with monkeypatch.context() as patched:

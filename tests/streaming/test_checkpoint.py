@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from streaming.config import JobConfig, KafkaConfig
 from streaming.query import spark_checks
+from streaming.query.broker_operator import SNAPSHOTS
 from streaming.query.checkpoint import Watermarks, check_origin, check_writable
 from streaming.query.folder import FolderError
 from streaming.query.spark_checks import check_checkpoint
@@ -55,9 +56,17 @@ def offsets(folder: Path, number: int, *sources: object, partitions: str = "2") 
     write(folder / f"offsets/{number}", "\n".join(lines))
 
 
-def operator(folder: Path, number: int, name: str = "transformWithStateInPySparkExec") -> None:
-    stores = [{"storeName": "default", "numPartitions": 2}]
-    told = {"operatorInfo": {"operatorId": number, "operatorName": name}, "stateStoreInfo": stores}
+def operator(
+    folder: Path,
+    number: int,
+    name: str = "transformWithStateInPySparkExec",
+    variable: str = SNAPSHOTS,
+) -> None:
+    told = {
+        "operatorInfo": {"operatorId": number, "operatorName": name},
+        "stateStoreInfo": [{"storeName": "default", "numPartitions": 2}],
+        "operatorPropertiesJson": json.dumps({"stateVariables": [{"stateName": variable}]}),
+    }
     write(folder / f"state/{number}/_metadata/v2/0", f"v2\n{json.dumps(told)}")
 
 
@@ -106,6 +115,11 @@ def test_a_new_one_is_begun(tmp_path: Path, begun: bool) -> None:
             lambda at: offsets(at, 4, {"logOffset": 3}), "reads logOffset from 1 ", id="of files"
         ),
         pytest.param(lambda at: operator(at, 1, "dedupe"), "operator 1 is dedupe", id="dedupe"),
+        pytest.param(
+            lambda at: operator(at, 1, variable="snapshot"),
+            f"has no {SNAPSHOTS}: another version of trimtab wrote it",
+            id="a key for each broker",
+        ),
         pytest.param(lambda at: operator(at, 2), "3 operators with state", id="more operators"),
         pytest.param(
             lambda at: offsets(at, 4, *SOURCES, partitions="8"),
