@@ -75,16 +75,23 @@ def measure(folder: Path) -> list[Figure]:
             fill(stack.kafka_bootstrap, shape.brokers, BUNDLES, reports_each, topic=shape.topic)
         spark = spark_session(SparkConfig(jars=jars.connector_jars()), "trimtab-keys")
         try:
-            costs = {shape: _costs(_sides(spark, stack, shape, folder)) for shape in (MANY, FEW)}
+            costs = _costs({shape: _sides(spark, stack, shape, folder) for shape in (MANY, FEW)})
         finally:
             spark.stop()
     return _figures(costs)
 
 
-def _costs(sides: dict[str, Side]) -> dict[str, list[float]]:
-    """Milliseconds of CPU a report, of each pass after the first."""
-    passes = [{name: side() for name, side in sides.items()} for _ in range(PASSES)]
-    return {name: [1000 * done[name].cpu for done in passes[1:]] for name in sides}
+def _costs(shapes: dict[Shape, dict[str, Side]]) -> dict[Shape, dict[str, list[float]]]:
+    """Milliseconds of CPU a report, of each pass after the first; the shapes in turn, as the JVM
+    compiles for long."""
+    costs = {shape: {name: list[float]() for name in sides} for shape, sides in shapes.items()}
+    for number in range(PASSES):
+        for shape, sides in shapes.items():
+            for name, side in sides.items():
+                cost = 1000 * side().cpu
+                if number:
+                    costs[shape][name].append(cost)
+    return costs
 
 
 def _sides(spark: SparkSession, stack: Stack, shape: Shape, folder: Path) -> dict[str, Side]:

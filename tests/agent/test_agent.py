@@ -772,6 +772,23 @@ def test_what_was_asked_while_no_answer_came_is_no_waiting(
     assert not newer.agent.serves(BUNDLE)
 
 
+def test_a_wait_for_an_older_process_is_not_shortened_by_a_server_whose_clock_jumps(
+    job: Job, client: Redis, host: Callable[..., Host]
+) -> None:
+    """The older one serves by its own clock, which did not jump."""
+    older, newer = host(A, BUNDLE), host(A, session=SESSION + 1)
+    older.agent.turn()
+    for left_ms in (None, 1_000, -1):
+        if left_ms is not None:
+            over = f"{SESSION + 1} {server_ms(client) + left_ms}"
+            client.set(successor_key(job.cluster, A), over)
+            client.set(clock_key(job.cluster), server_ms(client))
+            newer.clock.now += 1.5
+        newer.agent.turn()
+    assert older.agent.serves(BUNDLE)
+    assert not newer.agent.serves(BUNDLE)
+
+
 class Away:
     """A server that nothing reaches."""
 
