@@ -9,7 +9,9 @@ from typing import Annotated
 import structlog
 import typer
 
-from simulation.ownership.world import LARGE, Size, Violation, World
+from simulation.ownership.oracle import Violation
+from simulation.ownership.run import Simulation
+from simulation.ownership.world import LARGE, Size
 
 _ONE_IS_LARGE = 5
 """One seed in this many has a world with thousands of bundles."""
@@ -26,7 +28,7 @@ def main(
         began = time.monotonic()
         try:
             size = Size() if each % _ONE_IS_LARGE else LARGE
-            tally = World(each, size=size).run(transitions)
+            tally = Simulation(each, size=size).run(transitions)
         except Violation as error:
             print(f"seed {each}: {error}")
             print(

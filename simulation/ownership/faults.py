@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-if TYPE_CHECKING:
-    from simulation.ownership.world import World
+from simulation.ownership.world import World
 
 
 class Fault(NamedTuple):

@@ -11,7 +11,8 @@ from simulation.scenarios.reading import load
 from simulation.scenarios.running import EPOCH_MS, Run, strategy
 from trimtab.load import COUNTED
 from trimtab.load_model.fleet import Fleet, observe_fleet
-from trimtab.load_model.resources.needs import Needs, _free, _untold
+from trimtab.load_model.resources.needs import Needs, _free
+from trimtab.load_model.resources.slopes import _untold
 from trimtab.load_model.resources.takes import Takes, _sway, compete
 from trimtab.wire.columns import pack, unpack
 

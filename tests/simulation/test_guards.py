@@ -26,7 +26,8 @@ from simulation.ownership.links import Link
 from simulation.ownership.network import NO_FAULTS, Odds
 from simulation.ownership.redis import lease_script, rules, transition_script
 from simulation.ownership.redis.server import MemoryServer
-from simulation.ownership.world import Size, World
+from simulation.ownership.run import Simulation
+from simulation.ownership.world import Size
 from sinks.errors import Isolated
 from sinks.redis.leases import Lease, Renewal
 from tests.support.ownership_scene import CLUSTER, A, Awry, B, Scene
@@ -336,7 +337,7 @@ def quiet() -> Iterator[None]:
 def run(weather: Weather, seed: int) -> None:
     """Up to twenty seeds: a change of the simulation changes what each draws."""
     for each in range(seed, seed + 20):
-        world = World(each, weather.odds, weather.margin_s, weather.size, weather.weights)
+        world = Simulation(each, weather.odds, weather.margin_s, weather.size, weather.weights)
         world.run(weather.transitions)
 
 

@@ -10,7 +10,9 @@ import structlog
 
 from simulation.ownership.faults import FAULTS, IN_TIME
 from simulation.ownership.network import NO_FAULTS, Odds
-from simulation.ownership.world import CLUSTERS, LARGE, Violation, World
+from simulation.ownership.oracle import Violation
+from simulation.ownership.run import Simulation
+from simulation.ownership.world import CLUSTERS, LARGE
 from streaming.watch.server_clock import ServerClock
 from trimtab.doubt import Doubt
 from trimtab.ownership import State
@@ -31,7 +33,7 @@ def quiet() -> Iterator[None]:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_no_two_brokers_serve_a_bundle_whatever_breaks(seed: int) -> None:
-    tally = World(seed).run(SHORT)
+    tally = Simulation(seed).run(SHORT)
     assert tally.transitions >= SHORT
     assert tally.rebuilds > 0
     # More bundles end than begin while they are merged, and fewer while they are divided.
@@ -44,26 +46,26 @@ def test_no_two_brokers_serve_a_bundle_whatever_breaks(seed: int) -> None:
 
 
 def test_thousands_of_bundles_are_no_different() -> None:
-    tally = World(4, size=LARGE).run(SHORT)
+    tally = Simulation(4, size=LARGE).run(SHORT)
     assert tally.transitions >= SHORT
 
 
 def test_the_auditor_finds_nothing_where_the_journal_is_in_time() -> None:
-    tally = World(5, IN_TIME_ODDS, weights=IN_TIME, in_time=True).run(SHORT)
+    tally = Simulation(5, IN_TIME_ODDS, weights=IN_TIME, in_time=True).run(SHORT)
     assert tally.rebuilds > 0
 
 
 def test_the_same_seed_gives_the_same_run() -> None:
-    assert World(3).run(2_000) == World(3).run(2_000)
+    assert Simulation(3).run(2_000) == Simulation(3).run(2_000)
 
 
 def test_brokers_that_serve_beyond_their_leases_are_found_out() -> None:
     """The check can fail: with a margin of minus eight seconds leases are worth nothing."""
     with pytest.raises(Violation, match="serves"):
-        World(1, margin_s=-8.0).run(100_000)
+        Simulation(1, margin_s=-8.0).run(100_000)
 
 
-class LosesAnEntry(World):
+class LosesAnEntry(Simulation):
     """Of the journal, on its way to Kafka."""
 
     def _relay(self, most: int) -> None:
@@ -76,7 +78,7 @@ class LosesAnEntry(World):
         super()._relay(most)
 
 
-class LosesARecord(World):
+class LosesARecord(Simulation):
     """Of a bundle that stands, and nobody notices."""
 
     def _relay(self, most: int) -> None:
@@ -96,13 +98,13 @@ class LosesARecord(World):
         pytest.param(LosesARecord, "does not tile", id="by the records"),
     ],
 )
-def test_what_breaks_another_rule_is_found_out_as_well(world: type[World], found: str) -> None:
+def test_what_breaks_another_rule_is_found_out_as_well(world: type[Simulation], found: str) -> None:
     with pytest.raises(Violation, match=found):
         world(1, IN_TIME_ODDS, weights=IN_TIME, in_time=True).run(100_000)
 
 
 def test_a_jump_of_the_servers_clock_beyond_the_margin_raises_doubt() -> None:
-    world = World(5, NO_FAULTS)
+    world = Simulation(5, NO_FAULTS)
     watch = ServerClock(
         lambda: world.master.now_ms() / 1000, lambda: world.clock.now, window=10.0, margin=1.0
     )

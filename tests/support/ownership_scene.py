@@ -1,6 +1,6 @@
 """Two brokers and a job without servers, to try one thing at a time; one request can go wrong.
 
-`simulation.ownership.world` draws what happens; here it is said.
+`simulation.ownership.run` draws what happens; here it is said.
 """
 
 from __future__ import annotations

@@ -32,7 +32,8 @@ from trimtab.load_model.resources.costs import (
     note_idle,
     per_byte,
 )
-from trimtab.load_model.resources.needs import MESSAGE_BYTES, Needs, learn_needs
+from trimtab.load_model.resources.needs import Needs, learn_needs
+from trimtab.load_model.resources.slopes import MESSAGE_BYTES
 from trimtab.load_model.resources.takes import Takes, compete, takes_of
 from trimtab.names import identities
 from trimtab.settings import Settings

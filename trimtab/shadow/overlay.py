@@ -27,7 +27,7 @@ from trimtab.arrays import (
     Ints,
 )
 from trimtab.load_model.resources.costs import Costs, count_reports, keep_kinds, kinds, per_byte
-from trimtab.load_model.resources.needs import MESSAGE_BYTES
+from trimtab.load_model.resources.slopes import MESSAGE_BYTES
 from trimtab.names import rows_of
 from trimtab.ownership import State
 from trimtab.view import Brokers, View

@@ -1,9 +1,7 @@
 """What each bundle takes of each resource, learned from reports where several resources compete.
 
 need of a bundle = slopes * its traffic + own
-slopes  = from all brokers' average reports, each resource by bytes and messages, in and out: least
-          squares with no slope below 0, drawn towards today's one cost of traffic where brokers
-          are alike
+slopes  = what traffic takes (`trimtab.load_model.resources.slopes`)
 idle    = the least use of an idle broker of late: no broker takes more than that by itself, so the
           rest of what all take without traffic is their bundles'
 own     = what traffic does not tell. A broker's report says the sum over its bundles, and what the
@@ -17,29 +15,19 @@ doubt   = the standard deviation of own: at first what the brokers' residuals di
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import sqrt
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.load import COUNTED
 from trimtab.load_model.estimating.estimates import Keys
 from trimtab.load_model.resources.costs import is_idle, rise
+from trimtab.load_model.resources.slopes import PRIOR, Fit, count_reports, fit_slopes
 from trimtab.view import View
 
-MESSAGE_BYTES: Final = 1024.0
-"""The cost of handling a message besides its bytes, in bytes. Lower: bundles of small messages look
-too light; higher: those of large messages do."""
-PRIOR: Final[NDArray[np.float64]] = np.array([MESSAGE_BYTES, MESSAGE_BYTES, 1.0, 1.0])
-"""(4,) bytes that each row of traffic counts as while nothing better is known."""
-_ALIKE: Final = 0.05
-"""Relative deviation of traffic between brokers below which a fit says little about the slopes."""
 _LEAST_IDLE: Final = 0.001
 """Part of its limit that any broker uses by itself: `idle` must be able to rise from none."""
-_SWEEPS: Final = 60
-"""Of coordinate descent: more only settle digits that noise makes worthless."""
 _BASE: Final = 0.03
 """Standard deviation of what a broker takes by itself, in parts of its limit. Lower: a memory that
 is always in use counts as the bundles'; higher: bundles that nothing tells of take nothing."""
@@ -55,7 +43,6 @@ _LOOSE: Final = 0.01
 """The part of its variance that a bundle's broker never binds: needs change."""
 _TINY: Final = 1e-30
 """Floor of variances and means that are divided by."""
-_TRAFFIC, _USED = slice(1, 5), slice(5, 9)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,16 +85,6 @@ class Needs:
         )
 
 
-class _Fit(NamedTuple):
-    slopes: Floats
-    """(4, 4) by resource and row of traffic."""
-    rest: Floats
-    """(4,) use without traffic."""
-    variance: Floats
-    """(4,) of what is left."""
-    untold: float
-
-
 class _Bundles(NamedTuple):
     """What was known of the bundles of the view, by row of ``keys``."""
 
@@ -128,18 +105,14 @@ def learn_needs(past: Needs, view: View, keys: Keys, order: Ints, half_life: flo
     news = brokers.reported_ms > before
     if not news.any() and np.array_equal(keys, past.keys) and past.brokers == brokers.names:
         return past
-    moments = _count(past.moments, view, news, brokers.reported_ms - before, half_life)
-    fit, hosts = _fit(moments), view.bundles.owner[order]
+    moments = count_reports(past.moments, view, news, brokers.reported_ms - before, half_life)
+    fit, hosts = fit_slopes(moments), view.bundles.owner[order]
     held, limits = np.bincount(hosts, minlength=n), brokers.limits[COUNTED]
     base_variance = (_BASE * np.median(limits, axis=1)) ** 2
     noise = np.maximum(past.noise, (_LEAST_NOISE * np.median(limits, axis=1)) ** 2)
-    # What all brokers have without traffic is their bundles' if what differs between them is.
-    differing = fit.variance / np.maximum(fit.variance + base_variance, _TINY)
     idle = _idle(past.idle, view, (brokers.reported_ms - before)[news & (before > 0)])
-    of_bundles = np.maximum(fit.rest * differing, fit.rest - idle * np.median(limits, axis=1))
-    usual = of_bundles / max(float(held.mean()), 1.0)
-    # In a balanced fleet sums differ by less than what they are the sums of.
-    spread = np.maximum(fit.variance / max(float(held.mean()), 1.0), usual**2)
+    idle_use = idle * np.median(limits, axis=1)
+    usual, spread = _usual(fit, base_variance, idle_use, max(float(held.mean()), 1.0))
     weights = weights_of(view)[order]
     bundles = _carried(past, keys, usual[:, None] * weights, np.where(known, at, -1))
     come = (bundles.was != hosts) & news[hosts]
@@ -178,6 +151,18 @@ def learn_needs(past: Needs, view: View, keys: Keys, order: Ints, half_life: flo
         untold=fit.untold,
         reported_ms=np.maximum(brokers.reported_ms, before),
     )
+
+
+def _usual(fit: Fit, base_variance: Floats, idle: Floats, held: float) -> tuple[Floats, Floats]:
+    """(4,) what a usual bundle takes without traffic, and its variance between bundles.
+
+    ``idle``: (4,) use of an idle broker; ``held``: bundles of a broker on average.
+    """
+    # What all brokers have without traffic is their bundles' if what differs between them is.
+    differing = fit.variance / np.maximum(fit.variance + base_variance, _TINY)
+    usual: Floats = np.maximum(fit.rest * differing, fit.rest - idle) / held
+    # In a balanced fleet sums differ by less than what they are the sums of.
+    return usual, np.maximum(fit.variance / held, usual**2)
 
 
 def _idle(past: Floats, view: View, elapsed_ms: Ints) -> Floats:
@@ -250,49 +235,3 @@ def _carried(past: Needs, keys: Keys, usual: Floats, rows: Ints) -> _Bundles:
         own[:, here], unsure[:, here] = past.own[:, at], past.unsure[:, at]
         loose[:, here], was[here] = past.loose[:, at], now_at[past.host[at]]
     return _Bundles(own, unsure, loose, was)
-
-
-def _count(past: Floats, view: View, news: Bools, elapsed_ms: Ints, half_life: float) -> Floats:
-    brokers = view.brokers
-    counted = news & (brokers.smoothed_traffic.sum(axis=0) > 0)
-    if not counted.any():
-        return past
-    used = brokers.smoothed_resources[COUNTED] / 100 * brokers.limits[COUNTED]
-    rows = np.vstack((np.ones(len(news)), brokers.smoothed_traffic, used))[:, counted]
-    kept = 0.5 ** (float(elapsed_ms[counted].min()) / (1000 * half_life))
-    moments: Floats = kept * past + rows @ rows.T
-    return moments
-
-
-def _fit(moments: Floats) -> _Fit:
-    """Least squares without slopes below 0, by coordinate descent (Franc, Hlavac, Navara 2005)."""
-    if moments[0, 0] <= 0:
-        return _Fit(np.zeros((4, 4)), np.zeros(4), np.zeros(4), 1.0)
-    mean = moments[0] / moments[0, 0]
-    around = moments / moments[0, 0] - np.outer(mean, mean)
-    traffic, used = np.maximum(mean[_TRAFFIC], _TINY), mean[_USED]
-    scaled = around[_TRAFFIC, _TRAFFIC] / np.outer(traffic, traffic)
-    prior = np.outer(used, PRIOR * traffic / (PRIOR @ traffic))
-    left = scaled + _ALIKE**2 * np.eye(4)
-    right = (around[_TRAFFIC, _USED] / traffic[:, None]).T + _ALIKE**2 * prior
-    slopes = prior.copy()
-    for _ in range(_SWEEPS):
-        for each in range(4):
-            rest = right[:, each] - slopes @ left[:, each] + slopes[:, each] * left[each, each]
-            slopes[:, each] = np.maximum(rest / left[each, each], 0.0)
-    total = slopes.sum(axis=1)
-    slopes *= np.minimum(1.0, used / np.maximum(total, _TINY))[:, None]
-    explained = (slopes @ scaled * slopes).sum(axis=1)
-    both = ((around[_TRAFFIC, _USED] / traffic[:, None]).T * slopes).sum(axis=1)
-    variance = np.maximum(np.diag(around)[_USED] - 2 * both + explained, 0.0)
-    rest = np.maximum(used - slopes.sum(axis=1), 0.0)
-    return _Fit(slopes / traffic, rest, variance, _untold(scaled, traffic))
-
-
-def _untold(scaled: Floats, traffic: Floats) -> float:
-    """What brokers' reports leave of the prior's standard deviation of whether messages or bytes
-    cost, by the relative covariances (4, 4) of their traffic and its means (4,)."""
-    rates, bytes_ = (part / max(float(part.sum()), _TINY) for part in (traffic[:2], traffic[2:]))
-    mixture = np.concatenate((rates, -bytes_))
-    told = float(mixture @ scaled @ mixture)
-    return _ALIKE / sqrt(max(told, 0.0) + _ALIKE**2)

@@ -10,7 +10,8 @@ import numpy as np
 
 from trimtab.arrays import Floats, Ints
 from trimtab.load import COUNTED
-from trimtab.load_model.resources.needs import PRIOR, Needs, weights_of
+from trimtab.load_model.resources.needs import Needs, weights_of
+from trimtab.load_model.resources.slopes import PRIOR
 from trimtab.names import identities
 from trimtab.settings import WeightSettings
 from trimtab.view import View
