@@ -11,6 +11,7 @@ from benchmarks import (
     decisions,
     failover,
     intake,
+    intents,
     latency,
     lookup,
     memory,
@@ -38,4 +39,5 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "restart": restart.measure,
     "why": why.measure,
     "api": api.measure,
+    "intents": intents.measure,
 }
