@@ -14,7 +14,14 @@ from starlette.exceptions import HTTPException
 from control.intents import Objections
 from control.rounds import NoSuchCluster
 from simulation.replay.recorded import Missing
-from sinks.errors import Closed, Misconfigured, SinkError, Unavailable
+from sinks.errors import (
+    Closed,
+    KafkaUnavailable,
+    Misconfigured,
+    SinkError,
+    StoreUnavailable,
+    Unavailable,
+)
 from trimtab.reasons import IntentRule
 from trimtab.settings.setting import InvalidSettings
 
@@ -26,6 +33,7 @@ _STATUS: Final[Mapping[str, int]] = {
     IntentRule.NAMESPACE_EXISTS: 409,
     IntentRule.ID_IN_USE: 409,
     IntentRule.OBSERVING: 409,
+    IntentRule.CONFLICT: 409,
     IntentRule.UNKNOWN_PLAN: 404,
     IntentRule.UNKNOWN_PIN: 404,
     IntentRule.ALREADY_APPROVED: 409,
@@ -35,6 +43,13 @@ _STATUS: Final[Mapping[str, int]] = {
     IntentRule.NOT_QUARANTINED: 409,
 }
 """Rules by which an intent is refused; all others are preconditions that fail (412)."""
+
+
+_STILL: Final[Mapping[type[Exception], str]] = {
+    StoreUnavailable: "; rounds and settings are still told, and pause and resume are sent",
+    KafkaUnavailable: "; bundles, namespaces and plans are still told",
+}
+"""What works without a server."""
 
 
 class Problem(BaseModel):
@@ -111,7 +126,8 @@ def _answer_missing_records(_: Request, error: Any) -> JSONResponse:
 
 def _answer_sink_error(_: Request, error: Any) -> JSONResponse:
     away = isinstance(error, Unavailable | Closed | Misconfigured)
-    return _answer(503 if away else 500, str(error), next="trimtab doctor")
+    works = next((still for kind, still in _STILL.items() if isinstance(error, kind)), "")
+    return _answer(503 if away else 500, f"{error}{works}", next="trimtab doctor")
 
 
 def _answer_unreadable(_: Request, error: Any) -> JSONResponse:

@@ -11,6 +11,7 @@ from benchmarks import (
     decisions,
     failover,
     intake,
+    intents,
     keys,
     latency,
     lookup,
@@ -40,4 +41,5 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "restart": restart.measure,
     "why": why.measure,
     "api": api.measure,
+    "intents": intents.measure,
 }

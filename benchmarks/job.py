@@ -22,9 +22,9 @@ _START_SECONDS: Final = 120.0
 
 
 class JobProcess:
-    """``with`` starts and stops it; batches run back to back."""
+    """``with`` starts and stops it; without a trigger, batches run back to back."""
 
-    def __init__(self, stack: Stack, folder: Path, settings: str) -> None:
+    def __init__(self, stack: Stack, folder: Path, settings: str, trigger_s: float = 0.0) -> None:
         folder.mkdir()
         port = free_port()
         self._url = f"http://{LOOPBACK}:{port}/metrics"
@@ -32,7 +32,7 @@ class JobProcess:
         config.write_text(
             f"redis_url = {json.dumps(stack.redis_url)}\n"
             f"checkpoint = {json.dumps(str(folder / 'checkpoint'))}\n"
-            "trigger_seconds = 0.0\n"
+            f"trigger_seconds = {trigger_s}\n"
             f"metrics_port = {port}\n"
             f"[kafka]\nbootstrap = {json.dumps(stack.kafka_bootstrap)}\n"
             f"[spark]\njars = {json.dumps([str(jar) for jar in jars.connector_jars()])}\n"

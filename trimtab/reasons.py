@@ -225,6 +225,8 @@ class IntentRule(StrEnum):
     """Its name is none that Pulsar allows, or its bundles would not cover the ring."""
     INVALID_MOVE = "invalid-move"
     """The bundle cannot go where the intent says."""
+    CONFLICT = "conflict"
+    """An earlier intent asks something else of the same bundle, and no round has decided yet."""
     OBSERVING = "observing"
     """The job observes only, and moves nothing."""
     INVALID_SPLIT = "invalid-split"

@@ -31,8 +31,10 @@ class NewPlan(BaseModel):
 @own_plans.get("")
 def list_plans(cluster: str, context: InContext) -> list[dict[str, Any]]:
     """The plans of the last day, the newest first, without their steps."""
-    context.plane.cluster(cluster)
-    return [_told(plan, steps=False) for plan in context.plane.plans.list(cluster)]
+    found = context.plane.plans.list(cluster)
+    if not found:
+        context.plane.cluster(cluster)
+    return [_told(plan, steps=False) for plan in found]
 
 
 @own_plans.post("")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
 from api.app import create_app
 from api.context import Context
 from control.plane import ControlPlane
+from deploy.kafka_server import KafkaServer
+from deploy.redis_server import RedisServer
 from streaming.config import JobConfig, KafkaConfig
 from tests.agent.support import A, B
 from tests.api.conftest import BUNDLES, CLUSTER
@@ -80,3 +83,34 @@ def test_without_redis_it_says_who_is_away() -> None:
     assert found.status_code == 503
     assert "127.0.0.1:1" in found.json()["reason"]
     assert found.json()["next"] == "trimtab doctor"
+
+
+AWAY = "127.0.0.1:1"
+
+
+@pytest.mark.usefixtures("plane")
+@pytest.mark.parametrize(
+    ("server", "lost", "still"),
+    [
+        ("redis", ("bundles", "plans", "namespaces"), ("", "rounds", "settings")),
+        ("kafka", ("brokers", "rounds", "settings"), ("bundles", "namespaces")),
+    ],
+)
+def test_what_still_works_without_a_server_is_told_and_works(
+    kafka: KafkaServer,
+    redis_server: RedisServer,
+    server: str,
+    lost: tuple[str, ...],
+    still: tuple[str, ...],
+) -> None:
+    settings = JobConfig(
+        kafka=KafkaConfig(bootstrap=AWAY if server == "kafka" else kafka.bootstrap),
+        redis_url=SecretStr(f"redis://{AWAY}/0" if server == "redis" else redis_server.url),
+    )
+    with ControlPlane(settings) as left, TestClient(create_app(Context(left))) as client:
+        for path in lost:
+            found = client.get(f"{HERE}/{path}")
+            assert (found.status_code, AWAY in found.json()["reason"]) == (503, True), path
+            assert "are still told" in found.json()["reason"]
+        for path in still:
+            assert client.get(f"{HERE}/{path}".rstrip("/")).status_code == 200, path

@@ -258,6 +258,13 @@ def test_an_unload_that_cannot_be_is_refused_before_a_round(intent: Row, rule: s
     assert after(it, 2000, intent) == [("1", "refused", rule)]
 
 
+def test_another_destination_for_a_bundle_that_waits_for_the_round_conflicts() -> None:
+    it = two_each()
+    it.hold_round(1500)
+    other = said(IntentKind.UNLOAD, id="2", bundle=ONE, broker="d:1")
+    assert ("2", "refused", "conflict") in after(it, 2000, unload(to="c:1"), other)
+
+
 def test_an_unload_to_a_broker_that_drains_is_refused() -> None:
     it = two_each()
     it.take([said(IntentKind.DRAIN, broker="d:1")], 1900)

@@ -166,7 +166,7 @@ def test_another_split_of_a_bundle_waits_for_the_round() -> None:
     assert refusals(it, first) == []
     assert refusals(it, first) == []
     (letter,) = refusals(it, said(IntentKind.SPLIT, bundle=EIGHTHS[0]))
-    assert (letter.rule, letter.detail[:21]) == ("invalid-split", "bundle: another split")
+    assert (letter.rule, letter.detail[:21]) == ("conflict", "bundle: a split by 0x")
     assert refusals(it, said(IntentKind.SPLIT, bundle=EIGHTHS[1])) == []
 
 

@@ -53,8 +53,10 @@ def _split_flaws(memory: Memory, intent: Intent, defaults: Settings) -> Iterator
     settings = defaults.with_valid(memory.overrides)
     rule, positions = IntentRule.INVALID_SPLIT, intent.positions
     yield from _pinned(memory, intent)
-    if memory.round.asked.get(intent.bundle, asked_split(intent)) != asked_split(intent):
-        yield rule, "bundle: another split of it waits for the next round; ask again after that"
+    waiting = memory.round.asked.get(intent.bundle, asked_split(intent))
+    if waiting != asked_split(intent):
+        how = ", ".join(f"{at:#010x}" for at in waiting.positions) or waiting.algorithm
+        yield _conflict(f"a split by {how or settings.split.algorithm}")
     try:
         low, high = parse_bundle(intent.bundle)[1]
     except InvalidName as error:
@@ -119,9 +121,14 @@ def _move_flaws(memory: Memory, intent: Intent, defaults: Settings) -> Iterator[
     if intent.broker and intent.broker in {*liveness.gone, *liveness.draining}:
         why = "is lost" if intent.broker in liveness.gone else "is being drained"
         yield IntentRule.INVALID_MOVE, f"broker: {intent.broker} {why}, and gets no bundles"
-    if memory.round.asked_moves.get(intent.bundle, intent.broker) != intent.broker:
-        problem = "bundle: another move of it waits for the next round; ask again after that"
-        yield IntentRule.INVALID_MOVE, problem
+    waiting = memory.round.asked_moves.get(intent.bundle, intent.broker)
+    if waiting != intent.broker:
+        yield _conflict(f"a move to {waiting or 'where placement finds best'}")
+
+
+def _conflict(waiting: str) -> Flaw:
+    problem = f"bundle: {waiting} is asked of it already, and waits for the next round"
+    return IntentRule.CONFLICT, problem
 
 
 def _pinned(memory: Memory, intent: Intent) -> Iterator[Flaw]:
