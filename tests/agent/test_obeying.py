@@ -18,7 +18,7 @@ from tests.agent.support import BUNDLE, HALVES, A, B, Job, Site, lines
 from trimtab.ownership import Event, State
 from trimtab.settings.words import BY_POSITIONS
 from trimtab.wire.command import CommandKind
-from trimtab.wire.keys import lease_key, open_key, ownership_key
+from trimtab.wire.keys import lease_key, open_key, owned_key, ownership_key
 from trimtab.wire.ownership import Record, Transition, TransitionOutcome
 
 
@@ -40,12 +40,31 @@ def test_an_assigned_bundle_is_loaded_and_then_served(job: Job, a: Site) -> None
     assert a.holdings.serves(BUNDLE)
 
 
-def test_an_unloaded_bundle_is_drained_and_given_up(owned: Job, a: Site) -> None:
+def test_an_unloaded_bundle_is_drained_and_given_up(
+    owned: Job, a: Site, client: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In this order: turned away, drained, given up; then any broker may take it."""
+    drain, order = a.broker.unload, list[tuple[str, bool, State]]()
+
+    def draining(bundle: str) -> None:
+        order.append((bundle, a.holdings.serves(bundle), owned.record().state))
+        drain(bundle)
+
+    monkeypatch.setattr(a.broker, "unload", draining)
+    held = owned.record().epoch
     owned.unload(A)
+    assert a.holdings.serves(BUNDLE)
     assert a.obey() == [Obeyed.DONE]
+    assert order == [(BUNDLE, False, State.RELEASING)]
     assert a.broker.told == lines(["unload"])
-    assert (owned.record().state, owned.record().owner) == (State.FREE, None)
+    record = owned.record()
+    assert (record.state, record.owner, record.destination) == (State.FREE, None, None)
+    assert record.epoch > held
+    assert client.smembers(owned_key(owned.cluster, A)) == set()
     assert not a.holdings.serves(BUNDLE)
+    assert BUNDLE not in a.broker.bundles()
+    owned.assign(B)
+    assert (owned.record().state, owned.record().owner) == (State.ASSIGNING, B)
 
 
 @pytest.mark.parametrize("moved", [False, True], ids=["unload", "transfer"])

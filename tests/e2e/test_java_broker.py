@@ -11,6 +11,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from threading import Event
 
+import msgspec
 import pytest
 import redis
 from typer.testing import CliRunner
@@ -35,6 +36,7 @@ from tests.support.waiting import eventually
 from trimtab.ownership import State
 from trimtab.store.requests import is_of_a_broker
 from trimtab.wire import keys
+from trimtab.wire.load_report import LocalBrokerData
 
 CLUSTER = "polyglot"
 BROKER = "127.0.0.1:8080"
@@ -44,6 +46,8 @@ SETTINGS = {**QUICK, "unload.min_rate": 0.1, "unload.min_throughput": 0.0}
 MESSAGES = 40
 PATIENCE = 600.0
 START_S = 300.0
+SOURCES = sorted((Path(__file__).parents[2] / "examples" / "java-broker" / "src").rglob("*.java"))
+MOST_LINES = 400
 
 
 def test_it_serves_releases_and_hands_over_as_the_wire_says(
@@ -52,6 +56,31 @@ def test_it_serves_releases_and_hands_over_as_the_wire_says(
     rules = ["serves", "unloads", "hands-over"]
     verdicts = list(play(redis_server.url, started(command, tmp_path), rules, "java-some"))
     assert [verdict for verdict in verdicts if verdict.reason] == []
+
+
+def test_it_is_as_short_as_a_reader_may_expect() -> None:
+    """Without blank lines and comments."""
+    lines = [line.strip() for each in SOURCES for line in each.read_text().splitlines()]
+    code = [line for line in lines if line and not line.startswith(("//", "/*", "*"))]
+    assert len(code) <= MOST_LINES
+
+
+def test_its_reports_are_what_the_job_reads(
+    java_broker: Callable[[Told], Process], kafka: KafkaServer, redis_server: RedisServer
+) -> None:
+    served = f"127.0.0.1:{free_port()}"
+    broker = java_broker(Told(redis=redis_server.url, cluster="c", broker="b:1", served=served))
+    topics = RecordedTopics(kafka.bootstrap)
+    broker.start(lambda: shown(served) is not None, START_S)
+    try:
+        eventually(lambda: any(topics.all(keys.LOAD_REPORTS)), "a report", PATIENCE, 1.0)
+    finally:
+        broker.stop()
+    report = next(iter(topics.all(keys.LOAD_REPORTS)))
+    assert report.key == b"c/b:1"
+    said = msgspec.json.decode(report.value or b"")
+    assert (said["bundles"], said["lastStats"], said["numBundles"]) == ([], {}, 0)
+    assert msgspec.convert(said, LocalBrokerData).start_timestamp == said["startTimestamp"]
 
 
 @pytest.mark.slow

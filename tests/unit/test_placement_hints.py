@@ -68,10 +68,21 @@ def test_a_bundle_stands_for_its_share_of_the_usage_and_for_something_where_all_
 
 
 def test_every_namespace_of_a_policy_has_that_policys_candidates() -> None:
-    view = view_of({"a": Broker(0.1), "b": Broker(0.2), "c": Broker(0.3)}, POLICIES)
+    """However many there are, whichever of its patterns they match, with bundles or without."""
+    gold = Isolation(namespaces=("t/vip", "t/gold-.*"), primary=("a", "b"))
+    slow = Isolation(namespaces=("u/.*",), primary=("d",))
+    many = [f"t/gold-{number:04}" for number in range(1200)]
+    bundles = [Bundle(name=f"{namespace}/0x00000000_0xffffffff") for namespace in many]
+    view = view_of(
+        {"a": Broker(0.2), "b": Broker(0.1), "c": Broker(0.3), "d": Broker(0.4, bundles)},
+        Policies(isolation={"gold": gold, "slow": slow}),
+    )
     said = told(view)
-    assert names(said.candidates_for("t/vip")) == ["a"]
-    assert names(said.candidates_for("t/free")) == names(said.candidates) == ["b", "c"]
+    for namespace in ["t/vip", "t/gold-new", *many]:
+        assert names(said.candidates_for(namespace)) == ["b", "a"]
+    assert names(said.candidates_for("u/any")) == ["d"]
+    for namespace in ["t/free", "t/vip2", "s/t/vip", "x/gold-1"]:
+        assert names(said.candidates_for(namespace)) == names(said.candidates) == ["c"]
 
 
 def test_the_first_policy_that_matches_applies() -> None:

@@ -68,7 +68,7 @@ final class Main {
         bundles.forEach(it -> stats.put(it, Objects.requireNonNullElse(TRAFFIC.remove(it), none)));
         Rates all = stats.values().stream().reduce(none, Rates::plus);
         String value = Wire.JSON.toJson(Map.of(
-                "lastStats", stats, "bundles", bundles, "numBundles", bundles.size(),
+                "lastStats", stats, "bundles", stats.keySet(), "numBundles", stats.size(),
                 "msgRateIn", all.msgRateIn(), "msgThroughputIn", all.msgThroughputIn(),
                 "bandwidthIn", Map.of("usage", all.msgThroughputIn() * 8 / 1000, "limit", 10_000),
                 "startTimestamp", Long.valueOf(self.session()), "lastUpdate", System.currentTimeMillis()));
