@@ -229,7 +229,6 @@ class Agent:
 
     def give_way(self) -> None:
         """Give the lease up, so that the later process need not wait for the rest of it."""
-        self._lease.serve_nothing()
         with suppress(Unavailable, Misconfigured):
             self._lease.release()
 

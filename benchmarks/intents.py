@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -91,7 +92,7 @@ def measure(folder: Path) -> list[Figure]:
         ensure_topics(stack.kafka_bootstrap)
         started.enter_context(JobProcess(stack, folder / "job", SETTINGS, TRIGGER_S))
         for name in BROKERS:
-            broker = _Broker(lambda bundle, name=name: arrivals.note(name, bundle))
+            broker = _Broker(partial(arrivals.note, name))
             settings = AgentSettings(CLUSTER, name, 1, report_interval=1.0)
             addresses = stack.kafka_bootstrap, stack.redis_url
             started.enter_context(running(broker, settings, *addresses))

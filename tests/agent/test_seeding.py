@@ -7,7 +7,7 @@ import pytest
 from redis import Redis
 
 from agent.commands.obeying import Obeyed
-from agent.seeding import seed
+from agent.seeding import look_again, seed
 from sinks.errors import Closed
 from tests.agent.support import BUNDLE, A, B, Job, Site, lines
 from tests.support.opening import keep_alive
@@ -150,6 +150,26 @@ def test_a_record_older_than_what_was_seen_gives_nothing(
     seed(site.obeyer, 0, no_renewal)
     assert not site.holdings.serves(BUNDLE)
     assert site.broker.loaded == set()
+
+
+def test_a_record_older_than_what_was_seen_is_neither_taken_back_nor_obeyed(
+    job: Job, client: Redis, cluster: str
+) -> None:
+    """Nor does what a store that was rolled back says of others end what is served."""
+    first, second = Site(client, cluster, A, BUNDLE), Site(client, cluster, B)
+    seed(first.obeyer, 0, no_renewal)
+    old = job.record()
+    job.transfer(A, B)
+    first.obey()
+    second.obey()
+    first.obey()
+    assert second.holdings.serves(BUNDLE)
+    client.hset(ownership_key(cluster), BUNDLE, msgspec.json.encode(old))
+    first.obeyer.take_back(BUNDLE, old)
+    assert not first.holdings.serves(BUNDLE)
+    assert job.record() == old
+    look_again(second.obeyer, no_renewal)
+    assert second.holdings.serves(BUNDLE)
 
 
 def test_what_another_broker_has_had_for_long_is_forgotten(
