@@ -17,7 +17,7 @@ from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.leases import FOR_THE_NEXT, NO_SESSION, Lease, Leases, Renewal, _replicas
 from sinks.redis.scripts import ASSERTION_KEPT_MS, lease_script
 from sinks.redis.server.connections import redis_client
-from tests.support.opening import close, let_in, let_lapse
+from tests.support.opening import close, let_in, let_lapse, server_ms
 from trimtab.model import Epoch
 from trimtab.ownership import LONGEST_LEASE_MS, REPLICA_LAG_S, REPLICA_WAIT_MS, State
 from trimtab.wire import keys
@@ -142,7 +142,9 @@ def test_a_process_that_ends_leaves_the_rest_of_its_lease_to_the_next(
     assert answered(leases.renew(cluster, A, 2, LONG_MS)) == (Renewal.HELD, NO_SESSION, LONG_MS)
 
 
-def test_only_the_process_that_holds_a_lease_gives_it_up(leases: Leases, cluster: str) -> None:
+def test_only_the_process_that_holds_a_lease_gives_it_up(
+    leases: Leases, client: redis.Redis, cluster: str
+) -> None:
     leases.renew(cluster, A, 2, LONG_MS)
 
     for session in (1, 3):
@@ -150,6 +152,22 @@ def test_only_the_process_that_holds_a_lease_gives_it_up(leases: Leases, cluster
         leases.renew(cluster, A, session, FOR_THE_NEXT)
 
     assert answered(leases.renew(cluster, A, 2, LONG_MS)) == (Renewal.HELD, "2", LONG_MS)
+    # It is remembered too: the key may be deleted.
+    client.delete(keys.lease_key(cluster, A))
+    assert leases.renew(cluster, A, 3, LONG_MS).renewal is Renewal.WAITING
+
+
+def test_a_jobs_note_from_a_time_to_come_does_not_vouch_for_the_clock(
+    leases: Leases, client: redis.Redis, cluster: str
+) -> None:
+    """The clock went back since."""
+    leases.renew(cluster, A, 1, LONG_MS)
+    let_lapse(client, cluster, A)
+    client.set(keys.clock_key(cluster), server_ms(client) + 60_000)
+
+    told = leases.renew(cluster, A, 2, LONG_MS, asked_for_ms=0)
+
+    assert answered(told) == (Renewal.WAITING, "", LONGEST_LEASE_MS)
 
 
 def test_a_process_that_waits_is_told_that_the_older_one_has_ended(
