@@ -142,9 +142,7 @@ def test_a_process_that_ends_leaves_the_rest_of_its_lease_to_the_next(
     assert answered(leases.renew(cluster, A, 2, LONG_MS)) == (Renewal.HELD, NO_SESSION, LONG_MS)
 
 
-def test_only_the_process_that_holds_a_lease_gives_it_up(
-    leases: Leases, client: redis.Redis, cluster: str
-) -> None:
+def test_only_the_process_that_holds_a_lease_gives_it_up(leases: Leases, cluster: str) -> None:
     leases.renew(cluster, A, 2, LONG_MS)
 
     for session in (1, 3):
@@ -152,8 +150,15 @@ def test_only_the_process_that_holds_a_lease_gives_it_up(
         leases.renew(cluster, A, session, FOR_THE_NEXT)
 
     assert answered(leases.renew(cluster, A, 2, LONG_MS)) == (Renewal.HELD, "2", LONG_MS)
-    # It is remembered too: the key may be deleted.
+
+
+def test_who_releases_what_it_does_not_hold_lets_nobody_forget_who_does(
+    leases: Leases, client: redis.Redis, cluster: str
+) -> None:
+    leases.renew(cluster, A, 2, LONG_MS)
+    leases.renew(cluster, A, 3, 0)
     client.delete(keys.lease_key(cluster, A))
+
     assert leases.renew(cluster, A, 3, LONG_MS).renewal is Renewal.WAITING
 
 
