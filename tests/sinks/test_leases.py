@@ -162,13 +162,14 @@ def test_who_releases_what_it_does_not_hold_lets_nobody_forget_who_does(
     assert leases.renew(cluster, A, 3, LONG_MS).renewal is Renewal.WAITING
 
 
-def test_a_jobs_note_from_a_time_to_come_does_not_vouch_for_the_clock(
-    leases: Leases, client: redis.Redis, cluster: str
+@pytest.mark.parametrize("age_ms", [-60_000, 1_500], ids=["time to come", "older than a second"])
+def test_a_jobs_note_that_is_not_of_the_last_second_does_not_vouch_for_the_clock(
+    leases: Leases, client: redis.Redis, cluster: str, age_ms: int
 ) -> None:
-    """The clock went back since."""
+    """The clock went back since, and its key lasts longer than it should."""
     leases.renew(cluster, A, 1, LONG_MS)
     let_lapse(client, cluster, A)
-    client.set(keys.clock_key(cluster), server_ms(client) + 60_000)
+    client.set(keys.clock_key(cluster), server_ms(client) - age_ms)
 
     told = leases.renew(cluster, A, 2, LONG_MS, asked_for_ms=0)
 
