@@ -1,1 +1,4 @@
-"""Measures every claim about speed, against a peer in the same run."""
+"""Measures every claim about speed, against a peer in the same run.
+
+What a simulated strategy decides is compared in `simulation.scenarios`.
+"""
