@@ -11,7 +11,6 @@ from benchmarks import (
     decisions,
     failover,
     intake,
-    intents,
     keys,
     latency,
     lookup,
@@ -41,5 +40,4 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "restart": restart.measure,
     "why": why.measure,
     "api": api.measure,
-    "intents": intents.measure,
 }
