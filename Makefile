@@ -25,10 +25,10 @@ test: setup check ## set up, then everything CI runs
 check: .venv ## format, lint, types, import contracts, tests, the built wheel
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(MAKE) --no-print-directory --jobs 4 --keep-going --output-sync=target \
+	$(MAKE) --no-print-directory --jobs 3 --keep-going --output-sync=target \
 		test-faults test-servers test-core types try-wheel
 
-# Four at once: tests with servers wait more than they compute. What mostly computes gives way.
+# Three at once: tests with servers wait more than they compute. What mostly computes gives way.
 .PHONY: test-faults test-servers test-core
 test-faults:
 	$(BIN)/pytest -m "not slow" tests/faults

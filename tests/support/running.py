@@ -23,7 +23,7 @@ from trimtab.wire import keys
 from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.rounds import BatchRecord
 
-PATIENCE = 300.0
+PATIENCE = 600.0
 """Seconds for what takes one on a quiet machine."""
 
 
