@@ -134,7 +134,7 @@ class LoadModel:
     def _parts(self, owned: Iterable[str]) -> _Parts:
         # Sorted: a set's order differs between processes and would make the noise differ too.
         made_of = {bundle: self._made_of(bundle) for bundle in owned}
-        names = sorted(made_of, key=lambda bundle: (made_of[bundle][0][0], bundle))
+        names = sorted(made_of, key=lambda each: ([row for row, _ in made_of[each][:1]], each))
         parts = [(of, *part) for of, bundle in enumerate(names) for part in made_of[bundle]]
         return _Parts(
             names=names,
@@ -144,7 +144,8 @@ class LoadModel:
         )
 
     def _made_of(self, bundle: str) -> list[tuple[int, float]]:
-        """Rows of the initial bundles whose topics it has, and its share of each."""
+        """Rows of the initial bundles whose topics it has, and its share of each; none for a bundle
+        of a namespace that was created since, which has no topics."""
         row = self.row.get(bundle)
         if row is not None:
             return [(row, 1.0)]
@@ -154,8 +155,6 @@ class LoadModel:
             of, (first, last) = parse_bundle(whole)
             if of == namespace and first < high and low < last:
                 found.append((row, len(self._positions(row, bundle)) / TOPICS))
-        if not found:
-            raise KeyError(bundle)
         return found
 
     def _positions(self, row: int, bundle: str) -> list[int]:

@@ -45,7 +45,7 @@ PATIENCE_S: Final = 400.0
 BATCHES: Final = 6
 """A driver is disturbed once it has got so far."""
 LEASE_S: Final = 10.0
-T_S: Final = LEASE_S + 5.0
+T_S: Final = LEASE_S + 15.0
 GRACE_MS: Final = 60_000
 """For I4: a driver may be away for longer than the deadline, and is started again meanwhile."""
 

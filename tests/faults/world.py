@@ -46,8 +46,8 @@ LEASE_S: Final = 3.0
 MARGIN_S: Final = 0.3
 LONG_S: Final = 1.5 * LEASE_S
 """Of a fault that costs a broker its lease."""
-T_S: Final = LEASE_S + 5.0
-"""T of I5."""
+T_S: Final = LEASE_S + 15.0
+"""T of I5: most of it for a machine that other work keeps busy."""
 GRACE_MS: Final = 5000
 """From a command's deadline until its bundle is repaired, for I4: some rounds, and a lease."""
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from simulation.load_model import LoadModel, load_model
 from simulation.profile import InvalidProfile, Profile
 from trimtab.model import FULL_RANGE_END, HashRange, merge_names, parse_bundle
-from trimtab.wire.load_report import LocalBrokerData, encode
+from trimtab.wire.load_report import BundleStats, LocalBrokerData, encode
 from trimtab.wire.reports.decode import decode
 
 NOW_MS = 1_800_000_000_000
@@ -171,3 +171,14 @@ def test_all_problems_of_a_profile_are_reported_at_once() -> None:
     with pytest.raises(InvalidProfile) as error:
         Profile(brokers=1, low=0.9, high=0.2, noise=-1)
     assert len(error.value.problems) == 3
+
+
+def test_a_namespace_that_was_created_since_has_no_load() -> None:
+    model = load_model(Profile(brokers=2, bundles=8, namespaces=2, noise=0.0))
+    made, (whole, *_) = "t/made-up/0x80000000_0xffffffff", model.bundles
+    alone = model.report("a:1", [whole], 0, np.random.default_rng(1))
+    report = model.report("a:1", [whole, made], 0, np.random.default_rng(1))
+    assert report.bundles == [made, whole]
+    assert report.last_stats[made] == BundleStats()
+    assert report.last_stats[whole] == alone.last_stats[whole]
+    assert report.cpu == alone.cpu
