@@ -183,6 +183,27 @@ def test_what_another_broker_has_had_for_long_is_forgotten(
     assert seed(site.obeyer, job.record().since + 2 * 3_600_000, no_renewal) == {BUNDLE}
 
 
+def test_what_the_store_knows_less_of_than_this_broker_is_not_forgotten(
+    job: Job, client: Redis, cluster: str
+) -> None:
+    """It was rolled back."""
+    site = Site(client, cluster, A)
+    job.assign(B)
+    newer = msgspec.structs.replace(job.record(), epoch=Epoch(1, 9))
+    site.obeyer.seen.note(BUNDLE, newer)
+    assert seed(site.obeyer, newer.since + 2 * 3_600_000, no_renewal) == set()
+
+
+@pytest.mark.usefixtures("job")
+def test_a_refused_claim_of_what_is_served_ends_that(client: Redis, cluster: str) -> None:
+    site = Site(client, cluster, A, BUNDLE)
+    seed(site.obeyer, 0, no_renewal)
+    client.delete(lease_key(cluster, A))
+    with pytest.raises(Closed):
+        seed(site.obeyer, 0, no_renewal)
+    assert not site.holdings.serves(BUNDLE)
+
+
 @pytest.mark.usefixtures("job")
 def test_what_the_store_has_forgotten_is_forgotten_a_day_later_unless_it_is_held(
     client: Redis, cluster: str

@@ -153,3 +153,40 @@ def opened(client: redis.Redis, cluster: str, gate: ClusterGate) -> None:
     closure = gate.open(cluster, 6)
     assert closure is not None
     assert gate.open(cluster, 6, closure.history) is None
+
+
+def test_a_broker_needs_a_majority_of_them_until_the_job_has_looked(
+    client: redis.Redis, cluster: str
+) -> None:
+    """This master may itself have been left behind."""
+    promoted(client, cluster, {"replicas": 0}, noted=1)
+    with pytest.raises(StoreUnavailable, match="0 of 1"):
+        Leases(client).renew(cluster, "a:8080", 1, 3_000)
+
+
+def test_what_was_needed_once_is_needed_until_another_history(
+    client: redis.Redis, cluster: str, gate: ClusterGate
+) -> None:
+    opened(client, cluster, gate)
+    client.hset(keys.open_key(cluster), "replicas", "2")
+    look(gate, cluster)
+    assert asked_for(client, cluster) == 2
+
+
+def test_those_that_only_brokers_saw_on_this_history_count(
+    client: redis.Redis, cluster: str, gate: ClusterGate
+) -> None:
+    opened(client, cluster, gate)
+    here = client.info("replication")["master_replid"]
+    client.hset(keys.replicas_key(cluster), mapping={"on": here, "online": "2"})
+    look(gate, cluster)
+    assert asked_for(client, cluster) == 1
+
+
+def test_a_store_that_needed_replicas_was_replicated(
+    client: redis.Redis, cluster: str, gate: ClusterGate
+) -> None:
+    promoted(client, cluster, {"replicas": 1}, noted=0)
+    closure = gate.open(cluster, 6, closed_for_ms=CLOSED_MS)
+    assert closure is not None
+    assert closure.wait_ms == CLOSED_MS + REPLICA_WAIT_MS
