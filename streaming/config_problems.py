@@ -33,6 +33,8 @@ def problem_of(error: ErrorDetails, model: type[BaseModel]) -> str:
         return f"{name}: belongs under [settings]"
     if groups := _groups_with(name):
         return f"{name}: belongs under {' or '.join(f'[settings.{each}]' for each in groups)}"
+    if name.startswith(("loadBalancer", "loadManager")):
+        return f"{name}: no setting; `trimtab config import` says what Pulsar's keys mean here"
     known = [".".join(path) for path in setting_paths(model)]
     near = get_close_matches(name, known, n=1)
     return str(Unknown(name, near[0] if near else ""))

@@ -132,6 +132,7 @@ def test_a_setting_in_the_wrong_place_or_misspelt_is_told_where_it_belongs(tmp_p
     path = written(
         tmp_path,
         """
+        loadBalancerEnabled = true
         loadBalancerSheddingIntervalMinutes = 1
         metric_port = 1
         observe_only = true
@@ -145,6 +146,7 @@ def test_a_setting_in_the_wrong_place_or_misspelt_is_told_where_it_belongs(tmp_p
     )
     assert problems(path) == [
         "kafka.bootstrp: no such setting (did you mean kafka.bootstrap?)",
+        "loadBalancerEnabled: no setting; `trimtab config import` says what Pulsar's keys mean here",
         "loadBalancerSheddingIntervalMinutes: belongs under [settings]",
         "metric_port: no such setting (did you mean metrics_port?)",
         "observe_only: belongs under [settings.round]",
