@@ -34,7 +34,7 @@ def problem_of(error: ErrorDetails, model: type[BaseModel]) -> str:
     if groups := _groups_with(name):
         return f"{name}: belongs under {' or '.join(f'[settings.{each}]' for each in groups)}"
     if name.startswith(("loadBalancer", "loadManager")):
-        return f"{name}: no setting; `trimtab config import` says what Pulsar's keys mean here"
+        return f"{name}: no setting; `trimtab config import` tells what Pulsar's keys mean"
     known = [".".join(path) for path in setting_paths(model)]
     near = get_close_matches(name, known, n=1)
     return str(Unknown(name, near[0] if near else ""))

@@ -146,7 +146,7 @@ def test_a_setting_in_the_wrong_place_or_misspelt_is_told_where_it_belongs(tmp_p
     )
     assert problems(path) == [
         "kafka.bootstrp: no such setting (did you mean kafka.bootstrap?)",
-        "loadBalancerEnabled: no setting; `trimtab config import` says what Pulsar's keys mean here",
+        "loadBalancerEnabled: no setting; `trimtab config import` tells what Pulsar's keys mean",
         "loadBalancerSheddingIntervalMinutes: belongs under [settings]",
         "metric_port: no such setting (did you mean metrics_port?)",
         "observe_only: belongs under [settings.round]",
