@@ -138,7 +138,8 @@ def served(kafka: KafkaServer, redis_server: RedisServer, folder: Path) -> Itera
         url = f"http://127.0.0.1:{port}"
         api.start(lambda: _brokers(url) == set(BROKERS), START_S)
         password = (redis_server.folder / "password").read_text()
-        words = [word for each in driver.family() for word in each.cmdline()]
+        words = [word for line in driver.command_lines() for word in line]
+        assert words
         assert [word for word in words if password in word] == []
         yield url
 

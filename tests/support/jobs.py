@@ -6,14 +6,18 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 import psutil
 
 from deploy import jars
 from deploy.process import Process
 from tests.support.waiting import eventually
+
+T = TypeVar("T")
 
 QUICK: Mapping[str, object] = {
     "round.shedding": "avg",
@@ -97,23 +101,32 @@ class Driver:
     def kill(self) -> None:
         """SIGKILL for the driver, its JVM and its Python workers, all at once."""
         if self.running:
-            for process in self.family():
-                process.kill()
+            self._each(psutil.Process.kill)
         self._process.kill()
 
     def freeze(self) -> None:
         """SIGSTOP for all of it; `thaw` lets it go on."""
-        for process in self.family():
-            process.suspend()
+        self._each(psutil.Process.suspend)
 
     def thaw(self) -> None:
-        for process in self.family():
-            process.resume()
+        self._each(psutil.Process.resume)
+
+    def command_lines(self) -> list[list[str]]:
+        """What each process of its family was started with."""
+        return self._each(psutil.Process.cmdline)
 
     def family(self) -> list[psutil.Process]:
         """The driver, its JVM, and the Python workers of that."""
         driver = psutil.Process(self._process.pid)
         return [driver, *driver.children(recursive=True)]
+
+    def _each(self, do: Callable[[psutil.Process], T]) -> list[T]:
+        """Spark's Python workers come and go: one that has just ended is left out."""
+        answers = []
+        for process in self.family():
+            with suppress(psutil.NoSuchProcess):
+                answers.append(do(process))
+        return answers
 
     @property
     def running(self) -> bool:
