@@ -55,13 +55,18 @@ def test_a_slope_is_not_believed_to_be_much_less_than_the_ratio() -> None:
 
 
 def test_an_idle_broker_shows_what_usage_is_the_brokers_own() -> None:
-    """A planner keeps usage even, whatever the traffic: the line is flat, and half of the usage
-    seems to need no traffic."""
+    """A planner keeps usage even, whatever the traffic: the line is flat, as if no usage came from
+    traffic. Without an idle broker a fifth of it is taken for the brokers' own."""
     usage, traffic = np.full(4, 0.6), np.array([40.0, 50.0, 60.0, 70.0]) * MB
     even = known(usage, traffic)
-    assert cost(even) == pytest.approx(0.5 * 0.6 / (55 * MB))
+    assert cost(even) == pytest.approx(0.8 * 0.6 / (55 * MB))
     joined = note_idle(even, np.array([0.6, 0.03]), limits(100.0, 100.0), 60.0)
     assert cost(joined) == pytest.approx(0.57 / (55 * MB))
+    busy = note_idle(even, np.array([0.6, 0.24]), limits(100.0, 100.0), 60.0)
+    assert cost(busy) == pytest.approx(0.36 / (55 * MB))
+    # A loaded broker uses less than that by now: it is no bound.
+    faded = note_idle(even, np.array([0.7]), limits(100.0), 60.0)
+    assert cost(faded) == pytest.approx(0.8 * 0.6 / (55 * MB))
 
 
 def test_what_an_idle_broker_showed_fades() -> None:

@@ -12,7 +12,7 @@ from simulation.scenarios.running import EPOCH_MS, Run, strategy
 from trimtab.load import COUNTED
 from trimtab.load_model.fleet import Fleet, observe_fleet
 from trimtab.load_model.resources.needs import Needs, _free
-from trimtab.load_model.resources.slopes import _untold
+from trimtab.load_model.resources.slopes import Fit, _untold, fit_slopes
 from trimtab.load_model.resources.takes import Takes, _sway, compete
 from trimtab.wire.columns import pack, unpack
 
@@ -67,6 +67,28 @@ def test_brokers_of_one_mixture_do_not_tell_whether_messages_or_bytes_cost() -> 
     only_messages, only_bytes = _sway(carried, np.array([[0.5, 0.5]]))
     assert only_messages.tolist() == [[0.25, -0.25]]
     assert only_bytes.tolist() == [[-0.25, 0.25]]
+
+
+def fitted(used: list[float], traffic: list[float], base: float = 1.0) -> Fit:
+    """The fit of brokers that are ``used`` so much by as many messages as bytes."""
+    columns = np.zeros((9, len(used)))
+    columns[0], columns[1], columns[3], columns[5] = 1.0, traffic, 1024 * np.array(traffic), used
+    return fit_slopes(columns @ columns.T, 0, base)
+
+
+def test_a_fleet_that_is_kept_even_hides_what_traffic_takes() -> None:
+    """The busiest resource is the same whatever the traffic, and its fit is flat: if that were
+    believed, the brokers that take in a lost one's bundles would seem to have room for many."""
+    traffic = [3e4, 4e4, 5e4, 6e4, 7e4]
+    even = fitted([0.42, 0.41, 0.43, 0.42, 0.42], traffic)
+    assert even.rest[0] == pytest.approx(0.2 * 0.42, rel=0.05)
+    assert even.untold > 0.6
+    shown = fitted([0.42, 0.41, 0.43, 0.42, 0.42], traffic, base=0.03)
+    assert shown.rest[0] == pytest.approx(0.03, rel=0.1)
+    # An uneven one shows it, and what never changes is in use without traffic.
+    uneven = fitted([0.36, 0.43, 0.5, 0.57, 0.64], traffic)
+    assert uneven.rest[0] == pytest.approx(0.15, rel=0.1)
+    assert fitted([0.42] * 5, traffic).rest[0] > 0.9 * 0.42
 
 
 def test_an_idle_broker_shows_that_the_rest_is_the_bundles() -> None:

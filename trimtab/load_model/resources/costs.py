@@ -4,9 +4,9 @@ A kind is the set of brokers that report the same limits. For each kind:
 
 usage = base + cost * traffic     least squares over its brokers' reports, old ones fading,
                                   drawn towards a line through the origin while all carry alike
-base <= the least usage of an idle broker of late, in processors
-A fleet that a planner keeps even hides the slope: where usage is the same whatever the traffic, the
-line is flat. An idle broker among them shows how little of that usage is the brokers' own.
+base <= the least usage of an idle broker of late, in processors; a fifth of usage if none is known
+A fleet that is kept even hides the slope: where usage is the same whatever the traffic, the line is
+flat. An idle broker among them shows how little of that usage is the brokers' own.
 A kind without traffic gets the usual cost of the others, scaled by processors.
 """
 
@@ -44,6 +44,10 @@ traffic costs counts as the brokers' own."""
 _LEAST_IDLE: Final = 1.0
 """Percent of a processor that any broker uses: doubling must come to an end where one reports none.
 """
+_OWN: Final = 0.2
+"""The part of usage that is taken to be the brokers' own where they are kept even and no idle one
+showed it lately. Lower: plans fall short where brokers are busy by themselves; higher: brokers are
+overfilled by bundles that seem to take half of what they do."""
 _LEAST_SLOPE: Final = 0.5
 """The smallest believed slope, as a part of the ratio of usage to traffic: a broker's usage without
 traffic is assumed to be at most half."""
@@ -139,6 +143,20 @@ def per_byte(costs: Costs, names: tuple[str, ...], limits: Floats) -> Floats:
     return np.where(known, slopes, usual / cores)
 
 
+def least_explained(usual: float, variance: float, most_base: float) -> float:
+    """What traffic explains of the ``usual`` use of brokers at least, whatever a fit says.
+
+    ``variance`` is that between brokers, ``most_base`` the most that they use by themselves.
+
+    Only a fleet that is kept even hides its slope: the more even, the less is the fit believed.
+    """
+    even = (_EVEN * usual) ** 2
+    evenness = even / (even + max(variance, 0.0)) if even > 0 else 0.0
+    # More than loaded brokers use is no bound any more: what was known has faded.
+    own = most_base if most_base < usual else _OWN * usual
+    return evenness * (usual - own)
+
+
 def _cores(limits: Floats) -> Floats:
     """(n,) percent of processors of brokers with these (5, n) limits; 1 where unknown."""
     cores: Floats = np.where(limits[CPU] > _LEAST, limits[CPU], 1.0)
@@ -154,9 +172,6 @@ def _slope(sums: tuple[float, ...] | None, used_squares: float, most_base: float
     together = products / count - mean * used / count
     prior = (_ALIKE * mean) ** 2
     slope = (together + prior * ratio) / (max(variance, 0.0) + prior)
-    # Only a fleet that is kept even hides its slope.
-    even = (_EVEN * used / count) ** 2
-    differ = max(used_squares / count - (used / count) ** 2, 0.0)
-    evenness = even / (even + differ) if even > 0 else 0.0
-    hidden = evenness * (used / count - most_base) / mean
+    usual = used / count
+    hidden = least_explained(usual, used_squares / count - usual**2, most_base) / mean
     return min(max(slope, _LEAST_SLOPE * ratio, hidden), ratio)

@@ -106,12 +106,14 @@ def learn_needs(past: Needs, view: View, keys: Keys, order: Ints, half_life: flo
     if not news.any() and np.array_equal(keys, past.keys) and past.brokers == brokers.names:
         return past
     moments = count_reports(past.moments, view, news, brokers.reported_ms - before, half_life)
-    fit, hosts = fit_slopes(moments), view.bundles.owner[order]
-    held, limits = np.bincount(hosts, minlength=n), brokers.limits[COUNTED]
-    base_variance = (_BASE * np.median(limits, axis=1)) ** 2
-    noise = np.maximum(past.noise, (_LEAST_NOISE * np.median(limits, axis=1)) ** 2)
+    hosts, limits = view.bundles.owner[order], brokers.limits[COUNTED]
+    held, usual_limits = np.bincount(hosts, minlength=n), np.median(limits, axis=1)
+    base_variance = (_BASE * usual_limits) ** 2
+    noise = np.maximum(past.noise, (_LEAST_NOISE * usual_limits) ** 2)
     idle = _idle(past.idle, view, (brokers.reported_ms - before)[news & (before > 0)])
-    idle_use = idle * np.median(limits, axis=1)
+    idle_use = idle * usual_limits
+    busiest = int(np.argmax(brokers.smoothed_resources[COUNTED].mean(axis=1)))
+    fit = fit_slopes(moments, busiest, float(idle_use[busiest]))
     usual, spread = _usual(fit, base_variance, idle_use, max(float(held.mean()), 1.0))
     weights = weights_of(view)[order]
     bundles = _carried(past, keys, usual[:, None] * weights, np.where(known, at, -1))

@@ -2,6 +2,8 @@
 
 use of a broker = slopes * its traffic + rest
 Least squares with no slope below 0, drawn towards one cost of traffic where brokers are alike.
+The busiest resource is kept even, whatever the traffic, so its fit is too flat: what it lacks of
+the least that traffic explains (`least_explained`) is added in the proportions found.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from numpy.typing import NDArray
 
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.load import COUNTED
+from trimtab.load_model.resources.costs import least_explained
 from trimtab.view import View
 
 MESSAGE_BYTES: Final = 1024.0
@@ -25,6 +28,9 @@ _ALIKE: Final = 0.05
 """Relative deviation of traffic between brokers below which a fit says little about the slopes."""
 _SWEEPS: Final = 60
 """Of coordinate descent: more only settle digits that noise makes worthless."""
+_CONSTANT: Final = 0.002
+"""Relative deviation of a resource below which it does not follow traffic at all. Lower: a memory
+that is always in use counts as the bundles'; higher: an even fleet counts as constant."""
 _TINY: Final = 1e-30
 """Floor of means and sums that are divided by."""
 _TRAFFIC, _USED = slice(1, 5), slice(5, 9)
@@ -40,6 +46,7 @@ class Fit(NamedTuple):
     variance: Floats
     """(4,) of what is left."""
     untold: float
+    """The part of the prior's standard deviation that is left on whether messages or bytes cost."""
 
 
 def count_reports(
@@ -57,8 +64,11 @@ def count_reports(
     return moments
 
 
-def fit_slopes(moments: Floats) -> Fit:
-    """Fit the slopes to (9, 9) ``moments`` by coordinate descent (Franc, Hlavac, Navara 2005)."""
+def fit_slopes(moments: Floats, busiest: int, base: float) -> Fit:
+    """Fit the slopes to (9, 9) ``moments`` by coordinate descent (Franc, Hlavac, Navara 2005).
+
+    Brokers use at most ``base`` of the resource ``busiest`` by themselves.
+    """
     if moments[0, 0] <= 0:
         return Fit(np.zeros((4, 4)), np.zeros(4), np.zeros(4), 1.0)
     mean = moments[0] / moments[0, 0]
@@ -75,11 +85,23 @@ def fit_slopes(moments: Floats) -> Fit:
             slopes[:, each] = np.maximum(rest / left[each, each], 0.0)
     total = slopes.sum(axis=1)
     slopes *= np.minimum(1.0, used / np.maximum(total, _TINY))[:, None]
+    hidden = _hidden(slopes[busiest], used[busiest], around[_USED, _USED][busiest, busiest], base)
+    drawn = slopes[busiest] + _ALIKE * prior[busiest]
+    slopes[busiest] += hidden * drawn / max(float(drawn.sum()), _TINY)
     explained = (slopes @ scaled * slopes).sum(axis=1)
     both = ((around[_TRAFFIC, _USED] / traffic[:, None]).T * slopes).sum(axis=1)
     variance = np.maximum(np.diag(around)[_USED] - 2 * both + explained, 0.0)
     rest = np.maximum(used - slopes.sum(axis=1), 0.0)
-    return Fit(slopes / traffic, rest, variance, _untold(scaled, traffic))
+    # What is hidden says nothing of the mixture either.
+    untold = max(_untold(scaled, traffic), hidden / max(float(used[busiest]), _TINY))
+    return Fit(slopes / traffic, rest, variance, untold)
+
+
+def _hidden(slopes: Floats, used: float, variance: float, base: float) -> float:
+    """What the (4,) ``slopes``, as parts of ``used``, lack of the least that traffic explains."""
+    if variance <= (_CONSTANT * used) ** 2:
+        return 0.0
+    return max(least_explained(used, variance, base) - float(slopes.sum()), 0.0)
 
 
 def _untold(scaled: Floats, traffic: Floats) -> float:
