@@ -1,4 +1,4 @@
-"""Contexts: names for clusters far and near, in a file as kubectl has it.
+"""Contexts: short names for clusters, in a file like kubectl's.
 
 Each names an API with a token's file, or a settings file of Kafka and Redis, and maybe a cluster::
 

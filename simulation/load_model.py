@@ -144,8 +144,10 @@ class LoadModel:
         )
 
     def _made_of(self, bundle: str) -> list[tuple[int, float]]:
-        """Rows of the initial bundles whose topics it has, and its share of each; none for a bundle
-        of a namespace that was created since, which has no topics."""
+        """The rows of the initial bundles that its topics come from, and its share of each.
+
+        Empty for a bundle of a namespace that was created since: it has no topics.
+        """
         row = self.row.get(bundle)
         if row is not None:
             return [(row, 1.0)]

@@ -39,8 +39,9 @@ def list_plans(cluster: str, context: InContext) -> list[dict[str, Any]]:
 
 @own_plans.post("")
 def make_plan(cluster: str, plan: NewPlan, how: HowToChange) -> Change:
-    """Make a plan that empties brokers, and says what that costs; it runs once it is approved. Its
-    id is told by the plan whose ``origin`` is this request's intent."""
+    """Make a plan that empties brokers, with its cost; it runs once it is approved.
+
+    The answer has the id of an intent; the plan is the one whose ``origin`` is that id."""
     kind = IntentKind.RESTART_PLAN if plan.restart else IntentKind.DRAIN_PLAN
     return how.ask(kind, cluster, brokers=tuple(plan.brokers))
 

@@ -1,4 +1,4 @@
-"""What is measured of explanations is a round that acts, and answers from a store that is full."""
+"""The benchmark of explanations measures a round with moves, and answers from a full store."""
 
 from __future__ import annotations
 

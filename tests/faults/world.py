@@ -120,7 +120,7 @@ class World:
         return sum(change.event is Event.HAND_OVER for change in self.job.changes())
 
     def await_moves(self, more: int, seconds: float = 150.0) -> float:
-        """Until so many more; how long that is since the last fault.
+        """Wait for so many more moves; returns the seconds since the last fault.
 
         Where the watcher saw two leases end, rounds only repair for a minute.
         """

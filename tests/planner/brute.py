@@ -13,7 +13,7 @@ ALIKE = 1e-9
 
 
 class Best(NamedTuple):
-    """Of all placements that leave no broker of those that had bundles without its own."""
+    """The best of all placements in which each broker that has bundles keeps one of them."""
 
     moves: int
     range: float
@@ -22,8 +22,10 @@ class Best(NamedTuple):
 
 
 def best(fleet: Fleet, target: float) -> Best:
-    """The fewest moves to a range of at most ``target``, or else to the least range; brokers alike
-    and all bundles movable."""
+    """The fewest moves that bring the range to ``target``, or to the least there is if none can.
+
+    All brokers are equal, and all bundles may move.
+    """
     m, n, where = len(fleet.size), len(fleet.usage), fleet.where
     placements = np.array([*product(range(n), repeat=m)], dtype=np.int8)
     usage = np.stack([(placements == b) @ fleet.size for b in range(n)], axis=1)

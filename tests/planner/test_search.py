@@ -200,8 +200,8 @@ def test_little_effort_gives_a_sound_plan(fleet: Fleet, target: float) -> None:
 
 @cache
 def differences() -> list[int]:
-    """By how many moves plans of random fleets are above the fewest for the best range; 99 where
-    that is not reached."""
+    """For random fleets, the plan's moves less the fewest that reach the best range; 99 where the
+    plan does not reach it."""
     rng, found = np.random.default_rng(20), []
     for _ in range(150):
         n = int(rng.integers(2, 5))

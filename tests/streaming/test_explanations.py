@@ -1,4 +1,4 @@
-"""Explanations are written after all else of a batch, and whatever becomes of them it stands."""
+"""Explanations are written last, and a batch stands even if they cannot be written."""
 
 from __future__ import annotations
 
