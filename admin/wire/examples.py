@@ -8,7 +8,7 @@ from typing import Final
 from trimtab.doubt import Doubt
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
-from trimtab.reasons import IntentRule
+from trimtab.reasons import IntentRule, Reason
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Command, CommandKind, Division
 from trimtab.wire.control import Intent, IntentKind
@@ -57,14 +57,14 @@ RELEASING: Final = Record(
 )
 
 
-def _command(kind: CommandKind, **members: object) -> Command:
+def _command(kind: CommandKind, reason: Reason = Reason.OVER_AVERAGE, **members: object) -> Command:
     base = Command(
         id=f"{_REQUEST}/{kind.value}",
         cluster=CLUSTER,
         broker=BROKER,
         kind=kind,
         bundle=LOWER,
-        reason="balance",
+        reason=reason,
         plan="east/982",
         **members,  # type: ignore[arg-type]  # each caller names members of Command
     )
@@ -110,8 +110,12 @@ COMMANDS: Final[dict[CommandKind, Command]] = {
     CommandKind.TRANSFER: TRANSFER,
     CommandKind.PREPARE: _command(CommandKind.PREPARE, source=OTHER),
     CommandKind.OWN: _command(CommandKind.OWN, source=OTHER),
-    CommandKind.SPLIT: _command(CommandKind.SPLIT, source=BROKER, division=_DIVISION),
-    CommandKind.MERGE: _command(CommandKind.MERGE, source=BROKER, neighbour=UPPER),
+    CommandKind.SPLIT: _command(
+        CommandKind.SPLIT, Reason.TOO_MANY_MESSAGES, source=BROKER, division=_DIVISION
+    ),
+    CommandKind.MERGE: _command(
+        CommandKind.MERGE, Reason.COLD_NEIGHBOURS, source=BROKER, neighbour=UPPER
+    ),
 }
 
 ASSERTION: Final = Assertion(records={LOWER: OWNED})
@@ -170,15 +174,17 @@ EXPLANATION: Final = Explanation(
     subject=LOWER,
     strategy="threshold",
     verdict="moved",
-    rule="balance",
-    why="its broker was above the mean by 12 points",
+    rule=Reason.OVER_AVERAGE,
+    why=f"{BROKER} is 12.0 points above the mean of 50.0 %, and sheds from 10.0 points above it on",
     source=BROKER,
     destination=OTHER,
-    usage={BROKER: (0.42, 0.38), OTHER: (0.31, 0.35)},
-    range=(0.11, 0.03),
-    figures={"mean": 0.365},
-    options=(Option(broker=OTHER, usage=0.35, chosen=True), Option(broker=BROKER, usage=0.42)),
-    nearest=Nearest(setting="threshold.difference", now=10.0, then=12.5, so_that="it stays"),
+    usage={BROKER: (0.62, 0.55), OTHER: (0.38, 0.45)},
+    range=(0.24, 0.1),
+    figures={"excess": 0.12, "line": 0.1},
+    options=(Option(broker=OTHER, usage=0.45, chosen=True), Option(broker=BROKER, usage=0.62)),
+    nearest=Nearest(
+        setting="threshold.threshold", now=0.1, then=0.121, so_that="this bundle stays"
+    ),
 )
 
 DEAD_LETTER: Final = DeadLetter(

@@ -15,12 +15,15 @@ from jsonschema import Draft202012Validator, ValidationError
 
 from admin.wire.calls import Call, Outcome, lease_calls, transition_calls
 from admin.wire.document import DOCUMENT, JAVA_SCRIPTS, java_scripts, write_parts
+from admin.wire.examples import COMMANDS, EXPLANATION
 from admin.wire.members import members, words
 from admin.wire.schemas import FORMS, schema, schema_text
 from sinks.redis.scripts import BROKERS_SCRIPTS
 from sinks.redis.transition_call import ScriptOutcome
 from tests.support.opening import keep_alive, let_in
 from trimtab.ownership import State
+from trimtab.reasons import Reason
+from trimtab.settings import Settings
 from trimtab.wire import keys
 from trimtab.wire.command import Command
 
@@ -39,6 +42,14 @@ def test_the_document_is_what_the_code_says() -> None:
 
 def test_the_example_in_java_calls_the_scripts_of_this_version() -> None:
     assert (ROOT / JAVA_SCRIPTS).read_text("utf-8") == java_scripts()
+
+
+def test_the_examples_use_words_that_exist() -> None:
+    """The page once showed a rule and a setting that no job knows."""
+    nearest = EXPLANATION.nearest
+    assert nearest is not None
+    assert nearest.now == Settings().dumped()[nearest.setting]
+    assert {EXPLANATION.rule, *(each.reason for each in COMMANDS.values())} <= {*Reason}
 
 
 def test_a_document_without_a_part_is_refused() -> None:

@@ -88,6 +88,29 @@ def test_every_problem_is_said_at_once() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        pytest.param(
+            "threshold.difference",
+            "threshold has threshold, min_throughput, lower_boundary; split has difference",
+            id="like none of its group",
+        ),
+        pytest.param("threshold.treshold", "did you mean threshold.threshold?", id="misspelt"),
+        pytest.param("planner.aimm", "did you mean planner.aim?", id="a number in words"),
+        pytest.param("trimtab.target", "did you mean planner.target?", id="in another group"),
+        pytest.param("roundd.interval", "did you mean round.interval?", id="a group misspelt"),
+        pytest.param(
+            "shedding", "did you mean round.shedding or shadow.shedding?", id="without a group"
+        ),
+        ("zebra", ""),
+    ],
+)
+def test_a_name_that_is_no_setting_is_answered_by_those_of_its_group(name: str, said: str) -> None:
+    [problem] = problems(**{name.replace(".", "__"): 1})
+    assert problem == f"{name}: no such setting" + (f" ({said})" if said else "")
+
+
 def test_settings_that_contradict_one_another() -> None:
     assert problems(avg__low_threshold=50, round__shedding="avg", round__forget=10) == [
         "avg.low_threshold: must not be above avg.high_threshold",

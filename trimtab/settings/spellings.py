@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import NamedTuple, cast
+from typing import Final, NamedTuple, cast
 
 from trimtab.settings.setting import Setting, problem_of, wrong_type
 from trimtab.settings.words import (
@@ -13,6 +13,10 @@ from trimtab.settings.words import (
 
 Value = str | int | float | bool
 """What a setting may be."""
+
+_MISSPELT: Final = 0.75
+"""Similarity from which a name counts as a misspelt one of its group. Lower: another setting is
+named that was not meant; higher: the whole group is listed for one wrong letter."""
 
 
 class KnownSettings(NamedTuple):
@@ -28,13 +32,28 @@ class KnownSettings(NamedTuple):
         return name if name in self.settings else self.aliases.get(name) or self.misspelt.get(name)
 
     def absence_of(self, name: str) -> str:
+        meant = self._meant(name)
+        return f"{name}: no such setting" + (f" ({meant})" if meant else "")
+
+    def _meant(self, name: str) -> str:
+        """What ``name`` was probably meant to be, by its group if that exists."""
+        group, _, last = name.rpartition(".")
         # Pulsar's keys stand in no group.
-        key = name.rpartition(".")[2]
-        near = get_close_matches(name, [*self.settings, *self.aliases], n=1)
-        nearest = f" (did you mean {near[0]}?)" if near else ""
-        if key != name and self.path_of(key):
-            nearest = f" (did you mean {key}, without {name.removesuffix(key)}?)"
-        return f"{name}: no such setting{nearest}"
+        if group and self.path_of(last):
+            return f"did you mean {last}, without {group}.?"
+        names = [*self.settings, *self.aliases]
+        parts = [path.rpartition(".") for path in names]
+        own = [each for its_group, _, each in parts if its_group == group] if group else []
+        if near := get_close_matches(last, own, n=1, cutoff=_MISSPELT):
+            return f"did you mean {group}.{near[0]}?"
+        others = [its_group for its_group, _, each in parts if its_group and each == last]
+        if own:
+            of_others = (f"; {other} has {last}" for other in others)
+            return f"{group} has {', '.join(own)}{''.join(of_others)}"
+        if others:
+            return f"did you mean {' or '.join(f'{other}.{last}' for other in others)}?"
+        near = get_close_matches(name, names, n=1)
+        return f"did you mean {near[0]}?" if near else ""
 
 
 def accept(
