@@ -12,7 +12,8 @@ from deploy.finding import Finding, bad, good
 from sinks.errors import SinkError
 from sinks.kafka.watermarks import watermarks
 from streaming.config import InvalidConfig, JobConfig, load_config
-from streaming.environment import find_unknown, variable_behind
+from streaming.config_problems import remedy
+from streaming.environment import find_unknown
 from streaming.readiness import NotReady
 
 _LOCAL = frozenset({"", "file"})
@@ -29,15 +30,11 @@ def check_settings(config: Path) -> tuple[JobConfig | None, list[Finding]]:
     try:
         settings = load_config(config)
     except InvalidConfig as error:
-        return None, [bad("settings", each, _remedy(each, config)) for each in error.problems]
+        found = [(each, remedy([each], config, os.environ)) for each in error.problems]
+        return None, [bad("settings", *each) for each in found]
     strangers = find_unknown(os.environ, JobConfig)
     ignored = "".join(f", {each.name} is no setting" for each in strangers)
     return settings, [good("settings", f"{config} is valid{ignored}")]
-
-
-def _remedy(problem: str, config: Path) -> str:
-    variable = variable_behind(problem, os.environ)
-    return f"unset {variable}" if variable else f"edit {config}"
 
 
 def check_size(settings: JobConfig) -> Finding:

@@ -155,7 +155,7 @@ def connect(context: str, config: Path | None, cluster: str = "") -> Iterator[Se
     except InvalidContexts as error:
         raise end(f"{error}\nNext: trimtab contexts list", USAGE) from None
     except InvalidConfig as error:
-        raise end("\n".join(["wrong settings:", *error.problems]), USAGE) from None
+        raise end(error.told(), USAGE) from None
     except Refusal as error:
         raise end_refused(error, session) from None
     except (httpx2.TransportError, OSError, ssl.SSLError) as error:

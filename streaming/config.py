@@ -20,6 +20,7 @@ from pydantic import (
 )
 from pydantic_settings import (
     BaseSettings,
+    EnvSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     SettingsError,
@@ -28,7 +29,7 @@ from pydantic_settings import (
 from sinks.errors import Misconfigured
 from sinks.kafka.security import PLAINTEXT, KafkaSecurity
 from sinks.redis.server.connections import redis_client
-from streaming.config_problems import problem_of, unreadable
+from streaming.config_problems import problem_of, remedy, unreadable
 from streaming.environment import NESTED, PREFIX, find_unknown, name_source
 from streaming.logs import LogLevel
 from streaming.sizing import Size, find_shortage, machine_mib
@@ -41,9 +42,15 @@ from trimtab.shedding import DEFAULTS
 class InvalidConfig(ValueError):
     """The job must not start; ``problems`` names each wrong setting and what it should be."""
 
-    def __init__(self, problems: list[str]) -> None:
+    def __init__(self, problems: list[str], file: Path | None = None) -> None:
         super().__init__("\n".join(problems))
         self.problems = problems
+        self.remedy = remedy(problems, file, os.environ)
+
+    def told(self, heading: str = "wrong settings") -> str:
+        """All problems, and what to do next."""
+        lines = [f"{heading}:", *(f"  {each}" for each in self.problems), f"Next: {self.remedy}"]
+        return "\n".join(lines)
 
 
 class KafkaConfig(BaseModel, extra="forbid", hide_input_in_errors=True):
@@ -192,9 +199,10 @@ def load_config(path: Path | None) -> JobConfig:
     core = {name: _table(content, name, problems) for name in ("intake", "settings")}
     config = None
     try:
-        config = JobConfig(**content)
         # Setting by setting: one from the environment must not hide the file's other settings.
-        core = {name: given | _flat(getattr(config, name)) for name, given in core.items()}
+        environment = EnvSettingsSource(JobConfig)()
+        core = {name: given | _branch(environment, name) for name, given in core.items()}
+        config = JobConfig(**content)
     except ValidationError as error:
         problems += (problem_of(each, JobConfig) for each in error.errors())
     except SettingsError as error:
@@ -205,7 +213,7 @@ def load_config(path: Path | None) -> JobConfig:
         except InvalidSettings as error:
             problems += [f"{name}.{problem}" for problem in error.problems]
     if problems or config is None:
-        raise InvalidConfig([name_source(each, os.environ) for each in problems])
+        raise InvalidConfig([name_source(each, os.environ) for each in problems], path)
     return config.model_copy(update=core)
 
 
@@ -229,6 +237,13 @@ def _table(content: dict[str, Any], name: str, problems: list[str]) -> dict[str,
         return _flat(given)
     problems.append(f"{name}: must be a table, not {given!r}")
     return {}
+
+
+def _branch(tree: dict[str, Any], name: str) -> dict[str, Any]:
+    """A table of the environment's settings, flattened; empty if there is none."""
+    given = tree.get(name, {})
+    # Anything else than a table is a problem that the model finds.
+    return _flat(given) if isinstance(given, dict) else {}
 
 
 def _parse_settings(tree: dict[str, Any]) -> Settings:

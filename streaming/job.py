@@ -145,9 +145,7 @@ def run(
             raise SystemExit(OK)
         driver = Driver(settings, spark, shown, shutdown, halt)
     except InvalidConfig as error:
-        print("wrong settings; nothing was started:", file=sys.stderr)
-        for problem in error.problems:
-            print(f"  {problem}", file=sys.stderr)
+        print(error.told("wrong settings; nothing was started"), file=sys.stderr)
         raise SystemExit(USAGE) from None
     except ExceptionGroup as group:
         raise _not_started(group.exceptions, config, settings) from None

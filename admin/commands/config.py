@@ -98,7 +98,8 @@ def import_broker_conf(
     except OSError as error:
         raise end(f"{file}: {error.strerror}", USAGE) from None
     except (MalformedProperties, InvalidSettings) as error:
-        raise end("\n".join([f"{file}: nothing is imported:", *error.problems]), USAGE) from None
+        told = [f"{file}: nothing is imported:", *error.problems, f"Next: edit {file}"]
+        raise end("\n".join(told), USAGE) from None
     for note in found.notes:
         typer.echo(note, err=True)
     typer.echo(
@@ -114,7 +115,7 @@ def _load(file: Path) -> Any:
     try:
         return load_config(file)
     except InvalidConfig as error:
-        raise end("\n".join([f"{file}:", *error.problems, f"Next: edit {file}"]), USAGE) from None
+        raise end(error.told(f"{file}"), USAGE) from None
 
 
 def _value(value: object) -> str:

@@ -81,7 +81,9 @@ def why(  # noqa: PLR0913 - the options of a command line
         else:
             number, found, named = _stored(subject, cluster, wanted, redis, config)
             answer = _answer(found, named, subject, cluster, number)
-    except (InvalidConfig, Impossible) as error:
+    except InvalidConfig as error:
+        raise end(error.told(), USAGE) from None
+    except Impossible as error:
         raise end(str(error), USAGE) from None
     except SinkError as error:
         raise end_unserved(error, None if kafka or redis else config, kafka, redis) from None

@@ -210,8 +210,9 @@ def test_every_problem_is_told_with_its_line_and_nothing_printed(tmp_path: Path)
         "loadBalancerEnabled=1\n",
     )
     assert (result.exit_code, result.stdout) == (USAGE, "")
-    header, *told = result.stderr.splitlines()
+    header, *told, last = result.stderr.splitlines()
     assert header.endswith("broker.conf: nothing is imported:")
+    assert last.startswith("Next: edit ")
     assert told == [
         f"line 2: loadBalancerLoadSheddingStrategy = '{PACKAGE}.impl.AvgShedder', "
         "loadBalancerLoadPlacementStrategy (not set): "

@@ -189,6 +189,7 @@ def test_a_recording_of_a_version_that_remembered_otherwise_is_told_as_one() -> 
     [
         pytest.param(["--from", "soon", "--to", "3"], "neither the number of a batch", id="time"),
         pytest.param(["--from", "1"], "--to", id="no end"),
+        pytest.param(["--from", "3", "--to", "1"], "--from is after --to", id="exchanged"),
         pytest.param(["--from", "1", "--to", "2", "--strategy", "x"], "no such", id="strategy"),
     ],
 )

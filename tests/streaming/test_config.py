@@ -123,6 +123,33 @@ def test_a_setting_in_the_environment_leaves_the_others_of_its_group(
     assert (settings.silence, settings.interval) == (7.0, 2.0)
 
 
+def test_problems_of_file_and_environment_are_said_together_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A wrong variable of the job once hid those of [settings]."""
+    path = written(tmp_path, "heartbeat_seconds = 0.0\n[settings.round]\nsilence = -1.0\n")
+    monkeypatch.setenv("TRIMTAB_METRICS_PORT", "x")
+    monkeypatch.setenv("TRIMTAB_LOG_LEVL", "info")
+    monkeypatch.setenv("TRIMTAB_SETTINGS__THRESHOLD__THRESHOLD", "7")
+    with pytest.raises(InvalidConfig) as caught:
+        load_config(path)
+    text = caught.value.told()
+    for name in ("TRIMTAB_LOG_LEVL", "heartbeat_seconds", "TRIMTAB_METRICS_PORT", "silence"):
+        assert name in text
+    assert "settings.threshold.threshold: must be from 0 to 1" in text
+    assert text.endswith(
+        "Next: unset TRIMTAB_LOG_LEVL TRIMTAB_METRICS_PORT TRIMTAB_SETTINGS__THRESHOLD__THRESHOLD "
+        f"and edit {path}"
+    )
+
+
+def test_a_variable_that_is_not_json_is_to_be_unset(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIMTAB_SPARK__JARS", "a.jar")
+    with pytest.raises(InvalidConfig) as caught:
+        load_config(None)
+    assert caught.value.remedy == "unset TRIMTAB_SPARK__JARS"
+
+
 def test_a_takeover_at_every_missed_heartbeat_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "heartbeat_seconds = 4.0\ntakeover_seconds = 6.0\n")
     assert problems(path) == ["takeover_seconds: must be at least two heartbeats, 8"]
@@ -135,6 +162,7 @@ def test_a_setting_in_the_wrong_place_or_misspelt_is_told_where_it_belongs(tmp_p
         loadBalancerEnabled = true
         loadBalancerSheddingIntervalMinutes = 1
         metric_port = 1
+        obsrve_only = true
         observe_only = true
         max_share = 0.5
         aim = "calm"
@@ -149,6 +177,7 @@ def test_a_setting_in_the_wrong_place_or_misspelt_is_told_where_it_belongs(tmp_p
         "loadBalancerEnabled: no setting; `trimtab config import` tells what Pulsar's keys mean",
         "loadBalancerSheddingIntervalMinutes: belongs under [settings]",
         "metric_port: no such setting (did you mean metrics_port?)",
+        "obsrve_only: no such setting (did you mean observe_only under [settings.round]?)",
         "observe_only: belongs under [settings.round]",
         "max_share: belongs under [settings.unload]",
         "aim: belongs under [settings.planner]",

@@ -103,6 +103,11 @@ def test_every_problem_is_said_at_once() -> None:
         pytest.param(
             "shedding", "did you mean round.shedding or shadow.shedding?", id="without a group"
         ),
+        pytest.param(
+            "loadBalancerFoo",
+            "`trimtab config import` tells what Pulsar's keys mean",
+            id="like a key of Pulsar, and none that counts here",
+        ),
         ("zebra", ""),
     ],
 )

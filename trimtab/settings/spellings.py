@@ -15,8 +15,10 @@ Value = str | int | float | bool
 """What a setting may be."""
 
 _MISSPELT: Final = 0.75
-"""Similarity from which a name counts as a misspelt one of its group. Lower: another setting is
-named that was not meant; higher: the whole group is listed for one wrong letter."""
+"""Similarity from which a name counts as a misspelt one. Lower: another setting is named that was
+not meant; higher: the whole group is listed for one wrong letter."""
+
+_ABOUT_PULSARS: Final = "`trimtab config import` tells what Pulsar's keys mean"
 
 
 class KnownSettings(NamedTuple):
@@ -52,8 +54,9 @@ class KnownSettings(NamedTuple):
             return f"{group} has {', '.join(own)}{''.join(of_others)}"
         if others:
             return f"did you mean {' or '.join(f'{other}.{last}' for other in others)}?"
-        near = get_close_matches(name, names, n=1)
-        return f"did you mean {near[0]}?" if near else ""
+        if near := get_close_matches(name, names, n=1, cutoff=_MISSPELT):
+            return f"did you mean {near[0]}?"
+        return _ABOUT_PULSARS if name.startswith(("loadBalancer", "loadManager")) else ""
 
 
 def accept(

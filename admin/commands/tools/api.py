@@ -56,9 +56,10 @@ def serve_api(  # noqa: PLR0913 - the options of a command line
     problems = list(_problems(host, tokens, given))
     try:
         settings = load_config(config)
-        known = None if tokens is None else Tokens(tokens, lambda: datetime.now(UTC))
     except InvalidConfig as error:
-        problems += error.problems
+        problems.append(error.told())
+    try:
+        known = None if tokens is None else Tokens(tokens, lambda: datetime.now(UTC))
     except InvalidTokens as error:
         problems += [*error.problems, "Next: trimtab tokens create NAME (it makes an entry)"]
     if problems:

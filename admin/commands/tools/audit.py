@@ -49,7 +49,7 @@ def audit(  # noqa: PLR0913 - the options of a command line
                 broken += violation.kind not in NOTES
                 _show_violation(violation, json=json)
     except InvalidConfig as error:
-        raise end("\n".join(["wrong settings:", *error.problems]), USAGE) from None
+        raise end(error.told(), USAGE) from None
     except SinkError as error:
         raise end_unserved(error, config, kafka or (None if config else address), redis) from None
     if cluster and not broken + auditor.changes + auditor.commands:

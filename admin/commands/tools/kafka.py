@@ -21,7 +21,7 @@ def create_topics(config: Config = None) -> None:
         settings = load_config(config)
         ensured = create_missing(settings.kafka.bootstrap, settings.kafka.client)
     except InvalidConfig as error:
-        raise end("\n".join(["wrong settings:", *error.problems]), USAGE) from None
+        raise end(error.told(), USAGE) from None
     except SinkError as error:
         raise end_unserved(error, config, settings.kafka.bootstrap) from None
     for name in ensured.created:

@@ -72,12 +72,16 @@ def replay(  # noqa: PLR0913 - the options of a command line
 ) -> None:
     """Run recorded batches again: 0 if rounds and commands come out the same, byte for byte; 1 if
     they do not; 2 if it cannot be told."""
+    if since.is_number == until.is_number and since.at > until.at:
+        raise end("--from is after --to: nothing lies between; exchange the two", USAGE)
     try:
         settings = load_config(config).kafka
         asked = Asked(since, until, query, cluster)
         address = kafka or settings.bootstrap
         verdict = run_replay(lambda: RecordedTopics(address, settings.client), asked, strategy)
-    except (InvalidConfig, Impossible) as error:
+    except InvalidConfig as error:
+        raise end(error.told(), USAGE) from None
+    except Impossible as error:
         raise end(str(error), USAGE) from None
     except SinkError as error:
         raise end_unserved(error, None if kafka else config, kafka) from None
