@@ -263,16 +263,14 @@ class Agent:
             raise Closed(f"an older process may still serve as {self._settings.broker}")
         lapses = self._lease.lapses
         old = seed(self._obeyer, lease.server_ms, lambda: self._keep_the_lease(lapses))
-        self._require_open(self._renew())
-        self._require_no_lapse(lapses)
+        self._renew_without_a_gap(lapses)
         self._links.seen.forget(old)
         self._agreed_after, self._was_closed = lapses, False
 
     def _look_again(self) -> None:
         lapses = self._lease.lapses
-        self._require_open(self._renew())
+        self._renew_without_a_gap(lapses)
         look_again(self._obeyer, lambda: self._keep_the_lease(lapses))
-        self._require_no_lapse(lapses)
         self._was_closed = False
         self._look_at = self._links.clock() + self._settings.look_every
 
@@ -280,28 +278,32 @@ class Agent:
         if self._links.clock() < self._forget_at:
             return
         self._forget_at = self._links.clock() + self._settings.forget_every
-        lapses, lease = self._lease.lapses, self._renew()
-        self._require_open(lease)
+        lapses = self._lease.lapses
+        lease = self._renew_without_a_gap(lapses)
         old = self._forgetter.look(lease.server_ms)
         if old:
-            self._require_open(self._renew())
-            self._require_no_lapse(lapses)
+            self._renew_without_a_gap(lapses)
             self._links.seen.forget(old)
 
     def _keep_the_lease(self, lapses: int) -> None:
         """Also reports: to load what this broker owns may take longer than its silence is borne."""
         self._reports.report_if_due()
         if self._links.clock() >= self._lease.renew_at:
-            self._require_open(self._renew())
-        self._require_no_lapse(lapses)
+            self._renew_without_a_gap(lapses)
+
+    def _renew_without_a_gap(self, lapses: int) -> Lease:
+        """Raises Closed unless the store is open, and the lease had no gap since ``lapses``."""
+        lease = self._renew()
+        self._require_open(lease)
+        if self._lease.lapses != lapses:
+            raise Closed(
+                f"the lease of {self._settings.broker} ran out: others may have its bundles"
+            )
+        return lease
 
     def _require_open(self, lease: Lease) -> None:
         if lease.renewal is not Renewal.HELD:
             raise Closed(f"{self._settings.cluster} is closed: {UNOPENED}")
-
-    def _require_no_lapse(self, lapses: int) -> None:
-        if self._lease.lapses != lapses:
-            raise Closed(f"the lease of {self._settings.broker} ran out before it had its bundles")
 
     def _obey(self) -> None:
         if not self._backlog:

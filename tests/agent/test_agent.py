@@ -414,6 +414,44 @@ def test_a_broker_that_runs_for_long_forgets_old_records_if_the_store_was_open(
     assert one.agent.serves(BUNDLE)
 
 
+@pytest.mark.parametrize("what", ["opens", "gap"])
+def test_old_records_are_kept_where_the_store_may_have_known_too_little(
+    job: Job, client: Redis, host: Callable[..., Host], what: str
+) -> None:
+    """It is open at the end of the look, but was closed, or emptied and rebuilt, within it."""
+    one = host(A, BUNDLE, forget_every=2.0)
+    one.agent.turn()
+    old = "t/n/0x00000000_0x00000001"
+    one.agent._links.seen.note(old, ENDED)
+
+    def happens() -> None:
+        if what == "opens":
+            let_in(client, job.cluster, 2)
+        else:
+            one.clock.now += 20.0
+
+    one.agent._obeyer.store = Restored(client, happens)
+    if what == "opens":
+        close(client, job.cluster)
+    one.clock.now += 2.5
+    one.agent.turn()
+    assert one.agent._links.seen.record(old) == ENDED
+
+
+@pytest.mark.parametrize("due", ["_look_at", "_forget_at"])
+def test_commands_wait_until_a_broker_whose_lease_ran_out_has_its_bundles_again(
+    job: Job, client: Redis, host: Callable[..., Host], due: str
+) -> None:
+    one = host(A, BUNDLE)
+    one.agent.turn()
+    job.transfer(A, B)
+    let_lapse(client, job.cluster, A)
+    setattr(one.agent, due, 0.0)
+    one.agent.turn()
+    assert not one.agent.seeded
+    assert one.agent.obeyed() == {}
+
+
 class Slow(Recorder):
     """Something happens whenever it loads a bundle."""
 
@@ -886,7 +924,11 @@ def test_what_it_waited_before_it_had_the_lease_does_not_count_after_it(
 ) -> None:
     """A store that has lost its writes takes an older process for the last one of this name."""
     one = host(A, BUNDLE)
+    client.hset(sessions_key(job.cluster), A, SESSION - 1)
     one.agent.turn()
+    one.clock.now += 11.0
+    one.agent.turn()
+    assert one.agent.serves(BUNDLE)
     one.clock.now += 20.0
     client.hset(sessions_key(job.cluster), A, SESSION - 1)
     let_lapse(client, job.cluster, A)

@@ -15,7 +15,7 @@ from sinks.redis.ownership_store import OwnershipStore
 from streaming.leader.leadership import Leadership
 from streaming.leader.store_opening import StoreOpener
 from tests.faults.topics import Claims
-from tests.support.opening import close, let_in
+from tests.support.opening import close, let_in, server_ms
 from trimtab.doubt import Doubt
 from trimtab.wire.hints import Hints
 from trimtab.wire.keys import open_key, replicas_key
@@ -116,6 +116,19 @@ def test_a_history_that_is_closed_once_more_is_closed_for_as_long(
     client.delete(open_key(CLUSTER))
     opener._closed_for_ms = 60_000
     assert_stays_closed(opener, client)
+
+
+def test_a_server_whose_clock_went_back_is_waited_for(
+    client: redis.Redis, opener: StoreOpener
+) -> None:
+    """It stays closed as long; the journal would be read again and again meanwhile."""
+    opener.look(CLUSTER)
+    client.hset(open_key(CLUSTER), "rebuild_since", str(server_ms(client) + 2_000))
+    opener.look(CLUSTER)
+    opener._closed_until = dict.fromkeys(opener._closed_until, 0.0)
+    opener._ended.set()
+    with pytest.raises(StoreUnavailable, match="the job ends before"):
+        opener.open(CLUSTER)
 
 
 def assert_stays_closed(opener: StoreOpener, client: redis.Redis) -> None:
