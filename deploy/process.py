@@ -1,7 +1,8 @@
 """Runs a server as a child process: its own session, its own log, and never an orphan.
 
 A child is ended by stop() or kill(), at the interpreter's exit, and on Linux by the kernel when
-this process is killed (kill -9).
+this process is killed (kill -9). What the child has started is its own affair, except where
+`whole` says that the child may be a script around the server.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import signal
 import subprocess
 import threading
 import time
@@ -26,7 +28,7 @@ class ServerError(RuntimeError):
 class Process:
     """One command, started and ended any number of times."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what is started, where, and how it is ended
         self,
         name: str,
         command: Sequence[str],
@@ -34,13 +36,18 @@ class Process:
         folder: Path,
         log: Path,
         environment: Mapping[str, str] | None = None,
+        whole: bool = False,
     ) -> None:
-        """`environment`: the whole environment; by default the child has this process's."""
+        """`environment`: the whole environment; by default the child has this process's.
+
+        `whole`: what ends the child also ends all that it has started in its session.
+        """
         self.name = name
         self.log = log
         self.command = command
         self._folder = folder
         self.environment = environment
+        self._whole = whole
         self._child: subprocess.Popen[bytes] | None = None
 
     @property
@@ -75,18 +82,28 @@ class Process:
         """Send SIGTERM, and SIGKILL if it has not ended after `grace` seconds."""
         if self._child is None:
             return
-        self._child.terminate()
+        deadline = time.monotonic() + grace
+        self._send(self._child, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
             self._child.wait(grace)
+        while self._whole and _exists(self._child.pid) and time.monotonic() < deadline:
+            time.sleep(0.05)
         self.kill()
 
     def kill(self) -> None:
-        """Send SIGKILL to the child alone, if it still exists."""
+        """Send SIGKILL, if it still exists: to the child alone, or to the `whole` of it."""
         if self._child is not None:
-            self._child.kill()
+            self._send(self._child, signal.SIGKILL)
             self._child.wait()
             self._child = None
         _started.discard(self)
+
+    def _send(self, child: subprocess.Popen[bytes], number: signal.Signals) -> None:
+        if not self._whole:
+            child.send_signal(number)
+            return
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, number)
 
     def _spawn(self) -> None:
         with self.log.open("ab") as log:
@@ -172,6 +189,15 @@ def _tied_to_parent() -> list[str]:
     if os.uname().sysname == "Linux" and setpriv and _in_main_thread():
         return [setpriv, "--pdeathsig", "KILL"]
     return []
+
+
+def _exists(group: int) -> bool:
+    """Whether any process of the group is left."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def _in_main_thread() -> bool:

@@ -75,6 +75,7 @@ class Started:
             folder=folder,
             log=folder / f"{told.cluster}.log",
             environment={**os.environ, **told.environment()},
+            whole=True,
         )
 
     def start(self) -> None:

@@ -307,8 +307,6 @@ class _SeedsOnce(Agent):
         super().__init__(broker, settings, links)
         self._lease.serve_nothing = lambda: None  # type: ignore[method-assign] # the guard
 
-    def _require_no_lapse(self, lapses: int) -> None: ...
-
 
 class Fault(NamedTuple):
     """What is taken out, and the rules that then are not kept."""

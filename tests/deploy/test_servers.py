@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -21,7 +22,7 @@ from redis.retry import Retry
 
 from deploy.kafka_server import KafkaServer
 from deploy.ports import free_port
-from deploy.process import ServerError
+from deploy.process import Process, ServerError
 from deploy.redis_server import RedisServer
 from deploy.stack import Stack
 
@@ -145,3 +146,19 @@ def test_no_server_outlives_its_parent(number: signal.Signals, tmp_path: Path) -
     while server.is_running() and server.status() != psutil.STATUS_ZOMBIE:
         assert time.monotonic() < deadline, f"{server} still serves port {port}"
         time.sleep(0.05)
+
+
+@pytest.mark.parametrize("end", [Process.stop, Process.kill])
+def test_a_script_around_a_server_is_ended_with_it(
+    end: Callable[[Process], None], tmp_path: Path
+) -> None:
+    noted = tmp_path / "pid"
+    script = f"{sys.executable} -c 'import time; time.sleep(600)' & echo $! > {noted}; wait"
+    process = Process(
+        "a script", ["sh", "-c", script], folder=tmp_path, log=tmp_path / "log", whole=True
+    )
+    process.start(lambda: noted.exists() and noted.read_text().endswith("\n"), 60.0)
+    server = psutil.Process(int(noted.read_text()))
+    end(process)
+    gone, _ = psutil.wait_procs([server], timeout=60.0)
+    assert gone
