@@ -12,6 +12,7 @@ from typing import Annotated
 
 import structlog
 import typer
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from sinks.errors import Fenced, SinkError, Unavailable
@@ -25,6 +26,7 @@ from streaming.driver import Driver
 from streaming.environment import find_unknown
 from streaming.leader.standby import Standby
 from streaming.logs import LogLevelOption, configure
+from streaming.query.session import jvm_end
 from streaming.query.spark_checks import check_checkpoint, check_connector, start_spark
 from streaming.readiness import NotReady
 from streaming.shutdown import FAILED, FENCED, OK, UNREACHABLE, USAGE, Shutdown
@@ -96,8 +98,8 @@ def _check_redis(config: JobConfig) -> None:
         check_survey(client)
 
 
-def stand_by(config: JobConfig, spark: SparkSession, shutdown: Shutdown) -> bool:
-    """Wait until this driver must act; False if it must end. Raises SinkError and NotReady."""
+def stand_by(config: JobConfig, spark: SparkSession, shutdown: Shutdown) -> None:
+    """Wait until this driver must act or end. Raises SinkError and NotReady."""
 
     def fit() -> None:
         _check_redis(config)
@@ -106,7 +108,7 @@ def stand_by(config: JobConfig, spark: SparkSession, shutdown: Shutdown) -> bool
 
     signs = Signs(config.kafka.bootstrap, config.kafka.client)
     try:
-        return Standby(signs, fit, config.takeover_seconds).wait(shutdown)
+        Standby(signs, fit, config.takeover_seconds).wait(shutdown)
     finally:
         signs.close()
 
@@ -134,16 +136,7 @@ def run(
         )
         # Before Spark: a start that is broken off would leave its JVM behind, for ever.
         shutdown = _ended_by_signals()
-        # For a standby too: starting Spark takes longer than taking over.
-        spark = start_spark(settings.sized_spark(), verbose=level == "debug")
-        check_connector(spark, settings)
-        check_checkpoint(spark, settings)
-        if (standby or settings.standby) and not stand_by(settings, spark, shutdown):
-            raise SystemExit(OK)
-        if shutdown.is_set():
-            log.info("stopped before the job ran")
-            raise SystemExit(OK)
-        driver = Driver(settings, spark, shown, shutdown, halt)
+        driver = _start(settings, shown, shutdown, standby, verbose=level == "debug")
     except InvalidConfig as error:
         print(error.told("wrong settings; nothing was started"), file=sys.stderr)
         raise SystemExit(USAGE) from None
@@ -151,7 +144,34 @@ def run(
         raise _not_started(group.exceptions, config, settings) from None
     except (NotReady, SinkError) as error:
         raise _not_started([error], config, settings) from None
+    if driver is None:
+        log.info("stopped before the job ran")
+        raise SystemExit(OK)
     raise SystemExit(driver.run())
+
+
+def _start(
+    config: JobConfig, shown: Exposition, shutdown: Shutdown, standby: bool, *, verbose: bool
+) -> Driver | None:
+    """Start Spark, wait where this is a standby, and claim; None where it is to end before that.
+
+    Raises NotReady and SinkError.
+    """
+    try:
+        # For a standby too: starting Spark takes longer than taking over.
+        spark = start_spark(config.sized_spark(), verbose=verbose)
+        check_connector(spark, config)
+        check_checkpoint(spark, config)
+        if standby or config.standby:
+            stand_by(config, spark, shutdown)
+        return None if shutdown.is_set() else Driver(config, spark, shown, shutdown, halt)
+    except (NotReady, SinkError, Py4JError, ConnectionError) as error:
+        # A signal to the whole process group also ends the JVM, perhaps before us.
+        if shutdown.is_set():
+            return None
+        if isinstance(error, NotReady | SinkError):
+            raise
+        raise NotReady(jvm_end(error)) from error
 
 
 def _ended_by_signals() -> Shutdown:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from py4j.protocol import Py4JNetworkError
 
 from deploy.ports import free_port
 from sinks.errors import Fenced, KafkaUnavailable, Misconfigured, StoreUnavailable
@@ -117,12 +118,47 @@ def test_a_stop_while_spark_starts_lets_it_start_and_makes_no_claim(
     def claim(*_: object) -> None:
         pytest.fail("a job that was asked to stop has claimed")
 
-    monkeypatch.setenv("TRIMTAB_METRICS_PORT", "0")
-    monkeypatch.setattr(job, "check_all", lambda *_: None)
-    monkeypatch.setattr(job, "check_connector", lambda *_: None)
-    monkeypatch.setattr(job, "check_checkpoint", lambda *_: None)
+    replace_checks(monkeypatch)
     monkeypatch.setattr(job, "start_spark", start_spark)
     monkeypatch.setattr(job, "Driver", claim)
     with pytest.raises(SystemExit) as ended:
         job.run(None)
     assert (ended.value.code, started) == (OK, [sent])
+
+
+@pytest.mark.usefixtures("signals_as_before")
+@pytest.mark.parametrize("asked", [True, False])
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(NotReady("Spark does not start"), id="as Spark starts"),
+        pytest.param(Py4JNetworkError("Answer from Java side is empty"), id="in a call"),
+        pytest.param(ConnectionRefusedError(111, "Connection refused"), id="before a call"),
+    ],
+)
+def test_a_jvm_that_ends_before_the_job_runs_is_a_failure_unless_it_was_asked_to_stop(
+    error: Exception,
+    asked: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A supervisor's signal goes to the JVM too."""
+
+    def start_spark(*_: object, **__: object) -> None:
+        if asked:
+            os.kill(os.getpid(), signal.SIGTERM)
+        raise error
+
+    replace_checks(monkeypatch)
+    monkeypatch.setattr(job, "start_spark", start_spark)
+    with pytest.raises(SystemExit) as ended:
+        job.run(None)
+    assert ended.value.code == (OK if asked else FAILED)
+    said = capsys.readouterr().err
+    assert (str(error) in said) is not asked
+
+
+def replace_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIMTAB_METRICS_PORT", "0")
+    for name in ("check_all", "check_connector", "check_checkpoint"):
+        monkeypatch.setattr(job, name, lambda *_: None)
