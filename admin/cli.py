@@ -36,6 +36,7 @@ from admin.commands.tools.options import Config
 from admin.commands.tools.replay import replay
 from admin.commands.tools.simulate import simulate
 from admin.commands.tools.tokens import token_commands
+from admin.commands.top import top
 from admin.commands.topics import topic_commands
 from admin.commands.why import why
 from admin.conformance.command import conformance
@@ -81,6 +82,7 @@ for commands, name in (
     app.add_typer(commands, name=name)
 for command in (
     status,
+    top,
     why,
     pause,
     resume,
