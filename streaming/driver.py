@@ -39,6 +39,7 @@ from streaming.query_runner import QueryRunner
 from streaming.shutdown import FAILED, STUCK, Shutdown
 from streaming.sink_retry import SinkRetry
 from streaming.sizing import SizeWatch
+from streaming.supervisor import tell_alive, tell_ready, tell_stopping
 from streaming.watch.durability import PAUSE_SECONDS as DURABILITY_SECONDS
 from streaming.watch.durability import Durability
 from streaming.watch.intent_publisher import IntentPublisher
@@ -119,7 +120,8 @@ class Driver:
             size=SizeWatch(config.size, shown),
         )
         longest = config.watchdog_seconds + config.trigger_seconds
-        self._watchdog = Watchdog(progress, math.ceil(longest / LOOK_SECONDS), self._stuck)
+        looks = math.ceil(longest / LOOK_SECONDS)
+        self._watchdog = Watchdog(progress, looks, self._stuck, tell_alive)
         self._runner = QueryRunner(config, spark, writer, self._watchdog, shutdown)
         pruning = Pruning(
             Pruner(client), lambda: opener.clusters, lambda: leadership.generation, shown
@@ -144,10 +146,12 @@ class Driver:
         for thread in (self._guard, *self._threads):
             thread.start()
         log.info("job runs", generation=self._leadership.generation)
+        tell_ready(f"active, generation {self._leadership.generation}")
         try:
             self._look_ahead()
             self._runner.run(self._shown)
         finally:
+            tell_stopping()
             self._watchdog.hurry()
             for thread in self._threads:
                 thread.stop()

@@ -30,6 +30,7 @@ from streaming.query.session import jvm_end
 from streaming.query.spark_checks import check_checkpoint, check_connector, start_spark
 from streaming.readiness import NotReady
 from streaming.shutdown import FAILED, FENCED, OK, UNREACHABLE, USAGE, Shutdown
+from streaming.supervisor import tell_alive, tell_ready
 from streaming.watchdog import halt
 
 log = structlog.get_logger()
@@ -108,7 +109,8 @@ def stand_by(config: JobConfig, spark: SparkSession, shutdown: Shutdown) -> None
 
     signs = Signs(config.kafka.bootstrap, config.kafka.client)
     try:
-        Standby(signs, fit, config.takeover_seconds).wait(shutdown)
+        tell_ready("standing by")
+        Standby(signs, fit, config.takeover_seconds, alive=tell_alive).wait(shutdown)
     finally:
         signs.close()
 

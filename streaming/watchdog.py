@@ -69,13 +69,20 @@ class Watchdog:
     many before the first batch has ended.
 
     It counts looks, not seconds: nothing is stuck in a process that was suspended, or on a machine
-    that slept.
+    that slept. ``alive`` is called at each look before that, for a supervisor outside this process.
     """
 
-    def __init__(self, progress: Progress, looks: int, stuck: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        progress: Progress,
+        looks: int,
+        stuck: Callable[[str], None],
+        alive: Callable[[], object] = lambda: None,
+    ) -> None:
         self.progress = progress
         self._most_looks = looks
         self._stuck = stuck
+        self._alive = alive
         self._seen = progress.steps
         self._still = 0
         self._ending = False
@@ -89,7 +96,9 @@ class Watchdog:
         seen = self.progress.steps
         self._still = self._still + 1 if seen == self._seen or self._ending else 0
         self._seen = seen
-        if self._still == self._limit():
+        if self._still < self._limit():
+            self._alive()
+        elif self._still == self._limit():
             self._stuck(f"nothing has moved for {self._still} looks since: {self.progress.last}")
 
     def _limit(self) -> int:

@@ -32,7 +32,10 @@ class Hearing(Protocol):
 
 
 class Standby:
-    """A driver that waits to take over; ``fit`` raises StoreUnavailable if it could not act."""
+    """A driver that waits to take over; ``fit`` raises StoreUnavailable if it could not act.
+
+    ``alive`` is called before each look, for a supervisor outside this process.
+    """
 
     def __init__(
         self,
@@ -40,11 +43,13 @@ class Standby:
         fit: Callable[[], None],
         takeover_seconds: float,
         clock: Callable[[], float] = time.monotonic,
+        alive: Callable[[], object] = lambda: None,
     ) -> None:
         self._hearing = hearing
         self._fit = fit
         self._takeover = takeover_seconds
         self._clock = clock
+        self._alive = alive
         self._heard = clock()
         self._left = False
 
@@ -52,6 +57,7 @@ class Standby:
         """Wait until this driver should claim; False if ``ended`` is set first."""
         log.info("standing by", takeover_seconds=self._takeover)
         while not ended.is_set():
+            self._alive()
             try:
                 if self._vacant():
                     self._fit()

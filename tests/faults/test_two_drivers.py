@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -164,17 +165,36 @@ def test_a_driver_that_hangs_is_ended_with_its_jvm_and_followed(
     assert "JVM is gone" in standby.said()
 
 
-def test_drivers_that_are_fenced_or_told_to_end_while_they_stand_by(start: Start) -> None:
-    first = start("first")
-    first.await_word("query started")
-    start("second")
-    assert first.ended() == FENCED, first.said()[-3000:]
+def test_drivers_that_are_fenced_or_told_to_end_while_they_stand_by(
+    start: Start, tmp_path: Path
+) -> None:
+    with notified(tmp_path) as told:
+        first = start("first", NOTIFY_SOCKET=told.getsockname())
+        first.await_word("query started")
+        start("second")
+        assert first.ended() == FENCED, first.said()[-3000:]
+        assert told.recv(100).startswith(b"READY=1\nSTATUS=active")
+        assert told.recv(100) == b"WATCHDOG=1"
 
-    standby = start("standby", "--standby")
-    standby.await_word("standing by")
-    standby.process.terminate()
-    assert standby.ended() == OK
+    with notified(tmp_path) as told:
+        standby = start("standby", "--standby", NOTIFY_SOCKET=told.getsockname())
+        standby.await_word("standing by")
+        assert told.recv(100) == b"READY=1\nSTATUS=standing by"
+        assert told.recv(100) == b"WATCHDOG=1"
+        standby.process.terminate()
+        assert standby.ended() == OK
     assert "taking over" not in standby.said()
+
+
+@contextmanager
+def notified(folder: Path) -> Iterator[socket.socket]:
+    """Where systemd listens to a job."""
+    path = folder / "notify"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
+        listening.bind(str(path))
+        listening.settimeout(PATIENCE)
+        yield listening
+    path.unlink()
 
 
 @pytest.mark.fault(34, "foreachBatch raises")

@@ -29,6 +29,14 @@ def watchdog(progress: Progress, causes: list[str]) -> Watchdog:
     return Watchdog(progress, LOOKS, causes.append)
 
 
+def test_a_supervisor_hears_of_each_look_until_it_is_stuck(progress: Progress) -> None:
+    heard = list[str]()
+    watchdog = Watchdog(progress, LOOKS, lambda _: heard.append("stuck"), lambda: heard.append("."))
+    progress.began(7)
+    looks(watchdog, LOOKS + 3)
+    assert heard == ["."] * LOOKS + ["stuck"]
+
+
 def looks(watchdog: Watchdog, number: int) -> None:
     for _ in range(number):
         watchdog.look()
