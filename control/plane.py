@@ -16,6 +16,7 @@ import numpy as np
 
 from agent.lookup.server import Lookup
 from agent.lookup.settling import LookupSettings
+from control.changed_reports import read_reports
 from control.demand import Demand, read_demand
 from control.intents import Objections, note, object_to
 from control.listing import (
@@ -29,7 +30,7 @@ from control.listing import (
 )
 from control.reports import newest_values
 from control.rounds import ClusterRounds, RoundFeed, find_cluster, remember
-from control.what_if import Fleet, owned, read_reports
+from control.what_if import Fleet, owned
 from simulation.replay.recorded import RecordedTopics
 from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.redis.bundle_index import BundleIndex

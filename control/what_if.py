@@ -18,6 +18,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from control.changed_reports import empty_like, move_load
 from trimtab.explaining.shortages import find_shortages
 from trimtab.intake.assemble import Holdings, assemble
 from trimtab.intake.fold import Arrival, fold
@@ -31,7 +32,7 @@ from trimtab.round.decide import decide
 from trimtab.settings import Settings
 from trimtab.state.round_state import RoundState
 from trimtab.view import View
-from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
+from trimtab.wire.load_report import LocalBrokerData, encode
 from trimtab.wire.ownership import Record
 from trimtab.wire.reports.decode import decode
 
@@ -40,7 +41,6 @@ MOST_BUNDLES: Final = 100_000
 _MOST_ROUNDS: Final = 20
 _CALM: Final = 2
 """Rounds without a move after which nothing more is expected."""
-_RESOURCES: Final = ("cpu", "memory", "direct_memory", "bandwidth_in", "bandwidth_out")
 
 
 class Impossible(ValueError):
@@ -102,7 +102,7 @@ class Fleet:
         before = self._view(frozenset())
         for number in range(change.add):
             like = change.like or min(self.reports)
-            self.reports[f"added-{number + 1}:0"] = _emptied(self.reports[like])
+            self.reports[f"added-{number + 1}:0"] = empty_like(self.reports[like])
         moves = rounds = calm = 0
         while rounds < _MOST_ROUNDS and calm < _CALM + 1:
             view = self._view(change.without)
@@ -154,19 +154,7 @@ class Fleet:
         )
 
     def _carry_out(self, move: Move) -> None:
-        source, to = self.reports[move.source], self.reports[move.destination]
-        assert isinstance(source.last_stats, dict)
-        assert isinstance(to.last_stats, dict)
-        rates = {name: _rate(each) for name, each in source.last_stats.items()}
-        whole = sum(rates.values())
-        part = rates[move.bundle] / whole if whole else 1 / len(rates)
-        for name in _RESOURCES:
-            _shift(source, to, name, part)
-        to.last_stats[move.bundle] = source.last_stats.pop(move.bundle)
-        source.bundles = [each for each in source.bundles if each != move.bundle]
-        to.bundles = [*to.bundles, move.bundle]
-        for report in (source, to):
-            _sum_up(report)
+        move_load(self.reports[move.source], self.reports[move.destination], move.bundle)
         self.records[move.bundle] = msgspec.structs.replace(
             self.records[move.bundle], owner=move.destination
         )
@@ -194,16 +182,6 @@ class Fleet:
         return Figures(len(loads), low, float(loads.mean()), high, high - low)
 
 
-def read_reports(values: Mapping[str, bytes]) -> dict[str, LocalBrokerData]:
-    """Each broker's report as it can be changed; those without bundles' figures are left out."""
-    found = {}
-    for broker, value in values.items():
-        report = msgspec.json.decode(value, type=LocalBrokerData)
-        if isinstance(report.last_stats, dict):
-            found[broker] = report
-    return found
-
-
 def owned(
     records: Mapping[str, Record], brokers: Mapping[str, LocalBrokerData]
 ) -> dict[str, Record]:
@@ -213,34 +191,3 @@ def owned(
         for bundle, record in records.items()
         if record.state is State.OWNED and record.owner in brokers
     }
-
-
-def _emptied(like: LocalBrokerData) -> LocalBrokerData:
-    nothing = {name: Resource(0.0, getattr(like, name).limit) for name in _RESOURCES}
-    empty = msgspec.structs.replace(like, **nothing, last_stats={}, bundles=[])
-    _sum_up(empty)
-    return empty
-
-
-def _shift(source: LocalBrokerData, to: LocalBrokerData, name: str, part: float) -> None:
-    """Let a part of a resource's usage change brokers; nothing where it is unknown."""
-    here, there = getattr(source, name), getattr(to, name)
-    if here.usage > 0 and there.usage >= 0:
-        amount = here.usage * part
-        setattr(source, name, Resource(here.usage - amount, here.limit))
-        setattr(to, name, Resource(there.usage + amount, there.limit))
-
-
-def _rate(stats: BundleStats) -> float:
-    return stats.msg_throughput_in + stats.msg_throughput_out
-
-
-def _sum_up(report: LocalBrokerData) -> None:
-    """Make a broker's totals those of its bundles."""
-    stats = [*report.last_stats.values()] if isinstance(report.last_stats, dict) else []
-    report.msg_rate_in = sum(each.msg_rate_in for each in stats)
-    report.msg_rate_out = sum(each.msg_rate_out for each in stats)
-    report.msg_throughput_in = sum(each.msg_throughput_in for each in stats)
-    report.msg_throughput_out = sum(each.msg_throughput_out for each in stats)
-    report.num_topics = sum(each.topics for each in stats)
-    report.num_bundles = len(stats)

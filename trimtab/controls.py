@@ -26,9 +26,10 @@ class Mode(StrEnum):
     AUTOMATIC = "automatic"
     """They are carried out."""
 
-
-KEPT: Final = frozenset({Mode.PROPOSE, Mode.APPROVE})
-"""The modes in which plans wait for a person."""
+    @property
+    def keeps_plans(self) -> bool:
+        """Whether changes wait as a plan that a person decides about."""
+        return self in (Mode.PROPOSE, Mode.APPROVE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ def busy(usage: float) -> Broker:
 
 
 def mean_usage(view: View) -> float:
-    return mean_of(average_usage(view, ThresholdHistory(), Settings()))
+    return mean_of(average_usage(view.brokers, ThresholdHistory(), Settings()))
 
 
 @pytest.mark.parametrize(

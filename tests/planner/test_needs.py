@@ -124,7 +124,7 @@ def learned_again(run: Run, first: int, last: int) -> tuple[Fleet, Takes]:
 def test_where_one_resource_rules_nothing_is_learned() -> None:
     run = Run(load("skewed"), strategy("none"))
     view = run._reports.view(EPOCH_MS)
-    assert not compete(view, run.settings.weights)
+    assert not compete(view.brokers, run.settings.weights)
     fleet, history = observe_fleet(view, run.state.histories.trimtab, run.settings)
     assert fleet.takes is None
     assert history.needs == Needs()

@@ -15,7 +15,6 @@ from trimtab.intake.assemble import assemble
 from trimtab.plan import Plan, Refusal
 from trimtab.reasons import Rule
 from trimtab.settings import Settings
-from trimtab.state.liveness import Liveness
 from trimtab.state.memory import Memory
 from trimtab.wire.columns import pack
 
@@ -25,7 +24,7 @@ def test_very_many_refusals_and_problems_are_counted_and_cut() -> None:
     view, _ = assemble("c", [], None)
     problems = ("x" * 2000, *(f"problem {n}" for n in range(1, 1003)))
     found = situation_of(Memory(), {}, Settings(), 1)
-    context = Context(1, 1, Settings(), 0, problems, "", Liveness(), found, None)
+    context = Context(1, Settings(), Memory(), found, problems)
     record = record_round(Plan(refusals=refusals), view, {}, context)
     assert (len(record.refusals), record.refused) == (1000, {"budget": 5000})
     assert record.problems[-2:] == ("problem 999", "and 3 more")

@@ -31,7 +31,6 @@ from trimtab.intake.assemble import Holdings, assemble
 from trimtab.intake.snapshot import Snapshot
 from trimtab.plan import Plan
 from trimtab.reasons import Rule
-from trimtab.round.idle import read_hits
 from trimtab.round.urgent import computable
 from trimtab.settings import Settings
 from trimtab.shadow.run import compare_shadow
@@ -113,9 +112,9 @@ def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRo
     memory, outcomes = note_round(cluster.name, memory, plan, records, now_ms)
     context = Context(
         now_ms=now_ms,
-        number=state.number,
         settings=settings,
-        settings_version=memory.settings_version,
+        memory=memory,
+        situation=found,
         problems=(
             *_problems(cluster.name, memory, cluster.defaults),
             *said.problems,
@@ -123,16 +122,10 @@ def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRo
             *map(_advice, busy),
         ),
         state_hash=hash_state(memory, packed, namespaces),
-        liveness=memory.liveness,
-        situation=found,
         hints=_hints(view, settings, state, memory),
         shadow=shadow,
-        breaker=state.breaker,
-        bias=state.ledger.bias,
         whys=said.of,
         busy_topics=busy,
-        hits=read_hits(state, settings),
-        overrides=memory.overrides,
     )
     record = record_round(plan, view, +obstacles, context)
     return HeldRound(

@@ -24,10 +24,10 @@ from trimtab.health.assessment import Assessment
 from trimtab.load import usage
 from trimtab.plan import Plan
 from trimtab.reasons import Rule
-from trimtab.settings import Settings, Value
+from trimtab.round.idle import read_hits
+from trimtab.settings import Settings
 from trimtab.splitting.busy_topics import BusyTopic
-from trimtab.state.breaker_state import Breaker
-from trimtab.state.liveness import Liveness
+from trimtab.state.memory import Memory
 from trimtab.view import Brokers, View
 from trimtab.wire.hints import Hints
 from trimtab.wire.rounds import BusyTopicRecord, RoundRecord, ShadowRecord
@@ -44,37 +44,29 @@ class Context:
     """The parts of a round's record besides its plan; ``now_ms`` is the batch timestamp."""
 
     now_ms: int
-    number: int
     settings: Settings
-    settings_version: int
-    problems: tuple[str, ...]
-    state_hash: str
-    liveness: Liveness
+    memory: Memory
+    """After the round."""
     situation: Assessment
-    hints: Hints | None
+    problems: tuple[str, ...] = ()
+    state_hash: str = ""
+    hints: Hints | None = None
     shadow: ShadowRecord | None = None
-    breaker: Breaker = field(default_factory=Breaker)
-    bias: float = 0.0
-    """See `trimtab.state.ledger_state.Ledger`."""
     whys: Mapping[str, str] = field(default_factory=dict)
     """Bundle to a sentence about what the plan does with it."""
     busy_topics: tuple[BusyTopic, ...] = ()
-    hits: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """See `trimtab.round.idle.read_hits`."""
-    overrides: Mapping[str, Value] = field(default_factory=dict)
-    """Settings that intents changed, by dotted name."""
 
 
 def record_round(
     plan: Plan, view: View, obstacles: Mapping[Rule, int], context: Context
 ) -> RoundRecord:
     """The round's record; ``obstacles`` counts the bundles each rule kept out of the view."""
-    settings, liveness = context.settings, context.liveness
-    held_back, brokers = liveness.held_back(settings.flapping), view.brokers
-    whys = context.whys
+    settings, memory, whys = context.settings, context.memory, context.whys
+    state, liveness, brokers = memory.round, memory.liveness, view.brokers
+    held_back = liveness.held_back(settings.flapping)
     return RoundRecord(
         cluster=view.cluster,
-        round=context.number,
+        round=state.number,
         at=context.now_ms,
         strategy=settings.round.shedding,
         placement=settings.round.placement,
@@ -90,7 +82,7 @@ def record_round(
         smoothed_usage=_usage(brokers, brokers.smoothed_resources, context),
         problems=_shortened(context.problems),
         move_deadline_ms=round(settings.round.move_deadline * 1000),
-        settings_version=context.settings_version,
+        settings_version=memory.settings_version,
         state_hash=context.state_hash,
         splits=tuple(record_split(split, whys.get(split.bundle, "")) for split in plan.splits),
         division=record_division(settings.split) if plan.splits else None,
@@ -103,17 +95,17 @@ def record_round(
         held_back=tuple(sorted(b for b, until in held_back.items() if until > context.now_ms)),
         unserved=context.situation.unserved,
         unserved_since=context.situation.unserved_since_ms,
-        hits=dict(context.hits),
+        hits=dict(read_hits(state, settings)),
         hints=context.hints,
         shadow=context.shadow,
         settled=tuple(map(record_settled, plan.review.settled[:_MOST])),
         closed=plan.review.closed,
-        bias=context.bias,
+        bias=state.ledger.bias,
         tripped=plan.review.tripped,
-        frozen_until=context.breaker.until_ms,
+        frozen_until=state.breaker.until_ms,
         busy_topics=tuple(BusyTopicRecord(**each._asdict()) for each in context.busy_topics),
         undo=tuple(record_move(move, "") for move in plan.review.undo[:_MOST]),
-        overrides=dict(context.overrides),
+        overrides=dict(memory.overrides),
         policies=view.policies,
         controls=view.controls,
         held=record_held(plan.held) if plan.held else None,
@@ -127,7 +119,7 @@ def _usage(brokers: Brokers, resources: Floats, context: Context) -> dict[str, f
         broker: load
         for broker, load in zip(brokers.names, loads, strict=True)
         # JSON cannot hold NaN or an infinity.
-        if broker not in context.liveness.gone and math.isfinite(load)
+        if broker not in context.memory.liveness.gone and math.isfinite(load)
     }
 
 

@@ -40,7 +40,7 @@ def merge(view: View, settings: Settings) -> Sequence[MergeWish]:
     surplus = _surplus(view, settings)
     if not surplus:
         return ()
-    lower, upper = _neighbours(view, surplus)
+    lower, upper = _neighbours(view.bundles, surplus)
     heat = _heat(view.bundles, lower, upper, settings)
     cold = np.flatnonzero(heat <= settings.merge.fraction)
     cold = cold[np.argsort(heat[cold], kind="stable")]
@@ -76,9 +76,8 @@ def _ending(view: View) -> dict[str, int]:
     return {namespace: number // 2 for namespace, number in merging.items()}
 
 
-def _neighbours(view: View, crowded: dict[int, int]) -> tuple[Ints, Ints]:
+def _neighbours(bundles: Bundles, crowded: dict[int, int]) -> tuple[Ints, Ints]:
     """(p,) lower and (p,) upper bundle rows of the pairs, ordered by namespace and range."""
-    bundles = view.bundles
     full = np.zeros(len(bundles.namespaces), dtype=np.bool_)
     full[list(crowded)] = True
     rows = np.flatnonzero(bundles.movable & full[bundles.namespace])

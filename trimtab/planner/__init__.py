@@ -71,7 +71,7 @@ def shed(
         history = replace(
             history,
             sent=send_off(history.sent, moves, view),
-            shifted=_shifted(view, outlook.fleet, draft.fleet),
+            shifted=_shifted(view.brokers.names, outlook.fleet, draft.fleet),
         )
     wishes = [_wish(step, Reason.SPREAD_GROUP) for step in spreading]
     wishes += [_wish(step, Reason.OUT_OF_RANGE) for step in balancing]
@@ -97,9 +97,9 @@ def _count(
     )
 
 
-def _shifted(view: View, before: Fleet, after: Fleet) -> dict[str, float]:
+def _shifted(names: Sequence[str], before: Fleet, after: Fleet) -> dict[str, float]:
     """Broker to the usage that the draft's moves add."""
-    shifted = zip(view.brokers.names, (after.usage - before.usage).tolist(), strict=True)
+    shifted = zip(names, (after.usage - before.usage).tolist(), strict=True)
     return {name: usage for name, usage in shifted if usage}
 
 

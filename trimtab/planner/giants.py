@@ -31,7 +31,7 @@ from trimtab.planner.search.floor import floor_at
 from trimtab.planner.search.ground import Ground
 from trimtab.settings import Settings
 from trimtab.settings.words import AIMS
-from trimtab.view import View
+from trimtab.view import Bundles
 
 SURELY: Final = 1.0
 """Standard deviations below its level at which a giant's size is judged. Lower: noise splits
@@ -71,7 +71,8 @@ def forcing(draft: Draft, pool: Prospect, estimates: Estimates) -> list[int]:
         broker = int(ground.fleet.where[row])
         if floor_at(ground, float(ground.fleet.size[row])) <= target or len(found) >= _MOST:
             break
-        if broker not in found and floor_at(ground, _surely(draft.view, row, estimates)) > target:
+        name = draft.view.bundles.names[row]
+        if broker not in found and floor_at(ground, _surely(name, estimates)) > target:
             found[broker] = row
     return list(found.values())
 
@@ -88,7 +89,8 @@ def stuck(draft: Draft, ground: Ground, estimates: Estimates) -> list[int]:
     if not sizes.any():
         return []
     row = int(np.argmax(sizes))
-    arrived = fleet.usage[cold] + fleet.gain[cold] * _surely(draft.view, row, estimates)
+    size = _surely(draft.view.bundles.names[row], estimates)
+    arrived = fleet.usage[cold] + fleet.gain[cold] * size
     return [row] if arrived >= fleet.usage[hot] else []
 
 
@@ -116,15 +118,15 @@ def is_awaited(draft: Draft, rows: list[int], hot: int, history: PlannerHistory)
         name = names[row]
         known = history.giants.get(name)
         young = known is None or now_ms - known.at_ms <= 1000 * _WAIT * interval
-        if young and divisible(draft.view, row) and not _descends(name, history):
+        if young and divisible(draft.view.bundles, row) and not _descends(name, history):
             return True
     return False
 
 
-def divisible(view: View, row: int) -> bool:
+def divisible(bundles: Bundles, row: int) -> bool:
     """Whether a bundle has at least two topics, and a range that can be split."""
-    low, high = parse_bundle(view.bundles.names[row])[1]
-    return bool(view.bundles.counts[TOPICS, row] >= _TWO and high - low >= _TWO)
+    low, high = parse_bundle(bundles.names[row])[1]
+    return bool(bundles.counts[TOPICS, row] >= _TWO and high - low >= _TWO)
 
 
 def _descends(bundle: str, history: PlannerHistory) -> bool:
@@ -141,9 +143,9 @@ def _largest(ground: Ground) -> Ints:
     return largest
 
 
-def _surely(view: View, row: int, estimates: Estimates) -> float:
+def _surely(bundle: str, estimates: Estimates) -> float:
     """A bundle's size less SURELY standard deviations; 0 if it is unknown."""
-    at, known = locate_keys(estimates, identities([view.bundles.names[row]]))
+    at, known = locate_keys(estimates, identities([bundle]))
     if not known[0]:
         return 0.0
     one = take_rows(estimates, at)

@@ -19,10 +19,10 @@ from typing import Final
 import numpy as np
 
 from trimtab.arrays import Floats
-from trimtab.load_model.fleet import traffic_of
 from trimtab.load_model.history import Foreseen, PlannerHistory
 from trimtab.load_model.model import Model
 from trimtab.load_model.resources.costs import kinds
+from trimtab.load_model.traffic_cost import traffic_of
 from trimtab.state.ledger_state import Ledger, Noted, Side
 from trimtab.view import Brokers
 

@@ -16,8 +16,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from trimtab.load import usage
-from trimtab.load_model.fleet import observe_fleet, traffic_of
+from trimtab.load_model.fleet import observe_fleet
 from trimtab.load_model.model import Model, build_model, needed_of
+from trimtab.load_model.traffic_cost import traffic_of
 from trimtab.names import rows_of
 from trimtab.plan import Move, Plan, Review, ShedWish
 from trimtab.reasons import Reason
@@ -147,8 +148,10 @@ class PlanReview:
     def _count_miss(
         self, plan: Noted, ranges: Ranges | None, model: Model, state: RoundState
     ) -> tuple[dict[str, str], RoundState]:
-        """The cause to stop planning, if the plan is one miss too many, and the state with it
-        counted."""
+        """Count the plan if it missed its forecast.
+
+        Returns the causes to stop planning, by name, if there are too many misses; and the state.
+        """
         history, brokers = state.histories.trimtab, self._view.brokers.names
         typical = model.typical(brokers, {b: side.strays for b, side in plan.sides.items()})
         outcome = judge_forecast(plan, typical, ranges)

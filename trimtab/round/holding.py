@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from trimtab.arrays import Bools
-from trimtab.controls import Mode
+from trimtab.controls import Controls, Mode
 from trimtab.names import rows_of
 from trimtab.reasons import Rule
 from trimtab.settings import Settings
 from trimtab.settings.windows import is_open
-from trimtab.view import View
+from trimtab.view import Bundles, View
 
 
 class Holding(NamedTuple):
@@ -48,29 +48,29 @@ def find_holding(view: View, settings: Settings) -> Holding:
     pinned = np.zeros(size, dtype=np.bool_)
     if controls.pins:
         pinned[rows_of(bundles.names, controls.pins)] = True
-        pinned |= _of_namespaces(view, [name in controls.pins for name in bundles.namespaces])
+        pinned |= _of_namespaces(bundles, [name in controls.pins for name in bundles.namespaces])
     acts = not controls.modes and waits(view, settings, "") is None
     if acts or settings.round.observe_only:
         # Of what is only shown nothing needs to wait.
         return Holding(pinned, np.zeros(size, dtype=np.bool_))
     rules = [waits(view, settings, name) for name in bundles.namespaces]
-    return Holding(pinned, _of_namespaces(view, [rule is not None for rule in rules]))
+    return Holding(pinned, _of_namespaces(bundles, [rule is not None for rule in rules]))
 
 
 def waits(view: View, settings: Settings, namespace: str) -> Rule | None:
     """Why what strategies want of a namespace is not carried out now; None if it is."""
-    if mode_of(view, settings, namespace) is not Mode.AUTOMATIC:
+    if mode_of(view.controls, settings, namespace) is not Mode.AUTOMATIC:
         return Rule.HELD
     windows = settings.plans.windows
     return Rule.OUTSIDE_WINDOW if windows and not is_open(windows, view.now_ms) else None
 
 
-def mode_of(view: View, settings: Settings, namespace: str) -> Mode:
+def mode_of(controls: Controls, settings: Settings, namespace: str) -> Mode:
     """The namespace's own mode, or else the cluster's."""
-    return view.controls.modes.get(namespace, Mode(settings.plans.mode))
+    return controls.modes.get(namespace, Mode(settings.plans.mode))
 
 
-def _of_namespaces(view: View, chosen: list[bool]) -> Bools:
+def _of_namespaces(bundles: Bundles, chosen: list[bool]) -> Bools:
     """(m,) the bundles of the chosen ones of ``Bundles.namespaces``."""
-    found: Bools = np.array([*chosen, False], dtype=np.bool_)[view.bundles.namespace]
+    found: Bools = np.array([*chosen, False], dtype=np.bool_)[bundles.namespace]
     return found

@@ -27,7 +27,7 @@ from trimtab.settings import Settings
 from trimtab.shedding import STRATEGIES
 from trimtab.splitting.triggers import TRIGGERS
 from trimtab.state.round_state import RoundState
-from trimtab.view import View
+from trimtab.view import Bundles, View
 
 
 class Proposals(NamedTuple):
@@ -68,7 +68,7 @@ def ask_strategies(
     view = hold_splitting(view, triggered)
     wanted = ask_merger(view, settings)
     view = hold(view, [row for wish in wanted for row in (wish.bundle, wish.neighbour)])
-    children, state = _ask_children(view, state, settings)
+    children, state = _ask_children(view.bundles, state, settings)
     wishes = instead
     if wishes is None:
         wishes, state = _ask_shedder(view, state, settings)
@@ -131,13 +131,12 @@ def ask_merger(view: View, settings: Settings) -> Sequence[MergeWish]:
 
 
 def _ask_children(
-    view: View, state: RoundState, settings: Settings
+    bundles: Bundles, state: RoundState, settings: Settings
 ) -> tuple[Sequence[ShedWish], RoundState]:
     """A wish for each child that its owner reports by now, unless the shedder is on and places them
     itself; the state waits for the other children."""
     if not state.halves:
         return (), state
-    bundles = view.bundles
     rows = rows_of(bundles.names, state.halves)
     found = {bundles.names[row] for row in rows}
     waiting = {name: since for name, since in state.halves.items() if name not in found}

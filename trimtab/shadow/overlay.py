@@ -31,6 +31,7 @@ from trimtab.load_model.resources.slopes import MESSAGE_BYTES
 from trimtab.names import rows_of
 from trimtab.ownership import State
 from trimtab.view import Brokers, View
+from trimtab.wire.ownership import Record
 
 FOLLOWING: Final = (CPU, BANDWIDTH_IN, BANDWIDTH_OUT)
 """Rows of ``resources`` that follow traffic, each with its own Costs."""
@@ -75,7 +76,7 @@ def standing(elsewhere: Mapping[str, str], view: View, brokers: Collection[str])
         for bundle, broker in elsewhere.items()
         if broker in brokers
         and home.get(bundle) != broker
-        and (bundle in home or _recorded(view, bundle))
+        and (bundle in home or _recorded(view.records.get(bundle)))
     }
 
 
@@ -143,6 +144,5 @@ def _carried(traffic: Floats) -> Floats:
     return carried
 
 
-def _recorded(view: View, bundle: str) -> bool:
-    record = view.records.get(bundle)
+def _recorded(record: Record | None) -> bool:
     return record is not None and record.state is not State.DELETED

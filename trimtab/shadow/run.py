@@ -42,7 +42,7 @@ def compare_shadow(
     """
     if settings.shadow.shedding == NO_SHADOW:
         return (memory if memory.shadow is None else replace(memory, shadow=None)), None
-    before = _known(memory, view, settings)
+    before = _known(memory, view.now_ms, settings)
     if plan.skipped not in _ASKED:
         return replace(memory, shadow=before), _record(before, before, None, None)
     other_plan, shadow, problems = _run(_caught_up(before, memory, view), view, settings)
@@ -65,7 +65,7 @@ def compare_shadow(
     return memory, _record(before, after, mine, other)
 
 
-def _known(memory: Memory, view: View, settings: Settings) -> Shadow:
+def _known(memory: Memory, now_ms: int, settings: Settings) -> Shadow:
     """The remembered comparison, or a new one if the strategies have changed."""
     contest = Contest(
         settings.round.shedding,
@@ -76,7 +76,7 @@ def _known(memory: Memory, view: View, settings: Settings) -> Shadow:
     if memory.shadow is not None and memory.shadow.contest == contest:
         return memory.shadow
     # As if the shadow's strategy took over now.
-    return Shadow(contest, view.now_ms, view.now_ms, memory.round, NOTHING_LEARNT)
+    return Shadow(contest, now_ms, now_ms, memory.round, NOTHING_LEARNT)
 
 
 def _caught_up(shadow: Shadow, memory: Memory, view: View) -> Shadow:

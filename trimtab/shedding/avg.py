@@ -27,7 +27,7 @@ from trimtab.plan import ShedWish
 from trimtab.reasons import Reason
 from trimtab.settings import AvgSettings, Settings, UnloadSettings
 from trimtab.shedding.busiest import largest_first, traffic
-from trimtab.view import View
+from trimtab.view import Brokers, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def _marked(column: Ints, idle: Ints, busy: Ints, chosen: Bools) -> Bools:
 
 
 def _select(view: View, pairs: _Pairs, limits: UnloadSettings) -> list[ShedWish]:
-    rate, throughput = _gap(view, pairs, RATE_IN), _gap(view, pairs, THROUGHPUT_IN)
+    rate, throughput = _gap(view.brokers, pairs, RATE_IN), _gap(view.brokers, pairs, THROUGHPUT_IN)
     by_rate = rate * limits.max_share > limits.min_rate
     worth = by_rate | (throughput * limits.max_share > limits.min_throughput)
     need = np.where(by_rate, rate, throughput)[worth] * limits.max_share
@@ -129,8 +129,8 @@ def _select(view: View, pairs: _Pairs, limits: UnloadSettings) -> list[ShedWish]
     return sheds
 
 
-def _gap(view: View, pairs: _Pairs, measure: int) -> Floats:
-    carried = traffic(view.brokers, measure)
+def _gap(brokers: Brokers, pairs: _Pairs, measure: int) -> Floats:
+    carried = traffic(brokers, measure)
     return carried[pairs.busy] - carried[pairs.idle]
 
 

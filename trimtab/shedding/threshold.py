@@ -24,7 +24,7 @@ from trimtab.plan import ShedWish
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
 from trimtab.shedding.busiest import MARGIN, take_until, traffic
-from trimtab.view import View
+from trimtab.view import Brokers, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def shed(
 ) -> tuple[Sequence[ShedWish], ThresholdHistory]:
     """Shed the largest bundles of every broker above the threshold."""
     names, limits = view.brokers.names, settings.threshold
-    averages = average_usage(view, history, settings)
+    averages = average_usage(view.brokers, history, settings)
     mean = mean_of(averages)
     if mean == 0:
         return (), _remember(names, averages)
@@ -47,15 +47,15 @@ def shed(
     hot = (averages >= mean + limits.threshold) & (need >= limits.min_throughput)
     sheds = take_until(view, need, hot & (view.brokers.listed > 1), Reason.OVER_AVERAGE)
     if not sheds and limits.lower_boundary:
-        averages = average_usage(view, _remember(names, averages), settings)
+        averages = average_usage(view.brokers, _remember(names, averages), settings)
         sheds = _lower_boundary(view, averages, settings)
     return sheds, _remember(names, averages)
 
 
-def average_usage(view: View, history: ThresholdHistory, settings: Settings) -> Floats:
+def average_usage(brokers: Brokers, history: ThresholdHistory, settings: Settings) -> Floats:
     """(n,) average usage: the history's, updated once."""
-    loads, kept = usage(view.brokers.resources, settings.weights), settings.weights.history
-    past = np.array([history.usage.get(name, np.nan) for name in view.brokers.names])
+    loads, kept = usage(brokers.resources, settings.weights), settings.weights.history
+    past = np.array([history.usage.get(name, np.nan) for name in brokers.names])
     return np.where(np.isnan(past), loads, past * kept + (1 - kept) * loads)
 
 

@@ -21,7 +21,7 @@ from trimtab.plan import ShedWish
 from trimtab.reasons import Reason
 from trimtab.settings import Settings, UnloadSettings
 from trimtab.shedding.busiest import largest_first, traffic
-from trimtab.view import View
+from trimtab.view import Brokers, View
 
 _ZERO: Final = 1e-6
 """Traffic up to this counts as 0."""
@@ -58,19 +58,19 @@ def shed(view: View, history: None, settings: Settings) -> tuple[Sequence[ShedWi
 
 def excess_of(view: View, settings: Settings) -> Excess | None:
     limits, unload = settings.uniform, settings.unload
-    source, least, most = extremes(view, RATE_IN)
+    source, least, most = extremes(view.brokers, RATE_IN)
     if 0 < limits.rate_difference < (most - least) * 100 / least:
         return Excess(source, RATE_IN, most - least, unload.min_rate, Reason.RATE_GAP)
-    source, least, most = extremes(view, THROUGHPUT_IN)
+    source, least, most = extremes(view.brokers, THROUGHPUT_IN)
     if 0 < limits.throughput_ratio < most / least:
         gap, minimum = most - least, unload.min_throughput
         return Excess(source, THROUGHPUT_IN, gap, minimum, Reason.THROUGHPUT_GAP)
     return None
 
 
-def extremes(view: View, measure: int) -> tuple[int, float, float]:
+def extremes(brokers: Brokers, measure: int) -> tuple[int, float, float]:
     """The row of the broker with the most traffic, the least traffic, and the most traffic."""
-    carried = traffic(view.brokers, measure)
+    carried = traffic(brokers, measure)
     source = int(np.argmax(carried))
     least = float(carried.min())
     return source, 1.0 if least <= _ZERO else least, float(carried[source])

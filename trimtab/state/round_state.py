@@ -30,7 +30,7 @@ _SHARED: Final = {"planned": "trimtab", "least-predicted-usage": "trimtab"}
 
 @dataclass(frozen=True, slots=True)
 class Histories:
-    """The history of each strategy that keeps one; a field is its name with underscores.
+    """The history of each strategy that keeps one; a field has its strategy's name (underscores).
 
     A new field needs a default: a state written before it existed must still be read.
     """

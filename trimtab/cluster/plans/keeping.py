@@ -12,7 +12,7 @@ from typing import Final
 from zlib import crc32
 
 from trimtab.cluster.plans.effect import predict_effect
-from trimtab.controls import KEPT, Mode
+from trimtab.controls import Mode
 from trimtab.explaining.scene import Scene
 from trimtab.kept_plans.kept_plan import KeptPlan, Step, StepKind
 from trimtab.kept_plans.life import OPEN, UNDER_WAY, PlanEvent, PlanState
@@ -48,12 +48,12 @@ def keep_plan(memory: Memory, scene: Scene) -> Memory:
 
 def make_plan(scene: Scene) -> KeptPlan | None:
     """A plan of what the round held back and a person may approve; None if there is nothing."""
-    modes = {
-        each: mode_of(scene.view, scene.settings, each) for each in _namespaces(scene.plan.held)
-    }
-    if not KEPT & {*modes.values()}:
+    controls, settings = scene.view.controls, scene.settings
+    modes = {each: mode_of(controls, settings, each) for each in _namespaces(scene.plan.held)}
+    asking = {namespace for namespace, mode in modes.items() if mode.keeps_plans}
+    if not asking:
         return None
-    held = _approvable(scene.plan.held, {name for name, mode in modes.items() if mode in KEPT})
+    held = _approvable(scene.plan.held, asking)
     steps = tuple(_steps(held))
     text = repr((scene.now_ms, steps))
     return KeptPlan(

@@ -27,7 +27,7 @@ class ThresholdAccount(LineAccount):
     """The account of the strategy ``threshold``."""
 
     def __init__(self, scene: Scene) -> None:
-        averages = average_usage(scene.seen, _past(scene), scene.settings)
+        averages = average_usage(scene.seen.brokers, _past(scene), scene.settings)
         self._mean = mean = mean_of(averages)
         limits = scene.settings.threshold
         line = Line(

@@ -91,8 +91,8 @@ class UniformAccount:
 
     @cached_property
     def _figures(self) -> dict[str, float]:
-        _, least, most = extremes(self._view, RATE_IN)
-        _, low, high = extremes(self._view, THROUGHPUT_IN)
+        _, least, most = extremes(self._view.brokers, RATE_IN)
+        _, low, high = extremes(self._view.brokers, THROUGHPUT_IN)
         return {"rate_difference": (most - least) * 100 / least, "throughput_ratio": high / low}
 
     @property

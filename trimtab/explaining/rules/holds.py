@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trimtab.controls import Mode
 from trimtab.explaining.accounts.cause import Cause
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.words import format_count
@@ -55,9 +54,9 @@ def _waiting(scene: Scene, bundle: str) -> Cause | None:
     view, settings, namespace = scene.view, scene.settings, namespace_of(bundle)
     rule = waits(view, settings, namespace)
     if rule is Rule.HELD:
-        mode = mode_of(view, settings, namespace)
+        mode = mode_of(view.controls, settings, namespace)
         whose = namespace if namespace in view.controls.modes else "plans.mode"
-        shown = "" if mode is Mode.OBSERVE else f": `trimtab plans list --cluster {view.cluster}`"
+        shown = f": `trimtab plans list --cluster {view.cluster}`" if mode.keeps_plans else ""
         return Cause(rule, f"changes wait for a person's word ({whose}: {mode}){shown}")
     if rule is Rule.OUTSIDE_WINDOW:
         opens = opens_ms(settings.plans.windows, scene.now_ms)

@@ -24,7 +24,7 @@ from trimtab.load import COUNTED
 from trimtab.load_model.estimating.estimates import Keys
 from trimtab.load_model.resources.costs import is_idle, rise
 from trimtab.load_model.resources.slopes import PRIOR, Fit, count_reports, fit_slopes
-from trimtab.view import View
+from trimtab.view import Brokers, Bundles, View
 
 _LEAST_IDLE: Final = 0.001
 """Part of its limit that any broker uses by itself: `idle` must be able to rise from none."""
@@ -105,17 +105,17 @@ def learn_needs(past: Needs, view: View, keys: Keys, order: Ints, half_life: flo
     news = brokers.reported_ms > before
     if not news.any() and np.array_equal(keys, past.keys) and past.brokers == brokers.names:
         return past
-    moments = count_reports(past.moments, view, news, brokers.reported_ms - before, half_life)
+    moments = count_reports(past.moments, brokers, news, brokers.reported_ms - before, half_life)
     hosts, limits = view.bundles.owner[order], brokers.limits[COUNTED]
     held, usual_limits = np.bincount(hosts, minlength=n), np.median(limits, axis=1)
     base_variance = (_BASE * usual_limits) ** 2
     noise = np.maximum(past.noise, (_LEAST_NOISE * usual_limits) ** 2)
-    idle = _idle(past.idle, view, (brokers.reported_ms - before)[news & (before > 0)])
+    idle = _idle(past.idle, brokers, (brokers.reported_ms - before)[news & (before > 0)])
     idle_use = idle * usual_limits
     busiest = int(np.argmax(brokers.smoothed_resources[COUNTED].mean(axis=1)))
     fit = fit_slopes(moments, busiest, float(idle_use[busiest]))
     usual, spread = _usual(fit, base_variance, idle_use, max(float(held.mean()), 1.0))
-    weights = weights_of(view)[order]
+    weights = weights_of(view.bundles)[order]
     bundles = _carried(past, keys, usual[:, None] * weights, np.where(known, at, -1))
     come = (bundles.was != hosts) & news[hosts]
     loose = np.where(come, bundles.unsure, bundles.loose + _loosened(bundles, hosts, held))
@@ -167,11 +167,11 @@ def _usual(fit: Fit, base_variance: Floats, idle: Floats, held: float) -> tuple[
     return usual, np.maximum(fit.variance / held, usual**2)
 
 
-def _idle(past: Floats, view: View, elapsed_ms: Ints) -> Floats:
+def _idle(past: Floats, brokers: Brokers, elapsed_ms: Ints) -> Floats:
     """(4,) the least average use of an idle broker, in parts of its limit; fades by rising."""
     risen = past * rise(float(elapsed_ms.max(initial=0)) / 1000)
-    idle_now = is_idle(PRIOR @ view.brokers.smoothed_traffic)
-    shares = view.brokers.smoothed_resources[COUNTED][:, idle_now].min(axis=1, initial=100.0) / 100
+    idle_now = is_idle(PRIOR @ brokers.smoothed_traffic)
+    shares = brokers.smoothed_resources[COUNTED][:, idle_now].min(axis=1, initial=100.0) / 100
     idle: Floats = np.minimum(risen, np.maximum(shares, _LEAST_IDLE))
     return idle
 
@@ -194,12 +194,12 @@ def _noise(past: Floats, off: Floats) -> Floats:
     return _NOISE_KEPT * past + (1 - _NOISE_KEPT) * seen
 
 
-def weights_of(view: View) -> Floats:
+def weights_of(bundles: Bundles) -> Floats:
     """(m,) how large each bundle's own need may be, relative to the mean.
 
     It grows with the square root of the traffic: a bundle with little traffic may still need much.
     """
-    root = np.sqrt(PRIOR @ view.bundles.long)
+    root = np.sqrt(PRIOR @ bundles.long)
     weights: Floats = root / max(float(root.mean()) if root.size else 0.0, _TINY)
     return weights
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.load import COUNTED
 from trimtab.load_model.resources.costs import least_explained
-from trimtab.view import View
+from trimtab.view import Brokers
 
 MESSAGE_BYTES: Final = 1024.0
 """The cost of handling a message besides its bytes, in bytes. Lower: bundles of small messages look
@@ -50,10 +50,9 @@ class Fit(NamedTuple):
 
 
 def count_reports(
-    past: Floats, view: View, news: Bools, elapsed_ms: Ints, half_life: float
+    past: Floats, brokers: Brokers, news: Bools, elapsed_ms: Ints, half_life: float
 ) -> Floats:
     """(9, 9) the fading sums of products of 1, traffic and use, after the reports of ``news``."""
-    brokers = view.brokers
     counted = news & (brokers.smoothed_traffic.sum(axis=0) > 0)
     if not counted.any():
         return past

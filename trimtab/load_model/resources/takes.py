@@ -14,7 +14,7 @@ from trimtab.load_model.resources.needs import Needs, weights_of
 from trimtab.load_model.resources.slopes import PRIOR
 from trimtab.names import identities
 from trimtab.settings import WeightSettings
-from trimtab.view import View
+from trimtab.view import Brokers, View
 
 _RIVAL: Final = 0.35
 """The part of a broker's usage, or of the mean if that is more, at which another resource competes.
@@ -61,10 +61,10 @@ class Takes:
         return replace(self, used=used)
 
 
-def compete(view: View, weights: WeightSettings) -> bool:
+def compete(brokers: Brokers, weights: WeightSettings) -> bool:
     """Whether several resources matter: another than the leading one is busy, and they do not go
     together."""
-    shares = view.brokers.smoothed_resources[COUNTED] / 100 * _weight(weights)[:, None]
+    shares = brokers.smoothed_resources[COUNTED] / 100 * _weight(weights)[:, None]
     if shares.shape[1] <= 2:
         return False
     usage = shares.max(axis=0)
@@ -98,7 +98,7 @@ def takes_of(view: View, needs: Needs, size: Floats, weights: WeightSettings) ->
     own, unsure = np.empty_like(needs.own), np.empty_like(needs.unsure)
     own[:, order], unsure[:, order] = needs.own, needs.unsure
     need = np.maximum(needs.slopes @ carried + own, 0.0)
-    doubt = np.sqrt(unsure * needs.spread[:, None]) * weights_of(view)
+    doubt = np.sqrt(unsure * needs.spread[:, None]) * weights_of(view.bundles)
     # What only a sum tells may be another bundle's.
     doubt = np.maximum(doubt, unsure * np.maximum(own, 0.0))
     there = np.array([np.bincount(view.intended, column, n) for column in need])

@@ -23,7 +23,7 @@ from trimtab.plan import SplitWish
 from trimtab.reasons import Reason
 from trimtab.settings import Settings, SplitSettings
 from trimtab.splitting.triggers.limits import Busy, Places, find_judged, over_limits
-from trimtab.view import View
+from trimtab.view import Bundles, View
 
 Divisible = Callable[[int], bool]
 """Whether a bundle row has a possible split point; asked for bundles that are about to be split."""
@@ -53,7 +53,7 @@ def split(
     wishes = list(islice(granted, limits.max_per_round or None))
     capped = 0 < limits.max_per_round == len(wishes)
     last = wishes[-1].bundle if capped else len(names) - 1
-    hits = _unlooked(view, past, last)
+    hits = _unlooked(view.bundles, past, last)
     hits.update({names[row]: count for row, count in counts.items() if row <= last})
     for wish in wishes:
         del hits[names[wish.bundle]]
@@ -76,11 +76,11 @@ def _granted(
             yield SplitWish(row, reason)
 
 
-def _unlooked(view: View, past: Mapping[str, int], last: int) -> dict[str, int]:
+def _unlooked(bundles: Bundles, past: Mapping[str, int], last: int) -> dict[str, int]:
     """The hits of bundles that are not judged, or come after row ``last``."""
     if not past:
         return {}
-    may = find_judged(view.bundles)
-    rows = [row for row in rows_of(view.bundles.names, past) if row > last or not may[row]]
-    names = [view.bundles.names[row] for row in rows]
+    may = find_judged(bundles)
+    rows = [row for row in rows_of(bundles.names, past) if row > last or not may[row]]
+    names = [bundles.names[row] for row in rows]
     return {name: past[name] for name in names}

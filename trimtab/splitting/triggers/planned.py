@@ -96,7 +96,7 @@ def _remembered(past: Divided, giants: Divided, now_ms: int) -> dict[str, Weighe
 
 def _left_whole(view: View, row: int, giant: Weighed, divided: Divided) -> bool:
     name = view.bundles.names[row]
-    if not divisible(view, row) or name in divided:
+    if not divisible(view.bundles, row) or name in divided:
         return True
     ancestors = [past for whole, past in divided.items() if within(whole, name)]
     return sum(giant.size >= _NEARLY_ALL * past.size for past in ancestors) >= _IN_A_ROW
