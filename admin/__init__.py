@@ -1,4 +1,4 @@
-"""The command line `trimtab`, and what only it runs: demo, conformance kit, the wire's text.
+"""The command line `trimtab`, and what only it runs: demo, conformance kit, generated documents.
 
 Code that brokers or the job run is in `agent` and `streaming`.
 """

@@ -16,9 +16,9 @@ import redis
 
 from admin.topic_tail import TopicTail
 from sinks.kafka.readable import MALFORMED
-from sinks.redis.leases import history_of
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import translate_errors
+from sinks.redis.server.survey import history_of
 from trimtab.auditing.auditor import GRACE_MS, Audit, Violation
 from trimtab.ownership import Event
 from trimtab.store.requests import is_of_a_broker

@@ -27,14 +27,14 @@ from agent.broker import Broker
 from agent.commands.actions import obey
 from agent.commands.leaving import leave
 from agent.commands.obeying import Obeyed, Obeyer
-from agent.due_reports import DueReports
 from agent.forgetting import Forgetter
 from agent.holdings import Holdings
 from agent.leasing import LeaseHolder, Superseded
 from agent.links import AgentSettings, Links
+from agent.reports.due_reports import DueReports
 from agent.seeding import look_again, seed
 from sinks.errors import UNOPENED, Closed, Misconfigured, Unavailable
-from sinks.redis.leases import Lease, Renewal
+from sinks.redis.leasing.lease import Lease, Renewal
 from trimtab.model import Epoch
 from trimtab.wire.command import Command, CommandKind
 from trimtab.wire.load_report import LocalBrokerData

@@ -16,7 +16,7 @@ import math
 from agent.holdings import Holdings
 from agent.links import AgentSettings, Links
 from sinks.errors import Closed
-from sinks.redis.leases import FOR_THE_NEXT, NO_SESSION, Lease, Renewal
+from sinks.redis.leasing.lease import FOR_THE_NEXT, NO_SESSION, Lease, Renewal
 from trimtab.wire.assertion import Assertion
 
 

@@ -17,7 +17,7 @@ from agent.reports.reporting import Cadence, Reporter
 from agent.seen import Seen
 from sinks.redis.command_streams import CommandStream
 from sinks.redis.hints import PlacementHints
-from sinks.redis.leases import Leases
+from sinks.redis.leasing.leases import Leases
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.service_urls import UrlStore
 from trimtab.store.server_time import ServerTime

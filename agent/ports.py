@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from sinks.redis.hints import Counted
-from sinks.redis.leases import Lease
+from sinks.redis.leasing.lease import Lease
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Command
 from trimtab.wire.hints import Hints
@@ -34,7 +34,7 @@ class Store(Protocol):
 
 
 class LeaseKeeper(Protocol):
-    """`sinks.redis.leases.Leases`, as a broker uses it."""
+    """`sinks.redis.leasing.leases.Leases`, as a broker uses it."""
 
     def renew(  # noqa: PLR0913 - as `Leases`
         self,

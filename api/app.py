@@ -43,7 +43,37 @@ from trimtab.metrics import api as metrics
 
 _ADMIN_PATHS: Final = "/admin/v2"
 """Prefix of Pulsar's admin paths."""
+_PULSAR_ROUTERS: Final = (
+    (brokers, Role.ADMIN),
+    (broker_stats, Role.ADMIN),
+    (isolation, Role.ADMIN),
+    (clusters, Role.ADMIN),
+    (groups, Role.OPERATOR),
+    (namespaces, Role.OPERATOR),
+    (bundles, Role.OPERATOR),
+    (members, Role.OPERATOR),
+    (topics, Role.OPERATOR),
+)
+"""Pulsar's admin paths, each with the role that its changes need; a viewer may read."""
 _OWN_PATHS: Final = "/trimtab/v1"
+"""Prefix of trimtab's own paths."""
+_OWN_ROUTERS: Final = (
+    (own_clusters, Role.OPERATOR),
+    (own_brokers, Role.OPERATOR),
+    (own_bundles, Role.OPERATOR),
+    (own_namespaces, Role.OPERATOR),
+    (own_groups, Role.OPERATOR),
+    (own_policies, Role.ADMIN),
+    (own_plans, Role.OPERATOR),
+    (own_pins, Role.OPERATOR),
+    (own_modes, Role.ADMIN),
+    (own_rounds, Role.OPERATOR),
+    (own_settings, Role.ADMIN),
+    (own_topics, Role.OPERATOR),
+    (own_explaining, Role.OPERATOR),
+    (own_sizing, Role.VIEWER),
+)
+"""trimtab's own paths, the same way."""
 MOST_CHANGES: Final = 600.0
 """Changes a minute of one caller. Lower: scripts wait; higher: one caller can crowd out the rest.
 """
@@ -74,38 +104,13 @@ def create_app(context: Context, access: Access | None = None) -> FastAPI:
     app.state.context, app.state.limit = context, access.limit
     app.state.tokens, app.state.local = access.tokens, access.local
     handle_errors(app)
-    for router, changes in (
-        (brokers, Role.ADMIN),
-        (broker_stats, Role.ADMIN),
-        (isolation, Role.ADMIN),
-        (clusters, Role.ADMIN),
-        (groups, Role.OPERATOR),
-        (namespaces, Role.OPERATOR),
-        (bundles, Role.OPERATOR),
-        (members, Role.OPERATOR),
-        (topics, Role.OPERATOR),
-    ):
+    for router, changes in _PULSAR_ROUTERS:
         app.include_router(router, prefix=_ADMIN_PATHS, dependencies=[allow(changes)])
     # Pulsar's own client asks for groups without the version.
     app.include_router(groups, prefix="/admin", dependencies=[allow(Role.OPERATOR)])
     # It only reads: a viewer is enough.
     app.include_router(lookup, prefix="/lookup/v2/topic", dependencies=[allow(Role.OPERATOR)])
-    for router, changes in (
-        (own_clusters, Role.OPERATOR),
-        (own_brokers, Role.OPERATOR),
-        (own_bundles, Role.OPERATOR),
-        (own_namespaces, Role.OPERATOR),
-        (own_groups, Role.OPERATOR),
-        (own_policies, Role.ADMIN),
-        (own_plans, Role.OPERATOR),
-        (own_pins, Role.OPERATOR),
-        (own_modes, Role.ADMIN),
-        (own_rounds, Role.OPERATOR),
-        (own_settings, Role.ADMIN),
-        (own_topics, Role.OPERATOR),
-        (own_explaining, Role.OPERATOR),
-        (own_sizing, Role.VIEWER),
-    ):
+    for router, changes in _OWN_ROUTERS:
         app.include_router(router, prefix=_OWN_PATHS, dependencies=[allow(changes)])
     shown = Exposition(metrics.METRICS)
     app.include_router(exposed(shown), dependencies=[allow(Role.OPERATOR)])

@@ -27,7 +27,7 @@ from agent.lookup.settling import LookupSettings
 from benchmarks.figures import Bar, Figure, Limit, figure
 from deploy.redis_server import RedisServer
 from sinks.redis.cluster_gate import ClusterGate
-from sinks.redis.leases import Leases
+from sinks.redis.leasing.leases import Leases
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
 from trimtab.model import NO_EPOCH, HashRange

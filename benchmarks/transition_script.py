@@ -20,7 +20,7 @@ from redis import Redis
 
 from benchmarks.figures import Bar, Figure, Limit, figure
 from sinks.redis.cluster_gate import ClusterGate
-from sinks.redis.leases import Leases
+from sinks.redis.leasing.leases import Leases
 from sinks.redis.ownership_store import OwnershipStore
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import Event

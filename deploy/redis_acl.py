@@ -23,7 +23,7 @@ from urllib.parse import quote
 
 import typer
 
-from sinks.redis.leases import literal
+from sinks.redis.leasing.leases import literal
 from trimtab.model import InvalidName, parse_subject
 from trimtab.wire import keys
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from admin.conformance.stage import OTHER, Broken, Stage
+from admin.conformance.sight import Broken
+from admin.conformance.stage import OTHER, Stage
 from admin.conformance.steps import (
     LOWER,
     SECOND,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 
-from admin.conformance.stage import OTHER, Broken, Stage
+from admin.conformance.sight import Broken
+from admin.conformance.stage import OTHER, Stage
 from admin.conformance.steps import (
     DIVISION,
     LOWER,

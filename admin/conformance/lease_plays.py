@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 
-from admin.conformance.stage import LEASE_MS, Broken, Stage
+from admin.conformance.sight import Broken
+from admin.conformance.stage import LEASE_MS, Stage
 from admin.conformance.steps import (
     LOWER,
     opened,

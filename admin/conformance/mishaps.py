@@ -6,7 +6,8 @@ import re
 import time
 from typing import Final
 
-from admin.conformance.stage import LEASE_MS, OTHER, Broken, Stage
+from admin.conformance.sight import Broken
+from admin.conformance.stage import LEASE_MS, OTHER, Stage
 from admin.conformance.steps import (
     DIVISION,
     LOWER,

@@ -12,7 +12,8 @@ from redis import RedisError
 from admin.conformance.line import Line
 from admin.conformance.program import Launch, Program, Started, Told
 from admin.conformance.rules import RULES
-from admin.conformance.stage import Broken, Stage
+from admin.conformance.sight import Broken
+from admin.conformance.stage import Stage
 from deploy.ports import LOOPBACK, free_port
 from deploy.process import ServerError
 from sinks.errors import SinkError

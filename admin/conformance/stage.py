@@ -16,11 +16,11 @@ import redis
 
 from admin.conformance.line import Line
 from admin.conformance.program import Launch, Told, shown
+from admin.conformance.sight import PAUSE_S, Broken, Sight
 from deploy.ports import LOOPBACK, free_port
 from sinks.redis.cluster_gate import ClusterGate
-from sinks.redis.command_streams import GROUP
-from sinks.redis.leases import Lease, Leases
-from sinks.redis.ownership_store import OwnershipStore
+from sinks.redis.leasing.lease import Lease
+from sinks.redis.leasing.leases import Leases
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import Event, State
 from trimtab.wire import keys
@@ -34,38 +34,23 @@ MARGIN_MS: Final = 1000
 """How long before its end a broker no longer counts on its lease. It counts from its request, so by
 the server's clock it stops even earlier."""
 
-PATIENCE_S: Final = 15.0
-"""How long a broker may take to do what it must."""
-
-WATCHED_S: Final = 1.0
-"""How long it is watched for what it must not do; shorter than what is left of any lease."""
-
 OTHER: Final = "127.0.0.1:2"
 _GENERATION: Final = 1
 _DEADLINE_MS: Final = 30_000
 _DAY_MS: Final = 86_400_000
-_PAUSE_S: Final = 0.01
 _VOUCH_S: Final = 0.2
 
 
-class Broken(Exception):
-    """A rule is not kept; says what was seen."""
-
-
-class Stage:
+class Stage(Sight):
     """One broker under test, in one cluster."""
 
     def __init__(self, client: redis.Redis, told: Told, launch: Launch, line: Line) -> None:
         """``told`` sends the program to the server through ``line``."""
+        super().__init__(client, told)
         self.line = line
         self._told, self._launch = told, launch
-        self.cluster, self.broker = told.cluster, told.broker
-        self.client = client
         self._leases = Leases(client)
-        self._store = OwnershipStore(client)
-        self._served = told.served
         self._gate = ClusterGate(client, LEASE_MS)
-        self.history = ""
         self._numbers = count()
         self.program = launch(told)
         self._ended = threading.Event()
@@ -77,8 +62,6 @@ class Stage:
         self._ended.set()
         self._clock.join()
         self.program.end()
-
-    # What a job does.
 
     def open(self) -> None:
         """Let requests in."""
@@ -268,57 +251,6 @@ class Stage:
         if not outcome.accepted:
             raise Broken(f"{event.value} of {bundle} is refused: {outcome.reason}")
 
-    # What is seen.
-
-    def commands_of(self, broker: str) -> list[Command]:
-        """The commands in a broker's stream."""
-        entries: Any = self.client.xrange(keys.command_stream(self.cluster, broker))
-        return [msgspec.json.decode(each[b"command"], type=Command) for _, each in entries]
-
-    def lease(self) -> str:
-        """The lease's value, empty without one."""
-        value: Any = self.client.get(keys.lease_key(self.cluster, self.broker))
-        return value.decode() if value else ""
-
-    def lease_left_ms(self) -> int:
-        left: Any = self.client.pttl(keys.lease_key(self.cluster, self.broker))
-        return max(0, int(left))
-
-    def record(self, bundle: str) -> Record | None:
-        return self._store.record(self.cluster, bundle)
-
-    def epoch(self, bundle: str) -> Epoch:
-        record = self.record(bundle)
-        return record.epoch if record else NO_EPOCH
-
-    def served(self) -> dict[str, Epoch]:
-        """What the program serves; nothing if it does not answer."""
-        return shown(self._served) or {}
-
-    def reads_its_stream(self) -> bool:
-        """Whether the broker has asked for commands, as one of the brokers' group."""
-        stream = keys.command_stream(self.cluster, self.broker)
-        try:
-            groups: Any = self.client.xinfo_groups(stream)
-        except redis.ResponseError:
-            # There is no stream.
-            return False
-        return any(group["name"] == GROUP.encode() and group["consumers"] for group in groups)
-
-    def stream_is_empty(self) -> bool:
-        """Whether no command is left, delivered or not."""
-        stream = keys.command_stream(self.cluster, self.broker)
-        return self.reads_its_stream() and self.client.xlen(stream) == 0
-
-    def asserted(self) -> bool:
-        return bool(self.client.exists(self._assertion_key()))
-
-    def assertion(self) -> dict[str, Any]:
-        """The records by bundle of the broker's last assertion; empty without one."""
-        text: Any = self.client.get(self._assertion_key())
-        records: dict[str, Any] = msgspec.json.decode(text or b"{}").get("records", {})
-        return records
-
     def renew_as(self, session: int) -> Lease:
         """Ask for the lease as another process of the broker's name."""
         return self._leases.renew(self.cluster, self.broker, session, LEASE_MS)
@@ -338,27 +270,8 @@ class Stage:
             ending = pool.submit(self.program.stop)
             while not ending.done():
                 look()
-                time.sleep(_PAUSE_S)
+                time.sleep(PAUSE_S)
             ending.result()
-
-    def wait(self, is_so: Callable[[], bool], otherwise: str) -> None:
-        """Wait until it is so."""
-        deadline = time.monotonic() + PATIENCE_S
-        while not is_so():
-            if time.monotonic() > deadline:
-                raise Broken(f"{otherwise}, within {PATIENCE_S:.0f} s")
-            time.sleep(_PAUSE_S)
-
-    def hold(self, is_so: Callable[[], bool], otherwise: str, seconds: float = WATCHED_S) -> None:
-        """Watch that it stays so."""
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            if not is_so():
-                raise Broken(otherwise)
-            time.sleep(_PAUSE_S)
-
-    def _assertion_key(self) -> str:
-        return keys.assertion_key(self.cluster, self.history, self.broker)
 
     def _open_hash(self, field: str) -> str:
         value: Any = self.client.hget(keys.open_key(self.cluster), field)

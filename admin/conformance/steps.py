@@ -7,7 +7,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from admin.conformance.stage import MARGIN_MS, Broken, Stage
+from admin.conformance.sight import Broken
+from admin.conformance.stage import MARGIN_MS, Stage
 from trimtab.ownership import State
 from trimtab.wire.command import Command, Division
 

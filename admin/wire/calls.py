@@ -9,7 +9,8 @@ import msgspec
 import redis
 
 from admin.wire import examples as e
-from sinks.redis.leases import FOR_THE_NEXT, Leases
+from sinks.redis.leasing.lease import FOR_THE_NEXT
+from sinks.redis.leasing.leases import Leases
 from sinks.redis.ownership_store import OwnershipStore
 from trimtab.model import Epoch
 from trimtab.ownership import LONGEST_LEASE_MS, State

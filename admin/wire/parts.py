@@ -20,7 +20,7 @@ from admin.wire.calls import Call, lease_calls, transition_calls
 from admin.wire.members import members, summary, words
 from admin.wire.schemas import FORMS
 from sinks.redis.command_streams import GROUP, KEPT_S
-from sinks.redis.leases import Renewal
+from sinks.redis.leasing.lease import Renewal
 from sinks.redis.scripts import ASSERTION_KEPT_MS, BROKERS_SCRIPTS
 from trimtab import ownership
 from trimtab.ownership import BROKER_EVENTS, TRANSITIONS, Given, State

@@ -32,7 +32,7 @@ from sinks.errors import UNOPENED, Closed, Misconfigured, Unavailable
 from sinks.redis.bundle_index import BundleIndex
 from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.hints import PlacementHints
-from sinks.redis.leases import Leases
+from sinks.redis.leasing.leases import Leases
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.service_urls import UrlStore
 from trimtab.store.lookup import STEPS, LookupAction, NotTiling, parse_topic

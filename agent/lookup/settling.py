@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from agent.lookup.claiming import Claims, NoPlace
 from agent.lookup.directory import Directory
-from sinks.redis.leases import Leases
+from sinks.redis.leasing.leases import Leases
 from sinks.redis.ownership_store import OwnershipStore
 from trimtab.model import NO_EPOCH
 from trimtab.ownership import State

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from simulation.ownership.network import Wire
 from sinks.errors import StoreUnavailable
 from sinks.redis.cluster_gate import Closure
-from sinks.redis.leases import Lease, Renewal
+from sinks.redis.leasing.lease import Lease, Renewal
 from sinks.redis.ownership_store import BatchOutcome
 from trimtab.ownership import LONGEST_LEASE_MS
 from trimtab.wire.assertion import Assertion

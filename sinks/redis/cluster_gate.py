@@ -18,7 +18,7 @@ from sinks.errors import Closed, Damaged, Evicting, Fenced, GenerationSpent, Sin
 from sinks.kafka.readable import Readable, readable_assertion
 from sinks.redis.hints import write_hints
 from sinks.redis.journal_relay import PAGE, Rejected, checked_change
-from sinks.redis.leases import Leases, history_of, literal
+from sinks.redis.leasing.leases import Leases, literal
 from sinks.redis.scripts import (
     BROKERS_SCRIPTS,
     hints_script,
@@ -29,7 +29,7 @@ from sinks.redis.scripts import (
     run,
 )
 from sinks.redis.server.connections import address, translate_errors
-from sinks.redis.server.survey import evicting
+from sinks.redis.server.survey import evicting, history_of
 from trimtab.ownership import LONGEST_LEASE_MS
 from trimtab.wire import keys
 from trimtab.wire.assertion import Assertion

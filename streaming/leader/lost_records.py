@@ -10,7 +10,7 @@ from sinks.exposition import Exposition
 from sinks.kafka.readable import Readable
 from sinks.redis.cluster_gate import Closure, ClusterGate
 from sinks.redis.ownership_store import OwnershipStore
-from streaming.ignored_records import UNREADABLE, tell_ignored
+from streaming.metrics.ignored_records import UNREADABLE, tell_ignored
 from trimtab.store.rebuild import Rebuilt, doubtful, newest_of, rebuild_records
 from trimtab.wire.ownership import Record
 

@@ -1,4 +1,4 @@
-"""Metrics of the job: from batches and Spark's progress to what Prometheus reads.
+"""What the job shows of its batches: metrics, and a log of records that it does not believe.
 
-Their names and help texts are in `trimtab.metrics`.
+The metrics' names and help texts are in `trimtab.metrics`.
 """

@@ -6,25 +6,14 @@ writer waits for an absent sink with the batch uncommitted: nothing is lost or d
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from typing import Final, TypeVar
 
 import msgspec
 import structlog
 from pyspark.sql import DataFrame
 
-from sinks.errors import (
-    Closed,
-    Damaged,
-    Evicting,
-    Fenced,
-    Isolated,
-    KafkaUnavailable,
-    Misconfigured,
-    Unavailable,
-)
+from sinks.errors import Closed, Fenced, KafkaUnavailable, Misconfigured, Unavailable
 from sinks.kafka.pages import batch_records, split_pages
 from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.kafka.state_records import state_pages
@@ -42,8 +31,9 @@ from streaming.metrics.gauges import (
     show_outcomes,
     show_round,
 )
+from streaming.metrics.rejected_reports import RejectedReportLog
+from streaming.query.cluster_attempts import ClusterAttempts
 from streaming.query.offsets import OffsetLog
-from streaming.rejected_reports import RejectedReportLog
 from streaming.sink_retry import SinkRetry
 from streaming.sizing import SizeWatch
 from trimtab.kept_plans.kept_plan import KeptPlan
@@ -57,12 +47,6 @@ from trimtab.wire.rounds import BatchRecord, JobSettings, RoundRecord
 from trimtab.wire.rows import DeadLetter, Intake, Row, Tag
 
 log = structlog.get_logger()
-
-T = TypeVar("T")
-
-ISOLATED_ATTEMPTS: Final = 12
-"""A cluster that still lacks its replicas after so many attempts, some ten seconds, is left out of
-the batch: fewer: a short partition costs its moves; more: all clusters wait for one."""
 
 
 class BatchWriter:
@@ -105,10 +89,7 @@ class BatchWriter:
         self._bounces = Bounces(self._shown)
         self._told = False
         self._disbelief = RejectedReportLog()
-        self._damaged: dict[tuple[str, str], str] = {}
-        """Cluster and the action that failed for it, to the cause."""
-        self._isolated = Counter[tuple[str, str]]()
-        """How often in a row a cluster lacked its replicas, by the action."""
+        self._attempts = ClusterAttempts(retry)
 
     def __call__(self, frame: DataFrame, number: int) -> None:
         # One action: a second would run both operators again.
@@ -219,49 +200,13 @@ class BatchWriter:
             self._open(cluster, self._opener.open)
 
     def _open(self, cluster: str, step: Callable[[str], None]) -> None:
-        attempt = partial(self._attempt, cluster, "opened", partial(step, cluster))
-        self._unless_damaged(cluster, "opened", attempt, None)
+        attempt = partial(self._attempts.attempt, cluster, "opened", partial(step, cluster))
+        self._attempts.unless_damaged(cluster, "opened", attempt, None)
 
     def _disposed(self, record: RoundRecord, batch: BatchId) -> list[Outgoing]:
-        return self._unless_damaged(
+        return self._attempts.unless_damaged(
             record.cluster, "changed", lambda: self._dispose(record, batch), list[Outgoing]()
         )
-
-    def _unless_damaged(self, cluster: str, done: str, action: Callable[[], T], otherwise: T) -> T:
-        """Act; return ``otherwise`` if the cluster's data is damaged or keys might be evicted.
-
-        Other clusters go on; later rounds try again, as somebody may have repaired it.
-        """
-        try:
-            result = action()
-        except (Damaged, Evicting) as error:
-            self._shown.count(metrics.SKIPPED_CLUSTERS, cluster)
-            if self._damaged.get((cluster, done)) != str(error):
-                log.warning(f"a cluster is not {done}", cluster=cluster, cause=str(error))
-            self._damaged[cluster, done] = str(error)
-            return otherwise
-        self._damaged.pop((cluster, done), None)
-        return result
-
-    def _attempt(self, cluster: str, done: str, action: Callable[[], T]) -> T:
-        """Try until Redis takes it. A cluster that lacks replicas is left out after some attempts:
-        others may count on fewer."""
-
-        def once() -> T:
-            try:
-                result = action()
-            except Isolated as error:
-                self._isolated[cluster, done] += 1
-                if self._isolated[cluster, done] < ISOLATED_ATTEMPTS:
-                    raise
-                raise Damaged(
-                    f"{error}. If replicas were taken away for good: set redis_replicas and start "
-                    "the job again"
-                ) from error
-            self._isolated.pop((cluster, done), None)
-            return result
-
-        return self._retry.attempt("redis", Unavailable, once)
 
     def _dispose(self, record: RoundRecord, batch: BatchId) -> list[Outgoing]:
         """Write a round's moves; returns the copies of its commands for Kafka."""
@@ -272,12 +217,12 @@ class BatchWriter:
             self._size.note(record)
         if record.hints is not None:
             hint = partial(self._opener.hint, record.cluster, record.hints)
-            self._attempt(record.cluster, "opened", hint)
+            self._attempts.attempt(record.cluster, "opened", hint)
         requests = transitions(record, batch)
         if not requests:
             return []
         apply = partial(self._apply, record.cluster, requests, batch)
-        done = self._attempt(record.cluster, "changed", apply)
+        done = self._attempts.attempt(record.cluster, "changed", apply)
         for show in (show_outcomes, pulsar.show_outcomes):
             show(self._shown, record.cluster, requests, done.outcomes)
         if done.repeated:

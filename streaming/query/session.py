@@ -58,7 +58,27 @@ def spark_session(
     # Without these, workers may start another Python.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     builder = SparkSession.builder.appName(name).master(config.master)
-    conf = {
+    for key, value in _conf(config).items():
+        builder = builder.config(key, value)
+    with as_file(files("streaming") / "log4j2.properties") as logging:
+        # Read once, when the JVM starts; a running JVM keeps its settings.
+        # A deep stack: Spark matches a failed batch's whole traceback against a recursive pattern.
+        # Without memory a thread of it ends, and a worker waits for that thread for ever.
+        java = (
+            f"-Xss4m -XX:+ExitOnOutOfMemoryError -Dlog4j2.configurationFile={logging.as_uri()} "
+            f"{config.conf.get(_JAVA, '')}"
+        )
+        builder = builder.config(_JAVA, f"{_VERBOSE if verbose else ''} {java}".strip())
+        with nullcontext() if verbose else quieten():
+            session = builder.getOrCreate()
+    if not verbose:
+        _silence_accumulators(session)
+    return session
+
+
+def _conf(config: SparkConfig) -> dict[str, str]:
+    """Spark's settings by name; those of ``config.conf`` come last."""
+    return {
         "spark.jars": ",".join(str(jar) for jar in config.jars),
         "spark.driver.memory": config.driver_memory or Size().heap,
         "spark.driver.host": "127.0.0.1",
@@ -82,22 +102,6 @@ def spark_session(
         **_local_files(config),
         **config.conf,
     }
-    for key, value in conf.items():
-        builder = builder.config(key, value)
-    with as_file(files("streaming") / "log4j2.properties") as logging:
-        # Read once, when the JVM starts; a running JVM keeps its settings.
-        # A deep stack: Spark matches a failed batch's whole traceback against a recursive pattern.
-        # Without memory a thread of it ends, and a worker waits for that thread for ever.
-        java = (
-            f"-Xss4m -XX:+ExitOnOutOfMemoryError -Dlog4j2.configurationFile={logging.as_uri()} "
-            f"{config.conf.get(_JAVA, '')}"
-        )
-        builder = builder.config(_JAVA, f"{_VERBOSE if verbose else ''} {java}".strip())
-        with nullcontext() if verbose else quieten():
-            session = builder.getOrCreate()
-    if not verbose:
-        _silence_accumulators(session)
-    return session
 
 
 def _silence_accumulators(session: SparkSession) -> None:

@@ -19,8 +19,8 @@ import structlog
 
 from sinks.errors import Damaged, SinkError
 from sinks.exposition import Exposition
-from sinks.redis.lease_scan import Owners
-from streaming.ignored_records import UNREADABLE, tell_ignored
+from sinks.redis.leasing.lease_scan import Owners
+from streaming.metrics.ignored_records import UNREADABLE, tell_ignored
 from streaming.watch.intent_publisher import IntentPublisher
 from streaming.watch.server_clock import ServerClock
 from trimtab.doubt import Doubt

@@ -18,7 +18,8 @@ from agent.holdings import Holdings
 from agent.links import AgentSettings, Links
 from sinks.errors import StoreUnavailable
 from sinks.redis.command_streams import CommandStream
-from sinks.redis.leases import Lease, Leases, Renewal
+from sinks.redis.leasing.lease import Lease, Renewal
+from sinks.redis.leasing.leases import Leases
 from trimtab.model import NO_EPOCH
 from trimtab.ownership import Event
 from trimtab.wire.assertion import Assertion

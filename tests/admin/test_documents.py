@@ -11,8 +11,9 @@ import pytest
 import typer
 from typer.main import get_command
 
-from admin import cli, exit_codes, plan_diagram, state_diagram
+from admin import cli, exit_codes
 from admin.demo.processes import METRICS_PORT
+from admin.documents import plan_diagram, state_diagram
 from streaming.config import JobConfig, load_config
 from trimtab.ownership import TRANSITIONS
 from trimtab.placement import PLACERS

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from admin import metrics_document
+from admin.documents import metrics
 from deploy.dashboards.board import Board
 from deploy.dashboards.boards import BOARDS, FOLDER
 from deploy.dashboards.rendering import render
@@ -60,5 +60,5 @@ def test_what_queries_sum_by_is_a_label() -> None:
 
 
 def test_the_list_of_metrics_is_made_of_the_catalogue() -> None:
-    found = (ROOT / metrics_document.DOCUMENT).read_text("utf-8")
-    assert found == metrics_document.write_document()
+    found = (ROOT / metrics.DOCUMENT).read_text("utf-8")
+    assert found == metrics.write_document()

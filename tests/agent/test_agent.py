@@ -19,7 +19,7 @@ from agent.leasing import Superseded
 from agent.ports import LeaseKeeper
 from sinks.errors import StoreUnavailable
 from sinks.redis.cluster_gate import ClusterGate
-from sinks.redis.leases import FOR_THE_NEXT, NO_SESSION, Lease
+from sinks.redis.leasing.lease import FOR_THE_NEXT, NO_SESSION, Lease
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
 from tests.agent.support import BUNDLE, HALVES, SESSION, A, B, Job, Recorder, lines

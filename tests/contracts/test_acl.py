@@ -37,8 +37,9 @@ from sinks.redis.command_streams import GROUP
 from sinks.redis.explanations import Explanations
 from sinks.redis.journal_relay import JournalRelay
 from sinks.redis.kept_plans import KeptPlans
-from sinks.redis.lease_scan import LeaseScan
-from sinks.redis.leases import Leases, Renewal
+from sinks.redis.leasing.lease import Renewal
+from sinks.redis.leasing.lease_scan import LeaseScan
+from sinks.redis.leasing.leases import Leases
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.pruning import Pruner
 from sinks.redis.scripts import (

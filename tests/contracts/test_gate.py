@@ -13,7 +13,8 @@ from sinks.errors import Closed, Damaged, Fenced, GenerationSpent, SinkError
 from sinks.kafka.readable import ALL, Readable
 from sinks.redis.cluster_gate import Closure, ClusterGate
 from sinks.redis.hints import PlacementHints
-from sinks.redis.leases import Leases, Renewal
+from sinks.redis.leasing.lease import Renewal
+from sinks.redis.leasing.leases import Leases
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.scripts import MOST_JOURNAL
 from tests.contracts.asking import ABOVE, BOTH, BUNDLE, HALVES, broker, journal

@@ -13,7 +13,8 @@ import pytest
 from deploy.redis_server import RedisServer
 from sinks.errors import Closed, GenerationSpent, Isolated, StoreUnavailable
 from sinks.redis.cluster_gate import ClusterGate
-from sinks.redis.leases import Leases, Renewal
+from sinks.redis.leasing.lease import Renewal
+from sinks.redis.leasing.leases import Leases
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
 from tests.contracts.asking import broker

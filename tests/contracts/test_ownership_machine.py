@@ -17,7 +17,8 @@ from simulation.ownership.redis.rules import FREE
 from simulation.ownership.redis.server import MemoryServer
 from sinks.errors import SinkError
 from sinks.redis.cluster_gate import Closure, ClusterGate
-from sinks.redis.leases import FOR_THE_NEXT, Lease, Leases, Renewal
+from sinks.redis.leasing.lease import FOR_THE_NEXT, Lease, Renewal
+from sinks.redis.leasing.leases import Leases
 from sinks.redis.ownership_store import BatchOutcome, OwnershipStore
 from tests.contracts.asking import commands, journal
 from tests.support.opening import indexed, let_lapse

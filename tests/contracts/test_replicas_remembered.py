@@ -15,7 +15,7 @@ import redis
 from deploy.redis_server import RedisServer
 from sinks.errors import Isolated, StoreUnavailable
 from sinks.redis.cluster_gate import ClusterGate
-from sinks.redis.leases import Leases
+from sinks.redis.leasing.leases import Leases
 from sinks.redis.server.connections import redis_client
 from trimtab.ownership import REPLICA_WAIT_MS
 from trimtab.wire import keys

@@ -13,7 +13,7 @@ import redis
 
 from sinks.errors import Closed, Fenced
 from sinks.redis.cluster_gate import ClusterGate
-from sinks.redis.leases import Leases
+from sinks.redis.leasing.leases import Leases
 from sinks.redis.ownership_store import OwnershipStore
 from tests.contracts.asking import ABOVE, BUNDLE, GENERATION, ask, broker, command, commands, job
 from tests.support.opening import close, keep_alive, let_in, let_lapse

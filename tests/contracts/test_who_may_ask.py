@@ -9,8 +9,9 @@ import redis
 from sinks.errors import Closed
 from sinks.redis.bundle_index import BundleIndex
 from sinks.redis.cluster_gate import ClusterGate
-from sinks.redis.lease_scan import LeaseScan
-from sinks.redis.leases import Lease, Leases, Renewal
+from sinks.redis.leasing.lease import Lease, Renewal
+from sinks.redis.leasing.lease_scan import LeaseScan
+from sinks.redis.leasing.leases import Leases
 from sinks.redis.ownership_store import OwnershipStore
 from tests.contracts.asking import BUNDLE, GENERATION, HALVES, broker
 from tests.contracts.conftest import BROKERS

@@ -25,8 +25,8 @@ from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.explanations import Explanations
 from sinks.redis.journal_relay import JournalRelay
 from sinks.redis.kept_plans import KeptPlans
-from sinks.redis.lease_scan import LeaseScan
-from sinks.redis.leases import Leases
+from sinks.redis.leasing.lease_scan import LeaseScan
+from sinks.redis.leasing.leases import Leases
 from sinks.redis.outcomes import Outcomes
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client

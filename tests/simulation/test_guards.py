@@ -29,7 +29,7 @@ from simulation.ownership.redis.server import MemoryServer
 from simulation.ownership.run import Simulation
 from simulation.ownership.world import Size
 from sinks.errors import Isolated
-from sinks.redis.leases import Lease, Renewal
+from sinks.redis.leasing.lease import Lease, Renewal
 from tests.support.ownership_scene import CLUSTER, A, Awry, B, Scene
 from trimtab.ownership import REPLICA_LAG_S, Event
 from trimtab.wire.command import Command

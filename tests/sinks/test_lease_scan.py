@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import redis
 
-from sinks.redis.lease_scan import LeaseScan
-from sinks.redis.leases import Leases
+from sinks.redis.leasing.lease_scan import LeaseScan
+from sinks.redis.leasing.leases import Leases
 from tests.support.opening import keep_alive, let_in
 from trimtab.wire.keys import lease_key, open_key, ownership_key, sessions_key
 

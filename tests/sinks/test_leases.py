@@ -14,7 +14,9 @@ from redis.client import Pipeline
 from deploy.redis_server import RedisServer
 from sinks.errors import Misconfigured, StoreUnavailable
 from sinks.redis.cluster_gate import ClusterGate
-from sinks.redis.leases import FOR_THE_NEXT, NO_SESSION, Lease, Leases, Renewal, _replicas
+from sinks.redis.leasing.lease import FOR_THE_NEXT, NO_SESSION, Lease, Renewal
+from sinks.redis.leasing.leases import Leases
+from sinks.redis.leasing.unscripted import _replicas
 from sinks.redis.scripts import ASSERTION_KEPT_MS, lease_script
 from sinks.redis.server.connections import redis_client
 from tests.support.opening import close, let_in, let_lapse, server_ms

@@ -20,7 +20,8 @@ from deploy.redis_server import RedisServer, find_installed, wheel
 from deploy.sentinel_server import NAME, SentinelServer
 from sinks.errors import Misconfigured, StoreUnavailable
 from sinks.redis.command_streams import GROUP, CommandStream
-from sinks.redis.leases import Leases, Renewal
+from sinks.redis.leasing.lease import Renewal
+from sinks.redis.leasing.leases import Leases
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.scripts import no_master
 from sinks.redis.server.connections import (

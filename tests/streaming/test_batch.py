@@ -17,7 +17,7 @@ from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.ownership_store import OwnershipStore
 from streaming.leader.leadership import Leadership
 from streaming.leader.store_opening import StoreOpener
-from streaming.query import batch
+from streaming.query import cluster_attempts
 from streaming.query.batch import BatchWriter
 from streaming.sink_retry import SinkRetry
 from streaming.watchdog import Progress
@@ -202,7 +202,7 @@ def test_a_cluster_that_lacks_its_replicas_keeps_the_others_waiting_once_and_not
     job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It counts on more replicas than there are: some were taken away, or a broker wrote it."""
-    monkeypatch.setattr(batch, "ISOLATED_ATTEMPTS", 2)
+    monkeypatch.setattr(cluster_attempts, "ISOLATED_ATTEMPTS", 2)
     other = f"isolated {job.cluster}"
     job.hears(other)
     keep_alive(job.client, other, (A, B))
@@ -228,7 +228,7 @@ def test_a_cluster_that_lacks_its_replicas_keeps_the_others_waiting_once_and_not
 def test_a_cluster_that_is_opened_once_its_replicas_follow_keeps_no_other_waiting(
     job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch, "ISOLATED_ATTEMPTS", 2)
+    monkeypatch.setattr(cluster_attempts, "ISOLATED_ATTEMPTS", 2)
     other = f"closed {job.cluster}"
     job.hears(other)
     close(job.client, other)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from structlog.testing import capture_logs
 
 from sinks.exposition import Exposition
-from streaming.ignored_records import tell_ignored
+from streaming.metrics.ignored_records import tell_ignored
 
 
 def test_of_many_records_all_are_counted_and_the_first_few_named() -> None:

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from sinks.errors import Damaged, KafkaUnavailable, SinkError, StoreUnavailable
 from sinks.exposition import Exposition
 from sinks.kafka.publisher import Outgoing
-from sinks.redis.lease_scan import Owners
+from sinks.redis.leasing.lease_scan import Owners
 from streaming.watch.intent_publisher import IntentPublisher
 from streaming.watch.lease_watcher import REDIS, LeaseWatcher
 from streaming.watch.server_clock import ServerClock

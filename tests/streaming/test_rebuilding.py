@@ -13,7 +13,8 @@ from structlog.testing import capture_logs
 from sinks.errors import Misconfigured
 from sinks.exposition import Exposition
 from sinks.redis.cluster_gate import ClusterGate
-from sinks.redis.leases import Leases, Renewal
+from sinks.redis.leasing.lease import Renewal
+from sinks.redis.leasing.leases import Leases
 from sinks.redis.ownership_store import OwnershipStore
 from streaming.leader.leadership import Leadership
 from streaming.leader.store_opening import StoreOpener

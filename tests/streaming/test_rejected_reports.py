@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from structlog.testing import capture_logs
 
-from streaming.rejected_reports import MOST, REPEAT_MS, RejectedReportLog
+from streaming.metrics.rejected_reports import MOST, REPEAT_MS, RejectedReportLog
 from trimtab.wire import keys
 from trimtab.wire.rows import DeadLetter
 

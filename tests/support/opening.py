@@ -9,8 +9,8 @@ from typing import Any
 import redis
 
 from sinks.redis.cluster_gate import ClusterGate
-from sinks.redis.leases import history_of
 from sinks.redis.ownership_store import BatchOutcome, OwnershipStore
+from sinks.redis.server.survey import history_of
 from trimtab.wire.keys import MARK, bundles_key, lease_key, open_key, sessions_key
 from trimtab.wire.ownership import Transition, TransitionOutcome
 

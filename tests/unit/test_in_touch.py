@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.redis.in_touch import ASK_AGAIN_MS, look
+from sinks.redis.leasing.in_touch import ASK_AGAIN_MS, look
 from sinks.redis.server.survey import Replica
 from trimtab.ownership import REPLICA_WAIT_MS
 

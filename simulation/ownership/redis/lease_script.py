@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from simulation.ownership.redis.contents import Contents
 from simulation.ownership.redis.process import MemoryProcess
 from sinks.errors import StoreUnavailable
-from sinks.redis.leases import NO_SESSION, Lease, Renewal
+from sinks.redis.leasing.lease import NO_SESSION, Lease, Renewal
 from trimtab.ownership import (
     CLOCK_MARGIN_MS,
     LONGEST_LEASE_MS,

@@ -183,3 +183,11 @@ def _replica(info: Mapping[str, Any]) -> Replica:
         lag_s=int(info["lag"]),
         offset=int(info["offset"]),
     )
+
+
+def history_of(replication: Mapping[str, Any]) -> bytes | None:
+    """The history of a server's data, from its INFO replication; None for a replica."""
+    if replication["role"] != "master":
+        return None
+    # redis-py turns a text that looks like a number into one.
+    return str(replication["master_replid"]).zfill(40).encode()

@@ -1,6 +1,6 @@
 """Draws the life of a kept plan from its table, so that the picture always matches.
 
-``python -m admin.plan_diagram`` writes it into docs/plans.md, between the two marks.
+``python -m admin.documents.plan_diagram`` writes it into docs/plans.md, between the two marks.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from admin.state_diagram import END
+from admin.documents.state_diagram import END
 from trimtab.kept_plans.life import TRANSITIONS, PlanState
 
 DOCUMENT: Final = Path("docs/plans.md")
-BEGIN: Final = "<!-- made by python -m admin.plan_diagram -->"
+BEGIN: Final = "<!-- made by python -m admin.documents.plan_diagram -->"
 
 
 def write_diagram(document: str) -> str:

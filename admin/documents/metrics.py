@@ -1,4 +1,4 @@
-"""Writes docs/metrics.md from the catalogue: ``python -m admin.metrics_document``."""
+"""Writes docs/metrics.md from the catalogue: ``python -m admin.documents.metrics``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DOCUMENT: Final = Path("docs/metrics.md")
 
 _HEAD: Final = f"""# Metrics
 
-<!-- made by python -m admin.metrics_document from trimtab/metrics -->
+<!-- made by python -m admin.documents.metrics from trimtab/metrics -->
 
 Prometheus scrapes three kinds of processes. `deploy/prometheus/prometheus.yml` has them as
 `make demo` starts them.

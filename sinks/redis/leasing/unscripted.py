@@ -1,82 +1,34 @@
-"""Leases: a broker's proof of life, a key that expires unless it is renewed."""
+"""Renews a lease on a server that has no scripts: in several steps, what ``lease.lua`` does in one.
+
+A server that was emptied or replaced has none until the job loads them, and brokers may not.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-import msgspec
 import redis
 from redis.client import Pipeline
-from redis.exceptions import NoScriptError, WatchError
+from redis.exceptions import WatchError
 
 from sinks.errors import Misconfigured, StoreUnavailable
-from sinks.redis import in_touch
-from sinks.redis.scripts import ASSERTION_KEPT_MS, NO_MASTER, lease_script, no_master, run_loaded
+from sinks.redis.leasing import in_touch
+from sinks.redis.leasing.lease import NO_SESSION, OLDER_JOB, Lease, Renewal
+from sinks.redis.scripts import ASSERTION_KEPT_MS, no_master
 from sinks.redis.server.connections import address, translate_errors
-from sinks.redis.server.survey import replicas_of, required_replicas
+from sinks.redis.server.survey import history_of, replicas_of, required_replicas
 from trimtab.ownership import LONGEST_LEASE_MS, REPLICA_WAIT_MS
-from trimtab.wire.assertion import Assertion
 from trimtab.wire.keys import (
     assertion_key,
-    assertions_prefix,
-    bundles_key,
-    clock_key,
     lease_key,
     open_key,
-    ownership_key,
     replicas_key,
     sessions_key,
     successor_key,
 )
 
-_PAGE: Final = 1000
-
-_OLDER_JOB: Final = "{}: a job of an older version is at work; upgrade the job first"
-
 _MEANWHILE: Final = "the lease changed while it was renewed"
-
-FOR_THE_NEXT: Final = -1
-"""Given instead of a time: leave the rest of the lease to the next process of this name."""
-
-NO_SESSION: Final = "0"
-"""Holder of a lease whose process has ended and left the rest of it to the next."""
-
-
-class Renewal(StrEnum):
-    """The result of a renewal."""
-
-    HELD = "held"
-    """Held, and the store is open."""
-    ASSERTED = "asserted"
-    """Held, and the store is closed: no bundle can have been assigned meanwhile."""
-    ASSERT = "assert"
-    """Not held: the store is closed, and needs this broker's assertion."""
-    WAITING = "waiting"
-    """Not held: an older process of this name (``detail`` if known) may serve for ``ms`` more, and
-    cannot renew."""
-    SUPERSEDED = "superseded"
-    """Not held: a later process uses this broker's name."""
-    RELEASED = "released"
-    """Given up, or left to the next process of this name."""
-
-
-class Lease(NamedTuple):
-    """The answer to a renewal."""
-
-    renewal: Renewal
-    detail: str
-    """The session that held the lease until now, "" for none; the closed history (ASSERT)."""
-    ms: int
-    """The time granted; the time that the older process has left (WAITING)."""
-    server_ms: int
-    """The server's clock."""
-    history: str
-    """The history of the server's data."""
-    must_have_left_ms: int = 0
-    """Time that a lease from another history must have left to continue here without a gap: the
-    server that granted it may be alive, and not know yet that it was replaced."""
 
 
 class _Found(NamedTuple):
@@ -91,53 +43,13 @@ class _Found(NamedTuple):
     """Whether the store remembers replicas."""
 
 
-class Leases:
-    """The leases in one Redis. All methods raise StoreUnavailable and Misconfigured."""
+class UnscriptedRenewal:
+    """Renews in one Redis. Raises StoreUnavailable and Misconfigured."""
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
 
-    def renew(  # noqa: PLR0913 - the lease's owner, and what its process knows
-        self,
-        cluster: str,
-        broker: str,
-        session: int,
-        ttl_ms: int,
-        assertion: Assertion | None = None,
-        asked_for_ms: int = LONGEST_LEASE_MS,
-    ) -> Lease:
-        """Hold the lease for ``ttl_ms`` from the moment the server handles this, or for less.
-
-        Count the time from before the call. 0 gives the lease up, FOR_THE_NEXT leaves it to another
-        process of this name. ``assertion`` tells a closed store what this broker saw.
-        ``asked_for_ms`` is how long this process has asked for the lease by its own clock: once
-        that is a lease's length, no older process can hold one, even if the server's clock jumped.
-        """
-        names = [
-            open_key(cluster),
-            lease_key(cluster, broker),
-            successor_key(cluster, broker),
-            sessions_key(cluster),
-            clock_key(cluster),
-            replicas_key(cluster),
-            assertions_prefix(cluster),
-            ownership_key(cluster),
-            bundles_key(cluster),
-        ]
-        said = "" if assertion is None else msgspec.json.encode(assertion).decode()
-        arguments = [str(session), str(ttl_ms), broker, said, str(asked_for_ms)]
-        try:
-            status, detail, *more = run_loaded(self._client, lease_script(), names, arguments)
-        except NoScriptError:
-            return self._renew_unscripted(cluster, broker, session, ttl_ms, said, asked_for_ms)
-        if status in NO_MASTER:
-            raise no_master(self._client, status, detail)
-        if status == "outdated":
-            raise Misconfigured(_OLDER_JOB.format(cluster))
-        ms, now, history, must_have_left = more
-        return Lease(Renewal(status), detail, int(ms), int(now), history, int(must_have_left))
-
-    def _renew_unscripted(  # noqa: PLR0913 - as `renew`
+    def renew(  # noqa: PLR0913 - as `Leases.renew`
         self,
         cluster: str,
         broker: str,
@@ -148,9 +60,8 @@ class Leases:
     ) -> Lease:
         """Renew on a server that no job has used yet: brokers may not load scripts.
 
-        Does in several steps what the script does in one. Nothing is written if the lease or the
-        open hash changed in between. A server that is replaced in between is closed for longer
-        than the lease that is granted here.
+        Nothing is written if the lease or the open hash changed in between. A server that is
+        replaced in between is closed for longer than the lease that is granted here.
         """
         key = lease_key(cluster, broker)
         with translate_errors(self._client), self._client.pipeline() as steps:
@@ -200,7 +111,7 @@ class Leases:
         if least:
             self._require_touch(cluster, info, history, asked, now_ms, least)
         if by_older_job is not None and lease is None:
-            raise Misconfigured(_OLDER_JOB.format(cluster))
+            raise Misconfigured(OLDER_JOB.format(cluster))
         return _Found(
             now_ms=now_ms,
             history=history,
@@ -245,48 +156,6 @@ class Leases:
         if not touch.in_touch:
             raise no_master(self._client, "isolated", f"0 of {least}")
 
-    def server_time(self) -> float:
-        """The server's clock, Unix seconds."""
-        with translate_errors(self._client):
-            answer: Any = self._client.time()
-        seconds, micros = answer
-        return float(seconds) + float(micros) / 1e6
-
-    def holds(self, cluster: str, broker: str) -> bool:
-        """Whether this broker is alive."""
-        with translate_errors(self._client):
-            return bool(self._client.exists(lease_key(cluster, broker)))
-
-    def alive(self, cluster: str) -> set[str]:
-        """Brokers that hold a lease, found one after another: not a snapshot of one moment."""
-        prefix = lease_key(cluster, "")
-        with translate_errors(self._client):
-            names = self._client.scan_iter(match=f"{literal(prefix)}*", count=_PAGE)
-            return {name.decode(errors="replace").removeprefix(prefix) for name in names}
-
-    def outdated(self, cluster: str) -> set[str]:
-        """Brokers with agents of an older version: they keep their bundles, and obey no command."""
-        brokers = sorted(self.alive(cluster))
-        if not brokers:
-            return set()
-        with translate_errors(self._client):
-            # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
-            leases: Any = self._client.mget([lease_key(cluster, broker) for broker in brokers])
-        old = (b"+", NO_SESSION.encode())
-        return {
-            broker
-            for broker, lease in zip(brokers, leases, strict=True)
-            if lease is not None and not lease.startswith(old)
-        }
-
-
-def history_of(replication: Mapping[str, Any]) -> bytes | None:
-    """The history of a server's data, from its INFO replication; None for a replica."""
-    if replication["role"] != "master":
-        return None
-    # redis-py turns a text that looks like a number into one.
-    return str(replication["master_replid"]).zfill(40).encode()
-
 
 def _replicas(replication: Mapping[str, Any]) -> tuple[int, int]:
     """How many replicas are connected, and how many of them have acknowledged lately."""
@@ -321,8 +190,3 @@ def _waiting_session(successor: bytes | None) -> int:
 
 def _session_of(lease: bytes | None) -> str:
     return "" if lease is None else lease.decode().removeprefix("+")
-
-
-def literal(name: str) -> str:
-    """Escape the special characters of a glob pattern."""
-    return "".join(f"\\{character}" if character in "*?[]^-\\" else character for character in name)

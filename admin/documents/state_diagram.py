@@ -1,6 +1,6 @@
 """Draws the ownership state machine from its table, so that the picture always matches.
 
-``python -m admin.state_diagram`` writes it into docs/ownership.md, between the two marks.
+``python -m admin.documents.state_diagram`` writes it into docs/ownership.md, between the two marks.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 from trimtab.ownership import BROKER_EVENTS, TRANSITIONS, Event, Given, State
 
 DOCUMENT: Final = Path("docs/ownership.md")
-BEGIN: Final = "<!-- made by python -m admin.state_diagram -->"
+BEGIN: Final = "<!-- made by python -m admin.documents.state_diagram -->"
 END: Final = "<!-- end -->"
 
 _GIVEN: Final = {
