@@ -4,6 +4,7 @@ ask the gate; open: done
 not open: no record can be changed now
   wait until every broker has reported what it saw, or has stopped serving
   claim a generation above every record's if this job's is not: Kafka has lost claims
+  claim one too if an earlier rebuild has made records of this generation, and was interrupted
   restore the records with the highest epochs, from the journal, its topic and the brokers
   open; no job has used the generation before
 """
@@ -75,6 +76,8 @@ class StoreOpener:
         self._waits = waits
         self._closed_until: dict[tuple[str, str, int], float] = {}
         """Cluster, history and closing time to when it may open, by this machine's clock."""
+        self._invented: set[tuple[str, int]] = set()
+        """Cluster and generation in which a rebuild has made records of its own."""
         self.clusters: frozenset[str] = frozenset()
         """The clusters opened so far."""
         self._ended = ended or threading.Event()
@@ -189,6 +192,14 @@ class StoreOpener:
                     self._outgrow(cluster, lacking.newest_generation)
                     closure = self._ask(cluster)
                     continue
+                if (cluster, self.generation) in self._invented:
+                    # That rebuild was interrupted. What it wrote may come back, and what follows
+                    # would have the same epochs.
+                    self._leadership.renew()
+                    closure = self._ask(cluster)
+                    continue
+                if lacking.invents(self.generation):
+                    self._invented.add((cluster, self.generation))
                 self._gate.restore(cluster, self.generation, lacking.records, lacking.unjournalled)
                 names = sorted(sound | lacking.records.keys())
                 self._gate.note_owned(cluster, self.generation, names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 import redis
 from structlog.testing import capture_logs
 
-from sinks.errors import Misconfigured
+from sinks.errors import Misconfigured, StoreUnavailable
 from sinks.exposition import Exposition
 from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.leasing.lease import Renewal
@@ -28,6 +29,7 @@ from trimtab.wire.ownership import Record, Transition
 pytestmark = pytest.mark.e2e
 
 LOW, HIGH = "t/n/0x00000000_0x80000000", "t/n/0x80000000_0xffffffff"
+WHOLE = "t/n/0x00000000_0xffffffff"
 A, B = "a:8080", "b:8080"
 ABSURD = 9_000_000_000_000_000
 
@@ -69,18 +71,22 @@ class Job:
         held = Leases(self.client).renew(self.cluster, broker, 1, 10_000, said)
         assert held.renewal is Renewal.ASSERTED
 
-    def open(self) -> list[Any]:
-        """Open it without waiting for anybody; what was logged."""
+    def opener(self, gate: ClusterGate) -> StoreOpener:
+        """One that waits for nobody."""
         given = iter(self.generations)
         self.leadership = Leadership(lambda *_: Claimed(next(given)), self.shown)
-        opener = StoreOpener(
-            ClusterGate(self.client),
+        return StoreOpener(
+            gate,
             self.store,
             lambda _: self.journal,
             self.leadership,
             self.shown,
             closed_for_ms=0,
         )
+
+    def open(self) -> list[Any]:
+        """Open it; what was logged."""
+        opener = self.opener(ClusterGate(self.client))
         with capture_logs() as said:
             opener.open(self.cluster)
         return said
@@ -124,6 +130,49 @@ def test_above_generations_that_kafka_forgot_a_new_one_is_claimed(job: Job) -> N
     assert job.moves(HIGH, Epoch(700, 7))
     told = [each for each in said if "generations" in each["event"]]
     assert [(each["newest"], each["generation"]) for each in told] == [(700, 5)]
+
+
+class Interrupted(ClusterGate):
+    """The server is lost once, when the records are restored and the cluster is not open yet."""
+
+    lost = False
+
+    def note_owned(self, cluster: str, generation: int, bundles: Sequence[str]) -> None:
+        if not self.lost:
+            self.lost = True
+            raise StoreUnavailable("the server is lost")
+        super().note_owned(cluster, generation, bundles)
+
+
+def test_a_rebuild_that_is_interrupted_makes_no_record_twice_in_one_generation(job: Job) -> None:
+    """Only one child of a split is heard of before; with the other, which is claimed then, the
+    records that the first rebuild made would have the same epochs."""
+    job.generations = (5, 6)
+    job.journal = {WHOLE: owned(3)}
+    job.say(A, low=Record(state=State.OWNED, epoch=Epoch(3, 8), owner=A))
+    opener = job.opener(Interrupted(job.client))
+    with pytest.raises(StoreUnavailable):
+        opener.open(job.cluster)
+    assert job.store.records(job.cluster)[HIGH].epoch == Epoch(5, 9)
+    job.client.delete(keys.ownership_key(job.cluster), keys.journal_key(job.cluster))
+
+    job.say(B, high=Record(state=State.OWNED, epoch=Epoch(3, 8), owner=B))
+    opener.open(job.cluster)
+
+    records = job.store.records(job.cluster)
+    assert records[HIGH].owner == B
+    assert records[WHOLE].epoch == Epoch(6, 8)
+
+
+def test_a_rebuild_that_is_interrupted_goes_on_in_its_generation_if_it_made_no_record(
+    job: Job,
+) -> None:
+    job.journal = {LOW: owned(3), HIGH: owned(4)}
+    opener = job.opener(Interrupted(job.client))
+    with pytest.raises(StoreUnavailable):
+        opener.open(job.cluster)
+    opener.open(job.cluster)
+    assert job.store.records(job.cluster) == job.journal
 
 
 def test_a_name_that_is_no_text_becomes_no_bundle(job: Job) -> None:

@@ -75,6 +75,10 @@ class Rebuilt:
     behind: frozenset[str] = frozenset()
     """Bundles whose stored record is the newest, and which the journal topic lacks."""
 
+    def invents(self, generation: int) -> bool:
+        """Whether a record is of this generation, and so was made by the rebuild."""
+        return any(record.epoch.generation == generation for record in self.records.values())
+
 
 def rebuild_records(
     stored: Records,
