@@ -16,7 +16,10 @@ LONGEST_NAME: Final = 2048
 """Bytes of a bundle's name: brokers may claim any, and Kafka must accept messages about it."""
 
 # ASCII: what is a space must be one to the scripts as well.
-_BUNDLE = re.compile(r"([^/\s]+/[^\s]+)/0x([0-9a-f]{8})_0x([0-9a-f]{8})", re.ASCII)
+_BUNDLE = re.compile(
+    r"([^/\x00-\x20\x7f]+/[^\x00-\x20\x7f]+)/0x([0-9a-f]{8})_0x([0-9a-f]{8})", re.ASCII
+)
+"""Neither blanks nor control characters: names are shown on terminals."""
 
 SUBJECT_PATTERN = "([!-.0-z|~]{1,128})/([!-.0-z|~]{1,256})"
 """``cluster/broker`` in printable ASCII; the JVM runs the same pattern.

@@ -15,6 +15,7 @@ from admin import cli, exit_codes
 from admin.demo.processes import METRICS_PORT
 from admin.documents import plan_diagram, state_diagram
 from streaming.config import JobConfig, load_config
+from streaming.sizing import Size
 from trimtab.ownership import TRANSITIONS
 from trimtab.placement import PLACERS
 from trimtab.wire.control import IntentKind
@@ -109,6 +110,28 @@ def test_what_is_said_of_strategies_is_in_the_scenarios(run: str, strategy: str,
 def test_what_is_said_of_speed_is_in_the_benchmarks(figure: str, said: str) -> None:
     [value] = re.findall(rf"^\| `{re.escape(figure)}` \| ([\d.,]+) ", BENCHMARKS, re.MULTILINE)
     assert said.format(float(value.replace(",", ""))) in " ".join(README.split())
+
+
+def test_what_is_said_of_throughput_and_memory_is_in_the_benchmarks() -> None:
+    def figure(name: str) -> float:
+        [value] = re.findall(rf"^\| `{re.escape(name)}` \| ([\d.,]+) ", BENCHMARKS, re.MULTILINE)
+        return float(value.replace(",", ""))
+
+    reports = figure("intake.full") // 10_000 * 100
+    held = sum(figure(f"memory.{each}") for each in ("jvm", "driver", "workers")) / 1024
+    said = " ".join(README.split())
+    assert f"takes in {reports:,.0f} reports of 100 bundles a second" in said
+    assert f"driver and workers hold {held:.1f} GiB" in said
+
+
+def test_the_memory_of_a_fleet_is_what_the_job_asks_for() -> None:
+    """The file of settings once said 1.9 GiB where the job asked for 1.8."""
+    small, large = Size(), Size(brokers=10_000, bundles=1_000_000)
+    assert small == Size(brokers=1_000, bundles=100_000)
+    assert (
+        f"{small.whole_mib / 1024:.1f} GiB for all its processes; "
+        f"10,000 brokers of 100 bundles: {large.whole_mib / 1024:.1f} GiB"
+    ) in README
 
 
 def test_the_exit_codes_in_the_document_are_the_tables() -> None:

@@ -59,6 +59,10 @@ def reports(cluster: str, good: bytes) -> list[Bad]:
             Poison.RANGE,
         ),
         "a bundle that is none": (b'{"lastStats":{"a/b":{}}}', Poison.BUNDLE),
+        "a control character in a name": (
+            b'{"lastStats":{"a/\\u001b[2J/0x00000000_0xffffffff":{}}}',
+            Poison.BUNDLE,
+        ),
         "an empty range": (b'{"lastStats":{"a/b/0x00000001_0x00000001":{}}}', Poison.BUNDLE),
         "deep": (b'{"protocols":' + b"[" * 3000 + b"]" * 3000 + b"}", Poison.JSON),
         "10 MB": (b'{"webServiceUrl":"' + b"x" * (10 << 20) + b'"}', Poison.SIZE),
