@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -20,6 +20,10 @@ from sinks.exposition import PortTaken
 from trimtab.model import InvalidName, parse_subject
 from trimtab.policies import host_of
 from trimtab.wire.load_report import BundleStats, LocalBrokerData
+
+_FAILED: Final = 1
+_USAGE: Final = 2
+"""As docs/cli.md has them for all programs."""
 
 
 class IdleBroker:
@@ -105,9 +109,12 @@ def run(  # noqa: PLR0913 - the options of the command
             typer.echo(f"metrics: http://127.0.0.1:{server.server_port}/metrics")
         with running(idle, settings, kafka, redis, drain_seconds, metrics=metrics) as agent:
             wait_for_the_end(agent)
-    except (InvalidName, Misconfigured, PortTaken, Unusable) as error:
+    except (InvalidName, Misconfigured, Unusable) as error:
         typer.echo(str(error), err=True)
-        raise typer.Exit(2) from error
+        raise typer.Exit(_USAGE) from error
+    except PortTaken as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(_FAILED) from error
 
 
 def main() -> None:
