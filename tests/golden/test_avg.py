@@ -122,6 +122,16 @@ def test_a_low_hit_in_between_starts_the_high_count_again() -> None:
     assert low == [1, 2, 3, None]
 
 
+def test_an_even_round_in_between_starts_the_low_count_again() -> None:
+    """Item 003-48: seven hits, an even round, then eight more are needed."""
+    history, said = AvgHistory(), []
+    for usage in [0.6] * 7 + [0.45] + [0.6] * 8:
+        view = cluster(hot=busy(usage, [900] * 11, 20000), cold=quiet(0.4))
+        wishes, history = moves(view, history, Settings.parse(AVG))
+        said.append(len(wishes))
+    assert said == [0] * 15 + [4]
+
+
 def test_hits_are_spent_even_when_too_little_would_move() -> None:
     """Acceptance case C10: a fifth of 3000 msg/s is below the floor of 1000.
 
