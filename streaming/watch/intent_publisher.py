@@ -83,5 +83,11 @@ class IntentPublisher:
         return f"watcher/{self._generation()}/{self._number}"
 
     def _add(self, intent: Intent) -> None:
-        at = time.time_ns() // 1_000_000
-        self._waiting.append(msgspec.structs.replace(intent, at=at, by="watcher"))
+        self._waiting.append(
+            msgspec.structs.replace(
+                intent,
+                at=time.time_ns() // 1_000_000,
+                by="watcher",
+                generation=self._generation(),
+            )
+        )

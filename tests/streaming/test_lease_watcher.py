@@ -241,8 +241,10 @@ def test_ids_are_the_generations_and_in_order() -> None:
     world.generation = world.open_to = 9
     world.leases = {"b:1"}
     world.look(2)
-    ids = [msgspec.json.decode(record.value, type=Intent).id for record in world.sent]
+    intents = [msgspec.json.decode(record.value, type=Intent) for record in world.sent]
+    ids = [intent.id for intent in intents]
     assert ids == ["watcher/5/1", "watcher/5/2", "watcher/9/3", "watcher/9/4"]
+    assert [intent.generation for intent in intents] == [5, 5, 9, 9]
 
 
 def test_a_doubt_is_said_once_a_change() -> None:

@@ -18,6 +18,8 @@ from trimtab.cluster.intake import (
     ends_loss,
     find_outcome,
     intake_row,
+    is_outdated,
+    note_watcher,
     refusal_letter,
     take_snapshots,
 )
@@ -83,11 +85,11 @@ class Cluster(ClusterState):
         """Apply a batch's intents; return the dead letters of those that are refused."""
         letters = []
         for intent, row in batch.intents:
-            if is_repeated(self.memory, intent):
+            if is_repeated(self.memory, intent) or is_outdated(self.memory, intent, row):
                 continue
             returns = ends_loss(intent, self.memory)
             applied = answer_intent(self, batch, intent, row.appended_ms, now_ms)
-            self.memory = applied.memory
+            self.memory = note_watcher(applied.memory, intent, row)
             if returns:
                 # Its reports from before the loss do not describe it now.
                 self.set_aside({intent.broker})

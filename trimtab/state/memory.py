@@ -15,6 +15,7 @@ from trimtab.state.pace import Pace
 from trimtab.state.pending import Pending
 from trimtab.state.round_state import Histories, RoundState
 from trimtab.state.shadow_state import Shadow
+from trimtab.state.watcher import NO_WATCHER, Watcher
 
 SCHEMA: Final = 1
 """Version of Memory and of the packed values; a reader migrates from earlier ones. A new field
@@ -51,6 +52,7 @@ class Memory:
     plans: tuple[KeptPlan, ...] = ()
     """The last kept plans, oldest first."""
     liveness: Liveness = field(default_factory=Liveness)
+    watcher: Watcher = NO_WATCHER
     doubts: dict[str, Doubt] = field(default_factory=dict)
     """Cause to level, from intents; causes at STABLE are left out."""
     unsettled: dict[str, int] = field(default_factory=dict)

@@ -126,6 +126,8 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """When a pin ends (epoch ms)."""
     mode: Mode | None = None
     limit: int = -1
+    generation: int = 0
+    """Of the job whose watcher says it; 0 from operators and earlier versions."""
     v: int = 1
 
 

@@ -1,0 +1,59 @@
+"""What the watcher of an older job says late changes nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.clusters_by_rows import said
+from tests.support.fleets import two_each
+from trimtab.cluster.operator import Cluster
+from trimtab.doubt import Doubt
+from trimtab.state.watcher import LISTEN_MS
+from trimtab.wire.control import IntentKind
+from trimtab.wire.rows import Row
+
+
+def lost(generation: int, at_ms: int = 0) -> Row:
+    return said(IntentKind.BROKER_LOST, at_ms, broker="a:1", generation=generation)
+
+
+def joined(generation: int) -> Row:
+    return said(IntentKind.BROKER_JOINED, broker="a:1", generation=generation)
+
+
+def doubted(generation: int, level: Doubt) -> Row:
+    return said(IntentKind.DOUBT, name="redis", level=level.value, generation=generation)
+
+
+def after(*rows: Row) -> Cluster:
+    """A cluster that has heard these, one batch after another."""
+    cluster = two_each()
+    for number, row in enumerate(rows):
+        cluster.receive([row], 2000 + number)
+    return cluster
+
+
+def test_a_driver_that_was_cut_off_takes_no_broker_from_its_successor() -> None:
+    """The successor knows the broker as alive, and has no reason to say so again."""
+    assert not after(joined(6), lost(5)).memory.liveness.gone
+
+
+def test_nor_does_its_doubt_stay() -> None:
+    after_all = after(doubted(6, Doubt.STABLE), doubted(5, Doubt.UNSTABLE))
+    assert not after_all.memory.doubts
+
+
+@pytest.mark.parametrize("generation", [0, 6, 7])
+def test_what_the_newest_one_says_counts_and_what_a_version_without_generations_says(
+    generation: int,
+) -> None:
+    assert set(after(joined(6), lost(generation)).memory.liveness.gone) == {"a:1"}
+
+
+def test_operators_are_heard_whatever_the_watchers_generation() -> None:
+    assert after(joined(6), said(IntentKind.DRAIN, broker="a:1")).memory.liveness.draining
+
+
+def test_where_claims_are_lost_with_everything_else_a_job_is_heard_after_a_day() -> None:
+    assert not after(joined(6), lost(1, LISTEN_MS - 1)).memory.liveness.gone
+    assert after(joined(6), lost(1, LISTEN_MS)).memory.liveness.gone
