@@ -16,6 +16,7 @@ from redis.exceptions import ResponseError
 from sinks.errors import Closed, Misconfigured
 from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.kafka.readable import MALFORMED
+from sinks.redis.leases import history_of
 from sinks.redis.scripts import refill_script, run
 from sinks.redis.server.connections import translate_errors
 from sinks.redis.server.replies import REPAIR
@@ -52,6 +53,8 @@ class _Page(NamedTuple):
 
     entries: list[tuple[bytes, dict[bytes, bytes]]]
     generation: int
+    history: bytes | None
+    """The history of the data that they were read from; None on a replica."""
 
 
 class JournalRelay:
@@ -76,9 +79,17 @@ class JournalRelay:
             for outgoing in _outgoing(cluster, page.generation, entry, fields)
         )
         with translate_errors(self._client):
-            # By id: after a failover new ids may be smaller than those just relayed.
-            self._client.xdel(keys.journal_key(cluster), *(entry for entry, _ in page.entries))
+            # While Kafka took them another server may have become the master. If its clock is
+            # behind, new entries there may have the ids of those just relayed.
+            if self._history() == page.history:
+                # By id: after a failover new ids may be smaller than those just relayed.
+                self._client.xdel(keys.journal_key(cluster), *(entry for entry, _ in page.entries))
         return len(page.entries)
+
+    def _history(self) -> bytes | None:
+        # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
+        info: Any = self._client.info("replication")
+        return history_of(info)
 
     def refill(self, cluster: str) -> int:
         """Add the newest records of some bundles that the full journal left out; returns how many.
@@ -100,6 +111,7 @@ class JournalRelay:
             # higher generation than the one read after it.
             together.xrange(key, count=PAGE)
             together.hget(keys.open_key(cluster), "generation")
+            together.info("replication")
             # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
             answers: Any = together.execute(raise_on_error=False)
             for answer in answers:
@@ -110,12 +122,12 @@ class JournalRelay:
                     )
                 if isinstance(answer, Exception):
                     raise answer
-        entries, generation = answers
+        entries, generation, info = answers
         if not entries:
-            return _Page([], 0)
+            return _Page([], 0, None)
         if generation is None:
             raise Closed(f"{cluster} is open to no generation: its journal waits until it is")
-        return _Page(entries, int(generation))
+        return _Page(entries, int(generation), history_of(info))
 
 
 def _outgoing(

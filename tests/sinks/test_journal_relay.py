@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, cast
 
 import msgspec
@@ -13,12 +14,14 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from deploy.ports import free_port
+from deploy.redis_server import RedisServer
 from sinks.errors import Closed, KafkaUnavailable, Misconfigured
 from sinks.exposition import Exposition
 from sinks.kafka.journal_reader import newest_records
 from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.redis.journal_relay import JournalRelay, _outgoing
 from sinks.redis.ownership_store import OwnershipStore
+from sinks.redis.server.connections import redis_client
 from streaming.watch.relay import RelayThread
 from tests.sinks.reading import everything_in, values_of
 from tests.support.opening import keep_alive, let_in
@@ -77,6 +80,29 @@ def test_what_kafka_did_not_acknowledge_stays(client: redis.Redis, cluster: str)
         JournalRelay(client, nowhere).relay(cluster)
 
     assert journal_length(client, cluster) == 1
+
+
+def test_where_the_history_changes_meanwhile_nothing_is_deleted(tmp_path: Path) -> None:
+    """Another master, whose clock is behind, may have given the same ids to entries of its own."""
+    server = RedisServer(tmp_path)
+    server.start()
+    client = redis_client(server.url)
+
+    class Outlived(Publisher):
+        def __init__(self) -> None: ...
+
+        def publish(self, records: Iterable[Outgoing]) -> None:
+            assert [record.topic for record in records] == [keys.OWNERSHIP]
+            server.kill()
+            server.start()
+
+    claim(client, "c", BUNDLES[0])
+    try:
+        JournalRelay(client, Outlived()).relay("c")
+        assert journal_length(client, "c") == 1
+    finally:
+        client.close()
+        server.kill()
 
 
 def test_what_is_written_while_kafka_answers_stays_for_the_next_time(
