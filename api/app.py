@@ -14,6 +14,7 @@ from api.access import allow
 from api.audit_log import INTENT_HEADER, AuditLog
 from api.context import Context
 from api.metrics import exposed, noting
+from api.page.serving import page
 from api.pulsar.anti_affinity import groups, members
 from api.pulsar.broker_stats import broker_stats
 from api.pulsar.brokers import brokers
@@ -28,10 +29,13 @@ from api.refusal import RESPONSES, handle_errors
 from api.tokens import LOCAL, Caller, Role, Tokens
 from api.trimtab.brokers import own_brokers
 from api.trimtab.bundles import own_bundles
+from api.trimtab.caller import own_caller
 from api.trimtab.clusters import own_clusters
 from api.trimtab.controls import own_modes, own_pins
 from api.trimtab.explaining import own_explaining
+from api.trimtab.live import Watch, own_live
 from api.trimtab.namespaces import own_namespaces
+from api.trimtab.overview import own_overview
 from api.trimtab.plans import own_plans
 from api.trimtab.policies import own_groups, own_policies
 from api.trimtab.rounds import own_rounds
@@ -58,6 +62,9 @@ _PULSAR_ROUTERS: Final = (
 _OWN_PATHS: Final = "/trimtab/v1"
 """Prefix of trimtab's own paths."""
 _OWN_ROUTERS: Final = (
+    (own_caller, Role.VIEWER),
+    (own_live, Role.VIEWER),
+    (own_overview, Role.VIEWER),
     (own_clusters, Role.OPERATOR),
     (own_brokers, Role.OPERATOR),
     (own_bundles, Role.OPERATOR),
@@ -103,6 +110,7 @@ def create_app(context: Context, access: Access | None = None) -> FastAPI:
     app.openapi = lambda: _describe(app)  # type: ignore[method-assign]
     app.state.context, app.state.limit = context, access.limit
     app.state.tokens, app.state.local = access.tokens, access.local
+    app.state.watch = Watch(context.plane)
     handle_errors(app)
     for router, changes in _PULSAR_ROUTERS:
         app.include_router(router, prefix=_ADMIN_PATHS, dependencies=[allow(changes)])
@@ -112,6 +120,8 @@ def create_app(context: Context, access: Access | None = None) -> FastAPI:
     app.include_router(lookup, prefix="/lookup/v2/topic", dependencies=[allow(Role.OPERATOR)])
     for router, changes in _OWN_ROUTERS:
         app.include_router(router, prefix=_OWN_PATHS, dependencies=[allow(changes)])
+    # Without a token: the page asks for it, and has nothing but what these paths answer.
+    app.include_router(page)
     shown = Exposition(metrics.METRICS)
     app.include_router(exposed(shown), dependencies=[allow(Role.OPERATOR)])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -102,9 +103,15 @@ def _decided(record: RoundRecord) -> str:
     return ", ".join(done) or record.skipped or "nothing to do"
 
 
+def late_from(last: ClusterRounds, settings: Settings) -> float:
+    """When the next round counts as missing (epoch ms); infinite if rounds have no interval."""
+    interval = settings.round.interval
+    return last.newest.at + 1000 * _LATE_ROUNDS * interval if interval else math.inf
+
+
 def _rounds(last: ClusterRounds, settings: Settings, now_ms: int) -> Iterator[Finding]:
     age_s, interval = (now_ms - last.newest.at) / 1000, settings.round.interval
-    if interval and age_s > _LATE_ROUNDS * interval:
+    if now_ms > late_from(last, settings):
         what = f"no round for {seconds(age_s)}, though one is due every {seconds(interval)}"
         yield Finding(Grade.ACT, f"{what}: does the job run?", "trimtab doctor")
 

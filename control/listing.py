@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from sinks.redis.bundle_index import BundleIndex
@@ -67,23 +67,36 @@ def list_brokers(
 ) -> list[BrokerRow]:
     """A page of a round's brokers, the busiest first: at most ``most``, from the one after
     ``after`` on. Raises the store's errors."""
-    states = {
-        **dict.fromkeys(record.usage, "serving"),
-        **dict.fromkeys(record.held_back, "held-back"),
-        **dict.fromkeys(record.draining, "draining"),
-        **dict.fromkeys(record.gone, "lost"),
-    }
-    usage, average = record.usage, record.smoothed_usage
+    states = broker_states(record)
+    usage = record.usage
 
     def place(broker: str) -> tuple[float, str]:
         return -usage.get(broker, 0.0), broker
 
     shown = sorted((b for b in states if not after or place(b) > place(after)), key=place)[:most]
+    return describe_brokers(record, store, shown, states)
+
+
+def describe_brokers(
+    record: RoundRecord, store: OwnershipStore, shown: Sequence[str], states: Mapping[str, str]
+) -> list[BrokerRow]:
+    """The rows of some brokers; ``states`` has those of all. Raises the store's errors."""
+    usage, average = record.usage, record.smoothed_usage
     counts = store.owned_counts(record.cluster, shown)
     return [
         BrokerRow(broker, states[broker], usage.get(broker), average.get(broker), counts[broker])
         for broker in shown
     ]
+
+
+def broker_states(record: RoundRecord) -> dict[str, str]:
+    """The brokers of a round: serving, lost, draining or held-back."""
+    return {
+        **dict.fromkeys(record.usage, "serving"),
+        **dict.fromkeys(record.held_back, "held-back"),
+        **dict.fromkeys(record.draining, "draining"),
+        **dict.fromkeys(record.gone, "lost"),
+    }
 
 
 def list_bundles(

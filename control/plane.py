@@ -18,6 +18,7 @@ from agent.lookup.server import Lookup
 from agent.lookup.settling import LookupSettings
 from control.changed_reports import read_reports
 from control.demand import Demand, read_demand
+from control.heat_map import HeatMap, Part, draw
 from control.intents import Objections, note, object_to
 from control.listing import (
     BrokerRow,
@@ -29,6 +30,7 @@ from control.listing import (
     read_namespace,
 )
 from control.reports import newest_values
+from control.resources import ResourceFeed
 from control.rounds import ClusterRounds, RoundFeed, find_cluster, remember
 from control.what_if import Fleet, owned
 from simulation.replay.recorded import RecordedTopics
@@ -79,6 +81,7 @@ class ControlPlane:
         self._reading = Lock()
         self._looking = Lock()
         self._lookups: dict[str, Lookup] = {}
+        self._resources = ResourceFeed(kafka.bootstrap, kafka.client)
         self._publisher = Publisher(kafka.bootstrap, kafka.client)
         self._redis = redis_client(settings.redis_url.get_secret_value())
         self.store = OwnershipStore(self._redis)
@@ -100,6 +103,7 @@ class ControlPlane:
 
     def close(self) -> None:
         """End the connections."""
+        self._resources.close()
         self._rounds.close()
         self._topics.close()
         self._redis.close()
@@ -133,6 +137,16 @@ class ControlPlane:
     ) -> list[BrokerRow]:
         """The brokers of the newest round, the busiest first: the first ``most`` after one."""
         return list_brokers(last.newest, self.store, after, most)
+
+    def heat_map(self, last: ClusterRounds, part: Part) -> HeatMap:
+        """The usage of brokers, or of failure domains, over the last rounds."""
+        return draw(last, part, self.store)
+
+    def resources(
+        self, last: ClusterRounds, brokers: Collection[str]
+    ) -> dict[str, dict[str, float]]:
+        """What each resource adds to the usage of brokers, of those whose reports are known yet."""
+        return self._resources.read(last.newest.cluster, brokers, last.settings().weights)
 
     def bundles(
         self, cluster: str, wanted: Wanted, after: str, most: int

@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from control.usage_history import RoundUsage, keep_usage
 from simulation.replay.batch_records import BATCHES, decode_values
 from simulation.replay.recorded import RecordedTopics
 from trimtab.cluster.intents.apply import apply_intent
@@ -62,6 +63,8 @@ class ClusterRounds:
     """What the job was started with; None if that is no longer recorded."""
     latest: tuple[RoundRecord, ...] = ()
     """The last of them, the newest first."""
+    usage: tuple[RoundUsage, ...] = ()
+    """What more of them saw, the oldest first."""
     waiting: tuple[str, ...] = ()
     """The plans that wait for a person, the newest last."""
 
@@ -127,6 +130,7 @@ class RoundFeed:
             (before.brokers if before else frozenset()).union(_named(held)),
             self._started.get(query),
             (held, *(before.latest if before else ()))[:_KEPT],
+            keep_usage(before.usage if before else (), held),
             before.waiting if before else (),
         )
 

@@ -83,7 +83,7 @@ class Demo:
             with Spinner(self._console, plain=self._plain) as step:
                 running = self._start(started, step)
             with suppress(KeyboardInterrupt):
-                self._console.print(f"the control plane: {running.api_url}/docs", highlight=False)
+                self._console.print(f"see it in a browser: {running.api_url}", highlight=False)
                 self._show(running)
                 self._suggest(running)
                 if self._options.keep:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Annotated, Any
 
 import msgspec
@@ -37,16 +38,20 @@ def get_view(cluster: str, context: InContext) -> dict[str, Any]:
 
 @own_explaining.get("/decisions")
 def list_decisions(
-    cluster: str, context: InContext, limit: Annotated[int, Query(ge=1, le=10_000)] = 100
+    cluster: str,
+    context: InContext,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 100,
+    refusals: bool = True,
 ) -> list[dict[str, Any]]:
     """What the last rounds decided on bundles, the newest first: moves, splits, merges, repairs,
-    and refusals with their rule."""
+    and unless they are left out refusals with their rule."""
     found: list[dict[str, Any]] = []
     for held in context.plane.rounds(cluster):
-        found += _decisions(held)
+        left = max(0, limit - len(found))
+        found += islice(_decisions(held, refusals=refusals), left)
         if len(found) >= limit:
             break
-    return found[:limit]
+    return found
 
 
 @own_explaining.get("/why")
@@ -98,14 +103,14 @@ def get_history(
     ]
 
 
-def _decisions(held: RoundRecord) -> Iterator[dict[str, Any]]:
+def _decisions(held: RoundRecord, *, refusals: bool) -> Iterator[dict[str, Any]]:
     begun = {"round": held.round, "at": held.at}
     for kind, part in (
         ("move", held.moves),
         ("split", held.splits),
         ("merge", held.merges),
         ("repair", held.repairs),
-        ("refusal", held.refusals),
+        ("refusal", held.refusals if refusals else ()),
     ):
         for each in part:
             yield {**begun, "decision": kind, **msgspec.to_builtins(each)}

@@ -13,6 +13,7 @@ from api.refusal import RefusedRequest
 from api.trimtab.changes import Change, HowToChange
 from trimtab.cluster.intents.size import MOST
 from trimtab.kept_plans.kept_plan import KeptPlan
+from trimtab.kept_plans.life import VERBS, allows
 from trimtab.nearby import nearby
 from trimtab.wire.control import IntentKind
 
@@ -83,4 +84,5 @@ def undo(cluster: str, plan: str, how: HowToChange) -> Change:
 
 def _told(plan: KeptPlan, *, steps: bool) -> dict[str, Any]:
     told: dict[str, Any] = msgspec.to_builtins(plan)
+    told["verbs"] = sorted(verb for verb in VERBS if allows(plan.state, verb))
     return told if steps else {**told, "steps": len(plan.steps)}

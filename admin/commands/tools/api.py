@@ -22,6 +22,7 @@ from api.audit_log import AuditLog
 from api.certificates import follow_files
 from api.context import Context
 from api.rate_limit import RateLimit
+from api.server import Server
 from api.tokens import InvalidTokens, Tokens
 from control.plane import ControlPlane
 from streaming.config import InvalidConfig, load_config
@@ -71,10 +72,12 @@ def serve_api(  # noqa: PLR0913 - the options of a command line
     files = [file for file in given.values() if file]
     with ControlPlane(settings) as plane:
         typer.echo(
-            f"{scheme}://{_in_url(host)}:{port}: for pulsar-admin --admin-url; /docs", err=True
+            f"{scheme}://{_in_url(host)}:{port}: the page, and for pulsar-admin --admin-url; /docs",
+            err=True,
         )
-        uvicorn.run(
-            create_app(Context(plane, cluster), access),
+        app = create_app(Context(plane, cluster), access)
+        served = uvicorn.Config(
+            app,
             host=host,
             port=port,
             log_config=None,
@@ -84,6 +87,7 @@ def serve_api(  # noqa: PLR0913 - the options of a command line
             ssl_cert_reqs=0 if client_ca is None else 2,
             ssl_context_factory=(lambda _, build: follow_files(build, files)) if files else None,
         )
+        Server(served, app.state.watch).serve_until_ended()
 
 
 def _problems(host: str, tokens: Path | None, tls: dict[str, Path | None]) -> Iterator[str]:

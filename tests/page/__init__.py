@@ -1,0 +1,1 @@
+"""The web page in a real browser, and the paths that only it asks."""
