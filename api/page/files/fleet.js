@@ -128,7 +128,7 @@ export function makeFleet(openBroker, findOther) {
           `target ±${(100 * half).toFixed(1)}`),
         el("span.at.limit", { css: { "--at": Math.min(1, thresholds.overloaded) } },
           `full ${Math.round(100 * thresholds.overloaded)} %`)),
-      el("span.usage", {}, "usage"),
+      el("span.usage", {}, domains ? "busiest" : "usage"),
       ...(domains
         ? [el("span.wide", {}, "lowest to busiest broker, mean")]
         : RESOURCES.map(([, said]) => el("span.part", {}, said))),
