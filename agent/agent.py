@@ -38,6 +38,7 @@ from sinks.redis.leasing.lease import Lease, Renewal
 from trimtab.model import Epoch
 from trimtab.wire.command import Command, CommandKind
 from trimtab.wire.load_report import LocalBrokerData
+from trimtab.wire.ownership import Record
 
 FIRST_PAUSE_S: Final = 0.1
 LONGEST_PAUSE_S: Final = 2.0
@@ -84,6 +85,7 @@ class Agent:
             self._holdings,
             links.seen,
             self._note_declined,
+            self._note_forgotten,
         )
         self._forgetter = Forgetter(self._obeyer)
         self._forget_at = links.clock() + settings.forget_every
@@ -327,6 +329,15 @@ class Agent:
     def _note_declined(self, command: Command, why: str) -> None:
         self._log.warning(
             "a bundle stays whole", bundle=command.bundle, command=command.id, why=why
+        )
+
+    def _note_forgotten(self, bundle: str, record: Record) -> None:
+        self._log.error(
+            "not served: the store has forgotten what this broker saw of the bundle; if the store "
+            "was made anew, stop the broker and start it without its state file",
+            bundle=bundle,
+            given=tuple(record.epoch),
+            seen=tuple(self._links.seen.epoch(bundle)),
         )
 
     def _block_ms(self) -> int:

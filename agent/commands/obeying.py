@@ -55,6 +55,9 @@ class Obeyer:
     seen: Seen
     declined: Callable[[Command, str], None] = lambda *_: None
     """Called with a split's command and the reason why the bundle stays whole."""
+    forgotten: Callable[[str, Record], None] = lambda *_: None
+    """Called with a bundle that an open store has given to this broker, by a record older than one
+    that it saw: it does not serve by that."""
     counts: Counter[tuple[CommandKind, Obeyed]] = field(default_factory=Counter)
 
     def settle(self, bundle: str, record: Record | None) -> None:
@@ -162,6 +165,12 @@ class Obeyer:
         if not outcome.accepted and record is not None and self.serves_by(record):
             self.holdings.drop(outcome.bundle)
             return False
+        if (
+            outcome.accepted
+            and record is not None
+            and record.epoch < self.seen.epoch(outcome.bundle)
+        ):
+            self.forgotten(outcome.bundle, record)
         self.settle(outcome.bundle, record)
         return True
 

@@ -152,6 +152,19 @@ def test_a_record_older_than_what_was_seen_gives_nothing(
     assert site.broker.loaded == set()
 
 
+def test_a_broker_says_so_if_an_open_store_gives_it_what_it_may_not_serve(
+    job: Job, client: Redis, cluster: str
+) -> None:
+    """Redis and Kafka were made anew, its state file was not."""
+    site = Site(client, cluster, A, BUNDLE)
+    site.obeyer.seen.note(BUNDLE, Record(state=State.OWNED, epoch=Epoch(50, 1), owner=A))
+    told = list[tuple[str, Record]]()
+    site.obeyer.forgotten = lambda bundle, record: told.append((bundle, record))
+    seed(site.obeyer, 0, no_renewal)
+    assert told == [(BUNDLE, job.record())]
+    assert not site.holdings.serves(BUNDLE)
+
+
 def test_a_record_older_than_what_was_seen_is_neither_taken_back_nor_obeyed(
     job: Job, client: Redis, cluster: str
 ) -> None:
