@@ -65,7 +65,7 @@ def browser() -> Iterator[Browser]:
         pytest.skip("there is no chromium; Debian's package has that name")
     expect.set_options(timeout=1000 * PATIENCE_S)
     with sync_playwright() as play:
-        # Containers run tests as root, for whom Chromium has no sandbox.
+        # Containers run tests as root, and Chromium gives root no sandbox.
         started = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield started
         started.close()

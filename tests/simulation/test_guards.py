@@ -150,10 +150,13 @@ def gap_ignored_on_a_closed_store(switch: Switch) -> None:
 
 
 def lapse_amid_seeding_ignored(switch: Switch) -> None:
-    def swallow(self: Agent, lapses: int) -> None:
+    def swallow(self: Agent, lapses: int) -> Lease:
+        lease = self._renew()
+        self._require_open(lease)
         self._lease.lapses = lapses
+        return lease
 
-    switch.setattr(Agent, "_require_no_lapse", swallow)
+    switch.setattr(Agent, "_renew_without_a_gap", swallow)
 
 
 def no_seeding_after_a_lapse(switch: Switch) -> None:

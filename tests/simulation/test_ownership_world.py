@@ -100,7 +100,7 @@ class LosesARecord(Simulation):
 )
 def test_what_breaks_another_rule_is_found_out_as_well(world: type[Simulation], found: str) -> None:
     with pytest.raises(Violation, match=found):
-        world(1, IN_TIME_ODDS, weights=IN_TIME, in_time=True).run(100_000)
+        world(2, IN_TIME_ODDS, weights=IN_TIME, in_time=True).run(100_000)
 
 
 def test_a_jump_of_the_servers_clock_beyond_the_margin_raises_doubt() -> None:

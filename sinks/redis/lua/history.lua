@@ -113,7 +113,7 @@ local function short_of_replicas(replicas, here, history, wanted, fixed, looked_
   if not fixed then
     -- The job requires the same (open.lua). Until it has looked, this may be a server that was left behind.
     local others = looked_at and was_promoted(here) and math.floor(before / 2) or majority_of(before)
-    least = math.max(least, majority_of(most), others)
+    least = math.max(least, majority_of(most), majority_of(online), others)
   end
   if near >= least and least > 0 and not are_in_touch(replicas, here, history, least) then
     near = 0
