@@ -65,7 +65,6 @@ class Top(App[None]):
         super().__init__()
         self._look = look
         self._every_s = every_s
-        self._overloaded = 1.0
         self._looking = threading.Lock()
         self._away_since: float | None = None
 
@@ -93,7 +92,6 @@ class Top(App[None]):
 
     def _look_once(self) -> None:
         try:
-            self._overloaded = self._look.overloaded()
             seen = self._look.again()
         except _ERRORS as error:
             self.call_from_thread(self._show_away, error)
@@ -114,9 +112,9 @@ class Top(App[None]):
         self._away_since = None
         self.query_one("#away").display = False
         self._for_each_part(lambda part: part.remove_class("old"))
-        lines = [*list_findings([seen.status])]
+        lines = [*list_findings([seen.overview])]
         self.query_one("#status", Static).update(Text("\n").join(lines))
-        _fill(self.query_one("#brokers", DataTable), self._broker_rows(seen))
+        _fill(self.query_one("#brokers", DataTable), _broker_rows(seen))
         decided = {str(place): _decided(each) for place, each in enumerate(seen.decisions)}
         _fill(self.query_one("#decisions", DataTable), decided)
 
@@ -124,23 +122,6 @@ class Top(App[None]):
         for part in self.query("#status, #brokers, #decisions"):
             assert isinstance(part, DataTable | Static)
             change(part)
-
-    def _broker_rows(self, seen: Seen) -> dict[str, tuple[str | Text, ...]]:
-        rows: dict[str, tuple[str | Text, ...]] = {}
-        for each in seen.brokers:
-            name = each["broker"]
-            rows[name] = (
-                Text(name),
-                bar(each["usage"], self._overloaded),
-                share(each["usage"]),
-                share(each["average"]),
-                Text(f"{each['bundles']:,}", justify="right"),
-                each["state"],
-                spark(seen.usage.get(name, ())),
-            )
-        if seen.more:
-            rows[""] = (Text("and more: trimtab brokers list --limit 1000", style="dim"),)
-        return rows
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
         """Explain the broker or bundle of the row."""
@@ -154,6 +135,24 @@ class Top(App[None]):
         except _ERRORS as error:
             told = Text(str(error))
         self.call_from_thread(self.push_screen, Explanation(told))
+
+
+def _broker_rows(seen: Seen) -> dict[str, tuple[str | Text, ...]]:
+    rows: dict[str, tuple[str | Text, ...]] = {}
+    for each in seen.brokers:
+        name = each["broker"]
+        rows[name] = (
+            Text(name),
+            bar(each["usage"], seen.overloaded),
+            share(each["usage"]),
+            share(each["average"]),
+            Text(f"{each['bundles']:,}", justify="right"),
+            each["state"],
+            spark(each["history"]),
+        )
+    if seen.more:
+        rows[""] = (Text("and more: trimtab brokers list --limit 1000", style="dim"),)
+    return rows
 
 
 def _decided(each: Mapping[str, Any]) -> tuple[str | Text, ...]:

@@ -25,9 +25,11 @@ def bar(usage: float | None, overloaded: float) -> Text:
     return Text(drawn.ljust(WIDTH), style=style)
 
 
-def spark(history: Iterable[float]) -> str:
-    """A usage (fraction) after another, the last one on the right."""
-    return "".join(_STEPS[min(7, max(0, int(8 * usage)))] for usage in history)
+def spark(history: Iterable[float | None]) -> str:
+    """A usage (fraction) after another, the last one on the right; a gap where none is known."""
+    return "".join(
+        " " if usage is None else _STEPS[min(7, max(0, int(8 * usage)))] for usage in history
+    )
 
 
 def share(usage: float | None) -> str:

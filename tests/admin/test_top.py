@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -32,41 +32,40 @@ class Told:
         self.round = 3
         self.away = False
         self.more = more
-        self.asked: list[str] = []
 
     def get(self, path: str, /, **query: object) -> Any:
-        self.asked.append(path)
         if self.away:
             raise Refusal(503, "Kafka at k:9 is away", "", path)
-        if path.startswith("rounds/"):
-            number = int(path.removeprefix("rounds/"))
-            return {"usage": {"a:1": number / 10, MARKUP: 0.2}}
+        history = [number / 10 for number in range(1, self.round + 1)]
         return {
-            "": {"grade": "look", "cluster": "east", "headline": "2 brokers", "findings": [FOUND]},
-            "brokers": {"brokers": [broker("a:1", self.round / 10), LOST], "next": self.more},
-            "rounds": [{"round": n, "at": n} for n in range(self.round, 0, -1)][: limit(query)],
+            "overview": OVERVIEW,
+            "heat-map": {"rows": [broker("a:1", history), LOST], "next": self.more},
             "decisions": [MOVED],
-            "settings": [{"name": "round.overloaded_threshold", "value": 0.85}],
             "why": {"explanation": EXPLAINED | {"subject": query.get("subject")}},
         }[path]
 
 
-def limit(query: Mapping[str, object]) -> int:
-    return int(str(query.get("limit", 1)))
-
-
-def broker(name: str, usage: float | None) -> dict[str, Any]:
+def broker(name: str, history: list[float]) -> dict[str, Any]:
+    usage = history[-1] if history else None
     return {
         "broker": name,
         "state": "serving",
         "usage": usage,
         "average": usage,
         "bundles": 1_200,
+        "history": history,
     }
 
 
 FOUND = {"grade": "look", "what": "lost: b:1", "next": "trimtab brokers list"}
-LOST = broker(MARKUP, None)
+OVERVIEW = {
+    "grade": "look",
+    "cluster": "east",
+    "headline": "2 brokers",
+    "findings": [FOUND],
+    "thresholds": {"overloaded": 0.85},
+}
+LOST = broker(MARKUP, [])
 MOVED = {
     "round": 3,
     "at": 3_000,
@@ -100,21 +99,20 @@ def test_an_overloaded_broker_is_red() -> None:
 
 def test_usage_over_time_is_drawn_by_its_height() -> None:
     assert spark([0.0, 0.5, 0.99, 1.0, 3.0]) == "▁▅███"
+    assert spark([0.0, None, 1.0]) == "▁ █"
 
 
-def test_a_look_reads_each_round_once() -> None:
-    told = Told()
+@pytest.mark.parametrize("more", [None, "z:1"])
+def test_a_look_has_the_usage_of_the_last_rounds_and_says_whether_there_are_more_brokers(
+    more: str | None,
+) -> None:
+    told = Told(more=more)
     look = Look(told)
-    assert look.again().usage["a:1"] == (0.1, 0.2, 0.3)
-    told.round, told.asked = 5, []
-    assert look.again().usage["a:1"] == (0.1, 0.2, 0.3, 0.4, 0.5)
-    assert [path for path in told.asked if path.startswith("rounds/")] == ["rounds/4", "rounds/5"]
-
-
-def test_of_a_large_fleet_no_earlier_rounds_are_read() -> None:
-    seen = Look(Told(more="z:1")).again()
-    assert seen.usage["a:1"] == (0.3,)
-    assert seen.more
+    assert look.again().brokers[0]["history"] == [0.1, 0.2, 0.3]
+    told.round = 5
+    seen = look.again()
+    assert seen.brokers[0]["history"] == [0.1, 0.2, 0.3, 0.4, 0.5]
+    assert seen.more is (more is not None)
 
 
 def shown(told: Told, watch: Callable[[Top, Pilot[None]], Awaitable[None]]) -> None:
