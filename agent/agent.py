@@ -333,8 +333,8 @@ class Agent:
 
     def _note_forgotten(self, bundle: str, record: Record) -> None:
         self._log.error(
-            "not served: the store has forgotten what this broker saw of the bundle; if the store "
-            "was made anew, stop the broker and start it without its state file",
+            "not served: the store has forgotten what this broker saw of the bundle; have the "
+            "records rebuilt: HDEL trimtab:{CLUSTER}:open replid",
             bundle=bundle,
             given=tuple(record.epoch),
             seen=tuple(self._links.seen.epoch(bundle)),

@@ -230,7 +230,7 @@ MODELS: Final = (
     Model(
         "split_merge",
         small=("CHANGES=3", "KILLS=0"),
-        full=(("CHANGES=4", "KILLS=1"),),
+        full=(("CHANGES=4", "KILLS=1"), ("CHANGES=3", "KILLS=0", "FAULTS=2")),
         cures=(
             Cure(
                 "NAMES_BY_ORDER",
@@ -249,6 +249,12 @@ MODELS: Final = (
                 "a rebuild keeps both of two records that overlap",
                 Promise.ONE_OWNER,
                 bound=("CHANGES=4", "KILLS=0"),
+            ),
+            Cure(
+                "SAME_GENERATION",
+                "a rebuild that was interrupted starts again in the same generation",
+                Promise.ONE_EPOCH,
+                bound=("CHANGES=3", "KILLS=0", "FAULTS=2"),
             ),
         ),
     ),

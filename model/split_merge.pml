@@ -11,10 +11,11 @@
    Time is left out: see histories.pml and claims.pml. A broker is `alive` while it holds its lease.
    In the store the lease ends when the broker has stopped serving, or later; here at once, which is
    the worst. A rebuild happens when every broker that is alive has said what it saw: the others have
-   lost their leases by then. It opens the store under a new generation.
+   lost their leases by then. It opens the store under a new generation. The server may forget again
+   before the store is open.
 
    Cures, each switched off by a flag: NAMES_BY_ORDER, SERVE_WITHOUT_ANSWER,
-   LET_OVERLAPS_STAND. */
+   LET_OVERLAPS_STAND, SAME_GENERATION. */
 
 #define COUNTED 1
 #define LEASED(b) (alive[b])
@@ -39,6 +40,9 @@ bool open = true;
 bool strange;          /* the index has a name that is no range, between WHOLE and HIGH */
 short record[3], saved[3], journal[3];
 byte generation = 1;
+bool spent = true;     /* the store was open to this generation */
+bool restored;         /* a rebuild is done, and the store may open */
+bool invented;         /* a rebuild has made records of this generation */
 
 /* The brokers. */
 bool alive[3], said[3];
@@ -47,7 +51,7 @@ short seen[6];
 #define AT(b, x) (3 * (b) + (x) - 3)
 
 byte faults, kills, changes;
-byte highest[3];
+short highest[3];      /* of the records written for each bundle */
 bool supposing;        /* within heal(): no bounds */
 
 #define STANDS(x) (record[x] != 0 && STATE(record[x]) != DELETED)
@@ -71,16 +75,27 @@ bool supposing;        /* within heal(): no bounds */
 #define STRANGE_NAMES_ENTER false
 #endif
 
+#ifdef SAME_GENERATION
+#define USED spent
+#else
+#define USED (spent || invented)
+#endif
+
 #ifdef LET_OVERLAPS_STAND
 #define GIVES_WAY(x) false
 #else
 #define GIVES_WAY(x) true
 #endif
 
-inline put(x, written) {
-  ONE_EPOCH(EPOCH(written), highest[x]);
-  record[x] = written
-}
+/* A rebuild that is repeated may write the very same record again. */
+#ifdef NO_ONE_EPOCH
+#define IS_NEW(x, written) skip
+#else
+#define IS_NEW(x, written) \
+  assert(EPOCH(written) > EPOCH(highest[x]) || written == highest[x]); highest[x] = written
+#endif
+
+inline put(x, written) { IS_NEW(x, written); record[x] = written }
 
 /* One request for one record. */
 inline ask(event, asker, other, x) {
@@ -220,7 +235,8 @@ inline newest(x) {
 
 inline give_way(x) {
   if
-  :: GIVES_WAY(x) -> put(x, RECORD(generation, COUNTER(record[x]) + 1, DELETED, NOBODY, NOBODY))
+  :: GIVES_WAY(x) -> invented = true;
+     put(x, RECORD(generation, COUNTER(record[x]) + 1, DELETED, NOBODY, NOBODY))
   :: else
   fi
 }
@@ -230,6 +246,7 @@ inline free(x) {
   if :: x != WHOLE -> at_least(COUNTER(record[WHOLE]))
      :: else -> at_least(COUNTER(record[LOW])); at_least(COUNTER(record[HIGH]))
   fi;
+  invented = true;
   put(x, RECORD(generation, counter + 1, FREE, NOBODY, NOBODY))
 }
 
@@ -240,7 +257,7 @@ inline free(x) {
 /* trimtab/store/rebuild.py: the highest epochs win; of bundles that overlap the one with the higher
    epoch stands; a range that no bundle covers becomes a free bundle. */
 inline rebuild() {
-  generation++;
+  if :: USED -> generation++; spent = false; invented = false :: else fi;
   newest(LOW); newest(HIGH); newest(WHOLE);
   if
   :: STANDS(WHOLE) && (OUTRANKS_WHOLE(LOW) || OUTRANKS_WHOLE(HIGH)) -> give_way(WHOLE)
@@ -256,9 +273,11 @@ inline rebuild() {
      if :: KNOWN(LOW) && !STANDS(LOW) -> free(LOW) :: else fi;
      if :: KNOWN(HIGH) && !STANDS(HIGH) -> free(HIGH) :: else fi
   fi;
-  open = true; said[1] = false; said[2] = false;
+  restored = true;
   NO_OVERLAP
 }
+
+inline open_store() { open = true; spent = true; restored = false; said[1] = false; said[2] = false }
 
 #define ALL_HAVE_SAID ((said[1] || !alive[1]) && (said[2] || !alive[2]))
 
@@ -272,12 +291,13 @@ proctype Job() {
   :: d_step { journal[LOW] != record[LOW] -> later(journal[LOW], record[LOW]) }
   :: d_step { journal[HIGH] != record[HIGH] -> later(journal[HIGH], record[HIGH]) }
   :: d_step { journal[WHOLE] != record[WHOLE] -> later(journal[WHOLE], record[WHOLE]) }
-  :: d_step { !open && ALL_HAVE_SAID -> rebuild() }
+  :: d_step { !open && !restored && ALL_HAVE_SAID -> rebuild() }
+  :: d_step { restored -> open_store() }
   od
 }
 
 inline load(low, high, whole) {
-  open = false; said[1] = false; said[2] = false;
+  open = false; restored = false; said[1] = false; said[2] = false;
   record[LOW] = low; record[HIGH] = high; record[WHOLE] = whole
 }
 
@@ -293,7 +313,8 @@ proctype Server() {
 inline heal() {
   supposing = true;
   stop(1); stop(2); alive[1] = true; said[1] = true;
-  if :: !open -> rebuild() :: else fi;
+  if :: !open && !restored -> rebuild() :: else fi;
+  if :: restored -> open_store() :: else fi;
   if
   :: STANDS(LOW) || STANDS(HIGH) ->
      take(1, LOW); claim(1, LOW); take(1, HIGH); claim(1, HIGH);
@@ -311,7 +332,7 @@ proctype WayBack() {
 init {
   d_step {
     /* Broker 1 serves WHOLE, and none of that has reached Kafka or the server's disk. */
-    record[WHOLE] = RECORD(1, 1, OWNED, 1, NOBODY); highest[WHOLE] = EPOCH(record[WHOLE]);
+    record[WHOLE] = RECORD(1, 1, OWNED, 1, NOBODY); highest[WHOLE] = record[WHOLE];
     alive[1] = true; holds[AT(1, WHOLE)] = true; seen[AT(1, WHOLE)] = record[WHOLE]
   };
   atomic { run Broker(1); run Broker(2); run Job(); run Server(); WAY_BACK }

@@ -63,6 +63,11 @@ class ClaimRecord(msgspec.Struct, frozen=True, kw_only=True):
     v: int = 1
 
 
+def _first_generation() -> int:
+    """Seconds since 1970. Each later claim adds one, and jobs start less than once a second."""
+    return time.time_ns() // 1_000_000_000
+
+
 def claim(
     bootstrap: str,
     job_id: str,
@@ -100,7 +105,8 @@ class Claim:
                 bootstrap, "claiming a generation", error.args[0], self._producer
             ) from error
         # 0 is the generation of a bundle that has no record.
-        self.generation = 1 + max(above, self._highest())
+        highest = max(above, self._highest())
+        self.generation = highest + 1 if highest else _first_generation()
         self._write(Sign.CLAIM)
 
     def assert_held(self) -> None:

@@ -35,7 +35,7 @@ _record = msgspec.json.Decoder(_Named)
 
 
 def highest_generation(bootstrap: str, client: Mapping[str, str]) -> int:
-    """The highest generation of all claims that Kafka has committed.
+    """The highest generation of all claims that Kafka has committed; 0 if none was ever made.
 
     The end of the topic counts too: earlier versions number a claim by its offset. Raises
     KafkaUnavailable and Misconfigured.
@@ -54,11 +54,14 @@ def highest_generation(bootstrap: str, client: Mapping[str, str]) -> int:
     here = TopicPartition(GENERATIONS, 0)
     try:
         low, high = consumer.get_watermark_offsets(here, timeout=TIMEOUT_SECONDS)
-        named = max(_named(consumer, bootstrap, max(low, high - _TAIL)), default=0)
+        named = max(_named(consumer, bootstrap, max(low, high - _TAIL)), default=None)
         if not named:
             # An earlier version was active last, or the whole tail was aborted.
-            named = max(_named(consumer, bootstrap, low), default=0)
-        return max(high, named)
+            named = max(_named(consumer, bootstrap, low), default=None)
+        if named is None and low == 0:
+            # Nothing was committed, and nothing has been removed.
+            return 0
+        return max(high, named or 0)
     except KafkaException as error:
         raise _failure(bootstrap, error.args[0]) from error
     finally:

@@ -155,7 +155,7 @@ def test_a_record_older_than_what_was_seen_gives_nothing(
 def test_a_broker_says_so_if_an_open_store_gives_it_what_it_may_not_serve(
     job: Job, client: Redis, cluster: str
 ) -> None:
-    """Redis and Kafka were made anew, its state file was not."""
+    """Redis and Kafka were made anew by a job whose clock is behind; its state file was not."""
     site = Site(client, cluster, A, BUNDLE)
     site.obeyer.seen.note(BUNDLE, Record(state=State.OWNED, epoch=Epoch(50, 1), owner=A))
     told = list[tuple[str, Record]]()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from typing import TypeVar
@@ -129,15 +130,43 @@ def test_a_driver_and_a_standby_go_on_after_kafka_was_away(own_kafka: KafkaServe
     held.close()
 
 
+def test_the_first_claim_of_all_is_above_those_of_a_kafka_that_is_gone(
+    own_kafka: KafkaServer,
+) -> None:
+    """Brokers keep epochs on disk; those of a new fleet must be above them."""
+    before = time.time_ns() // 1_000_000_000
+    given = []
+    for _ in range(2):
+        held = claim(own_kafka.bootstrap, "job")
+        given.append(held.generation)
+        held.close()
+    assert before <= given[0] <= time.time_ns() // 1_000_000_000
+    assert given[1] == given[0] + 1
+
+
+def test_a_topic_on_which_no_claim_was_committed_has_none(own_kafka: KafkaServer) -> None:
+    until_it_answers(lambda: highest_generation(own_kafka.bootstrap, {}))
+    writer = Producer({"bootstrap.servers": own_kafka.bootstrap, "transactional.id": "test-abort"})
+    writer.init_transactions(PATIENCE)
+    writer.begin_transaction()
+    record = ClaimRecord(job="job", at=0, host="", pid=0, generation=7)
+    writer.produce(keys.GENERATIONS, msgspec.json.encode(record), b"job", partition=0)
+    writer.flush(PATIENCE)
+    writer.abort_transaction(PATIENCE)
+
+    assert highest_generation(own_kafka.bootstrap, {}) == 0
+
+
 def test_a_claim_is_above_those_before_and_above_what_is_asked(own_kafka: KafkaServer) -> None:
     given = []
-    for above in (0, 0, 500, 0, 300):
+    for above in (500, 0, 900, 0, 300):
         held = claim(own_kafka.bootstrap, "job", above=above)
         given.append(held.generation)
         held.bid_farewell()
         held.close()
     assert given == sorted(set(given))
-    assert given[2] == 501
+    assert given[0] == 501
+    assert given[2] == 901
 
 
 def test_a_claim_is_above_that_of_a_job_that_numbered_it_by_its_offset(
@@ -164,7 +193,7 @@ def test_a_claim_is_above_that_of_a_job_that_numbered_it_by_its_offset(
 def test_a_claim_that_was_called_off_counts_for_nothing_but_its_offset(
     own_kafka: KafkaServer,
 ) -> None:
-    claim(own_kafka.bootstrap, "job").close()
+    claim(own_kafka.bootstrap, "job", above=1).close()
     writer = transactional(own_kafka.bootstrap)
     record = ClaimRecord(job="job", at=0, host="", pid=0, generation=10_000)
     writer.begin_transaction()
@@ -172,7 +201,7 @@ def test_a_claim_that_was_called_off_counts_for_nothing_but_its_offset(
     writer.flush(PATIENCE)
     # It fences that writer, whose record is never committed.
     held = claim(own_kafka.bootstrap, "job")
-    assert 1 < held.generation < 100
+    assert 2 < held.generation < 100
     with pytest.raises(KafkaException):
         writer.commit_transaction(PATIENCE)
     held.close()
@@ -243,14 +272,15 @@ def test_after_the_topic_was_made_anew_a_claim_begins_where_redis_says(
     own_kafka: KafkaServer,
 ) -> None:
     """What the job does when the store is open to a generation above its own."""
-    claim(own_kafka.bootstrap, "job", above=500).close()
+    ahead = 1 << 35  # the clock of the job that claimed it was wrong
+    claim(own_kafka.bootstrap, "job", above=ahead).close()
     make_anew(own_kafka.bootstrap, keys.GENERATIONS)
     leadership = Leadership(
         lambda above: claim(own_kafka.bootstrap, "job", above=above), Exposition()
     )
-    assert leadership.generation < 500
-    leadership.renew(above=501)
-    assert leadership.generation == 502
+    assert leadership.generation < ahead
+    leadership.renew(above=ahead + 1)
+    assert leadership.generation == ahead + 2
     leadership.close()
 
 

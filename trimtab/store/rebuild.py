@@ -34,9 +34,10 @@ Records = Mapping[str, Record]
 
 
 REACH: Final = 1 << 40
-"""How far above the job's own generation a record's is believed. A generation is an offset in a
-topic that grows by a few records a second: a thousand years are 2^37. Higher: one forged record
-brings the numbers nearer to their end."""
+"""How far above the job's own generation a record's is believed. The first generation is a clock's
+seconds since 1970, those of earlier versions are offsets in a topic that grows by a few records a
+second: a thousand years are 2^37. Higher: one forged record brings the numbers nearer to their
+end."""
 
 HIGHEST: Final = 1 << 52
 """No generation or counter from here on is believed: Lua counts exactly up to 2^53, and what
