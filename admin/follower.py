@@ -17,9 +17,11 @@ import typer
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
+from admin.ending import next_doctor
 from sinks.errors import KafkaUnavailable, Misconfigured
 from sinks.kafka.clients import check_access
 from sinks.kafka.security import security_of_environment
+from streaming.logs import configure
 from trimtab.wire.command import Command
 from trimtab.wire.keys import COMMANDS
 
@@ -134,11 +136,13 @@ def follow(
             for command in sieve.commands(values):
                 typer.echo(msgspec.json.encode(command))
     except (KafkaUnavailable, Misconfigured) as error:
-        typer.echo(str(error), err=True)
+        typer.echo(f"{error}\nNext: {next_doctor(kafka=kafka)}", err=True)
         raise typer.Exit(5 if isinstance(error, KafkaUnavailable) else 2) from error
     except KeyboardInterrupt:
         typer.echo(f"{sieve.poisoned} no commands, {sieve.repeated} copies", err=True)
 
 
 if __name__ == "__main__":
+    # What librdkafka says of each attempt is no answer; a failure is told once, at the end.
+    configure("info")
     typer.run(follow)

@@ -110,10 +110,10 @@ def run(  # noqa: PLR0913 - the options of the command
         with running(idle, settings, kafka, redis, drain_seconds, metrics=metrics) as agent:
             wait_for_the_end(agent)
     except (InvalidName, Misconfigured, Unusable) as error:
-        typer.echo(str(error), err=True)
+        typer.echo(f"{error}\nNext: trimtab-agent --help", err=True)
         raise typer.Exit(_USAGE) from error
     except PortTaken as error:
-        typer.echo(str(error), err=True)
+        typer.echo(f"{error}\nNext: give another --metrics-port", err=True)
         raise typer.Exit(_FAILED) from error
 
 

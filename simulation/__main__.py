@@ -45,7 +45,8 @@ def simulate(  # noqa: PLR0913 - the options of a command line
         chosen = read_profile(profile) if profile else Profile()
         chosen = replace(chosen, **{name: n for name, n in given.items() if n is not None})
     except (InvalidProfile, OSError) as error:
-        typer.echo(str(error), err=True)
+        cure = f"edit {profile}" if profile else "python -m simulation --help"
+        typer.echo(f"{error}\nNext: {cure}", err=True)
         raise typer.Exit(2) from error
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

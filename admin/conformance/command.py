@@ -15,6 +15,7 @@ from rich.table import Table
 from admin.conformance.program import WORDS, InvalidCommand, unfilled
 from admin.conformance.rules import RULES
 from admin.conformance.run import Verdict, play, started, try_start
+from admin.ending import end
 from admin.exit_codes import FAILED, FINDINGS, USAGE
 from deploy.process import ServerError
 from deploy.redis_server import RedisServer
@@ -38,24 +39,22 @@ def conformance(
     names = only or list(RULES)
     unknown = [name for name in names if name not in RULES]
     if unknown:
-        typer.echo(f"no such rules: {', '.join(unknown)}; there are {', '.join(RULES)}", err=True)
-        raise typer.Exit(USAGE)
+        there = ", ".join(RULES)
+        message = f"no such rules: {', '.join(unknown)}; there are {there}"
+        raise end(f"{message}\nNext: trimtab conformance --help", USAGE)
     for word in unfilled(command):
         there = ", ".join(f"{{{name}}}" for name in WORDS)
         typer.echo(f"note: {word} stays as it is; filled in are {there}", err=True)
     if redis is not None and not redis.startswith("redis://"):
-        typer.echo(
-            f"--redis {redis}: the kit reads what a broker asks, so redis:// alone", err=True
-        )
-        raise typer.Exit(USAGE)
+        message = f"--redis {redis}: the kit reads what a broker asks, so redis:// alone"
+        raise end(f"{message}\nNext: leave --redis out, and the kit starts one", USAGE)
     try:
         verdicts = _played(command, redis, names, logs)
     except InvalidCommand as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(USAGE) from None
+        raise end(f"{error}\nNext: trimtab conformance --help", USAGE) from None
     except (OSError, ServerError) as error:
-        typer.echo(f"no rule was played: {error}", err=True)
-        raise typer.Exit(FAILED) from None
+        message = f"no rule was played: {error}"
+        raise end(f"{message}\nNext: --logs FOLDER keeps what the broker prints", FAILED) from None
     if json:
         for verdict in verdicts:
             print(msgspec.json.encode({"v": 1, **verdict._asdict()}).decode())
