@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
+from typing import Final
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
@@ -21,6 +22,10 @@ from deploy.process import Process, Server, ServerError
 from deploy.secret_file import write_secret
 
 _START_SECONDS = 60.0
+
+
+QUICK: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""Options of a JVM that runs for minutes: the second compiler costs more than it saves."""
 
 
 class KafkaServer(Server):
@@ -45,7 +50,8 @@ class KafkaServer(Server):
         self._secured = secured
         self._controller_port = free_port()
         log4j = f"-Dlog4j2.configurationFile={self.folder / 'log4j2.properties'}"
-        self._java = [java(), "-cp", os.pathsep.join(map(str, jars.kafka_jars())), log4j]
+        classes = os.pathsep.join(map(str, jars.kafka_jars()))
+        self._java = [java(), *QUICK, "-cp", classes, log4j]
         self._process = Process(
             "Kafka",
             [*self._java, f"-Xmx{heap}", "kafka.Kafka", str(self._properties)],
@@ -105,9 +111,8 @@ class KafkaServer(Server):
         # Kafka wants a UUID in URL-safe base64; a leading "-" would be read as an option.
         cluster = "T" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]
         arguments = ["format", "--cluster-id", cluster, "--config", str(self._properties)]
-        quick = ["-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
         done = subprocess.run(
-            [*self._java, *quick, "kafka.tools.StorageTool", *arguments],
+            [*self._java, "-Xmx128m", "kafka.tools.StorageTool", *arguments],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

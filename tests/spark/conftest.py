@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from deploy import jars
-from deploy.kafka_server import KafkaServer
+from deploy.kafka_server import QUICK, KafkaServer
 from deploy.redis_server import RedisServer
 from sinks.kafka.publisher import Publisher
 from streaming.config import SparkConfig, load_config
@@ -27,7 +27,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     jars.fetch()
-    config = SparkConfig(master="local[2,4]", jars=jars.connector_jars(), shuffle_partitions=2)
+    config = SparkConfig(
+        master="local[2,4]",
+        jars=jars.connector_jars(),
+        shuffle_partitions=2,
+        conf={"spark.driver.extraJavaOptions": " ".join(QUICK)},
+    )
     session = spark_session(config, "tests")
     yield session
     session.stop()

@@ -14,6 +14,7 @@ from typing import TypeVar
 import psutil
 
 from deploy import jars
+from deploy.kafka_server import QUICK as QUICK_JAVA
 from deploy.process import Process
 from tests.support.waiting import eventually
 
@@ -53,6 +54,8 @@ def write_settings(
         "[spark]",
         f"jars = {json.dumps([str(jar) for jar in jars.connector_jars()])}",
         *(f"{name} = {json.dumps(value)}" for name, value in (spark or {}).items()),
+        "[spark.conf]",
+        f'"spark.driver.extraJavaOptions" = {json.dumps(" ".join(QUICK_JAVA))}',
         "[intake]",
         "sample_interval = 1.0",
         "[settings]",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Final, cast
 
 from deploy import jars
-from deploy.kafka_server import java
+from deploy.kafka_server import QUICK, java
 from tests.support.admin_script import Answer
 
 HERE: Final = Path(__file__).parents[1] / "e2e" / "pulsar_admin"
@@ -21,9 +21,8 @@ LOCK: Final = HERE / "jars.lock"
 
 _MAIN = "org.apache.pulsar.admin.cli.Batch"
 _OPTIONS = (
+    *QUICK,
     "-Xmx256m",
-    "-XX:+UseSerialGC",
-    "-XX:TieredStopAtLevel=1",
     # There is no log, on purpose; slf4j must not say so on each run's stderr.
     "-Dslf4j.internal.verbosity=ERROR",
 )
