@@ -28,6 +28,13 @@ def record(counter: int, owner: str = "a", generation: int = 1) -> Record:
 def test_nothing_is_lacking_where_the_store_is_ahead() -> None:
     done = rebuild_records({X: record(5)}, {X: record(4)}, [{X: record(5)}], NEW)
     assert (done.records, done.unjournalled) == ({}, frozenset())
+    assert done.behind == {X}
+
+
+def test_what_is_restored_is_not_told_to_the_journal_twice() -> None:
+    done = rebuild_records({X: record(5)}, {X: record(4)}, [{X: record(6, "b")}], NEW)
+    assert done.unjournalled == {X}
+    assert done.behind == frozenset()
 
 
 def test_an_empty_store_gets_the_journal_back() -> None:
