@@ -35,7 +35,7 @@ _record = msgspec.json.Decoder(_Named)
 
 
 def highest_generation(bootstrap: str, client: Mapping[str, str]) -> int:
-    """The highest generation of all claims that Kafka has committed; 0 if none was ever made.
+    """The highest generation of all claims that Kafka has committed; 0 if it has none.
 
     The end of the topic counts too: earlier versions number a claim by its offset. Raises
     KafkaUnavailable and Misconfigured.
@@ -58,10 +58,7 @@ def highest_generation(bootstrap: str, client: Mapping[str, str]) -> int:
         if not named:
             # An earlier version was active last, or the whole tail was aborted.
             named = max(_named(consumer, bootstrap, low), default=None)
-        if named is None and low == 0:
-            # Nothing was committed, and nothing has been removed.
-            return 0
-        return max(high, named or 0)
+        return 0 if named is None else max(high, named)
     except KafkaException as error:
         raise _failure(bootstrap, error.args[0]) from error
     finally:
