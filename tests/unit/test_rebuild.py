@@ -341,3 +341,24 @@ def test_what_a_living_broker_serves_stays_its_own_whatever_was_divided_and_merg
 def test_bundles_that_only_leave_holes_are_let_be() -> None:
     """A namespace whose brokers are claiming it for the first time."""
     assert rebuild_records({LOW: record(1)}, {}, [{Y: record(1)}], NEW).records == {Y: record(1)}
+
+
+BETWEEN = "t/n/0x1/0x00000000_0xffffffff"
+"""Of the namespace t/n/0x1, and by name between the bundles of t/n."""
+
+
+def test_a_bundle_of_a_longer_namespace_makes_no_hole_in_a_shorter_one() -> None:
+    ended = Record(state=State.DELETED, epoch=Epoch(1, 1))
+    stored = {WHOLE: ended, X: record(2), Y: record(2, "b"), BETWEEN: record(1)}
+
+    assert rebuild_records(stored, stored, [], NEW).records == {}
+
+
+def test_a_bundle_of_a_longer_namespace_hides_no_overlap_in_a_shorter_one() -> None:
+    stored = {X: record(1), BETWEEN: record(1)}
+    upper = "t/n/0x40000000_0xffffffff"
+
+    done = rebuild_records(stored, {}, [{upper: record(2, "b")}], NEW)
+
+    assert done.records[X].state is State.DELETED
+    assert done.records[upper] == record(2, "b")

@@ -130,7 +130,9 @@ def _epoch(records: Records, bundle: str) -> Epoch:
 def _repaired(records: Records, generation: int) -> dict[str, Record]:
     """New records for namespaces whose records overlap or leave a hole; rarely any."""
     changed: dict[str, Record] = {}
-    for namespace, group in groupby(sorted(records), namespace_of):
+    # Not by name alone: bundles of t/n/0x1 stand between those of t/n.
+    ordered = sorted(records, key=lambda bundle: (namespace_of(bundle), bundle))
+    for namespace, group in groupby(ordered, namespace_of):
         bundles = list(group)
         kept, fallen = _sift(records, bundles)
         for bundle in fallen:
