@@ -86,6 +86,7 @@ class Agent:
             links.seen,
             self._note_declined,
             self._note_forgotten,
+            self._note_frozen,
         )
         self._forgetter = Forgetter(self._obeyer)
         self._forget_at = links.clock() + settings.forget_every
@@ -338,6 +339,14 @@ class Agent:
             bundle=bundle,
             given=tuple(record.epoch),
             seen=tuple(self._links.seen.epoch(bundle)),
+        )
+
+    def _note_frozen(self, bundle: str, record: Record) -> None:
+        self._log.error(
+            "not served: the bundle's record has a generation above the store's, so no request can "
+            "change it; have the records rebuilt: HDEL trimtab:{CLUSTER}:open replid",
+            bundle=bundle,
+            epoch=tuple(record.epoch),
         )
 
     def _block_ms(self) -> int:

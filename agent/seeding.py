@@ -4,6 +4,7 @@ for each bundle that is held here, or whose record names this broker as owner:
   claim it at its record's epoch
   accepted: load it and serve
   refused since another has it: unload it
+  refused though it named the record's epoch, as no request can change that record: leave it
   refused for another reason: begin again
 A claim gives a bundle a new epoch even if this broker owns it already. So no earlier request that
 arrives late can take away a bundle that it serves from now on.
@@ -22,7 +23,7 @@ from agent.commands.obeying import Obeyer
 from agent.forgetting import Records, forgettable
 from sinks.errors import Closed
 from trimtab.ownership import Event, State
-from trimtab.wire.ownership import Record, Transition
+from trimtab.wire.ownership import Record, Refused, Transition, TransitionOutcome
 
 PAGE: Final = 16
 """Claims in a call: it blocks the server for a millisecond. If a whole fleet starts at once each
@@ -79,10 +80,25 @@ def _agree(
         renew()
         asked.append(_claim(obeyer, bundle, records.get(bundle)))
     refused = 0
-    for outcome in obeyer.store.apply_all(obeyer.cluster, asked):
+    for claim, outcome in zip(asked, obeyer.store.apply_all(obeyer.cluster, asked), strict=True):
         renew()
-        refused += not obeyer.follow_claim(outcome)
+        refused += _must_repeat(obeyer, claim, outcome)
     return refused
+
+
+def _must_repeat(obeyer: Obeyer, claim: Transition, outcome: TransitionOutcome) -> bool:
+    """Follow the answer to a claim; whether the claim is to be made again.
+
+    Not if it named the record's own epoch and is out of date all the same: the generation is above
+    the store's, so somebody damaged the record, and every claim would be refused.
+    """
+    if obeyer.follow_claim(outcome):
+        return False
+    record = outcome.record
+    if record is None or outcome.reason is not Refused.STALE_EPOCH or record.epoch != claim.expect:
+        return True
+    obeyer.frozen(claim.bundle, record)
+    return False
 
 
 def _claim(obeyer: Obeyer, bundle: str, known: Record | None) -> Transition:

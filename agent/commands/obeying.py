@@ -58,6 +58,8 @@ class Obeyer:
     forgotten: Callable[[str, Record], None] = lambda *_: None
     """Called with a bundle that an open store has given to this broker, by a record older than one
     that it saw: it does not serve by that."""
+    frozen: Callable[[str, Record], None] = lambda *_: None
+    """Called with a bundle of this broker whose record no request can change."""
     counts: Counter[tuple[CommandKind, Obeyed]] = field(default_factory=Counter)
 
     def settle(self, bundle: str, record: Record | None) -> None:

@@ -93,6 +93,22 @@ def test_a_refused_claim_of_what_was_lost_on_the_way_grants_nothing(
     assert not site.holdings.serves(BUNDLE)
 
 
+def test_a_record_that_no_request_can_change_keeps_no_other_bundle_from_being_agreed_on(
+    job: Job, client: Redis, cluster: str
+) -> None:
+    """Else all are claimed again and again, which makes every command about them out of date."""
+    site, told = Site(client, cluster, A, LEFT, RIGHT), list[tuple[str, Record]]()
+    site.obeyer.frozen = lambda bundle, record: told.append((bundle, record))
+    beyond = Record(state=State.OWNED, epoch=Epoch(9, 1), owner=A)
+    client.hset(ownership_key(cluster), LEFT, msgspec.json.encode(beyond))
+
+    seed(site.obeyer, 0, no_renewal)
+
+    assert told == [(LEFT, beyond)]
+    assert [site.holdings.serves(bundle) for bundle in (LEFT, RIGHT)] == [False, True]
+    assert job.record(RIGHT).epoch == Epoch(1, 1)
+
+
 def test_what_was_asked_before_cannot_take_what_is_served_now(
     job: Job, client: Redis, cluster: str
 ) -> None:
