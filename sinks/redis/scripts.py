@@ -21,6 +21,7 @@ from trimtab.ownership import (
     CLOCK_MARGIN_MS,
     JOB_EVENTS,
     LONGEST_LEASE_MS,
+    MOST_CHILDREN,
     MOST_FALLS,
     REPLICA_LAG_S,
     REPLICA_WAIT_MS,
@@ -178,7 +179,7 @@ def transition_script() -> Script:
         _set("BROKER_EVENTS", BROKER_EVENTS),
         _set("JOB_EVENTS", JOB_EVENTS),
         _set("STREAK_ENDS", STREAK_ENDS),
-        f"local SOON_MS, MOST_FALLS = {SOON_MS}, {MOST_FALLS}",
+        f"local SOON_MS, MOST_FALLS, MOST_CHILDREN = {SOON_MS}, {MOST_FALLS}, {MOST_CHILDREN}",
         f"local CLOCK_MARGIN_MS, LONGEST_LEASE_MS = {CLOCK_MARGIN_MS}, {LONGEST_LEASE_MS}",
         _most_journal(),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import msgspec
 import pytest
 import redis
@@ -23,10 +25,11 @@ from tests.contracts.asking import (
 )
 from tests.contracts.conftest import BROKERS
 from tests.support.opening import indexed, keep_alive
-from trimtab.model import NO_EPOCH, Epoch
+from trimtab.model import NO_EPOCH, Epoch, HashRange, parse_bundle
 from trimtab.ownership import (
     BROKER_EVENTS,
     JOB_EVENTS,
+    MOST_CHILDREN,
     MOST_FALLS,
     SOON_MS,
     TRANSITIONS,
@@ -353,6 +356,22 @@ def test_children_tile_their_parent_or_are_refused(
 
     assert (refused.accepted, refused.reason) == (False, Refused.NOT_TILING)
     assert store.records(cluster) == {BUNDLE: before}
+
+
+def test_more_children_than_one_command_writes_are_refused_before_anything_is_written(
+    store: OwnershipStore, client: redis.Redis, cluster: str
+) -> None:
+    """A script that fails in its middle would leave them in the index."""
+    before = put(client, cluster, State.SPLITTING)
+    namespace, (low, high) = parse_bundle(BUNDLE)
+    edges = [*range(low, low + MOST_CHILDREN + 1), high]
+    children = tuple(f"{namespace}/{HashRange(*pair)}" for pair in pairwise(edges))
+
+    refused = ask(store, cluster, broker(A, Event.RETIRE, STANDING, children=children))
+
+    assert (refused.accepted, refused.reason) == (False, Refused.NOT_TILING)
+    assert store.records(cluster) == {BUNDLE: before}
+    assert indexed(client, cluster) == []
 
 
 def test_a_child_that_stands_already_is_not_made_again(

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.model import FULL_RANGE_END, HashRange
+from trimtab.ownership import MOST_CHILDREN
 from trimtab.settings import SplitSettings
 from trimtab.splitting import DIVIDERS
 from trimtab.splitting.request import CannotSplit, SplitRequest, children
@@ -149,6 +150,9 @@ def test_bytes_cut_more_than_once() -> None:
         pytest.param((5, 9), (5,), "does not lie inside", id="the lower edge"),
         pytest.param((5, 9), (9,), "does not lie inside", id="the upper edge"),
         pytest.param((5, 9), (7, 7), "an empty child", id="twice the same"),
+        pytest.param(
+            (0, 9_000), tuple(range(1, MOST_CHILDREN + 1)), "more children", id="one too many"
+        ),
     ],
 )
 def test_boundaries_that_make_no_bundles(

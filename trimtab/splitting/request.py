@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from trimtab.arrays import Floats, Ints
 from trimtab.model import HashRange
+from trimtab.ownership import MOST_CHILDREN
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,6 +33,7 @@ class SplitFlaw(StrEnum):
     TOO_SMALL = "it is too small to be divided"
     OUTSIDE = "a boundary does not lie inside it"
     EMPTY_CHILD = "two boundaries are equal, which makes an empty child"
+    TOO_MANY = "it would have more children than one request may name"
     NO_POSITION = "no position is given"
     ONE_TOPIC = "it has fewer than two topics"
     UNNEEDED = "the algorithm finds no need to split it"
@@ -53,6 +55,8 @@ def children(bundle: HashRange, boundaries: Iterable[int]) -> list[HashRange]:
         raise CannotSplit(bundle, SplitFlaw.TOO_SMALL)
     if edges and not (bundle.low < edges[0] and edges[-1] < bundle.high):
         raise CannotSplit(bundle, SplitFlaw.OUTSIDE)
+    if len(edges) >= MOST_CHILDREN:
+        raise CannotSplit(bundle, SplitFlaw.TOO_MANY)
     if len(set(edges)) < len(edges):
         raise CannotSplit(bundle, SplitFlaw.EMPTY_CHILD)
     return [HashRange(*pair) for pair in pairwise((bundle.low, *edges, bundle.high))]

@@ -136,8 +136,9 @@ class Refused(StrEnum):
     SAME_BROKER = "same-broker"
     """The owner would hand the bundle to itself."""
     NOT_TILING = "not-tiling"
-    """The children do not tile the bundle, or one of them already exists; the bundles to merge are
-    not neighbours; the bundle is new and overlaps an existing one; or its name is no range."""
+    """The children do not tile the bundle, are more than 1,025, or one exists already; the bundles
+    to merge are not neighbours; the bundle is new and overlaps an existing one; or its name is no
+    range."""
     OWNER_LIVES = "owner-lives"
     """Its owner holds a lease: no other broker may take it."""
     CLOCK_IN_DOUBT = "clock-in-doubt"

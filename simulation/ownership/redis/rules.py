@@ -16,6 +16,7 @@ from trimtab.model import NO_EPOCH, Epoch, HashRange, InvalidName, merge_names, 
 from trimtab.ownership import (
     BROKER_EVENTS,
     JOB_EVENTS,
+    MOST_CHILDREN,
     MOST_FALLS,
     SOON_MS,
     STREAK_ENDS,
@@ -245,7 +246,7 @@ def _fits(asked: Transition, old: Record, new: Record, here: Standing) -> bool:
             whole = merge_names(asked.bundle, asked.neighbour.bundle)
         except InvalidName:
             return False
-    few = not merges or len(asked.children) <= 1
+    few = len(asked.children) <= (1 if merges else MOST_CHILDREN)
     return few and (not ends or _tile(whole, asked, here))
 
 

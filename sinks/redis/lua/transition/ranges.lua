@@ -46,13 +46,13 @@ local function tile(namespace, low, high, children)
   return at == high
 end
 
--- Whether the request names what its step needs: a neighbour if two are merged, children if bundles end.
--- With the neighbour, one child has the whole range of both.
+-- Whether the request names what its step needs: a neighbour if two are merged, children if bundles end,
+-- no more than one command writes. With the neighbour, one child has the whole range of both.
 local function fits(request, before, after)
   local neighbour, children = request.neighbour, request.children or {}
   local ends = after == "Deleted"
   local merges = after == "Merging" or ends and before == "Merging"
-  if merges ~= (neighbour ~= nil) or ends ~= (#children > 0) then
+  if merges ~= (neighbour ~= nil) or ends ~= (#children > 0) or #children > MOST_CHILDREN then
     return false
   end
   local namespace, low, high = range_of(request.bundle)

@@ -17,9 +17,10 @@
 --       last.
 --
 -- Rendered from Python: EFFECTS (";state event=state owner-rule given;..."), BROKER_EVENTS, JOB_EVENTS and
--- STREAK_ENDS (" event event "), SOON_MS, MOST_FALLS, CLOCK_MARGIN_MS, MOST_JOURNAL, LONGEST_LEASE_MS; a name
--- after "REFUSED." becomes its text. From history.lua: server, is_of, short_of_replicas. From marks.lua:
--- is_index_marked. From records.lua: readable_record. From sessions.lua: noted_session.
+-- STREAK_ENDS (" event event "), SOON_MS, MOST_FALLS, MOST_CHILDREN, CLOCK_MARGIN_MS, MOST_JOURNAL,
+-- LONGEST_LEASE_MS; a name after "REFUSED." becomes its text. From history.lua: server, is_of,
+-- short_of_replicas. From marks.lua: is_index_marked. From records.lua: readable_record. From sessions.lua:
+-- noted_session.
 -- JSON is built by hand: cjson writes an empty list as {} and long integers as 1.7e+12.
 
 local OPEN, OWNERSHIP, JOURNAL, APPLIED = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
