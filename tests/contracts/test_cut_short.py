@@ -10,7 +10,7 @@ from redis.exceptions import RedisError
 
 from sinks.errors import SinkError
 from sinks.redis.ownership_store import OwnershipStore
-from tests.contracts.asking import BUNDLE, GENERATION, HALVES, ask, broker, command, job
+from tests.contracts.asking import BUNDLE, GENERATION, HALVES, ask, broker, command, job, journal
 from tests.contracts.conftest import BROKERS
 from tests.support.opening import indexed, keep_alive
 from trimtab.model import Epoch
@@ -79,6 +79,18 @@ def test_what_a_spoiled_journal_does_not_take_is_noted(
 
     left_out = client.smembers(keys.unjournalled_key(cluster))
     assert left_out == {name.encode() for name in (BUNDLE, *HALVES)}
+
+
+def test_a_set_that_the_owner_before_has_spoiled_keeps_no_change_from_the_journal(
+    store: OwnershipStore, client: redis.Redis, cluster: str
+) -> None:
+    keep_alive(client, cluster, BROKERS)
+    assert ask(store, cluster, job(Event.ASSIGN, Epoch(0, 0), A)).accepted
+    client.set(keys.owned_key(cluster, A), "of another type")
+
+    assert ask(store, cluster, job(Event.ASSIGN, FIRST, B)).accepted
+
+    assert [change.record.owner for change in journal(client, cluster)] == [A, B]
 
 
 def test_a_broker_that_spoils_its_own_commands_costs_the_page_nothing(

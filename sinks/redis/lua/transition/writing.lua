@@ -56,8 +56,9 @@ local function commit(changes)
   redis.call("HSET", OWNERSHIP, unpack(records))
   for _, each in ipairs(changes) do
     texts[each.bundle] = each.text
+    -- pcall: if another broker has damaged its set, this change must still be journalled.
     if each.gave and each.has ~= each.gave then
-      redis.call("SREM", OWNED .. each.gave, each.bundle)
+      redis.pcall("SREM", OWNED .. each.gave, each.bundle)
     end
     if each.stood and not each.stands then
       redis.call("ZREM", BUNDLES, each.bundle)
