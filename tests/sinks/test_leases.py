@@ -12,7 +12,7 @@ import redis
 from redis.client import Pipeline
 
 from deploy.redis_server import RedisServer
-from sinks.errors import Misconfigured, StoreUnavailable
+from sinks.errors import Damaged, Misconfigured, StoreUnavailable
 from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.leasing.lease import FOR_THE_NEXT, NO_SESSION, Lease, Renewal
 from sinks.redis.leasing.leases import Leases
@@ -313,6 +313,23 @@ def test_without_the_script_a_later_process_waits_for_one_whose_lease_key_is_gon
     assert leases.renew(cluster, A, 1, LONG_MS, said, asked_for_ms=0).renewal is Renewal.ASSERTED
     client.set(keys.lease_key(cluster, A), NO_SESSION, px=LONG_MS)
     assert leases.renew(cluster, A, 2, LONG_MS, said, asked_for_ms=0).renewal is Renewal.ASSERTED
+
+
+@pytest.mark.parametrize("scripted", [True, False], ids=["job has been here", "no job yet"])
+def test_what_somebody_has_spoiled_ends_no_agent(
+    leases: Leases, client: redis.Redis, cluster: str, scripted: bool
+) -> None:
+    """An agent survives only the errors that a renewal is known to raise."""
+    client.hset(keys.replicas_key(cluster), mapping={"online": "some", "before": "many"})
+    if not scripted:
+        client.script_flush()
+
+    told = leases.renew(cluster, A, 1, LONG_MS, Assertion(records={}))
+    assert told.renewal is (Renewal.HELD if scripted else Renewal.ASSERTED)
+
+    client.set(keys.lease_key(cluster, A), "spoiled")
+    with pytest.raises(Damaged):
+        leases.renew(cluster, A, 1, LONG_MS, Assertion(records={}))
 
 
 @pytest.mark.parametrize("noted", ["online", "before"])

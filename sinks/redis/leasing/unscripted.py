@@ -5,6 +5,7 @@ A server that was emptied or replaced has none until the job loads them, and bro
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -12,11 +13,12 @@ import redis
 from redis.client import Pipeline
 from redis.exceptions import WatchError
 
-from sinks.errors import Misconfigured, StoreUnavailable
+from sinks.errors import Damaged, Misconfigured, StoreUnavailable
 from sinks.redis.leasing import in_touch
 from sinks.redis.leasing.lease import NO_SESSION, OLDER_JOB, Lease, Renewal
 from sinks.redis.scripts import ASSERTION_KEPT_MS, no_master
 from sinks.redis.server.connections import address, translate_errors
+from sinks.redis.server.replies import REPAIR
 from sinks.redis.server.survey import history_of, replicas_of, required_replicas
 from trimtab.ownership import LONGEST_LEASE_MS, REPLICA_WAIT_MS
 from trimtab.wire.keys import (
@@ -27,6 +29,9 @@ from trimtab.wire.keys import (
     sessions_key,
     successor_key,
 )
+
+_LEASE: Final = re.compile(rb"\+?\d+")
+"""Of an agent of this version with its sign."""
 
 _MEANWHILE: Final = "the lease changed while it was renewed"
 
@@ -68,6 +73,8 @@ class UnscriptedRenewal:
             steps.watch(key, open_key(cluster))  # type: ignore[no-untyped-call]  # redis-py has none
             found = self._look(steps, cluster, broker)
             now, history = found.now_ms, found.history
+            if found.lease is not None and not _LEASE.fullmatch(found.lease):
+                raise Damaged(f"Redis at {address(self._client)}: {key} holds no session; {REPAIR}")
             if refusal := _refusal(session, found.lease, found.last, asked_for_ms):
                 return Lease(*refusal, now, history)
             assertion = assertion_key(cluster, history, broker)
@@ -117,7 +124,7 @@ class UnscriptedRenewal:
             history=history,
             lease=lease,
             last=last,
-            replicated=replicated is not None or any(int(number or 0) for number in counts[1:]),
+            replicated=replicated is not None or any(map(_number, counts[1:])),
         )
 
     def _history_of_master(
@@ -129,10 +136,10 @@ class UnscriptedRenewal:
         if history is None:
             raise no_master(self._client, "replica")
         online, near = _replicas(info)
-        least = int(wanted or 0)
+        least = _number(wanted)
         if not fixed:
             on, then, before = noted
-            others = max(int(before or 0), 0 if on == history else int(then or 0))
+            others = max(_number(before), 0 if on == history else _number(then))
             least = max(least, required_replicas(max(online, others), None))
         if near < least:
             raise no_master(self._client, "isolated", f"{near} of {least}")
@@ -180,6 +187,11 @@ def _refusal(
         # Its lease may only seem to have ended: by the clock, or as somebody deleted it.
         return Renewal.WAITING, "", left
     return None
+
+
+def _number(text: bytes | None) -> int:
+    """0 where there is none, or somebody has spoiled it, as for ``history.lua``."""
+    return int(text) if text is not None and text.isdigit() else 0
 
 
 def _waiting_session(successor: bytes | None) -> int:
