@@ -123,6 +123,11 @@ class View:
     this round splits."""
     trouble: RepairNeeds = NOTHING_TO_REPAIR
 
+    @property
+    def in_flight(self) -> Ints:
+        """(k,) rows of the bundles that are on the way to another broker."""
+        return np.flatnonzero(self.intended != self.bundles.owner)
+
     def epoch(self, bundle: str) -> Epoch:
         """The epoch of a bundle's record; NO_EPOCH without one."""
         record = self.records.get(bundle)

@@ -8,7 +8,8 @@ import pytest
 from tests.planner.fleets import Carried, ground_of
 from tests.planner.views import carrying, destinations, disposed, wished
 from tests.support.clusters import Broker
-from trimtab.planner.constraints import Pool, find_forced_range
+from trimtab.planner.constraints import find_forced_range
+from trimtab.planner.pools import Pool
 from trimtab.policies import Isolation, Policies
 from trimtab.reasons import Reason
 from trimtab.settings import Settings

@@ -28,7 +28,7 @@ class Projection:
     """
 
     def __init__(self, view: View) -> None:
-        brokers, bundles = len(view.brokers.names), view.bundles
+        brokers = len(view.brokers.names)
         self.view = view
         self._ranges: _Ranges | None = None
         self.arriving: Floats = np.zeros(brokers)
@@ -37,7 +37,7 @@ class Projection:
         """(n,) topics of bundles that will arrive."""
         self.most_topics = int(view.brokers.topics.max(initial=0))
         """Topics of the broker that will have the most."""
-        for bundle in np.flatnonzero(view.intended != bundles.owner).tolist():
+        for bundle in view.in_flight.tolist():
             self._expect(bundle, int(view.intended[bundle]))
 
     @cached_property
@@ -53,6 +53,20 @@ class Projection:
         incoming = np.bincount(bundles.owner, bundles.long[RATE_IN], brokers)
         outgoing = np.bincount(bundles.owner, bundles.long[RATE_OUT], brokers)
         return (incoming + outgoing).astype(np.float64)
+
+    def own_bundles(self) -> Ints:
+        """(n,) bundles each broker will have with the moves in flight, without heartbeat and SLA
+        bundles.
+
+        Pulsar counts those, so its "sole bundle" protection never works on a broker that has any.
+        """
+        intended, bundles, brokers = self.view.intended, self.view.bundles, len(self.topics)
+        counts: Ints = np.bincount(intended, minlength=brokers)
+        monitoring = [is_monitoring_namespace(name) for name in bundles.namespaces]
+        if not any(monitoring):
+            return counts
+        bound = np.array([*monitoring, False])[bundles.namespace]
+        return counts - np.bincount(intended[bound], minlength=brokers)
 
     def request(self, bundle: int, source: int | None) -> Request:
         """Asks for bundle row ``bundle``; ``source`` is the broker row that it leaves, if any."""
@@ -158,17 +172,3 @@ class Request:
     def view(self) -> View:
         """The view whose brokers are the candidates."""
         return self.projection.view
-
-
-def own_bundles(view: View) -> Ints:
-    """(n,) bundles each broker will have, without heartbeat and SLA bundles.
-
-    Pulsar counts those, so its "sole bundle" protection never works on a broker that has any.
-    """
-    bundles, brokers = view.bundles, len(view.brokers.names)
-    counts: Ints = np.bincount(view.intended, minlength=brokers)
-    monitoring = [is_monitoring_namespace(name) for name in bundles.namespaces]
-    if not any(monitoring):
-        return counts
-    bound = np.array([*monitoring, False])[bundles.namespace]
-    return counts - np.bincount(view.intended[bound], minlength=brokers)

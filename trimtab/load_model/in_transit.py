@@ -6,7 +6,7 @@ or two reports they are not in the view, but their destination will carry them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -14,7 +14,6 @@ import numpy as np
 from trimtab.arrays import Floats
 from trimtab.load_model.estimating.estimates import Estimates, Keys, locate_keys
 from trimtab.names import identities
-from trimtab.view import View
 
 _AT_MOST_MS: Final = 600_000
 """How long an unreported bundle counts as in transit; as long as `sampling` keeps its share."""
@@ -23,15 +22,11 @@ Sent = Mapping[str, tuple[str, int]]
 """Bundle to the broker it was sent to, and when (ms)."""
 
 
-def send_off(
-    sent: Sent, moves: Iterable[tuple[int, int]], view: View
-) -> dict[str, tuple[str, int]]:
-    """Add a plan's moves, rows of bundle and destination; drop those that had time to arrive."""
-    horizon, brokers, bundles = view.now_ms - _AT_MOST_MS, view.brokers.names, view.bundles.names
+def send_off(sent: Sent, moves: Mapping[str, str], now_ms: int) -> dict[str, tuple[str, int]]:
+    """Add a plan's moves, bundle to destination; drop those that had time to arrive."""
+    horizon = now_ms - _AT_MOST_MS
     kept = {bundle: (to, at) for bundle, (to, at) in sent.items() if at >= horizon}
-    return kept | {
-        bundles[bundle]: (brokers[destination], view.now_ms) for bundle, destination in moves
-    }
+    return kept | {bundle: (to, now_ms) for bundle, to in moves.items()}
 
 
 def arriving(

@@ -25,7 +25,7 @@ from trimtab.load_model.in_transit import send_off
 from trimtab.plan import MOST_AT_ONCE, ShedWish
 from trimtab.planner.constraints import Draft, find_range_after
 from trimtab.planner.easing import ease
-from trimtab.planner.fleet_changes import is_waiting, note_moves, plan_meanwhile, settings_now
+from trimtab.planner.fleet_changes import is_waiting, note_moves, plan_meanwhile
 from trimtab.planner.giants import divides, forcing, is_awaited, note_giants, stuck
 from trimtab.planner.groups import part
 from trimtab.planner.outlook import CLEARLY, Prospect, count_plan, look_ahead, prospect
@@ -51,8 +51,7 @@ def shed(
 ) -> tuple[Sequence[ShedWish], PlannerHistory]:
     """The moves of the plan, in order, each with its destination."""
     outlook, history = look_ahead(view, history, settings)
-    settings = settings_now(settings, history, view.now_ms)
-    draft = Draft(view, outlook.fleet, settings)
+    draft, settings = outlook.draft, outlook.draft.settings
     draft.reach = reach(history.misses)
     part(draft)
     spread = len(draft.steps)
@@ -65,13 +64,14 @@ def shed(
         most = settings.round.max_moves or MOST_AT_ONCE
         cut = draft.cut or outlook.fleet.struck or len(draft.steps) >= most
         history = replace(history, cut=cut)
-    moves = [(step.bundle, step.destination) for step in draft.steps]
+    brokers, bundles = view.brokers.names, view.bundles.names
+    moves = {bundles[step.bundle]: brokers[step.destination] for step in draft.steps}
     if moves and not settings.round.observe_only:
         history = note_moves(history, len(balancing), view.now_ms)
         history = replace(
             history,
-            sent=send_off(history.sent, moves, view),
-            shifted=_shifted(view.brokers.names, outlook.fleet, draft.fleet),
+            sent=send_off(history.sent, moves, view.now_ms),
+            shifted=_shifted(brokers, outlook.fleet, draft.fleet),
         )
     wishes = [_wish(step, Reason.SPREAD_GROUP) for step in spreading]
     wishes += [_wish(step, Reason.OUT_OF_RANGE) for step in balancing]

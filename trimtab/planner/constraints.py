@@ -1,7 +1,5 @@
-"""Which bundles may go where: pools of brokers, and the moves that the round will grant.
+"""A plan being built, with only moves that the round will grant.
 
-pool     = the brokers that the namespaces under one isolation policy, or under none, may be on; its
-           bundles are planned among its brokers
 receives = the brokers of a pool that the round lets a shedder choose: within the topic cap, of the
            wanted load manager, of the latest version (`trimtab.filters.CAPS`)
 `trimtab.planner.groups` handles anti-affinity groups.
@@ -9,70 +7,21 @@ receives = the brokers of a pool that the round lets a shedder choose: within th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from trimtab.arrays import TOPICS, Bools
 from trimtab.filters import CAPS, may_unload, narrow, reachable
-from trimtab.filters.isolation import Permits
-from trimtab.filters.request import Projection, own_bundles
+from trimtab.filters.request import Projection
 from trimtab.load_model.fleet import Fleet
+from trimtab.planner.pools import Pool
 from trimtab.planner.search.ground import BoardMove, Ground
 from trimtab.planner.search.order import order_moves
 from trimtab.planner.search.standing import stand
-from trimtab.policies import Isolation
 from trimtab.settings import Settings
 from trimtab.view import View
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Pool:
-    """Brokers (n,) and the bundles (m,) that may move between them."""
-
-    brokers: Bools
-    free: Bools
-    """Bundles of namespaces without an anti-affinity group."""
-    grouped: Bools | None
-    """Bundles of namespaces in a group; None if there are no groups."""
-
-
-def pools(view: View) -> Iterator[Pool]:
-    """The pool of bundles without an isolation policy, then one for each policy in use; policies
-    with the same brokers share a pool."""
-    bundles, policies = view.bundles, view.policies
-    grouped: Bools | None = None
-    if policies.groups:
-        members = [policies.group_of(space) is not None for space in bundles.namespaces]
-        grouped = np.array([*members, False])[bundles.namespace]
-    for brokers, here in _shares(view):
-        free = here if grouped is None else here & ~grouped
-        yield Pool(brokers, free, None if grouped is None else here & grouped)
-
-
-def _shares(view: View) -> Iterator[tuple[Bools, Bools]]:
-    """Pairs of brokers (n,) and the bundles (m,) that may be on them and nowhere else."""
-    bundles, policies = view.bundles, view.policies
-    permits, available = Permits(view.policies, view.brokers), view.brokers.available
-    if not policies.isolation:
-        yield permits.of_others(available), np.ones(len(bundles.owner), np.bool_)
-        return
-    spaces_of: dict[Isolation | None, list[int]] = {
-        policy: [] for policy in (None, *policies.isolation.values())
-    }
-    for row, space in enumerate(bundles.namespaces):
-        spaces_of[policies.isolation_of(space)].append(row)
-    brokers: dict[bytes, Bools] = {}
-    number = np.full(len(bundles.namespaces) + 1, -1)
-    for rows in spaces_of.values():
-        if rows:
-            allowed = permits.of(bundles.namespaces[rows[0]], available)
-            brokers.setdefault(allowed.tobytes(), allowed)
-            number[rows] = [*brokers].index(allowed.tobytes())
-    column = number[bundles.namespace]
-    for place, allowed in enumerate(brokers.values()):
-        yield allowed, column == place
 
 
 class Draft:
@@ -83,7 +32,7 @@ class Draft:
         self.projection = Projection(view)
         self.peak = float(fleet.usage.max(initial=0.0)) + 1e-9
         """No move may raise a broker's usage above this."""
-        self.staying = own_bundles(view)
+        self.staying = self.projection.own_bundles()
         """(n,) bundles each broker will have, without heartbeat and SLA bundles."""
         self.steps: list[BoardMove] = []
         """The plan's moves, in order."""

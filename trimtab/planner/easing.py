@@ -16,8 +16,9 @@ import numpy as np
 from trimtab.arrays import Bools, Ints
 from trimtab.filters import find_permitted
 from trimtab.filters.affinity import GroupCount, counts, domain_of
-from trimtab.planner.constraints import Draft, Pool
+from trimtab.planner.constraints import Draft
 from trimtab.planner.groups import count_needed
+from trimtab.planner.pools import Pool
 from trimtab.planner.search.ground import BoardMove, Ground
 
 _HOTTEST: Final = 4

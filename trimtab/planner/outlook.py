@@ -9,8 +9,9 @@ import numpy as np
 
 from trimtab.load_model.fleet import Fleet, observe_fleet
 from trimtab.load_model.history import PlannerHistory
-from trimtab.planner.constraints import Draft, Pool, find_forced_range, pools
+from trimtab.planner.constraints import Draft, find_forced_range
 from trimtab.planner.fleet_changes import settings_now
+from trimtab.planner.pools import Pool, pools
 from trimtab.planner.search.floor import floor_of
 from trimtab.planner.search.ground import Ground
 from trimtab.planner.trigger import HALF_LIFE_MS, Pair, widest
@@ -46,6 +47,8 @@ class Outlook:
     `Prospect.beyond`; None and 0 if there is nothing to compare."""
 
     fleet: Fleet
+    draft: Draft
+    """For the plan: with no moves yet, and with the settings to plan with."""
     unrest: float = 0.0
     """The number of recent plans."""
     prospects: tuple[Prospect, ...] = ()
@@ -89,13 +92,16 @@ def look_ahead(
     """The outlook, and the history that counts the view's reports; a second call with the same view
     and that history gives the same result."""
     fleet, history = observe_fleet(view, history, settings)
-    settings = settings_now(settings, history, view.now_ms)
+    draft = Draft(view, fleet, settings_now(settings, history, view.now_ms))
     unrest = unrest_of(history, view.now_ms)
     if not fleet.ready or len(fleet.usage) < _TWO:
-        return Outlook(fleet, unrest), history
-    draft = Draft(view, fleet, settings)
-    found = (prospect(draft, pool, unrest) for pool in pools(view))
-    return Outlook(fleet, unrest, tuple(each for each in found if each is not None)), history
+        return Outlook(fleet, draft, unrest), history
+    permits, available = draft.projection.permits, view.brokers.available
+    found = (
+        prospect(draft, pool, unrest)
+        for pool in pools(view.bundles, view.policies, permits, available)
+    )
+    return Outlook(fleet, draft, unrest, tuple(filter(None, found))), history
 
 
 def prospect(draft: Draft, pool: Pool, unrest: float) -> Prospect | None:

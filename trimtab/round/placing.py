@@ -6,7 +6,7 @@ import numpy as np
 
 from trimtab.arrays import Bools, Ints
 from trimtab.filters import FILTERS, narrow
-from trimtab.filters.request import Projection, Request, own_bundles
+from trimtab.filters.request import Projection, Request
 from trimtab.load import usage
 from trimtab.placement import PLACERS
 from trimtab.settings import Settings
@@ -22,7 +22,7 @@ class Placing:
     ) -> None:
         self.view, self.settings = view, settings
         self.projection = Projection(view)
-        self.staying = own_bundles(view)
+        self.staying = self.projection.own_bundles()
         """(n,) bundles each broker will have, without heartbeat and SLA bundles."""
         self.light = lightly_used(view.brokers, settings)
         self._histories, self._rng = histories, rng
