@@ -104,11 +104,11 @@ def test_the_median_ignores_one_odd_move() -> None:
 def test_predicted_usages_stay_and_gains_follow() -> None:
     view, settings = two(), Settings()
     _, history = observe_fleet(view, PlannerHistory(), settings)
-    before = build_model(view.brokers, history, settings)
+    before = build_model(view, history, settings)
     noted = Noted(1, 0, {}, {"a": as_reported(view, history, settings, surprise=0.2)})
     ledger, taught_history = correct_from_plan(noted, Ledger(), view.brokers, before, history)
     fleet, again = observe_fleet(view, taught_history, settings)
-    after = build_model(view.brokers, again, settings)
+    after = build_model(view, again, settings)
     factor = taught_history.corrections["a"]
     assert factor == pytest.approx(2 ** (5 / 9))
     ((at_ms, ratio),) = ledger.evidence["a"]
@@ -122,7 +122,7 @@ def test_predicted_usages_stay_and_gains_follow() -> None:
 
 def as_reported(view: View, history: PlannerHistory, settings: Settings, surprise: float) -> Side:
     """Of broker a: what it reports is what the model knows, and came with a move of 0.2."""
-    model = build_model(view.brokers, history, settings)
+    model = build_model(view, history, settings)
     used, traffic, cost = (float(c[0]) for c in (model.used, model.traffic, model.cost))
     return side(
         change=0.2,
@@ -138,7 +138,7 @@ def test_what_a_broker_uses_beside_is_believed_at_once_beyond_chance() -> None:
     view, settings = two(), Settings()
     _, history = observe_fleet(view, PlannerHistory(), settings)
     history = replace(history, strays={"a": 0.5, "b": 0.0})
-    model = build_model(view.brokers, history, settings)
+    model = build_model(view, history, settings)
     used, traffic = float(model.used[0]), float(model.traffic[0])
     for strays, believed in ((0.0, 0.1), (0.02, 0.06), (0.06, 0.0)):
         told = side(
@@ -153,5 +153,5 @@ def test_what_a_broker_uses_beside_is_believed_at_once_beyond_chance() -> None:
             Noted(1, 0, {}, {"a": told}), Ledger(), view.brokers, model, history
         )
         assert after.strays == {"a": strays, "b": 0.0}
-        found = build_model(view.brokers, after, settings).usage - model.usage
+        found = build_model(view, after, settings).usage - model.usage
         assert found == pytest.approx(np.array([believed, 0.0]), abs=1e-9)

@@ -6,14 +6,20 @@ from typing import Any
 
 import pytest
 
-from tests.support.clusters import NOW_MS, Broker, Bundle, cluster
+from tests.support.clusters import NOW_MS
 from tests.support.clusters_by_rows import said
 from tests.support.settling import EIGHTHS, Story
 from trimtab.load_model.history import PlannerHistory
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
 from trimtab.plan import Forecast, LandedMove
-from trimtab.review.ledger import BrokerReport, count_reports, follow_moves, time_handovers
+from trimtab.review.ledger import (
+    BrokerReport,
+    BundlePlace,
+    count_reports,
+    follow_moves,
+    time_handovers,
+)
 from trimtab.settings import Settings
 from trimtab.state.ledger_state import MOST_OPEN, Awaited, Ledger, MoveOutcome, Noted, Side
 from trimtab.state.round_state import RoundState
@@ -166,8 +172,7 @@ def test_the_oldest_plans_are_given_up_when_too_much_is_waited_for() -> None:
 
 def test_what_a_later_plan_brings_is_taken_out() -> None:
     """The first predicted 50 % for b; 20 more came with the second, and 71 % are reported."""
-    calm = Broker(0.71, [Bundle(name=name) for name in EIGHTHS[:2]], reported_ms=NOW_MS)
-    view = cluster(a=Broker(0.3, reported_ms=NOW_MS), b=calm)
+    places = dict.fromkeys(EIGHTHS[:2], BundlePlace("b", "b"))
     first = Noted(
         1,
         0,
@@ -176,7 +181,7 @@ def test_what_a_later_plan_brings_is_taken_out() -> None:
         ended_ms=1,
     )
     second = Noted(2, 0, {EIGHTHS[1]: Awaited("a", "b", 0.1, 0.2)}, {"b": side(predicted=0.7)})
-    ledger = follow_moves(Ledger(plans=(first, second)), view, Settings(), 60_000)
+    ledger = follow_moves(Ledger(plans=(first, second)), places, {"a", "b"}, Settings(), 60_000)
     ledger = count_reports(ledger, {"b": BrokerReport(NOW_MS, 0.71, 0.0)}, 1.0)
     assert [plan.sides["b"].realised for plan in ledger.plans] == pytest.approx([0.51, 0.71])
 

@@ -73,8 +73,8 @@ class _Bundles(NamedTuple):
     """Ascending."""
     order: Ints
     """(m,) the view's row of each key."""
-    traffic: Floats
-    """(m,) bytes/s by the view's rows."""
+    traffic: float
+    """Bytes/s of all together."""
 
 
 def observe_fleet(
@@ -83,12 +83,17 @@ def observe_fleet(
     """The fleet predicted from the view's reports, and the history that counts them."""
     keys = identities(view.bundles.names)
     order = np.argsort(keys)
-    bundles = _Bundles(keys[order], order, traffic_of(view.bundles.stats))
-    history = learn_costs(view.brokers, _sampled(view, bundles, past, settings), settings)
+    traffic = traffic_of(view.bundles.stats)
+    reported_ms = view.brokers.reported_ms[view.bundles.owner]
+    samples = Samples(keys[order], traffic[order], reported_ms[order])
+    known = drop_ancestors(past.estimates, view.bundles.names, samples.keys, order)
+    history = _sampled(replace(past, estimates=known), samples, settings, view.now_ms)
+    history = learn_costs(view.brokers, history, settings)
+    bundles = _Bundles(samples.keys, order, float(traffic.sum()))
     fleet = _predict(view, bundles, history, settings)
     if compete(view.brokers, settings.weights):
         kept = settings.planner.cost_half_life
-        needs = learn_needs(past.needs, view, bundles.keys, order, kept)
+        needs = learn_needs(past.needs, view, samples.keys, order, kept)
         history = replace(history, needs=needs)
         takes = takes_of(view, needs, fleet.size, settings.weights)
         if takes is not None:
@@ -100,16 +105,13 @@ def observe_fleet(
 
 
 def _sampled(
-    view: View, bundles: _Bundles, past: PlannerHistory, settings: Settings
+    past: PlannerHistory, samples: Samples, settings: Settings, now_ms: int
 ) -> PlannerHistory:
     """The history with the estimates and leaps after the bundles' new samples."""
-    planner, order = settings.planner, bundles.order
-    reported_ms = view.brokers.reported_ms[view.bundles.owner]
-    samples = Samples(bundles.keys, bundles.traffic[order], reported_ms[order])
-    limit = bound(len(order), settings.round.interval, planner.false_moves)
-    known = drop_ancestors(past.estimates, view.bundles.names, samples.keys, order)
-    estimates = follow_samples(known, samples, planner.half_life, limit)
-    leaps = record_leaps(past.leaps, known, estimates, view.now_ms)
+    planner = settings.planner
+    limit = bound(len(samples.keys), settings.round.interval, planner.false_moves)
+    estimates = follow_samples(past.estimates, samples, planner.half_life, limit)
+    leaps = record_leaps(past.leaps, past.estimates, estimates, now_ms)
     return replace(past, estimates=estimates, leaps=leaps)
 
 
@@ -121,7 +123,7 @@ def _predict(view: View, bundles: _Bundles, history: PlannerHistory, settings: S
     at[order] = locate_keys(estimates, bundles.keys)[0]
     size, where = estimates.level[at], view.intended
     # For bundles that no broker reports now the share is known, but not the traffic.
-    whole = float(bundles.traffic.sum()) / max(float(size.sum()), _TINY)
+    whole = bundles.traffic / max(float(size.sum()), _TINY)
     gain = np.maximum(whole * cost_of(view.brokers, history), _TINY)
     n = len(gain)
     rest = np.array([history.unexplained[b] for b in view.brokers.names])

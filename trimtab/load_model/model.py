@@ -15,7 +15,7 @@ from trimtab.load_model.resources.takes import Takes, takes_of
 from trimtab.load_model.traffic_cost import cost_of, traffic_of
 from trimtab.names import identities
 from trimtab.settings import Settings
-from trimtab.view import Brokers, View
+from trimtab.view import View
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,12 +55,13 @@ class Model:
         return float(np.median([before.get(n, s) for n, s in zip(names, self.strays, strict=True)]))
 
 
-def build_model(
-    brokers: Brokers, history: PlannerHistory, settings: Settings, takes: Takes | None = None
-) -> Model:
-    """Build the model of a view's brokers from a history that already counts their reports;
-    ``takes`` are `needed_of` the view."""
-    names = brokers.names
+def build_model(view: View, history: PlannerHistory, settings: Settings) -> Model:
+    """Build the model of a view's brokers from a history that already counts their reports."""
+    brokers, names = view.brokers, view.brokers.names
+    takes = None
+    if len(history.needs.keys):
+        at = locate_keys(history.estimates, identities(view.bundles.names))[0]
+        takes = takes_of(view, history.needs, history.estimates.level[at], settings.weights)
     foreseen = np.array([history.foreseen[name] for name in names]).reshape(-1, 3).T
     return Model(
         usage=foreseen[0],
@@ -74,12 +75,3 @@ def build_model(
         estimates=history.estimates,
         takes=takes,
     )
-
-
-def needed_of(view: View, history: PlannerHistory, settings: Settings) -> Takes | None:
-    """What the bundles of a view take where several resources compete, else None."""
-    if not len(history.needs.keys):
-        return None
-    estimates = history.estimates
-    at = locate_keys(estimates, identities(view.bundles.names))[0]
-    return takes_of(view, history.needs, estimates.level[at], settings.weights)

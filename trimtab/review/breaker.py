@@ -12,17 +12,16 @@ by a plan, so a level shift or a wave trips nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from trimtab.arrays import Floats
+from trimtab.arrays import Floats, Ints
 from trimtab.filters.isolation import Permits
 from trimtab.load_model.model import Model
 from trimtab.load_model.odds import deviations
-from trimtab.load_model.resources.takes import Takes
 from trimtab.names import rows_of
 from trimtab.settings import Settings
 from trimtab.settings.review import BreakerSettings
@@ -135,9 +134,13 @@ def compare_ranges(plan: Noted, view: View, model: Model, settings: Settings) ->
         now[row] += behind
         forecast[row] += behind - side.surprise
         variance[row] += side.noise(max(side.strays, typical))
-    without = forecast - _brought(plan, view, model)
+    brought = _find_brought(plan, view, row_of)
     if model.takes is not None:
-        without = _put_back(plan, view, model.takes).usage
+        back = model.takes.moved(brought.rows, brought.destinations, brought.sources)
+        without = back.usage
+    else:
+        sizes = model.sizes([view.bundles.names[row] for row in brought.rows.tolist()])
+        without = forecast - _usage_of(brought, sizes, model.gain)
     brokers = np.flatnonzero(taking)
     ends = brokers[[int(np.argmax(now[brokers])), int(np.argmin(now[brokers]))]]
     often = deviations(len(brokers), settings.round.interval, settings.planner.false_moves)
@@ -146,31 +149,32 @@ def compare_ranges(plan: Noted, view: View, model: Model, settings: Settings) ->
     return Ranges(wide, would, hoped, chance)
 
 
-def _put_back(plan: Noted, view: View, takes: Takes) -> Takes:
-    """The usage with the plan's bundles back on their sources."""
-    landed, row_of = plan.landed(), {name: row for row, name in enumerate(view.brokers.names)}
-    back = [
-        (row, row_of[move.destination], row_of[move.source])
-        for row in rows_of(view.bundles.names, landed)
-        if (move := landed[view.bundles.names[row]]).source in row_of
+class _Brought(NamedTuple):
+    """The k bundles of a plan that are still where it brought them, as rows of a view."""
+
+    rows: Ints
+    sources: Ints
+    destinations: Ints
+
+
+def _find_brought(plan: Noted, view: View, row_of: Mapping[str, int]) -> _Brought:
+    """``row_of``: the view's row of each broker by name."""
+    landed, names = plan.landed(), view.bundles.names
+    found = [
+        (row, row_of[move.source], row_of[move.destination])
+        for row in rows_of(names, landed)
+        if (move := landed[names[row]]).source in row_of
         # A bundle that has moved on is not where this plan brought it.
         and row_of.get(move.destination) == view.intended[row]
     ]
-    moves = np.array(back, np.int64).reshape(-1, 3).T
-    return takes.moved(moves[0], moves[1], moves[2])
+    return _Brought(*np.array(found, np.int64).reshape(-1, 3).T)
 
 
-def _brought(plan: Noted, view: View, model: Model) -> Floats:
-    """(n,) usage that the plan's bundles, at their present size, bring to or take from brokers."""
-    landed, names = plan.landed(), view.brokers.names
-    row_of = {name: row for row, name in enumerate(names)}
-    bundles = {view.bundles.names[row]: row for row in rows_of(view.bundles.names, landed)}
-    brought = np.zeros(len(names))
-    for (bundle, row), size in zip(bundles.items(), model.sizes([*bundles]).tolist(), strict=True):
-        move = landed[bundle]
-        source, destination = row_of.get(move.source), row_of.get(move.destination)
-        # A bundle that has moved on is not where this plan brought it.
-        if source is not None and view.intended[row] == destination:
-            brought[source] -= model.gain[source] * size
-            brought[destination] += model.gain[destination] * size
-    return brought
+def _usage_of(brought: _Brought, sizes: Floats, gain: Floats) -> Floats:
+    """(n,) usage that the plan's bundles, of the present (k,) ``sizes``, bring to or take from
+    brokers."""
+    usage = np.zeros(len(gain))
+    for size, source, destination in zip(sizes, brought.sources, brought.destinations, strict=True):
+        usage[source] -= gain[source] * size
+        usage[destination] += gain[destination] * size
+    return usage

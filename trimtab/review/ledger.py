@@ -15,12 +15,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from trimtab.names import rows_of
 from trimtab.ownership import Event, State
 from trimtab.plan import LandedMove
 from trimtab.settings import Settings
 from trimtab.state.ledger_state import Awaited, Ledger, MoveOutcome, Noted, Side
-from trimtab.view import View
 from trimtab.wire.ownership import Change
 
 _PATIENCE: Final = 10
@@ -28,7 +26,7 @@ _PATIENCE: Final = 10
 
 
 class BundlePlace(NamedTuple):
-    """Where the view has a bundle, as broker names."""
+    """The names of a bundle's broker, and of the one where it will be."""
 
     owner: str
     intended: str
@@ -64,17 +62,20 @@ def _stamped(move: Awaited, change: Change) -> Awaited:
     return move
 
 
-def follow_moves(ledger: Ledger, view: View, settings: Settings, now_ms: int) -> Ledger:
-    """The ledger with the outcomes of its moves; ``view`` is of the available brokers."""
-    brokers = view.brokers.names
-    here = frozenset(brokers)
-    wanted = {b for plan in ledger.plans for b, m in plan.moves.items() if m.outcome is None}
-    places = {
-        view.bundles.names[row]: BundlePlace(
-            brokers[view.bundles.owner[row]], brokers[view.intended[row]]
-        )
-        for row in rows_of(view.bundles.names, wanted)
-    }
+def list_awaited(ledger: Ledger) -> set[str]:
+    """The bundles whose moves have not ended."""
+    return {b for plan in ledger.plans for b, m in plan.moves.items() if m.outcome is None}
+
+
+def follow_moves(
+    ledger: Ledger,
+    places: Mapping[str, BundlePlace],
+    here: Collection[str],
+    settings: Settings,
+    now_ms: int,
+) -> Ledger:
+    """The ledger with the outcomes of its moves; ``places`` has the awaited bundles that are on the
+    available brokers, ``here``."""
     patience_ms = 1000 * _PATIENCE * (settings.ledger.settle + settings.round.move_deadline)
     plans: list[Noted] = []
     for plan in ledger.plans:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from trimtab.load import usage
 from trimtab.load_model.fleet import observe_fleet
-from trimtab.load_model.model import Model, build_model, needed_of
+from trimtab.load_model.model import Model, build_model
 from trimtab.load_model.traffic_cost import traffic_of
 from trimtab.names import rows_of
 from trimtab.plan import Move, Plan, Review, ShedWish
@@ -25,7 +25,15 @@ from trimtab.reasons import Reason
 from trimtab.review.breaker import Ranges, compare_ranges, find_harm, remember_handovers
 from trimtab.review.cost_correction import correct_from_plan
 from trimtab.review.forecast_miss import ENOUGH, Outcome, count_misses, judge_forecast, stop_s
-from trimtab.review.ledger import BrokerReport, count_reports, due, follow_moves, settle_moves
+from trimtab.review.ledger import (
+    BrokerReport,
+    BundlePlace,
+    count_reports,
+    due,
+    follow_moves,
+    list_awaited,
+    settle_moves,
+)
 from trimtab.review.note_prediction import note_prediction
 from trimtab.settings import Settings
 from trimtab.state.breaker_state import Cause
@@ -90,15 +98,18 @@ class PlanReview:
         return replace(state, histories=replace(state.histories, trimtab=history))
 
     def _model(self, state: RoundState) -> Model:
-        view, history, settings = self._view, state.histories.trimtab, self._settings
-        takes = needed_of(view, history, settings)
-        return build_model(view.brokers, history, settings, takes)
+        return build_model(self._view, state.histories.trimtab, self._settings)
 
     def _follow(self, ledger: Ledger) -> Ledger:
         if not ledger.plans:
             return ledger
         view, settings = self._view, self._settings
-        ledger = follow_moves(ledger, view, settings, self._now_ms)
+        brokers, bundles, intended = view.brokers.names, view.bundles, view.intended
+        places = {
+            bundles.names[row]: BundlePlace(brokers[bundles.owner[row]], brokers[intended[row]])
+            for row in rows_of(bundles.names, list_awaited(ledger))
+        }
+        ledger = follow_moves(ledger, places, frozenset(brokers), settings, self._now_ms)
         if not any(plan.ended_ms for plan in ledger.plans):
             return ledger
         columns = (
